@@ -1,0 +1,254 @@
+//! Queue disciplines: one file per algorithm, one trait over them.
+//!
+//! A discipline decides what happens to a packet that arrives at a link (`enqueue`) and which packet leaves when
+//! the transmitter is free (`dequeue`). It owns its packets, is handed the time and its luck, and reports every
+//! drop and mark with a cause. It knows neither TCP nor the simulator: `B`, the packet's body, is opaque, so the
+//! same code runs under a trace replay, a fuzzer and a real-time link.
+
+mod adt;
+mod codel;
+mod fifo;
+mod fq_codel;
+mod red;
+
+pub use adt::{Adt, AdtParams};
+pub use codel::{Codel, CodelParams, CodelVariant};
+pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
+pub use fq_codel::{FqCodel, FqCodelParams};
+pub use red::{Red, RedParams, RedVariant};
+
+use serde::Deserialize;
+use units::{Luck, Rate, Time};
+
+/// A packet as a queue sees it. `B` is whatever its owner needs carried along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<B> {
+    /// When it was last enqueued; written by the discipline that takes it in.
+    pub enqueued: Time,
+    /// One direction of a five-tuple. fq_codel hashes it.
+    pub flow: u32,
+    /// Bytes as the discipline counts them: the IP packet plus the link's header (see `link::Framing`).
+    pub size: u32,
+    /// The ECN field of the IP header.
+    pub ecn: Ecn,
+    /// The owner's part.
+    pub body: B,
+}
+
+/// The ECN field (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Ecn {
+    /// The sender does not speak ECN: congestion can only be signalled by a drop.
+    #[default]
+    NotEct,
+    /// ECN-capable transport.
+    Ect,
+    /// Congestion experienced: a queue marked it.
+    Ce,
+}
+
+/// Why a queue dropped or marked a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// The hard limit in packets or bytes was reached.
+    Limit = 0,
+    /// CoDel's control law: the sojourn time stayed above target for an interval.
+    Target = 1,
+    /// CoDel's ce_threshold.
+    CeThreshold = 2,
+    /// RED's probabilistic (early) decision.
+    Early = 3,
+    /// RED above its upper threshold: certain.
+    Forced = 4,
+    /// fq_codel's memory limit.
+    Overmemory = 5,
+    /// The wire lost it: random or bursty loss of a link, after the queue.
+    Wire = 6,
+}
+
+impl Cause {
+    /// Every cause, in the order of its number.
+    pub const ALL: [Cause; 7] = [
+        Cause::Limit,
+        Cause::Target,
+        Cause::CeThreshold,
+        Cause::Early,
+        Cause::Forced,
+        Cause::Overmemory,
+        Cause::Wire,
+    ];
+
+    /// The word used in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Cause::Limit => "limit",
+            Cause::Target => "target",
+            Cause::CeThreshold => "ce_threshold",
+            Cause::Early => "early",
+            Cause::Forced => "forced",
+            Cause::Overmemory => "overmemory",
+            Cause::Wire => "wire",
+        }
+    }
+}
+
+/// What a discipline did to a packet other than passing it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate<B> {
+    /// The packet is gone; its owner gets it back here.
+    Dropped(Packet<B>, Cause),
+    /// The packet was marked CE and stays in the queue or leaves it.
+    Marked {
+        /// The marked packet's flow.
+        flow: u32,
+        /// Its size in bytes.
+        size: u32,
+        /// Why.
+        cause: Cause,
+    },
+}
+
+/// What is queued now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A discipline's own state, for the `queue` table. What a discipline does not have is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct State {
+    /// The limit in force now, in packets or bytes as the discipline counts it (adt's q_adt, a fifo's limit).
+    pub limit: Option<f64>,
+    /// CoDel's count of drops in this dropping state; 0 outside it.
+    pub count: Option<f64>,
+    /// RED's current maximum probability (adaptive) or configured one.
+    pub probability: Option<f64>,
+    /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
+    pub average: Option<f64>,
+    /// fq_codel's number of flows with packets.
+    pub flows: Option<f64>,
+}
+
+/// The verbs of a queue discipline.
+pub trait Qdisc<B> {
+    /// A packet arrives. Drops and marks (of this packet or of others) are pushed to `fates`.
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>);
+
+    /// The transmitter is free: the next packet to send, if any. May drop on the way (CoDel).
+    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>>;
+
+    /// What is queued now.
+    fn backlog(&self) -> Backlog;
+
+    /// When a shaper that holds packets back wants `dequeue` to be tried again. Work-conserving disciplines: never.
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
+
+    /// The algorithm's own state, for time lines.
+    fn state(&self) -> State {
+        State::default()
+    }
+
+    /// The link's rate changed. Only disciplines whose arithmetic contains the rate care.
+    fn rate_changed(&mut self, _rate: Rate) {}
+}
+
+/// What a discipline may know of the link it serves when it is made.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The link's rate at the start; `None` where the link has no rate limit.
+    pub rate: Option<Rate>,
+    /// The largest packet of the link in bytes as the discipline counts them (device MTU plus link header; 1514).
+    pub mtu: u32,
+    /// The discipline's own random stream.
+    pub luck: Luck,
+}
+
+/// The parameters of any discipline, as the scenario hands them over: `{"kind": "codel", "limit": 1000, ...}`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Params {
+    Pfifo(FifoParams),
+    Bfifo(FifoParams),
+    PfifoHeadDrop(FifoParams),
+    Red(RedParams),
+    Codel(CodelParams),
+    FqCodel(FqCodelParams),
+    Adt(AdtParams),
+}
+
+/// Any of the disciplines, dispatched by a branch rather than a pointer: the simulator's inner loop goes through here.
+#[allow(missing_docs, clippy::large_enum_variant)]
+pub enum Discipline<B> {
+    Pfifo(Pfifo<B>),
+    Bfifo(Bfifo<B>),
+    PfifoHeadDrop(HeadDropFifo<B>),
+    Red(Red<B>),
+    Codel(Codel<B>),
+    FqCodel(FqCodel<B>),
+    Adt(Adt<B>),
+}
+
+impl<B> Discipline<B> {
+    /// Makes the discipline that `params` describe.
+    pub fn new(params: &Params, context: Context) -> Discipline<B> {
+        match params {
+            Params::Pfifo(p) => Discipline::Pfifo(Pfifo::new(p)),
+            Params::Bfifo(p) => Discipline::Bfifo(Bfifo::new(p)),
+            Params::PfifoHeadDrop(p) => Discipline::PfifoHeadDrop(HeadDropFifo::new(p)),
+            Params::Red(p) => Discipline::Red(Red::new(p, context)),
+            Params::Codel(p) => Discipline::Codel(Codel::new(p, context)),
+            Params::FqCodel(p) => Discipline::FqCodel(FqCodel::new(p, context)),
+            Params::Adt(p) => Discipline::Adt(Adt::new(p, context)),
+        }
+    }
+}
+
+macro_rules! each {
+    ($self:expr, $q:ident => $body:expr) => {
+        match $self {
+            Discipline::Pfifo($q) => $body,
+            Discipline::Bfifo($q) => $body,
+            Discipline::PfifoHeadDrop($q) => $body,
+            Discipline::Red($q) => $body,
+            Discipline::Codel($q) => $body,
+            Discipline::FqCodel($q) => $body,
+            Discipline::Adt($q) => $body,
+        }
+    };
+}
+
+impl<B> Qdisc<B> for Discipline<B> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        each!(self, q => q.enqueue(packet, now, fates))
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        each!(self, q => q.dequeue(now, fates))
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        each!(self, q => Qdisc::<B>::backlog(q))
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        each!(self, q => Qdisc::<B>::next_wakeup(q))
+    }
+
+    fn state(&self) -> State {
+        each!(self, q => Qdisc::<B>::state(q))
+    }
+
+    fn rate_changed(&mut self, rate: Rate) {
+        each!(self, q => Qdisc::<B>::rate_changed(q, rate))
+    }
+}

@@ -1,0 +1,123 @@
+//! TCP endpoints: a sender and a receiver that are handed segments and the time, and hand back segments.
+//!
+//! Sequence numbers count segments of one MSS, not bytes: a bulk flow's segments are all alike, and the last one of a
+//! transfer is short. Windows are kept in bytes as in the RFCs unless the profile counts packets (`ns2`).
+//! Neither endpoint knows a queue, a link or the simulator: no I/O, no clock, no global.
+
+mod cc;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod sender;
+
+pub use cc::{Ack, Congestion, CongestionControl, Signal};
+pub use receiver::{Receiver, ReceiverParams};
+pub use sender::{Acked, Sender, SenderStats};
+
+use serde::Deserialize;
+use units::Time;
+
+/// A data segment on its way from sender to receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Index of the segment in the stream: segment n carries bytes n*mss .. n*mss+len.
+    pub seq: u32,
+    /// Payload bytes: mss, or less for the last segment of a transfer.
+    pub len: u32,
+    /// The sender's clock when it was sent (the timestamp option, RFC 7323, in ns).
+    pub stamp: Time,
+    /// Sent before.
+    pub retransmit: bool,
+    /// Congestion window reduced (RFC 3168 §6.1.2).
+    pub cwr: bool,
+    /// Goes out as ECN-capable transport (retransmissions do not, RFC 3168 §6.1.5).
+    pub ect: bool,
+}
+
+/// The most SACK blocks an acknowledgement carries: three beside a timestamp option (RFC 2018 §3), four without.
+pub const MAX_SACK_BLOCKS: usize = 4;
+
+/// An acknowledgement on its way back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckSegment {
+    /// The next segment expected: all before it have arrived.
+    pub ack: u32,
+    /// The `stamp` echoed (RFC 7323 §4.3); `Time::NEVER` where there is none to echo.
+    pub echo: Time,
+    /// Receive window in bytes from `ack` on.
+    pub window: u64,
+    /// Half-open ranges of segments held beyond `ack`, most recent first (RFC 2018 §4).
+    pub sacks: [(u32, u32); MAX_SACK_BLOCKS],
+    /// How many of `sacks` are filled.
+    pub sack_count: u8,
+    /// ECN echo.
+    pub ece: bool,
+}
+
+/// The congestion controls there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CongestionKind {
+    /// RFC 5681's slow start and congestion avoidance.
+    Reno,
+    /// RFC 9438, with HyStart.
+    Cubic,
+}
+
+/// Everything an endpoint pair can be set to. A profile (`linux`, `ns2`) is a full set of these.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpParams {
+    /// The congestion control.
+    pub congestion: CongestionKind,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// IP and TCP header bytes of a data segment, options included (52 with timestamps, 40 without).
+    pub header_bytes: u32,
+    /// Size in bytes of an acknowledgement without SACK blocks (the same as `header_bytes` in practice).
+    pub ack_bytes: u32,
+    /// Selective acknowledgements with RFC 6675 recovery; without them NewReno (RFC 6582).
+    pub sack: bool,
+    /// Proportional rate reduction in recovery (RFC 6937); without it cwnd is set to ssthresh at once.
+    pub prr: bool,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// Timestamps: every ACK gives an RTT sample, retransmitted or not.
+    pub timestamps: bool,
+    /// ECN (RFC 3168).
+    pub ecn: bool,
+    /// Initial window in segments.
+    pub initial_window: u32,
+    /// Initial ssthresh in segments; `None` is unlimited.
+    pub initial_ssthresh: Option<u32>,
+    /// An upper bound on the window in segments (ns-2's `window_`); `None` is no bound but the receiver's.
+    pub max_window: Option<u32>,
+    /// Count cwnd in packets with fractions, grow by 1/cwnd an ACK, as ns-2's agents do; otherwise bytes acknowledged (RFC 3465).
+    pub packet_counted: bool,
+    /// Space segments at the pacing rate (2 × cwnd/srtt in slow start, 1.2 × after) instead of sending on the ACK clock.
+    pub pacing: bool,
+    /// HyStart in slow start (cubic only).
+    pub hystart: bool,
+    /// RTO before the first sample, ns (RFC 6298 §2.1).
+    pub initial_rto_ns: u64,
+    /// Lower bound of the RTO, ns.
+    pub min_rto_ns: u64,
+    /// Upper bound of the RTO, ns.
+    pub max_rto_ns: u64,
+    /// Clock granularity G of RFC 6298, ns; ns-2's `tcpTick_`. RTT samples are rounded up to it where it is not 1.
+    pub tick_ns: u64,
+    /// Linux's reading of RFC 6298: the bound applies to the variance term (rto = srtt + max(4·rttvar, min)), not to the sum.
+    pub min_rto_on_variance: bool,
+    /// Acknowledge every n-th full segment; 1 acknowledges each.
+    pub delayed_ack_segments: u32,
+    /// The longest an acknowledgement is delayed, ns.
+    pub delayed_ack_ns: u64,
+    /// Segments acknowledged one by one at the start of a flow (Linux's quick ACKs).
+    pub quick_acks: u32,
+    /// Receive buffer at the start, bytes; the window offered is what fits into it.
+    pub receive_buffer: u64,
+    /// The buffer's upper bound under autotuning, bytes; equal to `receive_buffer` switches autotuning off.
+    pub receive_buffer_max: u64,
+    /// Part of the receive buffer that may be advertised (Linux: one half at tcp_adv_win_scale 1), as a fraction.
+    pub receive_window_fraction: f64,
+}

@@ -1,0 +1,212 @@
+//! Time, Span, Bytes, Rate: the quantities every other room is written in, and `Luck`, the seeded generator.
+//!
+//! A `Time` is a point on the run's clock, a `Span` a length of it; both are u64 nanoseconds and never wrap
+//! (584 years). A `Rate` is bit/s. Arithmetic that mixes them lives here once, with its rounding stated.
+
+mod luck;
+
+pub use luck::Luck;
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+
+/// A point in time: nanoseconds since the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(pub u64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(pub u64);
+
+/// A number of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Bytes(pub u64);
+
+/// A data rate in bit/s.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Rate(pub u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+    /// Later than anything that happens.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// Time passed since `earlier`; zero when `earlier` is in fact later.
+    #[inline]
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// This time in seconds, for arithmetic that is real-valued by definition (CUBIC's cubic, an EWMA).
+    #[inline]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// `us` microseconds.
+    pub const fn from_micros(us: u64) -> Span {
+        Span(us * 1_000)
+    }
+
+    /// `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Span {
+        Span(ms * 1_000_000)
+    }
+
+    /// `s` seconds.
+    pub const fn from_secs(s: u64) -> Span {
+        Span(s * 1_000_000_000)
+    }
+
+    /// The nearest nanosecond to `s` seconds; negative and not-a-number give zero.
+    #[inline]
+    pub fn from_secs_f64(s: f64) -> Span {
+        Span((s * 1e9 + 0.5) as u64)
+    }
+
+    /// This span in seconds.
+    #[inline]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// `self - other`, or zero when `other` is longer.
+    #[inline]
+    pub fn saturating_sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Rate {
+    /// `mbit` million bits a second.
+    pub const fn from_mbit(mbit: u64) -> Rate {
+        Rate(mbit * 1_000_000)
+    }
+
+    /// The time `bytes` take on a link of this rate, rounded up to the next nanosecond so that a link never
+    /// carries more than its rate. 1500 bytes at 20 Mbit/s take 600 µs. A zero rate has no answer: `None`.
+    #[inline]
+    pub fn time_for(self, bytes: u64) -> Option<Span> {
+        if self.0 == 0 {
+            return None;
+        }
+        // 64 bits suffice below 2.3 GB; beyond that (never a packet) 128 bits do.
+        match bytes.checked_mul(8_000_000_000) {
+            Some(scaled) => Some(Span(scaled.div_ceil(self.0))),
+            None => Some(Span((bytes as u128 * 8_000_000_000).div_ceil(self.0 as u128) as u64)),
+        }
+    }
+
+    /// Bytes carried in `span`, rounded down.
+    #[inline]
+    pub fn bytes_in(self, span: Span) -> u64 {
+        (self.0 as u128 * span.0 as u128 / 8_000_000_000) as u64
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    #[inline]
+    fn add_assign(&mut self, span: Span) {
+        *self = *self + span;
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    #[inline]
+    fn add(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Span {
+    #[inline]
+    fn add_assign(&mut self, other: Span) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    #[inline]
+    fn sub(self, other: Span) -> Span {
+        Span(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Span {
+    #[inline]
+    fn sub_assign(&mut self, other: Span) {
+        self.0 -= other.0;
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Span;
+    #[inline]
+    fn mul(self, factor: u64) -> Span {
+        Span(self.0.saturating_mul(factor))
+    }
+}
+
+impl Div<u64> for Span {
+    type Output = Span;
+    #[inline]
+    fn div(self, divisor: u64) -> Span {
+        Span(self.0 / divisor)
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.6}s", self.as_secs_f64())
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}ms", self.0 as f64 * 1e-6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_of_1500_bytes_takes_600_us_at_20_mbit() {
+        assert_eq!(Rate::from_mbit(20).time_for(1500), Some(Span::from_micros(600)));
+    }
+
+    #[test]
+    fn transmission_time_rounds_up_so_a_link_never_exceeds_its_rate() {
+        // 1 byte at 3 bit/s takes 2.67 s.
+        assert_eq!(Rate(3).time_for(1), Some(Span(2_666_666_667)));
+        assert_eq!(Rate(0).time_for(1), None);
+    }
+
+    #[test]
+    fn huge_transfers_do_not_overflow() {
+        assert_eq!(Rate(8).time_for(1 << 32), Some(Span((1u64 << 32) * 1_000_000_000)));
+    }
+
+    #[test]
+    fn never_stays_never() {
+        assert_eq!(Time::NEVER + Span(1), Time::NEVER);
+        assert_eq!(Time(5).since(Time(9)), Span::ZERO);
+    }
+}
