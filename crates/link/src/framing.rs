@@ -35,7 +35,8 @@ pub enum Cells {
 
 impl Framing {
     /// A link layer that adds nothing.
-    pub const NONE: Framing = Framing { header_bytes: 0, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None };
+    pub const NONE: Framing =
+        Framing { header_bytes: 0, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None };
 
     /// Bytes on the wire for an IP packet of `ip_bytes`.
     #[inline]
@@ -55,7 +56,8 @@ mod tests {
 
     #[test]
     fn a_full_ethernet_packet_occupies_1538_bytes_and_an_ack_84() {
-        let ethernet = Framing { header_bytes: 14, overhead_bytes: 38, minimum_bytes: 84, cells: Cells::None };
+        let ethernet =
+            Framing { header_bytes: 14, overhead_bytes: 38, minimum_bytes: 84, cells: Cells::None };
         assert_eq!(ethernet.wire_bytes(1500), 1538);
         assert_eq!(ethernet.wire_bytes(40), 84);
     }

@@ -15,7 +15,7 @@ pub use adt::{Adt, AdtParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq_codel::{FqCodel, FqCodelParams};
-pub use red::{Red, RedParams, RedVariant};
+pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
 
 use serde::Deserialize;
 use units::{Luck, Rate, Time};
@@ -139,6 +139,10 @@ pub trait Qdisc<B> {
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>);
 
     /// The transmitter is free: the next packet to send, if any. May drop on the way (CoDel).
+    ///
+    /// To be asked with the time the transmitter became free, also when nothing is queued (then at the latest just
+    /// before the next `enqueue`): RED's idle period begins there, and fq_codel takes emptied flows off its lists.
+    /// Asking again is harmless.
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>>;
 
     /// What is queued now.

@@ -3,6 +3,7 @@
 //! The text form, its units, defaults, sweeps and draws (start times, RTTs) belong to the Python room `scenario/`;
 //! this is the shape it hands over as JSON, under the same names.
 
+use link::RateStep;
 use qdisc::Params;
 use serde::Deserialize;
 use tcp::TcpParams;
@@ -45,23 +46,13 @@ pub struct LinkSpec {
     pub loss: link::Loss,
 }
 
-/// From `at_ns` on the link runs at `bps` bit/s.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RateStep {
-    /// Time of the step, ns.
-    pub at_ns: u64,
-    /// Rate from then on, bit/s.
-    pub bps: u64,
-}
-
 /// One flow or probe.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
     /// Its name in every table, unique.
     pub name: String,
-    /// Index of the `[[flow]]` entry it came from: flows of one entry share a histogram of RTTs.
+    /// Index of the `[[flow]]` entry it came from: flows of one entry are drawn together.
     pub group: u32,
     /// Links its packets cross, by index, in order.
     pub path: Vec<u32>,

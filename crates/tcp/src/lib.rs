@@ -11,7 +11,7 @@ mod scoreboard;
 mod sender;
 
 pub use cc::{Ack, Congestion, CongestionControl, Signal};
-pub use receiver::{Receiver, ReceiverParams};
+pub use receiver::Receiver;
 pub use sender::{Acked, Sender, SenderStats};
 
 use serde::Deserialize;

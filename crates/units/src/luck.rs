@@ -13,7 +13,8 @@ pub struct Luck {
 impl Luck {
     /// The stream of the component called `name` in the run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Luck {
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
+        let hash =
+            name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
         let mut x = seed ^ hash;
         Luck { state: std::array::from_fn(|_| splitmix64(&mut x)) }
     }

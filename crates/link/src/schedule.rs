@@ -1,0 +1,163 @@
+//! The rate of a link over time: constant, or steps, once or repeated.
+//!
+//! A transmission takes the time its bits need at the rates in force while it lasts, so a link that slows down in the
+//! middle of a packet, or stops, finishes that packet exactly when it should.
+
+use serde::Deserialize;
+use units::{Rate, Time};
+
+/// From `at_ns` on the link runs at `bps` bit/s; 0 is an outage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateStep {
+    /// Time of the step, ns.
+    pub at_ns: u64,
+    /// Rate from then on, bit/s.
+    pub bps: u64,
+}
+
+/// Steps in order of time, the first at 0.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    steps: Vec<RateStep>,
+    period: Option<u64>,
+}
+
+impl Schedule {
+    /// Steps that begin anew every `period` ns, if given. No step at all: no rate limit.
+    pub fn new(steps: Vec<RateStep>, period: Option<u64>) -> Schedule {
+        assert!(steps.first().is_none_or(|s| s.at_ns == 0), "a schedule's first step is at 0");
+        assert!(steps.windows(2).all(|w| w[0].at_ns < w[1].at_ns), "a schedule's steps are in order of time");
+        assert!(
+            period.is_none_or(|p| steps.last().is_none_or(|s| s.at_ns < p)),
+            "a schedule's period is longer than its steps"
+        );
+        Schedule { steps, period }
+    }
+
+    /// Whether the link has no rate at all.
+    #[inline]
+    pub fn is_unlimited(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Whether the rate ever changes.
+    pub fn is_constant(&self) -> bool {
+        self.steps.len() <= 1
+    }
+
+    /// The rate at `time`; `None` where there is no limit.
+    pub fn rate_at(&self, time: Time) -> Option<Rate> {
+        if self.steps.is_empty() {
+            return None;
+        }
+        let (index, _) = self.locate(time.0);
+        Some(Rate(self.steps[index].bps))
+    }
+
+    /// When the step in force at `time` ends; `Time::NEVER` for the last.
+    pub fn next_change(&self, time: Time) -> Time {
+        if self.is_constant() {
+            return Time::NEVER;
+        }
+        let (index, base) = self.locate(time.0);
+        self.end_of(index, base)
+    }
+
+    /// When a transmission of `bytes` that begins at `start` ends; `Time::NEVER` if the link stops for good before that.
+    #[inline]
+    pub fn finish(&self, start: Time, bytes: u64) -> Time {
+        match self.steps.as_slice() {
+            [] => start,
+            [step] => Rate(step.bps).time_for(bytes).map_or(Time::NEVER, |span| start + span),
+            _ => self.finish_over_steps(start, bytes),
+        }
+    }
+
+    /// The bits the link can carry from `from` to `to`.
+    pub fn capacity_bits(&self, from: Time, to: Time) -> Option<u128> {
+        if self.steps.is_empty() {
+            return None;
+        }
+        let (mut at, mut bit_ns) = (from, 0u128);
+        while at < to {
+            let (index, base) = self.locate(at.0);
+            let end = self.end_of(index, base).min(to);
+            bit_ns += u128::from(self.steps[index].bps) * u128::from(end.since(at).0);
+            at = end;
+        }
+        Some(bit_ns / 1_000_000_000)
+    }
+
+    fn finish_over_steps(&self, start: Time, bytes: u64) -> Time {
+        // Bits times 10^9, so that a rate in bit/s times nanoseconds needs no division.
+        let mut left = u128::from(bytes) * 8_000_000_000;
+        let mut at = start;
+        loop {
+            let (index, base) = self.locate(at.0);
+            let bps = u128::from(self.steps[index].bps);
+            let end = self.end_of(index, base);
+            let carried = bps * u128::from(end.since(at).0);
+            if carried >= left {
+                return at + units::Span(left.div_ceil(bps) as u64);
+            }
+            if end == Time::NEVER || (self.period.is_some() && self.steps.iter().all(|s| s.bps == 0)) {
+                return Time::NEVER;
+            }
+            left -= carried;
+            at = end;
+        }
+    }
+
+    /// The step in force at `t` and the start of the pass it belongs to.
+    fn locate(&self, t: u64) -> (usize, u64) {
+        let base = self.period.map_or(0, |period| t / period * period);
+        let index = self.steps.partition_point(|s| s.at_ns <= t - base) - 1;
+        (index, base)
+    }
+
+    fn end_of(&self, index: usize, base: u64) -> Time {
+        match (self.steps.get(index + 1), self.period) {
+            (Some(next), _) => Time(base.saturating_add(next.at_ns)),
+            (None, Some(period)) => Time(base.saturating_add(period)),
+            (None, None) => Time::NEVER,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(pairs: &[(u64, u64)]) -> Vec<RateStep> {
+        pairs.iter().map(|&(at_ns, bps)| RateStep { at_ns, bps }).collect()
+    }
+
+    #[test]
+    fn a_transmission_spans_steps_and_passes() {
+        // 8 bit/s for 1 s, 16 bit/s for 1 s, again and again: 3 bytes a pass.
+        let schedule = Schedule::new(steps(&[(0, 8), (1_000_000_000, 16)]), Some(2_000_000_000));
+        assert_eq!(schedule.finish(Time(0), 3), Time(2_000_000_000));
+        assert_eq!(schedule.finish(Time(0), 4), Time(3_000_000_000));
+        assert_eq!(schedule.finish(Time(500_000_000), 2), Time(1_750_000_000));
+        assert_eq!(schedule.capacity_bits(Time(500_000_000), Time(3_500_000_000)), Some(4 + 16 + 8 + 8));
+        assert_eq!(schedule.rate_at(Time(3_000_000_000)), Some(Rate(16)));
+        assert_eq!(schedule.next_change(Time(3_000_000_000)), Time(4_000_000_000));
+    }
+
+    #[test]
+    fn a_link_that_stops_for_good_never_finishes() {
+        assert_eq!(Schedule::new(steps(&[(0, 8), (10, 0)]), None).finish(Time(0), 1), Time::NEVER);
+        assert_eq!(Schedule::new(steps(&[(0, 0), (10, 0)]), Some(20)).finish(Time(0), 1), Time::NEVER);
+        assert_eq!(Schedule::new(steps(&[(0, 0)]), None).finish(Time(0), 1), Time::NEVER);
+    }
+
+    #[test]
+    fn a_constant_rate_agrees_with_a_schedule_of_equal_steps() {
+        let constant = Schedule::new(steps(&[(0, 1_234_567)]), None);
+        let stepped = Schedule::new(steps(&[(0, 1_234_567), (777, 1_234_567)]), Some(1555));
+        for bytes in [1, 40, 1500, 9000] {
+            assert_eq!(constant.finish(Time(123), bytes), stepped.finish(Time(123), bytes));
+        }
+    }
+}

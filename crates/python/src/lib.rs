@@ -1,0 +1,31 @@
+//! The compiled core as a Python module, `sojourn._core`: scenario in, columns out.
+//!
+//! This is the only crate that knows Python. What each function takes and gives is written, with its types, in
+//! `python/sojourn/_core.pyi`.
+
+mod run;
+mod toml;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use units::Luck;
+
+/// The first `n` numbers of the random stream called `name` in a run with this seed.
+#[pyfunction]
+fn draw<'py>(py: Python<'py>, seed: u64, name: &str, n: usize) -> Bound<'py, PyArray1<u64>> {
+    let mut luck = Luck::new(seed, name);
+    let numbers: Vec<u64> = (0..n).map(|_| luck.next_u64()).collect();
+    numbers.into_pyarray(py)
+}
+
+/// Fills the module.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
+    module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(draw, module)?)?;
+    module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;
+    Ok(())
+}

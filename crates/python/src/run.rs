@@ -1,0 +1,72 @@
+//! `run`: drives the simulator in slices without the GIL, looks at the clock and at Ctrl-C in between, and hands its
+//! columns over without copying them.
+
+use numpy::IntoPyArray;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sim::{Column, Scenario, Sim, Table};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+pyo3::create_exception!(_core, Cancelled, pyo3::exceptions::PyException, "The run was stopped before its end.");
+
+/// Events between two looks at the clock: a few milliseconds.
+const SLICE: u64 = 1 << 16;
+/// Wall time between two calls of the progress function.
+const PROGRESS_EVERY: Duration = Duration::from_millis(50);
+
+/// Runs one scenario to its end; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, progress = None))]
+pub fn run<'py>(py: Python<'py>, scenario_json: &str, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
+    let scenario: Scenario =
+        serde_json::from_str(scenario_json).map_err(|e| PyValueError::new_err(format!("not a scenario: {e}")))?;
+    // A panic is a broken invariant of ours; it must not look like an exit request to Python's `except Exception`.
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, progress.as_ref()))));
+    let tables = outcome.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+        PyRuntimeError::new_err(format!("the simulator broke an invariant: {}", text.unwrap_or_default()))
+    })??;
+    columns(py, tables)
+}
+
+fn drive(scenario: &Scenario, progress: Option<&Py<PyAny>>) -> PyResult<Vec<Table>> {
+    let mut sim = Sim::new(scenario);
+    let mut told = Instant::now();
+    while !sim.run(SLICE) {
+        if told.elapsed() < PROGRESS_EVERY {
+            continue;
+        }
+        told = Instant::now();
+        Python::attach(|py| {
+            py.check_signals()?;
+            match progress {
+                Some(progress) if !progress.call1(py, (sim.now().0,))?.is_truthy(py)? => {
+                    Err(Cancelled::new_err("stopped before its end"))
+                }
+                _ => Ok(()),
+            }
+        })?;
+    }
+    Ok(sim.into_tables())
+}
+
+fn columns(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for table in tables {
+        let columns = PyDict::new(py);
+        for (name, column) in table.columns {
+            match column {
+                Column::U8(values) => columns.set_item(name, values.into_pyarray(py))?,
+                Column::U32(values) => columns.set_item(name, values.into_pyarray(py))?,
+                Column::U64(values) => columns.set_item(name, values.into_pyarray(py))?,
+                Column::I64(values) => columns.set_item(name, values.into_pyarray(py))?,
+                Column::F64(values) => columns.set_item(name, values.into_pyarray(py))?,
+            }
+        }
+        all.set_item(table.name, columns)?;
+    }
+    Ok(all)
+}

@@ -1,0 +1,579 @@
+//! fq_codel: a queue per flow, served in turn by bytes, each under CoDel.
+//!
+//! Packets are hashed by flow into `flows` queues. Two lists of queues are served by deficit round robin, the new
+//! ones first: a queue that was empty gets one quantum ahead of those that stand, so sparse flows (a ping, a SYN, a
+//! voice packet) pass a bulk transfer without being told apart. When the whole is full the queue with most bytes
+//! loses up to half its backlog at the head.
+//!
+//! Packets live in one slab and are linked by index, so a queue costs nothing while empty, and no operation but the
+//! search for the fattest queue depends on the number of flows.
+//!
+//! Source: RFC 8290; Linux net/sched/sch_fq_codel.c for the behaviour of `linux`, ns-3's FqCoDelQueueDisc for that
+//! of `ns3`.
+//!
+//! | | linux | rfc | ns3 |
+//! |---|---|---|---|
+//! | CoDel's test for a short queue sees | the whole backlog | the flow's | the flow's |
+//! | a new queue found empty | joins the old ones if there are any | joins the old ones | as rfc |
+//! | overflow drops at most | half the bytes | half the packets | half the bytes |
+//! | what overflowed counts as CoDel drops | yes | no | no |
+//! | quantum | at least 256 | as given | as given |
+//!
+//! Deviations: memory is counted in packet bytes; Linux counts what its buffers occupy, which depends on the
+//! driver. The hash is ours: of the flow's number and a perturbation drawn from the discipline's luck. Flows
+//! collide as often as in Linux, not the same ones. The ns3 variant has no set-associative hash.
+
+use crate::codel::{CodelVariant, Control, Dropping, Source};
+use crate::{Backlog, Cause, Context, Fate, Packet, Qdisc, State};
+use serde::Deserialize;
+use units::Time;
+
+/// `fq_codel limit PACKETS flows N memory_limit BYTES target TIME interval TIME quantum BYTES ecn|noecn ce_threshold TIME drop_batch N`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FqCodelParams {
+    /// Whose algorithm: the table above, and CoDel's.
+    pub variant: CodelVariant,
+    /// Packets in all queues together (10240).
+    pub limit: u64,
+    /// Number of queues the flows are hashed into (1024).
+    pub flows: u32,
+    /// Bytes in all queues together (32 MiB).
+    pub memory_limit: u64,
+    /// CoDel's target, ns (5 000 000).
+    pub target_ns: u64,
+    /// CoDel's interval, ns (100 000 000).
+    pub interval_ns: u64,
+    /// Bytes a queue may send in its turn (1514).
+    pub quantum: u32,
+    /// Mark ECN-capable packets instead of dropping them (true).
+    pub ecn: bool,
+    /// Mark every ECN-capable packet whose sojourn is longer than this, ns; `None`: off.
+    pub ce_threshold_ns: Option<u64>,
+    /// Packets dropped at most when the limit is passed (64).
+    pub drop_batch: u32,
+}
+
+/// No packet, no flow: the end of a linked list.
+const NONE: u32 = u32::MAX;
+
+/// Linux raises a smaller quantum to this many bytes.
+const LINUX_MIN_QUANTUM: u32 = 256;
+
+/// A place in the slab: a packet and the place of the one behind it, or a free place and the next free one.
+#[derive(Debug)]
+struct Slot<B> {
+    packet: Option<Packet<B>>,
+    next: u32,
+}
+
+/// All queued packets. Grows to the largest backlog seen, then never allocates again.
+#[derive(Debug)]
+struct Slab<B> {
+    slots: Vec<Slot<B>>,
+    free: u32,
+}
+
+impl<B> Slab<B> {
+    #[inline]
+    fn insert(&mut self, packet: Packet<B>) -> u32 {
+        let index = self.free;
+        if index == NONE {
+            self.slots.push(Slot { packet: Some(packet), next: NONE });
+            return self.slots.len() as u32 - 1;
+        }
+        let slot = &mut self.slots[index as usize];
+        self.free = slot.next;
+        *slot = Slot { packet: Some(packet), next: NONE };
+        index
+    }
+
+    /// Takes a packet out; also says which one was behind it.
+    #[inline]
+    fn remove(&mut self, index: u32) -> (Packet<B>, u32) {
+        let slot = &mut self.slots[index as usize];
+        let next = slot.next;
+        slot.next = self.free;
+        self.free = index;
+        (slot.packet.take().expect("a linked place holds a packet"), next)
+    }
+}
+
+/// Which list a queue is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    NoList,
+    New,
+    Old,
+}
+
+/// One queue: its packets and its place in the round.
+#[derive(Clone, Debug)]
+struct Flow {
+    head: u32,
+    tail: u32,
+    packets: u32,
+    /// Bytes it may still send in this turn.
+    deficit: i64,
+    on: On,
+    /// The next queue of the list.
+    next: u32,
+}
+
+/// A list of queues, linked through `Flow::next`. Only heads are taken out.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    head: u32,
+    tail: u32,
+}
+
+impl Round {
+    const EMPTY: Round = Round { head: NONE, tail: NONE };
+
+    #[inline]
+    fn push(&mut self, flows: &mut [Flow], index: u32) {
+        flows[index as usize].next = NONE;
+        if self.head == NONE {
+            self.head = index;
+        } else {
+            flows[self.tail as usize].next = index;
+        }
+        self.tail = index;
+    }
+
+    #[inline]
+    fn pop(&mut self, flows: &mut [Flow]) {
+        self.head = flows[self.head as usize].next;
+    }
+}
+
+/// Everything queued, and the totals.
+#[derive(Debug)]
+struct Queues<B> {
+    slab: Slab<B>,
+    flows: Vec<Flow>,
+    /// Bytes queued by flow, apart from the flows so that the search for the fattest reads little memory.
+    flow_bytes: Vec<u64>,
+    total: Backlog,
+    /// Flows that have packets.
+    active: u32,
+}
+
+impl<B> Queues<B> {
+    #[inline]
+    fn push(&mut self, index: u32, packet: Packet<B>) {
+        let size = u64::from(packet.size);
+        let place = self.slab.insert(packet);
+        let flow = &mut self.flows[index as usize];
+        if flow.packets == 0 {
+            flow.head = place;
+            self.active += 1;
+        } else {
+            self.slab.slots[flow.tail as usize].next = place;
+        }
+        flow.tail = place;
+        flow.packets += 1;
+        self.flow_bytes[index as usize] += size;
+        self.total.packets += 1;
+        self.total.bytes += size;
+    }
+
+    #[inline]
+    fn pop(&mut self, index: u32) -> Option<Packet<B>> {
+        let flow = &mut self.flows[index as usize];
+        if flow.packets == 0 {
+            return None;
+        }
+        let (packet, next) = self.slab.remove(flow.head);
+        flow.head = next;
+        flow.packets -= 1;
+        if flow.packets == 0 {
+            self.active -= 1;
+        }
+        let size = u64::from(packet.size);
+        self.flow_bytes[index as usize] -= size;
+        self.total.packets -= 1;
+        self.total.bytes -= size;
+        Some(packet)
+    }
+
+    /// The flow with most bytes, the first of equals: a linear search, as in Linux.
+    fn fattest(&self) -> u32 {
+        let mut fattest = 0;
+        for (index, bytes) in self.flow_bytes.iter().enumerate() {
+            if *bytes > self.flow_bytes[fattest] {
+                fattest = index;
+            }
+        }
+        fattest as u32
+    }
+}
+
+/// One flow's queue as CoDel sees it.
+struct FlowSource<'a, B> {
+    queues: &'a mut Queues<B>,
+    index: u32,
+    whole_backlog: bool,
+}
+
+impl<B> Source<B> for FlowSource<'_, B> {
+    #[inline]
+    fn pop(&mut self) -> Option<Packet<B>> {
+        self.queues.pop(self.index)
+    }
+
+    #[inline]
+    fn remaining_bytes(&self) -> u64 {
+        if self.whole_backlog { self.queues.total.bytes } else { self.queues.flow_bytes[self.index as usize] }
+    }
+}
+
+/// Fair queueing with CoDel on each queue.
+pub struct FqCodel<B> {
+    variant: CodelVariant,
+    limit: u64,
+    memory_limit: u64,
+    quantum: i64,
+    drop_batch: u32,
+    perturbation: u64,
+    control: Control,
+    /// CoDel's state, by flow.
+    dropping: Vec<Dropping>,
+    queues: Queues<B>,
+    new_flows: Round,
+    old_flows: Round,
+}
+
+impl<B> FqCodel<B> {
+    /// An empty queue; the hash is perturbed by the context's luck. At least one flow and one byte of quantum.
+    pub fn new(params: &FqCodelParams, mut context: Context) -> Self {
+        let flows = params.flows.max(1) as usize;
+        let least_quantum = if params.variant == CodelVariant::Linux { LINUX_MIN_QUANTUM } else { 1 };
+        let times = (params.target_ns, params.interval_ns);
+        let flow = Flow { head: NONE, tail: NONE, packets: 0, deficit: 0, on: On::NoList, next: NONE };
+        FqCodel {
+            variant: params.variant,
+            limit: params.limit,
+            memory_limit: params.memory_limit,
+            quantum: i64::from(params.quantum.max(least_quantum)),
+            drop_batch: params.drop_batch.max(1),
+            perturbation: context.luck.next_u64(),
+            control: Control::new(params.variant, times, params.ecn, params.ce_threshold_ns, context.mtu),
+            dropping: vec![Dropping::default(); flows],
+            queues: Queues {
+                slab: Slab { slots: Vec::new(), free: NONE },
+                flows: vec![flow; flows],
+                flow_bytes: vec![0; flows],
+                total: Backlog::default(),
+                active: 0,
+            },
+            new_flows: Round::EMPTY,
+            old_flows: Round::EMPTY,
+        }
+    }
+
+    /// The queue of a flow: MurmurHash3's 64-bit finaliser, scaled to the number of queues.
+    #[inline]
+    fn classify(&self, flow: u32) -> u32 {
+        let mut h = u64::from(flow) ^ self.perturbation;
+        h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        h = (h ^ (h >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        h ^= h >> 33;
+        (((h >> 32) * self.queues.flows.len() as u64) >> 32) as u32
+    }
+
+    /// Over the limit: the fattest flow loses packets at its head, several at once to spread the cost of the search.
+    #[cold]
+    fn drop_from_fattest(&mut self, cause: Cause, fates: &mut Vec<Fate<B>>) {
+        let index = self.queues.fattest();
+        let half_bytes = self.queues.flow_bytes[index as usize] / 2;
+        let half_packets = self.queues.flows[index as usize].packets / 2;
+        let (mut packets, mut bytes) = (0, 0);
+        while let Some(packet) = self.queues.pop(index) {
+            packets += 1;
+            bytes += u64::from(packet.size);
+            fates.push(Fate::Dropped(packet, cause));
+            let half_done = match self.variant {
+                CodelVariant::Rfc => packets >= half_packets,
+                CodelVariant::Linux | CodelVariant::Ns3 => bytes >= half_bytes,
+            };
+            if half_done || packets >= self.drop_batch {
+                break;
+            }
+        }
+        if self.variant == CodelVariant::Linux {
+            // Tells CoDel to signal harder, too.
+            let dropping = &mut self.dropping[index as usize];
+            dropping.count = dropping.count.wrapping_add(packets);
+        }
+    }
+}
+
+impl<B> Qdisc<B> for FqCodel<B> {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        packet.enqueued = now;
+        let index = self.classify(packet.flow);
+        self.queues.push(index, packet);
+        let flow = &mut self.queues.flows[index as usize];
+        if flow.on == On::NoList {
+            flow.on = On::New;
+            flow.deficit = self.quantum;
+            self.new_flows.push(&mut self.queues.flows, index);
+        }
+        if self.queues.total.bytes > self.memory_limit {
+            self.drop_from_fattest(Cause::Overmemory, fates);
+        } else if u64::from(self.queues.total.packets) > self.limit {
+            self.drop_from_fattest(Cause::Limit, fates);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        loop {
+            let from_new = self.new_flows.head != NONE;
+            let index = if from_new { self.new_flows.head } else { self.old_flows.head };
+            if index == NONE {
+                return None;
+            }
+            let flow = &mut self.queues.flows[index as usize];
+            let spent = flow.deficit <= 0;
+            if spent {
+                flow.deficit += self.quantum;
+            } else {
+                let whole_backlog = self.variant == CodelVariant::Linux;
+                let mut source = FlowSource { queues: &mut self.queues, index, whole_backlog };
+                let dropping = &mut self.dropping[index as usize];
+                if let Some(packet) = self.control.dequeue(dropping, &mut source, now, fates) {
+                    self.queues.flows[index as usize].deficit -= i64::from(packet.size);
+                    return Some(packet);
+                }
+            }
+            // Its turn is over: it spent its deficit, or it is empty. A new queue that is empty passes through the
+            // old ones before it can be new again, or a flow of single packets would starve them.
+            let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
+            list.pop(&mut self.queues.flows);
+            let passes_on = self.variant != CodelVariant::Linux || self.old_flows.head != NONE;
+            if spent || (from_new && passes_on) {
+                self.queues.flows[index as usize].on = On::Old;
+                self.old_flows.push(&mut self.queues.flows, index);
+            } else {
+                self.queues.flows[index as usize].on = On::NoList;
+            }
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.queues.total
+    }
+
+    fn state(&self) -> State {
+        // The sum over the flows: how hard CoDel works in all.
+        let counts = self.dropping.iter().filter(|d| d.dropping).map(|d| f64::from(d.count));
+        State {
+            limit: Some(self.limit as f64),
+            count: Some(counts.sum()),
+            flows: Some(f64::from(self.queues.active)),
+            ..State::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+    use units::Luck;
+
+    const MS: u64 = 1_000_000;
+
+    fn params(variant: CodelVariant) -> FqCodelParams {
+        FqCodelParams {
+            variant,
+            limit: 10_240,
+            flows: 1024,
+            memory_limit: 32 << 20,
+            target_ns: 5 * MS,
+            interval_ns: 100 * MS,
+            quantum: 1514,
+            ecn: true,
+            ce_threshold_ns: None,
+            drop_batch: 64,
+        }
+    }
+
+    fn fq_codel(params: &FqCodelParams) -> FqCodel<()> {
+        FqCodel::new(params, Context { rate: None, mtu: 1514, luck: Luck::new(1, "fq_codel") })
+    }
+
+    fn send(q: &mut FqCodel<()>, flow: u32, size: u32, ms: u64) -> Vec<Fate<()>> {
+        let mut fates = Vec::new();
+        let packet = Packet { enqueued: Time::ZERO, flow, size, ecn: Ecn::NotEct, body: () };
+        q.enqueue(packet, Time(ms * MS), &mut fates);
+        fates
+    }
+
+    fn served(q: &mut FqCodel<()>, ms: u64) -> Option<u32> {
+        q.dequeue(Time(ms * MS), &mut Vec::new()).map(|p| p.flow)
+    }
+
+    fn deficit(q: &FqCodel<()>, flow: u32) -> i64 {
+        q.queues.flows[q.classify(flow) as usize].deficit
+    }
+
+    #[test]
+    fn ns3_deficit_case() {
+        // Quantum 90, packets of 120 bytes, three of flow 1 and two of flow 2.
+        for variant in [CodelVariant::Rfc, CodelVariant::Ns3] {
+            let mut q = fq_codel(&FqCodelParams { quantum: 90, ..params(variant) });
+            for flow in [1, 1, 1, 2, 2] {
+                assert!(send(&mut q, flow, 120, 0).is_empty());
+            }
+            assert_eq!((deficit(&q, 1), deficit(&q, 2)), (90, 90));
+            let mut seen = Vec::new();
+            for _ in 0..6 {
+                let flow = served(&mut q, 0);
+                seen.push((flow, deficit(&q, 1), deficit(&q, 2)));
+            }
+            let want = [
+                (Some(1), -30, 90),
+                (Some(2), 60, -30),
+                (Some(1), -60, 60),
+                (Some(2), 30, -60),
+                (Some(1), -90, 30),
+                (None, 90, 30),
+            ];
+            assert_eq!(seen, want);
+        }
+    }
+
+    #[test]
+    fn linux_raises_a_small_quantum() {
+        assert_eq!(fq_codel(&FqCodelParams { quantum: 90, ..params(CodelVariant::Linux) }).quantum, 256);
+    }
+
+    #[test]
+    fn a_full_queue_takes_from_the_fat_flow_at_the_head() {
+        for (variant, drops) in [(CodelVariant::Linux, 2), (CodelVariant::Rfc, 1), (CodelVariant::Ns3, 2)] {
+            let mut q = fq_codel(&FqCodelParams { limit: 4, ..params(variant) });
+            send(&mut q, 1, 1000, 0);
+            for ms in 1..4 {
+                assert!(send(&mut q, 2, 1000, ms).is_empty());
+            }
+            // The fifth belongs to the thin flow, and the fat one, 3 packets, pays: half of it in bytes takes two,
+            // in packets one.
+            let fates = send(&mut q, 1, 100, 4);
+            assert_eq!(fates.len(), drops, "{variant:?}");
+            assert!(matches!(
+                fates[0],
+                Fate::Dropped(Packet { flow: 2, enqueued: Time(MS), .. }, Cause::Limit)
+            ));
+            assert_eq!(q.backlog().packets, 5 - drops as u32);
+            // Linux tells CoDel.
+            let index = q.classify(2) as usize;
+            assert_eq!(q.dropping[index].count, if variant == CodelVariant::Linux { 2 } else { 0 });
+        }
+    }
+
+    #[test]
+    fn an_overflow_drops_no_more_than_a_batch() {
+        let mut q = fq_codel(&FqCodelParams { limit: 1000, drop_batch: 64, ..params(CodelVariant::Linux) });
+        for _ in 0..1000 {
+            send(&mut q, 7, 1514, 0);
+        }
+        assert_eq!(send(&mut q, 7, 1514, 0).len(), 64);
+    }
+
+    #[test]
+    fn too_many_bytes_are_overmemory() {
+        let mut q = fq_codel(&FqCodelParams { memory_limit: 3000, ..params(CodelVariant::Linux) });
+        assert!(send(&mut q, 1, 1500, 0).is_empty());
+        assert!(send(&mut q, 1, 1500, 0).is_empty());
+        let fates = send(&mut q, 2, 100, 0);
+        assert!(matches!(fates[..], [Fate::Dropped(Packet { flow: 1, .. }, Cause::Overmemory)]));
+    }
+
+    #[test]
+    fn a_sparse_flow_passes_a_standing_queue() {
+        let mut q = fq_codel(&params(CodelVariant::Linux));
+        for _ in 0..100 {
+            send(&mut q, 1, 757, 0);
+        }
+        // Two packets are flow 1's quantum as a new flow; the third is its first as an old one.
+        assert_eq!([(); 3].map(|()| served(&mut q, 0)), [Some(1); 3]);
+        send(&mut q, 2, 100, 0);
+        assert_eq!(served(&mut q, 0), Some(2));
+        assert_eq!(served(&mut q, 0), Some(1));
+        // Found empty, the sparse flow was sent through the old ones: until its turn comes there it is not new again.
+        send(&mut q, 2, 100, 0);
+        assert_eq!(q.queues.flows[q.classify(2) as usize].on, On::Old);
+        assert_eq!(served(&mut q, 0), Some(2));
+    }
+
+    #[test]
+    fn large_and_small_packets_share_the_bytes() {
+        let mut q = fq_codel(&params(CodelVariant::Linux));
+        for _ in 0..1000 {
+            send(&mut q, 1, 1514, 0);
+            for _ in 0..5 {
+                send(&mut q, 2, 300, 0);
+            }
+        }
+        let (mut one, mut two) = (0u64, 0u64);
+        for _ in 0..3000 {
+            match q.dequeue(Time::ZERO, &mut Vec::new()) {
+                Some(p) if p.flow == 1 => one += u64::from(p.size),
+                Some(p) => two += u64::from(p.size),
+                None => unreachable!("6000 packets were sent"),
+            }
+        }
+        assert!(one.abs_diff(two) <= 2 * 1514, "{one} {two}");
+    }
+
+    #[test]
+    fn linux_drops_the_single_packet_of_a_flow_behind_a_backlog_and_the_rfc_does_not() {
+        for (variant, dropped) in [(CodelVariant::Linux, true), (CodelVariant::Rfc, false)] {
+            let mut q = fq_codel(&params(variant));
+            for _ in 0..2000 {
+                send(&mut q, 1, 1514, 0);
+            }
+            let mut fates = Vec::new();
+            // Flow 2 has never more than one packet; each waits 20 ms because the link stands still that long.
+            for ms in (20..1000).step_by(20) {
+                send(&mut q, 2, 100, ms - 20);
+                for _ in 0..3 {
+                    q.dequeue(Time(ms * MS), &mut fates);
+                }
+            }
+            let of_two =
+                fates.iter().any(|f| matches!(f, Fate::Dropped(Packet { flow: 2, .. }, Cause::Target)));
+            assert_eq!(of_two, dropped, "{variant:?}");
+        }
+    }
+
+    #[test]
+    fn flows_spread_over_the_buckets_as_balls_over_urns() {
+        let q = fq_codel(&params(CodelVariant::Linux));
+        let mut hit = vec![false; 1024];
+        for flow in 0..1024 {
+            hit[q.classify(flow) as usize] = true;
+        }
+        // 1 - 1/e of 1024 are 647, give or take 16 (one standard deviation).
+        let used = hit.iter().filter(|h| **h).count();
+        assert!((583..=711).contains(&used), "{used}");
+    }
+
+    #[test]
+    fn the_slab_never_grows_past_the_largest_backlog() {
+        let mut q = fq_codel(&params(CodelVariant::Rfc));
+        for round in 0..50 {
+            for flow in 0..200 {
+                send(&mut q, flow * 7 + round, 500, 0);
+            }
+            while served(&mut q, 0).is_some() {}
+        }
+        assert_eq!(q.queues.slab.slots.len(), 200);
+        assert_eq!((q.queues.active, q.backlog()), (0, Backlog::default()));
+    }
+}

@@ -1,0 +1,488 @@
+//! The packet simulator: a scenario of integers in, tables out.
+//!
+//! One run is one thread and one agenda. A packet that is sent is put into its link's queue at once; when its
+//! transmission begins its arrival at the far end is entered into the agenda, and a link has at most one event pending, and
+//! only while something waits. So a data packet costs two to three events: transmission, arrival, and its share of an ACK.
+//!
+//! Order: events happen in order of time, simultaneous ones in the order in which they were entered. At one instant
+//! a link that is free sends what waits before it takes a newcomer in. Timers are lazy: each endpoint has one pending
+//! event, and one that comes early is entered again. Everything random has a stream of its own, named after what it
+//! belongs to.
+//!
+//! No I/O, no clock, no thread: whoever calls `Sim::run` in slices may look at his clock in between.
+
+mod agenda;
+mod histogram;
+mod host;
+mod payload;
+mod recorder;
+mod scenario;
+mod traffic;
+
+pub use histogram::Histogram;
+pub use qdisc::Cause;
+pub use recorder::{Column, Table};
+pub use scenario::*;
+
+use agenda::Agenda;
+use host::{Host, Outbox};
+use link::{Departure, Link, LinkParts, LossLaw, Schedule};
+use payload::{Parcel, Payload, SackPool};
+use qdisc::{Context, Discipline, Ecn, Fate};
+use recorder::Recorder;
+use units::{Luck, Span, Time};
+
+/// Words of the agenda: what happens, in the upper four bits, to whom, below.
+mod word {
+    pub const ARRIVE: u32 = 0 << 28;
+    pub const AT_LINK: u32 = 1 << 28;
+    pub const LINK_FREE: u32 = 2 << 28;
+    pub const SOURCE: u32 = 3 << 28;
+    pub const SINK: u32 = 4 << 28;
+    pub const EMIT: u32 = 5 << 28;
+    pub const RATE_STEP: u32 = 6 << 28;
+    pub const SAMPLE_QUEUES: u32 = 7 << 28;
+    pub const SAMPLE_FLOWS: u32 = 8 << 28;
+    pub const WARM: u32 = 9 << 28;
+    pub const KIND: u32 = 15 << 28;
+    pub const INDEX: u32 = (1 << 28) - 1;
+}
+
+/// Where packets of one direction of a flow go. Two to a flow: its packets, then its replies.
+#[derive(Clone, Copy)]
+struct Route {
+    /// First of its links in `Sim::hops`.
+    first: u32,
+    /// How many.
+    len: u32,
+    /// Propagation after the last link.
+    extra: Span,
+}
+
+/// A run in progress.
+pub struct Sim {
+    now: Time,
+    end: Time,
+    agenda: Agenda<Parcel>,
+    links: Vec<Link<Payload>>,
+    /// The time of each link's pending event; `Time::NEVER` without one.
+    link_timers: Vec<Time>,
+    routes: Vec<Route>,
+    hops: Vec<u32>,
+    hosts: Vec<Host>,
+    outbox: Outbox,
+    sacks: SackPool,
+    fates: Vec<Fate<Payload>>,
+    recorder: Recorder,
+    events: u64,
+    finished: bool,
+}
+
+const NO_PACKET: Parcel = Parcel {
+    enqueued: Time::ZERO,
+    flow: 0,
+    size: 0,
+    ecn: Ecn::NotEct,
+    body: Payload { stamp: Time::ZERO, seq: 0, window: 0, sack: payload::NO_SACK, epoch: 0, hop: 0, kind: 0 },
+};
+
+impl Sim {
+    /// A run at its start. The scenario must be consistent (indices in range, names unique): it was made so in `scenario/`.
+    pub fn new(scenario: &Scenario) -> Sim {
+        let links: Vec<Link<Payload>> =
+            scenario.links.iter().map(|spec| make_link(spec, scenario.seed)).collect();
+        let (mut routes, mut hops) = (Vec::new(), Vec::new());
+        for flow in &scenario.flows {
+            for (path, extra) in [(&flow.path, flow.path_extra_ns), (&flow.back, flow.back_extra_ns)] {
+                assert!(
+                    path.iter().all(|&l| (l as usize) < links.len()),
+                    "a path names a link that is not there"
+                );
+                routes.push(Route { first: hops.len() as u32, len: path.len() as u32, extra: Span(extra) });
+                hops.extend_from_slice(path);
+            }
+        }
+        let hosts: Vec<Host> =
+            scenario.flows.iter().enumerate().map(|(i, flow)| Host::new(flow, i, scenario.seed)).collect();
+        let mut recorder = Recorder::new(scenario);
+        recorder
+            .set_base_rtts(scenario.flows.iter().zip(&hosts).map(|(f, h)| base_rtt(f, h, &links)).collect());
+        let (slot, horizon) = agenda_shape(scenario);
+        let mut sim = Sim {
+            now: Time::ZERO,
+            end: Time(scenario.duration_ns),
+            agenda: Agenda::new(slot, horizon),
+            link_timers: vec![Time::NEVER; links.len()],
+            links,
+            routes,
+            hops,
+            hosts,
+            outbox: Outbox::default(),
+            sacks: SackPool::default(),
+            fates: Vec::new(),
+            recorder,
+            events: 0,
+            finished: false,
+        };
+        sim.enter_first_events(scenario);
+        sim
+    }
+
+    fn enter_first_events(&mut self, scenario: &Scenario) {
+        self.enter(Time(scenario.warmup_ns), word::WARM);
+        self.enter(Time(scenario.record.queue_ns), word::SAMPLE_QUEUES);
+        self.enter(Time(scenario.record.flow_ns), word::SAMPLE_FLOWS);
+        for index in 0..self.links.len() {
+            let change = self.links[index].schedule().next_change(Time::ZERO);
+            self.enter(change, word::RATE_STEP | index as u32);
+        }
+        for index in 0..self.hosts.len() {
+            self.rearm_source(index);
+        }
+    }
+
+    /// Where the run is.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Goes on to the end, or until `budget` further events have happened; true when the run is complete.
+    pub fn run(&mut self, budget: u64) -> bool {
+        let pause_at = self.events.saturating_add(budget);
+        while let Some(due) = self.agenda.pop(self.end) {
+            self.events += 1;
+            self.now = due.time;
+            let index = due.word & word::INDEX;
+            match due.word & word::KIND {
+                word::ARRIVE => {
+                    let packet = self.agenda.packet(due);
+                    self.arrive(packet);
+                }
+                word::AT_LINK => {
+                    let packet = self.agenda.packet(due);
+                    self.send(index, packet);
+                }
+                word::LINK_FREE => self.link_free(index, due.time),
+                word::SOURCE => self.source_timer(index as usize, due.time),
+                word::SINK => self.sink_timer(index as usize, due.time),
+                word::EMIT => {
+                    let packet = self.agenda.packet(due);
+                    self.enter_path(packet);
+                }
+                word::RATE_STEP => self.rate_step(index),
+                word::SAMPLE_QUEUES => self.sample_queues(),
+                word::SAMPLE_FLOWS => self.sample_flows(),
+                _ => self.warm(),
+            }
+            if self.events == pause_at {
+                return false;
+            }
+        }
+        if !self.finished {
+            self.finished = true;
+            self.now = self.end;
+            self.finish();
+        }
+        true
+    }
+
+    /// Packets of data delivered to their hosts so far.
+    pub fn delivered_packets(&self) -> u64 {
+        self.hosts.iter().map(|host| host.counters.received_packets).sum()
+    }
+
+    /// The tables of a finished run.
+    pub fn into_tables(self) -> Vec<Table> {
+        let delivered = self.delivered_packets();
+        self.recorder.into_tables(&self.hosts, self.events, delivered, self.agenda.peak())
+    }
+
+    // --- links ---
+
+    /// Puts a packet on the path that its flow's direction has, or straight to its host where there is no link.
+    #[inline]
+    fn enter_path(&mut self, packet: Parcel) {
+        let route = self.routes[packet.flow as usize];
+        if route.len == 0 {
+            self.enter_packet(self.now + route.extra, word::ARRIVE, packet);
+        } else {
+            self.send(self.hops[route.first as usize], packet);
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, link: u32, packet: Parcel) {
+        let l = link as usize;
+        let mut wire = Wire {
+            agenda: &mut self.agenda,
+            routes: &self.routes,
+            hops: &self.hops,
+            recorder: &mut self.recorder,
+            lost: &mut self.fates,
+            link,
+            end: self.end,
+        };
+        let mut fates = std::mem::take(wire.lost);
+        self.links[l].send(packet, self.now, &mut fates, |departure| wire.carry(departure));
+        self.settle(link, fates);
+    }
+
+    fn link_free(&mut self, link: u32, at: Time) {
+        let l = link as usize;
+        if at != self.link_timers[l] {
+            return;
+        }
+        self.link_timers[l] = Time::NEVER;
+        let mut wire = Wire {
+            agenda: &mut self.agenda,
+            routes: &self.routes,
+            hops: &self.hops,
+            recorder: &mut self.recorder,
+            lost: &mut self.fates,
+            link,
+            end: self.end,
+        };
+        let mut fates = std::mem::take(wire.lost);
+        self.links[l].advance(self.now, &mut fates, &mut |departure| wire.carry(departure));
+        self.settle(link, fates);
+    }
+
+    /// After a link was called: its drops and marks are told, its next event is entered.
+    #[inline]
+    fn settle(&mut self, link: u32, mut fates: Vec<Fate<Payload>>) {
+        let l = link as usize;
+        if let Some(next) = self.links[l].next_event()
+            && next < self.link_timers[l]
+        {
+            self.link_timers[l] = next;
+            if next <= self.end {
+                self.agenda.push(next, word::LINK_FREE | link, NO_PACKET);
+            }
+        }
+        // What the wire lost was put aside by `Wire::carry`.
+        if !fates.is_empty() || !self.fates.is_empty() {
+            fates.append(&mut self.fates);
+            self.tell_fates(link, &fates);
+            fates.clear();
+        }
+        self.fates = fates;
+    }
+
+    #[cold]
+    fn tell_fates(&mut self, link: u32, fates: &[Fate<Payload>]) {
+        for fate in fates {
+            self.recorder.fate(link, fate, self.now);
+            if let Fate::Dropped(packet, _) = fate {
+                self.sacks.release(&packet.body);
+                self.hosts[(packet.flow / 2) as usize].dropped(packet);
+            }
+        }
+    }
+
+    fn rate_step(&mut self, link: u32) {
+        let l = &mut self.links[link as usize];
+        l.rate_stepped(self.now);
+        let change = l.schedule().next_change(self.now);
+        self.enter(change, word::RATE_STEP | link);
+    }
+
+    // --- hosts ---
+
+    #[inline]
+    fn arrive(&mut self, packet: Parcel) {
+        let index = (packet.flow / 2) as usize;
+        let host = &mut self.hosts[index];
+        if packet.flow.is_multiple_of(2) {
+            host.at_far_end(packet, self.now, &mut self.sacks, &mut self.outbox);
+            self.flush(index);
+            self.rearm_sink(index);
+        } else {
+            host.at_source(packet, self.now, &mut self.sacks, &mut self.outbox);
+            self.flush(index);
+            self.rearm_source(index);
+        }
+    }
+
+    fn source_timer(&mut self, index: usize, at: Time) {
+        let host = &mut self.hosts[index];
+        if at != host.source_timer {
+            return;
+        }
+        host.source_timer = Time::NEVER;
+        host.source_due(self.now, &mut self.outbox);
+        self.flush(index);
+        self.rearm_source(index);
+    }
+
+    fn sink_timer(&mut self, index: usize, at: Time) {
+        let host = &mut self.hosts[index];
+        if at != host.sink_timer {
+            return;
+        }
+        host.sink_timer = Time::NEVER;
+        host.sink_due(self.now, &mut self.sacks, &mut self.outbox);
+        self.flush(index);
+        self.rearm_sink(index);
+    }
+
+    /// Sends what a host has put into the outbox, later by its jitter if it has any.
+    #[inline]
+    fn flush(&mut self, index: usize) {
+        // The outbox is read by index because sending borrows the whole simulator.
+        for i in 0..self.outbox.packets.len() {
+            let packet = self.outbox.packets[i];
+            let at = self.hosts[index].leaves_at(&packet, self.now);
+            if at == self.now {
+                self.enter_path(packet);
+            } else {
+                self.enter_packet(at, word::EMIT, packet);
+            }
+        }
+        self.outbox.packets.clear();
+    }
+
+    #[inline]
+    fn rearm_source(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        if let Some(deadline) = host.source_deadline()
+            && deadline < host.source_timer
+        {
+            let at = deadline.max(self.now);
+            host.source_timer = at;
+            self.enter(at, word::SOURCE | index as u32);
+        }
+    }
+
+    #[inline]
+    fn rearm_sink(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        if let Some(deadline) = host.sink_deadline()
+            && deadline < host.sink_timer
+        {
+            let at = deadline.max(self.now);
+            host.sink_timer = at;
+            self.enter(at, word::SINK | index as u32);
+        }
+    }
+
+    // --- the agenda: nothing beyond the end is entered ---
+
+    #[inline]
+    fn enter(&mut self, at: Time, word: u32) {
+        if at <= self.end {
+            self.agenda.push(at, word, NO_PACKET);
+        }
+    }
+
+    #[inline]
+    fn enter_packet(&mut self, at: Time, word: u32, packet: Parcel) {
+        if at <= self.end {
+            self.agenda.push_packet(at, word, packet);
+        }
+    }
+
+    // --- recording ---
+
+    fn sample_queues(&mut self) {
+        self.bring_links_up_to_date();
+        self.recorder.sample_queues(&self.links, self.now);
+        self.enter(self.now + self.recorder.queue_interval, word::SAMPLE_QUEUES);
+    }
+
+    fn sample_flows(&mut self) {
+        self.recorder.sample_flows(&self.hosts, self.now);
+        self.enter(self.now + self.recorder.flow_interval, word::SAMPLE_FLOWS);
+    }
+
+    fn warm(&mut self) {
+        self.bring_links_up_to_date();
+        self.recorder.warm(&mut self.links, &mut self.hosts, self.now);
+    }
+
+    fn finish(&mut self) {
+        self.bring_links_up_to_date();
+        if self.recorder.queues_sampled_at() < self.now {
+            self.recorder.sample_queues(&self.links, self.now);
+            self.recorder.sample_flows(&self.hosts, self.now);
+        }
+        self.recorder.finish(&mut self.links, self.now);
+    }
+
+    /// A link's event due at this very instant may stand behind the sample in the agenda.
+    fn bring_links_up_to_date(&mut self) {
+        for link in 0..self.links.len() {
+            if self.link_timers[link] <= self.now {
+                self.link_free(link as u32, self.link_timers[link]);
+            }
+        }
+    }
+}
+
+/// The wire behind a link: what begins its transmission is entered into the agenda for its arrival.
+struct Wire<'a> {
+    agenda: &'a mut Agenda<Parcel>,
+    routes: &'a [Route],
+    hops: &'a [u32],
+    recorder: &'a mut Recorder,
+    lost: &'a mut Vec<Fate<Payload>>,
+    link: u32,
+    end: Time,
+}
+
+impl Wire<'_> {
+    #[inline]
+    fn carry(&mut self, departure: Departure<Payload>) {
+        self.recorder.departure(self.link, &departure);
+        let mut packet = departure.packet;
+        if departure.lost {
+            self.lost.push(Fate::Dropped(packet, Cause::Wire));
+            return;
+        }
+        packet.body.hop += 1;
+        let route = self.routes[packet.flow as usize];
+        let hop = u32::from(packet.body.hop);
+        let (at, what) = if hop == route.len {
+            (departure.arrives + route.extra, word::ARRIVE)
+        } else {
+            (departure.arrives, word::AT_LINK | self.hops[(route.first + hop) as usize])
+        };
+        if at <= self.end {
+            self.agenda.push_packet(at, what, packet);
+        }
+    }
+}
+
+fn make_link(spec: &LinkSpec, seed: u64) -> Link<Payload> {
+    let schedule = Schedule::new(spec.rate.clone(), spec.rate_period_ns);
+    let context = Context {
+        rate: schedule.rate_at(Time::ZERO),
+        mtu: 1500 + spec.framing.header_bytes,
+        luck: Luck::new(seed, &format!("{}/qdisc", spec.name)),
+    };
+    Link::new(LinkParts {
+        qdisc: Discipline::new(&spec.qdisc, context),
+        schedule,
+        delay: Span(spec.delay_ns),
+        framing: spec.framing,
+        loss: LossLaw::new(spec.loss.clone(), Luck::new(seed, &format!("{}/loss", spec.name))),
+    })
+}
+
+/// The round trip of a full packet through empty queues (one way where there are no replies), ns.
+fn base_rtt(flow: &FlowSpec, host: &Host, links: &[Link<Payload>]) -> u64 {
+    let one_way = |path: &[u32], extra: u64, bytes: u32| {
+        extra + path.iter().map(|&l| links[l as usize].idle_delay(bytes).0).sum::<u64>()
+    };
+    let (packet, reply) = host.packet_bytes();
+    one_way(&flow.path, flow.path_extra_ns, packet)
+        + reply.map_or(0, |bytes| one_way(&flow.back, flow.back_extra_ns, bytes))
+}
+
+/// Slots a quarter of the shortest full-size transmission wide, and a horizon beyond the longest path.
+fn agenda_shape(scenario: &Scenario) -> (Span, Span) {
+    let fastest = scenario.links.iter().flat_map(|l| l.rate.iter().map(|s| s.bps)).max().unwrap_or(0);
+    let slot = units::Rate(fastest).time_for(1500).map_or(Span::from_micros(16), |t| t / 4);
+    let links: u64 = scenario.links.iter().map(|l| l.delay_ns).max().unwrap_or(0);
+    let extra = scenario.flows.iter().map(|f| f.path_extra_ns.max(f.back_extra_ns)).max().unwrap_or(0);
+    (slot.max(Span(256)).min(Span::from_millis(1)), Span(links + extra) + Span::from_millis(20))
+}

@@ -1,0 +1,161 @@
+//! Sources of traffic that are not TCP: what to send and when next.
+//!
+//! Each is a small state machine asked at its deadline for the packets to send now, with a random stream of its own.
+
+use crate::scenario::{Draw, Frames};
+use units::{Luck, Rate, Span, Time};
+
+impl Draw {
+    /// The next value.
+    pub fn next(&self, luck: &mut Luck) -> u64 {
+        match *self {
+            Draw::Constant { value } => value,
+            Draw::Uniform { min, max } => min + luck.below((max - min).saturating_add(1)),
+            Draw::Exponential { mean } => luck.exponential(mean as f64) as u64,
+            // Mean = scale · shape / (shape - 1).
+            Draw::Pareto { mean, shape } => {
+                let scale = mean as f64 * (shape - 1.0) / shape;
+                (scale * libm::pow(1.0 - luck.unit(), -1.0 / shape)) as u64
+            }
+        }
+    }
+}
+
+/// Constant-rate or on/off datagrams.
+#[derive(Debug)]
+pub struct UdpSource {
+    /// Time between packets while on, in 2^-16 ns: the rate is kept exactly whatever the packet size.
+    gap_fixed: u128,
+    fraction: u64,
+    periods: Option<(Draw, Draw)>,
+    on_until: Time,
+    luck: Luck,
+}
+
+impl UdpSource {
+    /// `rate` counts IP bytes of packets of `packet_bytes`.
+    pub fn new(rate: Rate, packet_bytes: u32, periods: Option<(Draw, Draw)>, luck: Luck) -> UdpSource {
+        let gap_fixed = (u128::from(packet_bytes) * 8_000_000_000 << 16) / u128::from(rate.0.max(1));
+        UdpSource { gap_fixed, fraction: 0, periods, on_until: Time::ZERO, luck }
+    }
+
+    /// One packet leaves at `now`; the next one when?
+    pub fn next_after(&mut self, now: Time) -> Time {
+        let gap = self.gap_fixed + u128::from(self.fraction);
+        self.fraction = (gap & 0xffff) as u64;
+        let next = now + Span((gap >> 16) as u64);
+        let Some((on, off)) = &self.periods else {
+            return next;
+        };
+        if self.on_until == Time::ZERO {
+            self.on_until = now + Span(on.next(&mut self.luck));
+        }
+        if next < self.on_until {
+            return next;
+        }
+        let resume = self.on_until + Span(off.next(&mut self.luck));
+        self.on_until = resume + Span(on.next(&mut self.luck).max(1));
+        resume.max(now + Span(1))
+    }
+}
+
+/// RTP video: one frame each 1/fps, its packets back to back.
+///
+/// The model is a group of pictures: an I frame `i_ratio` times as large as the mean P frame, then P frames, each
+/// size log-normal with the given coefficient of variation around its kind's mean, and the overall mean rate kept.
+/// Source of the shape: Frost and Melamed, "Traffic modeling for telecommunications networks", IEEE Comm. Mag. 1994.
+#[derive(Debug)]
+pub struct VideoSource {
+    frames: Frames,
+    start: Time,
+    index: u64,
+    luck: Luck,
+}
+
+impl VideoSource {
+    /// A source whose first frame is due at `start`.
+    pub fn new(frames: Frames, start: Time, luck: Luck) -> VideoSource {
+        VideoSource { frames, start, index: 0, luck }
+    }
+
+    /// The bytes of the frame that is due and the time of the next one.
+    pub fn next_frame(&mut self) -> (u64, Time) {
+        let index = self.index;
+        self.index += 1;
+        match &self.frames {
+            &Frames::Model { bps, fps, gop, i_ratio, cv } => {
+                let mean = bps as f64 / 8.0 / fps;
+                let gop = f64::from(gop.max(1));
+                // gop · mean = i_ratio · p + (gop - 1) · p.
+                let p = gop * mean / (i_ratio + gop - 1.0);
+                let size = if index.is_multiple_of(gop as u64) { i_ratio * p } else { p };
+                let sigma2 = libm::log(1.0 + cv * cv);
+                let factor = libm::exp(libm::sqrt(sigma2) * self.luck.normal() - sigma2 / 2.0);
+                let next = self.start + Span::from_secs_f64((index + 1) as f64 / fps);
+                ((size * factor).max(1.0) as u64, next)
+            }
+            Frames::Trace { frames, period_ns } => {
+                let count = frames.len() as u64;
+                let at = |i: u64| self.start + Span(i / count * period_ns + frames[(i % count) as usize].0);
+                (u64::from(frames[(index % count) as usize].1), at(index + 1))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_rate_is_kept_to_the_nanosecond() {
+        // 1000 bytes at 3 Mbit/s: 2666666.67 ns each.
+        let mut source = UdpSource::new(Rate(3_000_000), 1000, None, Luck::new(1, "u"));
+        let mut now = Time::ZERO;
+        for _ in 0..3_000 {
+            now = source.next_after(now);
+        }
+        assert!(now.0.abs_diff(8_000_000_000) <= 150, "{now:?}");
+    }
+
+    #[test]
+    fn on_off_sends_its_share() {
+        let periods = (Draw::Exponential { mean: 1_000_000_000 }, Draw::Exponential { mean: 3_000_000_000 });
+        let mut source = UdpSource::new(Rate(8_000_000), 1000, Some(periods), Luck::new(5, "u"));
+        let (mut now, mut sent) = (Time::ZERO, 0u64);
+        while now < Time(20_000_000_000_000) {
+            now = source.next_after(now);
+            sent += 1;
+        }
+        let share = sent as f64 * 1e-3 / now.as_secs_f64();
+        assert!((share - 0.25).abs() < 0.01, "{share}");
+    }
+
+    #[test]
+    fn the_video_model_keeps_its_mean_rate_and_its_large_frames() {
+        let frames = Frames::Model { bps: 2_000_000, fps: 25.0, gop: 12, i_ratio: 4.0, cv: 0.3 };
+        let mut source = VideoSource::new(frames, Time::ZERO, Luck::new(2, "v"));
+        let sizes: Vec<f64> = (0..60_000).map(|_| source.next_frame().0 as f64).collect();
+        let mean = sizes.iter().sum::<f64>() / sizes.len() as f64;
+        assert!((mean * 8.0 * 25.0 / 2e6 - 1.0).abs() < 0.01, "{mean}");
+        let i_mean = sizes.iter().step_by(12).sum::<f64>() / 5000.0;
+        let p_mean = (sizes.iter().sum::<f64>() - i_mean * 5000.0) / 55_000.0;
+        assert!((i_mean / p_mean - 4.0).abs() < 0.1, "{}", i_mean / p_mean);
+    }
+
+    #[test]
+    fn a_trace_repeats() {
+        let frames = Frames::Trace { frames: vec![(0, 10), (40, 20)], period_ns: 100 };
+        let mut source = VideoSource::new(frames, Time(5), Luck::new(2, "v"));
+        let got: Vec<_> = (0..4).map(|_| source.next_frame()).collect();
+        assert_eq!(got, [(10, Time(45)), (20, Time(105)), (10, Time(145)), (20, Time(205))]);
+    }
+
+    #[test]
+    fn pareto_draws_have_their_mean() {
+        let draw = Draw::Pareto { mean: 1_000_000, shape: 2.5 };
+        let mut luck = Luck::new(9, "p");
+        let mean = (0..400_000).map(|_| draw.next(&mut luck) as f64).sum::<f64>() / 400_000.0;
+        assert!((mean / 1e6 - 1.0).abs() < 0.02, "{mean}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Small scenarios for the tests, and a way to read their tables.
+#![allow(dead_code)] // Each test file uses its part.
+
+use link::{Cells, Framing, Loss, RateStep};
+use qdisc::{FifoParams, Params};
+use sim::{Column, FlowSpec, LinkSpec, RecordSpec, Scenario, Sim, Table, Traffic};
+use tcp::{CongestionKind, TcpParams};
+
+pub const MS: u64 = 1_000_000;
+pub const S: u64 = 1_000_000_000;
+
+/// Linux's endpoint, every ACK sent at once, no limit on the receive window.
+pub fn reno() -> TcpParams {
+    TcpParams {
+        congestion: CongestionKind::Reno,
+        mss: 1448,
+        header_bytes: 52,
+        ack_bytes: 52,
+        sack: true,
+        prr: true,
+        limited_transmit: true,
+        timestamps: true,
+        ecn: false,
+        initial_window: 10,
+        initial_ssthresh: None,
+        max_window: None,
+        packet_counted: false,
+        pacing: false,
+        hystart: false,
+        initial_rto_ns: S,
+        min_rto_ns: 200 * MS,
+        max_rto_ns: 120 * S,
+        tick_ns: 1,
+        min_rto_on_variance: true,
+        delayed_ack_segments: 1,
+        delayed_ack_ns: 40 * MS,
+        quick_acks: 0,
+        receive_buffer: 1 << 40,
+        receive_buffer_max: 1 << 40,
+        receive_window_fraction: 1.0,
+    }
+}
+
+pub fn pfifo(limit: u64) -> Params {
+    Params::Pfifo(FifoParams { limit })
+}
+
+/// A link of `bps` (0: no limit) and `delay_ns`.
+pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
+    let rate = if bps == 0 { vec![] } else { vec![RateStep { at_ns: 0, bps }] };
+    let framing = Framing { header_bytes: 0, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None };
+    LinkSpec { name: name.into(), rate, rate_period_ns: None, delay_ns, qdisc, framing, loss: Loss::None }
+}
+
+/// A flow over link 0 that gets its replies over link 1.
+pub fn flow(name: &str, traffic: Traffic) -> FlowSpec {
+    FlowSpec {
+        name: name.into(),
+        group: 0,
+        path: vec![0],
+        back: vec![1],
+        path_extra_ns: 0,
+        back_extra_ns: 0,
+        start_ns: 0,
+        stop_ns: None,
+        jitter_ns: 0,
+        traffic,
+    }
+}
+
+pub fn bulk(tcp: TcpParams) -> Traffic {
+    Traffic::Bulk { bytes: None, tcp }
+}
+
+pub fn scenario(duration_ns: u64, links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> Scenario {
+    let record = RecordSpec { queue_ns: 100 * MS, flow_ns: 100 * MS, packets: false };
+    Scenario { duration_ns, warmup_ns: 0, seed: 1, links, flows, record }
+}
+
+/// A finished run's tables.
+pub struct Tables(pub Vec<Table>);
+
+pub fn run(scenario: &Scenario) -> Tables {
+    let mut sim = Sim::new(scenario);
+    assert!(sim.run(u64::MAX));
+    Tables(sim.into_tables())
+}
+
+impl Tables {
+    /// A column as numbers.
+    pub fn column(&self, table: &str, column: &str) -> Vec<f64> {
+        let table = self.0.iter().find(|t| t.name == table).expect("a table of this name");
+        let (_, values) = table.columns.iter().find(|c| c.0 == column).expect("a column of this name");
+        match values {
+            Column::U8(v) => v.iter().map(|&x| f64::from(x)).collect(),
+            Column::U32(v) => v.iter().map(|&x| f64::from(x)).collect(),
+            Column::U64(v) => v.iter().map(|&x| x as f64).collect(),
+            Column::I64(v) => v.iter().map(|&x| x as f64).collect(),
+            Column::F64(v) => v.clone(),
+        }
+    }
+
+    /// The value of a column in the row of a link or flow.
+    pub fn of(&self, table: &str, column: &str, row: usize) -> f64 {
+        self.column(table, column)[row]
+    }
+}

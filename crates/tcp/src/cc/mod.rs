@@ -1,0 +1,138 @@
+//! Congestion control: how much may be in flight.
+//!
+//! The sender tells it what each ACK brought and when congestion was signalled; it answers with cwnd and ssthresh. How
+//! cwnd comes down during recovery (PRR, window inflation) is the sender's business, the same for all of them.
+//! Windows are in segments here, with fractions; the public face of the sender gives bytes.
+
+mod cubic;
+mod reno;
+
+pub use cubic::Cubic;
+pub use reno::Reno;
+
+use crate::{CongestionKind, TcpParams};
+use units::{Span, Time};
+
+/// What an ACK of new data tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Now.
+    pub now: Time,
+    /// Segments it newly acknowledged: cumulatively or by SACK, none twice.
+    pub acked: u32,
+    /// The RTT it measured, if it did.
+    pub rtt: Option<Span>,
+    /// Smoothed RTT (RFC 6298).
+    pub srtt: Option<Span>,
+    /// The least RTT of the connection.
+    pub min_rtt: Option<Span>,
+    /// The first segment not acknowledged, after this ACK.
+    pub una: u32,
+    /// The next segment to be sent for the first time.
+    pub nxt: u32,
+    /// The window, not the application or the receiver, held the sender back: only then may it grow (RFC 7661).
+    pub cwnd_limited: bool,
+}
+
+/// How congestion was signalled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// ECN echo.
+    Ecn,
+    /// Fast retransmit.
+    Loss,
+    /// Retransmission timeout.
+    Timeout,
+}
+
+/// A congestion signal, at most one a window of data.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    /// Now.
+    pub now: Time,
+    /// How it was signalled.
+    pub signal: Signal,
+    /// Segments outstanding.
+    pub inflight: u32,
+}
+
+/// A congestion control algorithm.
+pub trait CongestionControl {
+    /// An ACK of new data outside recovery: the window may grow.
+    fn on_ack(&mut self, ack: &Ack);
+
+    /// Congestion: sets ssthresh, and cwnd to 1 on a timeout. In fast recovery the sender brings cwnd to ssthresh.
+    fn on_congestion(&mut self, event: &Congestion);
+
+    /// The window, segments.
+    fn cwnd(&self) -> f64;
+
+    /// Sets the window: the sender in recovery and at its end.
+    fn set_cwnd(&mut self, cwnd: f64);
+
+    /// The slow-start threshold, segments; infinite at first.
+    fn ssthresh(&self) -> f64;
+
+    /// Pacing rate over cwnd/srtt: as Linux, twice in slow start, 1.2 times after.
+    fn pacing_gain(&self) -> f64 {
+        if self.cwnd() < self.ssthresh() { 2.0 } else { 1.2 }
+    }
+}
+
+/// Any of them, dispatched by a branch.
+pub enum Control {
+    /// RFC 5681.
+    Reno(Reno),
+    /// RFC 9438.
+    Cubic(Cubic),
+}
+
+impl Control {
+    /// The one that `params` name.
+    pub fn new(params: &TcpParams) -> Control {
+        match params.congestion {
+            CongestionKind::Reno => Control::Reno(Reno::new(params)),
+            CongestionKind::Cubic => Control::Cubic(Cubic::new(params)),
+        }
+    }
+}
+
+macro_rules! each {
+    ($self:expr, $c:ident => $body:expr) => {
+        match $self {
+            Control::Reno($c) => $body,
+            Control::Cubic($c) => $body,
+        }
+    };
+}
+
+impl CongestionControl for Control {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        each!(self, c => c.on_ack(ack))
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        each!(self, c => c.on_congestion(event))
+    }
+
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        each!(self, c => c.cwnd())
+    }
+
+    #[inline]
+    fn set_cwnd(&mut self, cwnd: f64) {
+        each!(self, c => c.set_cwnd(cwnd))
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        each!(self, c => c.ssthresh())
+    }
+
+    #[inline]
+    fn pacing_gain(&self) -> f64 {
+        each!(self, c => c.pacing_gain())
+    }
+}

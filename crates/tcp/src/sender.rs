@@ -1,0 +1,636 @@
+//! The sender: what may leave now, what is lost, when to give up waiting.
+//!
+//! Four states. *Open*: growing. *Recovery*: a loss was inferred from duplicate ACKs or SACKs; lost segments are sent again
+//! while the window comes down, until everything outstanding at the start is acknowledged. *Reduced*: the same without a
+//! loss, after an ECN echo. *Loss*: the timer went off; everything outstanding counts as lost and is sent again in slow
+//! start. What is in flight is always `nxt - una - sacked - missing` (see `scoreboard`), less the duplicate ACKs
+//! where there is no SACK, and a segment may leave while that is below cwnd.
+//!
+//! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC 6582 (NewReno), RFC 3042 (limited
+//! transmit), RFC 6298 (timer), RFC 3168 §6.1 (ECN).
+//! Deviations: no handshake and no teardown; no F-RTO, no undo of a spurious retransmission, no tail loss probe, no
+//! RACK: a lost retransmission waits for the timer. NextSeg's rule 3 (send again what is not yet known lost when there is
+//! nothing new) is left out, its rescue retransmission (rule 4) is there.
+
+use crate::cc::{Ack, Congestion, CongestionControl, Control, Signal};
+use crate::rtt::RttEstimator;
+use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::{AckSegment, Segment, TcpParams};
+use units::{Span, Time};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    Recovery,
+    Reduced,
+    Loss,
+}
+
+/// What an ACK did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acked {
+    /// The RTT it measured.
+    pub rtt: Option<Span>,
+    /// Segments it newly acknowledged or SACKed.
+    pub delivered: u32,
+    /// The transfer is complete: all is acknowledged.
+    pub complete: bool,
+}
+
+/// Counts since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Segments sent, again or for the first time.
+    pub sent_segments: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Times the retransmission timer went off.
+    pub timeouts: u64,
+    /// Fast recoveries entered.
+    pub fast_recoveries: u64,
+    /// Windows reduced for an ECN echo.
+    pub ecn_reductions: u64,
+}
+
+/// What a sender is set to, in the words of `TcpParams`.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    mss: u32,
+    sack: bool,
+    prr: bool,
+    limited_transmit: bool,
+    timestamps: bool,
+    ecn: bool,
+    packet_counted: bool,
+    pacing: bool,
+    max_window: u32,
+}
+
+/// Proportional rate reduction (RFC 6937): the window of recovery follows what is delivered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prr {
+    delivered: u32,
+    out: u32,
+    /// Window when recovery began (RecoverFS).
+    from: u32,
+}
+
+/// One connection's sending end.
+pub struct Sender {
+    una: u32,
+    nxt: u32,
+    /// One past the last segment that receiver, application and `max_window` let go.
+    bound: u32,
+    /// cwnd in whole segments.
+    window: u32,
+    /// Duplicate ACKs that count as having left the network, where there is no SACK.
+    inflation: u32,
+    dup_acks: u32,
+    phase: Phase,
+    /// One segment may be sent again whatever the window says: the first of a recovery.
+    force: bool,
+    /// cwnd has stopped the sender since the last ACK.
+    cwnd_limited: bool,
+    cwr_due: bool,
+    /// Recovery ends when this is acknowledged; also RFC 6582's `recover`.
+    recover: u32,
+    rto_at: Time,
+    control: Control,
+    board: Scoreboard,
+    rtt: RttEstimator,
+    /// Edge of the receive window, in segments.
+    edge: u32,
+    last_window: u64,
+    last_window_segments: u32,
+    settings: Settings,
+    prr: Prr,
+    /// Without timestamps one segment at a time is timed (Karn): its number and when it left.
+    timed: Option<(u32, Time)>,
+    partial_acks: u32,
+    rescued: bool,
+    /// Segments of the transfer; `u32::MAX` is endless.
+    end: u32,
+    last_len: u32,
+    stopped: bool,
+    /// Pacing: the next segment may not leave before.
+    release: Time,
+    paced_out: bool,
+    stats: SenderStats,
+}
+
+impl Sender {
+    /// A connection that will transfer `bytes`, or go on for ever. It is open at once: there is no handshake.
+    pub fn new(params: &TcpParams, bytes: Option<u64>) -> Sender {
+        let mss = u64::from(params.mss);
+        // 4 billion segments are 6 TB; a longer transfer is as good as endless.
+        let end = bytes.map_or(u32::MAX, |b| b.div_ceil(mss).clamp(1, u64::from(u32::MAX)) as u32);
+        let last_len = bytes.map_or(mss, |b| b.max(1) - (u64::from(end) - 1) * mss) as u32;
+        let settings = Settings {
+            mss: params.mss,
+            sack: params.sack,
+            prr: params.prr,
+            limited_transmit: params.limited_transmit,
+            timestamps: params.timestamps,
+            ecn: params.ecn,
+            packet_counted: params.packet_counted,
+            pacing: params.pacing,
+            max_window: params.max_window.unwrap_or(u32::MAX),
+        };
+        // The window that the receiver offered in its half of the handshake.
+        let offered = (params.receive_buffer as f64 * params.receive_window_fraction) as u64;
+        let control = Control::new(params);
+        let mut sender = Sender {
+            una: 0,
+            nxt: 0,
+            bound: 0,
+            window: 0,
+            inflation: 0,
+            dup_acks: 0,
+            phase: Phase::Open,
+            force: false,
+            cwnd_limited: false,
+            cwr_due: false,
+            recover: 0,
+            rto_at: Time::NEVER,
+            control,
+            board: Scoreboard::default(),
+            rtt: RttEstimator::new(params),
+            edge: 0,
+            last_window: u64::MAX,
+            last_window_segments: u32::MAX,
+            settings,
+            prr: Prr::default(),
+            timed: None,
+            partial_acks: 0,
+            rescued: false,
+            end,
+            last_len,
+            stopped: false,
+            release: Time::ZERO,
+            paced_out: false,
+            stats: SenderStats::default(),
+        };
+        sender.open_edge(0, offered);
+        sender.refresh();
+        sender
+    }
+
+    /// The next segment that may leave now. Call until `None`.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        let inflight = self.pipe();
+        if inflight >= self.window && !(self.force && self.board.missing() > 0) {
+            // Recovery's window is not the connection's: it says nothing about what limits the flow.
+            self.cwnd_limited |= self.phase == Phase::Open || self.phase == Phase::Loss;
+            return None;
+        }
+        if self.settings.pacing && now < self.release {
+            self.paced_out = true;
+            return None;
+        }
+        if self.board.missing() > 0 {
+            return self.poll_lost(now);
+        }
+        if self.nxt < self.bound {
+            let seq = self.nxt;
+            self.nxt += 1;
+            return Some(self.send(seq, false, now));
+        }
+        self.poll_rescue(inflight, now)
+    }
+
+    /// An ACK arrives.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &AckSegment, now: Time) -> Acked {
+        if ack.ack > self.nxt || ack.ack < self.una {
+            // Acknowledges what was never sent, or is older than one seen before.
+            return Acked { rtt: None, delivered: 0, complete: false };
+        }
+        let acked = ack.ack - self.una;
+        let mut delivered = acked;
+        self.open_edge(ack.ack, ack.window);
+        let mut rtt = None;
+        if acked > 0 {
+            rtt = self.measure(ack, now);
+            // What of it was SACKed before counted as delivered then.
+            delivered -= self.sacked_below(ack.ack);
+            self.una = ack.ack;
+            self.dup_acks = 0;
+            self.board.advance(ack.ack);
+        }
+        if ack.sack_count > 0 {
+            delivered += self.take_sacks(ack);
+        } else if acked == 0 && self.nxt > self.una {
+            self.dup_acks += 1;
+            if !self.settings.sack {
+                delivered = 1;
+            }
+        }
+        if self.phase == Phase::Open && self.dup_acks == 0 && self.board.sacked() == 0 && !ack.ece {
+            // The common case: new data acknowledged, nothing amiss.
+            if acked > 0 {
+                self.grow(acked, rtt, now);
+                self.inflation = 0;
+            }
+        } else {
+            self.on_ack_amiss(ack, acked, delivered, rtt, now);
+        }
+        if acked > 0 {
+            self.restart_timer(now);
+        }
+        self.refresh();
+        Acked { rtt, delivered, complete: self.una == self.end }
+    }
+
+    /// When `on_deadline` wants to be called: the retransmission timer, or the release of a paced segment.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        let at = if self.paced_out { self.rto_at.min(self.release) } else { self.rto_at };
+        (at != Time::NEVER).then_some(at)
+    }
+
+    /// The deadline is reached; `poll` afterwards.
+    pub fn on_deadline(&mut self, now: Time) {
+        if self.paced_out && self.release <= now {
+            self.paced_out = false;
+        }
+        if self.rto_at <= now {
+            self.timeout(now);
+        }
+    }
+
+    /// The application stops: nothing new is sent, what is outstanding is still sent again if lost.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        self.bound = self.nxt;
+    }
+
+    /// cwnd in bytes.
+    pub fn cwnd_bytes(&self) -> u64 {
+        (self.control.cwnd() * f64::from(self.settings.mss)) as u64
+    }
+
+    /// ssthresh in bytes; `None` while unlimited.
+    pub fn ssthresh_bytes(&self) -> Option<u64> {
+        let ssthresh = self.control.ssthresh();
+        ssthresh.is_finite().then_some((ssthresh * f64::from(self.settings.mss)) as u64)
+    }
+
+    /// What is in flight by RFC 6675's reckoning, bytes.
+    pub fn inflight_bytes(&self) -> u64 {
+        u64::from(self.pipe()) * u64::from(self.settings.mss)
+    }
+
+    /// Smoothed RTT.
+    pub fn srtt(&self) -> Option<Span> {
+        self.rtt.srtt()
+    }
+
+    /// The retransmission timeout in force.
+    pub fn rto(&self) -> Span {
+        self.rtt.rto()
+    }
+
+    /// The first segment that is not acknowledged, and the next one to be sent for the first time.
+    pub fn outstanding(&self) -> (u32, u32) {
+        (self.una, self.nxt)
+    }
+
+    /// Counts since the start.
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    // --- what is in flight ---
+
+    #[inline]
+    fn pipe(&self) -> u32 {
+        let left = self.board.sacked() + self.board.missing() + self.inflation;
+        (self.nxt - self.una).saturating_sub(left)
+    }
+
+    #[inline]
+    fn open_edge(&mut self, ack: u32, window: u64) {
+        if window != self.last_window {
+            self.last_window = window;
+            self.last_window_segments = (window / u64::from(self.settings.mss)).min(u64::from(u32::MAX)) as u32;
+        }
+        // The right edge never moves left (RFC 9293 §3.8.6).
+        self.edge = self.edge.max(ack.saturating_add(self.last_window_segments));
+    }
+
+    /// After anything that moves a window: the two numbers that `poll` looks at.
+    #[inline]
+    fn refresh(&mut self) {
+        self.window = (self.control.cwnd() as u32).max(1);
+        if !self.stopped {
+            self.bound = self.edge.min(self.end).min(self.una.saturating_add(self.settings.max_window));
+            if !self.settings.limited_transmit && self.phase == Phase::Open && self.board.sacked() > 0 {
+                // Without limited transmit SACKed segments free no room: nothing new leaves before recovery.
+                self.bound = self.bound.min(self.nxt);
+            }
+        }
+    }
+
+    #[inline]
+    fn sacked_below(&self, ack: u32) -> u32 {
+        if self.board.sacked() == 0 { 0 } else { self.board.sacked_below(ack) }
+    }
+
+    // --- sending ---
+
+    #[inline]
+    fn send(&mut self, seq: u32, retransmit: bool, now: Time) -> Segment {
+        self.stats.sent_segments += 1;
+        if self.rto_at == Time::NEVER {
+            self.rto_at = now + self.rtt.rto();
+        }
+        if self.phase != Phase::Open {
+            self.prr.out += 1;
+        }
+        if !self.settings.timestamps && !retransmit && self.timed.is_none() {
+            self.timed = Some((seq, now));
+        }
+        let len = if seq + 1 == self.end { self.last_len } else { self.settings.mss };
+        if self.settings.pacing {
+            self.pace(len, now);
+        }
+        let cwr = self.cwr_due && !retransmit;
+        self.cwr_due &= !cwr;
+        Segment { seq, len, stamp: now, retransmit, cwr, ect: self.settings.ecn && !retransmit }
+    }
+
+    fn resend(&mut self, seq: u32, now: Time) -> Segment {
+        self.force = false;
+        self.stats.retransmits += 1;
+        self.timed = None;
+        self.send(seq, true, now)
+    }
+
+    #[cold]
+    fn poll_lost(&mut self, now: Time) -> Option<Segment> {
+        let seq = self.board.next_missing()?;
+        self.board.resent(seq);
+        Some(self.resend(seq, now))
+    }
+
+    /// NextSeg's rule 4: once a recovery, when nothing else may be sent, the last segment outstanding, so that the loss of a
+    /// tail is found by SACK rather than by the timer.
+    #[inline]
+    fn poll_rescue(&mut self, inflight: u32, now: Time) -> Option<Segment> {
+        if self.phase != Phase::Recovery || !self.settings.sack || self.rescued || inflight >= self.window {
+            return None;
+        }
+        let seq = self.board.last_unsacked(self.una, self.nxt)?;
+        self.rescued = true;
+        // Only what has not been sent again and lies above every SACK can be a lost tail.
+        if seq < self.board.highest() {
+            return None;
+        }
+        Some(self.resend(seq, now))
+    }
+
+    fn pace(&mut self, len: u32, now: Time) {
+        let Some(srtt) = self.rtt.srtt() else {
+            return;
+        };
+        let rate = self.control.pacing_gain() * self.control.cwnd() * f64::from(self.settings.mss) / srtt.as_secs_f64();
+        self.release = self.release.max(now) + Span::from_secs_f64(f64::from(len) / rate);
+    }
+
+    // --- acknowledgements ---
+
+    /// The RTT sample of an ACK that advances `una`, if it gives one.
+    #[inline]
+    fn measure(&mut self, ack: &AckSegment, now: Time) -> Option<Span> {
+        if self.settings.timestamps {
+            return (ack.echo != Time::NEVER).then(|| self.rtt.sample(ack.echo, now));
+        }
+        let (seq, sent) = self.timed?;
+        if ack.ack <= seq {
+            return None;
+        }
+        self.timed = None;
+        Some(self.rtt.sample(sent, now))
+    }
+
+    /// `acked`: what the ACK newly acknowledged; what was SACKed before has had its share.
+    #[inline]
+    fn grow(&mut self, acked: u32, rtt: Option<Span>, now: Time) {
+        // In slow start a window that is more than half used counts as the limit: it doubles faster than it fills.
+        let flight = self.nxt - self.una + acked;
+        let filling = self.control.cwnd() < self.control.ssthresh() && self.control.cwnd() < 2.0 * f64::from(flight);
+        let ack = Ack {
+            now,
+            acked,
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            una: self.una,
+            nxt: self.nxt,
+            cwnd_limited: self.cwnd_limited || filling,
+        };
+        self.control.on_ack(&ack);
+        self.cwnd_limited = false;
+    }
+
+    fn take_sacks(&mut self, ack: &AckSegment) -> u32 {
+        if !self.settings.sack {
+            return 0;
+        }
+        let blocks = &ack.sacks[..usize::from(ack.sack_count)];
+        let new = blocks.iter().map(|&block| self.board.sack(block, self.una, self.nxt)).sum();
+        if new > 0 {
+            self.board.sacks_taken();
+            // RFC 6675 §2: an ACK that SACKs something new is a duplicate, whatever else it says.
+            self.dup_acks += 1;
+        }
+        new
+    }
+
+    /// Everything but the common case: duplicates, SACKs, ECN, recovery.
+    fn on_ack_amiss(&mut self, ack: &AckSegment, acked: u32, delivered: u32, rtt: Option<Span>, now: Time) {
+        if self.phase != Phase::Open && self.una >= self.recover {
+            self.leave_recovery();
+        }
+        match self.phase {
+            Phase::Open => {
+                let lost = self.settings.sack && self.board.mark_lost(self.una);
+                if lost || (self.dup_acks >= DUP_THRESH && self.may_retransmit_fast()) {
+                    self.enter_recovery(now);
+                    self.reduce(delivered, true);
+                } else {
+                    if ack.ece && self.settings.ecn {
+                        self.enter_reduced(now);
+                        self.reduce(delivered, true);
+                    } else if acked > 0 {
+                        self.grow(delivered, rtt, now);
+                    }
+                    if self.settings.limited_transmit && !self.settings.sack {
+                        // RFC 3042: each of the first duplicates lets a new segment out. With SACK the count of
+                        // what is in flight does that by itself.
+                        self.inflation = self.dup_acks.min(DUP_THRESH - 1);
+                    }
+                }
+            }
+            Phase::Recovery => {
+                if self.settings.sack {
+                    let before = self.board.missing();
+                    self.board.mark_lost(self.una);
+                    self.reduce(delivered, acked > 0 && self.board.missing() <= before);
+                } else {
+                    self.newreno(acked);
+                }
+            }
+            Phase::Reduced => {
+                if self.settings.sack && self.board.mark_lost(self.una) || self.dup_acks >= DUP_THRESH {
+                    // The window was reduced for this round trip already: only the lost segments are sent again.
+                    self.phase = Phase::Recovery;
+                    self.begin_resending();
+                }
+                self.reduce(delivered, acked > 0);
+            }
+            Phase::Loss => {
+                if acked > 0 {
+                    self.grow(delivered, rtt, now);
+                }
+            }
+        }
+    }
+
+    /// RFC 6582 §3.2 step 2 (ns-2's bugFix_): not for duplicates of what was sent before the last recovery or timeout.
+    fn may_retransmit_fast(&self) -> bool {
+        self.settings.sack || self.una > self.recover || self.recover == 0
+    }
+
+    fn enter_recovery(&mut self, now: Time) {
+        self.stats.fast_recoveries += 1;
+        self.phase = Phase::Recovery;
+        self.signal(Signal::Loss, now);
+        self.begin_resending();
+    }
+
+    fn begin_resending(&mut self) {
+        self.recover = self.nxt;
+        self.partial_acks = 0;
+        self.rescued = false;
+        self.force = true;
+        // Three duplicates say that the first is lost even where SACKs do not (yet) say so.
+        self.board.mark_lost_below(self.una + 1, self.una);
+        if !self.settings.sack {
+            self.inflation = self.dup_acks;
+        }
+    }
+
+    fn enter_reduced(&mut self, now: Time) {
+        if self.una < self.recover {
+            return;
+        }
+        self.stats.ecn_reductions += 1;
+        self.phase = Phase::Reduced;
+        self.signal(Signal::Ecn, now);
+        self.recover = self.nxt;
+        self.cwr_due = true;
+    }
+
+    fn signal(&mut self, signal: Signal, now: Time) {
+        self.prr = Prr { delivered: 0, out: 0, from: (self.control.cwnd() as u32).max(1) };
+        let inflight = self.nxt - self.una;
+        self.control.on_congestion(&Congestion { now, signal, inflight });
+        if signal != Signal::Timeout && !self.proportional() {
+            self.control.set_cwnd(self.control.ssthresh());
+        }
+    }
+
+    /// Whether the window comes down by PRR: it needs to know what is delivered, so SACK, or no loss at all.
+    fn proportional(&self) -> bool {
+        self.settings.prr && (self.settings.sack || self.phase == Phase::Reduced)
+    }
+
+    /// PRR (RFC 6937 §3): above ssthresh send in proportion to what is delivered, below it in slow start, or packet for packet
+    /// while further losses are found.
+    fn reduce(&mut self, delivered: u32, making_progress: bool) {
+        if !self.proportional() {
+            return;
+        }
+        self.prr.delivered += delivered;
+        let pipe = self.pipe();
+        let ssthresh = self.control.ssthresh() as u32;
+        let allowed = if pipe > ssthresh {
+            let share = (u64::from(ssthresh) * u64::from(self.prr.delivered)).div_ceil(u64::from(self.prr.from));
+            (share as u32).saturating_sub(self.prr.out)
+        } else {
+            let conserved = self.prr.delivered.saturating_sub(self.prr.out).max(delivered);
+            (ssthresh - pipe).min(conserved + u32::from(making_progress))
+        };
+        // The first segment is always sent again.
+        let allowed = allowed.max(u32::from(self.force && self.prr.out == 0));
+        self.control.set_cwnd(f64::from(pipe + allowed));
+    }
+
+    /// RFC 6582 §3.2 steps 3 to 5: duplicates inflate the window, a partial ACK deflates it and shows the next hole.
+    fn newreno(&mut self, acked: u32) {
+        if acked == 0 {
+            self.inflation += 1;
+            return;
+        }
+        self.partial_acks += 1;
+        self.inflation = (self.inflation + 1).saturating_sub(acked);
+        self.board.mark_lost_below(self.una + 1, self.una);
+        self.force = true;
+    }
+
+    fn leave_recovery(&mut self) {
+        match self.phase {
+            Phase::Recovery if !self.settings.sack => {
+                // RFC 6582 §3.2 step 3, option 1: no burst after a window full of duplicates.
+                let flight = f64::from((self.nxt - self.una).max(1) + 1);
+                self.control.set_cwnd(self.control.ssthresh().min(flight));
+            }
+            Phase::Recovery | Phase::Reduced => self.control.set_cwnd(self.control.ssthresh()),
+            Phase::Open | Phase::Loss => {}
+        }
+        self.phase = Phase::Open;
+        self.inflation = 0;
+        self.force = false;
+    }
+
+    // --- the timer ---
+
+    #[inline]
+    fn restart_timer(&mut self, now: Time) {
+        if self.una == self.nxt {
+            self.rto_at = Time::NEVER;
+        } else if self.settings.sack || self.phase != Phase::Recovery || self.partial_acks <= 1 {
+            // NewReno's impatient variant: only the first partial ACK restarts the timer (RFC 6582 §4).
+            self.rto_at = now + self.rtt.rto();
+        }
+    }
+
+    fn timeout(&mut self, now: Time) {
+        if self.una == self.nxt {
+            self.rto_at = Time::NEVER;
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.rtt.back_off();
+        self.timed = None;
+        // RFC 5681 §3.1: ssthresh stays when the same data times out again; ns-2 halves the window each time.
+        if self.phase != Phase::Loss || self.una >= self.recover || self.settings.packet_counted {
+            self.signal(Signal::Timeout, now);
+        }
+        self.control.set_cwnd(1.0);
+        self.phase = Phase::Loss;
+        self.recover = self.nxt;
+        self.dup_acks = 0;
+        self.inflation = 0;
+        self.force = false;
+        if self.settings.packet_counted {
+            self.board.forget_sacks();
+        }
+        self.board.mark_all_lost(self.una, self.nxt);
+        self.rto_at = now + self.rtt.rto();
+        self.release = self.release.min(now);
+        self.refresh();
+    }
+}
