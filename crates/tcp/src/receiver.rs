@@ -9,8 +9,9 @@
 //! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 7323 §4.3 (which timestamp to echo), RFC 3168 §6.1.3
 //! (ECE), RFC 9293 §3.8.6 (window); Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's arithmetic.
 //! Deviations: data beyond the offered window is taken rather than refused; no duplicate SACK (RFC 2883). Linux
-//! takes the receiver's RTT from timestamps echoed on data; ours carries none, so the queueing part of the RTT comes
-//! from the one-way delay of the stamps above their minimum, and the base from the time one window of data takes.
+//! takes the receiver's RTT from timestamps echoed on data; ours carries none, so the base RTT is the least time that
+//! one window of data took (Linux's way without timestamps), and queueing adds what the stamps tell: the one-way delay
+//! above the least one.
 
 use crate::{AckSegment, MAX_SACK_BLOCKS, Segment, TcpParams};
 use std::collections::VecDeque;
@@ -85,7 +86,8 @@ impl Receiver {
                 self.next = next;
                 self.delivered += bytes;
             }
-            self.window.adjust(self.next, self.delivered, self.mss, segment.stamp, now);
+            let delay = if self.timestamps { now.since(segment.stamp) } else { Span::ZERO };
+            self.window.adjust(self.next, self.delivered, self.mss, delay, now);
         } else {
             at_once = true;
             if segment.seq > self.next {
@@ -303,7 +305,7 @@ struct Window {
     /// The least time one window of data took; NEVER before the first. Too long while the sender is limited by
     /// something else than this window, hence the minimum.
     rtt: Span,
-    /// The least one-way delay seen, up to a constant: the sender's clock need not be ours.
+    /// The least one-way delay seen; what a segment takes longer is queueing.
     delay_min: Span,
     /// When the measured RTT is over.
     round_end: Time,
@@ -348,13 +350,12 @@ impl Window {
         window
     }
 
-    /// Takes note of progress; while autotuning is off or done this is one comparison.
+    /// Takes note of progress and of the one-way delay; while autotuning is off or done this is one comparison.
     #[inline]
-    fn adjust(&mut self, next: u32, delivered: u64, mss: u32, stamp: Time, now: Time) {
+    fn adjust(&mut self, next: u32, delivered: u64, mss: u32, delay: Span, now: Time) {
         if self.space >= self.space_max {
             return;
         }
-        let delay = Span(now.0.wrapping_sub(stamp.0));
         self.delay_min = self.delay_min.min(delay);
         if next >= self.rtt_mark {
             self.measure_rtt(next, delivered, mss, now);
@@ -390,5 +391,375 @@ impl Window {
         let space = (wanted + 2 * growth).min(u128::from(self.space_max)) as u64;
         self.space = self.space.max(space);
         self.round_max = copied;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CongestionKind;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+    const MSS: u32 = 1000;
+
+    fn params() -> TcpParams {
+        TcpParams {
+            congestion: CongestionKind::Reno,
+            mss: MSS,
+            header_bytes: 52,
+            ack_bytes: 52,
+            sack: true,
+            prr: true,
+            limited_transmit: true,
+            timestamps: true,
+            ecn: true,
+            initial_window: 10,
+            initial_ssthresh: None,
+            max_window: None,
+            packet_counted: false,
+            pacing: false,
+            hystart: true,
+            initial_rto_ns: 1000 * MS,
+            min_rto_ns: 200 * MS,
+            max_rto_ns: 60_000 * MS,
+            tick_ns: 1,
+            min_rto_on_variance: true,
+            delayed_ack_segments: 2,
+            delayed_ack_ns: 40 * MS,
+            quick_acks: 0,
+            receive_buffer: 100_000,
+            receive_buffer_max: 100_000,
+            receive_window_fraction: 0.5,
+        }
+    }
+
+    fn receiver() -> Receiver {
+        Receiver::new(&params())
+    }
+
+    /// Sent at `ms`, which is also its stamp.
+    fn segment(seq: u32, ms: u64) -> Segment {
+        Segment { seq, len: MSS, stamp: Time(ms * MS), retransmit: false, cwr: false, ect: true }
+    }
+
+    /// A segment that arrives 10 ms after it was sent at `ms`.
+    fn arrive(r: &mut Receiver, seq: u32, ms: u64) -> Option<AckSegment> {
+        r.on_segment(&segment(seq, ms), false, Time((ms + 10) * MS))
+    }
+
+    fn sacks(ack: &AckSegment) -> &[(u32, u32)] {
+        &ack.sacks[..usize::from(ack.sack_count)]
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged() {
+        let mut r = receiver();
+        assert_eq!(arrive(&mut r, 0, 0), None);
+        assert_eq!(arrive(&mut r, 1, 1).map(|a| a.ack), Some(2));
+        assert_eq!(arrive(&mut r, 2, 2), None);
+        assert_eq!(arrive(&mut r, 3, 3).map(|a| a.ack), Some(4));
+        assert_eq!(r.delivered_bytes(), 4000);
+    }
+
+    #[test]
+    fn a_lone_segment_is_acknowledged_when_the_timer_says_so() {
+        let mut r = receiver();
+        assert_eq!(r.deadline(), None);
+        arrive(&mut r, 0, 0);
+        assert_eq!(r.deadline(), Some(Time(50 * MS)));
+        assert_eq!(r.on_deadline(Time(50 * MS - 1)), None);
+        assert_eq!(r.on_deadline(Time(50 * MS)).map(|a| a.ack), Some(1));
+        assert_eq!(r.deadline(), None);
+        assert_eq!(r.on_deadline(Time(60 * MS)), None);
+    }
+
+    #[test]
+    fn an_ack_disarms_the_timer() {
+        let mut r = receiver();
+        arrive(&mut r, 0, 0);
+        arrive(&mut r, 1, 1);
+        assert_eq!(r.deadline(), None);
+    }
+
+    #[test]
+    fn the_first_segments_are_acknowledged_one_by_one() {
+        let mut r = Receiver::new(&TcpParams { quick_acks: 3, ..params() });
+        let acks: Vec<bool> = (0..7).map(|seq| arrive(&mut r, seq, 0).is_some()).collect();
+        assert_eq!(acks, [true, true, true, false, true, false, true]);
+    }
+
+    #[test]
+    fn a_gap_its_filling_and_a_duplicate_are_acknowledged_at_once() {
+        let mut r = receiver();
+        arrive(&mut r, 0, 0);
+        // 1 and 3 are missing.
+        assert_eq!(arrive(&mut r, 2, 2).map(|a| a.ack), Some(1));
+        assert_eq!(arrive(&mut r, 4, 4).map(|a| a.ack), Some(1));
+        // Part of the gap, all of it, and an old segment.
+        assert_eq!(arrive(&mut r, 1, 5).map(|a| a.ack), Some(3));
+        assert_eq!(arrive(&mut r, 3, 6).map(|a| a.ack), Some(5));
+        assert_eq!(arrive(&mut r, 2, 7).map(|a| a.ack), Some(5));
+        // Back to delayed ACKs.
+        assert_eq!(arrive(&mut r, 5, 8), None);
+        assert_eq!(r.delivered_bytes(), 6000);
+    }
+
+    #[test]
+    fn the_block_of_the_latest_segment_is_reported_first() {
+        // RFC 2018 §4: then the blocks most recently reported. 0, 2, 4, 6 and 8 stay away.
+        let mut r = receiver();
+        let mut last = |seq| arrive(&mut r, seq, 0).map(|a| sacks(&a).to_vec());
+        assert_eq!(last(1), Some(vec![(1, 2)]));
+        assert_eq!(last(3), Some(vec![(3, 4), (1, 2)]));
+        assert_eq!(last(5), Some(vec![(5, 6), (3, 4), (1, 2)]));
+        assert_eq!(last(7), Some(vec![(7, 8), (5, 6), (3, 4)]));
+        // A block that grows comes to the front; one that joins two stands for both.
+        assert_eq!(last(8), Some(vec![(7, 9), (5, 6), (3, 4)]));
+        assert_eq!(last(4), Some(vec![(3, 6), (7, 9), (1, 2)]));
+        // So does a duplicate's.
+        assert_eq!(last(1), Some(vec![(1, 2), (3, 6), (7, 9)]));
+        // What is acknowledged is not reported.
+        assert_eq!(last(0), Some(vec![(3, 6), (7, 9)]));
+        assert_eq!(last(2), Some(vec![(7, 9)]));
+        assert_eq!(last(6), Some(vec![]));
+    }
+
+    #[test]
+    fn four_blocks_fit_without_timestamps_and_none_without_sack() {
+        let report = |timestamps, sack| {
+            let mut r = Receiver::new(&TcpParams { timestamps, sack, ..params() });
+            (1..6).filter_map(|i| arrive(&mut r, 2 * i, 0)).last().map(|a| sacks(&a).to_vec())
+        };
+        assert_eq!(report(false, true), Some(vec![(10, 11), (8, 9), (6, 7), (4, 5)]));
+        assert_eq!(report(true, true), Some(vec![(10, 11), (8, 9), (6, 7)]));
+        assert_eq!(report(true, false), Some(vec![]));
+    }
+
+    #[test]
+    fn a_delayed_ack_echoes_the_earliest_segment_it_covers() {
+        // RFC 7323 §4.3, case (A).
+        let mut r = receiver();
+        arrive(&mut r, 0, 1);
+        assert_eq!(arrive(&mut r, 1, 2).map(|a| a.echo), Some(Time(MS)));
+        arrive(&mut r, 2, 3);
+        assert_eq!(arrive(&mut r, 3, 4).map(|a| a.echo), Some(Time(3 * MS)));
+    }
+
+    #[test]
+    fn a_segment_beyond_a_gap_is_not_echoed_and_the_one_that_fills_it_is() {
+        // RFC 7323 §4.3, cases (B) and (C): the table there, with every segment acknowledged.
+        let mut r = Receiver::new(&TcpParams { delayed_ack_segments: 1, ..params() });
+        let echoes: Vec<u64> = [(0, 1), (2, 3), (1, 2), (4, 5), (3, 4)]
+            .iter()
+            .filter_map(|&(seq, ms)| arrive(&mut r, seq, ms).map(|a| a.echo.0 / MS))
+            .collect();
+        assert_eq!(echoes, [1, 1, 2, 2, 4]);
+    }
+
+    #[test]
+    fn an_older_stamp_does_not_replace_a_newer_one() {
+        let mut r = Receiver::new(&TcpParams { delayed_ack_segments: 1, ..params() });
+        arrive(&mut r, 0, 5);
+        assert_eq!(arrive(&mut r, 0, 1).map(|a| a.echo), Some(Time(5 * MS)));
+    }
+
+    #[test]
+    fn without_timestamps_nothing_is_echoed() {
+        let mut r = Receiver::new(&TcpParams { timestamps: false, delayed_ack_segments: 1, ..params() });
+        assert_eq!(arrive(&mut r, 0, 1).map(|a| a.echo), Some(Time::NEVER));
+    }
+
+    #[test]
+    fn ece_stands_from_the_first_mark_until_cwr() {
+        let mut r = Receiver::new(&TcpParams { delayed_ack_segments: 1, ..params() });
+        let mut ece =
+            |seq, ce, cwr| r.on_segment(&Segment { cwr, ..segment(seq, 0) }, ce, Time::ZERO).map(|a| a.ece);
+        assert_eq!(ece(0, false, false), Some(false));
+        assert_eq!(ece(1, true, false), Some(true));
+        assert_eq!(ece(2, false, false), Some(true));
+        assert_eq!(ece(3, false, true), Some(false));
+        assert_eq!(ece(4, false, false), Some(false));
+        // A mark on the very segment that carries CWR is news again.
+        assert_eq!(ece(5, true, false), Some(true));
+        assert_eq!(ece(6, true, true), Some(true));
+    }
+
+    #[test]
+    fn news_of_congestion_does_not_wait_for_the_delayed_ack() {
+        let mut r = receiver();
+        assert_eq!(r.on_segment(&segment(0, 0), true, Time::ZERO).map(|a| a.ece), Some(true));
+        let cwr = Segment { cwr: true, ..segment(1, 0) };
+        assert_eq!(r.on_segment(&cwr, false, Time::ZERO).map(|a| a.ece), Some(false));
+    }
+
+    #[test]
+    fn a_connection_without_ecn_ignores_marks() {
+        let mut r = Receiver::new(&TcpParams { ecn: false, delayed_ack_segments: 1, ..params() });
+        assert_eq!(r.on_segment(&segment(0, 0), true, Time::ZERO).map(|a| a.ece), Some(false));
+    }
+
+    #[test]
+    fn the_window_is_the_advertisable_part_of_the_buffer() {
+        let mut r = receiver();
+        assert_eq!(r.window_bytes(), 50_000);
+        arrive(&mut r, 0, 0);
+        assert_eq!(arrive(&mut r, 1, 0).map(|a| a.window), Some(50_000));
+    }
+
+    #[test]
+    fn segments_held_narrow_the_window_but_its_right_edge_stays() {
+        let mut r = receiver();
+        // Ten segments beyond the gap: the right edge was offered and stays.
+        for seq in 1..=10 {
+            assert_eq!(arrive(&mut r, seq, 0).map(|a| (a.ack, a.window)), Some((0, 50_000)));
+        }
+        // Ten more beyond a second gap; then the first is filled up to 11.
+        for seq in 12..=21 {
+            arrive(&mut r, seq, 0);
+        }
+        // Edge 50 000 against 11 000 + (50 000 - 10 000 held).
+        assert_eq!(arrive(&mut r, 0, 0).map(|a| (a.ack, a.window)), Some((11, 40_000)));
+        // All in order: all of the buffer again.
+        assert_eq!(arrive(&mut r, 11, 0).map(|a| (a.ack, a.window)), Some((22, 50_000)));
+    }
+
+    #[test]
+    fn an_unlimited_buffer_stays_unlimited() {
+        for fraction in [1.0, 0.5] {
+            let mut r = Receiver::new(&TcpParams {
+                receive_buffer: u64::MAX,
+                receive_buffer_max: u64::MAX,
+                receive_window_fraction: fraction,
+                ..params()
+            });
+            for seq in (0..100).filter(|seq| seq % 7 != 3) {
+                if let Some(ack) = arrive(&mut r, seq, u64::from(seq)) {
+                    assert!(ack.window >= u64::MAX / 4);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_segment_counts_what_it_carries_in_order_or_not() {
+        let mut r = receiver();
+        let short = Segment { len: 10, ..segment(3, 0) };
+        arrive(&mut r, 0, 0);
+        assert!(r.on_segment(&short, false, Time::ZERO).is_some());
+        arrive(&mut r, 2, 0);
+        assert_eq!(r.delivered_bytes(), 1000);
+        assert_eq!(arrive(&mut r, 1, 0).map(|a| a.ack), Some(4));
+        assert_eq!(r.delivered_bytes(), 3010);
+        r.on_segment(&Segment { len: 7, ..segment(4, 0) }, false, Time::ZERO);
+        assert_eq!(r.delivered_bytes(), 3017);
+    }
+
+    /// A sender that doubles its window each RTT of 100 ms, never above what it is offered or `path` segments. Gives
+    /// the window offered and the segments sent, round by round.
+    fn slow_start(r: &mut Receiver, path: u64, rounds: u64) -> Vec<(u64, u64)> {
+        let (mut seq, mut cwnd) = (0, 10);
+        (0..rounds)
+            .map(|round| {
+                let sent = cwnd.min(r.window_bytes() / u64::from(MSS)).min(path);
+                for i in 0..sent {
+                    // A path of `path` segments a round trip, one segment after the other.
+                    let at = Time((round * 100 + 10) * MS + i * 100 * MS / path);
+                    let stamp = Time(at.0 - 10 * MS);
+                    r.on_segment(&Segment { stamp, ..segment(seq, 0) }, false, at);
+                    seq += 1;
+                }
+                cwnd = 2 * sent;
+                (r.window_bytes(), sent)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn autotuning_never_holds_a_slow_start_back() {
+        let mut r = Receiver::new(&TcpParams { receive_buffer_max: 100_000_000, ..params() });
+        for (round, (window, sent)) in slow_start(&mut r, 20_000, 8).into_iter().enumerate() {
+            if round >= 3 {
+                assert!(window >= 2 * sent * u64::from(MSS), "round {round}: {window} for {sent} segments");
+            }
+        }
+        assert!(r.window_bytes() > 1_000_000);
+    }
+
+    #[test]
+    fn autotuning_stops_at_the_buffers_bound() {
+        let mut r = Receiver::new(&TcpParams { receive_buffer_max: 300_000, ..params() });
+        slow_start(&mut r, 20_000, 20);
+        assert_eq!(r.window_bytes(), 150_000);
+    }
+
+    #[test]
+    fn the_window_follows_a_steady_flow_and_does_not_run_away() {
+        // 200 segments a round trip: room for some times that, not for the whole 50 MB.
+        let mut r = Receiver::new(&TcpParams { receive_buffer_max: 100_000_000, ..params() });
+        slow_start(&mut r, 200, 100);
+        assert!(r.window_bytes() >= 2 * 200_000);
+        assert!(r.window_bytes() <= 20 * 200_000);
+    }
+
+    #[test]
+    fn a_standing_queue_counts_as_round_trip_time() {
+        // 10 segments a millisecond with 1 s of queue ahead: 10 000 segments an RTT must fit.
+        let offered = |queue_ms: u64| {
+            let mut r = Receiver::new(&TcpParams { receive_buffer_max: 1_000_000_000, ..params() });
+            for seq in 0..100_000u32 {
+                let at = Time(10 * MS + u64::from(seq) * MS / 10);
+                // The queue builds up over the first second.
+                let queue = queue_ms * MS * u64::from(seq.min(10_000)) / 10_000;
+                let stamp = Time(at.0.saturating_sub(10 * MS + queue));
+                r.on_segment(&Segment { stamp, ..segment(seq, 0) }, false, at);
+            }
+            r.window_bytes()
+        };
+        assert!(offered(1000) >= 10_000_000);
+        assert!(offered(0) < 2_000_000);
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_with_duplicates_gives_every_byte_once_and_honest_sacks(
+            order in Just((0..60u32).collect::<Vec<_>>()).prop_shuffle(),
+            again in proptest::collection::vec(0..60usize, 0..60),
+        ) {
+            let mut r = receiver();
+            let mut arrived = std::collections::BTreeSet::new();
+            let mut edge = 0;
+            let sequence = order.iter().zip(again.iter().map(Some).chain(std::iter::repeat(None)));
+            let mut seqs = Vec::new();
+            for (&seq, repeat) in sequence {
+                seqs.push(seq);
+                seqs.extend(repeat.map(|&i| order[i % seqs.len()]));
+            }
+            for (i, &seq) in seqs.iter().enumerate() {
+                let ack = arrive(&mut r, seq, i as u64);
+                arrived.insert(seq);
+                let next = (0..).find(|n| !arrived.contains(n)).unwrap_or(0);
+                prop_assert_eq!(r.delivered_bytes(), u64::from(next * MSS));
+                let held = arrived.iter().filter(|&&s| s > next).count() as u64;
+                prop_assert_eq!(r.gaps.held_bytes, held * u64::from(MSS));
+                if let Some(ack) = ack {
+                    prop_assert_eq!(ack.ack, next);
+                    prop_assert!(r.delivered_bytes() + ack.window >= edge);
+                    edge = r.delivered_bytes() + ack.window;
+                    for &(from, to) in sacks(&ack) {
+                        prop_assert!(from > next && from < to);
+                        prop_assert!((from..to).all(|s| arrived.contains(&s)));
+                        prop_assert!(!arrived.contains(&(from - 1)) && !arrived.contains(&to));
+                    }
+                    if seq > next {
+                        prop_assert!((ack.sacks[0].0..ack.sacks[0].1).contains(&seq));
+                    }
+                } else {
+                    prop_assert!(held == 0);
+                }
+            }
+            prop_assert_eq!(r.delivered_bytes(), u64::from(60 * MSS));
+            prop_assert!(r.gaps.is_empty() && r.gaps.block_count == 0);
+        }
     }
 }

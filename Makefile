@@ -1,0 +1,80 @@
+# sojourn: `make demo` gives a first result, `make test` checks everything. Neither needs root; the network is used by
+# pip and cargo only, the first time. Every recipe also works by hand.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# The oldest Rust that has what the crates use (edition 2024, let chains).
+RUST   := 1.88
+
+RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -path '*/vendor/*' -type f) pyproject.toml constraints.txt
+
+.PHONY: help setup demo test bench validate clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo      set up, then compare pfifo, RED, CoDel and fq_codel on a home uplink: demo/report.html'
+	@echo 'make test      format, lint, types and tests, in both languages'
+	@echo 'make setup     build and install into $(VENV) only; then: $(BIN)/sojourn --help'
+	@echo 'make bench     packets per second of this machine'
+	@echo 'make validate  compare with published and measured results'
+	@echo 'make clean     remove what the above made'
+
+setup: $(VENV)/.installed
+
+demo: $(VENV)/.installed
+	$(BIN)/sojourn compare scenarios/home-uplink.toml pfifo red codel fq_codel -o demo --force
+
+# Each check runs whatever became of the others; what failed is said last. On success pytest's closing line is the last.
+test: $(VENV)/.installed $(VENV)/.developing
+	@failed=; \
+	check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }; \
+	check cargo fmt --all --check; \
+	check cargo clippy --workspace --all-targets --quiet -- -D warnings; \
+	check cargo test --workspace; \
+	check $(BIN)/ruff format --check .; \
+	check $(BIN)/ruff check .; \
+	check $(BIN)/mypy --strict; \
+	check $(BIN)/python -m pytest -n 2; \
+	if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
+
+bench: $(VENV)/.installed
+	$(BIN)/python benches/speed.py
+
+validate: $(VENV)/.installed
+	$(BIN)/python benches/validate.py
+
+clean:
+	rm -rf $(VENV) target demo
+
+# ------------------------------------------------------------------------------------------------------- installing
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo 'error: needs Python 3.11 or newer as $(PYTHON)'; \
+	    echo 'hint: Debian: apt-get install python3 python3-venv; or: make PYTHON=python3.12'; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo 'error: $(PYTHON) can not make virtual environments'; \
+	    echo 'hint: Debian: apt-get install python3-venv'; exit 2; }
+	@command -v cc >/dev/null || \
+	  { echo 'error: needs a C linker (cc)'; echo 'hint: Debian: apt-get install gcc libc6-dev'; exit 2; }
+	@command -v cargo >/dev/null && command -v rustc >/dev/null || \
+	  { echo 'error: needs Rust $(RUST) or newer (cargo and rustc)'; \
+	    echo 'hint: Debian: apt-get install cargo-web rustc-web; or https://rustup.rs'; exit 2; }
+	@found=$$(rustc --version | cut -d' ' -f2); \
+	printf '%s\n' $(RUST) "$$found" | sort -C -V || \
+	  { echo "error: needs Rust $(RUST) or newer; this is $$found"; \
+	    echo 'hint: Debian: apt-get install cargo-web rustc-web (in place of cargo, rustc); or: rustup update'; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.made $(RUST_SOURCES) $(PYTHON_SOURCES)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt .
+	@touch $@
+
+# The tools that pyproject.toml names under `dev`.
+$(VENV)/.developing: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")' > $@.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -r $@.txt
+	@touch $@

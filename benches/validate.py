@@ -1,0 +1,280 @@
+"""How right: our simulator beside ns-2.35 and ns-3.44 on the same cases, number by number.
+
+    make validate                            every case, 3 seeds each
+    python benches/validate.py --only CoDel  the cases whose name contains CoDel
+    python benches/validate.py --all         every number, not only those that differ
+
+The scenarios are in cases/: a base file for each simulator, and here what each case sets otherwise, in scenario words.
+The other side's numbers are in oracle/*.csv, measured once with the versions named there; nothing is installed or run for
+them. Waits are from arrival in the bottleneck's queue to the start of transmission.
+
+A difference is marked `!` when it is beyond 5 % and neither the seeds nor the resolution explain it: the ranges of the two
+sides over their seeds don't overlap, and for waits the difference is more than the 1.2 ms that one packet takes on
+the wire. `~` is beyond 5 %, but explained so. docs/validation.md says for each `!` which mechanism makes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import statistics
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+CASES = HERE / "cases"
+ORACLE = HERE / "oracle"
+
+Settings = Mapping[str, Any]
+"""Dotted keys of the scenario and what they are set to; `flow.*` means the one [[flow]] entry."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison: our scenario, and the row of the oracle it is held against."""
+
+    simulator: str
+    name: str
+    """The oracle's label, which names TCP and queue."""
+    flows: int
+    base: str
+    settings: Settings = field(default_factory=dict)
+    table: str = "small_cases.csv"
+    packet_ms: float = 1.2
+    """One packet on the wire: the resolution of waits."""
+
+    @property
+    def title(self) -> str:
+        """As printed."""
+        return f"{self.simulator}  {self.name}  N={self.flows}"
+
+
+# ------------------------------------------------------------------------------------------------------ the cases
+
+DELAYED = {"flow.tcp.delayed_ack_segments": 2}
+SACK = {"flow.tcp.sack": True}
+NS2_TCP: dict[str, Settings] = {
+    "Newreno-delack0": {},
+    "Newreno-delack1": DELAYED,
+    "Sack1-delack0": SACK,
+    "Sack1-delack1": {**SACK, **DELAYED},
+}
+NS2_RED = {
+    # ns-2's own defaults: thresholds and weight from the rate, in bytes of 500-byte packets.
+    "RED(ns2 auto,mp500)": "red variant ns2 limit 100 min 0 max 0 weight 0 mean_bytes 500",
+    "RED(5,15 pkts)": "red variant ns2 limit 100 min 5 max 15 weight 0.002 mean_bytes 1500 packets",
+    "ARED(auto)": "red variant ns2 limit 100 min 0 max 0 weight 0 mean_bytes 1500 adaptive",
+}
+
+CLASSIC = {
+    "flow.tcp.delayed_ack_segments": 1,
+    "flow.tcp.initial_window": 2,
+    "flow.tcp.min_rto": "200 ms",
+    "flow.tcp.prr": False,
+}
+BYTES = {"flow.tcp.packet_counted": False}
+NS3_TCP: dict[str, Settings] = {
+    "NewReno": {},
+    "NewReno-ns2like(delack1,iw2,rto0.2,classic)": CLASSIC,
+    "LinuxReno": BYTES,
+    "Cubic": {**BYTES, "flow.congestion": "cubic", "flow.tcp.hystart": True},
+    "NewReno+ecn": {"flow.ecn": True},
+}
+NS3_QUEUE = {
+    "dev": "pfifo limit 100",
+    "Fifo": "pfifo limit 101",
+    "Red": "red variant ns3 limit 100 min 5 max 15 weight 0.002 mean_bytes 1500",
+    "ARed": "red variant ns3 limit 100 mean_bytes 1500 adaptive",
+    "CoDel": "codel variant ns3",
+    "FqCoDel": "fq_codel variant rfc noecn",
+}
+ECN_QUEUE = {"CoDel": "codel variant ns3 ecn", "FqCoDel": "fq_codel variant rfc ecn"}
+
+QDISC = "bottleneck.down.qdisc"
+
+
+def small_cases() -> Iterable[Case]:
+    """One and four flows at 10 Mbit/s."""
+    for flows in (1, 4):
+        for tcp, settings in NS2_TCP.items():
+            yield Case("ns-2.35", f"{tcp}/DropTail", flows, "ns2-small.toml", settings)
+        for tcp, settings in (("Newreno", {}), ("Newreno-delack1", DELAYED), ("Sack1", SACK)):
+            for red, qdisc in NS2_RED.items():
+                yield Case("ns-2.35", f"{tcp}/{red}", flows, "ns2-small.toml", {**settings, QDISC: qdisc})
+        for tcp, settings in NS3_TCP.items():
+            for queue, qdisc in (ECN_QUEUE if "ecn" in tcp else NS3_QUEUE).items():
+                yield Case("ns-3.44", f"{tcp}/{queue}", flows, "ns3-small.toml", {**settings, QDISC: qdisc})
+
+
+def adt_cases() -> Iterable[Case]:
+    """A thousand flows at 200 Mbit/s."""
+    drop_tail = "pfifo limit 500"
+    ns2_ared = "red variant ns2 limit 500 min 0 max 0 weight 0 mean_bytes 1500 adaptive"
+    ns3_ared = "red variant ns3 limit 500 mean_bytes 1500 adaptive"
+    ns2_tcp = {"Newreno-da0": {}, "Newreno-da1": DELAYED, "Sack1-da0": SACK, "Sack1-da1": {**SACK, **DELAYED}}
+    for tcp, settings in ns2_tcp.items():
+        for queue, qdisc in (("DropTail", "pfifo limit 499"), ("ARED-auto", ns2_ared)):
+            yield _adt("ns-2.35", f"{tcp}/{queue}", "ns2-adt.toml", {**settings, QDISC: qdisc})
+    native = {"DropTail": drop_tail, "ARED": ns3_ared, "CoDel": "codel variant ns3", "FqCoDel": "fq_codel variant rfc noecn"}
+    for queue, qdisc in native.items():
+        yield _adt("ns-3.44", f"NewReno-SACK-native/{queue}", "ns3-adt.toml", {QDISC: qdisc})
+    for queue, qdisc in (("DropTail", drop_tail), ("ARED", ns3_ared)):
+        yield _adt("ns-3.44", f"NewReno-SACK-ns2like/{queue}", "ns3-adt.toml", {**CLASSIC, QDISC: qdisc})
+
+
+def _adt(simulator: str, name: str, base: str, settings: Settings) -> Case:
+    return Case(simulator, name, 1000, base, settings, "adt_table.csv", packet_ms=0.06)
+
+
+# ------------------------------------------------------------------------------------------------------ our side
+
+
+def scenario_of(case: Case) -> Any:
+    """The case as a Scenario."""
+    import sojourn
+
+    with (CASES / case.base).open("rb") as file:
+        document: dict[str, Any] = tomllib.load(file)
+    for dotted, value in {**case.settings, "flow.count": case.flows, "title": case.title}.items():
+        table: Any = document
+        *way, last = dotted.split(".")
+        for part in way:
+            table = table["flow"][0] if part == "flow" else table.setdefault(part, {})
+        table[last] = value
+    return sojourn.Scenario.from_document(document)
+
+
+def ours(cases: Sequence[Case], seeds: int | None, jobs: int | None) -> list[list[dict[str, float]]]:
+    """The numbers of every case, one dict a seed."""
+    import sojourn
+
+    runs = sojourn.run_all([scenario_of(case) for case in cases], seeds=seeds, jobs=jobs, progress=_say)
+    print(file=sys.stderr)
+    return [[_numbers(one) for one in sojourn.summary(run).runs] for run in runs]
+
+
+def _say(progress: Any) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{progress.finished} of {progress.runs} runs ", end="", file=sys.stderr, flush=True)
+
+
+def _numbers(run: Mapping[str, Any]) -> dict[str, float]:
+    queue = next(queue for queue in run["queues"] if queue["link"] == "down")
+    waits = {f"wait_{name}_ms": queue["sojourn_ms"][name] for name in ("mean", "p50", "p95", "p99")}
+    return {
+        **waits,
+        "utilisation": queue["utilisation"],
+        "goodput_mbps": run["goodput_mbps"],
+        "loss": queue["drop_rate"],
+        "marks": queue["marked_packets"],
+        "jain": run["jain"],
+    }
+
+
+# ------------------------------------------------------------------------------------------------------ their side
+
+
+def theirs(case: Case) -> list[dict[str, float]]:
+    """The rows of the oracle for this case, one dict a seed."""
+    with (ORACLE / case.table).open(newline="") as file:
+        return [
+            {key: float(value) for key, value in row.items() if key in METRICS and value != ""}
+            for row in csv.DictReader(file)
+            if row["label"] == case.name
+            and row["simulator"] == case.simulator
+            and int(row.get("flows", case.flows)) == case.flows
+        ]
+
+
+# ------------------------------------------------------------------------------------------------------ comparing
+
+METRICS = ("wait_mean_ms", "wait_p50_ms", "wait_p95_ms", "wait_p99_ms", "utilisation", "goodput_mbps", "loss", "marks", "jain")
+BEYOND = 0.05
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number on both sides, means over the seeds."""
+
+    metric: str
+    ours: float
+    theirs: float
+    relative: float
+    mark: str
+
+    @property
+    def text(self) -> str:
+        """One cell."""
+        digits = 5 if self.metric in ("loss", "utilisation", "jain") else 3
+        return f"{self.metric:13} {self.ours:11.{digits}f} | {self.theirs:11.{digits}f} | {self.relative:+7.1%} {self.mark}"
+
+
+def compare(case: Case, left: Sequence[Mapping[str, float]], right: Sequence[Mapping[str, float]]) -> list[Difference]:
+    """Every number both sides have."""
+    found = []
+    for metric in METRICS:
+        a = [run[metric] for run in left if metric in run]
+        b = [run[metric] for run in right if metric in run]
+        if not a or not b or (max(b) == 0 and max(a) == 0):
+            continue
+        mean_a, mean_b = statistics.fmean(a), statistics.fmean(b)
+        relative = (mean_a - mean_b) / abs(mean_b) if mean_b else float("inf")
+        mark = ""
+        if abs(relative) > BEYOND:
+            overlap = min(a) <= max(b) and min(b) <= max(a)
+            resolution = metric.startswith("wait") and abs(mean_a - mean_b) <= case.packet_ms * 1.01
+            mark = "~" if overlap or resolution else "!"
+        found.append(Difference(metric, mean_a, mean_b, relative, mark))
+    return found
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Our simulator beside ns-2 and ns-3, number by number.")
+    parser.add_argument("--only", metavar="TEXT", action="append", help="cases whose title contains TEXT (all that are given)")
+    parser.add_argument("--seeds", type=int, help="seeds of ours per case (default: the scenario's)")
+    parser.add_argument("--jobs", type=int, help="threads (default: one per core)")
+    parser.add_argument("--all", action="store_true", help="print numbers that agree, too")
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    options = parser.parse_args()
+    every = [*small_cases(), *adt_cases()]
+    cases = [case for case in every if all(text.lower() in case.title.lower() for text in options.only or [])]
+    if not cases:
+        print(f"error: no case contains {' and '.join(options.only)}", file=sys.stderr)
+        print("hint: for example --only DropTail, --only N=1000, --only ns-3", file=sys.stderr)
+        return 2
+    if options.seeds is not None and options.seeds < 1:
+        print("error: --seeds must be at least 1", file=sys.stderr)
+        return 2
+    results = [
+        (case, compare(case, mine, theirs(case)))
+        for case, mine in zip(cases, ours(cases, options.seeds, options.jobs), strict=True)
+    ]
+    if options.json:
+        print(json.dumps([{"case": case.title, "numbers": [vars(each) for each in found]} for case, found in results], indent=1))
+    else:
+        _print(results, everything=options.all)
+    return 0
+
+
+def _print(results: Sequence[tuple[Case, Sequence[Difference]]], *, everything: bool) -> None:
+    print(f"{'':13} {'ours':>11} | {'theirs':>11} | difference (! beyond 5 %; ~ explained by seeds or resolution)")
+    counts = {"": 0, "~": 0, "!": 0}
+    for case, found in results:
+        for each in found:
+            counts[each.mark] += 1
+        shown = [each for each in found if everything or each.mark]
+        agree = len(found) - len([each for each in found if each.mark])
+        print(f"\n{case.title}: {agree} of {len(found)} within 5 %" if found else f"\n{case.title}: no oracle")
+        for each in shown:
+            print(each.text)
+    print(f"\n{sum(counts.values())} numbers: {counts['']} within 5 %, {counts['~']} explained, {counts['!']} differ")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

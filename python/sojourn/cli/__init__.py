@@ -1,0 +1,87 @@
+"""The command line: one file per verb.
+
+Data goes to stdout, talk to stderr. Exit 0: fine; 1: a check failed; 2: wrong input, said in two lines (error, hint);
+130: Ctrl-C. Anything else is a bug of ours and shows its traceback. What is slow to import is imported by the verb that
+needs it, so that `sojourn --help` answers at once.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from sojourn.cli.compare import compare
+from sojourn.cli.list import list_
+from sojourn.cli.report import report
+from sojourn.cli.run import run
+
+CTRL_C = 130
+WRONG_INPUT = 2
+
+
+def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"sojourn {version('sojourn')}")
+        context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
+)
+def cli() -> None:
+    """A bufferbloat laboratory: queue disciplines, TCP and traffic in a packet simulator, measured.
+
+    \b
+    sojourn run scenarios/home-uplink.toml
+    sojourn compare scenarios/home-uplink.toml pfifo red codel fq_codel -o demo
+    """
+
+
+for command in (run, compare, report, list_):
+    cli.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits."""
+    sys.exit(status(arguments))
+
+
+def status(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; its exit status."""
+    try:
+        result = cli.main(args=arguments, prog_name="sojourn", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        return CTRL_C
+    except Exception as error:
+        text = _wrong_input(error)
+        if text is None:
+            raise
+        click.echo(text, err=True)
+        return WRONG_INPUT
+    return result if isinstance(result, int) else 0
+
+
+def _wrong_input(error: Exception) -> str | None:
+    """The words for an error that the person at the keyboard can act on; None for a bug."""
+    from sojourn.records import RunError
+    from sojourn.scenario import ScenarioError
+    from sojourn.units import UnitError
+
+    if isinstance(error, ScenarioError):
+        return "\n".join(f"error: {problem}" for problem in error.problems)
+    if isinstance(error, RunError):
+        return _two_lines(error.problem, error.hint)
+    if isinstance(error, UnitError):
+        return _two_lines(error.message, error.hint)
+    return None
+
+
+def _two_lines(problem: str, hint: str) -> str:
+    return f"error: {problem}\nhint: {hint}" if hint else f"error: {problem}"

@@ -1,0 +1,118 @@
+"""`sojourn compare`: several queue disciplines at the bottleneck of one scenario, and which of them wins."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import comparison, work
+
+if TYPE_CHECKING:
+    from sojourn.records import Run
+
+USUAL = ("pfifo", "red", "codel", "fq_codel")
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="SCENARIO")
+@click.argument("qdiscs", nargs=-1, metavar="[QDISC]...")
+@click.option(
+    "--qdisc", "more", multiple=True, metavar="QDISC", help='One more, e.g. --qdisc "codel target 20ms".'
+)
+@click.option("--link", metavar="NAME", help="The link, where the scenario is made of [[link]] tables.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of Runs, figures and page. [default: runs/<scenario>-compare; with --json nothing is kept]",
+)
+@click.option(
+    "--figures",
+    "suffixes",
+    multiple=True,
+    metavar="SUFFIX",
+    help="Figures' formats: svg, pdf or png. [default: svg]",
+)
+@work.options
+def compare(
+    path: Path,
+    qdiscs: tuple[str, ...],
+    more: tuple[str, ...],
+    link: str | None,
+    out: Path | None,
+    suffixes: tuple[str, ...],
+    seed: int | None,
+    seeds: int | None,
+    changes: tuple[str, ...],
+    engine: str,
+    jobs: int | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Compare queue disciplines at the bottleneck of one scenario.
+
+    QDISC is in tc(8)'s words, quoted when it has parameters: pfifo "fq_codel target 5ms". A red without parameters gets
+    those that tc-red(8) recommends for the link. Without any: pfifo red codel fq_codel.
+    """
+    from sojourn import metrics
+    from sojourn.engine import Interrupted, run_all, variants
+    from sojourn.scenario import load
+
+    work.check_suffixes(suffixes)
+    scenario = work.changed(load(path), changes)
+    contending = variants(scenario, (*qdiscs, *more) or USUAL, link)
+    folder = out if out is not None or as_json else work.unused(Path("runs") / f"{path.stem}-compare")
+    wanted = work.seeds_wanted(scenario, seed, seeds)
+    try:
+        with work.progress(quiet) as progress:
+            runs = run_all(contending, seeds=wanted, out=folder, jobs=jobs, force=force, progress=progress)
+    except Interrupted as stop:
+        work.interrupted(stop.runs, stop.missing, kept=folder is not None)
+
+    rows = [comparison.Contender(run.name, metrics.summary(run)) for run in runs]
+    queue = comparison.busiest_link(rows)
+    fifo = next((run.name for run in runs if run.meta.link(queue).qdisc.startswith(("pfifo", "bfifo"))), None)
+    verdict = comparison.verdict(rows, queue, baseline=fifo)
+    if as_json:
+        whole = {"link": queue, "verdict": verdict, "variants": [row.summary.to_dict() for row in rows]}
+        click.echo(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(scenario.title, rows, queue, verdict, [(run.name, run.meta.link(queue).qdisc) for run in runs])
+    if folder is not None:
+        _write(runs, folder, suffixes or ("svg",), quiet)
+
+
+def _print(
+    title: str, rows: list[comparison.Contender], link: str, verdict: str, qdiscs: list[tuple[str, str]]
+) -> None:
+    first = rows[0].summary
+    seeds = (
+        f"seed {first.seeds[0]}"
+        if len(first.seeds) == 1
+        else f"{len(first.seeds)} seeds, mean ±95 % interval"
+    )
+    click.echo(
+        f"{title}\nqueue at {link}; {first.duration_s:g} s, {first.warmup_s:g} s warm-up left out; {seeds}\n"
+    )
+    click.echo(comparison.table(comparison.ranked(rows, link), link))
+    click.echo("\n* best of its column; shortest delay first; ping: idle against under load")
+    for name, qdisc in qdiscs:
+        if name != qdisc:
+            click.echo(f"{name}: {qdisc}")
+    click.echo(f"\n{verdict}")
+
+
+def _write(runs: list[Run], folder: Path, suffixes: tuple[str, ...], quiet: bool) -> None:
+    from sojourn import report
+
+    drawn = work.draw(runs, folder / "figures", suffixes)
+    page = report.write(runs, folder / "report.html")
+    work.say(
+        f"wrote {page}\n      {folder / 'figures'} ({drawn} figures), and a Run per discipline beside it",
+        quiet,
+    )

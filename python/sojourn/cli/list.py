@@ -1,0 +1,76 @@
+"""`sojourn list`: what there is to choose from."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+
+@click.command("list")
+@click.argument(
+    "what",
+    required=False,
+    type=click.Choice(["qdiscs", "congestion", "engines", "scenarios", "link-layers"]),
+    metavar="[qdiscs|congestion|engines|scenarios|link-layers]",
+)
+def list_(what: str | None) -> None:
+    """List queue disciplines, congestion controls, engines, example scenarios, link layers."""
+    chosen = [what] if what else list(_LISTS)
+    for number, name in enumerate(chosen):
+        if not what:
+            click.echo(("\n" if number else "") + f"{name}:")
+        for line in _LISTS[name]():
+            click.echo(line if what else f"  {line}")
+
+
+def _qdiscs() -> list[str]:
+    from sojourn.scenario.qdisc import GRAMMARS
+
+    return [grammar.usage for variants in GRAMMARS.values() for grammar in variants.values()]
+
+
+def _engines() -> list[str]:
+    from sojourn.engine import ENGINES
+
+    return [f"{name}  {what}" for name, what in ENGINES.items()]
+
+
+def _congestion() -> list[str]:
+    from typing import get_args
+
+    from sojourn.scenario.tcp import Congestion
+
+    return list(get_args(Congestion))
+
+
+def _link_layers() -> list[str]:
+    from sojourn.scenario.wire import LINK_LAYERS
+
+    width = max(map(len, LINK_LAYERS))
+    return [
+        f"{name:{width}}  {layer.overhead_bytes} bytes a packet on the wire, {layer.header_bytes} of them seen by the queue"
+        + (f"; at least {layer.minimum_bytes}" if layer.minimum_bytes else "")
+        + (f"; {layer.cells} cells" if layer.cells != "none" else "")
+        for name, layer in LINK_LAYERS.items()
+    ]
+
+
+def _scenarios() -> list[str]:
+    from sojourn.scenario import ScenarioError, load
+
+    lines = []
+    for path in sorted(Path("scenarios").glob("*.toml")):
+        try:
+            lines.append(f"{path}  {load(path).title}")
+        except ScenarioError:
+            lines.append(f"{path}  can't be read: try sojourn run {path}")
+    return lines or ["none: there is no folder scenarios/ here with .toml files in it"]
+
+
+_LISTS: dict[str, Callable[[], list[str]]] = {
+    "qdiscs": _qdiscs,
+    "congestion": _congestion,
+    "engines": _engines,
+    "link-layers": _link_layers,
+    "scenarios": _scenarios,
+}

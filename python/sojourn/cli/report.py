@@ -1,0 +1,31 @@
+"""`sojourn report`: one self-contained HTML page from Runs."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("report.html"),
+    show_default=True,
+    metavar="FILE",
+    help="The page.",
+)
+def report(paths: tuple[Path, ...], out: Path) -> None:
+    """Write one self-contained HTML page from Runs.
+
+    RUN is the folder of a Run, or of a comparison or sweep: then all its Runs.
+    """
+    from sojourn import report as pages
+    from sojourn.records import Run, RunError
+
+    runs = [run for path in paths for run in Run.find(path)]
+    for run in runs:
+        if not run.seeds:
+            raise RunError(f"{run.path}: no seed has finished", "run it again")
+    click.echo(f"wrote {pages.write(runs, out)}", err=True)

@@ -1,0 +1,192 @@
+"""`sojourn run`: scenarios in, Runs on disk and a table of numbers out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sojourn.cli import text, work
+
+if TYPE_CHECKING:
+    from sojourn.metrics import Numbers, Summary
+    from sojourn.records import Run
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SCENARIO...")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]",
+)
+@click.option(
+    "--figures", "suffixes", multiple=True, metavar="SUFFIX", help="Also draw figures: svg, pdf or png."
+)
+@work.options
+def run(
+    scenarios: tuple[Path, ...],
+    out: Path | None,
+    suffixes: tuple[str, ...],
+    seed: int | None,
+    seeds: int | None,
+    changes: tuple[str, ...],
+    engine: str,
+    jobs: int | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run scenarios and print their numbers.
+
+    A scenario that sweeps runs all its variants, each into a folder of its own.
+    """
+    from sojourn import engine as engines
+    from sojourn import metrics
+    from sojourn.scenario import load
+
+    work.check_suffixes(suffixes)
+    if out is None and as_json and suffixes:
+        raise click.UsageError("--figures with --json needs -o DIR: where to draw them")
+    loaded = [work.changed(load(path), changes) for path in scenarios]
+    keep = out is not None or not as_json
+    outputs: list[Numbers] = []
+    for path, scenario in zip(scenarios, loaded, strict=True):
+        folder = _folder(path, out, len(scenarios)) if keep else None
+        wanted = work.seeds_wanted(scenario, seed, seeds)
+        try:
+            with work.progress(quiet) as progress:
+                if scenario.sweep:
+                    runs = engines.run_all(
+                        scenario, seeds=wanted, out=folder, jobs=jobs, force=force, progress=progress
+                    )
+                else:
+                    runs = [
+                        engines.run(
+                            scenario, seeds=wanted, out=folder, jobs=jobs, force=force, progress=progress
+                        )
+                    ]
+        except engines.Interrupted as stop:
+            work.interrupted(stop.runs, stop.missing, kept=keep)
+        summaries = [metrics.summary(one) for one in runs]
+        outputs += [summary.to_dict() for summary in summaries]
+        if not as_json:
+            for one, summary in zip(runs, summaries, strict=True):
+                click.echo(_described(one, summary))
+        if folder is not None:
+            work.say(f"wrote {folder}", quiet)
+            if suffixes:
+                drawn = work.draw(runs, folder / "figures", suffixes)
+                work.say(f"drew {drawn} figures in {folder / 'figures'}", quiet)
+    if as_json:
+        whole = outputs[0] if len(outputs) == 1 else {"variants": outputs}
+        click.echo(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _folder(path: Path, out: Path | None, scenarios: int) -> Path:
+    if out is None:
+        return work.unused(Path("runs") / path.stem)
+    return out if scenarios == 1 else out / path.stem
+
+
+# ------------------------------------------------------------------------------------------------------ the table
+
+
+def _described(run: Run, summary: Summary) -> str:
+    """A Run's numbers for people: over its seeds, warm-up left out."""
+    meta, numbers = run.meta, summary.summary
+    seeds = f"seed {run.seeds[0]}" if len(run.seeds) == 1 else f"{len(run.seeds)} seeds, mean ±95 % interval"
+    title = f"{meta.title} [{meta.label}]" if meta.label and meta.label != meta.title else meta.title
+    parts = [
+        title,
+        f"{summary.duration_s:g} s, of which {summary.warmup_s:g} s warm-up left out; {seeds}",
+        _queues(run, numbers["queues"]),
+    ]
+    if numbers["flows"]:
+        parts.append(_flows(run, numbers["flows"]))
+    if numbers["probes"]:
+        parts.append(_probes(numbers["probes"]))
+    return "\n".join([parts[0], parts[1], "", "\n\n".join(parts[2:]), ""])
+
+
+def _queues(run: Run, queues: Sequence[Numbers]) -> str:
+    # Links without a rate limit never queue: they have nothing to say.
+    limited = [queue for queue in queues if run.meta.link(queue["link"]).rate_bps is not None] or list(queues)
+    times = ("mean", "p50", "p95", "p99", "max")
+    header = ["link", "rate", "qdisc", "util %", "goodput Mbit/s", "dropped", "marked"]
+    header += [f"sojourn {name} ms" if name == "mean" else f"{name} ms" for name in times]
+    rows = [
+        [
+            queue["link"],
+            text.rate(run.meta.link(queue["link"]).rate_bps),
+            queue["qdisc"],
+            text.with_interval(queue["utilisation"], 100),
+            text.with_interval(queue["goodput_mbps"]),
+            text.count(queue["dropped_packets"]),
+            text.count(queue["marked_packets"]),
+            *(text.with_interval(queue["sojourn_ms"][name]) for name in times),
+        ]
+        for queue in limited
+    ]
+    return text.table(header, rows, left=3)
+
+
+def _flows(run: Run, flows: Sequence[Numbers]) -> str:
+    """Flows of one entry of the scenario as one row: their sum, and the range of RTTs they saw."""
+    groups: dict[int, list[Numbers]] = {}
+    for info, flow in zip(run.meta.flows, flows, strict=True):
+        if info.kind != "ping":
+            groups.setdefault(info.group, []).append(flow)
+    header = ["flows", "n", "kind", "goodput Mbit/s", "each", "loss %", "retransmits", "RTT mean ms", "idle"]
+    rows = []
+    for members in groups.values():
+        first, count = members[0], len(members)
+        goodput = math.fsum(flow["goodput_mbps"]["mean"] for flow in members)
+        rows.append(
+            [
+                first["name"] if count == 1 else f"{first['name']} .. {members[-1]['name']}",
+                str(count),
+                f"{first['kind']} {first['congestion'] or ''}".rstrip(),
+                text.number(goodput),
+                text.number(goodput / count),
+                text.number(100 * _mean([flow["loss_rate"]["mean"] for flow in members])),
+                text.number(math.fsum(flow["retransmits"]["mean"] for flow in members), 0),
+                text.number(_mean([flow["rtt_ms"]["mean"]["mean"] for flow in members])),
+                text.number(_mean([flow["base_rtt_ms"]["mean"] for flow in members])),
+            ]
+        )
+        if "transfers" in first:
+            took = _mean([flow["transfers"]["completion_ms"]["mean"]["mean"] for flow in members])
+            done = math.fsum(flow["transfers"]["completed"]["mean"] for flow in members)
+            rows[-1][2] += f", {text.number(done, 0)} done in {text.number(took)} ms each"
+        if first["congestion"] is None:
+            # Without replies there is no round trip: what is measured is one way.
+            rows[-1][-2:] = [f"one way {rows[-1][-2]}", rows[-1][-1]]
+    return text.table(header, rows, left=3) if rows else ""
+
+
+def _probes(probes: Sequence[Numbers]) -> str:
+    times = ("mean", "p50", "p95", "p99", "max")
+    header = ["ping", "sent", "loss %", "idle ms", *(f"{name} ms" for name in times)]
+    rows = [
+        [
+            probe["name"],
+            text.number(probe["sent"]["mean"], 0),
+            text.with_interval(probe["loss_rate"], 100),
+            text.number(probe["base_rtt_ms"]["mean"]),
+            *(text.with_interval(probe["rtt_ms"][name]) for name in times),
+        ]
+        for probe in probes
+    ]
+    return text.table(header, rows)
+
+
+def _mean(values: Sequence[Any]) -> float:
+    known = [float(value) for value in values if not math.isnan(value)]
+    return math.fsum(known) / len(known) if known else math.nan

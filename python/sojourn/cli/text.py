@@ -1,0 +1,70 @@
+"""Tables and numbers as plain text, readable without colour and in any width."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+BEST = "*"
+
+
+def number(value: float, places: int | None = None) -> str:
+    """About three digits: 812, 14.2, 0.97; "-" for what is not known."""
+    if math.isnan(value):
+        return "-"
+    return f"{value:.{decimals(value) if places is None else places}f}"
+
+
+def decimals(value: float) -> int:
+    """How many decimals show about three digits."""
+    size = abs(value)
+    return 0 if size >= 99.95 or value == 0 else 1 if size >= 9.995 else 2
+
+
+def with_interval(entry: dict[str, Any], scale: float = 1.0) -> str:
+    """`14.2 ±0.3` of {mean, ci95}; without the second part where there is one seed."""
+    mean, half = entry["mean"] * scale, entry["ci95"] * scale
+    if math.isnan(mean) or math.isnan(half):
+        return number(mean)
+    return f"{number(mean)} ±{number(half, decimals(mean))}"
+
+
+def count(entry: dict[str, Any]) -> str:
+    """A number of things: whole where it comes from one seed."""
+    if math.isnan(entry["ci95"]) and not math.isnan(entry["mean"]):
+        return f"{entry['mean']:.0f}"
+    return with_interval(entry)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Aligned columns: the first `left` to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(padded).rstrip()
+
+    return "\n".join([line(header), "  ".join("-" * width for width in widths), *(line(row) for row in rows)])
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """`1-3, 7, 9-10` of whole numbers in ascending order."""
+    spans: list[list[int]] = []
+    for one in numbers:
+        if spans and spans[-1][1] == one - 1:
+            spans[-1][1] = one
+        else:
+            spans.append([one, one])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans) or "none"
+
+
+def rate(bps: int | None) -> str:
+    """`20 Mbit/s`."""
+    if bps is None:
+        return "no limit"
+    for unit, scale in (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3)):
+        if bps >= scale:
+            return f"{bps / scale:g} {unit}"
+    return f"{bps} bit/s"

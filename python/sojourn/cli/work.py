@@ -1,0 +1,190 @@
+"""What `run` and `compare` share: their options, progress with an ETA, and what Ctrl-C leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sojourn.cli import text
+
+if TYPE_CHECKING:
+    from sojourn.engine import Progress
+    from sojourn.records import Run
+    from sojourn.scenario import Scenario
+
+PLAIN_EVERY_S = 30.0
+"""Without a terminal progress is a line this often: enough to see that it lives, not enough to fill a log."""
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that running scenarios takes, whatever the verb."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS: tuple[Option, ...] = (
+    click.option(
+        "--seed", type=click.IntRange(min=0), metavar="N", help="Run this seed instead of the scenario's."
+    ),
+    click.option(
+        "--seeds",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Run N seeds, counted up from the scenario's (or --seed); tables show mean and 95 % interval.",
+    ),
+    click.option(
+        "--set",
+        "changes",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help='Change the scenario: --set bottleneck.rate="5 Mbit/s". May be repeated.',
+    ),
+    click.option(
+        "-e", "--engine", type=click.Choice(["sim"]), default="sim", show_default=True, help="What runs it."
+    ),
+    click.option(
+        "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads. [default: one per core]"
+    ),
+    click.option("--force", is_flag=True, help="Replace Runs that are already in the output folder."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only."),
+)
+
+
+def seeds_wanted(scenario: Scenario, seed: int | None, seeds: int | None) -> list[int] | None:
+    """The seeds to run; None: the scenario's own."""
+    if seed is None and seeds is None:
+        return None
+    first = seed if seed is not None else scenario.seeds[0]
+    return list(range(first, first + (seeds or 1)))
+
+
+def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
+    """The scenario with every --set applied."""
+    pairs: dict[str, Any] = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals or not key.strip():
+            raise click.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
+        pairs[key.strip()] = _value(value.strip())
+    return scenario.with_(**pairs) if pairs else scenario
+
+
+def _value(written: str) -> Any:
+    """What a scenario file would hold: numbers, booleans, lists and quoted text as in TOML, all else as text."""
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {written}")["value"]
+    except tomllib.TOMLDecodeError:
+        return written
+
+
+def unused(folder: Path) -> Path:
+    """The folder, or the first of folder-2, folder-3, ... that does not exist."""
+    number = 1
+    candidate = folder
+    while candidate.exists():
+        number += 1
+        candidate = folder.with_name(f"{folder.name}-{number}")
+    return candidate
+
+
+def say(words: str, quiet: bool = False) -> None:
+    """Talk: to stderr."""
+    if not quiet:
+        click.echo(words, err=True)
+
+
+@contextlib.contextmanager
+def progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Something to call with each Progress: a bar with an ETA on a terminal, else a line now and then."""
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        with _bar() as update:
+            yield update
+    else:
+        yield _lines()
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
+    console = Console(stderr=True)
+    with Progress(
+        *columns, TimeRemainingColumn(elapsed_when_finished=True), console=console, transient=True
+    ) as bar:
+        task = bar.add_task("simulating", total=1.0)
+        yield lambda p: bar.update(task, completed=p.fraction, description=f"{p.finished} of {p.runs} runs")
+
+
+def _lines() -> Callable[[Progress], None]:
+    began = time.monotonic()
+    told = began
+
+    def update(p: Progress) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told < PLAIN_EVERY_S or p.finished == p.runs:
+            return
+        told = now
+        left = (now - began) * (1 - p.fraction) / p.fraction if p.fraction > 0 else None
+        eta = "" if left is None else f", about {left:.0f} s left"
+        say(f"{p.finished} of {p.runs} runs finished, {p.fraction:.0%} simulated{eta}")
+
+    return update
+
+
+def interrupted(runs: Sequence[Run], missing: Sequence[tuple[Run, int]], kept: bool) -> None:
+    """Says what Ctrl-C left behind, and exits."""
+    finished = sum(len(run.seeds) for run in runs)
+    total = finished + len(missing)
+    click.echo(f"\ninterrupted: {finished} of {total} runs had finished", err=True)
+    for run in runs:
+        lost = sorted(seed for other, seed in missing if other is run)
+        state = "nothing kept"
+        if run.seeds and kept:
+            state = f"seeds kept: {text.ranges(run.seeds)} in {run.path}"
+        click.echo(f"  {run.name}: {state}; missing: {text.ranges(lost)}", err=True)
+    raise click.exceptions.Exit(130)
+
+
+# ---------------------------------------------------------------------------------------------------------- figures
+
+FORMATS = ("svg", "pdf", "png")
+
+
+def check_suffixes(suffixes: Sequence[str]) -> None:
+    """Refuses what figures can't be written as."""
+    for suffix in suffixes:
+        if suffix.lstrip(".").lower() not in FORMATS:
+            raise click.BadParameter(f"{suffix!r} is not one of {', '.join(FORMATS)}", param_hint="--figures")
+
+
+def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:
+    """Draws every figure that these Runs can fill, once per suffix; how many files."""
+    from sojourn import figures
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(f"can't write to {folder}: {error.strerror}") from None
+    drawn = 0
+    for name, figure in figures.all_for(runs).items():
+        for suffix in dict.fromkeys(suffix.lstrip(".").lower() for suffix in suffixes):
+            figures.save(figure, folder / f"{name}.{suffix}")
+            drawn += 1
+    return drawn

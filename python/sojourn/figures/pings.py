@@ -1,0 +1,101 @@
+"""The density graph of pings, after Julius Plenz ("Trying the CoDel Bufferbloat solution locally", 2012).
+
+The grid is in seconds; a second holds some ten pings, and their spread about the second's median, the black line, is
+shown as nested bands: the lighter, the further from the median. A line alone would hide that a queue makes pings
+unsteady, not only slow. Over minutes and hours a column is several seconds; the figure says how many.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from sojourn.figures import series, style
+from sojourn.records import Run, RunError
+
+SHADES = ("#dbe9f6", "#b7d4ea", "#89bedc", "#539ecd", "#2b7bba")
+"""From the outermost band (all pings of the column) to the innermost (the middle fifth): lighter is further out."""
+
+
+@style.drawn
+def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figure:
+    """Pings of one probe (the first, unless told) over time, in one seed (the first, unless told)."""
+    series.check([run])
+    names = series.probes(run)
+    if probe is None and names:
+        probe = names[0]
+    if probe is not None and probe not in names:
+        raise RunError(
+            f"{run.path}: there is no probe {probe!r}", f"probes are: {', '.join(names) or 'none'}"
+        )
+    seed = run.seeds[0] if seed is None else seed
+    line = series.pings(run, seed, probe) if probe is not None else series.EMPTY
+    end = run.meta.duration_ns / 1e9
+    columns = series.density(line, end)
+
+    figure = style.blank(10, 3.9)
+    width = f"{columns.column_s:g} s"
+    each = float(np.median(columns.sent[columns.sent > 0])) if columns.sent.any() else 0.0
+    explained = f"{probe}: each column is {width}, about {each:g} pings" if probe is not None else "no probe"
+    top = style.heading(
+        figure,
+        series.title([run]),
+        f"{series.subtitle([run], seed)} · {explained}: median black, further out lighter blue",
+    )
+    axes = style.panels(figure, style.Margins(top=top + 0.22, right=0.3, bottom=0.5))[0][0]
+    axes.set_xlim(0, end)
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("ping RTT [ms]")
+    replies = columns.rtt_ms[np.isfinite(columns.rtt_ms)]
+    most = float(replies.max()) if replies.size else 1.0
+    axes.set_ylim(0, most * 1.1)
+    if probe is None:
+        style.note(axes, "the scenario has no ping")
+    elif columns.sent.sum() == 0:
+        style.note(axes, "no ping was sent")
+
+    left, right = columns.t, np.minimum(columns.t + columns.column_s, end)
+    for i, colour in enumerate(SHADES):
+        low, high = columns.rtt_ms[i], columns.rtt_ms[-1 - i]
+        seen = np.isfinite(low)
+        boxes = np.stack(
+            [
+                np.column_stack((x, y))[seen]
+                for x, y in ((left, low), (right, low), (right, high), (left, high))
+            ],
+            axis=1,
+        )
+        axes.add_collection(
+            PolyCollection(
+                list(boxes), facecolors=colour, edgecolors=colour, linewidths=0.3, gid=f"band {i}"
+            ),
+            autolim=False,
+        )
+    x = np.column_stack((left, right)).ravel()
+    axes.plot(
+        x,
+        np.repeat(columns.median, 2),
+        color="black",
+        linewidth=1.1 if columns.t.size <= 240 else 0.6,
+        gid="median",
+        solid_joinstyle="miter",
+    )
+
+    lost = columns.lost > 0
+    if lost.any():
+        share = columns.lost[lost] / columns.sent[lost]
+        middle = (left[lost] + right[lost]) / 2
+        # From the top: a tick as long as the share of the column's pings that were lost.
+        axes.vlines(
+            middle, 1 - 0.12 * share - 0.01, 1, transform=axes.get_xaxis_transform(), color=style.LOST, linewidth=1.2,
+            gid="lost",
+        )  # fmt: skip
+        count, of = int(columns.lost.sum()), int(columns.sent.sum())
+        text = f"red: lost, {count} of {of} ({series.number(100 * count / of)} %)"
+        axes.annotate(
+            text, (1, 1), xycoords="axes fraction", xytext=(0, 3), textcoords="offset points", ha="right", va="bottom",
+            size=7.5, color=style.LOST,
+        )  # fmt: skip
+    style.shade_warmup([axes], run.meta.warmup_ns / 1e9, end)
+    return figure

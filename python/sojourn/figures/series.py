@@ -1,0 +1,487 @@
+"""What figures and the report draw, taken out of a Run's tables: plain arrays, in the units people read.
+
+Times are seconds, sojourn times and RTTs milliseconds, rates Mbit/s (10^6 bit/s). A value that a table marks as
+missing (-1, NaN) is NaN here and leaves a gap in a line. Nothing is averaged or smoothed: a figure shows what the
+tables hold, or, where there are more points than pixels, the least and the largest of every few (`thin`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from sojourn.records import FlowInfo, LinkInfo, Run, RunError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One quantity over time."""
+
+    t: Floats
+    """Seconds."""
+    y: Floats
+
+
+EMPTY = Line(np.empty(0), np.empty(0))
+
+
+# --------------------------------------------------------------------------------------------------------- choosing
+
+
+def bottleneck(run: Run) -> str | None:
+    """The link under study: the one whose queue held packets longest, in all finished seeds together.
+
+    Among links without any queue (nothing has finished, nothing was sent) the first that has a rate limit.
+    """
+    if not run.meta.links:
+        return None
+    limited = [link.name for link in run.meta.links if link.rate_bps is not None]
+    first = (limited or [run.meta.links[0].name])[0]
+    if not run.seeds:
+        return first
+    waited = {
+        str(link): float(total)
+        for link, total in run.table("links").group_by("link").agg(pl.col("sojourn_sum_ns").sum()).iter_rows()
+    }
+    return max(
+        [link.name for link in run.meta.links], key=lambda name: (waited.get(name, 0.0), name == first)
+    )
+
+
+def probes(run: Run) -> list[str]:
+    """Names of the pings."""
+    return [flow.name for flow in run.meta.flows if flow.kind == "ping"]
+
+
+def carriers(run: Run) -> list[FlowInfo]:
+    """The flows that carry data: all but pings."""
+    return [flow for flow in run.meta.flows if flow.kind != "ping"]
+
+
+def sampled(run: Run) -> list[str]:
+    """Names in the `rtt` table that stand for TCP flows: other flows record one-way delays there."""
+    others = {flow.name for flow in run.meta.flows if flow.congestion is None}
+    names = run.table("rtt")["flow"].unique(maintain_order=True).to_list() if run.seeds else []
+    return [name for name in names if name not in others]
+
+
+# ---------------------------------------------------------------------------------------------------- lines over time
+
+
+def queue(run: Run, seed: int, link: str | None) -> pl.DataFrame:
+    """The `queue` table of one link."""
+    return run.table("queue", seed).filter(pl.col("link") == link).sort("t_ns")
+
+
+def column(table: pl.DataFrame, name: str, scale: float = 1.0) -> Line:
+    """A column of a table with `t_ns`, over time. -1 in a column of integers is "none"."""
+    values = table[name]
+    y = values.cast(pl.Float64).to_numpy().astype(np.float64) * scale
+    if values.dtype.is_integer():
+        y = np.where(values.to_numpy() < 0, np.nan, y)
+    return Line(table["t_ns"].to_numpy() / 1e9, y)
+
+
+def throughput(table: pl.DataFrame) -> Line:
+    """Mbit/s that left the queue in each interval, from the `queue` table of one link."""
+    return _rate(table["t_ns"].to_numpy(), np.cumsum(table["sent_bytes"].to_numpy()))
+
+
+def goodputs(run: Run, seed: int) -> dict[str, Line]:
+    """Mbit/s of each data flow in each interval, from delivered_bytes."""
+    table = run.table("flow", seed)
+    return {
+        name: _rate(part["t_ns"].to_numpy(), part["delivered_bytes"].to_numpy())
+        for name, part in _by_flow(run, table)
+    }
+
+
+def cwnds(run: Run, seed: int) -> dict[str, Line]:
+    """cwnd of each TCP flow, kB (1000 bytes)."""
+    table = run.table("flow", seed)
+    tcp = {flow.name for flow in run.meta.flows if flow.congestion is not None}
+    return {name: column(part, "cwnd_bytes", 1e-3) for name, part in _by_flow(run, table) if name in tcp}
+
+
+def pings(run: Run, seed: int, probe: str) -> Line:
+    """RTTs of one probe in ms at the time of sending, NaN when lost."""
+    return column(run.table("probe", seed).filter(pl.col("probe") == probe).sort("t_ns"), "rtt_ns", 1e-6)
+
+
+def _by_flow(run: Run, table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    parts = {str(key[0]): part for key, part in table.partition_by("flow", as_dict=True).items()}
+    return [(flow.name, parts[flow.name].sort("t_ns")) for flow in carriers(run) if flow.name in parts]
+
+
+def _rate(t_ns: NDArray[np.int64], total_bytes: NDArray[np.int64]) -> Line:
+    if t_ns.size == 0:
+        return EMPTY
+    # The first interval begins at 0, when nothing had been delivered.
+    before = np.concatenate(([0], t_ns[:-1]))
+    took = (t_ns - before) / 1e9
+    delivered = np.diff(total_bytes, prepend=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mbps = np.where(took > 0, delivered * 8 / took / 1e6, 0.0)
+    return Line(t_ns / 1e9, mbps)
+
+
+def total(lines: Sequence[Line]) -> Line:
+    """The sum of several lines, at every time that any of them has; a missing value counts as 0."""
+    if not lines:
+        return EMPTY
+    times = np.unique(np.concatenate([line.t for line in lines]))
+    summed = np.zeros(times.size)
+    for line in lines:
+        np.add.at(summed, np.searchsorted(times, line.t), np.nan_to_num(line.y))
+    return Line(times, summed)
+
+
+def quantiles(lines: Sequence[Line], levels: Sequence[float]) -> tuple[Floats, Floats]:
+    """Quantiles over several lines at each of their common times: times, and one row per level."""
+    times = np.unique(np.concatenate([line.t for line in lines]))
+    table = np.full((len(lines), times.size), np.nan)
+    for row, line in zip(table, lines, strict=True):
+        row[np.searchsorted(times, line.t)] = line.y
+    seen = ~np.all(np.isnan(table), axis=0)
+    return times[seen], np.nanquantile(table[:, seen], levels, axis=0) if seen.any() else np.empty(
+        (len(levels), 0)
+    )
+
+
+# ------------------------------------------------------------------------------------------------ a discipline's state
+
+
+_STATE_WORDS = {
+    "limit": "limit",
+    "count": "count",
+    "probability": "maximum probability",
+    "average": "average queue",
+    "flows": "flows",
+}
+
+
+@dataclass(frozen=True)
+class State:
+    """What the discipline itself keeps, to be drawn over its backlog."""
+
+    in_bytes: bool
+    """Whether limit, average and thresholds count bytes; the backlog is then shown in kB."""
+    same_unit: dict[str, Line]
+    """Lines in the backlog's unit, by what they are called."""
+    levels: dict[str, float]
+    """Constant levels in the backlog's unit: RED's thresholds, a fifo's limit."""
+    own: tuple[str, Line] | None
+    """A line with a unit of its own: count, flows."""
+    estimate: Line | None
+    """adt's estimate of the throughput, Mbit/s."""
+
+
+def state(table: pl.DataFrame, link: LinkInfo) -> State:
+    """The discipline's state, from the `queue` table of its link."""
+    words = link.qdisc.split()
+    kind = words[0] if words else ""
+    held = {name: column(table, name) for name in _STATE_WORDS}
+    held = {name: line for name, line in held.items() if np.isfinite(line.y).any()}
+    estimate = None
+    if kind == "adt" and "average" in held:
+        average = held.pop("average")
+        estimate = Line(average.t, average.y / 1e6)
+    in_bytes = counts_bytes(table, kind)
+    scale = 1e-3 if in_bytes else 1.0
+    same: dict[str, Line] = {}
+    levels: dict[str, float] = {}
+    for name in ("limit", "average"):
+        if name not in held:
+            continue
+        line = Line(held[name].t, held[name].y * scale)
+        finite = line.y[np.isfinite(line.y)]
+        if name == "limit" and finite.min() == finite.max():
+            levels[name] = float(finite[0])
+        else:
+            same[_STATE_WORDS[name]] = line
+    if kind == "red":
+        for threshold in ("min", "max"):
+            size = _tc_size(words, threshold)
+            if size is not None:
+                levels[threshold] = size * scale
+    own = next(
+        ((_STATE_WORDS[name], held[name]) for name in ("flows", "count", "probability") if name in held), None
+    )
+    if own is not None and own[0] == "maximum probability" and np.nanmin(own[1].y) == np.nanmax(own[1].y):
+        # RED's is a parameter unless it adapts.
+        own = None
+    return State(in_bytes, same, levels, own, estimate)
+
+
+def counts_bytes(table: pl.DataFrame, kind: str) -> bool:
+    """Whether the discipline's limit and average are bytes: bfifo's are; RED's may be either, and its average tells."""
+    if kind == "bfifo":
+        return True
+    if kind != "red":
+        return False
+    average = table["average"].fill_nan(None).drop_nulls()
+    if average.is_empty() or average.max() == 0:
+        return False
+    # The average follows the backlog: it is nearer the one that it averages.
+    mean = float(np.asarray(average).mean())
+    distance = [
+        abs(np.log((mean + 1) / (float(table[name].to_numpy().mean()) + 1)))
+        for name in ("backlog_packets", "backlog_bytes")
+    ]
+    return bool(distance[1] < distance[0])
+
+
+_SIZES = {"": 1, "b": 1, "p": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2}
+
+
+def _tc_size(words: Sequence[str], key: str) -> float | None:
+    """The size after `key` in tc's words; tc's kb is 1024 bytes."""
+    for word, value in pairwise(words):
+        match = re.fullmatch(r"([0-9.]+)([a-z]*)", value.lower())
+        if word == key and match and match[2] in _SIZES:
+            return float(match[1]) * _SIZES[match[2]]
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------------- drops
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Drops or marks of one cause."""
+
+    cause: str
+    marked: bool
+    t: Floats
+    """When, seconds, ascending."""
+
+    @property
+    def name(self) -> str:
+        """How the figure calls it: "drop: limit"."""
+        return f"{'mark' if self.marked else 'drop'}: {self.cause}"
+
+
+def losses(run: Run, seed: int, link: str | None) -> list[Losses]:
+    """Drops and marks on a link by cause, the commonest first."""
+    table = run.table("drops", seed).filter(pl.col("link") == link)
+    parts = table.partition_by("cause", "marked", as_dict=True)
+    found = [
+        Losses(str(key[0]), bool(key[1]), np.sort(part["t_ns"].to_numpy()) / 1e9)
+        for key, part in parts.items()
+    ]
+    return sorted(found, key=lambda one: (one.marked, -one.t.size, one.cause))
+
+
+# ------------------------------------------------------------------------------------------------------ distributions
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A cumulative distribution, pooled over seeds: at least `fraction[i]` of the samples are at most `x[i]` ms."""
+
+    x: Floats
+    fraction: Floats
+    samples: int
+
+    def quantile(self, level: float) -> float:
+        """The x that a fraction `level` of the samples does not exceed."""
+        if self.samples == 0:
+            return float("nan")
+        return float(np.interp(level, self.fraction, self.x))
+
+    def drawn(self, least: float) -> tuple[Floats, Floats]:
+        """The curve from fraction 0, x no less than `least`: what a logarithmic axis can show."""
+        return np.maximum(self.x, least), self.fraction
+
+
+NOTHING = Distribution(np.empty(0), np.empty(0), 0)
+
+
+def sojourns(run: Run, link: str | None) -> Distribution:
+    """Sojourn times on a link, from the histogram."""
+    if not run.seeds:
+        return NOTHING
+    return _binned(run.table("sojourn").filter(pl.col("link") == link), "packets")
+
+
+def rtts(run: Run) -> Distribution:
+    """TCP's RTT samples of all flows together, from the histograms."""
+    if not run.seeds:
+        return NOTHING
+    return _binned(run.table("rtt").filter(pl.col("flow").is_in(sampled(run))), "samples")
+
+
+def ping_rtts(run: Run, probe: str | None = None) -> Distribution:
+    """RTTs of one probe, or of all, after the warm-up; lost ones are left out."""
+    if not run.seeds:
+        return NOTHING
+    table = run.table("probe").filter((pl.col("rtt_ns") >= 0) & (pl.col("t_ns") >= run.meta.warmup_ns))
+    if probe is not None:
+        table = table.filter(pl.col("probe") == probe)
+    values = np.sort(table["rtt_ns"].to_numpy()) / 1e6
+    if values.size == 0:
+        return NOTHING
+    # Steps: the fraction jumps at each value.
+    fractions = np.arange(values.size + 1) / values.size
+    return Distribution(np.repeat(values, 2), np.repeat(fractions, 2)[1:-1], values.size)
+
+
+def _binned(table: pl.DataFrame, count: str) -> Distribution:
+    bins = (
+        table.group_by("lower_ns", "upper_ns")
+        .agg(pl.col(count).sum())
+        .filter(pl.col(count) > 0)
+        .sort("lower_ns", "upper_ns")
+    )
+    if bins.is_empty():
+        return NOTHING
+    counts = bins[count].to_numpy()
+    lower, upper = bins["lower_ns"].to_numpy() / 1e6, bins["upper_ns"].to_numpy() / 1e6
+    up_to = np.cumsum(counts) / counts.sum()
+    before = np.concatenate(([0.0], up_to[:-1]))
+    # Within a bin the samples are taken as spread evenly; between bins the curve is flat.
+    x = np.column_stack((lower, upper)).ravel()
+    return Distribution(x, np.column_stack((before, up_to)).ravel(), int(counts.sum()))
+
+
+# ----------------------------------------------------------------------------------------------------------- thinning
+
+
+def thin(line: Line, buckets: int) -> Line:
+    """At most two points of each of `buckets` equal spans of time: the least and the largest, in their order.
+
+    What a screen shows of a line is, in each column of pixels, its range: that survives, and with it every spike.
+    Means or every n-th point would hide just what this laboratory is about. A line that has no more than two points
+    a bucket is returned as it is; in a thinned line a bucket that holds a gap keeps one NaN.
+    """
+    n = line.t.size
+    if n <= 2 * buckets:
+        return line
+    first, last = float(line.t[0]), float(line.t[-1])
+    span = (last - first) or 1.0
+    which = np.minimum(((line.t - first) / span * buckets).astype(np.int64), buckets - 1)
+    starts = np.flatnonzero(np.diff(which, prepend=-1))
+    gap = np.isnan(line.y)
+    kept = np.zeros(n, dtype=bool)
+    for fill, extreme in ((np.inf, np.minimum), (-np.inf, np.maximum)):
+        y = np.where(gap, fill, line.y)
+        best = extreme.reduceat(y, starts)
+        of_bucket = np.repeat(best, np.diff(np.append(starts, n)))
+        hits = np.flatnonzero((y == of_bucket) & ~gap)
+        _, firsts = np.unique(which[hits], return_index=True)
+        kept[hits[firsts]] = True
+    lost = np.flatnonzero(gap)
+    _, firsts = np.unique(which[lost], return_index=True)
+    kept[lost[firsts]] = True
+    return Line(line.t[kept], line.y[kept])
+
+
+# ------------------------------------------------------------------------------------------------------------ density
+
+
+@dataclass(frozen=True)
+class Density:
+    """Pings in columns of equal time: how far they lie from their median, column by column."""
+
+    column_s: float
+    t: Floats
+    """Where each column begins, seconds."""
+    levels: Floats
+    """Quantiles, ascending and symmetric about 0.5."""
+    rtt_ms: Floats
+    """One row per level; NaN where no reply came."""
+    sent: NDArray[np.int64]
+    lost: NDArray[np.int64]
+
+    @property
+    def median(self) -> Floats:
+        """The middle row."""
+        return np.asarray(self.rtt_ms[len(self.levels) // 2])
+
+
+COLUMNS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+DENSITY_LEVELS = np.linspace(0, 1, 11)
+
+
+def density(line: Line, duration_s: float, most: int = 720) -> Density:
+    """Columns of one second, as in the graph by Plenz, or of more where that would be more than `most` columns."""
+    width = next((float(s) for s in COLUMNS_S if duration_s / s <= most), duration_s / most)
+    columns = max(int(np.ceil(duration_s / width)), 1)
+    which = np.minimum((line.t / width).astype(np.int64), columns - 1)
+    rtt = np.full((DENSITY_LEVELS.size, columns), np.nan)
+    back = np.isfinite(line.y)
+    order = np.lexsort((line.y[back], which[back]))
+    sorted_rtt, sorted_which = line.y[back][order], which[back][order]
+    starts = np.flatnonzero(np.diff(sorted_which, prepend=-1))
+    for start, end in zip(starts, np.append(starts[1:], sorted_rtt.size), strict=True):
+        rtt[:, sorted_which[start]] = np.quantile(sorted_rtt[start:end], DENSITY_LEVELS)
+    return Density(
+        width,
+        np.arange(columns, dtype=np.float64) * width,
+        DENSITY_LEVELS,
+        rtt,
+        np.bincount(which, minlength=columns),
+        np.bincount(which[~back], minlength=columns),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- words
+
+
+def subtitle(runs: Sequence[Run], seed: int | None = None) -> str:
+    """Engine, seeds, length and warm-up, for the line under a figure's title."""
+    first = runs[0].meta
+    engines = ", ".join(dict.fromkeys(f"{run.meta.engine} {run.meta.version}".strip() for run in runs))
+    if seed is not None:
+        seeds = f"seed {seed}"
+    else:
+        counts = sorted({len(run.seeds) for run in runs})
+        seeds = " or ".join(map(str, counts)) + (" seed" if counts == [1] else " seeds")
+    warmups = {run.meta.warmup_ns for run in runs}
+    parts = [engines, seeds, f"{seconds(first.duration_ns)}"]
+    if len(warmups) == 1 and first.warmup_ns > 0:
+        parts.append(f"the first {seconds(first.warmup_ns)} are warm-up, left out of all totals")
+    return " · ".join(parts)
+
+
+def title(runs: Sequence[Run]) -> str:
+    """The scenario in a sentence: its title, with the label when a single Run of a comparison is shown."""
+    titles = list(dict.fromkeys(run.meta.title for run in runs))
+    text = "; ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else "")
+    if len(runs) == 1 and runs[0].meta.label and runs[0].meta.label not in text:
+        return f"{text}: {runs[0].meta.label}"
+    return text
+
+
+def seconds(ns: int) -> str:
+    """A span for people: "60 s", "90 min"."""
+    if ns >= 3600 * 10**9 and ns % (60 * 10**9) == 0:
+        return f"{ns // (60 * 10**9)} min"
+    return f"{ns / 1e9:g} s"
+
+
+def number(value: float) -> str:
+    """Three significant digits, no exponent for what people read: "0.98", "4.81", "1 234"."""
+    if not np.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:,.{min(digits, 6)}f}".replace(",", "\u202f")
+
+
+def check(runs: Sequence[Run]) -> None:
+    """Refuses Runs without a finished seed: there is nothing to draw."""
+    if not runs:
+        raise RunError("no Run was given", "give at least one folder that `sojourn run -o` wrote")
+    for run in runs:
+        if not run.seeds:
+            raise RunError(f"{run.path}: no seed has finished", "run it again")

@@ -1,0 +1,339 @@
+"""Numbers from tables: pure functions, and the Summary they make of a Run.
+
+Everything leaves the warm-up out: the engine's totals and histograms already do, time lines are cut here. T is what
+remains, duration less warm-up. Rates are fractions (0..1), times ms, goodput Mbit/s (10^6). What can't be said (no
+sample, no rate limit) is NaN here and null in JSON.
+
+    utilisation   bits on the wire / bits the link could have carried in T
+    goodput       bytes handed to the receiving application in T, times 8, / T
+    sojourn       mean: sum / packets, exact. p50, p95, p99: from the histogram, linear inside a bin. max: exact
+    drop_rate     dropped / arrived packets, at the queue
+    loss_rate     what the endpoints missed: TCP's lost / sent packets; pings without a reply / pings sent
+    jain          (sum x)^2 / (n sum x^2) over the goodput x of the endless TCP flows (Jain, Chiu, Hawe 1984)
+    mean, ci95    over seeds: mean, and half the width of its 95 % confidence interval, t(0.975, n-1) s / sqrt(n)
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.records import FlowInfo, LinkInfo, Meta, Run
+
+Numbers = dict[str, Any]
+"""A JSON object: strings, numbers, lists and objects of them."""
+
+QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `sojourn run --json` prints: what was run, the numbers of each seed, and the same over the seeds."""
+
+    engine: str
+    version: str
+    title: str
+    label: str
+    duration_s: float
+    warmup_s: float
+    seeds: tuple[int, ...]
+    fingerprint: str
+    runs: list[Numbers]
+    """One per seed: seed, queues, flows, probes, jain, goodput_mbps, cpu_s, packets."""
+    summary: Numbers
+    """The same shape, each number replaced by {mean, ci95} over the seeds; ci95 is NaN with one seed."""
+
+    def to_dict(self) -> Numbers:
+        """As one object of plain values; NaN becomes None."""
+        return {
+            "engine": self.engine,
+            "version": self.version,
+            "title": self.title,
+            "label": self.label,
+            "duration_s": self.duration_s,
+            "warmup_s": self.warmup_s,
+            "seeds": list(self.seeds),
+            "fingerprint": self.fingerprint,
+            "runs": _without_nan(self.runs),
+            "summary": _without_nan(self.summary),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """As JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def summary(run: Run) -> Summary:
+    """The numbers of a Run."""
+    meta = run.meta
+    needed = ("links", "flows", "sojourn", "rtt", "probe", "drops", "transfers", "engine")
+    runs = [seed_summary(meta, seed, {name: run.table(name, seed) for name in needed}) for seed in run.seeds]
+    return Summary(
+        engine=meta.engine,
+        version=meta.version,
+        title=meta.title,
+        label=meta.label,
+        duration_s=meta.duration_ns / 1e9,
+        warmup_s=meta.warmup_ns / 1e9,
+        seeds=run.seeds,
+        fingerprint=meta.fingerprint,
+        runs=runs,
+        summary=over_seeds(runs) if runs else {},
+    )
+
+
+def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> Numbers:
+    """The numbers of one seed."""
+    flows = [_flow(meta, info, tables) for info in meta.flows]
+    return {
+        "seed": seed,
+        "queues": [_queue(meta, info, tables, flows) for info in meta.links],
+        "flows": flows,
+        "probes": [_probe(meta, info, tables) for info in meta.flows if info.kind == "ping"],
+        "jain": jain(_endless(meta, flows)),
+        "goodput_mbps": sum(flow["goodput_mbps"] for flow in flows if flow["kind"] != "ping"),
+        "cpu_s": tables["engine"]["cpu_ns"].item() / 1e9,
+        "packets": tables["engine"]["packets"].item(),
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- one entry
+
+
+def _queue(meta: Meta, info: LinkInfo, tables: Mapping[str, pl.DataFrame], flows: list[Numbers]) -> Numbers:
+    row = tables["links"].filter(pl.col("link") == info.name).row(0, named=True)
+    histogram = tables["sojourn"].filter(pl.col("link") == info.name)
+    events = tables["drops"].filter((pl.col("link") == info.name) & (pl.col("t_ns") >= meta.warmup_ns))
+    crossing = {flow.name for flow in meta.flows if info.name in flow.path}
+    here = [flow for flow in flows if flow["name"] in crossing]
+    return {
+        "link": info.name,
+        "qdisc": info.qdisc,
+        "utilisation": utilisation(row["wire_bytes"], row["capacity_bits"]),
+        "arrived_packets": row["arrived_packets"],
+        "dropped_packets": row["dropped_packets"],
+        "marked_packets": row["marked_packets"],
+        "drop_rate": ratio(row["dropped_packets"], row["arrived_packets"]),
+        "lost_packets": row["lost_packets"],
+        "drops": by_cause(events.filter(pl.col("marked") == 0)),
+        "marks": by_cause(events.filter(pl.col("marked") == 1)),
+        "sojourn_ms": {
+            "mean": ratio(row["sojourn_sum_ns"], row["sent_packets"]) / 1e6,
+            **{
+                name: _at_most(histogram_quantile(histogram, "packets", q), row["sojourn_max_ns"]) / 1e6
+                for name, q in QUANTILES.items()
+            },
+            "max": row["sojourn_max_ns"] / 1e6 if row["sent_packets"] else math.nan,
+        },
+        "backlog_packets": {"mean": float(row["backlog_mean_packets"]), "max": row["backlog_max_packets"]},
+        "goodput_mbps": sum(flow["goodput_mbps"] for flow in here if flow["kind"] != "ping"),
+        "jain": jain(_endless(meta, here)),
+    }
+
+
+def _flow(meta: Meta, info: FlowInfo, tables: Mapping[str, pl.DataFrame]) -> Numbers:
+    row = tables["flows"].filter(pl.col("flow") == info.name).row(0, named=True)
+    histogram = tables["rtt"].filter(pl.col("flow") == info.name)
+    measured = row["rtt_samples"] > 0
+    entry: Numbers = {
+        "name": info.name,
+        "kind": info.kind,
+        "congestion": info.congestion,
+        "goodput_mbps": goodput_mbps(row["delivered_bytes"], meta.measured_s),
+        "delivered_bytes": row["delivered_bytes"],
+        "sent_packets": row["sent_packets"],
+        "loss_rate": ratio(row["lost_packets"], row["sent_packets"]),
+        "retransmits": row["retransmits"],
+        "timeouts": row["timeouts"],
+        "base_rtt_ms": row["base_rtt_ns"] / 1e6,
+        "rtt_ms": {
+            "min": row["rtt_min_ns"] / 1e6 if measured else math.nan,
+            "mean": ratio(row["rtt_sum_ns"], row["rtt_samples"]) / 1e6,
+            **{
+                name: _at_most(histogram_quantile(histogram, "samples", q), row["rtt_max_ns"]) / 1e6
+                for name, q in QUANTILES.items()
+            },
+            "max": row["rtt_max_ns"] / 1e6 if measured else math.nan,
+        },
+    }
+    if info.kind == "transfers":
+        entry["transfers"] = _transfers(meta, tables["transfers"].filter(pl.col("flow") == info.name))
+    return entry
+
+
+def _transfers(meta: Meta, table: pl.DataFrame) -> Numbers:
+    """Transfers that began after the warm-up and were completed, and how long they took."""
+    table = table.filter(pl.col("start_ns") >= meta.warmup_ns)
+    took_ms = (table["end_ns"] - table["start_ns"]).to_numpy() / 1e6
+    return {"completed": table.height, "completion_ms": distribution(took_ms)}
+
+
+def _probe(meta: Meta, info: FlowInfo, tables: Mapping[str, pl.DataFrame]) -> Numbers:
+    table = tables["probe"].filter((pl.col("probe") == info.name) & (pl.col("t_ns") >= meta.warmup_ns))
+    answered = table.filter(pl.col("rtt_ns") >= 0)
+    # Requests still under way at the end are neither received nor lost: the engine leaves them out of the table.
+    sent, received = table.height, answered.height
+    base_ns = tables["flows"].filter(pl.col("flow") == info.name)["base_rtt_ns"].item()
+    return {
+        "name": info.name,
+        "sent": sent,
+        "received": received,
+        "loss_rate": ratio(sent - received, sent),
+        "base_rtt_ms": base_ns / 1e6,
+        "rtt_ms": distribution(answered["rtt_ns"].to_numpy() / 1e6),
+    }
+
+
+def _endless(meta: Meta, flows: Iterable[Numbers]) -> list[float]:
+    """Goodput of the TCP flows that send all the time: those whose shares can be compared."""
+    return [
+        flow["goodput_mbps"] for flow in flows if flow["kind"] == "bulk" and flow["congestion"] is not None
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------- formulas
+
+
+def ratio(part: float, whole: float) -> float:
+    """part / whole; NaN when there is no whole."""
+    return part / whole if whole else math.nan
+
+
+def utilisation(wire_bytes: int, capacity_bits: int) -> float:
+    """Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit.
+
+    A packet counts when its transmission begins, so the last one may reach beyond the end: hence the bound.
+    """
+    if capacity_bits <= 0:
+        return math.nan
+    return min(1.0, wire_bytes * 8 / capacity_bits)
+
+
+def goodput_mbps(delivered_bytes: int, measured_s: float) -> float:
+    """Application bytes as Mbit/s (10^6)."""
+    return ratio(delivered_bytes * 8 / 1e6, measured_s)
+
+
+def jain(shares: Sequence[float]) -> float:
+    """Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; NaN without any share."""
+    return ratio(sum(shares) ** 2, len(shares) * sum(x * x for x in shares))
+
+
+def by_cause(events: pl.DataFrame) -> dict[str, int]:
+    """Number of drops or marks of each cause, in the causes' alphabetical order."""
+    counts = events.group_by("cause").len().sort("cause")
+    return dict(zip(counts["cause"].to_list(), counts["len"].to_list(), strict=True))
+
+
+def histogram_quantile(histogram: pl.DataFrame, counts: str, q: float) -> float:
+    """The q-quantile of a histogram with columns lower_ns, upper_ns and `counts`, linear inside a bin; NaN if empty.
+
+    Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: the median is where 2 of the 4 lie below, 0 + 10 * 2/3.
+    """
+    rows = histogram.filter(pl.col(counts) > 0).sort("lower_ns")
+    if rows.is_empty():
+        return math.nan
+    count = rows[counts].to_numpy().astype(np.float64)
+    below = np.cumsum(count)
+    wanted = q * below[-1]
+    bin_ = int(np.searchsorted(below, wanted, side="left"))
+    lower, upper = float(rows["lower_ns"][bin_]), float(rows["upper_ns"][bin_])
+    return lower + (upper - lower) * float((wanted - (below[bin_] - count[bin_])) / count[bin_])
+
+
+def distribution(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, float]:
+    """min, mean, p50, p95, p99 and max of samples (quantiles linear between samples); NaN without a sample."""
+    if values.size == 0:
+        return dict.fromkeys(("min", "mean", "p50", "p95", "p99", "max"), math.nan)
+    return {
+        "min": float(values.min()),
+        "mean": float(values.mean()),
+        **{name: float(np.quantile(values, q)) for name, q in QUANTILES.items()},
+        "max": float(values.max()),
+    }
+
+
+def _at_most(value: float, most: float) -> float:
+    # A bin reaches beyond the largest sample in it. (NaN stays NaN: min keeps its first argument.)
+    return min(value, most)
+
+
+# --------------------------------------------------------------------------------------------------------- over seeds
+
+
+def over_seeds(runs: Sequence[Numbers]) -> Numbers:
+    """The seeds' numbers in the same shape, each as {mean, ci95}. Entries of lists are matched by position."""
+    merged: Numbers = _merge([{key: value for key, value in run.items() if key != "seed"} for run in runs])
+    return merged
+
+
+def _merge(values: list[Any]) -> Any:
+    first = values[0]
+    if isinstance(first, dict):
+        # A cause that did not occur under some seed occurred 0 times there.
+        keys = dict.fromkeys(key for value in values for key in value)
+        return {key: _merge([value.get(key, 0) for value in values]) for key in keys}
+    if isinstance(first, list):
+        return [_merge(list(entries)) for entries in zip(*values, strict=True)]
+    if isinstance(first, str) or first is None:
+        return first
+    return mean_ci95(values)
+
+
+def mean_ci95(values: Iterable[float]) -> dict[str, float]:
+    """Mean and half the width of its 95 % confidence interval (Student's t); NaN values are left out.
+
+    3, 4, 5: mean 4, s = 1, t(0.975, 2) = 4.303, so ci95 = 4.303 / sqrt(3) = 2.484.
+    """
+    known = [float(value) for value in values if not math.isnan(value)]
+    if not known:
+        return {"mean": math.nan, "ci95": math.nan}
+    mean = math.fsum(known) / len(known)
+    if len(known) < 2:
+        return {"mean": mean, "ci95": math.nan}
+    variance = math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1)
+    return {"mean": mean, "ci95": student_t975(len(known) - 1) * math.sqrt(variance / len(known))}
+
+
+@cache
+def student_t975(degrees: int) -> float:
+    """The 0.975 quantile of Student's t distribution, by bisection of its closed form for whole degrees of freedom."""
+    if degrees < 1:
+        raise ValueError("Student's t needs at least one degree of freedom")
+    low, high = 0.0, 16.0  # t(0.975, 1) = 12.706 is the largest.
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_central(middle, degrees) < 0.95 else (low, middle)
+    return (low + high) / 2
+
+
+def _student_central(t: float, degrees: int) -> float:
+    """P(-t < T < t): Abramowitz and Stegun 26.7.3 (odd degrees of freedom) and 26.7.4 (even)."""
+    angle = math.atan(t / math.sqrt(degrees))
+    cosine2 = math.cos(angle) ** 2
+    odd = degrees % 2
+    term = math.cos(angle) if odd else 1.0
+    total = 0.0
+    for k in range(1 + odd, degrees, 2):
+        total += term
+        term *= cosine2 * k / (k + 1)
+    if odd:
+        return 2 / math.pi * (angle + math.sin(angle) * total)
+    return math.sin(angle) * total
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

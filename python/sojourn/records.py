@@ -1,0 +1,557 @@
+"""Tables and Runs: what an engine hands over, and the folder that keeps it.
+
+A Run is a folder that says exactly what was run and holds the tables of every seed that finished:
+
+    RUN/scenario.toml      the scenario as text, sweeps resolved
+    RUN/meta.json          title, engine, version, seeds finished, names of links and flows, host
+    RUN/seed-1/*.parquet   one file per table, zstd
+
+A seed is there whole or not at all: its tables are written to a temporary sibling, which is then renamed; only after
+that does meta.json, itself replaced in one step, name the seed. So a Run can be interrupted anywhere, and read while
+it grows. Numbers and figures are made from Runs only: `sojourn.metrics.summary(run)` computes the summary.
+
+Every column has its unit in its name. Columns are integers, where -1 stands for "none" (no sample yet, lost, unlimited),
+except means and the disciplines' own state (floats, NaN for "none") and names (strings).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FORMAT = 1
+"""Version of the folder's layout, in meta.json. A Run with a higher number was written by a newer sojourn."""
+
+META = "meta.json"
+SCENARIO = "scenario.toml"
+INDEX = "runs.json"
+
+
+class RunError(Exception):
+    """A Run can't be read or written. `problem` says what and where, `hint` what to do."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+
+
+# ---------------------------------------------------------------------------------------------------------- tables
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its name, its unit ("" for plain numbers and names) and what it holds."""
+
+    name: str
+    unit: str
+    meaning: str
+    dtype: type[pl.DataType] = pl.Int64
+
+
+_UNITS = ("ns", "bytes", "packets", "bits")
+
+
+def _int(name: str, meaning: str) -> Column:
+    ending = name.rsplit("_", 1)[-1]
+    return Column(name, ending if ending in _UNITS else "", meaning)
+
+
+def _name(name: str, meaning: str) -> Column:
+    return Column(name, "", meaning, pl.String)
+
+
+def _real(name: str, meaning: str) -> Column:
+    return dataclasses.replace(_int(name, meaning), dtype=pl.Float64)
+
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "queue": (
+        _int("t_ns", "end of the interval"),
+        _name("link", "the link"),
+        _int("backlog_packets", "queued at t_ns"),
+        _int("backlog_bytes", "queued at t_ns, as the discipline counts bytes"),
+        _real("sojourn_mean_ns", "mean sojourn of the packets that left in the interval; NaN if none did"),
+        _int("sojourn_max_ns", "largest sojourn in the interval"),
+        _int("sent_packets", "that left the queue in the interval"),
+        _int("sent_bytes", "that left the queue in the interval"),
+        _int("dropped_packets", "in the interval"),
+        _int("marked_packets", "in the interval"),
+        _real("limit", "limit in force, packets or bytes as the discipline counts"),
+        _real("count", "CoDel's count of drops in this dropping state"),
+        _real("probability", "RED's maximum probability in force"),
+        _real("average", "RED's average queue; adt's throughput estimate, bit/s"),
+        _real("flows", "fq_codel's flows with packets"),
+    ),
+    "flow": (
+        _int("t_ns", "time of the sample"),
+        _name("flow", "the flow"),
+        _int("cwnd_bytes", "congestion window; -1: not TCP"),
+        _int("ssthresh_bytes", "slow-start threshold; -1: unlimited"),
+        _int("srtt_ns", "smoothed RTT (RFC 6298); -1: no sample yet"),
+        _int("inflight_bytes", "sent, neither acknowledged nor taken for lost"),
+        _int("delivered_bytes", "since the start"),
+        _int("retransmits", "segments, since the start"),
+        _int("window_bytes", "advertised by the receiver"),
+    ),
+    "probe": (
+        _int("t_ns", "when it was sent"),
+        _name("probe", "the ping flow"),
+        _int("seq", "its number, from 0"),
+        _int("rtt_ns", "from request to reply; -1: lost"),
+        _int("forward_ns", "the one-way part from sender to echoer; -1: lost on the way"),
+    ),
+    "drops": (
+        _int("t_ns", "when"),
+        _name("link", "where"),
+        _name("flow", "whose packet"),
+        _name("cause", "limit, target, ce_threshold, early, forced, overmemory, wire"),
+        _int("marked", "1: the packet was marked and went on; 0: it was dropped"),
+        _int("bytes", "its size"),
+    ),
+    "sojourn": (
+        _name("link", "the link"),
+        _int("lower_ns", "least sojourn of this bin"),
+        _int("upper_ns", "where the next bin begins"),
+        _int("packets", "in this bin, after the warm-up"),
+    ),
+    "rtt": (
+        _name("flow", "the flow; flows of one entry of the scenario may share a histogram"),
+        _int("lower_ns", "least RTT of this bin"),
+        _int("upper_ns", "where the next bin begins"),
+        _int("samples", "in this bin, after the warm-up"),
+    ),
+    "packets": (
+        _int("t_ns", "when it left the queue"),
+        _name("link", "the link"),
+        _name("flow", "the flow"),
+        _int("sojourn_ns", "from enqueue to dequeue"),
+        _int("bytes", "its size"),
+    ),
+    "links": (
+        _name("link", "the link"),
+        _int("arrived_packets", "offered to the queue, after the warm-up"),
+        _int("arrived_bytes", "offered to the queue"),
+        _int("sent_packets", "that left the queue"),
+        _int("sent_bytes", "that left the queue, as the discipline counts bytes"),
+        _int("wire_bytes", "that left the queue, framing included"),
+        _int("dropped_packets", "by the queue"),
+        _int("marked_packets", "by the queue"),
+        _int("lost_packets", "by the wire, after the queue"),
+        _int("sojourn_sum_ns", "over all packets that left"),
+        _int("sojourn_max_ns", "the largest"),
+        _real("backlog_mean_packets", "mean over time"),
+        _real("backlog_mean_bytes", "mean over time"),
+        _int("backlog_max_packets", "the largest"),
+        _int("backlog_max_bytes", "the largest"),
+        _int("busy_ns", "time spent transmitting"),
+        _int("capacity_bits", "what the link could have carried in measured_ns; -1: unlimited"),
+        _int("measured_ns", "duration less warm-up"),
+    ),
+    "flows": (
+        _name("flow", "the flow"),
+        _int("sent_packets", "after the warm-up, retransmissions included"),
+        _int("sent_bytes", "after the warm-up"),
+        _int("received_packets", "that reached the far end"),
+        _int("delivered_bytes", "of the application, after the warm-up"),
+        _int("lost_packets", "TCP: taken for lost; others: never arrived"),
+        _int("retransmits", "segments"),
+        _int("timeouts", "retransmission timeouts"),
+        _int("fast_recoveries", "entries into fast recovery"),
+        _int("rtt_sum_ns", "over all samples"),
+        _int("rtt_samples", "number of samples"),
+        _int("rtt_min_ns", "the least; -1: no sample"),
+        _int("rtt_max_ns", "the largest; -1: no sample"),
+        _int("base_rtt_ns", "with empty queues"),
+    ),
+    "transfers": (
+        _name("flow", "the flow"),
+        _int("start_ns", "first data sent"),
+        _int("end_ns", "last acknowledgement received"),
+        _int("bytes", "of the application"),
+    ),
+    "engine": (  # and cpu_ns, which `Run.table` takes from meta.json
+        _int("events", "the engine dispatched"),
+        _int("packets", "data packets delivered, over the whole run"),
+        _int("peak_packets", "most packets alive at once"),
+    ),
+}
+"""Every table, and what its columns hold. ARCHITECTURE.md's list, in a form the code checks."""
+
+_LINK_COLUMNS = ("link",)
+_FLOW_COLUMNS = ("flow", "probe")
+
+
+def frame(name: str, columns: Mapping[str, np.ndarray[Any, Any]], names: Names) -> pl.DataFrame:
+    """One of an engine's tables as a DataFrame: checked against `TABLES`, numbers of links, flows and causes named."""
+    expected = TABLES[name]
+    if set(columns) != {column.name for column in expected}:
+        differing = sorted(set(columns) ^ {column.name for column in expected})
+        raise ValueError(f"the engine's table {name!r} and records.py differ in: {', '.join(differing)}")
+    return pl.DataFrame([_series(column, columns[column.name], names) for column in expected])
+
+
+def _series(column: Column, values: np.ndarray[Any, Any], names: Names) -> pl.Series:
+    if column.dtype is not pl.String:
+        return pl.Series(column.name, values).cast(column.dtype)
+    lookup = names.of(column.name)
+    return pl.Series(column.name, lookup, dtype=pl.String).gather(pl.Series(values, dtype=pl.UInt32))
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the numbers in an engine's `link`, `flow`, `probe` and `cause` columns stand for."""
+
+    links: Sequence[str]
+    flows: Sequence[str]
+    causes: Sequence[str]
+
+    def of(self, column: str) -> Sequence[str]:
+        """The names that a column of numbers points into."""
+        if column in _LINK_COLUMNS:
+            return self.links
+        if column in _FLOW_COLUMNS:
+            return self.flows
+        return self.causes
+
+
+# ------------------------------------------------------------------------------------------------------------- Run
+
+
+@dataclass(frozen=True)
+class LinkInfo:
+    """A link of the scenario, as meta.json keeps it."""
+
+    name: str
+    qdisc: str
+    """In tc's words: "fq_codel limit 10240p target 5ms"."""
+    rate_bps: int | None
+    """At the start; None: not limited."""
+    delay_ns: int = 0
+
+
+@dataclass(frozen=True)
+class FlowInfo:
+    """A flow or probe of the scenario, as meta.json keeps it."""
+
+    name: str
+    kind: str
+    """bulk, transfers, udp, ping, video"""
+    congestion: str | None
+    """TCP's congestion control; None: not TCP."""
+    group: int
+    """Number of the scenario's [[flow]] entry it came from."""
+    path: tuple[str, ...] = ()
+    """Links its packets cross, in order."""
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What was run."""
+
+    title: str
+    label: str
+    """Tells the Runs of a sweep or comparison apart: "fq_codel"."""
+    engine: str
+    version: str
+    duration_ns: int
+    warmup_ns: int
+    seeds_asked: tuple[int, ...]
+    links: tuple[LinkInfo, ...]
+    flows: tuple[FlowInfo, ...]
+    fingerprint: str = ""
+    """Of the scenario: the same text, whatever its layout, has the same."""
+    host: Mapping[str, str] = field(default_factory=dict)
+    seeds: tuple[int, ...] = ()
+    """Seeds that finished, ascending."""
+    cpu_ns: Mapping[str, int] = field(default_factory=dict)
+    """CPU time that each seed took, by the seed in digits. Kept here, so that a seed's files are the same whenever it is
+    run; `Run.table("engine")` shows it as a column."""
+
+    @property
+    def measured_s(self) -> float:
+        """Duration less warm-up, in seconds."""
+        return (self.duration_ns - self.warmup_ns) / 1e9
+
+    def link(self, name: str) -> LinkInfo:
+        """The link of this name."""
+        return next(link for link in self.links if link.name == name)
+
+    def flow(self, name: str) -> FlowInfo:
+        """The flow of this name."""
+        return next(flow for flow in self.flows if flow.name == name)
+
+
+class Run:
+    """A Run on disk. `Run.open(path)` reads one; `Run.create` starts one, `add_seed` fills it.
+
+    >>> run = Run.open("runs/home-uplink")              # doctest: +SKIP
+    >>> run.table("probe").filter(pl.col("rtt_ns") >= 0)["rtt_ns"].mean() / 1e6  # doctest: +SKIP
+    """
+
+    def __init__(self, path: Path, meta: Meta) -> None:
+        self.path = path
+        self.meta = meta
+
+    def __repr__(self) -> str:
+        seeds = f"{len(self.seeds)} of {len(self.meta.seeds_asked)} seeds"
+        return f"<Run {self.meta.label or self.meta.title!r} ({self.meta.engine}, {seeds}) in {self.path}>"
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds that finished, ascending."""
+        return self.meta.seeds
+
+    @property
+    def name(self) -> str:
+        """How to call this Run in a table or legend: its label, or its title where it has none."""
+        return self.meta.label or self.meta.title
+
+    @property
+    def scenario_text(self) -> str:
+        """The scenario as it was given, sweeps resolved (TOML)."""
+        return (self.path / SCENARIO).read_text(encoding="utf-8")
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that this Run holds; `packets` only if it was asked for."""
+        if not self.seeds:
+            return ()
+        folder = self._seed_folder(self.seeds[0])
+        return tuple(name for name in TABLES if (folder / f"{name}.parquet").is_file())
+
+    def table(self, name: str, seed: int | None = None) -> pl.DataFrame:
+        """A table of one seed, or of all of them with a first column `seed`."""
+        if name not in TABLES:
+            raise RunError(f"there is no table {name!r}", f"tables are: {', '.join(TABLES)}")
+        if seed is not None:
+            return self._read(name, seed)
+        if not self.seeds:
+            raise RunError(f"{self.path}: no seed has finished", "run it again")
+        frames = []
+        for one in self.seeds:
+            table = self._read(name, one)
+            frames.append(table.select(pl.lit(one, dtype=pl.Int64).alias("seed"), pl.all()))
+        return pl.concat(frames)
+
+    def _read(self, name: str, seed: int) -> pl.DataFrame:
+        if seed not in self.seeds:
+            finished = ", ".join(map(str, self.seeds)) or "none"
+            raise RunError(f"{self.path}: seed {seed} has not finished", f"finished: {finished}")
+        file = self._seed_folder(seed) / f"{name}.parquet"
+        if not file.is_file():
+            if name == "packets":
+                raise RunError(
+                    f"{self.path}: packets were not recorded",
+                    "set `packets = true` under [record] in the scenario",
+                )
+            raise RunError(f"{file} is missing", "the Run is damaged: run it again")
+        try:
+            table = pl.read_parquet(file)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise RunError(f"{file} can't be read: {error}", "the Run is damaged: run it again") from None
+        if name == "engine":
+            return table.with_columns(cpu_ns=pl.lit(self.meta.cpu_ns.get(str(seed), 0), dtype=pl.Int64))
+        return table
+
+    def _seed_folder(self, seed: int) -> Path:
+        return self.path / f"seed-{seed}"
+
+    # -------------------------------------------------------------------------------------------------- reading
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Run:
+        """Opens the Run in this folder."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise RunError(f"{folder} is not a folder", "give the folder that `sojourn run -o` wrote")
+        file = folder / META
+        if not file.is_file():
+            raise RunError(
+                f"{folder} is not a Run: it has no {META}", "give the folder that `sojourn run -o` wrote"
+            )
+        return cls(folder, _read_meta(file))
+
+    @classmethod
+    def find(cls, path: str | os.PathLike[str]) -> list[Run]:
+        """The Run in this folder, or the Runs of a comparison or sweep, in their order."""
+        folder = Path(path)
+        index = folder / INDEX
+        if not index.is_file():
+            return [cls.open(folder)]
+        try:
+            names = json.loads(index.read_text(encoding="utf-8"))["runs"]
+        except (ValueError, KeyError, TypeError):
+            raise RunError(f"{index} is not a list of Runs", "run the comparison again") from None
+        return [cls.open(folder / str(name)) for name in names]
+
+    # -------------------------------------------------------------------------------------------------- writing
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], meta: Meta, scenario: str, *, force: bool = False) -> Run:
+        """Starts a Run: the folder, the scenario, meta.json without seeds.
+
+        A folder with something in it is refused, unless it is a Run and `force` says it may go.
+        """
+        folder = Path(path)
+        check_vacant(folder, force=force)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _remove_run(folder)
+            _replace(folder / SCENARIO, scenario.encode())
+            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_ns={}))
+            run._write_meta()
+        except OSError as error:
+            raise RunError(
+                f"can't write to {folder}: {error.strerror or error}", "choose another folder"
+            ) from None
+        return run
+
+    @classmethod
+    def create_temporary(cls, meta: Meta, scenario: str) -> Run:
+        """Starts a Run in a temporary folder that lives as long as the Run object."""
+        run = cls.create(tempfile.mkdtemp(prefix="sojourn-"), meta, scenario)
+        weakref.finalize(run, shutil.rmtree, run.path, ignore_errors=True)
+        return run
+
+    def add_seed(
+        self,
+        seed: int,
+        tables: Mapping[str, Mapping[str, np.ndarray[Any, Any]]],
+        causes: Sequence[str],
+        cpu_ns: int = 0,
+    ) -> None:
+        """Writes the tables of a finished seed: all of them or, if that fails, none. `causes`: see `Names`."""
+        names = Names(
+            [link.name for link in self.meta.links], [flow.name for flow in self.meta.flows], causes
+        )
+        unknown = sorted(set(tables) - set(TABLES))
+        if unknown:
+            raise ValueError(f"the engine wrote tables that records.py doesn't know: {', '.join(unknown)}")
+        temporary = self.path / f".seed-{seed}.{os.getpid()}"
+        shutil.rmtree(temporary, ignore_errors=True)
+        try:
+            temporary.mkdir()
+            for name, columns in tables.items():
+                (temporary / f"{name}.parquet").write_bytes(_parquet(frame(name, columns, names)))
+            target = self._seed_folder(seed)
+            shutil.rmtree(target, ignore_errors=True)
+            os.replace(temporary, target)
+            self.meta = dataclasses.replace(
+                self.meta,
+                seeds=tuple(sorted({*self.meta.seeds, seed})),
+                cpu_ns={**self.meta.cpu_ns, str(seed): cpu_ns},
+            )
+            self._write_meta()
+        except OSError as error:
+            raise RunError(
+                f"seed {seed} could not be written to {self.path}: {error.strerror or error}",
+                "make room, or choose another folder with -o; the seeds that had finished are kept",
+            ) from None
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def _write_meta(self) -> None:
+        text = json.dumps({"format": FORMAT, **dataclasses.asdict(self.meta)}, indent=2, ensure_ascii=False)
+        _replace(self.path / META, (text + "\n").encode())
+
+
+def write_index(folder: Path, names: Iterable[str]) -> None:
+    """Writes the order of the Runs in a folder of Runs."""
+    _replace(folder / INDEX, (json.dumps({"runs": list(names)}, indent=2) + "\n").encode())
+
+
+def check_vacant(folder: Path, *, force: bool = False) -> None:
+    """Refuses a folder that a new Run would overwrite: anything not empty, except one of our Runs when `force`."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if not (folder / META).is_file():
+        raise RunError(f"{folder} holds files that are not a Run", "choose another folder with -o")
+    _read_meta(folder / META)
+    if not force:
+        raise RunError(
+            f"{folder} already holds a Run", "choose another folder with -o, or replace it with --force"
+        )
+
+
+def check_room(folder: Path, needed_bytes: int) -> None:
+    """Refuses a folder that can't be written to, or whose disk has less than `needed_bytes` free."""
+    parent = folder
+    while not parent.exists() and parent != parent.parent:
+        parent = parent.parent
+    try:
+        with tempfile.TemporaryFile(dir=parent) as probe:
+            probe.write(b"sojourn")
+    except OSError as error:
+        raise RunError(
+            f"can't write to {parent}: {error.strerror or error}", "choose another folder with -o"
+        ) from None
+    free = shutil.disk_usage(parent).free
+    if free < needed_bytes:
+        raise RunError(
+            f"{parent} has {free / 1e6:.0f} MB free, and the tables may take {needed_bytes / 1e6:.0f} MB",
+            "make room, choose another folder with -o, or record less ([record] in the scenario)",
+        )
+
+
+def _parquet(table: pl.DataFrame) -> bytes:
+    # Through memory, so that a full disk is an OSError of ours and not a panic in a writer thread.
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _replace(file: Path, content: bytes) -> None:
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _remove_run(folder: Path) -> None:
+    # Only what a Run consists of: whatever else lies in the folder stays.
+    for seed in folder.glob("seed-*"):
+        shutil.rmtree(seed)
+    for name in (META, SCENARIO):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _read_meta(file: Path) -> Meta:
+    damaged = RunError(f"{file} is damaged or not a Run's", "run it again into a new folder")
+    try:
+        raw = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise damaged from None
+    if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
+        raise damaged
+    if raw.pop("format") > FORMAT:
+        raise RunError(f"{file} was written by a newer sojourn ({raw.get('version', '?')})", "update sojourn")
+    try:
+        return Meta(
+            **{
+                **raw,
+                "seeds": tuple(raw["seeds"]),
+                "seeds_asked": tuple(raw["seeds_asked"]),
+                "links": tuple(LinkInfo(**link) for link in raw["links"]),
+                "flows": tuple(FlowInfo(**{**flow, "path": tuple(flow["path"])}) for flow in raw["flows"]),
+            }
+        )
+    except (TypeError, KeyError):
+        raise damaged from None

@@ -1,0 +1,238 @@
+"""One self-contained page from Runs: everything in it, nothing fetched, readable from a disk or an e-mail.
+
+    from sojourn import Run, report
+
+    report.write(Run.find("runs/comparison"), "report.html")
+
+The page opens with the verdict and the picture of delay over time; then come the numbers, the time lines with one shared
+cursor and zoom, the distributions, the trade-off, and what exactly was run. It asks the network for nothing, and a
+Content-Security-Policy in it says so to the browser. Charts are drawn by uPlot (vendor/), bars and ellipses are SVG.
+
+Whatever comes from a scenario (titles, names, the text itself) is data: it goes through `html.escape` into the page
+and, in the script's data, with every `<` as \\u003c, so that it can't end the script. Written again from the same
+Runs, the page has the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from matplotlib.figure import Figure
+
+from sojourn import figures
+from sojourn.figures import quantities, series, style
+from sojourn.figures.quantities import Measured
+from sojourn.records import Run, RunError
+from sojourn.report import data, verdict
+
+__all__ = ["render", "write"]
+
+NUMBERS = (
+    "ping_p50",
+    "ping_p95",
+    "ping_loss",
+    "sojourn_p50",
+    "sojourn_p95",
+    "goodput",
+    "utilisation",
+    "drop_rate",
+    "jain",
+)
+
+
+def write(runs: Sequence[Run], path: str | Path) -> Path:
+    """Writes the page of these Runs."""
+    page = render(runs)
+    file = Path(path)
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"can't write {file}: {error.strerror or error}", "choose another file") from None
+    return file
+
+
+def render(runs: Sequence[Run]) -> str:
+    """The page as text."""
+    series.check(runs)
+    measured = quantities.measure(runs)
+    looks = style.looks(runs, [one.link for one in measured])
+    labels = [look.label for look in looks]
+    packed = data.payload(runs)
+    bars, tradeoff = _pictures(runs)
+    toggles = _run_toggles(looks) if len(runs) > 1 else ""
+    seeds = {view["seed"] for view in packed["views"]}
+    return _template("page.html").substitute(
+        title=escape(series.title(runs)),
+        about=escape(series.subtitle(runs)),
+        verdict="\n".join(f"<p>{escape(sentence)}</p>" for sentence in verdict.sentences(measured, labels)),
+        css=_text("vendor/uPlot.min.css") + _text("page.css") + _colours(toggles + bars + tradeoff),
+        run_toggles=toggles,
+        seed_hidden="" if len(seeds) > 1 else "hidden",
+        left_out=_left_out(packed["left_out"]),
+        numbers=_numbers(measured, labels),
+        bars=bars,
+        tradeoff=tradeoff,
+        facts="\n".join(_facts(one, label) for one, label in zip(measured, labels, strict=True)),
+        data=_safe_json(packed),
+        uplot=_text("vendor/uPlot.iife.min.js"),
+        script=_text("page.js"),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ pieces
+
+
+def _run_toggles(looks: Sequence[style.Look]) -> str:
+    boxes = []
+    for i, look in enumerate(looks):
+        pattern = " ".join(map(str, data.dash(look.dash)))
+        boxes.append(
+            f'<label><input type="checkbox" data-run="{i}" checked>'
+            f'<svg width="28" height="8" aria-hidden="true"><line x1="0" y1="4" x2="28" y2="4" '
+            f'style="stroke: {_HEX.sub(_themed, look.colour.lower())}" stroke-width="2.4" stroke-dasharray="{pattern}"/></svg>{escape(look.label)}</label>'
+        )
+    return "<fieldset><legend>Runs</legend>" + "".join(boxes) + "</fieldset>"
+
+
+def _left_out(seeds: int) -> str:
+    if seeds == 0:
+        return ""
+    return (
+        f'<p class="hint">To keep the page small the time lines of the last {seeds} seeds are left out; '
+        "they are in the numbers and the distributions, and in the Run folder.</p>"
+    )
+
+
+def _numbers(measured: Sequence[Measured], labels: Sequence[str]) -> str:
+    shown = quantities.known(measured, NUMBERS)
+    if not shown:
+        return '<p class="empty">Nothing was measured after the warm-up.</p>'
+    best = {quantity.key: quantities.best(measured, quantity.key) for quantity in shown}
+    head = "".join(
+        f'<th scope="col">{escape(quantity.name)}'
+        f"<small>{escape(quantity.unit + ', ' if quantity.unit else '')}{quantity.better} is better</small></th>"
+        for quantity in shown
+    )
+    rows = []
+    for i, (one, label) in enumerate(zip(measured, labels, strict=True)):
+        cells = []
+        for quantity in shown:
+            mean, ci = one.over_seeds(quantity.key)
+            spread = "" if math.isnan(ci) else f' <small class="ci">± {series.number(ci)}</small>'
+            mark = ' class="best"' if i in best[quantity.key] else ""
+            cells.append(f"<td{mark}>{series.number(mean)}{spread}</td>")
+        rows.append(f'<tr><th scope="row">{escape(label)}</th>{"".join(cells)}</tr>')
+    seeds = max(len(one.summary.runs) for one in measured)
+    how = f"Means over {seeds} seeds ± half the 95 % confidence interval" if seeds > 1 else "One seed"
+    star = "; ★ marks the best" if any(best.values()) else ""
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Numbers"><table class="numbers">'
+        f"<caption>{how}, without the warm-up; sojourn, utilisation and drops at the bottleneck{star}.</caption>"
+        f'<thead><tr><th scope="col">Run</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    )
+
+
+def _facts(one: Measured, label: str) -> str:
+    meta = one.run.meta
+    rate = {link.name: link.rate_bps for link in meta.links}
+    facts = [
+        ("Title", meta.title),
+        ("Engine", f"{meta.engine} {meta.version}"),
+        ("Seeds", ", ".join(map(str, one.run.seeds))),
+    ]
+    missing = sorted(set(meta.seeds_asked) - set(one.run.seeds))
+    if missing:
+        facts.append(("Seeds not finished", ", ".join(map(str, missing))))
+    facts.append(
+        ("Duration", f"{series.seconds(meta.duration_ns)}, of which {series.seconds(meta.warmup_ns)} warm-up")
+    )
+    for link in meta.links:
+        bps = rate[link.name]
+        speed = f"{series.number(bps / 1e6)} Mbit/s" if bps is not None else "no rate limit"
+        here = " (the bottleneck)" if link.name == one.link else ""
+        facts.append(
+            (f"Link {link.name}{here}", f"{speed}, delay {link.delay_ns / 1e6:g} ms, qdisc {link.qdisc}")
+        )
+    kinds = [" ".join(filter(None, (flow.kind, flow.congestion))) for flow in meta.flows]
+    counted = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
+    facts += [("Flows", counted or "none"), ("Fingerprint", meta.fingerprint or "none")]
+    facts.append(
+        ("Host", ", ".join(f"{key} {value}" for key, value in sorted(meta.host.items())) or "not recorded")
+    )
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts
+    )
+    return (
+        f"<details><summary>{escape(label)}</summary>"
+        f'<table class="runs-facts"><tbody>{rows}</tbody></table>'
+        f'<pre tabindex="0" aria-label="Scenario">{escape(one.run.scenario_text)}</pre></details>'
+    )
+
+
+def _pictures(runs: Sequence[Run]) -> tuple[str, str]:
+    """Bars and trade-off, which compare: one Run alone has neither."""
+    if len(runs) < 2:
+        return "", ""
+    bars = _svg(figures.bars(runs), "Bars of the numbers in the table above, with 95 % confidence intervals")
+    tradeoff = _svg(
+        figures.tradeoff(runs), "Mean sojourn at the bottleneck against goodput, a point for each Run"
+    )
+    return (
+        f'<div class="picture">{bars}</div>',
+        f'<section aria-labelledby="tradeoff"><h2 id="tradeoff">Delay against goodput</h2><div class="picture">{tradeoff}</div></section>',
+    )
+
+
+_THEMED = {
+    style.INK: "var(--ink)",
+    style.MUTED: "var(--muted)",
+    style.GRID: "var(--grid)",
+    "#ffffff": "var(--paper)",
+    "#000000": "var(--ink)",
+}
+
+
+def _svg(figure: Figure, says: str) -> str:
+    """A figure as SVG inside the page: without heading (the page has one), prologue and metadata, in the page's colours."""
+    for heading in list(figure.texts):
+        heading.remove()
+    text = style.render(figure, "svg", cropped=True).decode("utf-8")
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # Only in style attributes: a title may well contain a colour's name.
+    text = re.sub(r'style="[^"]*"', lambda style_: _HEX.sub(_themed, style_[0]), text)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(says)}" ', 1)
+
+
+_HEX = re.compile(r"#[0-9a-f]{6}")
+
+
+def _themed(colour: re.Match[str]) -> str:
+    return _THEMED.get(colour[0], f"var(--c-{colour[0][1:]}, {colour[0]})")
+
+
+def _colours(text: str) -> str:
+    """Rules that lift, on a dark page, the colours that the page's SVGs use."""
+    used = sorted(set(re.findall(r"var\(--c-([0-9a-f]{6}),", text)))
+    rules = " ".join(f"--c-{colour}: {data.both('#' + colour)[1]};" for colour in used)
+    return f"@media (prefers-color-scheme: dark) {{ :root:not(.printing) {{ {rules} }} }}\n" if used else ""
+
+
+def _safe_json(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _text(name: str) -> str:
+    return files("sojourn.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _template(name: str) -> Template:
+    return Template(_text(name))

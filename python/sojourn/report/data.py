@@ -1,0 +1,326 @@
+"""What the page draws, packed: every line in several levels of detail, as base64 of little-endian float32.
+
+A line of a million points is not sent to the screen as a million points. It is embedded thinned to the least and the
+largest of every few, coarse to fine (`LEVELS`); the page shows the coarsest level that still fills the window's
+columns and takes a finer one on zooming. Peaks survive in every level. The finest level of a long line may itself
+be thinned (`LEVELS[-1]`): the tables in the Run folder keep everything.
+"""
+
+from __future__ import annotations
+
+import base64
+import colorsys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sojourn.figures import distribution, pings, series, style
+from sojourn.figures.series import Line
+from sojourn.records import Run
+
+Json = dict[str, Any]
+
+LEVELS = (700, 6_000, 50_000)
+"""Buckets, each of two points, of the levels of detail."""
+
+FEW = 12
+"""Up to this many flows are shown one by one; of more, the median and the band of 80 %."""
+
+ROOM = 12_000_000
+"""Bytes of base64 that a page's time lines may take before further seeds are left out."""
+
+EVENTS = 50_000
+"""Ticks of one cause that are kept; more share a tick."""
+
+
+@dataclass
+class Buffers:
+    """Arrays of float32, each embedded once however many lines share it (their times, mostly)."""
+
+    texts: list[str] = field(default_factory=list)
+    _known: dict[bytes, int] = field(default_factory=dict)
+    size: int = 0
+
+    def add(self, values: series.Floats) -> int:
+        """The number under which the page finds these values."""
+        raw = np.ascontiguousarray(values, dtype="<f4").tobytes()
+        if raw not in self._known:
+            self._known[raw] = len(self.texts)
+            self.texts.append(base64.b64encode(raw).decode("ascii"))
+            self.size += len(self.texts[-1])
+        return self._known[raw]
+
+    def line(self, line: Line) -> list[list[int]]:
+        """The levels of a line, coarse to fine, each (times, values)."""
+        levels = []
+        for buckets in LEVELS:
+            thinned = series.thin(line, buckets)
+            levels.append([self.add(thinned.t), self.add(thinned.y)])
+            if thinned.t.size == line.t.size:
+                break
+        return levels
+
+
+def payload(runs: Sequence[Run]) -> Json:
+    """Everything that the page's script needs."""
+    buffers = Buffers()
+    links = [series.bottleneck(run) for run in runs]
+    looks = style.looks(runs, links)
+    views: list[Json] = []
+    waits: dict[str, list[series.Floats]] = {"ping": [], "mean": []}
+    left_out = 0
+    # Seed by seed over all Runs, so that what is left out is left out of all.
+    for nth in range(max(len(run.seeds) for run in runs)):
+        if nth > 0 and buffers.size > ROOM:
+            left_out = max(len(run.seeds) for run in runs) - nth
+            break
+        for i, run in enumerate(runs):
+            if nth < len(run.seeds):
+                views.append({"run": i, **_view(run, run.seeds[nth], links[i], buffers)})
+                if nth == 0:
+                    waits["ping"] += [
+                        series.pings(run, run.seeds[0], probe).y for probe in series.probes(run)[:1]
+                    ]
+                    waits["mean"].append(
+                        series.column(series.queue(run, run.seeds[0], links[i]), "sojourn_mean_ns", 1e-6).y
+                    )
+    return {
+        "duration": max(run.meta.duration_ns for run in runs) / 1e9,
+        "warmup": max(run.meta.warmup_ns for run in runs) / 1e9,
+        "runs": [
+            {"name": look.label, "colour": both(look.colour), "dash": dash(look.dash)} for look in looks
+        ],
+        "views": views,
+        "log": {"ping": spans_decades(waits["ping"]), "sojourn": spans_decades(waits["mean"])},
+        "left_out": left_out,
+        "cdfs": _cdfs(runs, buffers),
+        "shades": list(pings.SHADES),
+        "buffers": buffers.texts,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------ one time line
+
+
+def _view(run: Run, seed: int, link: str | None, buffers: Buffers) -> Json:
+    table = series.queue(run, seed, link)
+    goodputs = series.goodputs(run, seed)
+    probes = series.probes(run)
+    lines: Json = {"goodput": buffers.line(series.total(list(goodputs.values())))}
+    if probes:
+        lines["ping"] = buffers.line(series.pings(run, seed, probes[0]))
+    if link is not None:
+        lines["mean"] = buffers.line(series.column(table, "sojourn_mean_ns", 1e-6))
+        lines["largest"] = buffers.line(series.column(table, "sojourn_max_ns", 1e-6))
+        lines["backlog"] = buffers.line(series.column(table, "backlog_packets"))
+    return {
+        "seed": seed,
+        "lines": lines,
+        "panels": _panels(run, seed, link, buffers),
+        "density": [_density(run, seed, probe, buffers) for probe in probes[:4]],
+    }
+
+
+def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Json]:
+    """The panels of one Run, one above the other, as in `figures.timeline`."""
+    looks = {flow.name: style.flow_look(i) for i, flow in enumerate(series.carriers(run))}
+    table = series.queue(run, seed, link)
+    panels: list[Json] = []
+
+    def add(title: str, unit: str, entries: list[Json]) -> None:
+        if entries:
+            panels.append({"title": title, "unit": unit, "log": False, "series": entries})
+
+    goodputs = series.goodputs(run, seed)
+    total = (
+        [entry("all flows", series.total(list(goodputs.values())), buffers, INK)] if len(goodputs) > 1 else []
+    )
+    if len(goodputs) > FEW:
+        add("Goodput", "Mbit/s", total)
+        add(f"Goodput of each of the {len(goodputs)} flows", "Mbit/s", _spread(goodputs, buffers))
+    else:
+        add("Goodput", "Mbit/s", [*_flows(goodputs, looks, buffers), *total])
+
+    waits: list[Json] = []
+    seen = []
+    if link is not None:
+        for name, label, width in (
+            ("sojourn_max_ns", "sojourn, largest", 1.0),
+            ("sojourn_mean_ns", "sojourn, mean", 1.6),
+        ):
+            line = series.column(table, name, 1e-6)
+            seen.append(line.y)
+            waits.append(entry(label, line, buffers, style.SKY if width == 1.0 else style.BLUE, width=width))
+    for i, probe in enumerate(series.probes(run)[:4]):
+        line = series.pings(run, seed, probe)
+        seen.append(line.y)
+        colour = (style.VERMILLION, style.PURPLE, style.ORANGE, "#8a7a00")[i]
+        waits.append(entry(f"{probe}, RTT", line, buffers, colour, dots=True))
+    add("Sojourn and ping", "ms", waits)
+    if waits:
+        panels[-1]["log"] = spans_decades(seen)
+
+    if link is not None:
+        _queue_panels(run, link, table, buffers, add)
+        panels.append(
+            {
+                "title": "Drops and marks",
+                "unit": "",
+                "ticks": [
+                    {
+                        "label": f"{one.name} ({one.t.size})",
+                        "colour": both(style.CAUSES.get(one.cause, style.MUTED)),
+                        "t": buffers.add(_ticks(one.t, run.meta.duration_ns / 1e9)),
+                    }
+                    for one in series.losses(run, seed, link)
+                ],
+            }
+        )
+
+    cwnds = series.cwnds(run, seed)
+    add("cwnd", "kB", _spread(cwnds, buffers) if len(cwnds) > FEW else _flows(cwnds, looks, buffers))
+    return panels
+
+
+def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -> None:
+    state = series.state(table, run.meta.link(link))
+    backlog = (
+        series.column(table, "backlog_bytes", 1e-3)
+        if state.in_bytes
+        else series.column(table, "backlog_packets")
+    )
+    unit = "kB" if state.in_bytes else "packets"
+    entries = [entry("backlog", backlog, buffers, style.BLUE, fill=True)]
+    for i, (name, line) in enumerate(state.same_unit.items()):
+        entries.append(entry(name, line, buffers, (style.VERMILLION, style.GREEN)[i % 2], width=1.6))
+    most = float(np.nanmax(backlog.y)) if np.isfinite(backlog.y).any() else 0.0
+    remark = ""
+    for name, level in state.levels.items():
+        if level <= 1.6 * max(most, 1.0):
+            flat = Line(np.array([0.0, run.meta.duration_ns / 1e9]), np.array([level, level]))
+            entries.append(
+                entry(f"{name} {series.number(level)} {unit}", flat, buffers, style.MUTED, dash_=style.SHORT)
+            )
+        else:
+            remark += f"; {name} {series.number(level)} {unit}, off the scale"
+    add(f"Backlog of {link}{remark}", unit, entries)
+    if state.own is not None:
+        name, line = state.own
+        title = {
+            "count": "CoDel's count of drops in this dropping state",
+            "flows": "Flows with packets in the queue",
+        }
+        add(title.get(name, name.capitalize()), "", [entry(name, line, buffers, style.VERMILLION)])
+
+
+def _flows(lines: dict[str, Line], looks: dict[str, tuple[str, style.Dash]], buffers: Buffers) -> list[Json]:
+    return [
+        {**entry(name, line, buffers, looks[name][0], dash_=looks[name][1]), "flow": name}
+        for name, line in lines.items()
+    ]
+
+
+def _spread(lines: dict[str, Line], buffers: Buffers) -> list[Json]:
+    t, (low, median, high) = series.quantiles(list(lines.values()), (0.1, 0.5, 0.9))
+    return [
+        entry("90 % are below", Line(t, high), buffers, style.SKY, width=0.8),
+        entry("10 % are below", Line(t, low), buffers, style.SKY, width=0.8, dash_=style.SHORT),
+        entry("median", Line(t, median), buffers, style.BLUE, width=1.6),
+    ]
+
+
+def _ticks(t: series.Floats, end: float) -> series.Floats:
+    if t.size <= EVENTS:
+        return t
+    return np.asarray(np.unique((t / end * EVENTS).astype(np.int64)) * (end / EVENTS))
+
+
+def _density(run: Run, seed: int, probe: str, buffers: Buffers) -> Json:
+    columns = series.density(series.pings(run, seed, probe), run.meta.duration_ns / 1e9)
+    return {
+        "probe": probe,
+        "column": columns.column_s,
+        "t": buffers.add(columns.t),
+        "rows": [buffers.add(row) for row in columns.rtt_ms],
+        "sent": buffers.add(columns.sent.astype(np.float64)),
+        "lost": buffers.add(columns.lost.astype(np.float64)),
+    }
+
+
+def spans_decades(values: Sequence[series.Floats]) -> bool:
+    """Whether these want a logarithmic axis: the bulk of them spans more than a factor of 30."""
+    together = np.concatenate(values) if values else np.empty(0)
+    together = together[np.isfinite(together) & (together > 0)]
+    return bool(together.size and together.max() / np.quantile(together, 0.02) > 30)
+
+
+# ------------------------------------------------------------------------------------------------------ distributions
+
+
+def _cdfs(runs: Sequence[Run], buffers: Buffers) -> list[Json]:
+    found = []
+    for what in ("ping", "sojourn", "rtt"):
+        curves = [distribution.distribution(run, what) for run in runs]
+        seen = [curve for curve in curves if curve.samples]
+        if not seen:
+            continue
+        positive = np.concatenate([curve.x[curve.x > 0] for curve in seen])
+        least = min(max(curve.quantile(0.01), 1e-6) for curve in seen)
+        log = bool(positive.size and positive.max() / least > 8)
+        entries = []
+        for i, curve in enumerate(curves):
+            if curve.samples:
+                x, fraction = curve.drawn(max(least / 1.5, float(positive.max()) / 1e5) if log else 0.0)
+                x, fraction = _ascending(x, fraction * 100)
+                entries.append({"run": i, "x": buffers.add(x), "y": buffers.add(fraction)})
+        found.append({"title": f"CDF of the {distribution.WORDS[what]}", "log": log, "series": entries})
+    return found
+
+
+def _ascending(x: series.Floats, y: series.Floats) -> tuple[series.Floats, series.Floats]:
+    """At most 1000 points of a curve, one of each x: the last, so that the curve keeps where it arrives."""
+    if x.size > 1000:
+        at = np.unique(np.linspace(0, x.size - 1, 1000).astype(np.int64))
+        x, y = x[at], y[at]
+    x = x.astype(np.float32).astype(np.float64)
+    last = np.append(np.diff(x) > 0, True)
+    # A curve that jumps at its first x begins at 0 there.
+    keep_x, keep_y = x[last], y[last]
+    return np.insert(keep_x, 0, np.nextafter(np.float32(keep_x[0]), np.float32(-1))), np.insert(
+        keep_y, 0, 0.0
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- colours, dashes
+
+INK = "ink"
+
+
+def entry(
+    label: str, line: Line, buffers: Buffers, colour: str, *, width: float = 1.2, dash_: style.Dash = style.SOLID,
+    dots: bool = False, fill: bool = False,
+) -> Json:  # fmt: skip
+    """A series of a panel."""
+    made: Json = {
+        "label": label,
+        "colour": colour if colour == INK else both(colour),
+        "dash": dash(dash_),
+        "width": width,
+        "line": buffers.line(line),
+    }
+    return made | ({"dots": True} if dots else {}) | ({"fill": True} if fill else {})
+
+
+def both(colour: str) -> list[str]:
+    """A colour on a light page and on a dark one, where all are lifted, so that none meets another."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
+    lifted = colorsys.hls_to_rgb(hue, 0.45 + 0.5 * lightness, saturation)
+    return [colour, "#" + "".join(f"{round(255 * part):02x}" for part in lifted)]
+
+
+def dash(pattern: style.Dash) -> list[float]:
+    """A matplotlib dash as a canvas takes it; empty is solid."""
+    return [] if isinstance(pattern, str) else [round(2 * part, 1) for part in pattern[1]]

@@ -1,0 +1,87 @@
+"""Scenarios: text in, a frozen value out, and from it the integers that an engine takes.
+
+    scenario = sojourn.load("home-uplink.toml")
+    for variant in scenario.variants():          # one per point of its sweep
+        for seed in variant.seeds:
+            engine.run(variant.realise(seed))
+
+A scenario's meaning is defined here and nowhere else; docs/scenario.md is the reference of the language.
+"""
+
+from pathlib import Path
+
+from sojourn.scenario.errors import Problem, ScenarioError, Source
+from sojourn.scenario.model import Scenario
+from sojourn.scenario.qdisc import Qdisc
+
+MAX_BYTES = 16 * 2**20
+"""The largest scenario file: 16 MiB."""
+
+__all__ = ["Problem", "Qdisc", "Scenario", "ScenarioError", "load", "loads"]
+
+
+def load(path: str | Path) -> Scenario:
+    """The scenario in a file; every problem at once in one ScenarioError."""
+    path = Path(path)
+    name = str(path)
+    if "\0" in name:
+        raise _unreadable(name, "the name holds a NUL character", "give the name of a scenario file")
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except IsADirectoryError:
+        raise _unreadable(name, "this is a folder, not a scenario file", "name a .toml file in it") from None
+    except OSError as error:
+        raise _unreadable(name, f"can't read it: {error.strerror or error}", "is the name right?") from None
+    if len(data) > MAX_BYTES:
+        problem = Problem("the file is larger than 16 MiB: not a scenario", "", (), name, 1, 1)
+        raise ScenarioError([problem])
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise _not_utf8(name, data, error.start) from None
+    return loads(text, name=name, folder=path.parent)
+
+
+def loads(text: str, *, name: str = "scenario", folder: Path | None = None) -> Scenario:
+    """The scenario in a text; `name` stands in messages, relative paths count from `folder`."""
+    from sojourn import _core
+
+    source = Source(name, text, {}, folder)
+    if len(text) > MAX_BYTES:
+        raise ScenarioError([Problem("the text is larger than 16 MiB: not a scenario", "", (), name, 1, 1)])
+    if (nul := text.find("\0")) >= 0:
+        before = text[:nul]
+        place = (before.count("\n") + 1, nul - before.rfind("\n"))
+        problem = Problem("a NUL character", "is this a text file? write the scenario as plain text")
+        raise ScenarioError([source.at(problem, place)])
+    try:
+        document, places = _core.parse_toml(text)
+    except ValueError as error:
+        message, line, column = error.args
+        raise ScenarioError(
+            [source.at(Problem(f"not TOML: {message}", _toml_hint(message)), (line, column))]
+        ) from None
+    if "title" not in document and folder is not None and Path(name).stem.isprintable():
+        document = {"title": Path(name).stem[:300], **document}
+    return Scenario.from_document(document, Source(name, text, places, folder))
+
+
+def _toml_hint(message: str) -> str:
+    if "quoted" in message:
+        return 'text and quantities go in quotes: rate = "20 Mbit/s"'
+    if "duplicate" in message:
+        return "a key may stand in a table once; several flows are several [[flow]]"
+    return ""
+
+
+def _unreadable(name: str, message: str, hint: str) -> ScenarioError:
+    return ScenarioError([Problem(message, hint, (), name or ".")])
+
+
+def _not_utf8(name: str, data: bytes, at: int) -> ScenarioError:
+    text = data.decode("utf-8", errors="replace")
+    before = data[:at].decode()
+    place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+    problem = Problem("not UTF-8 text", "is this a scenario file? save it as UTF-8")
+    return ScenarioError([Source(name, text).at(problem, place)])

@@ -1,0 +1,607 @@
+"""Queue disciplines in tc(8)'s words: `fq_codel target 5ms interval 100ms`.
+
+The words, their units and their defaults are tc's, so the same text works here, in the kernel and in a terminal: a bare TIME is
+microseconds, `k` in a SIZE is 1024, a RATE's `kbps` is 1000 *bytes* a second. `variant X` (or `variant=X`) chooses where the field
+has several algorithms under one name; the disciplines and variants that Linux lacks (`adt`, `red variant ns2`) follow the same style.
+
+Text becomes the engine's parameters (the JSON of crates/qdisc) once, and the parameters become canonical text again: what differs
+from the defaults, in a fixed order. text -> params -> text -> params gives the same params.
+
+Source: tc-codel(8), tc-fq_codel(8), tc-red(8), tc-pfifo(8), iproute2's and the kernel's defaults; ns-2's and ns-3's manuals for theirs.
+Deviations from tc: a word given twice, a number beyond 32 bits, and a leading 0 (tc reads octal) are refused; words can't be shortened.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sojourn.units import MAX_RATE, UnitError, format_number, nearest, quoted
+
+Value = int | float | bool | str | None
+"""A parameter."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """`limit PACKETS`: a word followed by a value."""
+
+    word: str
+    field: str
+    value: str
+    read: Callable[[str], Value]
+    write: Callable[[Value], str]
+
+
+@dataclass(frozen=True)
+class Flag:
+    """`ecn`: a word that stands alone and sets a field."""
+
+    word: str
+    field: str
+    sets: bool
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The words of one discipline, or of one variant of it."""
+
+    kind: str
+    variant: str | None
+    words: tuple[Word, ...]
+    flags: tuple[Flag, ...]
+    defaults: Mapping[str, Value]
+    """Every field, in the order of the engine's struct."""
+    required: tuple[str, ...] = ()
+    """Fields that must be given, as tc demands."""
+    always: tuple[str, ...] = ()
+    """Fields that the canonical text always says."""
+    complete: Callable[[dict[str, Value], frozenset[str]], dict[str, Value]] = lambda fields, _given: fields
+    """Fills what depends on other fields and checks what spans them."""
+
+    @property
+    def usage(self) -> str:
+        """`codel limit PACKETS target TIME ... [ecn | noecn]`."""
+        words = [f"{each.word} {each.value}" for each in self.words] + [flag.word for flag in self.flags]
+        variant = [f"variant {self.variant}"] if self.variant and self.variant != "linux" else []
+        return " ".join([self.kind, *variant, *(f"[{each}]" for each in words)])
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A queue discipline with every parameter filled in."""
+
+    kind: str
+    fields: tuple[tuple[str, Value], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Qdisc":
+        """Reads tc's words; raises UnitError with the place of the wrong one."""
+        return _parse(text)
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Value]) -> "Qdisc":
+        """The discipline with these parameters, as the engine names them."""
+        fields = {name: value for name, value in params.items() if name != "kind"}
+        return cls(str(params["kind"]), tuple(fields.items()))
+
+    @property
+    def params(self) -> dict[str, Value]:
+        """What the engine takes: `{"kind": "codel", "limit": 1000, ...}`."""
+        return {"kind": self.kind, **dict(self.fields)}
+
+    @property
+    def variant(self) -> str | None:
+        """Which algorithm under this name; None where there is only one."""
+        variant = dict(self.fields).get("variant")
+        return None if variant is None else str(variant)
+
+    @property
+    def text(self) -> str:
+        """The canonical words."""
+        return _text(self)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+# tc's units ----------------------------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"([0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})([a-zA-Z/%]*)", re.ASCII)
+_TIME = {"": 1_000, "ns": 1, "nsec": 1, "nsecs": 1, "us": 1_000, "usec": 1_000, "usecs": 1_000}
+_TIME |= {"ms": 10**6, "msec": 10**6, "msecs": 10**6, "s": 10**9, "sec": 10**9, "secs": 10**9}
+_SIZE = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30}
+_SIZE |= {"kbit": 2**10 // 8, "mbit": 2**20 // 8, "gbit": 2**30 // 8}
+_PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_PREFIXES |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_RATE = {f"{prefix}bit": scale for prefix, scale in _PREFIXES.items()}
+_RATE |= {f"{prefix}bps": 8 * scale for prefix, scale in _PREFIXES.items()} | {"": 1}
+_U32 = 2**32 - 1
+
+
+def _scaled(text: str, what: str, units: Mapping[str, int], example: str, most: int) -> int:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise UnitError(f"{quoted(text)} is not {what} in tc's words", f"write it like {example}")
+    number, unit = match[1], match[2].lower()
+    if unit not in units:
+        known = ", ".join(each for each in units if each)
+        raise UnitError(
+            f"{quoted(match[2])} is not a unit of {what.split()[-1]} in tc's words", f"known units: {known}"
+        )
+    exact = Decimal(number) * units[unit]
+    if exact != int(exact):
+        raise UnitError(f"{quoted(text)} is not a whole number", f"write it like {example}")
+    if exact > most:
+        raise UnitError(f"{quoted(text)} is too large", f"the most is {most}")
+    return int(exact)
+
+
+def _time(text: str) -> int:
+    # tc holds a TIME in 32 bits of microseconds.
+    return _scaled(text, "a time", _TIME, "5ms (a bare number is microseconds)", _U32 * 1_000)
+
+
+def _positive_time(text: str) -> int:
+    ns = _time(text)
+    if ns == 0:
+        raise UnitError(f"{quoted(text)} must be above zero", "write a time like 100ms")
+    return ns
+
+
+def _size(text: str) -> int:
+    return _scaled(text, "a size", _SIZE, "30000 or 30k (k is 1024)", _U32)
+
+
+def _rate(text: str) -> int:
+    if text.endswith("%"):
+        raise UnitError(
+            f"{quoted(text)}: a share of a device's rate means nothing here", "write a rate like 10mbit"
+        )
+    bps = _scaled(text, "a rate", _RATE, "10mbit (bps is bytes a second)", MAX_RATE)
+    if bps == 0:
+        raise UnitError(f"{quoted(text)} must be above zero", "write a rate like 10mbit")
+    return bps
+
+
+def _count(least: int = 0, most: int = _U32) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if re.fullmatch(r"[0-9]+[pP]", text):
+            raise UnitError(
+                f"{quoted(text)} is how tc shows it; it reads a bare number", f"write {text[:-1]}"
+            )
+        if re.fullmatch(r"0[0-9]+", text):
+            raise UnitError(
+                f"{quoted(text)} begins with 0, which tc reads as octal", f"write {text.lstrip('0') or '0'}"
+            )
+        if not re.fullmatch(r"[0-9]{1,18}|0[xX][0-9a-fA-F]{1,15}", text, re.ASCII):
+            raise UnitError(f"{quoted(text)} is not a whole number", "write it like 1000")
+        number = int(text, 0)
+        if not least <= number <= most:
+            raise UnitError(f"{quoted(text)} is out of range", f"write a number from {least} to {most}")
+        return number
+
+    return read
+
+
+def _real(least: float, most: float, *, open_below: bool = False) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        if not re.fullmatch(
+            r"([0-9]{1,18}(\.[0-9]{0,24})?|\.[0-9]{1,24})([eE][+-]?[0-9]{1,2})?", text, re.ASCII
+        ):
+            raise UnitError(f"{quoted(text)} is not a number", "write it like 0.02")
+        number = float(text)
+        if not least <= number <= most or (open_below and number == least):
+            bound = "above" if open_below else "from"
+            raise UnitError(
+                f"{quoted(text)} is out of range", f"write a number {bound} {least:g} to {most:g}"
+            )
+        return number
+
+    return read
+
+
+def _write_plain(value: Value) -> str:
+    return _write_real(value) if isinstance(value, float) else str(value)
+
+
+def _write_real(value: Value) -> str:
+    return format_number(float(value or 0))
+
+
+def _write_time(value: Value) -> str:
+    ns = int(value or 0)
+    unit, scale = next(
+        (u, s) for u, s in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)) if ns % s == 0
+    )
+    return f"{ns // scale}{unit}" if ns else "0us"
+
+
+def _write_rate(value: Value) -> str:
+    bps = int(value or 0)
+    unit, scale = next(
+        (u, s) for u, s in (("gbit", 10**9), ("mbit", 10**6), ("kbit", 10**3), ("bit", 1)) if bps % s == 0
+    )
+    return f"{bps // scale}{unit}"
+
+
+def _word(word: str, value: str, read: Callable[[str], Value], field: str | None = None) -> Word:
+    write = {"TIME": _write_time, "RATE": _write_rate, "NUMBER": _write_real}.get(value, _write_plain)
+    return Word(word, field or word, value, read, write)
+
+
+def _switch(word: str, field: str | None = None) -> tuple[Flag, Flag]:
+    return Flag(word, field or word, True), Flag(f"no{word}", field or word, False)
+
+
+# The disciplines -----------------------------------------------------------------------------------------------------
+
+
+def _fifo(kind: str, limit: int, unit: str) -> Grammar:
+    return Grammar(kind, None, (_word("limit", unit, _size),), (), {"limit": limit}, always=("limit",))
+
+
+_CODEL_DEFAULTS: dict[str, Value] = {
+    "limit": 1000,
+    "target_ns": 5_000_000,
+    "interval_ns": 100_000_000,
+    "ecn": False,
+    "ce_threshold_ns": None,
+}
+_CODEL_WORDS = (
+    _word("limit", "PACKETS", _count(1)),
+    _word("target", "TIME", _time, "target_ns"),
+    _word("interval", "TIME", _positive_time, "interval_ns"),
+    _word("ce_threshold", "TIME", _time, "ce_threshold_ns"),
+)
+_FQ_CODEL_DEFAULTS: dict[str, Value] = {
+    "limit": 10240,
+    "flows": 1024,
+    "memory_limit": 32 * 2**20,
+    "target_ns": 5_000_000,
+    "interval_ns": 100_000_000,
+    "quantum": 1514,
+    "ecn": True,
+    "ce_threshold_ns": None,
+    "drop_batch": 64,
+}
+
+
+def _fq_codel_words(least_quantum: int) -> tuple[Word, ...]:
+    return (
+        _word("limit", "PACKETS", _count(1)),
+        _word("flows", "NUMBER OF QUEUES", _count(1, 65536)),
+        _word("memory_limit", "BYTES", _size),
+        _word("target", "TIME", _time, "target_ns"),
+        _word("interval", "TIME", _positive_time, "interval_ns"),
+        # The kernel raises a smaller quantum to 256 without a word.
+        _word("quantum", "BYTES", _count(least_quantum, 2**20)),
+        _word("ce_threshold", "TIME", _time, "ce_threshold_ns"),
+        _word("drop_batch", "PACKETS", _count(1)),
+    )
+
+
+def _complete_red(fields: dict[str, Value], _given: frozenset[str]) -> dict[str, Value]:
+    """What tc computes before it talks to the kernel: max, min and burst from what is given."""
+    limit, avpkt = _whole(fields["limit"]), _whole(fields["avpkt"])
+    low, high, burst = _whole(fields["min"]), _whole(fields["max"]), _whole(fields["burst"])
+    high = high or (3 * low if low else limit // 4)
+    low = low or high // 3
+    if low >= high:
+        raise UnitError(f"red: min {low} is not below max {high}", "give a min below max, both in bytes")
+    if high > limit:
+        raise UnitError(f"red: max {high} is above limit {limit}", f"give a limit of at least {high} bytes")
+    burst = burst or (2 * low + high) // (3 * avpkt)
+    # tc's EWMA constant: the smallest power of two that lets a burst of this many packets pass.
+    passing = burst + 1 - low / avpkt
+    least = math.ceil(low / avpkt)
+    if passing < 1:
+        raise UnitError(
+            f"red: burst {burst} is too small for min {low}", f"give a burst of at least {least} packets"
+        )
+    if not any(passing <= (1 - (1 - 0.5**log) ** burst) / 0.5**log for log in range(1, 32)):
+        raise UnitError(
+            f"red: no averaging constant lets a burst of {burst} pass", f"give a burst near {least}"
+        )
+    return {**fields, "min": low, "max": high, "burst": burst}
+
+
+def _complete_red_ns(fields: dict[str, Value], given: frozenset[str]) -> dict[str, Value]:
+    """`adaptive` makes automatic (0) what is not given: thresholds and weight follow from the rate."""
+    if fields["adaptive"]:
+        fields = {**fields, **{name: 0.0 for name in ("min", "max", "weight") if name not in given}}
+    low, high = float(fields["min"] or 0), float(fields["max"] or 0)
+    if low and high and low >= high:
+        raise UnitError(
+            f"red: min {low:g} is not below max {high:g}", "give a min below max, or 0 for automatic ones"
+        )
+    return fields
+
+
+def _red_ns(variant: str, limit: int, low: float, high: float, weight: float, probability: float) -> Grammar:
+    return Grammar(
+        "red",
+        variant,
+        (
+            _word("limit", "PACKETS", _count(1)),
+            _word("min", "PACKETS", _real(0, _U32)),
+            _word("max", "PACKETS", _real(0, _U32)),
+            _word("weight", "NUMBER", _real(0, 1)),
+            _word("probability", "NUMBER", _real(0, 1, open_below=True)),
+            _word("mean_bytes", "BYTES", _count(1, 65535)),
+            _word("target_delay", "TIME", _positive_time, "target_delay_ns"),
+        ),
+        (
+            Flag("bytes", "byte_mode", True),
+            Flag("packets", "byte_mode", False),
+            *_switch("gentle"),
+            *_switch("wait"),
+            Flag("adaptive", "adaptive", True),
+            Flag("adaptative", "adaptive", True),
+            *_switch("ecn"),
+        ),
+        {
+            "variant": variant,
+            "limit": limit,
+            "min": low,
+            "max": high,
+            "weight": weight,
+            "probability": probability,
+            "mean_bytes": 500,
+            "byte_mode": variant == "ns2",
+            "gentle": True,
+            "wait": True,
+            "adaptive": False,
+            "target_delay_ns": 5_000_000,
+            "ecn": False,
+        },
+        always=("limit", "min", "max", "weight"),
+        complete=_complete_red_ns,
+    )
+
+
+def _complete_adt(fields: dict[str, Value], _given: frozenset[str]) -> dict[str, Value]:
+    start, limit = fields["start"], _whole(fields["limit"])
+    if start is not None and not 1 <= _whole(start) <= limit:
+        raise UnitError(
+            f"adt: start {start} is not within 1 and the limit {limit}", "give a start up to the limit"
+        )
+    return fields
+
+
+_GRAMMARS = (
+    # tc takes the device's txqueuelen, 1000 packets on every Ethernet device, and for bfifo times its MTU.
+    _fifo("pfifo", 1000, "PACKETS"),
+    _fifo("bfifo", 1000 * 1514, "BYTES"),
+    _fifo("pfifo_head_drop", 1000, "PACKETS"),
+    *(
+        Grammar("codel", variant, _CODEL_WORDS, _switch("ecn"), {"variant": variant, **_CODEL_DEFAULTS})
+        for variant in ("linux", "rfc", "ns3")
+    ),
+    *(
+        Grammar(
+            "fq_codel",
+            variant,
+            _fq_codel_words(least),
+            _switch("ecn"),
+            {"variant": variant, **_FQ_CODEL_DEFAULTS},
+        )
+        for variant, least in (("linux", 256), ("rfc", 1))
+    ),
+    Grammar(
+        "red",
+        "linux",
+        (
+            _word("limit", "BYTES", _size),
+            _word("min", "BYTES", _size),
+            _word("max", "BYTES", _size),
+            _word("avpkt", "BYTES", _size),
+            _word("burst", "PACKETS", _count()),
+            _word("probability", "NUMBER", _real(0, 1, open_below=True)),
+            _word("bandwidth", "RATE", _rate),
+        ),
+        (
+            Flag("adaptive", "adaptive", True),
+            Flag("adaptative", "adaptive", True),
+            Flag("ecn", "ecn", True),
+            Flag("harddrop", "harddrop", True),
+            Flag("nodrop", "nodrop", True),
+        ),
+        {
+            "variant": "linux",
+            "limit": 0,
+            "min": 0,
+            "max": 0,
+            "avpkt": 0,
+            "burst": 0,
+            "probability": 0.02,
+            "bandwidth": 10_000_000,
+            "adaptive": False,
+            "ecn": False,
+            "harddrop": False,
+            "nodrop": False,
+        },
+        required=("limit", "avpkt"),
+        complete=_complete_red,
+    ),
+    # ns-2.35's Queue/RED: thresholds and weight automatic (0), linterm_ 10 (probability 0.1).
+    _red_ns("ns2", 50, 0.0, 0.0, 0.0, 0.1),
+    # ns-3's RedQueueDisc: LInterm 50 (0.02).
+    _red_ns("ns3", 25, 5.0, 15.0, 0.002, 0.02),
+    Grammar(
+        "adt",
+        None,
+        (
+            _word("limit", "PACKETS", _count(1)),
+            _word("utilisation", "NUMBER", _real(0, 1, open_below=True)),
+            _word("increase", "NUMBER", _real(1, 10, open_below=True)),
+            _word("weight", "NUMBER", _real(0, 1, open_below=True)),
+            _word("sample", "TIME", _positive_time, "sample_ns"),
+            _word("rate", "RATE", _rate),
+            _word("start", "PACKETS", _count(1)),
+        ),
+        (),
+        # The published evaluation's settings (Stanojevic, Shorten, Kellett 2006).
+        {
+            "limit": 1000,
+            "utilisation": 0.99,
+            "increase": 1.01,
+            "weight": 0.1,
+            "sample_ns": 300_000_000,
+            "rate": None,
+            "start": None,
+        },
+        always=("limit",),
+        complete=_complete_adt,
+    ),
+)
+
+GRAMMARS: dict[str, dict[str | None, Grammar]] = {}
+"""By kind, then by variant; the first variant is the default."""
+for _grammar in _GRAMMARS:
+    GRAMMARS.setdefault(_grammar.kind, {})[_grammar.variant] = _grammar
+
+_VARIANT_ALIASES = {("codel", "rfc8289"): "rfc", ("fq_codel", "rfc8290"): "rfc"}
+
+_ELSEWHERE = {
+    **dict.fromkeys(("cake", "pie", "fq_pie", "sfq", "sfb", "choke", "dualpi2", "fq", "cobalt"), "fq_codel"),
+    **dict.fromkeys(("pfifo_fast", "noqueue", "mq", "droptail", "fifo", "taildrop"), "pfifo limit 1000"),
+    **dict.fromkeys(("ared",), "red variant ns2 adaptive"),
+}
+"""Disciplines the engine lacks, and the nearest it has."""
+
+
+def _parse(text: str) -> Qdisc:
+    tokens = [
+        (part.group(), match.start() + part.start())
+        for match in re.finditer(r"\S+", text[:4096])
+        for part in re.finditer(r"[^=]+", match.group())
+    ]
+    if not tokens:
+        raise UnitError("the queue discipline is empty", "write one in tc's words, like fq_codel")
+    if len(text) > 4096:
+        raise UnitError("the queue discipline is longer than 4096 characters")
+    kind, at = tokens[0]
+    if kind not in GRAMMARS:
+        raise _unknown_kind(kind, at)
+    grammar = _grammar_of(kind, tokens)
+    fields: dict[str, Value] = {}
+    given: set[str] = set()
+    words = {word.word: word for word in grammar.words}
+    flags = {flag.word: flag for flag in grammar.flags}
+    position = 1
+    while position < len(tokens):
+        value: Value
+        name, at = tokens[position]
+        position += 1
+        if name == "variant":
+            field, value, taken = "variant", grammar.variant, 1
+        elif name in flags:
+            field, value, taken = flags[name].field, flags[name].sets, 0
+        elif name in words:
+            if position == len(tokens):
+                raise UnitError(f"{kind}: {name} needs a value", f"write {name} {words[name].value}", at)
+            field, value, taken = words[name].field, _value(kind, words[name], *tokens[position]), 1
+        else:
+            raise _unknown_word(grammar, name, at)
+        if field in given:
+            raise UnitError(f"{kind}: {name} sets what was set before", "say it once", at)
+        given.add(field)
+        fields[field] = value
+        position += taken
+    return _completed(grammar, fields, frozenset(given))
+
+
+def _completed(grammar: Grammar, fields: dict[str, Value], given: frozenset[str]) -> Qdisc:
+    for name in grammar.required:
+        if not fields.get(name):
+            raise UnitError(
+                f"{grammar.kind}: {name} is missing",
+                "tc requires it; write it like red limit 400000 avpkt 1000",
+            )
+    completed = grammar.complete({**grammar.defaults, **fields}, given)
+    return Qdisc(grammar.kind, tuple((name, completed[name]) for name in grammar.defaults))
+
+
+def _text(qdisc: Qdisc) -> str:
+    grammar = GRAMMARS[qdisc.kind][qdisc.variant]
+    fields = dict(qdisc.fields)
+    parts = [qdisc.kind]
+    if qdisc.variant is not None and qdisc.variant != next(iter(GRAMMARS[qdisc.kind])):
+        parts.append(f"variant {qdisc.variant}")
+    for word in grammar.words:
+        value = fields[word.field]
+        if value is None:
+            continue
+        if word.field in grammar.always or value != grammar.defaults[word.field]:
+            parts.append(f"{word.word} {word.write(value)}")
+    said: set[str] = set()
+    for flag in grammar.flags:
+        value = fields[flag.field]
+        if flag.field not in said and value == flag.sets and value != grammar.defaults[flag.field]:
+            parts.append(flag.word)
+            said.add(flag.field)
+    return " ".join(parts)
+
+
+def _value(kind: str, word: Word, text: str, at: int) -> Value:
+    try:
+        return word.read(text)
+    except UnitError as error:
+        raise UnitError(f"{kind} {word.word}: {error.message}", error.hint, at) from None
+
+
+def _grammar_of(kind: str, tokens: list[tuple[str, int]]) -> Grammar:
+    variants = GRAMMARS[kind]
+    index = next((index for index, (name, _) in enumerate(tokens) if name == "variant"), None)
+    if index is None:
+        return next(iter(variants.values()))
+    if None in variants:
+        raise UnitError(f"{kind} has no variants", "leave variant out", tokens[index][1])
+    choice = ", ".join(str(variant) for variant in variants)
+    if index + 1 == len(tokens):
+        raise UnitError(f"{kind}: variant needs a value", f"one of {choice}", tokens[index][1])
+    name, at = tokens[index + 1]
+    asked = _VARIANT_ALIASES.get((kind, name), name)
+    if asked not in variants:
+        raise UnitError(f"{kind} has no variant {quoted(name)}", f"one of {choice}", at)
+    return variants[asked]
+
+
+def _unknown_kind(kind: str, at: int) -> UnitError:
+    known = f"known: {', '.join(GRAMMARS)}"
+    if kind.lower() in _ELSEWHERE:
+        return UnitError(
+            f"the engine has no queue discipline {quoted(kind)}",
+            f"nearest: {_ELSEWHERE[kind.lower()]}; {known}",
+            at,
+        )
+    guess = nearest(kind, GRAMMARS)
+    hint = f"did you mean {guess}? {known}" if guess else known
+    return UnitError(f"unknown queue discipline {quoted(kind)}", hint, at)
+
+
+def _unknown_word(grammar: Grammar, name: str, at: int) -> UnitError:
+    words = [word.word for word in grammar.words] + [flag.word for flag in grammar.flags]
+    if len(GRAMMARS[grammar.kind]) > 1:
+        words.append("variant")
+    others = [
+        other.variant
+        for other in GRAMMARS[grammar.kind].values()
+        if name in {word.word for word in other.words} | {flag.word for flag in other.flags}
+    ]
+    if others:
+        message = f"{grammar.kind} variant {grammar.variant} has no word {quoted(name)}"
+        return UnitError(message, f"variant {others[0]} has it", at)
+    guess = nearest(name, words)
+    known = f"known words: {', '.join(words)}"
+    return UnitError(
+        f"{grammar.kind} has no word {quoted(name)}", f"did you mean {guess}? {known}" if guess else known, at
+    )
+
+
+def _whole(value: Value) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} should be a whole number by now")
+    return value

@@ -1,0 +1,173 @@
+"""What a TCP endpoint is: a profile, and what a flow sets otherwise in `tcp = { ... }`.
+
+`linux` is what a Linux host of today does by default; `ns2` is ns-2.35's one-way agents (TCP/Newreno with a plain sink),
+for papers made with them. A profile is a full set of crates/tcp's TcpParams; a setting carries the same name without
+its unit: `min_rto = "1 s"`.
+
+Source: Linux Documentation/networking/ip-sysctl.rst and tcp(7); ns-2.35's ns-default.tcl.
+Deviations: ns-2's `window_` of 20 segments is not part of the profile, since every paper sets its own: `max_window = 20`.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
+
+from sojourn.units import format_duration, format_size, parse_duration, parse_size
+
+Congestion = Literal["reno", "cubic"]
+Profile = Literal["linux", "ns2"]
+
+
+def _timeout(value: object) -> int:
+    return parse_duration(value, example="1 s", zero=False, most=3600 * 10**9)
+
+
+def _delay(value: object) -> int:
+    return parse_duration(value, example="40 ms", most=10 * 10**9)
+
+
+def _buffer(value: object) -> int:
+    return parse_size(value, what="a buffer", least=2048, most=2**40)
+
+
+def _write_time(ns: int | None) -> str | None:
+    return None if ns is None else format_duration(ns)
+
+
+def _write_size(size: int | None) -> str | None:
+    return None if size is None else format_size(size)
+
+
+_Timeout = Annotated[int, PlainValidator(_timeout), PlainSerializer(_write_time)]
+_Delay = Annotated[int, PlainValidator(_delay), PlainSerializer(_write_time)]
+_Buffer = Annotated[int, PlainValidator(_buffer), PlainSerializer(_write_size)]
+_Segments = Annotated[int, Field(ge=1, le=2**31)]
+_HeaderBytes = Annotated[int, Field(ge=40, le=120)]
+
+
+class TcpSettings(BaseModel):
+    """What a flow's endpoints do otherwise than their profile; None: as the profile."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    mss: Annotated[int, Field(ge=88, le=65000)] | None = None
+    header_bytes: _HeaderBytes | None = None
+    ack_bytes: _HeaderBytes | None = None
+    sack: bool | None = None
+    prr: bool | None = None
+    limited_transmit: bool | None = None
+    timestamps: bool | None = None
+    initial_window: _Segments | None = None
+    initial_ssthresh: _Segments | None = None
+    max_window: _Segments | None = None
+    packet_counted: bool | None = None
+    pacing: bool | None = None
+    hystart: bool | None = None
+    initial_rto: _Timeout | None = None
+    min_rto: _Timeout | None = None
+    max_rto: _Timeout | None = None
+    tick: _Timeout | None = None
+    min_rto_on_variance: bool | None = None
+    delayed_ack_segments: Annotated[int, Field(ge=1, le=1000)] | None = None
+    delayed_ack: _Delay | None = None
+    quick_acks: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    receive_buffer: _Buffer | None = None
+    receive_buffer_max: _Buffer | None = None
+    receive_window_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+_TIMES = ("initial_rto", "min_rto", "max_rto", "tick", "delayed_ack")
+
+MTU = 1500
+"""IP bytes of a full segment."""
+
+_LINUX: dict[str, Any] = {
+    "congestion": "cubic",
+    "sack": True,
+    "prr": True,
+    "limited_transmit": True,
+    "timestamps": True,
+    "initial_window": 10,
+    "initial_ssthresh": None,
+    "max_window": None,
+    "packet_counted": False,
+    "pacing": False,
+    "hystart": True,
+    "initial_rto_ns": 10**9,
+    "min_rto_ns": 200 * 10**6,
+    "max_rto_ns": 120 * 10**9,
+    "tick_ns": 1,
+    "min_rto_on_variance": True,
+    "delayed_ack_segments": 2,
+    "delayed_ack_ns": 40 * 10**6,
+    # TCP_MAX_QUICKACKS.
+    "quick_acks": 16,
+    # tcp_rmem's default and maximum, half of it advertised (tcp_adv_win_scale 1).
+    "receive_buffer": 131072,
+    "receive_buffer_max": 6291456,
+    "receive_window_fraction": 0.5,
+}
+_NS2: dict[str, Any] = {
+    "congestion": "reno",
+    "sack": False,
+    "prr": False,
+    "limited_transmit": True,
+    "timestamps": False,
+    "initial_window": 2,
+    "initial_ssthresh": None,
+    "max_window": None,
+    "packet_counted": True,
+    "pacing": False,
+    "hystart": False,
+    "initial_rto_ns": 3 * 10**9,
+    "min_rto_ns": 200 * 10**6,
+    "max_rto_ns": 60 * 10**9,
+    "tick_ns": 10 * 10**6,
+    "min_rto_on_variance": False,
+    "delayed_ack_segments": 1,
+    "delayed_ack_ns": 100 * 10**6,
+    "quick_acks": 0,
+    # ns-2's sink advertises no window.
+    "receive_buffer": 2**30,
+    "receive_buffer_max": 2**30,
+    "receive_window_fraction": 1.0,
+}
+PROFILES: dict[Profile, dict[str, Any]] = {"linux": _LINUX, "ns2": _NS2}
+
+
+def tcp_params(
+    profile: Profile, congestion: Congestion | None, ecn: bool, settings: TcpSettings
+) -> dict[str, Any]:
+    """The engine's TcpParams: the profile, what is set otherwise, and what follows from it (headers, MSS, buffers)."""
+    given = {f"{name}_ns" if name in _TIMES else name: value for name, value in settings if value is not None}
+    merged = {**PROFILES[profile], **given, "ecn": ecn}
+    if congestion is not None:
+        merged["congestion"] = congestion
+    # 20 bytes each of IP and TCP; the timestamp option takes 12 with its padding.
+    merged.setdefault("header_bytes", 52 if merged["timestamps"] else 40)
+    merged.setdefault("ack_bytes", merged["header_bytes"])
+    merged.setdefault("mss", MTU - merged["header_bytes"])
+    # A buffer above the profile's maximum is a fixed one.
+    if "receive_buffer_max" not in given:
+        merged["receive_buffer_max"] = max(merged["receive_buffer_max"], merged["receive_buffer"])
+    return {name: merged[name] for name in _ORDER}
+
+
+_ORDER = (
+    *(
+        "congestion",
+        "mss",
+        "header_bytes",
+        "ack_bytes",
+        "sack",
+        "prr",
+        "limited_transmit",
+        "timestamps",
+        "ecn",
+    ),
+    *("initial_window", "initial_ssthresh", "max_window", "packet_counted", "pacing", "hystart"),
+    *("initial_rto_ns", "min_rto_ns", "max_rto_ns", "tick_ns", "min_rto_on_variance"),
+    *("delayed_ack_segments", "delayed_ack_ns", "quick_acks"),
+    *("receive_buffer", "receive_buffer_max", "receive_window_fraction"),
+)
+"""The fields of crates/tcp's TcpParams."""

@@ -1,0 +1,172 @@
+"""The rooms are as ARCHITECTURE.md says: its two tables against `cargo metadata` and the import statements, both ways.
+
+A dependency that the table lacks is a wall broken; one that only the table has is a page out of date.
+"""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "python" / "sojourn"
+CORE_READERS = {"scenario", "engine"}
+"""May import the extension, says the sentence below the tables."""
+
+
+def tables() -> dict[str, dict[str, str]]:
+    """ARCHITECTURE.md's tables by their first column's title: row -> second column."""
+    found: dict[str, dict[str, str]] = {}
+    rows: dict[str, str] | None = None
+    for line in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not line.startswith("|"):
+            rows = None
+        elif rows is None:
+            rows = found.setdefault(cells[0], {})
+        elif not set(cells[0]) <= set("-: "):
+            rows[cells[0]] = cells[1]
+    return found
+
+
+def words(cell: str) -> set[str]:
+    return set(re.findall(r"\w+", cell))
+
+
+CRATES = {crate: words(cell) for crate, cell in tables()["crate"].items()}
+ROWS = tables()["module of sojourn"]
+MODULES = {
+    module: set(ROWS) - {module} if cell == "all above" else words(cell) for module, cell in ROWS.items()
+}
+
+
+def test_the_tables_are_found() -> None:
+    assert {"units", "sim"} <= set(CRATES)
+    assert {"units", "records", "cli"} <= set(MODULES)
+
+
+def test_the_tables_have_no_cycle() -> None:
+    for graph in (CRATES, MODULES):
+        above: set[str] = set()
+        for room, below in graph.items():
+            assert below <= above, f"{room} may depend only on what stands above it"
+            above.add(room)
+
+
+# ------------------------------------------------------------------------------------------------------- the crates
+
+
+@pytest.fixture(scope="session")
+def crates() -> dict[str, set[str]]:
+    """Each crate of the workspace, by its folder, and those of the workspace that it needs outside of tests."""
+    cargo = shutil.which("cargo")
+    assert cargo is not None, "cargo is needed to read the crates' dependencies"
+    command = [cargo, "metadata", "--format-version", "1", "--no-deps", "--offline"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    packages = json.loads(done.stdout)["packages"]
+    folder = {package["name"]: Path(package["manifest_path"]).parent.name for package in packages}
+    return {
+        folder[package["name"]]: {
+            folder[each["name"]]
+            for each in package["dependencies"]
+            if each["name"] in folder and each["kind"] is None
+        }
+        for package in packages
+    }
+
+
+def test_the_crates_are_those_of_the_table(crates: dict[str, set[str]]) -> None:
+    assert set(crates) == set(CRATES)
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_a_crate_depends_on_what_the_table_says(crate: str, crates: dict[str, set[str]]) -> None:
+    assert crates[crate] == CRATES[crate]
+
+
+def test_only_the_crate_python_knows_python(crates: dict[str, set[str]]) -> None:
+    for crate in crates:
+        manifest = (ROOT / "crates" / crate / "Cargo.toml").read_text(encoding="utf-8")
+        assert ("pyo3" in manifest) == (crate == "python"), crate
+
+
+@pytest.mark.parametrize("crate", ["units", "qdisc", "tcp", "link", "sim"])
+def test_the_core_reads_no_clock_and_does_no_io(crate: str) -> None:
+    forbidden = re.compile(
+        r"\bstd::(?:time|fs|net|io|env|thread|process)\b|\bSystemTime\b|\bInstant\b|\bHashMap\b"
+    )
+    for file in sorted((ROOT / "crates" / crate / "src").rglob("*.rs")):
+        code = file.read_text(encoding="utf-8").split("#[cfg(test)]")[0]
+        code = re.sub(r"//.*", "", code)
+        found = forbidden.search(code)
+        assert found is None, f"{file.relative_to(ROOT)}: {found.group() if found else ''}"
+
+
+# ------------------------------------------------------------------------------------------------------ the modules
+
+
+def module_of(file: Path) -> str:
+    """Which row of the table a source file belongs to."""
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.AST, inside: list[str]) -> set[str]:
+    """Modules of sojourn that this source imports anywhere in it, be it in a function or for types only."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(["sojourn", *inside][: -node.level + 1 or None]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            names = [f"{module}.{alias.name}" for alias in node.names] if module == "sojourn" else [module]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("sojourn.")}
+    return found
+
+
+def imports() -> dict[str, set[str]]:
+    """Each module of sojourn, and the others that it imports."""
+    found: dict[str, set[str]] = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        module = module_of(file)
+        if module in ("__init__", "__main__"):
+            continue
+        tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
+        found.setdefault(module, set()).update(
+            imported(tree, list(file.relative_to(PACKAGE).parts[:-1])) - {module}
+        )
+    return found
+
+
+IMPORTS = imports()
+
+
+def test_the_modules_are_those_of_the_table() -> None:
+    assert set(IMPORTS) == set(MODULES)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_what_the_table_allows(module: str) -> None:
+    assert IMPORTS[module] - {"_core"} <= MODULES[module]
+
+
+@pytest.mark.parametrize("module", [module for module, cell in ROWS.items() if cell != "all above"])
+def test_what_the_table_allows_is_used(module: str) -> None:
+    assert MODULES[module] <= IMPORTS[module]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_extension_is_imported_only_where_it_may_be(module: str) -> None:
+    assert "_core" not in IMPORTS[module] or module in CORE_READERS
+
+
+def test_relative_and_nested_imports_are_seen() -> None:
+    source = "import numpy\ndef f():\n    from ..records import Run\n    import sojourn.units\n    from sojourn import metrics\n"
+    assert imported(ast.parse(source), ["cli"]) == {"records", "units", "metrics"}

@@ -1,0 +1,374 @@
+"""The command line as its users meet it: data on stdout, talk on stderr, exit status, wrong input told kindly."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from small_run import small_run
+
+from sojourn.cli import status, text
+from sojourn.records import Run
+
+ROOT = Path(__file__).parent.parent
+SCENARIO = """
+title = "Two uploads and a ping"
+duration = "4 s"
+warmup = "1 s"
+[bottleneck]
+delay = "5 ms"
+up.rate = "4 Mbit/s"
+down.rate = "20 Mbit/s"
+[[flow]]
+kind = "bulk"
+count = 2
+direction = "up"
+rtt = "30 ms"
+[[flow]]
+kind = "ping"
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a scenario in it, to work in."""
+    (tmp_path / "home.toml").write_text(SCENARIO)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Said:
+    """What a command said and how it ended."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def say(home: Path, capsys: pytest.CaptureFixture[str]) -> "Command":
+    return Command(capsys)
+
+
+class Command:
+    """Calls the command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *arguments: str) -> Said:
+        self.capsys.readouterr()
+        code = status(arguments)
+        captured = self.capsys.readouterr()
+        return Said(code, captured.out, captured.err)
+
+
+def python(arguments: Sequence[str], **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, **options
+    )  # type: ignore[call-overload,no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------- start-up
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["compare", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    program = (
+        "import sys\n"
+        "from sojourn.cli import status\n"
+        f"assert status({arguments!r}) == 0\n"
+        "heavy = {'numpy', 'polars', 'matplotlib', 'pydantic', 'rich', 'sojourn._core'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = python(["-c", program])
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_sojourn_loads_nothing_heavy() -> None:
+    program = "import sojourn, sys; assert not {'numpy', 'polars', 'pydantic', 'click'} & set(sys.modules); sojourn.Run"
+    done = python(["-c", program])
+    assert done.returncode == 0, done.stderr
+
+
+def test_python_m_sojourn_is_sojourn() -> None:
+    done = python(["-m", "sojourn", "--help"])
+    assert done.returncode == 0
+    assert "compare" in done.stdout
+
+
+def test_every_public_name_is_there() -> None:
+    import sojourn
+
+    for name in sojourn.__all__:
+        assert getattr(sojourn, name).__module__.startswith("sojourn."), name
+    assert set(sojourn.__all__) <= set(dir(sojourn))
+    assert re.match(r"\d+\.\d+", sojourn.__version__)  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="has no attribute 'rum'"):
+        sojourn.rum  # type: ignore[attr-defined]  # noqa: B018
+
+
+# ------------------------------------------------------------------------------------------------------------ run
+
+
+def test_run_prints_a_table_and_keeps_a_run(say: Command, home: Path) -> None:
+    said = say("run", "home.toml")
+    assert said.code == 0
+    assert "Two uploads and a ping" in said.out
+    assert "pfifo limit 1000" in said.out
+    assert "wrote runs/home" in said.err
+    assert Run.open(home / "runs" / "home").seeds == (1,)
+
+
+def test_run_again_takes_a_new_folder_unless_told_which(say: Command, home: Path) -> None:
+    say("run", "home.toml")
+    say("run", "home.toml")
+    assert sorted(path.name for path in (home / "runs").iterdir()) == ["home", "home-2"]
+    assert say("run", "home.toml", "-o", "runs/home").code == 2
+    assert say("run", "home.toml", "-o", "runs/home", "--force").code == 0
+
+
+def test_json_is_one_object_alone_on_stdout_and_keeps_nothing(say: Command, home: Path) -> None:
+    said = say("run", "home.toml", "--json", "--seeds", "2")
+    found = json.loads(said.out)
+    assert found["seeds"] == [1, 2]
+    assert [run["seed"] for run in found["runs"]] == [1, 2]
+    assert found["summary"]["queues"][1]["utilisation"]["mean"] > 0.5
+    assert not (home / "runs").exists()
+
+
+def test_a_sweep_prints_one_object_with_its_variants(say: Command, home: Path) -> None:
+    (home / "sweep.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel"]\n')
+    found = json.loads(say("run", "sweep.toml", "--json", "-o", "out").out)
+    assert [variant["label"] for variant in found["variants"]] == ["pfifo", "codel"]
+    assert [run.name for run in Run.find(home / "out")] == ["pfifo", "codel"]
+
+
+def test_seed_seeds_and_set_change_what_is_run(say: Command, home: Path) -> None:
+    say("run", "home.toml", "-o", "out", "--seed", "7", "--seeds", "2", "--set", "bottleneck.up.rate=3 Mbit/s",
+        "--set", "flow.bulk.count=1", "--set", "bottleneck.qdisc=codel")  # fmt: skip
+    meta = Run.open(home / "out").meta
+    assert meta.seeds == (7, 8)
+    assert meta.link("up").rate_bps == 3_000_000
+    assert meta.link("up").qdisc == "codel"
+    assert [flow.kind for flow in meta.flows] == ["bulk", "ping"]
+
+
+def test_several_seeds_show_their_interval(say: Command) -> None:
+    assert "±" in say("run", "home.toml", "--seeds", "3", "-q").out
+    assert "±" not in say("run", "home.toml", "-q").out.replace("mean ±95 % interval", "")
+
+
+def test_quiet_says_nothing_on_stderr(say: Command) -> None:
+    assert say("run", "home.toml", "-q").err == ""
+
+
+def test_figures_are_drawn_on_request(say: Command, home: Path) -> None:
+    assert say("run", "home.toml", "-o", "out", "--figures", "svg").code == 0
+    drawn = [path.suffix for path in (home / "out" / "figures").iterdir()]
+    assert drawn
+    assert set(drawn) == {".svg"}
+
+
+# -------------------------------------------------------------------------------------------------------- compare
+
+
+def test_compare_shows_who_wins_and_writes_figures_and_a_page(say: Command, home: Path) -> None:
+    said = say(
+        "compare", "home.toml", "pfifo", "red", "fq_codel", "--qdisc", "codel target 20ms", "-o", "out"
+    )
+    assert said.code == 0, said.err
+    rows = {
+        name: line
+        for line in said.out.splitlines()
+        for name in ("pfifo", "red", "fq_codel")
+        if line.startswith(name + "  ")
+    }
+    assert set(rows) == {"pfifo", "red", "fq_codel"}
+    assert "*" in rows["fq_codel"]
+    assert "red: red limit" in said.out, "what a bare red became is said"
+    assert re.search(r"\S+ cuts the ping's p95 from \d+ ms \(pfifo\) to \S+ ms .*goodput\.", said.out)
+    assert [run.name for run in Run.find(home / "out")] == ["pfifo", "red", "fq_codel", "codel target 20ms"]
+    assert list((home / "out" / "figures").glob("*.svg"))
+    assert "<html" in (home / "out" / "report.html").read_text()
+    assert "out/report.html" in said.err
+
+
+def test_compare_again_over_its_own_output_needs_force(say: Command) -> None:
+    arguments = ("compare", "home.toml", "pfifo", "codel", "-o", "out", "-q")
+    assert say(*arguments).code == 0
+    again = say(*arguments)
+    assert again.code == 2
+    assert "--force" in again.err
+    assert say(*arguments, "--force").code == 0
+
+
+def test_compare_prints_one_object_as_json(say: Command, home: Path) -> None:
+    found = json.loads(say("compare", "home.toml", "pfifo", "codel", "--json").out)
+    assert found["link"] == "up"
+    assert "codel" in found["verdict"]
+    assert [variant["label"] for variant in found["variants"]] == ["pfifo", "codel"]
+    assert sorted(path.name for path in home.iterdir()) == ["home.toml"]
+
+
+# --------------------------------------------------------------------------------------------------- report, list
+
+
+def test_report_writes_a_page_from_runs(say: Command, home: Path) -> None:
+    for label in ("one", "two"):
+        small_run(home / label, label=label)
+    said = say("report", "one", "two", "-o", "page.html")
+    assert said.code == 0, said.err
+    page = (home / "page.html").read_text()
+    assert "one" in page
+    assert "two" in page
+
+
+def test_list_names_what_there_is(say: Command) -> None:
+    everything = say("list").out
+    for word in ("fq_codel", "cubic", "sim", "docsis"):
+        assert word in everything
+    assert say("list", "congestion").out.split() == ["reno", "cubic"]
+    assert "none" in say("list", "scenarios").out
+
+
+def test_the_examples_are_listed_by_their_titles(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert "scenarios/home-uplink.toml  A home line" in say("list", "scenarios").out
+
+
+# ---------------------------------------------------------------------------------------------------- wrong input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "nothing.toml"], "nothing.toml"),
+        (["run", "."], "folder"),
+        (["run"], "SCENARIO"),
+        (["run", "home.toml", "--seeds", "0"], "--seeds"),
+        (["run", "home.toml", "--seed", "x"], "--seed"),
+        (["run", "home.toml", "-j", "0"], "--jobs"),
+        (["run", "home.toml", "-e", "kernel"], "--engine"),
+        (["run", "home.toml", "--set", "duration"], "KEY=VALUE"),
+        (["run", "home.toml", "--set", "duration=60"], "duration"),
+        (["run", "home.toml", "--set", "durtion=60 s"], "durtion"),
+        (["run", "home.toml", "--set", "flow.7.count=2"], "flow.7.count"),
+        (["run", "home.toml", "--figures", "gif"], "gif"),
+        (["run", "home.toml", "--json", "--figures", "svg"], "-o DIR"),
+        (["run", "home.toml", "-o", "home.toml"], "home.toml"),
+        (["run", "home.toml", "-o", "home.toml/below"], "home.toml"),
+        (["run", "home.toml", "-o", "."], "not a Run"),
+        (["compare", "home.toml", "fq_codell"], "fq_codel"),
+        (["compare", "home.toml", "codel", "codel"], "twice"),
+        (["compare", "home.toml", ""], "empty"),
+        (["compare", "home.toml", "codel target"], "target"),
+        (["report", "home.toml"], "not a folder"),
+        (["report", "."], "not a Run"),
+        (["list", "colours"], "colours"),
+        (["rum"], "rum"),
+        (["run", "home.toml", "--colour"], "--colour"),
+    ],
+)
+def test_wrong_input_is_told_in_words_and_exits_with_2(
+    arguments: list[str], words: str, say: Command, home: Path
+) -> None:
+    said = say(*arguments)
+    assert said.code == 2
+    assert words in said.err
+    assert "Traceback" not in said.err
+    assert said.out == ""
+    assert sorted(path.name for path in home.iterdir()) == ["home.toml"]
+
+
+def test_a_mistake_in_a_scenario_is_shown_in_its_place(say: Command, home: Path) -> None:
+    (home / "home.toml").write_text(SCENARIO.replace('"4 s"', "4").replace("pfifo", "x"))
+    said = say("run", "home.toml")
+    assert said.code == 2
+    assert "error: home.toml:3:12: duration" in said.err
+    assert "hint:" in said.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_is_told_before_the_run(say: Command, home: Path) -> None:
+    (home / "locked").mkdir(mode=0o500)
+    said = say("run", "home.toml", "-o", "locked/run")
+    assert said.code == 2
+    assert "can't write" in said.err
+
+
+def test_a_run_without_finished_seeds_has_no_page(say: Command, home: Path) -> None:
+    small_run(home / "empty", seeds=())
+    said = say("report", "empty")
+    assert said.code == 2
+    assert "no seed has finished" in said.err
+
+
+# --------------------------------------------------------------------------------------------------------- Ctrl-C
+
+
+def test_ctrl_c_keeps_finished_seeds_and_says_what_is_missing(home: Path) -> None:
+    long = SCENARIO.replace("4 s", "40 s")
+    (home / "long.toml").write_text(long)
+    # The first seeds take a moment; a hundred of them never finish before the signal.
+    command = [
+        sys.executable,
+        "-m",
+        "sojourn",
+        "run",
+        "long.toml",
+        "--seeds",
+        "10000",
+        "-o",
+        "out",
+        "-j",
+        "2",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    meta = home / "out" / "meta.json"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (meta.exists() and json.loads(meta.read_text())["seeds"]):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "Traceback" not in err
+    run = Run.open(home / "out")
+    assert 1 <= len(run.seeds) < 10_000
+    assert f"{len(run.seeds)} of 10000 runs had finished" in err
+    assert "missing:" in err
+    for seed in run.seeds:
+        assert run.table("links", seed).height == 2
+
+
+# -------------------------------------------------------------------------------------------------- text and tables
+
+
+def test_many_seeds_are_told_as_ranges() -> None:
+    assert text.ranges([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10"
+    assert text.ranges([]) == "none"
+
+
+def test_numbers_show_about_three_digits() -> None:
+    assert [text.number(value) for value in (812.4, 99.96, 14.23, 0.9712, 0.0, float("nan"))] == [
+        "812", "100", "14.2", "0.97", "0", "-",
+    ]  # fmt: skip
+    assert text.with_interval({"mean": 14.23, "ci95": 0.318}) == "14.2 ±0.3"
+    assert text.with_interval({"mean": 14.23, "ci95": float("nan")}) == "14.2"
+
+
+def test_columns_line_up() -> None:
+    drawn = text.table(["name", "value"], [["a", "1"], ["longer", "100"]])
+    assert drawn.splitlines() == ["name    value", "------  -----", "a           1", "longer    100"]
+
+
+def test_rates_have_their_unit() -> None:
+    assert [text.rate(bps) for bps in (2_500_000_000, 20_000_000, 64_000, 300, None)] == [
+        "2.5 Gbit/s", "20 Mbit/s", "64 kbit/s", "300 bit/s", "no limit",
+    ]  # fmt: skip

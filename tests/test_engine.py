@@ -1,0 +1,376 @@
+"""The engine: several seeds and variants at once change nothing, and whatever stops it, finished seeds are kept.
+
+What concerns threads, interrupts and failures is tested with a stand-in for the compiled core, which can be slow or
+fail on command; what concerns results, with the core itself.
+"""
+
+import errno
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_run import Tables, small_tables
+
+import sojourn
+from sojourn import _core
+from sojourn.engine import Interrupted, Progress, recommended, run, run_all, sim, variants
+from sojourn.records import Run, RunError
+from sojourn.scenario import Scenario, ScenarioError, loads
+
+SHORT = """
+title = "Two downloads and a ping"
+duration = "3 s"
+warmup = "1 s"
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+qdisc = "pfifo limit 50"
+[[flow]]
+kind = "bulk"
+count = 2
+rtt = "uniform 30 ms .. 60 ms"
+start = "uniform 0 s .. 500 ms"
+[[flow]]
+kind = "ping"
+"""
+SWEEP = SHORT + '[sweep]\n"bottleneck.qdisc" = ["pfifo limit 50", "codel", "fq_codel"]\n'
+
+Core = Callable[[str, Callable[[int], bool] | None], Tables]
+
+
+def scenario(text: str = SHORT) -> Scenario:
+    return loads(text)
+
+
+def stand_in(realised: dict[str, Any]) -> Tables:
+    """Tables for the scenario's two links and three flows; the seed shows in one number."""
+    tables = small_tables()
+    links = tables["links"]
+    tables["links"] = {name: np.concatenate([values, values]) for name, values in links.items()}
+    tables["links"]["link"] = np.array([0, 1])
+    tables["flows"]["delivered_bytes"] = np.array([realised["seed"] * 1000, 1000, 0])
+    return tables
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> Callable[[Core], None]:
+    def put(body: Core) -> None:
+        monkeypatch.setattr(_core, "run", body)
+
+    return put
+
+
+def quick(text: str, _progress: Callable[[int], bool] | None) -> Tables:
+    return stand_in(json.loads(text))
+
+
+# ------------------------------------------------------------------------------------------------- what is written
+
+
+def test_a_run_says_exactly_what_was_run(tmp_path: Path) -> None:
+    made = run(scenario(), out=tmp_path / "run", seeds=[4, 2])
+    meta = Run.open(tmp_path / "run").meta
+    assert meta == made.meta
+    assert (meta.title, meta.engine, meta.version) == ("Two downloads and a ping", "sim", _core.VERSION)
+    assert (meta.duration_ns, meta.warmup_ns) == (3_000_000_000, 1_000_000_000)
+    assert (meta.seeds, meta.seeds_asked) == ((2, 4), (4, 2))
+    assert {link.name: (link.qdisc, link.rate_bps, link.delay_ns) for link in meta.links} == {
+        "up": ("pfifo limit 50", 5_000_000, 10_000_000),
+        "down": ("pfifo limit 50", 5_000_000, 10_000_000),
+    }
+    assert [(flow.name, flow.kind, flow.congestion, flow.group, flow.path) for flow in meta.flows] == [
+        ("bulk.1", "bulk", "cubic", 0, ("down",)),
+        ("bulk.2", "bulk", "cubic", 0, ("down",)),
+        ("ping", "ping", None, 1, ("up",)),
+    ]
+    assert meta.fingerprint == scenario().fingerprint()
+    assert loads(made.scenario_text) == scenario()
+
+
+def test_the_core_writes_the_tables_that_records_promises(tmp_path: Path) -> None:
+    text = SHORT + "[record]\npackets = true\n"
+    made = run(scenario(text), out=tmp_path / "run")
+    for name in sojourn.records.TABLES:
+        assert made.table(name, seed=1).columns, name
+
+
+def test_results_do_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
+    run_all(scenario(SWEEP), seeds=3, out=tmp_path / "one", jobs=1)
+    run_all(scenario(SWEEP), seeds=3, out=tmp_path / "many", jobs=5)
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.parquet"))
+    assert len(files) >= 3 * 3 * 10
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "many" / file).read_bytes(), file
+
+
+def test_another_seed_gives_other_tables(tmp_path: Path) -> None:
+    made = run(scenario(), seeds=2)
+    assert not made.table("flow", seed=1).equals(made.table("flow", seed=2))
+
+
+def test_a_sweep_gives_a_run_for_each_variant_in_its_order(tmp_path: Path) -> None:
+    runs = run_all(scenario(SWEEP), out=tmp_path)
+    assert [each.name for each in runs] == ["pfifo limit 50", "codel", "fq_codel"]
+    assert [each.path.name for each in runs] == ["pfifo-limit-50", "codel", "fq-codel"]
+    assert [each.name for each in Run.find(tmp_path)] == ["pfifo limit 50", "codel", "fq_codel"]
+
+
+def test_a_sweep_is_refused_where_one_run_is_wanted() -> None:
+    with pytest.raises(ValueError, match="run_all"):
+        run(scenario(SWEEP))
+
+
+def test_without_a_folder_the_run_is_temporary() -> None:
+    made = run(scenario())
+    folder = made.path
+    assert made.table("links").height == 2
+    del made
+    assert not folder.exists()
+
+
+def test_seeds_may_be_counted_or_named(core: Callable[[Core], None]) -> None:
+    core(quick)
+    assert run(scenario()).seeds == (1,)
+    assert run(scenario(), seeds=3).seeds == (1, 2, 3)
+    assert run(scenario(), seeds=[7, 3, 7]).seeds == (3, 7)
+    assert run(scenario("seeds = [5, 9]\n" + SHORT)).seeds == (5, 9)
+    assert run(scenario("seed = 10\n" + SHORT), seeds=2).seeds == (10, 11)
+
+
+def test_simulate_gives_the_cores_columns_and_what_they_cost() -> None:
+    tables = sim.simulate(scenario(), 1)
+    assert tables["engine"]["packets"][0] > 0
+    assert tables["engine"]["cpu_ns"][0] > 0
+
+
+def test_labels_become_different_names_of_folders() -> None:
+    assert sim.folder_names(["codel target 5ms", "codel/target 5ms", "", "../../x", "CoDel"]) == [
+        "codel-target-5ms",
+        "codel-target-5ms-2",
+        "run",
+        "x",
+        "codel",
+    ]
+
+
+# --------------------------------------------------------------------------------------------- threads and progress
+
+
+def test_runs_go_in_parallel_up_to_the_number_of_jobs(core: Callable[[Core], None]) -> None:
+    now, most, lock = 0, 0, threading.Lock()
+
+    def slow(text: str, progress: Callable[[int], bool] | None) -> Tables:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.05)
+        with lock:
+            now -= 1
+        return quick(text, progress)
+
+    core(slow)
+    run(scenario(), seeds=6, jobs=3)
+    assert most == 3
+
+
+def test_progress_rises_to_the_end(core: Callable[[Core], None]) -> None:
+    def stepwise(text: str, progress: Callable[[int], bool] | None) -> Tables:
+        assert progress is not None
+        for second in range(4):
+            assert progress(second * 1_000_000_000)
+            time.sleep(0.03)
+        return quick(text, progress)
+
+    core(stepwise)
+    seen: list[Progress] = []
+    run(scenario(), seeds=4, jobs=2, progress=seen.append)
+    assert seen[-1] == Progress(finished=4, runs=4, fraction=1.0)
+    assert [p.finished for p in seen] == sorted(p.finished for p in seen)
+    assert [p.fraction for p in seen] == sorted(p.fraction for p in seen)
+
+
+# ------------------------------------------------------------------------------------------ whatever stops the work
+
+
+def stubborn(after: int) -> Core:
+    """A core whose runs of seeds above `after` go on until they are told to stop."""
+
+    def body(text: str, progress: Callable[[int], bool] | None) -> Tables:
+        assert progress is not None
+        if json.loads(text)["seed"] <= after:
+            return quick(text, progress)
+        while progress(1):
+            time.sleep(0.005)
+        raise _core.Cancelled
+
+    return body
+
+
+def test_an_interrupt_keeps_what_had_finished_and_says_what_is_missing(
+    tmp_path: Path, core: Callable[[Core], None]
+) -> None:
+    core(stubborn(after=2))
+
+    def interrupt(p: Progress) -> None:
+        if p.finished == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as stop:
+        run(scenario(), seeds=5, out=tmp_path / "run", jobs=2, progress=interrupt)
+    assert [seed for _, seed in stop.value.missing] == [3, 4, 5]
+    read = Run.open(tmp_path / "run")
+    assert read.seeds == (1, 2)
+    assert read.meta.seeds_asked == (1, 2, 3, 4, 5)
+    assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith(".")]
+
+
+def test_an_interrupt_leaves_no_thread_behind(core: Callable[[Core], None]) -> None:
+    core(stubborn(after=0))
+
+    def interrupt(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        run(scenario(), seeds=5, jobs=3, progress=interrupt)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("sojourn")]
+
+
+def test_a_failure_in_one_run_is_shown_and_the_others_are_kept(
+    tmp_path: Path, core: Callable[[Core], None]
+) -> None:
+    def failing(text: str, progress: Callable[[int], bool] | None) -> Tables:
+        if json.loads(text)["seed"] == 2:
+            raise RuntimeError("an invariant broke")
+        return quick(text, progress)
+
+    core(failing)
+    with pytest.raises(RuntimeError, match="invariant"):
+        run(scenario(), seeds=2, out=tmp_path / "run", jobs=1)
+    assert Run.open(tmp_path / "run").seeds == (1,)
+
+
+def test_a_disk_that_fills_up_stops_the_work_and_keeps_finished_seeds(
+    tmp_path: Path, core: Callable[[Core], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core(quick)
+    real = Path.write_bytes
+
+    def full(self: Path, data: Any) -> int:
+        if ".seed-3" in str(self):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(self, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(RunError, match="seed 3 could not be written"):
+        run(scenario(), seeds=4, out=tmp_path / "run", jobs=1)
+    finished = set(Run.open(tmp_path / "run").seeds)
+    assert {1, 2} <= finished
+    assert 3 not in finished
+
+
+def test_a_full_disk_is_found_before_anything_runs(
+    tmp_path: Path, core: Callable[[Core], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core(lambda text, progress: pytest.fail("it ran"))
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
+    with pytest.raises(RunError, match="MB free"):
+        run(scenario(), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_every_folder_is_checked_before_anything_runs(tmp_path: Path, core: Callable[[Core], None]) -> None:
+    core(lambda text, progress: pytest.fail("it ran"))
+    (tmp_path / "fq-codel").mkdir()
+    (tmp_path / "fq-codel" / "mine.txt").write_text("")
+    with pytest.raises(RunError, match="not a Run"):
+        run_all(scenario(SWEEP), out=tmp_path, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["fq-codel"]
+
+
+def test_a_run_is_no_folder_for_the_runs_of_a_sweep(tmp_path: Path, core: Callable[[Core], None]) -> None:
+    core(quick)
+    run(scenario(), out=tmp_path)
+    with pytest.raises(RunError, match="itself a Run"):
+        run_all(scenario(SWEEP), out=tmp_path)
+
+
+# ---------------------------------------------------------------------------------------------------- comparisons
+
+
+def qdiscs_of(variant: Scenario) -> dict[str, str]:
+    return {link["name"]: link["qdisc"]["kind"] for link in variant.realise(1)["links"]}
+
+
+def test_every_discipline_takes_the_bottlenecks_place() -> None:
+    made = variants(scenario(SWEEP), ["pfifo", "codel target 20ms"])
+    assert [each.label for each in made] == ["pfifo", "codel target 20ms"]
+    assert qdiscs_of(made[1]) == {"up": "codel", "down": "codel"}
+    assert not made[0].sweep
+
+
+def test_a_way_with_its_own_discipline_keeps_it() -> None:
+    text = SHORT.replace(
+        'rate = "5 Mbit/s"', 'up.rate = "1 Mbit/s"\ndown.rate = "9 Mbit/s"\ndown.qdisc = "bfifo"'
+    )
+    assert qdiscs_of(variants(scenario(text), ["codel"])[0]) == {"up": "codel", "down": "bfifo"}
+
+
+def test_red_gets_what_tc_red_recommends_for_the_rate_of_each_way() -> None:
+    text = SHORT.replace('rate = "5 Mbit/s"', 'up.rate = "20 Mbit/s"\ndown.rate = "100 Mbit/s"')
+    [variant] = variants(scenario(text), ["red"])
+    red = {link["name"]: link["qdisc"] for link in variant.realise(1)["links"]}
+    # 20 ms at 20 Mbit/s are 50000 bytes; max is three times min, limit four times max.
+    assert (red["up"]["min"], red["up"]["max"], red["up"]["limit"]) == (50_000, 150_000, 600_000)
+    assert red["up"]["burst"] == (2 * 50_000 + 150_000) // 3000
+    assert red["up"]["bandwidth"] == 20_000_000
+    assert red["down"]["min"] == 250_000
+    assert variant.label == "red"
+
+
+def test_red_on_a_slow_link_begins_at_five_packets_not_at_less() -> None:
+    assert recommended("red", 500_000).startswith("red limit 60000 min 5000 max 15000 ")
+
+
+def test_red_with_sizes_and_other_disciplines_stay_as_written() -> None:
+    for text in ("red limit 400000 avpkt 1000", "red variant ns2", "codel", "pfifo limit 5", ""):
+        assert recommended(text, 10_000_000) == text
+    assert recommended("red ecn", 10_000_000).endswith(" ecn")
+
+
+def test_a_comparison_refuses_what_it_can_not_answer() -> None:
+    with pytest.raises(ScenarioError, match="named twice: codel"):
+        variants(scenario(), ["codel", "pfifo", "codel"])
+    with pytest.raises(ScenarioError, match=r"sweeps over bottleneck\.rate"):
+        variants(scenario(SHORT + '[sweep]\n"bottleneck.rate" = ["1 Mbit/s", "2 Mbit/s"]\n'), ["codel"])
+    with pytest.raises(ScenarioError, match="codell"):
+        variants(scenario(), ["codell"])
+
+
+def test_in_a_graph_the_link_is_named() -> None:
+    graph = """
+    duration = "1 s"
+    [[link]]
+    name = "core"
+    from = "a"
+    to = "b"
+    rate = "5 Mbit/s"
+    delay = "1 ms"
+    [[flow]]
+    kind = "bulk"
+    from = "a"
+    to = "b"
+    """
+    with pytest.raises(ScenarioError, match="--link core"):
+        variants(loads(graph), ["codel"])
+    with pytest.raises(ScenarioError, match="links: core"):
+        variants(loads(graph), ["codel"], link="cor")
+    assert qdiscs_of(variants(loads(graph), ["codel"], link="core")[0])["core"] == "codel"

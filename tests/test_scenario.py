@@ -1,0 +1,795 @@
+"""The scenario language: what it means, what it refuses and how it says so.
+
+Laws come first (text and value are one; a flow's luck is its own), then worked numbers, then the conversations with the user.
+"""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sojourn import _core
+from sojourn.scenario import Qdisc, Scenario, ScenarioError, load, loads, model
+from sojourn.scenario.qdisc import GRAMMARS
+from sojourn.scenario.tcp import TcpSettings
+from sojourn.scenario.wire import LINK_LAYERS, parse_link_layer, parse_loss
+from sojourn.units import UnitError
+
+SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
+
+HEAD = """duration = "60 s"
+[bottleneck]
+rate = "20 Mbit/s"
+delay = "10 ms"
+"""
+DUMBBELL = HEAD + '[[flow]]\nkind = "bulk"\n'
+
+CHAIN = """duration = "10 s"
+[[link]]
+name = "near"
+from = "a"
+to = "b"
+rate = "10 Mbit/s"
+delay = "5 ms"
+[[link]]
+name = "far"
+from = "b"
+to = "c"
+rate = "10 Mbit/s"
+delay = "7 ms"
+"""
+
+
+def flow(text: str, head: str = HEAD) -> dict[str, Any]:
+    """The engine's view of the first flow of a dumbbell whose [[flow]] is `text`."""
+    flows = loads(f"{head}[[flow]]\n{text}").realise(1)["flows"]
+    assert isinstance(flows, list)
+    return dict(flows[0])
+
+
+def refusal(text: str) -> ScenarioError:
+    with pytest.raises(ScenarioError) as refused:
+        loads(text, name="home.toml")
+    return refused.value
+
+
+# Laws ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_every_example_loads_realises_and_survives_its_canonical_text(path: Path) -> None:
+    scenario = load(path)
+    assert loads(scenario.to_toml()) == scenario
+    for variant in scenario.variants():
+        assert loads(variant.to_toml()) == variant
+        realised = variant.realise(variant.seeds[0])
+        assert json.loads(json.dumps(realised, allow_nan=False)) == realised
+        assert len({each["name"] for each in realised["flows"]}) == len(realised["flows"])
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_the_core_and_the_standard_library_read_the_same_toml(path: Path) -> None:
+    text = path.read_text()
+    assert _core.parse_toml(text)[0] == tomllib.loads(text)
+
+
+def test_the_same_seed_realises_the_same_run_and_another_seed_another() -> None:
+    scenario = loads(DUMBBELL + 'rtt = "uniform 40 ms .. 80 ms"\ncount = 5')
+    assert scenario.realise(1) == scenario.realise(1)
+    assert scenario.realise(1)["flows"] != scenario.realise(2)["flows"]
+
+
+def test_adding_a_flow_does_not_change_another_s_luck() -> None:
+    drawn = 'kind = "bulk"\nname = "old"\nrtt = "uniform 40 ms .. 80 ms"\nstart = "uniform 0 s .. 2 s"\n'
+    alone = flow(drawn)
+    beside = loads(
+        f'{HEAD}[[flow]]\nkind = "ping"\nrtt = "uniform 30 ms .. 90 ms"\n[[flow]]\n{drawn}'
+    ).realise(1)["flows"][1]
+    assert {**beside, "group": 0} == alone
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(1, 50))
+def test_what_is_drawn_lies_within_its_bounds(seed: int, count: int) -> None:
+    scenario = loads(
+        f'{DUMBBELL}count = {count}\nrtt = "uniform 20 ms .. 21 ms"\nstart = "spread 1 s .. 2 s"'
+    )
+    for each in scenario.realise(seed)["flows"]:
+        assert 0 <= each["path_extra_ns"] + each["back_extra_ns"] <= 1_000_000
+        assert 10**9 <= each["start_ns"] <= 2 * 10**9
+
+
+def test_the_fingerprint_knows_what_is_run_and_not_what_it_is_called() -> None:
+    scenario = loads(DUMBBELL)
+    assert scenario.fingerprint() == scenario.with_(title="another name").fingerprint()
+    assert scenario.fingerprint() == loads(scenario.to_toml()).fingerprint()
+    for change in (
+        {"bottleneck.rate": "21 Mbit/s"},
+        {"seed": 2},
+        {"flow.0.count": 2},
+        {"bottleneck.qdisc": "codel"},
+    ):
+        assert scenario.with_(**change).fingerprint() != scenario.fingerprint(), change
+
+
+def test_a_scenario_is_frozen() -> None:
+    scenario = loads(DUMBBELL)
+    with pytest.raises(ValueError, match="frozen"):
+        scenario.duration = 5  # type: ignore[misc]
+
+
+# What things mean ----------------------------------------------------------------------------------------------------
+
+
+def test_a_dumbbell_has_a_link_down_and_a_link_up() -> None:
+    realised = loads(HEAD + 'up.rate = "2 Mbit/s"\nup.qdisc = "codel"\n[[flow]]\nkind = "bulk"').realise(1)
+    down, up = realised["links"]
+    assert (down["name"], down["rate"], down["qdisc"]) == (
+        "down",
+        [{"at_ns": 0, "bps": 20_000_000}],
+        {"kind": "pfifo", "limit": 1000},
+    )
+    assert (up["name"], up["rate"], up["qdisc"]["kind"], up["delay_ns"]) == (
+        "up",
+        [{"at_ns": 0, "bps": 2_000_000}],
+        "codel",
+        10_000_000,
+    )
+
+
+def test_bulk_comes_down_and_a_ping_goes_up_first() -> None:
+    assert (flow('kind = "bulk"')["path"], flow('kind = "bulk"')["back"]) == ([0], [1])
+    assert (flow('kind = "ping"')["path"], flow('kind = "ping"')["back"]) == ([1], [0])
+    assert flow('kind = "bulk"\ndirection = "up"')["path"] == [1]
+
+
+def test_an_rtt_is_what_the_links_take_and_two_halves_of_the_rest() -> None:
+    assert (flow('kind = "bulk"')["path_extra_ns"], flow('kind = "bulk"')["back_extra_ns"]) == (0, 0)
+    # 50 ms - 2 × 10 ms = 2 × 15 ms.
+    extra = flow('kind = "bulk"\nrtt = "50 ms"')
+    assert (extra["path_extra_ns"], extra["back_extra_ns"]) == (15_000_000, 15_000_000)
+
+
+def test_spread_rtts_are_evenly_spaced_and_both_ends_are_taken() -> None:
+    scenario = loads(DUMBBELL + 'count = 5\nrtt = "spread 40 ms .. 440 ms"\nstart = "every 2 s"')
+    flows = scenario.realise(1)["flows"]
+    rtts = [20_000_000 + each["path_extra_ns"] + each["back_extra_ns"] for each in flows]
+    assert rtts == [40_000_000, 140_000_000, 240_000_000, 340_000_000, 440_000_000]
+    assert [each["start_ns"] for each in flows] == [0, 2 * 10**9, 4 * 10**9, 6 * 10**9, 8 * 10**9]
+
+
+def test_listed_values_are_taken_in_turn() -> None:
+    flows = loads(DUMBBELL + 'count = 3\nrtt = ["20 ms", "40 ms"]').realise(1)["flows"]
+    assert [each["path_extra_ns"] for each in flows] == [0, 10_000_000, 0]
+
+
+def test_flows_are_named_after_their_entry_and_numbered_when_several() -> None:
+    entries = '[[flow]]\nkind = "bulk"\n[[flow]]\nkind = "bulk"\ncount = 2\n[[flow]]\nname = "talk"\nkind = "udp"\nrate = "64 kbit/s"\n'
+    flows = loads(HEAD + entries).realise(1)["flows"]
+    assert [each["name"] for each in flows] == ["bulk", "bulk-2.1", "bulk-2.2", "talk"]
+    assert [each["group"] for each in flows] == [0, 1, 1, 2]
+
+
+def test_access_gives_each_flow_links_of_its_own_before_the_bottleneck() -> None:
+    realised = loads(DUMBBELL + 'count = 2\naccess = "100 Mbit/s"').realise(1)
+    assert [each["name"] for each in realised["links"]] == [
+        *("down", "up", "bulk.1/access", "bulk.1/access-back", "bulk.2/access", "bulk.2/access-back")
+    ]
+    assert (realised["flows"][1]["path"], realised["flows"][1]["back"]) == ([4, 0], [1, 5])
+    assert realised["links"][4]["rate"] == [{"at_ns": 0, "bps": 100_000_000}]
+
+
+def test_every_kind_becomes_the_engine_s_traffic() -> None:
+    assert flow('kind = "bulk"\nsize = "5 MB"')["traffic"]["bytes"] == 5_000_000
+    web = flow('kind = "transfers"\nsize = "pareto 50 kB 1.5"\npause = "uniform 1 s .. 2 s"')["traffic"]
+    assert web["bytes"] == {"law": "pareto", "mean": 50_000, "shape": 1.5}
+    assert web["pause_ns"] == {"law": "uniform", "min": 10**9, "max": 2 * 10**9}
+    udp = {"kind": "udp", "bps": 10**6, "packet_bytes": 200, "on_ns": None, "off_ns": None, "ecn": True}
+    assert flow('kind = "udp"\nrate = "1 Mbit/s"\npacket = "200 B"\necn = true')["traffic"] == udp
+    onoff = flow('kind = "onoff"\nrate = "1 Mbit/s"\non = "exp 1 s"\noff = "300 ms"')["traffic"]
+    assert (onoff["on_ns"], onoff["off_ns"]) == (
+        {"law": "exponential", "mean": 10**9},
+        {"law": "constant", "value": 3 * 10**8},
+    )
+    assert flow('kind = "ping"')["traffic"] == {"kind": "ping", "interval_ns": 10**8, "packet_bytes": 84}
+    video = flow('kind = "video"\nrate = "2 Mbit/s"\nfps = 30')["traffic"]
+    assert video["frames"] == {
+        "source": "model",
+        "bps": 2_000_000,
+        "fps": 30.0,
+        "gop": 25,
+        "i_ratio": 4.0,
+        "cv": 0.25,
+    }
+
+
+def test_tcp_is_its_profile_and_what_a_flow_sets() -> None:
+    linux = flow('kind = "bulk"\necn = true\ntcp = { initial_window = 4, min_rto = "1 s" }')["traffic"]["tcp"]
+    assert (linux["congestion"], linux["mss"], linux["header_bytes"], linux["ecn"]) == (
+        "cubic",
+        1448,
+        52,
+        True,
+    )
+    assert (linux["initial_window"], linux["min_rto_ns"]) == (4, 10**9)
+    # Without timestamps 12 bytes of header go to the payload.
+    bare = flow('kind = "bulk"\ntcp = { timestamps = false }')["traffic"]["tcp"]
+    assert (bare["mss"], bare["header_bytes"], bare["ack_bytes"]) == (1460, 40, 40)
+    ns2 = flow('kind = "bulk"\nprofile = "ns2"')["traffic"]["tcp"]
+    assert (ns2["congestion"], ns2["initial_window"], ns2["sack"], ns2["delayed_ack_segments"]) == (
+        "reno",
+        2,
+        False,
+        1,
+    )
+
+
+def test_a_schedule_is_steps_from_the_rate_on() -> None:
+    link = loads(
+        HEAD + 'schedule = [["10 s", "5 Mbit/s"], ["20 s", "0 bit/s"]]\n[[flow]]\nkind = "bulk"'
+    ).realise(1)["links"][0]
+    assert link["rate"] == [
+        {"at_ns": 0, "bps": 20_000_000},
+        {"at_ns": 10**10, "bps": 5_000_000},
+        {"at_ns": 2 * 10**10, "bps": 0},
+    ]
+    assert link["rate_period_ns"] is None
+
+
+def test_a_direction_s_own_rate_is_not_overruled_by_the_common_schedule() -> None:
+    text = HEAD + 'schedule = [["10 s", "5 Mbit/s"]]\nup.rate = "1 Mbit/s"\n[[flow]]\nkind = "bulk"'
+    assert loads(text).realise(1)["links"][1]["rate"] == [{"at_ns": 0, "bps": 1_000_000}]
+
+
+def test_an_unlimited_link_has_no_steps() -> None:
+    text = HEAD.replace('"20 Mbit/s"', '"unlimited"') + '[[flow]]\nkind = "bulk"'
+    assert loads(text).realise(1)["links"][0]["rate"] == []
+
+
+def test_a_trace_is_read_from_beside_the_scenario_and_repeats(tmp_path: Path) -> None:
+    (tmp_path / "lte.csv").write_text("seconds,mbit\n5,20\n6,12.5\n8,0\n")
+    (tmp_path / "video.txt").write_text("# s bytes\n0.00 14210\n0.04 2380\n")
+    text = (
+        DUMBBELL.replace('rate = "20 Mbit/s"', 'trace = "lte.csv"')
+        + '[[flow]]\nkind = "video"\ntrace = "video.txt"\n'
+    )
+    (tmp_path / "a.toml").write_text(text)
+    scenario = load(tmp_path / "a.toml")
+    realised = scenario.realise(1)
+    # Times count from the first row; the last step lasts as long as the one before it: 2 s.
+    assert [(step["at_ns"], step["bps"]) for step in realised["links"][0]["rate"]] == [
+        (0, 20_000_000),
+        (10**9, 12_500_000),
+        (3 * 10**9, 0),
+    ]
+    assert realised["links"][0]["rate_period_ns"] == 5 * 10**9
+    frames = {"source": "trace", "frames": [[0, 14210], [40_000_000, 2380]], "period_ns": 80_000_000}
+    assert realised["flows"][1]["traffic"]["frames"] == frames
+    # The canonical text holds the rows: it needs no file.
+    assert loads(scenario.to_toml()) == scenario
+
+
+@pytest.mark.parametrize(
+    "rows", ["", "1", "0 a\n1 b", "0 5\n0 6", "1 5\n0 6", "0 -5", "0 nan", "0 1e15", "\x00"]
+)
+def test_a_bad_trace_is_refused_at_its_key(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "bad.csv").write_text(rows)
+    text = DUMBBELL.replace('rate = "20 Mbit/s"', 'trace = "bad.csv"')
+    with pytest.raises(ScenarioError) as refused:
+        loads(text, folder=tmp_path)
+    assert [(problem.dotted, problem.line) for problem in refused.value.problems] == [("bottleneck.trace", 3)]
+
+
+def test_seeds_are_one_a_count_or_a_list() -> None:
+    assert loads(DUMBBELL).seeds == (1,)
+    assert loads("seed = 7\n" + DUMBBELL).seeds == (7,)
+    assert loads("seeds = 3\n" + DUMBBELL).seeds == (1, 2, 3)
+    assert loads("seeds = [3, 8]\n" + DUMBBELL).seeds == (3, 8)
+
+
+def test_time_lines_keep_to_a_size_one_can_plot() -> None:
+    def record(**changes: object) -> dict[str, Any]:
+        return dict(loads(DUMBBELL).with_(**changes).realise(1)["record"])
+
+    assert record() == {"queue_ns": 10**8, "flow_ns": 10**8, "packets": False}
+    assert record(**{"flow.0.count": 21})["flow_ns"] == 10**9
+    # Two links for ten hours in 100 ms steps would be 720 000 rows.
+    assert record(duration="10 h")["queue_ns"] == 5 * 10**9
+    assert record(**{"record.queue": "20 ms"})["queue_ns"] == 20_000_000
+
+
+# Long form -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_duplex_link_is_two() -> None:
+    realised = loads(CHAIN + '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"').realise(1)
+    assert [each["name"] for each in realised["links"]] == ["near", "near-back", "far", "far-back"]
+    assert (realised["flows"][0]["path"], realised["flows"][0]["back"]) == ([0, 2], [3, 1])
+
+
+def test_routes_take_the_least_delay_then_the_fewest_hops() -> None:
+    direct = '[[link]]\nname = "direct"\nfrom = "a"\nto = "c"\nrate = "1 Mbit/s"\ndelay = "{}"\n[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"'
+    for delay, path in (("13 ms", [0, 2]), ("12 ms", [4]), ("11 ms", [4])):
+        assert loads(CHAIN + direct.format(delay)).realise(1)["flows"][0]["path"] == path
+
+
+def test_via_says_the_way_and_the_way_back_mirrors_it() -> None:
+    extra = '[[link]]\nname = "direct"\nfrom = "a"\nto = "c"\nrate = "1 Mbit/s"\ndelay = "1 ms"\n'
+    routed = loads(
+        CHAIN + extra + '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"\nvia = ["near", "far"]'
+    ).realise(1)["flows"][0]
+    assert (routed["path"], routed["back"]) == ([0, 2], [3, 1])
+
+
+@pytest.mark.parametrize(
+    ("entry", "key", "words"),
+    [
+        ('from = "a"\nto = "x"', "flow.0.to", "no link touches"),
+        ('from = "a"\nto = "a"', "flow.0.to", "both"),
+        ('from = "a"', "flow.0.to", "missing"),
+        ('from = "a"\nto = "c"\nvia = ["far"]', "flow.0.via", "starts at"),
+        ('from = "a"\nto = "c"\nvia = ["near"]', "flow.0.via", "end at"),
+        ('from = "a"\nto = "c"\nvia = ["middle"]', "flow.0.via", "no link is called"),
+        ('from = "a"\nto = "c"\nrtt = "23 ms"', "flow.0.rtt", "24 ms"),
+        ('from = "a"\nto = "c"\ndirection = "up"', "flow.0.direction", "other form"),
+    ],
+)
+def test_a_flow_that_has_no_way_is_refused(entry: str, key: str, words: str) -> None:
+    (problem,) = refusal(f'{CHAIN}[[flow]]\nkind = "bulk"\n{entry}').problems
+    assert problem.dotted == key
+    assert words in problem.message
+
+
+def test_a_one_way_chain_has_no_way_back() -> None:
+    text = (
+        CHAIN.replace('delay = "7 ms"', 'delay = "7 ms"\nduplex = false')
+        + '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"'
+    )
+    assert "no route back" in refusal(text).problems[0].message
+
+
+def test_the_reference_names_every_key_word_and_link_layer() -> None:
+    reference = (SCENARIOS[0].parent.parent / "docs" / "scenario.md").read_text()
+    tables = [Scenario, model.Bottleneck, model.LinkEntry, TcpSettings, model.Record]
+    tables += [model.Bulk, model.Transfers, model.Udp, model.OnOff, model.Ping, model.Video]
+    names = {field.alias or name for table in tables for name, field in table.model_fields.items()}
+    names -= {"bottleneck", "link", "flow", "record", "sweep"}
+    grammars = [grammar for variants in GRAMMARS.values() for grammar in variants.values()]
+    names |= {word.word for grammar in grammars for word in (*grammar.words, *grammar.flags)} - {"adaptative"}
+    names |= {"seed", "trace", *LINK_LAYERS}
+    assert [name for name in sorted(names) if f"`{name}`" not in reference] == []
+
+
+# tc's words ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pfifo", {"kind": "pfifo", "limit": 1000}),
+        ("pfifo limit 1k", {"kind": "pfifo", "limit": 1024}),
+        ("bfifo", {"kind": "bfifo", "limit": 1_514_000}),
+        ("codel target 5000 interval 100ms", {"target_ns": 5_000_000, "interval_ns": 10**8, "ecn": False, "limit": 1000}),
+        ("fq_codel", {"limit": 10240, "flows": 1024, "quantum": 1514, "ecn": True, "memory_limit": 2**25, "drop_batch": 64}),
+        ("fq_codel noecn ce_threshold 1ms", {"ecn": False, "ce_threshold_ns": 1_000_000}),
+        ("codel variant=rfc8289", {"variant": "rfc"}),
+        # tc: max = limit/4, min = max/3, burst = (2 min + max) / (3 avpkt).
+        ("red limit 400000 avpkt 1000", {"max": 100_000, "min": 33_333, "burst": 55, "probability": 0.02, "bandwidth": 10**7}),
+        ("red limit 400k avpkt 1000 min 30000 ecn adaptative bandwidth 1kbps", {"limit": 409_600, "max": 90_000, "bandwidth": 8_000, "adaptive": True}),
+        ("red variant ns2", {"limit": 50, "min": 0.0, "max": 0.0, "weight": 0.0, "probability": 0.1, "byte_mode": True}),
+        ("red variant ns3", {"limit": 25, "min": 5.0, "max": 15.0, "weight": 0.002, "probability": 0.02, "byte_mode": False}),
+        ("red variant ns3 adaptive max 30", {"min": 0.0, "max": 30.0, "weight": 0.0, "adaptive": True}),
+        ("adt limit 500", {"limit": 500, "utilisation": 0.99, "increase": 1.01, "weight": 0.1, "sample_ns": 3 * 10**8}),
+    ],
+)  # fmt: skip
+def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, object]) -> None:
+    params = Qdisc.parse(text).params
+    assert {name: params[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "hint"),
+    [
+        ("codl", 0, "codel"),
+        ("cake", 0, "fq_codel"),
+        ("codel targt 5ms", 6, "target"),
+        ("codel target", 6, "TIME"),
+        ("codel target 5 ms", 15, "known words"),
+        ("codel target 5parsec", 13, "ms"),
+        ("codel limit 1000p", 12, "write 1000"),
+        ("codel limit 010", 12, "write 10"),
+        ("codel limit 1e3", 12, "1000"),
+        ("codel limit 99999999999", 12, "4294967295"),
+        ("codel ecn noecn", 10, "once"),
+        ("codel variant paper", 14, "linux, rfc, ns3"),
+        ("pfifo variant linux", 6, "leave variant out"),
+        ("red gentle limit 5", 4, "ns2"),
+        ("red limit 400000", 0, "avpkt"),
+        ("red limit 1000 avpkt 1000 min 2000", 0, "limit of at least 6000"),
+        ("fq_codel quantum 90", 17, "256"),
+        ("red limit 400000 avpkt 1000 bandwidth 50%", 38, "10mbit"),
+        ("", 0, "fq_codel"),
+    ],
+)
+def test_a_wrong_word_is_pointed_at(text: str, offset: int, hint: str) -> None:
+    with pytest.raises(UnitError) as refused:
+        Qdisc.parse(text)
+    assert refused.value.offset == offset
+    assert hint in refused.value.hint
+
+
+def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
+    """Any sentence of a discipline's grammar."""
+    grammar = GRAMMARS[kind][variant]
+    values = {
+        "PACKETS": st.integers(1, 10**6).map(str),
+        "BYTES": st.integers(300, 10**6).map(str),
+        "NUMBER OF QUEUES": st.integers(1, 65536).map(str),
+        "RATE": st.sampled_from(["10mbit", "1.5Mbit", "3kbps", "7"]),
+        "TIME": st.sampled_from(["5ms", "100", "1.5s", "70us", "33ns"]),
+        "NUMBER": st.floats(1e-9, 1).map(repr),
+    }
+    parts = [
+        values[word.value].map(lambda value, word=word: f"{word.word} {value}") for word in grammar.words
+    ]
+    options = [st.one_of(st.just(""), part) for part in parts] + [
+        st.sampled_from(["", flag.word]) for flag in grammar.flags
+    ]
+    head = st.just(f"{kind} variant {variant}" if variant else kind)
+    return st.tuples(head, *options).map(lambda words: " ".join(word for word in words if word))
+
+
+@given(
+    st.sampled_from([(kind, variant) for kind in GRAMMARS for variant in GRAMMARS[kind]]).flatmap(
+        lambda which: _words(*which)
+    )
+)
+def test_text_gives_params_and_params_give_the_same_text(text: str) -> None:
+    try:
+        qdisc = Qdisc.parse(text)
+    except UnitError:
+        return
+    assert Qdisc.parse(qdisc.text) == qdisc
+    assert Qdisc.from_params(qdisc.params) == qdisc
+    assert Qdisc.parse(qdisc.text).text == qdisc.text
+
+
+@given(st.text(alphabet="abcdefilmnoprqtux_ =0123456789.", max_size=60))
+def test_any_words_are_read_or_refused(text: str) -> None:
+    for words in (text, f"codel {text}", f"red limit 400000 avpkt 1000 {text}"):
+        try:
+            Qdisc.parse(words)
+        except UnitError as error:
+            assert 0 <= error.offset <= len(words)
+
+
+def test_link_layers_have_cake_s_overheads() -> None:
+    assert parse_link_layer("ethernet").params == {
+        "header_bytes": 14,
+        "overhead_bytes": 38,
+        "minimum_bytes": 84,
+        "cells": "none",
+    }
+    assert parse_link_layer("pppoe-llc") == parse_link_layer("pppoe-llcsnap")
+    assert parse_link_layer("pppoe-ptm").overhead_bytes == 30
+    custom = parse_link_layer("atm overhead 44 mpu 64")
+    assert (custom.overhead_bytes, custom.minimum_bytes, custom.cells) == (44, 64, "atm")
+    assert parse_link_layer(custom.text) == custom
+    for wrong in ("pppoe-ptn", "atm overhead", "atm overhead x", "atm size 4", "", 5):
+        with pytest.raises(UnitError):
+            parse_link_layer(wrong)
+
+
+def test_loss_is_a_percentage_or_netem_s_gemodel() -> None:
+    assert parse_loss("none").params == {"law": "none"}
+    assert parse_loss("0.1 %").params == {"law": "random", "probability": 0.001}
+    assert parse_loss("gemodel 1% 10%").params == {
+        "law": "gilbert",
+        "p": 0.01,
+        "r": 0.1,
+        "bad_loss": 1.0,
+        "good_loss": 0.0,
+    }
+    assert parse_loss("gemodel 1 % 10 % 70% 0.1%").params["good_loss"] == 0.001
+    assert parse_loss("gemodel 1%").r == 0.99
+    for text in ("0.1 %", "gemodel 1% 10%", "gemodel 0.3% 7% 70% 0.1%"):
+        assert parse_loss(parse_loss(text).text) == parse_loss(text)
+    for wrong in ("gemodel", "gemodel 1% 2% 3% 4% 5%", "gilbert 1%", "200 %", -1, ""):
+        with pytest.raises(UnitError):
+            parse_loss(wrong)
+
+
+# Sweeps and changes --------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_is_every_combination_labelled_by_what_differs() -> None:
+    sweep = '[sweep]\n"bottleneck.qdisc" = ["codel", "fq_codel"]\n"bottleneck.rate" = ["10 Mbit/s", "20 Mbit/s"]\n'
+    variants = loads(DUMBBELL + sweep).variants()
+    assert [each.label for each in variants] == [
+        *(
+            "codel, rate 10 Mbit/s",
+            "codel, rate 20 Mbit/s",
+            "fq_codel, rate 10 Mbit/s",
+            "fq_codel, rate 20 Mbit/s",
+        )
+    ]
+    first = variants[0].realise(1)["links"][0]
+    assert (first["qdisc"]["kind"], first["rate"][0]["bps"]) == ("codel", 10_000_000)
+    assert not any(each.sweep for each in variants)
+
+
+def test_a_sweep_finds_flows_by_place_name_kind_or_all() -> None:
+    flows = '[[flow]]\nname = "slow"\nkind = "bulk"\n[[flow]]\nkind = "ping"\n'
+    for key, counts in (
+        ("flow.0.count", [7, 1]),
+        ("flow.slow.count", [7, 1]),
+        ("flow.ping.count", [1, 7]),
+        ("flow.*.count", [7, 7]),
+    ):
+        (variant,) = loads(f'{HEAD}{flows}[sweep]\n"{key}" = [7]').variants()
+        assert [each.count for each in variant.flows] == counts
+
+
+def test_a_sweep_may_reach_into_tables_that_are_not_there() -> None:
+    sweep = '[sweep]\n"bottleneck.up.qdisc" = ["codel"]\nflow.0.tcp.initial_window = [4]\n'
+    (variant,) = loads(DUMBBELL + sweep).variants()
+    realised = variant.realise(1)
+    assert realised["links"][1]["qdisc"]["kind"] == "codel"
+    assert realised["flows"][0]["traffic"]["tcp"]["initial_window"] == 4
+
+
+def test_a_scenario_without_a_sweep_is_its_own_only_variant() -> None:
+    scenario = loads(DUMBBELL)
+    assert scenario.variants() == (scenario,)
+
+
+def test_a_sweep_itself_is_not_run() -> None:
+    with pytest.raises(ValueError, match="variants"):
+        loads(DUMBBELL + '[sweep]\n"flow.0.count" = [1, 2]').realise(1)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "column", "hint"),
+    [
+        ('"bottleneck.qdisc" = ["codel", "fq_codl"]', 32, "did you mean fq_codel"),
+        ('"flow.0.count" = [1, 0]', 22, "range"),
+        ('"flow.bulky.count" = [1]', 23, "did you mean flow.bulk"),
+        ('"bottleneck.rat" = ["1 Mbit/s"]', 21, "did you mean rate"),
+        ('"flow.0.rtt" = ["50 ms", "1 ms"]', 26, "at least"),
+        ('"flow.0.count" = []', 18, "list of values"),
+        ('"flow.0.count" = [1, 1]', 18, "once"),
+        ('"seeds" = [1, 2]', 11, "every seed"),
+        ('"duration.x" = [1]', 17, "x"),
+    ],
+)  # fmt: skip
+def test_a_bad_value_of_a_sweep_is_shown_where_it_stands(sweep: str, column: int, hint: str) -> None:
+    (problem,) = refusal(f"{DUMBBELL}[sweep]\n{sweep}\n").problems
+    assert (problem.line, problem.column) == (8, column)
+    assert hint in f"{problem.message} {problem.hint}"
+
+
+def test_a_huge_sweep_is_refused_before_it_is_built() -> None:
+    axes = "\n".join(
+        f'"flow.0.tcp.{key}" = {list(range(100, 200))}' for key in ("mss", "initial_window", "max_window")
+    )
+    assert "1000000 variants" in str(refusal(f"{DUMBBELL}[sweep]\n{axes}"))
+
+
+def test_with_changes_a_key_and_checks_it() -> None:
+    scenario = loads(DUMBBELL).with_(**{"bottleneck.qdisc": "codel", "flow.*.count": 3, "duration": "5 s"})
+    assert (scenario.duration, scenario.flows[0].count) == (5 * 10**9, 3)
+    assert scenario.realise(1)["links"][0]["qdisc"]["kind"] == "codel"
+    assert scenario.with_(**{"bottleneck.qdisc": None}) == loads(DUMBBELL).with_(
+        **{"flow.0.count": 3, "duration": "5 s"}
+    )
+    with pytest.raises(ScenarioError, match="did you mean codel"):
+        scenario.with_(**{"bottleneck.qdisc": "codl"})
+
+
+# What is refused, and how --------------------------------------------------------------------------------------------
+
+
+def test_an_error_says_what_where_and_what_instead() -> None:
+    text = DUMBBELL.replace('"60 s"', "60")
+    assert str(refusal(text)) == (
+        "home.toml:1:12: duration: a duration needs a unit; 60 is a bare number\n"
+        "     1 | duration = 60\n"
+        "       |            ^\n"
+        'hint: write "60 s"'
+    )
+
+
+def test_the_caret_stands_below_the_wrong_word_of_a_text() -> None:
+    (problem,) = refusal(
+        DUMBBELL.replace('delay = "10 ms"', 'delay = "10 ms"\nqdisc = "codel targt 5ms"')
+    ).problems
+    assert (problem.line, problem.column) == (5, 16)
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_the_file() -> None:
+    text = """title = 5
+duration = "60 parsec"
+seed = "x"
+colour = "red"
+[bottleneck]
+rate = "20 Mbps"
+dely = "10 ms"
+[[flow]]
+kind = "bulk"
+count = 1.5
+congestion = "cubix"
+ecn = "yes"
+tcp = { initial_windw = 4 }
+[[flow]]
+kind = "pingg"
+[[flow]]
+name = "what"
+"""
+    problems = refusal(text).problems
+    assert [(problem.line, problem.dotted) for problem in problems] == [
+        (1, "title"),
+        (2, "duration"),
+        (3, "seed"),
+        (4, "colour"),
+        (6, "bottleneck.rate"),
+        (7, "bottleneck.dely"),
+        (10, "flow.0.count"),
+        (11, "flow.0.congestion"),
+        (12, "flow.0.ecn"),
+        (13, "flow.0.tcp.initial_windw"),
+        (15, "flow.1.kind"),
+        (14 + 2, "flow.2.kind"),
+    ]
+    assert all(problem.hint for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("duration", '"11000 d"', "unit"),
+        ("duration", '"100000 h"', "too long"),
+        ("duration", '"0 s"', "zero"),
+        ("duration", '"-1 s"', "negative"),
+        ("duration", "nan", "bare number"),
+        ("duration", "inf", "bare number"),
+        ("duration", "true", "not a duration"),
+        ("duration", "[1]", "not a duration"),
+        ("duration", "1979-05-27", "date"),
+        ("warmup", '"60 s"', "leaves nothing"),
+        ("seeds", "0", "0 seeds"),
+        ("seeds", "[1, 1]", "different"),
+        ("seeds", "[-1]", "not a seed"),
+        ("title", '"a\\u0000b"', "printable"),
+        ("bottleneck.rate", '"11 Tbit/s"', "too fast"),
+        ("bottleneck.rate", '"0 Mbit/s"', "zero"),
+        ("bottleneck.delay", '"2 h"', "too long"),
+        ("bottleneck.loss", '"101 %"', "between 0 and 1"),
+        ("bottleneck.qdisc", "5", "queue discipline"),
+        ("bottleneck.qdisc", '"red variant ns2 min 9 max 3"', "not below"),
+        ("bottleneck.schedule", "[]", "list of steps"),
+        ("bottleneck.schedule", '[["5 s", "1 Mbit/s"], ["5 s", "2 Mbit/s"]]', "rise"),
+        ("bottleneck.schedule", '[["5 s"]]', "pair"),
+        ("bottleneck.repeat", '"5 s"', "without a schedule"),
+        ("bottleneck.trace", '"no such file"', "can't read"),
+        ("bottleneck.trace", '"."', "can't read"),
+        ("flow", "5", "not a list"),
+        ("record.queue", '"1 ns"', "too short"),
+        ("record.queue", '"2 us"', "rows"),
+        ("record", "5", "not a table"),
+        ("sweep", "5", "not a table"),
+    ],
+)
+def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: str) -> None:
+    tables: dict[str, dict[str, str]] = {
+        "": {"duration": '"60 s"'},
+        "bottleneck": {"rate": '"20 Mbit/s"', "delay": '"10 ms"'},
+    }
+    table, _, name = key.rpartition(".")
+    tables.setdefault(table, {})[name] = value
+    text = "\n".join(
+        (f"[{header}]\n" if header else "") + "\n".join(f"{k} = {v}" for k, v in keys.items())
+        for header, keys in tables.items()
+    )
+    if key != "flow":
+        text += '\n[[flow]]\nkind = "bulk"\n'
+    error = refusal(text)
+    assert any(words in problem.message for problem in error.problems), str(error)
+    assert all(problem.line is not None for problem in error.problems)
+
+
+@pytest.mark.parametrize(
+    ("entry", "key", "words"),
+    [
+        ('kind = "bulk"\ncount = 100001', "flow.0.count", "100000"),
+        ('kind = "bulk"\ncount = 0', "flow.0.count", "greater"),
+        ('kind = "bulk"\nrtt = "19 ms"', "flow.0.rtt", "20 ms"),
+        ('kind = "bulk"\nrtt = "uniform 30 ms .. 19 ms"', "flow.0.rtt", "above"),
+        ('kind = "bulk"\nrtt = "every 20 ms"', "flow.0.rtt", "law"),
+        ('kind = "bulk"\nrtt = ["30 ms", "40 ms"]', "flow.0.rtt", "2 RTTs for 1"),
+        ('kind = "bulk"\nstart = "2 s"\nstop = "1 s"', "flow.0.stop", "before it starts"),
+        ('kind = "bulk"\nname = "a/b"', "flow.0.name", "not a name"),
+        ('kind = "bulk"\nname = "a.1"', "flow.0.name", "not a name"),
+        ('kind = "bulk"\nvia = ["x"]', "flow.0.via", "other form"),
+        ('kind = "bulk"\ntcp = { min_rto = "2 s", max_rto = "1 s" }', "flow.0.tcp.min_rto", "max_rto"),
+        ('kind = "bulk"\ntcp = { ecn = true }', "flow.0.tcp.ecn", "unknown key"),
+        ('kind = "transfers"', "flow.0.size", "missing"),
+        ('kind = "transfers"\nsize = "pareto 50 kB 1"', "flow.0.size", "not above 1"),
+        ('kind = "udp"\nrate = "2 Mbit/s"\naccess = "1 Mbit/s"', "flow.0.rate", "access"),
+        ('kind = "udp"\nrate = "2 Mbit/s"\npacket = "20 B"', "flow.0.packet", "too small"),
+        ('kind = "video"', "flow.0.rate", "missing"),
+        (
+            'kind = "video"\nrate = "1 Mbit/s"\nframes = [["0 s", "1 kB"]]\nrepeat = "1 s"',
+            "flow.0.rate",
+            "both",
+        ),
+        ('kind = "video"\nframes = [["0 s", "1 kB"]]', "flow.0.repeat", "repeat"),
+    ],
+)
+def test_a_flow_that_makes_no_sense_is_refused(entry: str, key: str, words: str) -> None:
+    (problem,) = refusal(f"{HEAD}[[flow]]\n{entry}\n").problems
+    assert problem.dotted == key
+    assert words in problem.message
+    assert problem.line is not None
+    assert problem.line > 4
+
+
+def test_the_two_forms_are_not_mixed_and_one_is_needed() -> None:
+    assert "both given" in str(refusal(HEAD + CHAIN.split("\n", 1)[1] + '[[flow]]\nkind = "bulk"'))
+    assert "neither" in str(refusal('duration = "1 s"\n[[flow]]\nkind = "bulk"'))
+    assert "no [[flow]]" in str(refusal(HEAD))
+
+
+def test_disciplines_that_compute_with_the_rate_need_one() -> None:
+    unlimited = DUMBBELL.replace('"20 Mbit/s"', '"unlimited"')
+    for qdisc in ("adt", "red variant ns2"):
+        error = refusal(unlimited.replace("delay", f'qdisc = "{qdisc}"\ndelay', 1))
+        assert [problem.dotted for problem in error.problems] == ["bottleneck.qdisc"]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff\xfe", b"a = 1\nb = \xff", b"duration = \x00", b"[" * 100_000, b"\xef\xbb\xbf"]
+)
+def test_what_is_not_a_scenario_file_is_refused_with_a_place_in_it(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_bytes(data)
+    with pytest.raises(ScenarioError) as refused:
+        load(path)
+    lines = data.decode(errors="replace").split("\n")
+    for problem in refused.value.problems:
+        assert problem.line is not None
+        assert problem.column is not None
+        assert 1 <= problem.line <= len(lines)
+        assert 1 <= problem.column <= len(lines[problem.line - 1]) + 1
+
+
+def test_a_missing_file_a_folder_and_a_huge_file_are_refused(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.toml"
+    with huge.open("wb") as file:
+        file.truncate(100_000_000)
+    for path, words in (
+        (tmp_path / "none.toml", "No such file"),
+        (tmp_path, "folder"),
+        (huge, "larger"),
+        (tmp_path / "a\0b", "NUL"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            load(path)
+
+
+def test_the_title_of_a_file_without_one_is_its_name(tmp_path: Path) -> None:
+    (tmp_path / "my-line.toml").write_text(DUMBBELL)
+    assert load(tmp_path / "my-line.toml").title == "my-line"
+
+
+def test_a_scenario_made_in_python_is_checked_alike() -> None:
+    document = {
+        "duration": "1 s",
+        "bottleneck": {"rate": "1 Mbit/s", "delay": "1 ms"},
+        "flow": [{"kind": "ping"}],
+    }
+    assert Scenario.from_document(document).flows[0].kind == "ping"
+    with pytest.raises(ScenarioError, match=r"flow\.0\.rtt"):
+        Scenario.from_document({**document, "flow": [{"kind": "ping", "rtt": "1 ms"}]})
