@@ -10,6 +10,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use std::cell::Cell;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -48,7 +49,12 @@ impl<'py> Walk<'py, '_> {
         Ok(dict)
     }
 
-    fn value(&self, value: &Spanned<DeValue<'_>>, place: Range<usize>, path: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn value(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        place: Range<usize>,
+        path: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.places.set_item(path, self.lines.place(place.start))?;
         match value.get_ref() {
             DeValue::String(text) => text.as_ref().into_bound_py_any(self.py),
@@ -61,9 +67,9 @@ impl<'py> Walk<'py, '_> {
                 Ok(number) => number.into_bound_py_any(self.py),
                 Err(_) => Err(self.lines.error("not a number", place.start)),
             },
-            DeValue::Datetime(_) => {
-                Err(self.lines.error("a date or time has no place in a scenario; text goes in quotes", place.start))
-            }
+            DeValue::Datetime(_) => Err(self
+                .lines
+                .error("a date or time has no place in a scenario; text goes in quotes", place.start)),
             DeValue::Array(array) => {
                 let list = PyList::empty(self.py);
                 for (index, item) in array.iter().enumerate() {
@@ -84,21 +90,28 @@ fn join(path: &str, name: &str) -> String {
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
+    /// A byte asked for before and the characters between it and the start of its line: places are asked for mostly in the
+    /// order of the text, and counting on from the last keeps one endless line from taking quadratic time.
+    last: Cell<(usize, usize)>,
 }
 
 impl<'t> Lines<'t> {
     fn of(text: &'t str) -> Lines<'t> {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Lines { text, starts }
+        Lines { text, starts, last: Cell::new((0, 0)) }
     }
 
     /// Line and column of a byte, both from 1; columns count characters.
     fn place(&self, byte: usize) -> (usize, usize) {
         let byte = byte.min(self.text.len());
         let line = self.starts.partition_point(|start| *start <= byte);
-        let start = self.starts[line - 1];
-        let column = self.text.get(start..byte).map_or(0, |before| before.chars().count());
-        (line, column + 1)
+        let (known, characters) = match self.last.get() {
+            (last, characters) if (self.starts[line - 1]..=byte).contains(&last) => (last, characters),
+            _ => (self.starts[line - 1], 0),
+        };
+        let characters = characters + self.text.get(known..byte).map_or(0, |before| before.chars().count());
+        self.last.set((byte, characters));
+        (line, characters + 1)
     }
 
     fn error(&self, message: &str, byte: usize) -> PyErr {

@@ -354,6 +354,12 @@ impl Host {
         }
     }
 
+    /// Whether packets leave the host late.
+    #[inline]
+    pub fn jitters(&self) -> bool {
+        self.jitter.is_some()
+    }
+
     /// When a packet leaves the host: now, or later by a random part of the jitter, order kept.
     #[inline]
     pub fn leaves_at(&mut self, packet: &Parcel, now: Time) -> Time {

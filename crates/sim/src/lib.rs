@@ -72,7 +72,9 @@ pub struct Sim {
     hosts: Vec<Host>,
     outbox: Outbox,
     sacks: SackPool,
+    /// Drops and marks of the link that is being called, and what its wire lost.
     fates: Vec<Fate<Payload>>,
+    lost: Vec<Parcel>,
     recorder: Recorder,
     events: u64,
     finished: bool,
@@ -120,6 +122,7 @@ impl Sim {
             outbox: Outbox::default(),
             sacks: SackPool::default(),
             fates: Vec::new(),
+            lost: Vec::new(),
             recorder,
             events: 0,
             finished: false,
@@ -212,69 +215,60 @@ impl Sim {
 
     #[inline]
     fn send(&mut self, link: u32, packet: Parcel) {
-        let l = link as usize;
         let mut wire = Wire {
             agenda: &mut self.agenda,
             routes: &self.routes,
             hops: &self.hops,
             recorder: &mut self.recorder,
-            lost: &mut self.fates,
+            lost: &mut self.lost,
             link,
             end: self.end,
         };
-        let mut fates = std::mem::take(wire.lost);
-        self.links[l].send(packet, self.now, &mut fates, |departure| wire.carry(departure));
-        self.settle(link, fates);
+        self.links[link as usize].send(packet, self.now, &mut self.fates, |departure| wire.carry(departure));
+        self.settle(link);
     }
 
     fn link_free(&mut self, link: u32, at: Time) {
-        let l = link as usize;
-        if at != self.link_timers[l] {
+        if at != self.link_timers[link as usize] {
             return;
         }
-        self.link_timers[l] = Time::NEVER;
+        self.link_timers[link as usize] = Time::NEVER;
         let mut wire = Wire {
             agenda: &mut self.agenda,
             routes: &self.routes,
             hops: &self.hops,
             recorder: &mut self.recorder,
-            lost: &mut self.fates,
+            lost: &mut self.lost,
             link,
             end: self.end,
         };
-        let mut fates = std::mem::take(wire.lost);
-        self.links[l].advance(self.now, &mut fates, &mut |departure| wire.carry(departure));
-        self.settle(link, fates);
+        self.links[link as usize].advance(self.now, &mut self.fates, &mut |departure| wire.carry(departure));
+        self.settle(link);
     }
 
-    /// After a link was called: its drops and marks are told, its next event is entered.
+    /// After a link was called: its next event is entered, its drops and marks are told.
     #[inline]
-    fn settle(&mut self, link: u32, mut fates: Vec<Fate<Payload>>) {
+    fn settle(&mut self, link: u32) {
         let l = link as usize;
         if let Some(next) = self.links[l].next_event()
             && next < self.link_timers[l]
         {
             self.link_timers[l] = next;
-            if next <= self.end {
-                self.agenda.push(next, word::LINK_FREE | link, NO_PACKET);
-            }
+            self.enter(next, word::LINK_FREE | link);
         }
-        // What the wire lost was put aside by `Wire::carry`.
-        if !fates.is_empty() || !self.fates.is_empty() {
-            fates.append(&mut self.fates);
-            self.tell_fates(link, &fates);
-            fates.clear();
+        if !self.fates.is_empty() || !self.lost.is_empty() {
+            self.tell_fates(link);
         }
-        self.fates = fates;
     }
 
     #[cold]
-    fn tell_fates(&mut self, link: u32, fates: &[Fate<Payload>]) {
-        for fate in fates {
-            self.recorder.fate(link, fate, self.now);
+    fn tell_fates(&mut self, link: u32) {
+        self.fates.extend(self.lost.drain(..).map(|packet| Fate::Dropped(packet, Cause::Wire)));
+        for fate in self.fates.drain(..) {
+            self.recorder.fate(link, &fate, self.now);
             if let Fate::Dropped(packet, _) = fate {
                 self.sacks.release(&packet.body);
-                self.hosts[(packet.flow / 2) as usize].dropped(packet);
+                self.hosts[(packet.flow / 2) as usize].dropped(&packet);
             }
         }
     }
@@ -328,14 +322,18 @@ impl Sim {
     /// Sends what a host has put into the outbox, later by its jitter if it has any.
     #[inline]
     fn flush(&mut self, index: usize) {
+        if self.outbox.packets.is_empty() {
+            return;
+        }
+        let jitters = self.hosts[index].jitters();
         // The outbox is read by index because sending borrows the whole simulator.
         for i in 0..self.outbox.packets.len() {
             let packet = self.outbox.packets[i];
-            let at = self.hosts[index].leaves_at(&packet, self.now);
-            if at == self.now {
-                self.enter_path(packet);
-            } else {
+            if jitters {
+                let at = self.hosts[index].leaves_at(&packet, self.now);
                 self.enter_packet(at, word::EMIT, packet);
+            } else {
+                self.enter_path(packet);
             }
         }
         self.outbox.packets.clear();
@@ -424,7 +422,7 @@ struct Wire<'a> {
     routes: &'a [Route],
     hops: &'a [u32],
     recorder: &'a mut Recorder,
-    lost: &'a mut Vec<Fate<Payload>>,
+    lost: &'a mut Vec<Parcel>,
     link: u32,
     end: Time,
 }
@@ -435,7 +433,7 @@ impl Wire<'_> {
         self.recorder.departure(self.link, &departure);
         let mut packet = departure.packet;
         if departure.lost {
-            self.lost.push(Fate::Dropped(packet, Cause::Wire));
+            self.lost.push(packet);
             return;
         }
         packet.body.hop += 1;

@@ -16,7 +16,10 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
         let schedule = Schedule::new(vec![link::RateStep { at_ns: 0, bps: rate.0 }], None);
         let luck = Luck::new(1, "unused");
         let mut l = Link::new(LinkParts {
-            qdisc: Discipline::new(&pfifo(1_000_000), Context { rate: Some(rate), mtu: 1500, luck: luck.clone() }),
+            qdisc: Discipline::new(
+                &pfifo(1_000_000),
+                Context { rate: Some(rate), mtu: 1500, luck: luck.clone() },
+            ),
             schedule,
             delay: Span::ZERO,
             framing: link::Framing::NONE,
@@ -77,7 +80,8 @@ fn reno_s_throughput_goes_with_the_root_of_the_loss() {
     for p in [0.0005, 0.002, 0.008] {
         let mut wire = link("down", 1_000_000_000, 50 * MS, pfifo(100_000));
         wire.loss = Loss::Random { probability: p };
-        let s = scenario(4000 * S, vec![wire, link("up", 0, 50 * MS, pfifo(1))], vec![flow("f", bulk(reno()))]);
+        let s =
+            scenario(4000 * S, vec![wire, link("up", 0, 50 * MS, pfifo(1))], vec![flow("f", bulk(reno()))]);
         let tables = run(&s);
         let segments_per_rtt = tables.of("flows", "delivered_bytes", 0) / 1448.0 / 4000.0 * 0.1;
         let error = segments_per_rtt * p.sqrt() / 1.31 - 1.0;

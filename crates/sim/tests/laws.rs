@@ -76,8 +76,8 @@ fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
 }
 
 fn any_tcp() -> impl Strategy<Value = TcpParams> {
-    (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3).prop_map(|(cubic, sack, ecn, pacing, acks)| {
-        TcpParams {
+    (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3).prop_map(
+        |(cubic, sack, ecn, pacing, acks)| TcpParams {
             congestion: if cubic { CongestionKind::Cubic } else { CongestionKind::Reno },
             sack,
             ecn,
@@ -88,8 +88,8 @@ fn any_tcp() -> impl Strategy<Value = TcpParams> {
             receive_buffer_max: 6 << 20,
             receive_window_fraction: 0.5,
             ..reno()
-        }
-    })
+        },
+    )
 }
 
 fn any_traffic() -> impl Strategy<Value = Traffic> {
@@ -123,23 +123,31 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
 fn any_scenario() -> impl Strategy<Value = Scenario> {
     let links = (1usize..4).prop_flat_map(|n| (0..=n).map(any_link).collect::<Vec<_>>());
     let flows = prop::collection::vec(
-        (any_traffic(), 0..500 * MS, 0..40 * MS, 0usize..3, prop_oneof![Just(0), Just(200_000u64)], any::<bool>()),
+        (
+            any_traffic(),
+            0..500 * MS,
+            0..40 * MS,
+            0usize..3,
+            prop_oneof![Just(0), Just(200_000u64)],
+            any::<bool>(),
+        ),
         1..7,
     );
     (links, flows, 1u64..1000).prop_map(|(links, flows, seed)| {
         let forward = links.len() as u32 - 1;
-        let flows = flows.into_iter().enumerate().map(|(i, (traffic, start_ns, extra, from, jitter_ns, stops))| {
-            FlowSpec {
-                path: (from as u32 % forward..forward).collect(),
-                back: vec![forward],
-                path_extra_ns: extra,
-                back_extra_ns: extra / 2,
-                start_ns,
-                stop_ns: stops.then_some(S),
-                jitter_ns,
-                ..flow(&format!("f{i}"), traffic)
-            }
-        });
+        let flows =
+            flows.into_iter().enumerate().map(|(i, (traffic, start_ns, extra, from, jitter_ns, stops))| {
+                FlowSpec {
+                    path: (from as u32 % forward..forward).collect(),
+                    back: vec![forward],
+                    path_extra_ns: extra,
+                    back_extra_ns: extra / 2,
+                    start_ns,
+                    stop_ns: stops.then_some(S),
+                    jitter_ns,
+                    ..flow(&format!("f{i}"), traffic)
+                }
+            });
         let record = RecordSpec { queue_ns: 70 * MS, flow_ns: 90 * MS, packets: true };
         Scenario { duration_ns: 2 * S, warmup_ns: 0, seed, flows: flows.collect(), links, record }
     })
