@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from sojourn.records import TABLES
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
 CORE_READERS = {"scenario", "engine"}
@@ -55,6 +57,17 @@ def test_the_tables_have_no_cycle() -> None:
         for room, below in graph.items():
             assert below <= above, f"{room} may depend only on what stands above it"
             above.add(room)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_tables_of_a_run_have_the_columns_that_are_listed(table: str) -> None:
+    # "t_ns (sent), probe (a flow), rtt_ns: a remark" lists t_ns, probe and rtt_ns.
+    listed = re.split("[:;]", re.sub(r"\([^)]*\)", "", tables()["table"][table]))[0]
+    assert words(listed) == {column.name for column in TABLES[table]}
+
+
+def test_no_table_is_forgotten() -> None:
+    assert set(tables()["table"]) == set(TABLES)
 
 
 # ------------------------------------------------------------------------------------------------------- the crates

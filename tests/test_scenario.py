@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from sojourn import _core
 from sojourn.scenario import Qdisc, Scenario, ScenarioError, load, loads, model
@@ -75,6 +76,24 @@ def test_every_example_loads_realises_and_survives_its_canonical_text(path: Path
 def test_the_core_and_the_standard_library_read_the_same_toml(path: Path) -> None:
     text = path.read_text()
     assert _core.parse_toml(text)[0] == tomllib.loads(text)
+
+
+def test_every_value_has_the_place_where_it_begins() -> None:
+    text = 'title = "é" # x\n[a.b]\nrows = [["é", 1], ["é", { c = 2 }]]\n[[flow]]\nkind = "bulk"\n[a.d]\n'
+    places = _core.parse_toml(text)[1]
+    lines = text.split("\n")
+
+    def after(key: str) -> str:
+        line, column = places[key]
+        return lines[line - 1][column - 1 :]
+
+    assert after("title").startswith('"é" # x')
+    assert after("a.b.rows.0").startswith('["é", 1]')
+    assert after("a.b.rows.0.1").startswith("1], [")
+    assert after("a.b.rows.1.1.c").startswith("2 }]]")
+    assert after("flow.0").startswith("[[flow]]")
+    assert after("flow.0.kind").startswith('"bulk"')
+    assert (places["a.b"][0], places["a.d"][0]) == (2, 6)
 
 
 def test_the_same_seed_realises_the_same_run_and_another_seed_another() -> None:
@@ -353,12 +372,13 @@ def test_a_one_way_chain_has_no_way_back() -> None:
 
 def test_the_reference_names_every_key_word_and_link_layer() -> None:
     reference = (SCENARIOS[0].parent.parent / "docs" / "scenario.md").read_text()
-    tables = [Scenario, model.Bottleneck, model.LinkEntry, TcpSettings, model.Record]
+    tables: list[type[BaseModel]] = [Scenario, model.Bottleneck, model.LinkEntry, TcpSettings, model.Record]
     tables += [model.Bulk, model.Transfers, model.Udp, model.OnOff, model.Ping, model.Video]
     names = {field.alias or name for table in tables for name, field in table.model_fields.items()}
     names -= {"bottleneck", "link", "flow", "record", "sweep"}
     grammars = [grammar for variants in GRAMMARS.values() for grammar in variants.values()]
-    names |= {word.word for grammar in grammars for word in (*grammar.words, *grammar.flags)} - {"adaptative"}
+    names |= {word.word for grammar in grammars for word in grammar.words}
+    names |= {flag.word for grammar in grammars for flag in grammar.flags} - {"adaptative"}
     names |= {"seed", "trace", *LINK_LAYERS}
     assert [name for name in sorted(names) if f"`{name}`" not in reference] == []
 
@@ -427,17 +447,13 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
     values = {
         "PACKETS": st.integers(1, 10**6).map(str),
         "BYTES": st.integers(300, 10**6).map(str),
-        "NUMBER OF QUEUES": st.integers(1, 65536).map(str),
+        "QUEUES": st.integers(1, 65536).map(str),
         "RATE": st.sampled_from(["10mbit", "1.5Mbit", "3kbps", "7"]),
         "TIME": st.sampled_from(["5ms", "100", "1.5s", "70us", "33ns"]),
         "NUMBER": st.floats(1e-9, 1).map(repr),
     }
-    parts = [
-        values[word.value].map(lambda value, word=word: f"{word.word} {value}") for word in grammar.words
-    ]
-    options = [st.one_of(st.just(""), part) for part in parts] + [
-        st.sampled_from(["", flag.word]) for flag in grammar.flags
-    ]
+    options = [st.just("") | values[word.value].map(f"{word.word} {{}}".format) for word in grammar.words]
+    options += [st.sampled_from(["", flag.word]) for flag in grammar.flags]
     head = st.just(f"{kind} variant {variant}" if variant else kind)
     return st.tuples(head, *options).map(lambda words: " ".join(word for word in words if word))
 

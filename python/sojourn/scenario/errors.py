@@ -8,7 +8,11 @@ hint: write "60 s"
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+
+MOST_TOLD = 50
+"""Problems written out in the message; `ScenarioError.problems` has all."""
 
 Key = tuple[str | int, ...]
 """Where a value is in the document: ("flow", 0, "rtt")."""
@@ -46,7 +50,10 @@ class ScenarioError(ValueError):
     """A scenario that can't be used, and why."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
+        told = [str(problem) for problem in problems[:MOST_TOLD]]
+        if len(problems) > MOST_TOLD:
+            told.append(f"... and {len(problems) - MOST_TOLD} more problems")
+        super().__init__("\n".join(told))
         self.problems = tuple(problems)
 
 
@@ -68,6 +75,11 @@ class Source:
     folder: Path | None = None
     """Where relative paths in it start."""
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The text's lines, of which there is at least one."""
+        return (self.text or "").split("\n")
+
     def locate(self, problem: Problem, offset: int = 0) -> Problem:
         """The problem with its place: of its key, or of the nearest table around it that the text has."""
         if self.text is None:
@@ -83,9 +95,8 @@ class Source:
 
     def at(self, problem: Problem, place: tuple[int, int], offset: int = 0) -> Problem:
         """The problem at this place, or `offset` characters into the string that begins there."""
-        lines = (self.text or "").split("\n")
-        line = min(max(place[0], 1), len(lines))
-        source = lines[line - 1].rstrip("\r")
+        line = min(max(place[0], 1), len(self.lines))
+        source = self.lines[line - 1].rstrip("\r")
         column = min(max(place[1], 1), len(source) + 1)
         # An offset only counts characters of the file in a plain string: one quote, no escapes.
         rest = source[column - 1 :]

@@ -63,9 +63,12 @@ class Grammar:
     @property
     def usage(self) -> str:
         """`codel limit PACKETS target TIME ... [ecn | noecn]`."""
-        words = [f"{each.word} {each.value}" for each in self.words] + [flag.word for flag in self.flags]
         variant = [f"variant {self.variant}"] if self.variant and self.variant != "linux" else []
-        return " ".join([self.kind, *variant, *(f"[{each}]" for each in words)])
+        words = [
+            f"{each.word} {each.value}" if each.field in self.required else f"[{each.word} {each.value}]"
+            for each in self.words
+        ]
+        return " ".join([self.kind, *variant, *words, *(f"[{flag.word}]" for flag in self.flags)])
 
 
 @dataclass(frozen=True)
@@ -271,7 +274,7 @@ _FQ_CODEL_DEFAULTS: dict[str, Value] = {
 def _fq_codel_words(least_quantum: int) -> tuple[Word, ...]:
     return (
         _word("limit", "PACKETS", _count(1)),
-        _word("flows", "NUMBER OF QUEUES", _count(1, 65536)),
+        _word("flows", "QUEUES", _count(1, 65536)),
         _word("memory_limit", "BYTES", _size),
         _word("target", "TIME", _time, "target_ns"),
         _word("interval", "TIME", _positive_time, "interval_ns"),

@@ -20,6 +20,7 @@ from sojourn.units import format_duration, format_rate, format_size, quoted
 
 MAX_BYTES = 16 * 2**20
 MAX_ROWS = 200_000
+"""Rows of a trace, a schedule, a video's frames."""
 
 _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
 

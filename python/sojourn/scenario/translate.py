@@ -48,11 +48,17 @@ _KINDS = {
 }
 
 
+MOST = 1000
+"""Errors looked into: beyond that it is not a scenario with mistakes but something else."""
+
+
 def problems_of(
     error: ValidationError, root: type[BaseModel], document: Mapping[str, Any], source: Source
 ) -> list[Problem]:
-    """Every problem, in the order of the text."""
-    problems = [problem for each in error.errors() for problem in _problems(each, root, document, source)]
+    """Every problem (of the first thousand), in the order of the text."""
+    problems = [
+        problem for each in error.errors()[:MOST] for problem in _problems(each, root, document, source)
+    ]
     return sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
 
 

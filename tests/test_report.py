@@ -1,0 +1,405 @@
+"""The report page: it holds everything, asks the network for nothing, and can't be broken by what a scenario says."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import synthetic
+from synthetic import Shape
+
+from sojourn import report
+from sojourn.figures import quantities, series, style
+from sojourn.figures.series import Line
+from sojourn.records import Run, RunError
+from sojourn.report import data, verdict
+
+VENDOR = Path(report.__file__).parent / "vendor"
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """pfifo and fq_codel, three seeds each."""
+    return synthetic.pair(tmp_path_factory.mktemp("pair"))
+
+
+@pytest.fixture(scope="module")
+def page(pair: list[Run]) -> str:
+    """Their page."""
+    return report.render(pair)
+
+
+class Elements(HTMLParser):
+    """The page as a browser sees it: start tags with attributes, and text by element."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "input", "br", "link", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self.open[-1] if self.open else "", data))
+
+    def text(self, tag: str) -> str:
+        return "".join(text for parent, text in self.texts if parent == tag)
+
+    def count(self, tag: str) -> int:
+        return sum(name == tag for name, _ in self.tags)
+
+
+def payload(page: str) -> dict[str, Any]:
+    """The data that the page's script reads."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    parsed: dict[str, Any] = json.loads(found[1])
+    return parsed
+
+
+def values(packed: dict[str, Any], number: int) -> np.ndarray[Any, Any]:
+    return np.frombuffer(base64.b64decode(packed["buffers"][number]), dtype="<f4")
+
+
+# --------------------------------------------------------------------------------------------------- self-contained
+
+
+def test_the_page_asks_for_nothing_outside_itself(page: str) -> None:
+    for tag, attributes in Elements(page).tags:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base", "form")
+        for name, value in attributes.items():
+            if name in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
+                assert value is not None
+                assert value.startswith("#"), (tag, name, value)
+    assert "@import" not in page
+    assert not re.search(r"url\((?!['\"]?#)", page)
+    # Addresses in the page are names (of a namespace, of uPlot's home in its licence line), none is fetched.
+    known = {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+        "https://github.com/leeoniya/uPlot",
+    }
+    assert set(re.findall(r"https?://[\w./-]+", page)) <= known
+    assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|EventSource|sendBeacon|importScripts)\b", page)
+
+
+def test_the_page_forbids_the_browser_to_fetch(page: str) -> None:
+    policy = [
+        a["content"] for tag, a in Elements(page).tags if a.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy
+    assert policy[0] is not None
+    assert "default-src 'none'" in policy[0]
+
+
+def test_the_vendored_files_are_the_published_ones() -> None:
+    sums = dict(
+        re.findall(r"^\| (\S+) \| ([0-9a-f]{64}) \|$", (VENDOR / "README.md").read_text(), re.MULTILINE)
+    )
+    assert set(sums) == {"uPlot.iife.min.js", "uPlot.min.css", "LICENSE"}
+    for name, expected in sums.items():
+        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == expected
+
+
+def test_the_same_runs_give_the_same_page(pair: list[Run], page: str) -> None:
+    assert report.render(pair) == page
+
+
+# --------------------------------------------------------------------------------------------------------- escaping
+
+
+NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"q\" 'a' & $title ${css} <!-- \u2028"
+
+
+def test_a_title_with_a_script_is_data(tmp_path: Path) -> None:
+    plain = Elements(report.render([synthetic.run(tmp_path / "plain", Shape(seeds=(1,)))]))
+    shape = Shape(seeds=(1,), title=NASTY, label=NASTY, qdisc=f"pfifo {NASTY}")
+    nasty = report.render([synthetic.run(tmp_path / "nasty", shape)])
+    found = Elements(nasty)
+    assert found.count("script") == plain.count("script")
+    assert found.count("img") == 0
+    code = re.sub(r'<script type="application/json".*?</script>', "", nasty, flags=re.DOTALL)
+    assert "alert(1)" not in Elements(code).text("script")
+    assert NASTY in found.text("h1")
+    assert payload(nasty)["runs"][0]["name"] == NASTY
+
+
+def test_in_a_comparison_too(tmp_path: Path) -> None:
+    runs = [synthetic.run(tmp_path / str(i), Shape(seeds=(1,), label=f"{NASTY}{i}")) for i in range(2)]
+    found = Elements(report.render(runs))
+    assert found.count("script") == 3
+    assert found.count("img") == 0
+
+
+def test_no_less_than_sign_survives_in_the_data(pair: list[Run]) -> None:
+    assert not re.search("[<>&\u2028]", report._safe_json({"</script>": ["<!--", "&amp;", "\u2028"]}))
+    assert json.loads(report._safe_json({"</script>": "<&>"})) == {"</script>": "<&>"}
+
+
+# ------------------------------------------------------------------------------------------------------ what it says
+
+
+def test_the_page_says_what_was_run(page: str, pair: list[Run]) -> None:
+    text = "".join(text for _, text in Elements(page).texts)
+    for one in pair:
+        for fact in (
+            one.meta.title, one.meta.label, one.meta.version, one.meta.fingerprint, "1, 2, 3", "x86_64",
+            one.meta.links[0].qdisc, "4 × bulk cubic", one.scenario_text,
+        ):  # fmt: skip
+            assert fact in text
+
+
+def test_the_table_shows_the_summarys_means_and_marks_the_best(page: str, pair: list[Run]) -> None:
+    measured = quantities.measure(pair)
+    rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', page)
+    assert [name for name, _ in rows[:2]] == ["pfifo", "fq_codel"]
+    shown = quantities.known(measured, report.NUMBERS)
+    for (_, cells), one in zip(rows[:2], measured, strict=True):
+        found = re.findall(r"<td( class=\"best\")?>([^<]*)", cells)
+        assert [text.strip() for _, text in found] == [
+            series.number(one.over_seeds(quantity.key)[0]) for quantity in shown
+        ]
+    at = [quantity.key for quantity in shown].index("ping_p95")
+    best = [re.findall(r"<td( class=\"best\")?>", cells)[at] for _, cells in rows[:2]]
+    assert best == ["", ' class="best"']
+
+
+def test_the_verdict_names_the_winner_and_the_price(pair: list[Run]) -> None:
+    measured = quantities.measure(pair)
+    said = " ".join(verdict.sentences(measured, ["pfifo", "fq_codel"]))
+    fast, slow = (one.over_seeds("ping_p95")[0] for one in (measured[1], measured[0]))
+    assert said.startswith(f"fq_codel keeps delay lowest: one ping in twenty takes {series.number(fast)} ms")
+    assert f"Under pfifo it is {series.number(slow)} ms" in said
+    assert "% less than the most" in said
+
+
+def test_the_verdict_does_not_call_equals_different(tmp_path: Path) -> None:
+    twins = [synthetic.run(tmp_path / str(i), Shape(label=f"twin {i}")) for i in range(2)]
+    said = verdict.sentences(quantities.measure(twins), ["one", "two"])
+    assert said[0].startswith("The Runs hardly differ in delay")
+
+
+def test_the_verdict_says_when_there_is_one_seed_only(tmp_path: Path) -> None:
+    runs = [
+        synthetic.run(tmp_path / qdisc, Shape(qdisc=qdisc, seeds=(1,))) for qdisc in ("pfifo", "fq_codel")
+    ]
+    said = " ".join(verdict.sentences(quantities.measure(runs), ["pfifo", "fq_codel"]))
+    assert "one seed" in said
+
+
+def test_a_run_alone_is_judged_by_what_its_queues_add(pair: list[Run]) -> None:
+    said = verdict.sentences(quantities.measure(pair[:1]), ["pfifo"])
+    assert "severe bufferbloat" in said[0]
+    said = verdict.sentences(quantities.measure(pair[1:]), ["fq_codel"])
+    assert "no bufferbloat" in said[0]
+
+
+# ---------------------------------------------------------------------------------------------------------- the data
+
+
+def test_a_line_in_the_page_is_the_tables(page: str, pair: list[Run]) -> None:
+    packed = payload(page)
+    view = next(view for view in packed["views"] if view["run"] == 1 and view["seed"] == 2)
+    times, heights = view["lines"]["mean"][-1]
+    table = pair[1].table("queue", 2).filter(pl.col("link") == "bottleneck")
+    np.testing.assert_array_equal(values(packed, times), (table["t_ns"].to_numpy() / 1e9).astype(np.float32))
+    expected = (table["sojourn_mean_ns"].to_numpy() / 1e6).astype(np.float32)
+    np.testing.assert_allclose(values(packed, heights), expected, rtol=1e-6)
+
+
+def test_every_seed_of_every_run_is_in_the_page(page: str, pair: list[Run]) -> None:
+    found = {(view["run"], view["seed"]) for view in payload(page)["views"]}
+    assert found == {(run, seed) for run in (0, 1) for seed in (1, 2, 3)}
+
+
+def test_every_buffer_that_is_asked_for_is_there(page: str) -> None:
+    packed = payload(page)
+    asked = []
+    for view in packed["views"]:
+        asked += [i for levels in view["lines"].values() for level in levels for i in level]
+        for panel in view["panels"]:
+            asked += [i for entry in panel.get("series", []) for level in entry["line"] for i in level]
+            asked += [row["t"] for row in panel.get("ticks", [])]
+        for graph in view["density"]:
+            asked += [graph["t"], graph["sent"], graph["lost"], *graph["rows"]]
+    asked += [entry[axis] for cdf in packed["cdfs"] for entry in cdf["series"] for axis in "xy"]
+    assert set(asked) == set(range(len(packed["buffers"])))
+
+
+def test_a_million_points_become_levels_that_keep_every_peak() -> None:
+    n = 1_000_000
+    luck = np.random.default_rng(1)
+    y = luck.normal(size=n)
+    y[[123_456, 777_777]] = 50, -50
+    buffers = data.Buffers()
+    levels = buffers.line(Line(np.arange(n) / 1000, y))
+    assert len(levels) == len(data.LEVELS)
+    sizes = []
+    for level, buckets in zip(levels, data.LEVELS, strict=True):
+        t, heights = (np.frombuffer(base64.b64decode(buffers.texts[i]), dtype="<f4") for i in level)
+        assert (heights.max(), heights.min()) == (50, -50)
+        assert t.size == heights.size <= 2 * buckets
+        sizes.append(t.size)
+    assert sizes == sorted(sizes)
+    assert buffers.size < 2_000_000
+
+
+def test_a_short_line_has_one_level_with_all_its_points() -> None:
+    buffers = data.Buffers()
+    levels = buffers.line(Line(np.arange(100.0), np.arange(100.0)))
+    assert len(levels) == 1
+
+
+def test_lines_share_their_times() -> None:
+    buffers = data.Buffers()
+    first = buffers.line(Line(np.arange(100.0), np.ones(100)))
+    second = buffers.line(Line(np.arange(100.0), np.zeros(100)))
+    assert first[0][0] == second[0][0]
+
+
+def test_a_page_that_would_be_too_large_leaves_out_late_seeds_of_all_runs_and_says_so(
+    pair: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "ROOM", 1)
+    page = report.render(pair)
+    assert {(view["run"], view["seed"]) for view in payload(page)["views"]} == {(0, 1), (1, 1)}
+    assert "last 2 seeds are left out" in page
+
+
+def test_a_thousand_flows_are_a_median_and_a_band(tmp_path: Path) -> None:
+    run = synthetic.run(tmp_path / "run", Shape(flows=1000, seeds=(1,), duration_s=10))
+    page = report.render([run])
+    cwnd = next(panel for panel in payload(page)["views"][0]["panels"] if panel["title"] == "cwnd")
+    assert [entry["label"] for entry in cwnd["series"]] == ["90 % are below", "10 % are below", "median"]
+
+
+def test_a_peak_behind_a_lost_segment_does_not_set_the_scale() -> None:
+    goodput = np.full(600, 19.0)
+    goodput[::150] = 250.0
+    assert series.ceiling(Line(np.arange(600.0), goodput), 20.0) == pytest.approx(28.0)
+    assert series.ceiling(Line(np.arange(600.0), np.full(600, 19.0)), 20.0) is None
+
+
+def test_colours_of_the_dark_page_stay_apart() -> None:
+    dark = [data.both(colour)[1] for colour, _ in style.QDISCS.values()]
+    assert len(set(dark)) == len({colour for colour, _ in style.QDISCS.values()})
+
+
+# --------------------------------------------------------------------------------------------------------- odd Runs
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Shape(flows=0, probes=0, seeds=(1,)),
+        Shape(probes=0, seeds=(1,)),
+        Shape(flows=1, seeds=(1,)),
+        Shape(flows=9, probes=5, seeds=(1, 2)),
+        Shape(duration_s=1, warmup_s=0, interval_ms=1000, ping_ms=1000, seeds=(1,)),
+        Shape(duration_s=2, warmup_s=2, seeds=(1,)),
+        Shape(qdisc="mystery words", seeds=(1,)),
+    ],
+    ids=["nothing", "no probes", "one flow", "many probes", "one sample", "all warm-up", "unknown qdisc"],
+)
+def test_odd_runs_have_a_page(shape: Shape, tmp_path: Path) -> None:
+    for count in (1, 2):
+        runs = [synthetic.run(tmp_path / f"{count}-{i}", shape) for i in range(count)]
+        page = report.write(runs, tmp_path / "page.html").read_text(encoding="utf-8")
+        found = Elements(page)
+        assert found.count("h1") == 1
+        assert payload(page)["views"]
+
+
+def test_runs_of_different_length_and_seeds_share_a_page(tmp_path: Path) -> None:
+    runs = [
+        synthetic.run(tmp_path / "a", Shape(seeds=(1, 2), duration_s=20)),
+        synthetic.run(tmp_path / "b", Shape(seeds=(7,), duration_s=40, qdisc="codel", probes=0)),
+    ]
+    packed = payload(report.render(runs))
+    assert packed["duration"] == 40
+    assert {(view["run"], view["seed"]) for view in packed["views"]} == {(0, 1), (0, 2), (1, 7)}
+
+
+def test_a_page_that_can_not_be_written_is_an_error_for_people(
+    pair: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "render", lambda _: "a page")
+    with pytest.raises(RunError, match="can't write"):
+        report.write(pair, tmp_path / "missing" / "page.html")
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium here to run the page's script")
+def test_the_pages_script_runs_to_its_end_and_draws_every_chart(page: str, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(page, encoding="utf-8")
+    assert BROWSER is not None
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
+    command += ["--virtual-time-budget=5000", "--dump-dom", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert '<html lang="en" class="ready">' in done.stdout
+    packed = payload(page)
+    panels = packed["views"][0]["panels"]
+    charts = 4 + len(packed["cdfs"]) + len(panels) + len(packed["views"][0]["density"])
+    assert len(re.findall(r'<div class="uplot', done.stdout)) == charts
+
+
+# ----------------------------------------------------------------------------------------------------- accessibility
+
+
+def test_the_page_can_be_heard_and_typed(page: str) -> None:
+    found = Elements(page)
+    html = next(attributes for tag, attributes in found.tags if tag == "html")
+    assert html["lang"] == "en"
+    assert {"header", "main", "footer", "h1", "h2", "table", "caption", "noscript"} <= {
+        tag for tag, _ in found.tags
+    }
+    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+    assert {"hero", "compared", "inside", "cdfs", "numbers", "tradeoff"} <= set(ids)
+    for tag, attributes in found.tags:
+        if tag == "svg":
+            assert attributes.get("aria-hidden") == "true" or attributes.get("aria-label")
+        if tag == "th":
+            assert attributes.get("scope") in ("row", "col")
+        if attributes.get("class") == "charts":
+            assert attributes.get("tabindex") == "0"
+            assert attributes.get("aria-label")
+    labelled = [
+        attributes["aria-labelledby"] for _, attributes in found.tags if "aria-labelledby" in attributes
+    ]
+    assert set(labelled) <= set(ids)
+
+
+def test_neutral_colours_follow_the_page(page: str) -> None:
+    pictures = re.findall(r"<svg role=.*?</svg>", page, re.DOTALL)
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert "var(--ink)" in picture
+        assert not re.search(r'style="[^"]*#(222222|ffffff|dddddd|6b6b6b)', picture)
