@@ -127,6 +127,7 @@ pub struct Recorder {
     ended_at: Time,
     links: Vec<LinkRecord>,
     header_bytes: Vec<u32>,
+    sampled: Vec<bool>,
     capacity_bits: Vec<Option<u128>>,
     warm_flows: Vec<Counters>,
     base_rtts: Vec<u64>,
@@ -146,6 +147,7 @@ impl Recorder {
             ended_at: Time::ZERO,
             links: scenario.links.iter().map(|_| LinkRecord::default()).collect(),
             header_bytes: scenario.links.iter().map(|l| l.framing.header_bytes).collect(),
+            sampled: scenario.links.iter().map(|l| l.sampled).collect(),
             capacity_bits: Vec::new(),
             warm_flows: vec![Counters::default(); scenario.flows.len()],
             base_rtts: Vec::new(),
@@ -210,9 +212,9 @@ impl Recorder {
         self.drops.bytes.push(bytes);
     }
 
-    /// One row of `queue` for each link.
+    /// One row of `queue` for each link that is sampled.
     pub fn sample_queues(&mut self, links: &[Link<Payload>], now: Time) {
-        for (index, link) in links.iter().enumerate() {
+        for (index, link) in links.iter().enumerate().filter(|(index, _)| self.sampled[*index]) {
             let record = &mut self.links[index];
             let totals = totals(link, record, now);
             let backlog = link.backlog();

@@ -44,6 +44,8 @@ pub struct LinkSpec {
     pub framing: link::Framing,
     /// What the wire loses.
     pub loss: link::Loss,
+    /// Whether it has rows in the `queue` table. A host's own access link, of which there may be thousands, has not.
+    pub sampled: bool,
 }
 
 /// One flow or probe.

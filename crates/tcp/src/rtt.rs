@@ -8,9 +8,6 @@
 use crate::TcpParams;
 use units::{Span, Time};
 
-/// Most doublings: ns-2's and BSD's factor of 64; the upper bound of the RTO ends it sooner.
-const MAX_BACKOFF: u32 = 6;
-
 /// State of RFC 6298.
 #[derive(Debug)]
 pub struct RttEstimator {
@@ -74,12 +71,14 @@ impl RttEstimator {
         if self.backoff == 0 {
             return self.rto;
         }
-        Span((self.rto.0 << self.backoff).min(self.max as u64))
+        (self.rto * (1 << self.backoff)).min(Span(self.max as u64))
     }
 
-    /// The timer went off.
+    /// The timer went off: twice as long the next time, up to the upper bound.
     pub fn back_off(&mut self) {
-        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+        if self.rto().0 < self.max as u64 && self.backoff < u64::BITS - 1 {
+            self.backoff += 1;
+        }
     }
 
     /// Smoothed RTT.

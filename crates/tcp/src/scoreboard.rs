@@ -113,7 +113,10 @@ impl Scoreboard {
 
     /// Marks every segment below `mark` that is not SACKed as lost.
     pub fn mark_lost_below(&mut self, mark: u32, una: u32) {
-        self.lost_below = self.lost_below.max(mark);
+        if mark <= self.lost_below {
+            return;
+        }
+        self.lost_below = mark;
         self.resent_below = self.resent_below.max(una);
         self.recount();
     }
@@ -139,6 +142,13 @@ impl Scoreboard {
             return None;
         }
         Some(self.skip_sacked(self.resent_below))
+    }
+
+    /// The first segment neither SACKed nor lost that has SACKed ones above: RFC 6675's NextSeg rule 3. To be asked when
+    /// nothing is missing.
+    pub fn next_doubtful(&self, una: u32) -> Option<u32> {
+        let seq = self.skip_sacked(self.resent_below.max(self.lost_below).max(una));
+        (seq < self.highest()).then_some(seq)
     }
 
     /// The segment was sent again.

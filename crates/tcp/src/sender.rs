@@ -4,13 +4,14 @@
 //! while the window comes down, until everything outstanding at the start is acknowledged. *Reduced*: the same without a
 //! loss, after an ECN echo. *Loss*: the timer went off; everything outstanding counts as lost and is sent again in slow
 //! start. What is in flight is always `nxt - una - sacked - missing` (see `scoreboard`), less the duplicate ACKs
-//! where there is no SACK, and a segment may leave while that is below cwnd.
+//! where there is no SACK, and a segment may leave while that is below cwnd. A window of data is reduced for once,
+//! whatever signals come: `recover` says how far it reaches.
 //!
-//! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC 6582 (NewReno), RFC 3042 (limited
-//! transmit), RFC 6298 (timer), RFC 3168 §6.1 (ECN).
+//! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC 6582 (NewReno),
+//! RFC 3042 (limited transmit), RFC 6298 (timer), RFC 3168 §6.1 (ECN); Linux and ns-2.35 where these leave a choice.
 //! Deviations: no handshake and no teardown; no F-RTO, no undo of a spurious retransmission, no tail loss probe, no
-//! RACK: a lost retransmission waits for the timer. NextSeg's rule 3 (send again what is not yet known lost when there is
-//! nothing new) is left out, its rescue retransmission (rule 4) is there.
+//! RACK: a lost retransmission waits for the timer. No zero-window probe: a window narrower than a segment counts as
+//! one segment. What NextSeg's rule 3 sends again counts as lost, so once and not twice in what is in flight.
 
 use crate::cc::{Ack, Congestion, CongestionControl, Control, Signal};
 use crate::rtt::RttEstimator;
@@ -71,8 +72,8 @@ struct Settings {
 struct Prr {
     delivered: u32,
     out: u32,
-    /// Window when recovery began (RecoverFS).
-    from: u32,
+    /// cwnd when the reduction began, which Linux takes for RecoverFS.
+    from: f64,
 }
 
 /// One connection's sending end.
@@ -89,11 +90,13 @@ pub struct Sender {
     phase: Phase,
     /// One segment may be sent again whatever the window says: the first of a recovery.
     force: bool,
-    /// cwnd has stopped the sender since the last ACK.
-    cwnd_limited: bool,
+    /// `nxt` when cwnd last stopped the sender: until that is acknowledged cwnd is what limits it (Linux).
+    limited_until: u32,
     cwr_due: bool,
-    /// Recovery ends when this is acknowledged; also RFC 6582's `recover`.
+    /// One past the window of data that was last reduced for: RFC 6582's `recover`, Linux's high_seq.
     recover: u32,
+    /// `una` at the last timeout.
+    timed_out: u32,
     rto_at: Time,
     control: Control,
     board: Scoreboard,
@@ -134,7 +137,7 @@ impl Sender {
             ecn: params.ecn,
             packet_counted: params.packet_counted,
             pacing: params.pacing,
-            max_window: params.max_window.unwrap_or(u32::MAX),
+            max_window: params.max_window.unwrap_or(u32::MAX).max(1),
         };
         // The window that the receiver offered in its half of the handshake.
         let offered = (params.receive_buffer as f64 * params.receive_window_fraction) as u64;
@@ -148,9 +151,10 @@ impl Sender {
             dup_acks: 0,
             phase: Phase::Open,
             force: false,
-            cwnd_limited: false,
+            limited_until: 0,
             cwr_due: false,
             recover: 0,
+            timed_out: 0,
             rto_at: Time::NEVER,
             control,
             board: Scoreboard::default(),
@@ -181,7 +185,9 @@ impl Sender {
         let inflight = self.pipe();
         if inflight >= self.window && !(self.force && self.board.missing() > 0) {
             // Recovery's window is not the connection's: it says nothing about what limits the flow.
-            self.cwnd_limited |= self.phase == Phase::Open || self.phase == Phase::Loss;
+            if self.phase == Phase::Open || self.phase == Phase::Loss {
+                self.limited_until = self.nxt;
+            }
             return None;
         }
         if self.settings.pacing && now < self.release {
@@ -196,7 +202,7 @@ impl Sender {
             self.nxt += 1;
             return Some(self.send(seq, false, now));
         }
-        self.poll_rescue(inflight, now)
+        self.poll_doubtful(now)
     }
 
     /// An ACK arrives.
@@ -214,17 +220,22 @@ impl Sender {
             rtt = self.measure(ack, now);
             // What of it was SACKed before counted as delivered then.
             delivered -= self.sacked_below(ack.ack);
+            if !self.settings.sack && self.dup_acks > 0 {
+                // Each duplicate was a segment delivered, but for the one that fills the gap.
+                delivered = acked.saturating_sub(self.dup_acks).max(1);
+            }
             self.una = ack.ack;
             self.dup_acks = 0;
             self.board.advance(ack.ack);
         }
-        if ack.sack_count > 0 {
-            delivered += self.take_sacks(ack);
+        if self.settings.sack {
+            // RFC 6675 §2: without news in its SACK blocks an ACK is no duplicate, only the echo of a segment sent twice.
+            if ack.sack_count > 0 {
+                delivered += self.take_sacks(ack);
+            }
         } else if acked == 0 && self.nxt > self.una {
             self.dup_acks += 1;
-            if !self.settings.sack {
-                delivered = 1;
-            }
+            delivered = 1;
         }
         if self.phase == Phase::Open && self.dup_acks == 0 && self.board.sacked() == 0 && !ack.ece {
             // The common case: new data acknowledged, nothing amiss.
@@ -313,7 +324,10 @@ impl Sender {
     fn open_edge(&mut self, ack: u32, window: u64) {
         if window != self.last_window {
             self.last_window = window;
-            self.last_window_segments = (window / u64::from(self.settings.mss)).min(u64::from(u32::MAX)) as u32;
+            // Less than a segment counts as one, or nothing would ever leave: the receiver's silly window avoidance
+            // and the sender's override of it (RFC 9293 §3.8.6.2) come to that, segments being of one size.
+            let segments = (window / u64::from(self.settings.mss)).clamp(1, u64::from(u32::MAX));
+            self.last_window_segments = segments as u32;
         }
         // The right edge never moves left (RFC 9293 §3.8.6).
         self.edge = self.edge.max(ack.saturating_add(self.last_window_segments));
@@ -374,19 +388,27 @@ impl Sender {
         Some(self.resend(seq, now))
     }
 
-    /// NextSeg's rule 4: once a recovery, when nothing else may be sent, the last segment outstanding, so that the loss of a
-    /// tail is found by SACK rather than by the timer.
+    /// A recovery with room in the window and nothing that is certain to be of use: RFC 6675's NextSeg, rules 3 and 4.
     #[inline]
-    fn poll_rescue(&mut self, inflight: u32, now: Time) -> Option<Segment> {
-        if self.phase != Phase::Recovery || !self.settings.sack || self.rescued || inflight >= self.window {
+    fn poll_doubtful(&mut self, now: Time) -> Option<Segment> {
+        if self.phase != Phase::Recovery || !self.settings.sack {
             return None;
         }
+        if let Some(seq) = self.board.next_doubtful(self.una) {
+            // Rule 3: not SACKed, with fewer than DupThresh SACKed above. No more SACKs may come to make it certain.
+            self.board.mark_lost_below(seq + 1, self.una);
+            return self.poll_lost(now);
+        }
+        if self.rescued {
+            return None;
+        }
+        // Rule 4, once a recovery: the last segment outstanding, so that the loss of a tail is found by SACK rather than
+        // by the timer. Only what lies above every SACK and so has not been sent again can be a lost tail.
         let seq = self.board.last_unsacked(self.una, self.nxt)?;
-        self.rescued = true;
-        // Only what has not been sent again and lies above every SACK can be a lost tail.
         if seq < self.board.highest() {
             return None;
         }
+        self.rescued = true;
         Some(self.resend(seq, now))
     }
 
@@ -394,7 +416,9 @@ impl Sender {
         let Some(srtt) = self.rtt.srtt() else {
             return;
         };
-        let rate = self.control.pacing_gain() * self.control.cwnd() * f64::from(self.settings.mss) / srtt.as_secs_f64();
+        // More than cwnd may be outstanding when the window has just come down (Linux).
+        let window = self.control.cwnd().max(f64::from(self.nxt - self.una));
+        let rate = self.control.pacing_gain() * window * f64::from(self.settings.mss) / srtt.as_secs_f64();
         self.release = self.release.max(now) + Span::from_secs_f64(f64::from(len) / rate);
     }
 
@@ -428,21 +452,17 @@ impl Sender {
             min_rtt: self.rtt.min_rtt(),
             una: self.una,
             nxt: self.nxt,
-            cwnd_limited: self.cwnd_limited || filling,
+            cwnd_limited: self.una <= self.limited_until || filling,
         };
         self.control.on_ack(&ack);
-        self.cwnd_limited = false;
     }
 
     fn take_sacks(&mut self, ack: &AckSegment) -> u32 {
-        if !self.settings.sack {
-            return 0;
-        }
         let blocks = &ack.sacks[..usize::from(ack.sack_count)];
         let new = blocks.iter().map(|&block| self.board.sack(block, self.una, self.nxt)).sum();
         if new > 0 {
             self.board.sacks_taken();
-            // RFC 6675 §2: an ACK that SACKs something new is a duplicate, whatever else it says.
+            // An ACK that SACKs something new is a duplicate, whatever else it says (RFC 6675 §2).
             self.dup_acks += 1;
         }
         new
@@ -450,27 +470,29 @@ impl Sender {
 
     /// Everything but the common case: duplicates, SACKs, ECN, recovery.
     fn on_ack_amiss(&mut self, ack: &AckSegment, acked: u32, delivered: u32, rtt: Option<Span>, now: Time) {
-        if self.phase != Phase::Open && self.una >= self.recover {
+        if self.phase != Phase::Open && self.is_over() {
+            let newreno = self.phase == Phase::Recovery && !self.settings.sack;
             self.leave_recovery();
+            if newreno && !self.settings.packet_counted {
+                // A full ACK sets the window and does no more (RFC 6582 §3.2 step 3).
+                return;
+            }
         }
+        let echo = ack.ece && self.settings.ecn;
         match self.phase {
             Phase::Open => {
                 let lost = self.settings.sack && self.board.mark_lost(self.una);
-                if lost || (self.dup_acks >= DUP_THRESH && self.may_retransmit_fast()) {
-                    self.enter_recovery(now);
-                    self.reduce(delivered, true);
-                } else {
-                    if ack.ece && self.settings.ecn {
-                        self.enter_reduced(now);
-                        self.reduce(delivered, true);
-                    } else if acked > 0 {
-                        self.grow(delivered, rtt, now);
-                    }
-                    if self.settings.limited_transmit && !self.settings.sack {
-                        // RFC 3042: each of the first duplicates lets a new segment out. With SACK the count of
-                        // what is in flight does that by itself.
-                        self.inflation = self.dup_acks.min(DUP_THRESH - 1);
-                    }
+                if lost || (self.dup_acks >= DUP_THRESH && (self.settings.sack || self.is_news())) {
+                    self.signal(Signal::Loss, Phase::Recovery, now);
+                    self.begin_resending(now);
+                    self.reduce(delivered, false);
+                } else if echo && self.is_news() {
+                    self.stats.ecn_reductions += 1;
+                    self.signal(Signal::Ecn, Phase::Reduced, now);
+                    self.recover = self.nxt;
+                    self.reduce(delivered, acked > 0);
+                } else if acked > 0 {
+                    self.grow(delivered, rtt, now);
                 }
             }
             Phase::Recovery => {
@@ -483,34 +505,49 @@ impl Sender {
                 }
             }
             Phase::Reduced => {
-                if self.settings.sack && self.board.mark_lost(self.una) || self.dup_acks >= DUP_THRESH {
+                if (self.settings.sack && self.board.mark_lost(self.una)) || self.dup_acks >= DUP_THRESH {
                     // The window was reduced for this round trip already: only the lost segments are sent again.
                     self.phase = Phase::Recovery;
-                    self.begin_resending();
-                }
-                self.reduce(delivered, acked > 0);
-            }
-            Phase::Loss => {
-                if acked > 0 {
+                    self.begin_resending(now);
+                    self.reduce(delivered, false);
+                } else if self.proportional() {
+                    self.reduce(delivered, acked > 0);
+                } else if acked > 0 && !echo {
                     self.grow(delivered, rtt, now);
                 }
             }
+            Phase::Loss => {
+                if acked > 0 {
+                    // Without SACK an ACK may tell of much that had arrived before the timeout: one segment for each
+                    // (RFC 3465 §2.3).
+                    self.grow(if self.settings.sack { delivered } else { 1 }, rtt, now);
+                }
+            }
+        }
+        if self.settings.limited_transmit
+            && !self.settings.sack
+            && (self.phase == Phase::Open || self.phase == Phase::Reduced)
+        {
+            // RFC 3042: each of the first duplicates lets a new segment out. With SACK the count of what is in flight
+            // does that by itself.
+            self.inflation = self.dup_acks.min(DUP_THRESH - 1);
         }
     }
 
-    /// RFC 6582 §3.2 step 2 (ns-2's bugFix_): not for duplicates of what was sent before the last recovery or timeout.
-    fn may_retransmit_fast(&self) -> bool {
-        self.settings.sack || self.una > self.recover || self.recover == 0
+    /// What the window was reduced for is acknowledged. After an ECN echo one segment more: that one carried CWR, and
+    /// before it has arrived an echo is the old one (Linux).
+    fn is_over(&self) -> bool {
+        self.una > self.recover || (self.una == self.recover && self.phase != Phase::Reduced)
     }
 
-    fn enter_recovery(&mut self, now: Time) {
+    /// A signal now is of data sent after the last reduction. Up to `recover` an ECN echo is the old one, and without
+    /// SACK duplicates may answer what was sent twice (RFC 6582 §3.2 step 2, ns-2's bugFix_).
+    fn is_news(&self) -> bool {
+        self.una > self.recover || self.recover == 0
+    }
+
+    fn begin_resending(&mut self, now: Time) {
         self.stats.fast_recoveries += 1;
-        self.phase = Phase::Recovery;
-        self.signal(Signal::Loss, now);
-        self.begin_resending();
-    }
-
-    fn begin_resending(&mut self) {
         self.recover = self.nxt;
         self.partial_acks = 0;
         self.rescued = false;
@@ -520,26 +557,24 @@ impl Sender {
         if !self.settings.sack {
             self.inflation = self.dup_acks;
         }
-    }
-
-    fn enter_reduced(&mut self, now: Time) {
-        if self.una < self.recover {
-            return;
-        }
-        self.stats.ecn_reductions += 1;
-        self.phase = Phase::Reduced;
-        self.signal(Signal::Ecn, now);
-        self.recover = self.nxt;
-        self.cwr_due = true;
-    }
-
-    fn signal(&mut self, signal: Signal, now: Time) {
-        self.prr = Prr { delivered: 0, out: 0, from: (self.control.cwnd() as u32).max(1) };
-        let inflight = self.nxt - self.una;
-        self.control.on_congestion(&Congestion { now, signal, inflight });
-        if signal != Signal::Timeout && !self.proportional() {
+        if !self.proportional() {
             self.control.set_cwnd(self.control.ssthresh());
         }
+        // The first segment outstanding is sent again now: its time begins anew (Linux, ns-2).
+        self.rto_at = now + self.rtt.rto();
+    }
+
+    /// Congestion, in a window of data that was not reduced for yet.
+    fn signal(&mut self, signal: Signal, next: Phase, now: Time) {
+        self.phase = next;
+        self.prr = Prr { delivered: 0, out: 0, from: self.control.cwnd() };
+        let inflight = self.nxt - self.una;
+        self.control.on_congestion(&Congestion { now, signal, inflight });
+        if signal == Signal::Ecn && !self.proportional() {
+            self.control.set_cwnd(self.control.ssthresh());
+        }
+        // The receiver hears of it, whatever the reason (RFC 3168 §6.1.2).
+        self.cwr_due = self.settings.ecn;
     }
 
     /// Whether the window comes down by PRR: it needs to know what is delivered, so SACK, or no loss at all.
@@ -547,24 +582,25 @@ impl Sender {
         self.settings.prr && (self.settings.sack || self.phase == Phase::Reduced)
     }
 
-    /// PRR (RFC 6937 §3): above ssthresh send in proportion to what is delivered, below it in slow start, or packet for packet
-    /// while further losses are found.
-    fn reduce(&mut self, delivered: u32, making_progress: bool) {
-        if !self.proportional() {
+    /// PRR (RFC 6937 §3): above ssthresh send in proportion to what is delivered, below it in slow start, or packet for
+    /// packet while further losses are found. Linux's variant: progress is an ACK that advances and tells of no loss.
+    fn reduce(&mut self, delivered: u32, progress: bool) {
+        if delivered == 0 || !self.proportional() {
             return;
         }
         self.prr.delivered += delivered;
         let pipe = self.pipe();
         let ssthresh = self.control.ssthresh() as u32;
         let allowed = if pipe > ssthresh {
-            let share = (u64::from(ssthresh) * u64::from(self.prr.delivered)).div_ceil(u64::from(self.prr.from));
+            let from = (self.prr.from as u64).max(1);
+            let share = (u64::from(ssthresh) * u64::from(self.prr.delivered)).div_ceil(from);
             (share as u32).saturating_sub(self.prr.out)
         } else {
             let conserved = self.prr.delivered.saturating_sub(self.prr.out).max(delivered);
-            (ssthresh - pipe).min(conserved + u32::from(making_progress))
+            (ssthresh - pipe).min(conserved + u32::from(progress))
         };
         // The first segment is always sent again.
-        let allowed = allowed.max(u32::from(self.force && self.prr.out == 0));
+        let allowed = allowed.max(u32::from(self.prr.out == 0));
         self.control.set_cwnd(f64::from(pipe + allowed));
     }
 
@@ -582,8 +618,8 @@ impl Sender {
 
     fn leave_recovery(&mut self) {
         match self.phase {
-            Phase::Recovery if !self.settings.sack => {
-                // RFC 6582 §3.2 step 3, option 1: no burst after a window full of duplicates.
+            Phase::Recovery if !self.settings.sack && !self.settings.packet_counted => {
+                // RFC 6582 §3.2 step 3, option 1: no burst after a window full of duplicates (ns-2 bursts).
                 let flight = f64::from((self.nxt - self.una).max(1) + 1);
                 self.control.set_cwnd(self.control.ssthresh().min(flight));
             }
@@ -615,12 +651,18 @@ impl Sender {
         self.stats.timeouts += 1;
         self.rtt.back_off();
         self.timed = None;
-        // RFC 5681 §3.1: ssthresh stays when the same data times out again; ns-2 halves the window each time.
-        if self.phase != Phase::Loss || self.una >= self.recover || self.settings.packet_counted {
-            self.signal(Signal::Timeout, now);
+        // ns-2 halves the window each time. RFC 5681 §3.1: ssthresh stays when the same data times out again.
+        if self.settings.packet_counted || self.phase != Phase::Loss || self.una != self.timed_out {
+            let reduced = self.phase == Phase::Recovery || self.phase == Phase::Reduced;
+            if reduced && self.una < self.recover && !self.settings.packet_counted {
+                // This window of data was reduced for: ssthresh follows from what cwnd was before (Linux).
+                self.control.set_cwnd(self.prr.from);
+            }
+            self.signal(Signal::Timeout, Phase::Loss, now);
         }
         self.control.set_cwnd(1.0);
         self.phase = Phase::Loss;
+        self.timed_out = self.una;
         self.recover = self.nxt;
         self.dup_acks = 0;
         self.inflation = 0;

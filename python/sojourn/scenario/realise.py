@@ -60,6 +60,7 @@ def _link(name: str, line: Line) -> dict[str, Any]:
         "qdisc": line.qdisc.params,
         "framing": line.framing.params,
         "loss": line.loss.params,
+        "sampled": True,
     }
 
 
@@ -78,6 +79,7 @@ def _way_with_access(flow: "Flow", name: str, way: Way, links: list[dict[str, An
                 "qdisc": {"kind": "pfifo", "limit": ACCESS_LIMIT},
                 "framing": {"header_bytes": 0, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"},
                 "loss": {"law": "none"},
+                "sampled": False,
             }
         )
     return Way((first, *way.path), (*way.back, first + 1))

@@ -49,7 +49,8 @@ pub fn pfifo(limit: u64) -> Params {
 pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
     let rate = if bps == 0 { vec![] } else { vec![RateStep { at_ns: 0, bps }] };
     let framing = Framing { header_bytes: 0, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None };
-    LinkSpec { name: name.into(), rate, rate_period_ns: None, delay_ns, qdisc, framing, loss: Loss::None }
+    let loss = Loss::None;
+    LinkSpec { name: name.into(), rate, rate_period_ns: None, delay_ns, qdisc, framing, loss, sampled: true }
 }
 
 /// A flow over link 0 that gets its replies over link 1.

@@ -73,9 +73,10 @@ pub trait CongestionControl {
     /// The slow-start threshold, segments; infinite at first.
     fn ssthresh(&self) -> f64;
 
-    /// Pacing rate over cwnd/srtt: as Linux, twice in slow start, 1.2 times after.
+    /// Pacing rate over cwnd/srtt: as Linux, twice in slow start, 1.2 times after, and already in the last round trip
+    /// of slow start, which would otherwise overshoot.
     fn pacing_gain(&self) -> f64 {
-        if self.cwnd() < self.ssthresh() { 2.0 } else { 1.2 }
+        if self.cwnd() < self.ssthresh() / 2.0 { 2.0 } else { 1.2 }
     }
 }
 
