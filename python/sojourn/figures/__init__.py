@@ -29,8 +29,8 @@ def all_for(runs: Sequence[Run]) -> dict[str, Figure]:
     """Every figure that these Runs can fill, by a name that can be a file's: "timeline-fq_codel", "cdf-sojourn"."""
     series.check(runs)
     found: dict[str, Figure] = {}
-    for run in runs:
-        found[_free(f"timeline-{slug(run.name)}", found)] = timeline(run)
+    for run, link in zip(runs, series.bottlenecks(runs), strict=True):
+        found[_free(f"timeline-{slug(run.name)}", found)] = timeline(run, link=link)
         for probe in series.probes(run)[:1]:
             found[_free(f"density-{slug(run.name)}", found)] = density(run, probe)
     found["cdf-sojourn"] = cdf(runs, "sojourn")

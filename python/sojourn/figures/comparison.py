@@ -34,7 +34,7 @@ def bars(runs: Sequence[Run]) -> Figure:
     names = max(len(style.shorten(look.label, 34)) for look in looks)
     left = 0.3 + 0.066 * names
     each = 0.24 * len(runs) + 0.34
-    figure = style.blank(max(9.5, left + 7.2), rows * (each + 0.55) + 1.25)
+    figure = style.blank(max(9.8, left + 8.4), rows * (each + 0.55) + 1.25)
     top = style.heading(
         figure,
         series.title(runs),
@@ -219,23 +219,47 @@ def _better(axes: Axes) -> None:
 
 
 def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -> None:
-    """Writes each Run's name beside its point; names that would overlap step upwards."""
-    taken: list[tuple[float, float, float]] = []
-    for look, centre in sorted(ends, key=lambda end: end[1][1]):
-        px, py = axes.transData.transform(centre)
-        scale = 72 / axes.figure.dpi
+    """Writes each Run's name beside its point: right of it, or left, above or below, wherever it covers nothing."""
+    point = axes.figure.dpi / 72
+    at = {look.label: axes.transData.transform(centre) for look, centre in ends}
+    covered = [_Box(x - 5 * point, x + 5 * point, y - 5 * point, y + 5 * point) for x, y in at.values()]
+    for look, centre in ends:
+        x, y = at[look.label]
         text = style.shorten(look.label, 40)
-        length = 5.0 * len(text) / scale
-        inside = px + 10 / scale + length < axes.bbox.x1
-        start = px + 8 / scale if inside else px - 8 / scale - length
-        at = py
-        while any(
-            abs(at - other) < 12 / scale and start < right and left < start + length
-            for left, right, other in taken
-        ):
-            at += 3 / scale
-        taken.append((start, start + length, at))
+        wide, high = 5.0 * len(text) * point, 10 * point
+        tried = [
+            (x + dx * point - wide * left, y + dy * point)
+            for away in (0, 11, 22, 33, 44)
+            for dx, dy, left in (
+                (8, away, 0),
+                (-8, away, 1),
+                (8, -away, 0),
+                (-8, -away, 1),
+                (0, 11 + away, 0.5),
+            )
+        ]
+        boxes = [_Box(left, left + wide, middle - high / 2, middle + high / 2) for left, middle in tried]
+        inside = [box for box in boxes if axes.bbox.x0 < box.left and box.right < axes.bbox.x1]
+        free = [box for box in inside if not any(box.meets(other) for other in covered)]
+        box = (free or inside or boxes)[0]
+        covered.append(box)
         axes.annotate(
-            text, centre, xytext=(8 if inside else -8, (at - py) * scale), textcoords="offset points",
-            ha="left" if inside else "right", va="center", size=8, color=look.colour, parse_math=False,
+            text, centre, xytext=((box.left - x) / point, ((box.low + box.high) / 2 - y) / point),
+            textcoords="offset points", ha="left", va="center", size=8, color=look.colour, parse_math=False,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Box:
+    left: float
+    right: float
+    low: float
+    high: float
+
+    def meets(self, other: _Box) -> bool:
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.low < other.high
+            and other.low < self.high
+        )

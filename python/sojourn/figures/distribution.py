@@ -25,10 +25,10 @@ WORDS: dict[str, str] = {
 MARKED = (0.5, 0.95, 0.99)
 
 
-def distribution(run: Run, what: What) -> Distribution:
-    """The distribution of one Run, all its seeds together, warm-up left out."""
+def distribution(run: Run, what: What, link: str | None) -> Distribution:
+    """The distribution of one Run, all its seeds together, warm-up left out; of sojourn times at this link."""
     if what == "sojourn":
-        return series.sojourns(run, series.bottleneck(run))
+        return series.sojourns(run, link)
     return series.rtts(run) if what == "rtt" else series.ping_rtts(run)
 
 
@@ -36,8 +36,9 @@ def distribution(run: Run, what: What) -> Distribution:
 def cdf(runs: Sequence[Run], what: What = "sojourn") -> Figure:
     """Cumulative distributions of sojourn times, of TCP's RTT samples or of ping RTTs, one curve per Run."""
     series.check(runs)
-    found = [distribution(run, what) for run in runs]
-    looks = style.looks(runs, [series.bottleneck(run) for run in runs])
+    links = series.bottlenecks(runs)
+    found = [distribution(run, what, link) for run, link in zip(runs, links, strict=True)]
+    looks = style.looks(runs, links)
     figure = style.blank(8.4, 4.6 + 0.17 * max(len(runs) - 4, 0))
     top = style.heading(figure, series.title(runs), f"CDF of the {WORDS[what]} · {series.subtitle(runs)}")
     key = 0.42 + 0.19 * len(runs)

@@ -106,8 +106,8 @@ def _end(line: Line) -> tuple[float, float] | None:
     known = np.flatnonzero(np.isfinite(line.y))
     if known.size == 0:
         return None
-    # The level at the end: the middle of the last tenth, so that a label does not sit on a momentary spike.
-    last = known[-max(known.size // 10, 1) :]
+    # The level at the end: the middle of the last thirtieth, so that a label does not sit on a momentary spike.
+    last = known[-max(known.size // 30, 1) :]
     return float(line.t[known[-1]]), float(np.median(line.y[last]))
 
 
@@ -129,6 +129,7 @@ def _goodput(axes: Axes, view: _View) -> None:
     if not view.goodputs:
         style.note(axes, "no flow carries data")
         return
+    total = series.total(list(view.goodputs.values()))
     ends: dict[str, tuple[Line, str]] = {}
     if len(view.goodputs) <= FEW:
         for name, line in view.goodputs.items():
@@ -136,24 +137,30 @@ def _goodput(axes: Axes, view: _View) -> None:
             _plot(axes, line, _Pen(colour, dash), f"goodput {name}")
             ends[name] = (line, colour)
     if len(view.goodputs) > 1:
-        total = series.total(list(view.goodputs.values()))
         _plot(axes, total, _Pen(style.INK, width=1.5), "goodput total")
         ends[f"all {len(view.goodputs)} flows"] = (total, style.INK)
     if view.state is not None and view.state.estimate is not None:
         _plot(axes, view.state.estimate, _Pen(style.MUTED, style.DOTTED), "estimate")
         ends["adt's estimate"] = (view.state.estimate, style.MUTED)
-    axes.autoscale_view()
-    axes.set_ylim(0, max(axes.get_ylim()[1], 1e-3))
-    rate = view.run.meta.link(view.link).rate_bps if view.link is not None else None
-    if rate is not None and rate / 1e6 < 3 * axes.get_ylim()[1]:
-        level = rate / 1e6
-        axes.set_ylim(0, max(axes.get_ylim()[1], 1.25 * level))
-        axes.axhline(level, color=style.MUTED, linewidth=0.8, linestyle=style.LONG, gid="rate")
-        axes.annotate(
-            f"rate of the link, {series.number(level)} Mbit/s", (0, level), xycoords=("axes fraction", "data"),
-            xytext=(3, 2), textcoords="offset points", size=7, color=style.MUTED, va="bottom",
-        )  # fmt: skip
+    rate = _rate_of_all(view)
+    if rate is not None:
+        axes.axhline(rate, color=style.MUTED, linewidth=0.8, linestyle=style.LONG, gid="rate")
+        ends[f"rate {series.number(rate)}"] = (Line(np.array([0.0]), np.array([rate])), style.MUTED)
+    most = max(float(np.nanmax(total.y, initial=0.0)), rate or 0.0)
+    top = series.ceiling(total, rate)
+    axes.set_ylim(0, max(1.06 * (top or most), 1e-3))
+    if top is not None:
+        style.corner(axes, f"peaks up to {series.number(most)}: {series.PEAKS}")
     _label_ends(axes, ends)
+
+
+def _rate_of_all(view: _View) -> float | None:
+    """The link's rate, Mbit/s, where every flow that carries data crosses it: else their sum is no share of it."""
+    if view.link is None:
+        return None
+    rate = view.run.meta.link(view.link).rate_bps
+    crossing = all(view.link in flow.path for flow in series.carriers(view.run))
+    return rate / 1e6 if rate is not None and crossing else None
 
 
 def _goodput_spread(axes: Axes, view: _View) -> None:

@@ -88,7 +88,7 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
         middle = (left[lost] + right[lost]) / 2
         # From the top: a tick as long as the share of the column's pings that were lost.
         axes.vlines(
-            middle, 1 - 0.12 * share - 0.01, 1, transform=axes.get_xaxis_transform(), color=style.LOST, linewidth=1.2,
+            middle, 1 - 0.12 * share - 0.03, 1, transform=axes.get_xaxis_transform(), color=style.LOST, linewidth=1.2,
             gid="lost",
         )  # fmt: skip
         count, of = int(columns.lost.sum()), int(columns.sent.sum())

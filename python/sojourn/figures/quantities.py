@@ -53,9 +53,10 @@ def _ping_loss(seed: Numbers, _: Numbers | None) -> float:
     return 100 * max(known) if known else math.nan
 
 
-def _jain(seed: Numbers, _: Numbers | None) -> float:
+def _jain(seed: Numbers, queue: Numbers | None) -> float:
+    """Among the flows that share the bottleneck; nothing to be fair about with one."""
     endless = [flow for flow in seed["flows"] if flow["kind"] == "bulk" and flow["congestion"] is not None]
-    return float(seed["jain"]) if len(endless) > 1 else math.nan
+    return float(queue["jain"]) if queue is not None and len(endless) > 1 else math.nan
 
 
 QUANTITIES = (
@@ -98,7 +99,8 @@ class Measured:
 
 def measure(runs: Sequence[Run]) -> list[Measured]:
     """The numbers of each Run, at its bottleneck."""
-    return [Measured(run, series.bottleneck(run), summary(run)) for run in runs]
+    links = series.bottlenecks(runs)
+    return [Measured(run, link, summary(run)) for run, link in zip(runs, links, strict=True)]
 
 
 def known(measured: Sequence[Measured], keys: Sequence[str]) -> list[Quantity]:

@@ -36,24 +36,33 @@ EMPTY = Line(np.empty(0), np.empty(0))
 # --------------------------------------------------------------------------------------------------------- choosing
 
 
-def bottleneck(run: Run) -> str | None:
-    """The link under study: the one whose queue held packets longest, in all finished seeds together.
+def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
+    """The link under study of each Run: where most packets waited, on average over time and over all seeds.
 
-    Among links without any queue (nothing has finished, nothing was sent) the first that has a rate limit.
+    Runs with the same links are asked about the same one: the one where most waited in all of them together. (A
+    discipline that works may have its longest queue elsewhere.)
     """
-    if not run.meta.links:
-        return None
-    limited = [link.name for link in run.meta.links if link.rate_bps is not None]
-    first = (limited or [run.meta.links[0].name])[0]
-    if not run.seeds:
-        return first
-    waited = {
-        str(link): float(total)
-        for link, total in run.table("links").group_by("link").agg(pl.col("sojourn_sum_ns").sum()).iter_rows()
-    }
-    return max(
-        [link.name for link in run.meta.links], key=lambda name: (waited.get(name, 0.0), name == first)
-    )
+    backlogs = [_backlogs(run) for run in runs]
+    if len({tuple(sorted(backlog)) for backlog in backlogs}) == 1:
+        together = {link: sum(backlog[link] for backlog in backlogs) for link in backlogs[0]} if runs else {}
+        backlogs = [together] * len(runs)
+    return [max(backlog, key=lambda link: backlog[link]) if backlog else None for backlog in backlogs]
+
+
+def bottleneck(run: Run) -> str | None:
+    """The link under study of one Run."""
+    return bottlenecks([run])[0]
+
+
+def _backlogs(run: Run) -> dict[str, float]:
+    """Mean backlog of each link, in packets; of equals a link with a rate limit comes first, as `max` needs it."""
+    links = sorted(run.meta.links, key=lambda link: link.rate_bps is None)
+    held = dict.fromkeys([link.name for link in links], 0.0)
+    if run.seeds:
+        means = run.table("links").group_by("link").agg(pl.col("backlog_mean_packets").mean())
+        for link, mean in means.iter_rows():
+            held[str(link)] = float(mean or 0.0)
+    return held
 
 
 def probes(run: Run) -> list[str]:
@@ -142,6 +151,23 @@ def total(lines: Sequence[Line]) -> Line:
     for line in lines:
         np.add.at(summed, np.searchsorted(times, line.t), np.nan_to_num(line.y))
     return Line(times, summed)
+
+
+def ceiling(goodput: Line, rate_mbps: float | None = None) -> float | None:
+    """Where an axis of goodput had better end, Mbit/s; None: at the largest value.
+
+    What waited behind a lost segment reaches the application at once when the hole is filled: a peak far above any
+    link's rate, which would press all else to the floor.
+    """
+    known = goodput.y[np.isfinite(goodput.y)]
+    if known.size == 0:
+        return None
+    usual = max(float(np.quantile(known, 0.98)), rate_mbps or 0.0)
+    return 1.4 * usual if known.max() > 1.6 * usual > 0 else None
+
+
+PEAKS = "what waited behind a lost segment, delivered at once"
+"""What the peaks above the ceiling are."""
 
 
 def quantiles(lines: Sequence[Line], levels: Sequence[float]) -> tuple[Floats, Floats]:
@@ -421,7 +447,7 @@ def density(line: Line, duration_s: float, most: int = 720) -> Density:
     order = np.lexsort((line.y[back], which[back]))
     sorted_rtt, sorted_which = line.y[back][order], which[back][order]
     starts = np.flatnonzero(np.diff(sorted_which, prepend=-1))
-    for start, end in zip(starts, np.append(starts[1:], sorted_rtt.size), strict=True):
+    for start, end in pairwise(np.append(starts, sorted_rtt.size)):
         rtt[:, sorted_which[start]] = np.quantile(sorted_rtt[start:end], DENSITY_LEVELS)
     return Density(
         width,

@@ -186,7 +186,7 @@ def _shade(colour: str, position: float) -> str:
 
 def flow_look(i: int) -> tuple[str, Dash]:
     """Colour and dash of the i-th flow of a Run."""
-    return FLOWS[i % len(FLOWS)], DASHES[(i // len(FLOWS)) % len(DASHES)]
+    return FLOWS[i % len(FLOWS)], DASHES[i % len(DASHES)]
 
 
 # --------------------------------------------------------------------------------------------------- figure and axes

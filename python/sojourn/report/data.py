@@ -66,7 +66,7 @@ class Buffers:
 def payload(runs: Sequence[Run]) -> Json:
     """Everything that the page's script needs."""
     buffers = Buffers()
-    links = [series.bottleneck(run) for run in runs]
+    links = series.bottlenecks(runs)
     looks = style.looks(runs, links)
     views: list[Json] = []
     waits: dict[str, list[series.Floats]] = {"ping": [], "mean": []}
@@ -95,7 +95,7 @@ def payload(runs: Sequence[Run]) -> Json:
         "views": views,
         "log": {"ping": spans_decades(waits["ping"]), "sojourn": spans_decades(waits["mean"])},
         "left_out": left_out,
-        "cdfs": _cdfs(runs, buffers),
+        "cdfs": _cdfs(runs, links, buffers),
         "shades": list(pings.SHADES),
         "buffers": buffers.texts,
     }
@@ -108,7 +108,8 @@ def _view(run: Run, seed: int, link: str | None, buffers: Buffers) -> Json:
     table = series.queue(run, seed, link)
     goodputs = series.goodputs(run, seed)
     probes = series.probes(run)
-    lines: Json = {"goodput": buffers.line(series.total(list(goodputs.values())))}
+    total = series.total(list(goodputs.values()))
+    lines: Json = {"goodput": buffers.line(total)} if goodputs else {}
     if probes:
         lines["ping"] = buffers.line(series.pings(run, seed, probes[0]))
     if link is not None:
@@ -118,6 +119,7 @@ def _view(run: Run, seed: int, link: str | None, buffers: Buffers) -> Json:
     return {
         "seed": seed,
         "lines": lines,
+        "top": series.ceiling(total) or float(np.nanmax(total.y, initial=0.0)),
         "panels": _panels(run, seed, link, buffers),
         "density": [_density(run, seed, probe, buffers) for probe in probes[:4]],
     }
@@ -129,19 +131,20 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
     table = series.queue(run, seed, link)
     panels: list[Json] = []
 
-    def add(title: str, unit: str, entries: list[Json]) -> None:
+    def add(title: str, unit: str, entries: list[Json], **more: Any) -> None:
         if entries:
-            panels.append({"title": title, "unit": unit, "log": False, "series": entries})
+            panels.append({"title": title, "unit": unit, "log": False, "series": entries, **more})
 
     goodputs = series.goodputs(run, seed)
-    total = (
-        [entry("all flows", series.total(list(goodputs.values())), buffers, INK)] if len(goodputs) > 1 else []
-    )
+    together = series.total(list(goodputs.values()))
+    top = series.ceiling(together)
+    capped = {"top": top, "hint": f"peaks above the axis: {series.PEAKS}"} if top is not None else {}
+    total = [entry("all flows", together, buffers, INK)] if len(goodputs) > 1 else []
     if len(goodputs) > FEW:
-        add("Goodput", "Mbit/s", total)
+        add("Goodput", "Mbit/s", total, **capped)
         add(f"Goodput of each of the {len(goodputs)} flows", "Mbit/s", _spread(goodputs, buffers))
     else:
-        add("Goodput", "Mbit/s", [*_flows(goodputs, looks, buffers), *total])
+        add("Goodput", "Mbit/s", [*_flows(goodputs, looks, buffers), *total], **capped)
 
     waits: list[Json] = []
     seen = []
@@ -259,10 +262,10 @@ def spans_decades(values: Sequence[series.Floats]) -> bool:
 # ------------------------------------------------------------------------------------------------------ distributions
 
 
-def _cdfs(runs: Sequence[Run], buffers: Buffers) -> list[Json]:
+def _cdfs(runs: Sequence[Run], links: Sequence[str | None], buffers: Buffers) -> list[Json]:
     found = []
     for what in ("ping", "sojourn", "rtt"):
-        curves = [distribution.distribution(run, what) for run in runs]
+        curves = [distribution.distribution(run, what, link) for run, link in zip(runs, links, strict=True)]
         seen = [curve for curve in curves if curve.samples]
         if not seen:
             continue

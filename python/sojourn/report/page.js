@@ -105,8 +105,10 @@
     filter: (u, splits) => splits,
   });
 
-  const yRange = log => (u, low, high) => {
+  // `top`: where the axis ends although the largest values lie above.
+  const yRange = (log, top) => (u, low, high) => {
     if (low === null || high === null) return log ? [1, 10] : [0, 1];
+    if (top) high = Math.min(high, top);
     return log ? [low / 1.25, high * 1.25] : [Math.min(0, low), high > 0 ? high * 1.06 : 1];
   };
 
@@ -175,7 +177,7 @@
             paths: uPlot.paths.stepped({ align: 1 }), value: (u, v) => v === null || v === undefined ? "–" : `${number(v)} ms`,
           }]
         : entries.map(e => line(e, panel.unit));
-    const y = { distr: panel.log ? 3 : 1, log: 10, range: yRange(panel.log) };
+    const y = { distr: panel.log ? 3 : 1, log: 10, range: yRange(panel.log, panel.top) };
     if (panel.ticks) y.range = () => [0, Math.max(panel.ticks.length, 1)];
     if (panel.density) y.range = () => densityRange(panel.density);
     const look = axes(panel.unit || " ");
@@ -387,9 +389,11 @@
 
   const comparedPanel = kind => {
     const entries = [];
+    let top = 0;
     for (const v of data.views) {
       if (v.seed !== chosen.seed) continue;
       const run = data.runs[v.run];
+      top = Math.max(top, v.top);
       for (const [name, suffix] of kind.parts) {
         if (!v.lines[name]) continue;
         const faint = name === "largest";
@@ -397,7 +401,8 @@
           dash: data.runs.length > 1 ? run.dash : [], width: faint ? 1 : 1.5, line: v.lines[name] });
       }
     }
-    return { title: kind.title, hint: kind.hint, unit: kind.unit, log: data.log[kind.key] || false, series: entries };
+    return { title: kind.title, hint: kind.hint, unit: kind.unit, log: data.log[kind.key] || false, series: entries,
+      top: kind.key === "goodput" ? top : undefined };
   };
 
   const drawCompared = () => {
@@ -433,7 +438,7 @@
     for (const d of found.density) {
       const sent = buffer(d.sent).reduce((a, b) => a + b, 0), lost = buffer(d.lost).reduce((a, b) => a + b, 0);
       const hint = `each column is ${d.column} s: median, and bands further from it; red: lost, ${lost} of ${sent}`;
-      overTime(place, { title: `Density of ${d.probe}`, unit: "ms", hint, density: d, height: 230 }, "inside");
+      overTime(place, { title: `Density graph of ${d.probe}`, unit: "ms", hint, density: d, height: 230 }, "inside");
     }
   };
 

@@ -78,6 +78,7 @@ def _base(one: Measured) -> float | None:
 def _among(measured: Sequence[Measured], labels: Sequence[str], key: str) -> list[str]:
     number = series.number
     what = "ping RTT" if key == "ping_p95" else "sojourn time at the bottleneck"
+    sample = "ping in twenty takes" if key == "ping_p95" else "packet in twenty waits"
     values = {
         i: one.over_seeds(key) for i, one in enumerate(measured) if not math.isnan(one.over_seeds(key)[0])
     }
@@ -91,7 +92,7 @@ def _among(measured: Sequence[Measured], labels: Sequence[str], key: str) -> lis
     else:
         times = f", {number(high / low)} times as much" if low > 0 else ""
         said = [
-            f"{labels[best]} keeps delay lowest: one in twenty samples of the {what} exceeds {number(low)} ms. "
+            f"{labels[best]} keeps delay lowest: one {sample} {number(low)} ms or longer. "
             f"Under {labels[worst]} it is {number(high)} ms{times}."
         ]
         alike = [labels[i] for i in order[1:] if _overlap(values[best], values[i])]
