@@ -40,7 +40,7 @@ test: $(VENV)/.installed $(VENV)/.developing
 	if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
 bench: $(VENV)/.installed
-	$(BIN)/python benches/speed.py
+	$(BIN)/python benches/bench.py
 
 validate: $(VENV)/.installed
 	$(BIN)/python benches/validate.py

@@ -164,21 +164,20 @@ def test_labels_become_different_names_of_folders() -> None:
 
 
 def test_runs_go_in_parallel_up_to_the_number_of_jobs(core: Callable[[Core], None]) -> None:
-    now, most, lock = 0, 0, threading.Lock()
+    # Three must meet before any of them goes on; a fourth would be seen.
+    meeting = threading.Barrier(3, timeout=60)
+    inside: set[int] = set()
+    most: list[int] = []
 
-    def slow(text: str, progress: Callable[[int], bool] | None) -> Tables:
-        nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        time.sleep(0.05)
-        with lock:
-            now -= 1
+    def together(text: str, progress: Callable[[int], bool] | None) -> Tables:
+        inside.add(threading.get_ident())
+        meeting.wait()
+        most.append(len(inside))
         return quick(text, progress)
 
-    core(slow)
-    run(scenario(), seeds=6, jobs=3)
-    assert most == 3
+    core(together)
+    assert run(scenario(), seeds=6, jobs=3).seeds == (1, 2, 3, 4, 5, 6)
+    assert max(most) == 3
 
 
 def test_progress_rises_to_the_end(core: Callable[[Core], None]) -> None:

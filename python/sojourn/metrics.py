@@ -99,7 +99,7 @@ def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> N
         "probes": [_probe(meta, info, tables) for info in meta.flows if info.kind == "ping"],
         "jain": jain(_endless(meta, flows)),
         "goodput_mbps": sum(flow["goodput_mbps"] for flow in flows if flow["kind"] != "ping"),
-        "cpu_s": tables["engine"]["cpu_ns"].item() / 1e9,
+        "cpu_s": meta.cpu_s[str(seed)],
         "packets": tables["engine"]["packets"].item(),
     }
 

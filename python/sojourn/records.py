@@ -184,7 +184,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("end_ns", "last acknowledgement received"),
         _int("bytes", "of the application"),
     ),
-    "engine": (  # and cpu_ns, which `Run.table` takes from meta.json
+    "engine": (
         _int("events", "the engine dispatched"),
         _int("packets", "data packets delivered, over the whole run"),
         _int("peak_packets", "most packets alive at once"),
@@ -278,9 +278,8 @@ class Meta:
     host: Mapping[str, str] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
     """Seeds that finished, ascending."""
-    cpu_ns: Mapping[str, int] = field(default_factory=dict)
-    """CPU time that each seed took, by the seed in digits. Kept here, so that a seed's files are the same whenever it is
-    run; `Run.table("engine")` shows it as a column."""
+    cpu_s: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the same on every rerun."""
 
     @property
     def measured_s(self) -> float:
@@ -360,12 +359,9 @@ class Run:
                 )
             raise RunError(f"{file} is missing", "the Run is damaged: run it again")
         try:
-            table = pl.read_parquet(file)
+            return pl.read_parquet(file)
         except (pl.exceptions.PolarsError, OSError) as error:
             raise RunError(f"{file} can't be read: {error}", "the Run is damaged: run it again") from None
-        if name == "engine":
-            return table.with_columns(cpu_ns=pl.lit(self.meta.cpu_ns.get(str(seed), 0), dtype=pl.Int64))
-        return table
 
     def _seed_folder(self, seed: int) -> Path:
         return self.path / f"seed-{seed}"
@@ -412,7 +408,7 @@ class Run:
             folder.mkdir(parents=True, exist_ok=True)
             _remove_run(folder)
             _replace(folder / SCENARIO, scenario.encode())
-            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_ns={}))
+            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}))
             run._write_meta()
         except OSError as error:
             raise RunError(
@@ -453,7 +449,7 @@ class Run:
             self.meta = dataclasses.replace(
                 self.meta,
                 seeds=tuple(sorted({*self.meta.seeds, seed})),
-                cpu_ns={**self.meta.cpu_ns, str(seed): cpu_ns},
+                cpu_s={**self.meta.cpu_s, str(seed): cpu_ns / 1e9},
             )
             self._write_meta()
         except OSError as error:

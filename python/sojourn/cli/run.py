@@ -108,7 +108,7 @@ def _described(run: Run, summary: Summary) -> str:
         f"{summary.duration_s:g} s, of which {summary.warmup_s:g} s warm-up left out; {seeds}",
         _queues(run, numbers["queues"]),
     ]
-    if numbers["flows"]:
+    if any(flow.kind != "ping" for flow in meta.flows):
         parts.append(_flows(run, numbers["flows"]))
     if numbers["probes"]:
         parts.append(_probes(numbers["probes"]))
@@ -168,7 +168,7 @@ def _flows(run: Run, flows: Sequence[Numbers]) -> str:
         if first["congestion"] is None:
             # Without replies there is no round trip: what is measured is one way.
             rows[-1][-2:] = [f"one way {rows[-1][-2]}", rows[-1][-1]]
-    return text.table(header, rows, left=3) if rows else ""
+    return text.table(header, rows, left=3)
 
 
 def _probes(probes: Sequence[Numbers]) -> str:
