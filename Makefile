@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 RUST   := 1.88
 
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -path '*/vendor/*' -type f) pyproject.toml constraints.txt
+PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -path '*/report/*' -type f ! -name '*.pyc') pyproject.toml constraints.txt
 
 .PHONY: help setup demo test bench validate clean
 .DEFAULT_GOAL := help
@@ -28,6 +28,9 @@ demo: $(VENV)/.installed
 
 # Each check runs whatever became of the others; what failed is said last. On success pytest's closing line is the last.
 test: $(VENV)/.installed $(VENV)/.developing
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
+	  { echo 'error: needs rustfmt and clippy'; \
+	    echo 'hint: rustup component add rustfmt clippy; Debian: apt-get install rustfmt-web rust-web-clippy'; exit 2; }
 	@failed=; \
 	check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }; \
 	check cargo fmt --all --check; \

@@ -14,7 +14,7 @@ VERSION: str
 CAUSES: list[str]
 """Words of the drop and mark causes, in the order of their number in the `drops` table."""
 
-class Cancelled(Exception):
+class Cancelled(Exception):  # noqa: N818  (a request, not an error)
     """The run was stopped by its progress callback or by Ctrl-C."""
 
 def run(scenario_json: str, progress: Callable[[int], bool] | None = None) -> dict[str, Columns]:
