@@ -9,7 +9,12 @@ use sim::{Column, Scenario, Sim, Table};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-pyo3::create_exception!(_core, Cancelled, pyo3::exceptions::PyException, "The run was stopped before its end.");
+pyo3::create_exception!(
+    _core,
+    Cancelled,
+    pyo3::exceptions::PyException,
+    "The run was stopped before its end."
+);
 
 /// Events between two looks at the clock: a few milliseconds.
 const SLICE: u64 = 1 << 16;
@@ -19,9 +24,13 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 /// Runs one scenario to its end; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, progress = None))]
-pub fn run<'py>(py: Python<'py>, scenario_json: &str, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-    let scenario: Scenario =
-        serde_json::from_str(scenario_json).map_err(|e| PyValueError::new_err(format!("not a scenario: {e}")))?;
+pub fn run<'py>(
+    py: Python<'py>,
+    scenario_json: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let scenario: Scenario = serde_json::from_str(scenario_json)
+        .map_err(|e| PyValueError::new_err(format!("not a scenario: {e}")))?;
     // A panic is a broken invariant of ours; it must not look like an exit request to Python's `except Exception`.
     let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, progress.as_ref()))));
     let tables = outcome.map_err(|panic| {

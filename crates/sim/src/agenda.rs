@@ -83,16 +83,9 @@ impl<P: Copy> Agenda<P> {
         }
     }
 
-    /// Enters an event without a packet. `filler` fills the place of one in a node that is new.
+    /// Enters an event, with its packet where it is a packet's arrival (else with any).
     #[inline]
-    pub fn push(&mut self, time: Time, word: u32, filler: P) {
-        let node = self.allocate(time.0, word, filler);
-        self.insert(time.0, node);
-    }
-
-    /// Enters a packet's arrival.
-    #[inline]
-    pub fn push_packet(&mut self, time: Time, word: u32, packet: P) {
+    pub fn push(&mut self, time: Time, word: u32, packet: P) {
         let node = self.allocate(time.0, word, packet);
         self.insert(time.0, node);
     }
@@ -212,7 +205,7 @@ impl<P: Copy> Agenda<P> {
             self.in_wheel -= 1;
         }
         if self.open.len() > 1 {
-            self.open.sort_by(|a, b| b.0.cmp(&a.0));
+            self.open.sort_by_key(|&(time, _)| Reverse(time));
         }
     }
 
@@ -264,7 +257,7 @@ mod tests {
                 // Coarse times make ties common; some lie far beyond the horizon.
                 let reach = if luck.chance(0.05) { spread * 50 } else { spread };
                 let time = now + luck.below(reach) / 100 * 100;
-                agenda.push_packet(Time(time), inserted, inserted);
+                agenda.push(Time(time), inserted, inserted);
                 model.push(Reverse((time, inserted)));
                 inserted += 1;
             }

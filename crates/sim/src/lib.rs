@@ -62,20 +62,15 @@ struct Route {
 /// A run in progress.
 pub struct Sim {
     now: Time,
-    end: Time,
-    agenda: Agenda<Parcel>,
     links: Vec<Link<Payload>>,
     /// The time of each link's pending event; `Time::NEVER` without one.
     link_timers: Vec<Time>,
-    routes: Vec<Route>,
-    hops: Vec<u32>,
+    wires: Wires,
     hosts: Vec<Host>,
     outbox: Outbox,
     sacks: SackPool,
-    /// Drops and marks of the link that is being called, and what its wire lost.
+    /// Drops and marks of the link that is being called.
     fates: Vec<Fate<Payload>>,
-    lost: Vec<Parcel>,
-    recorder: Recorder,
     events: u64,
     finished: bool,
 }
@@ -110,20 +105,17 @@ impl Sim {
         recorder
             .set_base_rtts(scenario.flows.iter().zip(&hosts).map(|(f, h)| base_rtt(f, h, &links)).collect());
         let (slot, horizon) = agenda_shape(scenario);
+        let end = Time(scenario.duration_ns);
+        let agenda = Agenda::new(slot, horizon);
         let mut sim = Sim {
             now: Time::ZERO,
-            end: Time(scenario.duration_ns),
-            agenda: Agenda::new(slot, horizon),
             link_timers: vec![Time::NEVER; links.len()],
             links,
-            routes,
-            hops,
+            wires: Wires { agenda, routes, hops, recorder, lost: Vec::new(), end },
             hosts,
             outbox: Outbox::default(),
             sacks: SackPool::default(),
             fates: Vec::new(),
-            lost: Vec::new(),
-            recorder,
             events: 0,
             finished: false,
         };
@@ -132,12 +124,12 @@ impl Sim {
     }
 
     fn enter_first_events(&mut self, scenario: &Scenario) {
-        self.enter(Time(scenario.warmup_ns), word::WARM);
-        self.enter(Time(scenario.record.queue_ns), word::SAMPLE_QUEUES);
-        self.enter(Time(scenario.record.flow_ns), word::SAMPLE_FLOWS);
+        self.wires.enter(Time(scenario.warmup_ns), word::WARM);
+        self.wires.enter(Time(scenario.record.queue_ns), word::SAMPLE_QUEUES);
+        self.wires.enter(Time(scenario.record.flow_ns), word::SAMPLE_FLOWS);
         for index in 0..self.links.len() {
             let change = self.links[index].schedule().next_change(Time::ZERO);
-            self.enter(change, word::RATE_STEP | index as u32);
+            self.wires.enter(change, word::RATE_STEP | index as u32);
         }
         for index in 0..self.hosts.len() {
             self.rearm_source(index);
@@ -152,24 +144,24 @@ impl Sim {
     /// Goes on to the end, or until `budget` further events have happened; true when the run is complete.
     pub fn run(&mut self, budget: u64) -> bool {
         let pause_at = self.events.saturating_add(budget);
-        while let Some(due) = self.agenda.pop(self.end) {
+        while let Some(due) = self.wires.agenda.pop(self.wires.end) {
             self.events += 1;
             self.now = due.time;
             let index = due.word & word::INDEX;
             match due.word & word::KIND {
                 word::ARRIVE => {
-                    let packet = self.agenda.packet(due);
+                    let packet = self.wires.agenda.packet(due);
                     self.arrive(packet);
                 }
                 word::AT_LINK => {
-                    let packet = self.agenda.packet(due);
+                    let packet = self.wires.agenda.packet(due);
                     self.send(index, packet);
                 }
                 word::LINK_FREE => self.link_free(index, due.time),
                 word::SOURCE => self.source_timer(index as usize, due.time),
                 word::SINK => self.sink_timer(index as usize, due.time),
                 word::EMIT => {
-                    let packet = self.agenda.packet(due);
+                    let packet = self.wires.agenda.packet(due);
                     self.enter_path(packet);
                 }
                 word::RATE_STEP => self.rate_step(index),
@@ -183,7 +175,7 @@ impl Sim {
         }
         if !self.finished {
             self.finished = true;
-            self.now = self.end;
+            self.now = self.wires.end;
             self.finish();
         }
         true
@@ -197,7 +189,7 @@ impl Sim {
     /// The tables of a finished run.
     pub fn into_tables(self) -> Vec<Table> {
         let delivered = self.delivered_packets();
-        self.recorder.into_tables(&self.hosts, self.events, delivered, self.agenda.peak())
+        self.wires.recorder.into_tables(&self.hosts, self.events, delivered, self.wires.agenda.peak())
     }
 
     // --- links ---
@@ -205,26 +197,18 @@ impl Sim {
     /// Puts a packet on the path that its flow's direction has, or straight to its host where there is no link.
     #[inline]
     fn enter_path(&mut self, packet: Parcel) {
-        let route = self.routes[packet.flow as usize];
+        let route = self.wires.routes[packet.flow as usize];
         if route.len == 0 {
-            self.enter_packet(self.now + route.extra, word::ARRIVE, packet);
+            self.wires.enter_packet(self.now + route.extra, word::ARRIVE, packet);
         } else {
-            self.send(self.hops[route.first as usize], packet);
+            self.send(self.wires.hops[route.first as usize], packet);
         }
     }
 
     #[inline]
     fn send(&mut self, link: u32, packet: Parcel) {
-        let mut wire = Wire {
-            agenda: &mut self.agenda,
-            routes: &self.routes,
-            hops: &self.hops,
-            recorder: &mut self.recorder,
-            lost: &mut self.lost,
-            link,
-            end: self.end,
-        };
-        self.links[link as usize].send(packet, self.now, &mut self.fates, |departure| wire.carry(departure));
+        let behind = |departure| self.wires.carry(link, departure);
+        self.links[link as usize].send(packet, self.now, &mut self.fates, behind);
         self.settle(link);
     }
 
@@ -233,16 +217,8 @@ impl Sim {
             return;
         }
         self.link_timers[link as usize] = Time::NEVER;
-        let mut wire = Wire {
-            agenda: &mut self.agenda,
-            routes: &self.routes,
-            hops: &self.hops,
-            recorder: &mut self.recorder,
-            lost: &mut self.lost,
-            link,
-            end: self.end,
-        };
-        self.links[link as usize].advance(self.now, &mut self.fates, &mut |departure| wire.carry(departure));
+        let mut behind = |departure| self.wires.carry(link, departure);
+        self.links[link as usize].advance(self.now, &mut self.fates, &mut behind);
         self.settle(link);
     }
 
@@ -254,18 +230,18 @@ impl Sim {
             && next < self.link_timers[l]
         {
             self.link_timers[l] = next;
-            self.enter(next, word::LINK_FREE | link);
+            self.wires.enter(next, word::LINK_FREE | link);
         }
-        if !self.fates.is_empty() || !self.lost.is_empty() {
+        if !self.fates.is_empty() || !self.wires.lost.is_empty() {
             self.tell_fates(link);
         }
     }
 
     #[cold]
     fn tell_fates(&mut self, link: u32) {
-        self.fates.extend(self.lost.drain(..).map(|packet| Fate::Dropped(packet, Cause::Wire)));
+        self.fates.extend(self.wires.lost.drain(..).map(|packet| Fate::Dropped(packet, Cause::Wire)));
         for fate in self.fates.drain(..) {
-            self.recorder.fate(link, &fate, self.now);
+            self.wires.recorder.fate(link, &fate, self.now);
             if let Fate::Dropped(packet, _) = fate {
                 self.sacks.release(&packet.body);
                 self.hosts[(packet.flow / 2) as usize].dropped(&packet);
@@ -277,7 +253,7 @@ impl Sim {
         let l = &mut self.links[link as usize];
         l.rate_stepped(self.now);
         let change = l.schedule().next_change(self.now);
-        self.enter(change, word::RATE_STEP | link);
+        self.wires.enter(change, word::RATE_STEP | link);
     }
 
     // --- hosts ---
@@ -331,7 +307,7 @@ impl Sim {
             let packet = self.outbox.packets[i];
             if jitters {
                 let at = self.hosts[index].leaves_at(&packet, self.now);
-                self.enter_packet(at, word::EMIT, packet);
+                self.wires.enter_packet(at, word::EMIT, packet);
             } else {
                 self.enter_path(packet);
             }
@@ -347,7 +323,7 @@ impl Sim {
         {
             let at = deadline.max(self.now);
             host.source_timer = at;
-            self.enter(at, word::SOURCE | index as u32);
+            self.wires.enter(at, word::SOURCE | index as u32);
         }
     }
 
@@ -359,23 +335,7 @@ impl Sim {
         {
             let at = deadline.max(self.now);
             host.sink_timer = at;
-            self.enter(at, word::SINK | index as u32);
-        }
-    }
-
-    // --- the agenda: nothing beyond the end is entered ---
-
-    #[inline]
-    fn enter(&mut self, at: Time, word: u32) {
-        if at <= self.end {
-            self.agenda.push(at, word, NO_PACKET);
-        }
-    }
-
-    #[inline]
-    fn enter_packet(&mut self, at: Time, word: u32, packet: Parcel) {
-        if at <= self.end {
-            self.agenda.push_packet(at, word, packet);
+            self.wires.enter(at, word::SINK | index as u32);
         }
     }
 
@@ -383,27 +343,27 @@ impl Sim {
 
     fn sample_queues(&mut self) {
         self.bring_links_up_to_date();
-        self.recorder.sample_queues(&self.links, self.now);
-        self.enter(self.now + self.recorder.queue_interval, word::SAMPLE_QUEUES);
+        self.wires.recorder.sample_queues(&self.links, self.now);
+        self.wires.enter(self.now + self.wires.recorder.queue_interval, word::SAMPLE_QUEUES);
     }
 
     fn sample_flows(&mut self) {
-        self.recorder.sample_flows(&self.hosts, self.now);
-        self.enter(self.now + self.recorder.flow_interval, word::SAMPLE_FLOWS);
+        self.wires.recorder.sample_flows(&self.hosts, self.now);
+        self.wires.enter(self.now + self.wires.recorder.flow_interval, word::SAMPLE_FLOWS);
     }
 
     fn warm(&mut self) {
         self.bring_links_up_to_date();
-        self.recorder.warm(&mut self.links, &mut self.hosts, self.now);
+        self.wires.recorder.warm(&mut self.links, &mut self.hosts, self.now);
     }
 
     fn finish(&mut self) {
         self.bring_links_up_to_date();
-        if self.recorder.queues_sampled_at() < self.now {
-            self.recorder.sample_queues(&self.links, self.now);
-            self.recorder.sample_flows(&self.hosts, self.now);
+        if self.wires.recorder.queues_sampled_at() < self.now {
+            self.wires.recorder.sample_queues(&self.links, self.now);
+            self.wires.recorder.sample_flows(&self.hosts, self.now);
         }
-        self.recorder.finish(&mut self.links, self.now);
+        self.wires.recorder.finish(&mut self.links, self.now);
     }
 
     /// A link's event due at this very instant may stand behind the sample in the agenda.
@@ -416,21 +376,22 @@ impl Sim {
     }
 }
 
-/// The wire behind a link: what begins its transmission is entered into the agenda for its arrival.
-struct Wire<'a> {
-    agenda: &'a mut Agenda<Parcel>,
-    routes: &'a [Route],
-    hops: &'a [u32],
-    recorder: &'a mut Recorder,
-    lost: &'a mut Vec<Parcel>,
-    link: u32,
+/// What lies behind the links: a packet whose transmission begins is recorded and entered into the agenda for its arrival.
+/// Apart from `Sim` so that a link can be called with it.
+struct Wires {
+    agenda: Agenda<Parcel>,
+    routes: Vec<Route>,
+    hops: Vec<u32>,
+    recorder: Recorder,
+    /// What the wire of the link that is being called has lost.
+    lost: Vec<Parcel>,
     end: Time,
 }
 
-impl Wire<'_> {
+impl Wires {
     #[inline]
-    fn carry(&mut self, departure: Departure<Payload>) {
-        self.recorder.departure(self.link, &departure);
+    fn carry(&mut self, link: u32, departure: Departure<Payload>) {
+        self.recorder.departure(link, &departure);
         let mut packet = departure.packet;
         if departure.lost {
             self.lost.push(packet);
@@ -439,13 +400,27 @@ impl Wire<'_> {
         packet.body.hop += 1;
         let route = self.routes[packet.flow as usize];
         let hop = u32::from(packet.body.hop);
-        let (at, what) = if hop == route.len {
-            (departure.arrives + route.extra, word::ARRIVE)
+        if hop == route.len {
+            self.enter_packet(departure.arrives + route.extra, word::ARRIVE, packet);
         } else {
-            (departure.arrives, word::AT_LINK | self.hops[(route.first + hop) as usize])
-        };
+            let next = self.hops[(route.first + hop) as usize];
+            self.enter_packet(departure.arrives, word::AT_LINK | next, packet);
+        }
+    }
+
+    /// Enters an event; nothing beyond the end is entered.
+    #[inline]
+    fn enter(&mut self, at: Time, word: u32) {
         if at <= self.end {
-            self.agenda.push_packet(at, what, packet);
+            self.agenda.push(at, word, NO_PACKET);
+        }
+    }
+
+    /// Enters a packet's arrival.
+    #[inline]
+    fn enter_packet(&mut self, at: Time, word: u32, packet: Parcel) {
+        if at <= self.end {
+            self.agenda.push(at, word, packet);
         }
     }
 }

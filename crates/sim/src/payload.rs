@@ -100,7 +100,8 @@ impl SackPool {
     }
 
     /// Blocks held now.
-    pub fn held(&self) -> usize {
+    #[cfg(test)]
+    fn held(&self) -> usize {
         self.blocks.len() - self.free.len()
     }
 }

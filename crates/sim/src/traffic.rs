@@ -35,7 +35,7 @@ pub struct UdpSource {
 impl UdpSource {
     /// `rate` counts IP bytes of packets of `packet_bytes`.
     pub fn new(rate: Rate, packet_bytes: u32, periods: Option<(Draw, Draw)>, luck: Luck) -> UdpSource {
-        let gap_fixed = (u128::from(packet_bytes) * 8_000_000_000 << 16) / u128::from(rate.0.max(1));
+        let gap_fixed = ((u128::from(packet_bytes) * 8_000_000_000) << 16) / u128::from(rate.0.max(1));
         UdpSource { gap_fixed, fraction: 0, periods, on_until: Time::ZERO, luck }
     }
 
