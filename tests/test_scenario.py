@@ -809,3 +809,22 @@ def test_a_scenario_made_in_python_is_checked_alike() -> None:
     assert Scenario.from_document(document).flows[0].kind == "ping"
     with pytest.raises(ScenarioError, match=r"flow\.0\.rtt"):
         Scenario.from_document({**document, "flow": [{"kind": "ping", "rtt": "1 ms"}]})
+
+
+def test_flows_leave_one_by_one_by_a_law() -> None:
+    text = """
+title = "t"
+duration = "10 s"
+bottleneck = {rate = "1 Mbit/s", delay = "1 ms"}
+[[flow]]
+kind = "bulk"
+count = 3
+start = "every 1 s"
+stop = "spread 4 s .. 8 s"
+"""
+    scenario = loads(text)
+    flows = scenario.realise(1)["flows"]
+    assert [flow["stop_ns"] // 10**9 for flow in flows] == [4, 6, 8]
+    assert loads(scenario.to_toml()) == scenario
+    with pytest.raises(ScenarioError, match="before it starts"):
+        loads(text.replace("4 s .. 8 s", "4 s .. 1 s").replace("every 1 s", "every 2 s"))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sojourn.scenario.errors import Key, Problem
+from sojourn.scenario.laws import Spread
 from sojourn.scenario.topology import Line, NoWayError, Routes, links_of, way_of
 from sojourn.units import format_duration, format_rate
 
@@ -183,8 +184,20 @@ def _flows(scenario: "Scenario") -> Iterator[Problem]:
             yield Problem(f"an RTT of {short} is less than its links take: {least}", hint, (*key, "rtt"))
 
 
+def _stops_unstarted(start: Spread, stop: Spread, count: int) -> bool:
+    """Whether any flow must stop before it starts, however the draws fall."""
+
+    def earliest() -> int:
+        return 0
+
+    def latest() -> int:
+        return 2**64 - 1
+
+    return any(stop.of(i, count, latest) <= start.of(i, count, earliest) for i in range(count))
+
+
 def _flow(flow: "Flow", key: Key) -> Iterator[Problem]:
-    if flow.stop is not None and flow.stop <= flow.start.least:
+    if flow.stop is not None and _stops_unstarted(flow.start, flow.stop, flow.count):
         yield Problem("it stops before it starts", "write a later stop", (*key, "stop"))
     if flow.rtt is not None and flow.rtt.law == "list" and len(flow.rtt.values) > flow.count:
         hint = f"count is {flow.count}: drop some or raise count"

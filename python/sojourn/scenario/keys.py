@@ -195,7 +195,6 @@ def _write_text(value: Any) -> str | None:
 _RTT_EXAMPLE = "50 ms"
 Duration = Annotated[int, PlainValidator(_read_duration), PlainSerializer(_write_time)]
 Warmup = Annotated[int, PlainValidator(_read_warmup), PlainSerializer(_write_time)]
-Moment = Annotated[int, PlainValidator(_read_time), PlainSerializer(_write_time)]
 Delay = Annotated[int, PlainValidator(_read_delay), PlainSerializer(_write_time)]
 Interval = Annotated[int, PlainValidator(_read_interval), PlainSerializer(_write_time)]
 Rate = Annotated[int, PlainValidator(parse_rate), PlainSerializer(_write_rate)]

@@ -25,7 +25,6 @@ from sojourn.scenario.keys import (
     LinkLayer,
     LinkRate,
     LossText,
-    Moment,
     Name,
     OnDraw,
     PacketSize,
@@ -113,7 +112,7 @@ class FlowEntry(Table):
     via: Annotated[tuple[Name, ...], Field(strict=False)] | None = None
     rtt: Rtt | None = None
     start: Start = Spread("constant", (0,))
-    stop: Moment | None = None
+    stop: Start | None = None
     access: Rate | None = None
     jitter: Delay = 0
 

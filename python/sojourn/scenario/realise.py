@@ -98,7 +98,9 @@ def _flow(
         "path_extra_ns": rest - rest // 2,
         "back_extra_ns": rest // 2,
         "start_ns": flow.start.of(index, flow.count, _luck(seed, f"{name}/start")),
-        "stop_ns": flow.stop,
+        "stop_ns": None
+        if flow.stop is None
+        else flow.stop.of(index, flow.count, _luck(seed, f"{name}/stop")),
         "jitter_ns": flow.jitter,
     }
 
