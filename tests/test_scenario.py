@@ -827,4 +827,4 @@ stop = "spread 4 s .. 8 s"
     assert [flow["stop_ns"] // 10**9 for flow in flows] == [4, 6, 8]
     assert loads(scenario.to_toml()) == scenario
     with pytest.raises(ScenarioError, match="before it starts"):
-        loads(text.replace("4 s .. 8 s", "4 s .. 1 s").replace("every 1 s", "every 2 s"))
+        loads(text.replace('"spread 4 s .. 8 s"', '["5 s", "1 s", "8 s"]'))
