@@ -29,7 +29,7 @@ import resource
 import statistics
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,11 @@ class Case:
     ns3: peer.Words | None = None
     peers_run: str = ""
     """What the peers run where it is not the same."""
-    notes: list[str] = field(default_factory=list)
 
 
-TEN = {"flows": 10, "rate": "100e6"}
-HUNDRED = {"flows": 100, "rate": "1e9", "access": "10e9"}
-THOUSAND = {"flows": 1000, "rate": "1e9", "access": "10e9"}
+TEN: peer.Words = {"flows": 10, "rate": "100e6"}
+HUNDRED: peer.Words = {"flows": 100, "rate": "1e9", "access": "10e9"}
+THOUSAND: peer.Words = {"flows": 1000, "rate": "1e9", "access": "10e9"}
 
 # Packets in one bandwidth-delay product at 50 ms: the drop-tail limit where ns-2 has no CoDel.
 LIMIT_100M = 417
@@ -74,7 +73,15 @@ ALL = [
         "reno-codel-10",
         "10 Reno flows over CoDel, 100 Mbit/s",
         CASES / "reno-codel-10.toml",
-        ns2={**TEN, "tcp": "Sack1", "delack": 1, "queue": "DropTail", "limit": LIMIT_100M, "duration": 60, "warmup": 10},
+        ns2={
+            **TEN,
+            "tcp": "Sack1",
+            "delack": 1,
+            "queue": "DropTail",
+            "limit": LIMIT_100M,
+            "duration": 60,
+            "warmup": 10,
+        },
         ns3={**TEN, "tcp": "LinuxReno", "queue": "CoDel", "limit": 0, "duration": 30, "warmup": 10},
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: LinuxReno over CoDel",
     ),
@@ -82,7 +89,15 @@ ALL = [
         "cubic-fq_codel-10",
         "10 CUBIC flows over fq_codel, 100 Mbit/s",
         CASES / "cubic-fq_codel-10.toml",
-        ns2={**TEN, "tcp": "Sack1", "delack": 1, "queue": "DropTail", "limit": LIMIT_100M, "duration": 60, "warmup": 10},
+        ns2={
+            **TEN,
+            "tcp": "Sack1",
+            "delack": 1,
+            "queue": "DropTail",
+            "limit": LIMIT_100M,
+            "duration": 60,
+            "warmup": 10,
+        },
         ns3={**TEN, "tcp": "Cubic", "queue": "FqCoDel", "limit": 0, "duration": 30, "warmup": 10},
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: Cubic over FqCoDel",
     ),
@@ -91,12 +106,30 @@ ALL = [
         "1000 Reno flows, RTT 40..440 ms, pfifo 500, 200 Mbit/s",
         CASES / "reno-pfifo-1000.toml",
         ns2={
-            "flows": 1000, "rate": "200e6", "rtt_min": 40, "rtt_max": 440, "tcp": "Newreno", "delack": 1,
-            "queue": "DropTail", "limit": 500, "duration": 60, "warmup": 20, "start_spread": 5,
+            "flows": 1000,
+            "rate": "200e6",
+            "rtt_min": 40,
+            "rtt_max": 440,
+            "tcp": "Newreno",
+            "delack": 1,
+            "queue": "DropTail",
+            "limit": 500,
+            "duration": 60,
+            "warmup": 20,
+            "start_spread": 5,
         },
         ns3={
-            "flows": 1000, "rate": "200e6", "rttMin": 40, "rttMax": 440, "tcp": "NewReno", "queue": "dev",
-            "limit": 500, "duration": 30, "warmup": 20, "startSpread": 5, "buffer": 524288,
+            "flows": 1000,
+            "rate": "200e6",
+            "rttMin": 40,
+            "rttMax": 440,
+            "tcp": "NewReno",
+            "queue": "dev",
+            "limit": 500,
+            "duration": 30,
+            "warmup": 20,
+            "startSpread": 5,
+            "buffer": 524288,
         },
         peers_run="the same: Newreno with delayed ACKs over DropTail 500",
     ),
@@ -104,7 +137,15 @@ ALL = [
         "reno-codel-100",
         "100 Reno flows over CoDel, 1 Gbit/s",
         CASES / "reno-codel-100.toml",
-        ns2={**HUNDRED, "tcp": "Sack1", "delack": 1, "queue": "DropTail", "limit": LIMIT_1G, "duration": 30, "warmup": 10},
+        ns2={
+            **HUNDRED,
+            "tcp": "Sack1",
+            "delack": 1,
+            "queue": "DropTail",
+            "limit": LIMIT_1G,
+            "duration": 30,
+            "warmup": 10,
+        },
         ns3={**HUNDRED, "tcp": "LinuxReno", "queue": "CoDel", "limit": 0, "duration": 8, "warmup": 3},
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: LinuxReno over CoDel",
     ),
@@ -112,11 +153,29 @@ ALL = [
         "reno-codel-1000",
         "1000 Reno flows over CoDel, 1 Gbit/s",
         CASES / "reno-codel-1000.toml",
-        ns2={**THOUSAND, "tcp": "Sack1", "delack": 1, "queue": "DropTail", "limit": LIMIT_1G, "duration": 30, "warmup": 10},
-        ns3={**THOUSAND, "tcp": "LinuxReno", "queue": "CoDel", "limit": 0, "duration": 6, "warmup": 3, "buffer": 524288},
+        ns2={
+            **THOUSAND,
+            "tcp": "Sack1",
+            "delack": 1,
+            "queue": "DropTail",
+            "limit": LIMIT_1G,
+            "duration": 30,
+            "warmup": 10,
+        },
+        ns3={
+            **THOUSAND,
+            "tcp": "LinuxReno",
+            "queue": "CoDel",
+            "limit": 0,
+            "duration": 6,
+            "warmup": 3,
+            "buffer": 524288,
+        },
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: LinuxReno over CoDel",
     ),
-    Case("home-uplink", "The demo: 60 s of a home uplink at 10 Mbit/s", ROOT / "scenarios" / "home-uplink.toml"),
+    Case(
+        "home-uplink", "The demo: 60 s of a home uplink at 10 Mbit/s", ROOT / "scenarios" / "home-uplink.toml"
+    ),
 ]
 
 
@@ -126,11 +185,11 @@ ALL = [
 def child(path: Path) -> None:
     """Runs one scenario, one seed, in this process and prints what it cost."""
     import sojourn
-    from sojourn.engine import sim
+    from sojourn.engine.sim import simulate
 
     scenario = sojourn.load(path)
     before = _peak_rss_mb()
-    tables = sim.run(scenario, scenario.seeds[0])
+    tables = simulate(scenario, scenario.seeds[0])
     after = _peak_rss_mb()
     engine = tables["engine"]
     print(
@@ -223,7 +282,18 @@ def machine() -> str:
 
 def table(rows: list[dict[str, Any]], versions: dict[str, str]) -> str:
     """The rows as text, widths fitted."""
-    head = ["case", "sojourn", "range", *versions.values(), "x ns-2", "x ns-3", "CPU s", "RSS MB: run (+ before)", "ns-2", "ns-3"]
+    head = [
+        "case",
+        "sojourn",
+        "range",
+        *versions.values(),
+        "x ns-2",
+        "x ns-3",
+        "CPU s",
+        "RSS MB: run (+ before)",
+        "ns-2",
+        "ns-3",
+    ]
     lines = [head]
     for row in rows:
         ours = row["sojourn"]
@@ -241,7 +311,10 @@ def table(rows: list[dict[str, Any]], versions: dict[str, str]) -> str:
         )
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     text = "\n".join(
-        "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths, strict=True)))
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
         for line in lines
     )
     ran = "\n".join(f"  {row['case']}: {row['peers_run']}" for row in rows if row["peers_run"])

@@ -57,7 +57,12 @@ def find_ns2() -> Peer | None:
     if program is None:
         _missing("ns-2", "ns2")
         return None
-    return Peer("ns-2", "ns-" + (_package_version("ns2") or "2"), (program, str(HERE / "peers" / "dumbbell.tcl")), "words")
+    return Peer(
+        "ns-2",
+        "ns-" + (_package_version("ns2") or "2"),
+        (program, str(HERE / "peers" / "dumbbell.tcl")),
+        "words",
+    )
 
 
 def find_ns3() -> Peer | None:
@@ -79,10 +84,15 @@ def find_ns3() -> Peer | None:
         command = [compiler, "-std=c++17", "-O3", "-DNDEBUG", str(source), "-o", str(fresh), *flags]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            print(f"ns-3: dumbbell.cc did not compile, going on without ns-3:\n{done.stderr[-2000:]}", file=sys.stderr)
+            print(
+                f"ns-3: dumbbell.cc did not compile, going on without ns-3:\n{done.stderr[-2000:]}",
+                file=sys.stderr,
+            )
             return None
         fresh.replace(program)
-    version = subprocess.run(["pkg-config", "--modversion", "ns3-core"], capture_output=True, text=True, check=False)
+    version = subprocess.run(
+        ["pkg-config", "--modversion", "ns3-core"], capture_output=True, text=True, check=False
+    )
     return Peer("ns-3", f"ns-{version.stdout.strip()}", (str(program),), "options")
 
 
@@ -90,7 +100,9 @@ def _ns3_flags() -> list[str] | None:
     if shutil.which("pkg-config") is None:
         return None
     modules = [f"ns3-{module}" for module in NS3_MODULES]
-    done = subprocess.run(["pkg-config", "--cflags", "--libs", *modules], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", *modules], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         return None
     # Debian's .pc files also name files of packages that a program of ours doesn't need, and a stray `-I/usr;`.
@@ -107,4 +119,7 @@ def _package_version(package: str) -> str | None:
 
 
 def _missing(name: str, packages: str) -> None:
-    print(f"{name} is not installed; its column stays empty (Debian: apt-get install {packages})", file=sys.stderr)
+    print(
+        f"{name} is not installed; its column stays empty (Debian: apt-get install {packages})",
+        file=sys.stderr,
+    )

@@ -242,6 +242,75 @@ def test_the_examples_are_listed_by_their_titles(say: Command, monkeypatch: pyte
     assert "scenarios/home-uplink.toml  A home line" in say("list", "scenarios").out
 
 
+def test_the_link_under_study_is_the_one_whose_disciplines_are_compared(say: Command, home: Path) -> None:
+    graph = """
+    duration = "4 s"
+    [[link]]
+    name = "slow"
+    from = "a"
+    to = "b"
+    rate = "1 Mbit/s"
+    delay = "5 ms"
+    [[link]]
+    name = "fast"
+    from = "b"
+    to = "c"
+    rate = "5 Mbit/s"
+    delay = "5 ms"
+    [[flow]]
+    kind = "bulk"
+    from = "a"
+    to = "c"
+    """
+    (home / "graph.toml").write_text(graph)
+    for qdiscs in (["pfifo", "codel"], ["codel"]):
+        found = json.loads(say("compare", "graph.toml", *qdiscs, "--link", "fast", "--json").out)
+        assert found["link"] == "fast"
+    said = say("compare", "graph.toml", "pfifo", "codel", "--link", "fast", "-o", "out")
+    assert "queue at fast" in said.out
+    assert "fast" in (home / "out" / "report.html").read_text()
+
+
+# --------------------------------------------------------------------------------------------------------- stdout
+
+
+def test_a_closed_pipe_does_not_stop_what_is_kept_on_disk(home: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "sojourn", "compare", "home.toml", "pfifo", "codel", "-o", "out"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.returncode == 0, done.stderr
+    assert (home / "out" / "report.html").is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("arguments", [["run", "home.toml"], ["list"]])
+def test_a_full_disk_behind_stdout_is_told_in_words(arguments: list[str], home: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "sojourn", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=home)
+    assert done.returncode == 2
+    assert "error: can't write to stdout" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_access_links_have_no_rows_in_the_table_of_queues(say: Command, home: Path) -> None:
+    (home / "access.toml").write_text(SCENARIO.replace("count = 2", 'count = 2\naccess = "100 Mbit/s"'))
+    assert "/access" not in say("run", "access.toml").out
+    queues = json.loads(say("run", "access.toml", "--json").out)["runs"][0]["queues"]
+    assert "bulk.1/access" in [queue["link"] for queue in queues]
+
+
+def test_without_a_ping_that_was_answered_nobody_wins(say: Command, home: Path) -> None:
+    ping = 'kind = "ping"\nstart = "3.999 s"'
+    (home / "late.toml").write_text(SCENARIO.replace('kind = "ping"', ping))
+    said = say("compare", "late.toml", "pfifo", "codel", "-o", "out")
+    assert said.code == 0, said.err
+    assert "No discipline wins" in said.out
+    assert "inf" not in said.out
+
+
 # ---------------------------------------------------------------------------------------------------- wrong input
 
 
@@ -252,6 +321,9 @@ def test_the_examples_are_listed_by_their_titles(say: Command, monkeypatch: pyte
         (["run", "."], "folder"),
         (["run"], "SCENARIO"),
         (["run", "home.toml", "--seeds", "0"], "--seeds"),
+        (["run", "home.toml", "--seeds", "1000000000"], "--seeds"),
+        (["run", "home.toml", "--seed", "9223372036854775808"], "--seed"),
+        (["run", "home.toml", "--seed", "9223372036854775807", "--seeds", "2"], "--seeds"),
         (["run", "home.toml", "--seed", "x"], "--seed"),
         (["run", "home.toml", "-j", "0"], "--jobs"),
         (["run", "home.toml", "-e", "kernel"], "--engine"),
@@ -259,6 +331,7 @@ def test_the_examples_are_listed_by_their_titles(say: Command, monkeypatch: pyte
         (["run", "home.toml", "--set", "duration=60"], "duration"),
         (["run", "home.toml", "--set", "durtion=60 s"], "durtion"),
         (["run", "home.toml", "--set", "flow.7.count=2"], "flow.7.count"),
+        (["run", "home.toml", "--set", "bottleneck.rate=5 Mbit/s"], "bottleneck.up.rate"),
         (["run", "home.toml", "--figures", "gif"], "gif"),
         (["run", "home.toml", "--json", "--figures", "svg"], "-o DIR"),
         (["run", "home.toml", "-o", "home.toml"], "home.toml"),

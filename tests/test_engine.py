@@ -354,6 +354,23 @@ def test_a_comparison_refuses_what_it_can_not_answer() -> None:
         variants(scenario(), ["codell"])
 
 
+def test_where_both_ways_have_a_discipline_the_way_is_named() -> None:
+    text = SHORT.replace('rate = "5 Mbit/s"', 'rate = "5 Mbit/s"\nup.qdisc = "bfifo"\ndown.qdisc = "pfifo"')
+    # Else every contender would be the same scenario.
+    with pytest.raises(ScenarioError, match=r"--link up\|down"):
+        variants(scenario(text), ["codel", "fq_codel"])
+    with pytest.raises(ScenarioError, match="links: up, down"):
+        variants(scenario(text), ["codel"], link="core")
+    [variant] = variants(scenario(text), ["codel"], link="up")
+    assert qdiscs_of(variant) == {"up": "codel", "down": "pfifo"}
+
+
+@pytest.mark.parametrize("seeds", [0, -1, []])
+def test_a_run_without_a_seed_is_refused(seeds: Any) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        run(scenario(), seeds=seeds)
+
+
 def test_in_a_graph_the_link_is_named() -> None:
     graph = """
     duration = "1 s"

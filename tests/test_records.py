@@ -1,5 +1,6 @@
 """Runs on disk: whole or not at all, never over somebody's files, readable while they grow."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -150,6 +151,26 @@ def test_a_run_is_replaced_only_by_force(tmp_path: Path) -> None:
     assert "--force" in error.value.hint
     assert Run.open(tmp_path / "run").seeds == (1, 2)
     Run.create(tmp_path / "run", small_meta(), "", force=True)
+    assert Run.open(tmp_path / "run").seeds == ()
+
+
+def test_of_two_runs_that_start_at_once_in_one_folder_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "check_vacant", lambda *_, **__: None)
+    monkeypatch.setattr(records, "_remove_run", lambda _: None)
+    first = Run.create(tmp_path / "run", small_meta(), "first")
+    with pytest.raises(RunError, match="already holds a Run"):
+        Run.create(tmp_path / "run", small_meta(), "second")
+    assert first.scenario_text == "first"
+
+
+def test_a_run_that_was_replaced_meanwhile_is_not_written_into(tmp_path: Path) -> None:
+    first = Run.create(tmp_path / "run", small_meta(), "first")
+    other = dataclasses.replace(small_meta(), fingerprint="another")
+    Run.create(tmp_path / "run", other, "second", force=True)
+    with pytest.raises(RunError, match="was replaced by another Run"):
+        first.add_seed(1, small_tables(), CAUSES)
     assert Run.open(tmp_path / "run").seeds == ()
 
 

@@ -605,6 +605,18 @@ def test_with_changes_a_key_and_checks_it() -> None:
         scenario.with_(**{"bottleneck.qdisc": "codl"})
 
 
+def test_a_common_value_that_neither_direction_takes_is_refused() -> None:
+    own = loads(DUMBBELL).with_(
+        **{"bottleneck.up.rate": "1 Mbit/s", "bottleneck.down.schedule": [["0 s", "2 Mbit/s"]]}
+    )
+    with pytest.raises(ScenarioError, match=r"set bottleneck\.up\.rate"):
+        own.with_(**{"bottleneck.rate": "5 Mbit/s"})
+    assert own.with_(**{"bottleneck.delay": "1 ms", "bottleneck.rate": None}).bottleneck is not None
+    sweep = '[sweep]\n"bottleneck.qdisc" = ["codel"]\n'
+    ways = '[bottleneck.up]\nqdisc = "pfifo"\n[bottleneck.down]\nqdisc = "bfifo"\n'
+    assert "changes nothing" in str(refusal(DUMBBELL + ways + sweep))
+
+
 # What is refused, and how --------------------------------------------------------------------------------------------
 
 

@@ -50,6 +50,7 @@ struct Options
     std::string recovery = "Prr";
     bool ecn = false;
     uint32_t meanPacket = 1500;
+    double target = 0;
     uint32_t buffer = 4194304;
     double duration = 60;
     double warmup = 10;
@@ -398,6 +399,13 @@ InstallQueueDisc(const Options& o, Ptr<NetDevice> device)
         }
         helper.SetRootQueueDisc(type);
     }
+    if (o.target > 0)
+    {
+        // CoDel holds it as a Time, FqCoDel as a string.
+        const std::string text = std::to_string(o.target) + "ms";
+        Config::SetDefault("ns3::CoDelQueueDisc::Target", StringValue(text));
+        Config::SetDefault("ns3::FqCoDelQueueDisc::Target", StringValue(text));
+    }
     Ptr<QueueDisc> disc = helper.Install(device).Get(0);
     if (o.limit > 0)
     {
@@ -427,6 +435,7 @@ main(int argc, char** argv)
     words.AddValue("sack", "selective acknowledgements", o.sack);
     words.AddValue("recovery", "Prr or Classic", o.recovery);
     words.AddValue("ecn", "ECN on", o.ecn);
+    words.AddValue("target", "CoDel's and FqCoDel's target, ms; 0 keeps the default of 5", o.target);
     words.AddValue("meanPacket", "mean packet size RED assumes, bytes", o.meanPacket);
     words.AddValue("buffer", "socket buffers, bytes", o.buffer);
     words.AddValue("duration", "s", o.duration);

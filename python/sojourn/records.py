@@ -407,9 +407,11 @@ class Run:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _remove_run(folder)
-            _replace(folder / SCENARIO, scenario.encode())
+            _make(folder / SCENARIO, scenario.encode())
             run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}))
             run._write_meta()
+        except FileExistsError:
+            raise RunError(f"{folder} already holds a Run", "choose another folder with -o") from None
         except OSError as error:
             raise RunError(
                 f"can't write to {folder}: {error.strerror or error}", "choose another folder"
@@ -437,6 +439,7 @@ class Run:
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
             raise ValueError(f"the engine wrote tables that records.py doesn't know: {', '.join(unknown)}")
+        self._check_ours()
         temporary = self.path / f".seed-{seed}.{os.getpid()}"
         shutil.rmtree(temporary, ignore_errors=True)
         try:
@@ -460,6 +463,14 @@ class Run:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
+    def _check_ours(self) -> None:
+        """Refuses to mix tables of two scenarios: with `force`, someone else may have taken the folder meanwhile."""
+        file = self.path / META
+        if file.is_file() and _read_meta(file).fingerprint != self.meta.fingerprint:
+            raise RunError(
+                f"{self.path} was replaced by another Run", "give each a folder of its own with -o"
+            )
+
     def _write_meta(self) -> None:
         text = json.dumps({"format": FORMAT, **dataclasses.asdict(self.meta)}, indent=2, ensure_ascii=False)
         _replace(self.path / META, (text + "\n").encode())
@@ -467,7 +478,12 @@ class Run:
 
 def write_index(folder: Path, names: Iterable[str]) -> None:
     """Writes the order of the Runs in a folder of Runs."""
-    _replace(folder / INDEX, (json.dumps({"runs": list(names)}, indent=2) + "\n").encode())
+    try:
+        _replace(folder / INDEX, (json.dumps({"runs": list(names)}, indent=2) + "\n").encode())
+    except OSError as error:
+        raise RunError(
+            f"can't write to {folder}: {error.strerror or error}", "choose another folder"
+        ) from None
 
 
 def check_vacant(folder: Path, *, force: bool = False) -> None:
@@ -519,6 +535,17 @@ def _replace(file: Path, content: bytes) -> None:
         os.replace(temporary, file)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _make(file: Path, content: bytes) -> None:
+    """Writes a file that is not there yet: of two Runs that start at once in one folder, one is refused."""
+    with file.open("xb") as stream:
+        try:
+            stream.write(content)
+            stream.flush()
+        except OSError:
+            file.unlink()
+            raise
 
 
 def _remove_run(folder: Path) -> None:

@@ -1,8 +1,12 @@
 //! TCP endpoints: a sender and a receiver that are handed segments and the time, and hand back segments.
 //!
 //! Sequence numbers count segments of one MSS, not bytes: a bulk flow's segments are all alike, and the last one of a
-//! transfer is short. Windows are kept in bytes as in the RFCs unless the profile counts packets (`ns2`).
+//! transfer is short. cwnd and ssthresh are in segments inside, with fractions, and in bytes to the outside.
 //! Neither endpoint knows a queue, a link or the simulator: no I/O, no clock, no global.
+//!
+//! Drive a `Sender` so: `poll` until it gives `None`, once at the start, after each `on_ack` and after each `on_deadline`; call
+//! `on_deadline` when `deadline` is reached. A `Receiver` answers in `on_segment`, or in `on_deadline` when it has waited.
+//! docs/tcp.md goes through every parameter and says what is absent.
 
 mod cc;
 mod receiver;
@@ -30,7 +34,7 @@ pub struct Segment {
     pub retransmit: bool,
     /// Congestion window reduced (RFC 3168 §6.1.2).
     pub cwr: bool,
-    /// Goes out as ECN-capable transport (retransmissions do not, RFC 3168 §6.1.5).
+    /// Goes out as ECN-capable transport (retransmissions don't, RFC 3168 §6.1.5).
     pub ect: bool,
 }
 
@@ -44,7 +48,7 @@ pub struct AckSegment {
     pub ack: u32,
     /// The `stamp` echoed (RFC 7323 §4.3); `Time::NEVER` where there is none to echo.
     pub echo: Time,
-    /// Receive window in bytes from `ack` on.
+    /// Receive window in bytes from `ack` on. Less than a segment lets one segment out.
     pub window: u64,
     /// Half-open ranges of segments held beyond `ack`, most recent first (RFC 2018 §4).
     pub sacks: [(u32, u32); MAX_SACK_BLOCKS],
@@ -74,15 +78,16 @@ pub struct TcpParams {
     pub mss: u32,
     /// IP and TCP header bytes of a data segment, options included (52 with timestamps, 40 without).
     pub header_bytes: u32,
-    /// Size in bytes of an acknowledgement without SACK blocks (the same as `header_bytes` in practice).
+    /// IP bytes of an acknowledgement without SACK blocks (the same as `header_bytes` in practice).
     pub ack_bytes: u32,
     /// Selective acknowledgements with RFC 6675 recovery; without them NewReno (RFC 6582).
     pub sack: bool,
-    /// Proportional rate reduction in recovery (RFC 6937); without it cwnd is set to ssthresh at once.
+    /// Proportional rate reduction (RFC 6937, Linux's variant) in a SACK recovery and after an ECN echo; without it cwnd is
+    /// set to ssthresh at once.
     pub prr: bool,
-    /// Limited transmit (RFC 3042).
+    /// Limited transmit: the first two duplicate ACKs let out a new segment each (RFC 3042).
     pub limited_transmit: bool,
-    /// Timestamps: every ACK gives an RTT sample, retransmitted or not.
+    /// Timestamps: every ACK of new data gives an RTT sample, sent twice or not; otherwise one segment at a time is timed.
     pub timestamps: bool,
     /// ECN (RFC 3168).
     pub ecn: bool,
@@ -92,9 +97,12 @@ pub struct TcpParams {
     pub initial_ssthresh: Option<u32>,
     /// An upper bound on the window in segments (ns-2's `window_`); `None` is no bound but the receiver's.
     pub max_window: Option<u32>,
-    /// Count cwnd in packets with fractions, grow by 1/cwnd an ACK, as ns-2's agents do; otherwise bytes acknowledged (RFC 3465).
+    /// As ns-2's agents: cwnd grows by 1 or 1/cwnd an ACK, however much that acknowledges and whether or not cwnd is the
+    /// limit; what is halved is the least of cwnd and `max_window`, at every timeout; NewReno's full ACK leaves ssthresh; with
+    /// SACK, Sack1's count of what is in flight, and a timeout forgets SACKs. Otherwise segments acknowledged count (RFC 3465), and a window that is not used doesn't grow.
     pub packet_counted: bool,
-    /// Space segments at the pacing rate (2 × cwnd/srtt in slow start, 1.2 × after) instead of sending on the ACK clock.
+    /// Space segments at the pacing rate instead of sending on the ACK clock: 2 × cwnd/srtt below half of ssthresh, 1.2 ×
+    /// above (Linux).
     pub pacing: bool,
     /// HyStart in slow start (cubic only).
     pub hystart: bool,
@@ -104,7 +112,7 @@ pub struct TcpParams {
     pub min_rto_ns: u64,
     /// Upper bound of the RTO, ns.
     pub max_rto_ns: u64,
-    /// Clock granularity G of RFC 6298, ns; ns-2's `tcpTick_`. RTT samples are rounded up to it where it is not 1.
+    /// ns-2's `tcpTick_`, ns: where it is not 1 an RTT sample is the ticks of this clock that began meanwhile, at least one.
     pub tick_ns: u64,
     /// Linux's reading of RFC 6298: the bound applies to the variance term (rto = srtt + max(4·rttvar, min)), not to the sum.
     pub min_rto_on_variance: bool,
@@ -112,9 +120,9 @@ pub struct TcpParams {
     pub delayed_ack_segments: u32,
     /// The longest an acknowledgement is delayed, ns.
     pub delayed_ack_ns: u64,
-    /// Segments acknowledged one by one at the start of a flow (Linux's quick ACKs).
+    /// Acknowledgements sent at once at the start of a flow (Linux's quick ACKs).
     pub quick_acks: u32,
-    /// Receive buffer at the start, bytes; the window offered is what fits into it.
+    /// Receive buffer at the start, bytes; the window offered is what fits into its advertisable part.
     pub receive_buffer: u64,
     /// The buffer's upper bound under autotuning, bytes; equal to `receive_buffer` switches autotuning off.
     pub receive_buffer_max: u64,

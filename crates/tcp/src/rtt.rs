@@ -1,9 +1,11 @@
 //! The retransmission timeout: smoothed RTT, its variation, and exponential backoff.
 //!
 //! Source: RFC 6298 (Jacobson and Karels, SIGCOMM 1988). srtt moves by 1/8 of the error, rttvar by 1/4 of its size,
-//! RTO = srtt + 4 · rttvar, bounded; doubled at each timeout until new data is acknowledged by a segment sent once.
+//! RTO = srtt + 4 · rttvar, bounded; doubled at each timeout, up to the upper bound, until the next RTT sample.
 //! Deviations, by parameter: Linux applies the lower bound to the variance term (`min_rto_on_variance`); ns-2 measures
-//! in ticks of its clock (`tick_ns`), counting those that began while the segment was under way.
+//! in ticks of its clock (`tick_ns`), counting those that began while the segment was under way. Deviation from Linux: it
+//! takes rttvar as the largest variation of a round trip. Deviations from ns-2: real numbers, not eighths of a tick; it forgets
+//! srtt after four timeouts in a row.
 
 use crate::TcpParams;
 use units::{Span, Time};
@@ -59,7 +61,11 @@ impl RttEstimator {
             self.rttvar += (error.abs() - self.rttvar) * 0.25;
         }
         let variance = 4.0 * self.rttvar;
-        let rto = if self.on_variance { self.srtt + variance.max(self.min) } else { (self.srtt + variance).max(self.min) };
+        let rto = if self.on_variance {
+            self.srtt + variance.max(self.min)
+        } else {
+            (self.srtt + variance).max(self.min)
+        };
         self.rto = Span(rto.min(self.max) as u64);
         self.backoff = 0;
         rtt
@@ -91,5 +97,94 @@ impl RttEstimator {
     #[inline]
     pub fn min_rtt(&self) -> Option<Span> {
         (self.min_rtt.0 != u64::MAX).then_some(self.min_rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CongestionKind;
+
+    const MS: u64 = 1_000_000;
+
+    fn params(min_rto_on_variance: bool, tick_ns: u64) -> TcpParams {
+        TcpParams {
+            congestion: CongestionKind::Reno,
+            mss: 1000,
+            header_bytes: 40,
+            ack_bytes: 40,
+            sack: false,
+            prr: false,
+            limited_transmit: true,
+            timestamps: false,
+            ecn: false,
+            initial_window: 2,
+            initial_ssthresh: None,
+            max_window: None,
+            packet_counted: false,
+            pacing: false,
+            hystart: false,
+            initial_rto_ns: 1000 * MS,
+            min_rto_ns: 200 * MS,
+            max_rto_ns: 60_000 * MS,
+            tick_ns,
+            min_rto_on_variance,
+            delayed_ack_segments: 1,
+            delayed_ack_ns: 0,
+            quick_acks: 0,
+            receive_buffer: 1 << 30,
+            receive_buffer_max: 1 << 30,
+            receive_window_fraction: 1.0,
+        }
+    }
+
+    fn sample(rtt: &mut RttEstimator, ms: u64) {
+        rtt.sample(Time(0), Time(ms * MS));
+    }
+
+    #[test]
+    fn a_steady_rtt_ends_at_the_lower_bound() {
+        for (on_variance, rto) in [(false, 200), (true, 320)] {
+            let mut rtt = RttEstimator::new(&params(on_variance, 1));
+            for _ in 0..100 {
+                sample(&mut rtt, 120);
+            }
+            assert_eq!(rtt.srtt(), Some(Span::from_millis(120)));
+            assert_eq!(rtt.rto(), Span::from_millis(rto));
+        }
+    }
+
+    #[test]
+    fn a_jump_widens_the_timeout_by_the_variation() {
+        // From 100 ms, variation 50, to 500: variation 3/4 · 50 + 1/4 · 400 = 137.5, srtt 150; 150 + 4 · 137.5 = 700.
+        let mut rtt = RttEstimator::new(&params(false, 1));
+        sample(&mut rtt, 100);
+        sample(&mut rtt, 500);
+        assert_eq!(rtt.rto(), Span::from_millis(700));
+        assert_eq!(rtt.min_rtt(), Some(Span::from_millis(100)));
+    }
+
+    #[test]
+    fn backoff_doubles_to_the_upper_bound_and_a_sample_ends_it() {
+        let mut rtt = RttEstimator::new(&params(false, 1));
+        let mut timeouts = Vec::new();
+        for _ in 0..8 {
+            rtt.back_off();
+            timeouts.push(rtt.rto().0 / (1000 * MS));
+        }
+        assert_eq!(timeouts, [2, 4, 8, 16, 32, 60, 60, 60]);
+        sample(&mut rtt, 100);
+        assert_eq!(rtt.rto(), Span::from_millis(300));
+    }
+
+    #[test]
+    fn a_coarse_clock_counts_the_ticks_that_began_and_at_least_one() {
+        let mut rtt = RttEstimator::new(&params(false, 10 * MS));
+        // From 9 to 21 ms two ticks began, at 10 and at 20.
+        rtt.sample(Time(9 * MS), Time(21 * MS));
+        assert_eq!(rtt.srtt(), Some(Span::from_millis(20)));
+        let mut rtt = RttEstimator::new(&params(false, 10 * MS));
+        assert_eq!(rtt.sample(Time(11 * MS), Time(12 * MS)), Span::from_millis(1));
+        assert_eq!(rtt.srtt(), Some(Span::from_millis(10)));
     }
 }

@@ -7,7 +7,8 @@
 //!
 //! Source: RFC 6675 §§2-5.
 //! Deviations: sets are kept per segment, not per byte, as all segments but a transfer's last are of one size. `resent_below`
-//! moves over a segment once, so a lost retransmission is found by the timer only (RFC 6675 §5.1).
+//! moves over a segment once, so a lost retransmission is found by the timer only (RFC 6675 §5.1). What NextSeg's rules
+//! 3 and 4 send again is in flight once, not twice.
 
 /// Duplicate ACKs, or segments SACKed above, that make a segment count as lost (RFC 5681, RFC 6675).
 pub const DUP_THRESH: u32 = 3;
@@ -34,6 +35,12 @@ impl Scoreboard {
     #[inline]
     pub fn missing(&self) -> u32 {
         self.missing
+    }
+
+    /// Segments lost, sent again or not.
+    pub fn lost(&self, una: u32) -> u32 {
+        let below = self.lost_below.max(una);
+        below - una - self.sacked_below(below)
     }
 
     /// One past the highest SACKed segment; 0 without any.
@@ -94,8 +101,7 @@ impl Scoreboard {
             self.sacked -= una - first.0;
             first.0 = una;
         }
-        self.resent_below = self.resent_below.max(una);
-        self.recount();
+        self.recount(una);
     }
 
     /// Marks as lost what RFC 6675's IsLost says: segments with DupThresh SACKed above them. True if there are any.
@@ -117,22 +123,20 @@ impl Scoreboard {
             return;
         }
         self.lost_below = mark;
-        self.resent_below = self.resent_below.max(una);
-        self.recount();
+        self.recount(una);
     }
 
     /// A timeout: everything outstanding is lost, whatever was sent again is lost too.
     pub fn mark_all_lost(&mut self, una: u32, nxt: u32) {
         self.lost_below = nxt;
         self.resent_below = una;
-        self.recount();
+        self.recount(una);
     }
 
-    /// Forgets all SACKs (ns-2's Sack1 does at a timeout, as RFC 2018 §8 allows).
+    /// Forgets all SACKs, at a timeout (ns-2's Sack1, as RFC 2018 §8 allows).
     pub fn forget_sacks(&mut self) {
         self.ranges.clear();
         self.sacked = 0;
-        self.recount();
     }
 
     /// The next lost segment to send again, if any: RFC 6675's NextSeg rule 1.
@@ -177,8 +181,10 @@ impl Scoreboard {
         }
     }
 
-    /// `missing` anew: segments of [resent_below, lost_below) that are not SACKed.
-    fn recount(&mut self) {
+    /// `missing` anew: segments of [resent_below, lost_below) that are not SACKed. Where `advance` had nothing to do the marks
+    /// have stayed behind `una`.
+    fn recount(&mut self, una: u32) {
+        self.resent_below = self.resent_below.max(una);
         let (from, to) = (self.resent_below, self.lost_below);
         if from >= to {
             self.missing = 0;
@@ -190,7 +196,152 @@ impl Scoreboard {
     }
 
     /// After SACKs were taken in.
-    pub fn sacks_taken(&mut self) {
-        self.recount();
+    pub fn sacks_taken(&mut self, una: u32) {
+        self.recount(una);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Send { segments: u32 },
+        Sack { from: u32, segments: u32 },
+        Advance { segments: u32 },
+        MarkLost,
+        MarkFirstLost,
+        Resend,
+        Doubt,
+        Timeout { forget: bool },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            2 => (1..12u32).prop_map(|segments| Step::Send { segments }),
+            6 => (0..40u32, 1..6u32).prop_map(|(from, segments)| Step::Sack { from, segments }),
+            3 => (1..15u32).prop_map(|segments| Step::Advance { segments }),
+            3 => Just(Step::MarkLost),
+            1 => Just(Step::MarkFirstLost),
+            4 => Just(Step::Resend),
+            1 => Just(Step::Doubt),
+            1 => any::<bool>().prop_map(|forget| Step::Timeout { forget }),
+        ]
+    }
+
+    /// A segment in a table of all that were sent.
+    #[derive(Clone, Copy, Default)]
+    struct Entry {
+        sacked: bool,
+        lost: bool,
+        resent: bool,
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn ranges_and_two_marks_say_what_a_table_of_segments_says(steps in prop::collection::vec(step(), 1..120)) {
+            let mut board = Scoreboard::default();
+            let mut table: Vec<Entry> = Vec::new();
+            let mut una = 0;
+            for step in steps {
+                let nxt = table.len() as u32;
+                let resend = |table: &mut [Entry]| table.iter().position(|e| !e.sacked && e.lost && !e.resent);
+                match step {
+                    Step::Send { segments } => {
+                        table.resize(table.len() + segments as usize, Entry::default());
+                    }
+                    Step::Sack { from, segments } => {
+                        // Never `una` itself: that would have been acknowledged.
+                        let block = (una + 1 + from, una + 1 + from + segments);
+                        let new = board.sack(block, una, nxt);
+                        board.sacks_taken(una);
+                        let covered = table.iter_mut().take(block.1 as usize).skip(block.0 as usize);
+                        let found = covered.map(|e| u32::from(!std::mem::replace(&mut e.sacked, true))).sum::<u32>();
+                        prop_assert_eq!(new, found);
+                    }
+                    Step::Advance { segments } => {
+                        una = nxt.min(una + segments);
+                        // The first not acknowledged is not SACKed either.
+                        while una < nxt && table[una as usize].sacked {
+                            una += 1;
+                        }
+                        let below = table[..una as usize].iter().filter(|e| e.sacked).count();
+                        let gone = table[..una as usize].iter_mut();
+                        gone.for_each(|e| *e = Entry { sacked: false, lost: true, resent: true });
+                        prop_assert_eq!(board.sacked_below(una), below as u32);
+                        board.advance(una);
+                    }
+                    Step::MarkLost => {
+                        let mut above = 0;
+                        for entry in table[una as usize..].iter_mut().rev() {
+                            above += u32::from(entry.sacked);
+                            entry.lost |= !entry.sacked && above >= DUP_THRESH;
+                        }
+                        let lost = table[una as usize..].iter().any(|e| e.lost && !e.sacked);
+                        prop_assert_eq!(board.mark_lost(una), lost);
+                    }
+                    Step::MarkFirstLost if una < nxt => {
+                        board.mark_lost_below(una + 1, una);
+                        table[una as usize].lost = true;
+                    }
+                    Step::Resend => {
+                        let next = resend(&mut table);
+                        prop_assert_eq!(board.next_missing(), next.map(|i| i as u32));
+                        if let Some(next) = next {
+                            board.resent(next as u32);
+                            table[next].resent = true;
+                        }
+                    }
+                    Step::Doubt if board.missing() == 0 => {
+                        let top = table.iter().rposition(|e| e.sacked).unwrap_or(0);
+                        let doubtful = table[..top].iter().position(|e| !e.sacked && !e.lost);
+                        prop_assert_eq!(board.next_doubtful(una), doubtful.map(|i| i as u32));
+                        let last = table[una as usize..].iter().rposition(|e| !e.sacked);
+                        prop_assert_eq!(board.last_unsacked(una, nxt), last.map(|i| una + i as u32));
+                    }
+                    Step::Timeout { forget } => {
+                        if forget {
+                            board.forget_sacks();
+                        }
+                        board.mark_all_lost(una, nxt);
+                        for entry in &mut table[una as usize..] {
+                            entry.sacked &= !forget;
+                            (entry.lost, entry.resent) = (!entry.sacked, false);
+                        }
+                    }
+                    Step::MarkFirstLost | Step::Doubt => {}
+                }
+                prop_assert_eq!(board.sacked(), table.iter().filter(|e| e.sacked).count() as u32);
+                let missing = table.iter().filter(|e| !e.sacked && e.lost && !e.resent).count();
+                prop_assert_eq!(board.missing(), missing as u32);
+            }
+        }
+    }
+
+    #[test]
+    fn a_segment_is_lost_when_three_above_it_are_sacked_in_one_block_or_three() {
+        let mut board = Scoreboard::default();
+        board.sack((3, 5), 0, 20);
+        assert!(!board.mark_lost(0));
+        board.sack((7, 8), 0, 20);
+        assert!(board.mark_lost(0));
+        // 0, 1 and 2 have three above; 5 and 6 have one.
+        assert_eq!((board.sacked(), board.missing(), board.next_missing()), (3, 3, Some(0)));
+    }
+
+    #[test]
+    fn old_marks_do_not_count_below_what_is_acknowledged() {
+        // A timeout marks 0 to 9; the ACK of them all leaves the marks where they are; a SACK must not count from there.
+        let mut board = Scoreboard::default();
+        board.mark_all_lost(0, 10);
+        board.resent(0);
+        board.advance(10);
+        board.sack((12, 13), 10, 20);
+        board.sacks_taken(10);
+        assert_eq!(board.missing(), 0);
     }
 }

@@ -84,8 +84,9 @@ pub struct Sender {
     bound: u32,
     /// cwnd in whole segments.
     window: u32,
-    /// Duplicate ACKs that count as having left the network, where there is no SACK.
-    inflation: u32,
+    /// Duplicate ACKs that count as having left the network, where there is no SACK. In ns-2's Sack1, below zero: what is lost
+    /// and counts as in flight all the same.
+    inflation: i32,
     dup_acks: u32,
     phase: Phase,
     /// One segment may be sent again whatever the window says: the first of a recovery.
@@ -240,7 +241,7 @@ impl Sender {
         if self.phase == Phase::Open && self.dup_acks == 0 && self.board.sacked() == 0 && !ack.ece {
             // The common case: new data acknowledged, nothing amiss.
             if acked > 0 {
-                self.grow(acked, rtt, now);
+                self.grow(delivered, rtt, now);
                 self.inflation = 0;
             }
         } else {
@@ -316,8 +317,8 @@ impl Sender {
 
     #[inline]
     fn pipe(&self) -> u32 {
-        let left = self.board.sacked() + self.board.missing() + self.inflation;
-        (self.nxt - self.una).saturating_sub(left)
+        let left = (self.board.sacked() + self.board.missing()).wrapping_add_signed(self.inflation);
+        ((self.nxt - self.una).wrapping_sub(left) as i32).max(0) as u32
     }
 
     #[inline]
@@ -397,15 +398,17 @@ impl Sender {
         if let Some(seq) = self.board.next_doubtful(self.una) {
             // Rule 3: not SACKed, with fewer than DupThresh SACKed above. No more SACKs may come to make it certain.
             self.board.mark_lost_below(seq + 1, self.una);
+            self.count_as_sack1();
             return self.poll_lost(now);
         }
         if self.rescued {
             return None;
         }
         // Rule 4, once a recovery: the last segment outstanding, so that the loss of a tail is found by SACK rather than
-        // by the timer. Only what lies above every SACK and so has not been sent again can be a lost tail.
+        // by the timer. Only what lies above every SACK, and so has not been sent again, can be a lost tail; and what was
+        // first sent during this recovery is too young.
         let seq = self.board.last_unsacked(self.una, self.nxt)?;
-        if seq < self.board.highest() {
+        if seq < self.board.highest() || seq >= self.recover {
             return None;
         }
         self.rescued = true;
@@ -438,12 +441,13 @@ impl Sender {
         Some(self.rtt.sample(sent, now))
     }
 
-    /// `acked`: what the ACK newly acknowledged; what was SACKed before has had its share.
+    /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had its share.
     #[inline]
     fn grow(&mut self, acked: u32, rtt: Option<Span>, now: Time) {
         // In slow start a window that is more than half used counts as the limit: it doubles faster than it fills.
         let flight = self.nxt - self.una + acked;
-        let filling = self.control.cwnd() < self.control.ssthresh() && self.control.cwnd() < 2.0 * f64::from(flight);
+        let filling =
+            self.control.cwnd() < self.control.ssthresh() && self.control.cwnd() < 2.0 * f64::from(flight);
         let ack = Ack {
             now,
             acked,
@@ -461,7 +465,7 @@ impl Sender {
         let blocks = &ack.sacks[..usize::from(ack.sack_count)];
         let new = blocks.iter().map(|&block| self.board.sack(block, self.una, self.nxt)).sum();
         if new > 0 {
-            self.board.sacks_taken();
+            self.board.sacks_taken(self.una);
             // An ACK that SACKs something new is a duplicate, whatever else it says (RFC 6675 §2).
             self.dup_acks += 1;
         }
@@ -470,21 +474,28 @@ impl Sender {
 
     /// Everything but the common case: duplicates, SACKs, ECN, recovery.
     fn on_ack_amiss(&mut self, ack: &AckSegment, acked: u32, delivered: u32, rtt: Option<Span>, now: Time) {
+        // Without SACK an ACK after a timeout may tell of much that had arrived before: it counts for one segment
+        // (RFC 3465 §2.3).
+        let blind = self.phase == Phase::Loss && !self.settings.sack;
+        let delivered = if blind { delivered.min(1) } else { delivered };
         if self.phase != Phase::Open && self.is_over() {
-            let newreno = self.phase == Phase::Recovery && !self.settings.sack;
+            // NewReno's full ACK sets the window and does no more (RFC 6582 §3.2 step 3). In ns-2 it is the other way
+            // about: Newreno grows by it, Sack1 does not.
+            let no_more = self.phase == Phase::Recovery && self.settings.sack == self.settings.packet_counted;
             self.leave_recovery();
-            if newreno && !self.settings.packet_counted {
-                // A full ACK sets the window and does no more (RFC 6582 §3.2 step 3).
+            if no_more {
                 return;
             }
         }
         let echo = ack.ece && self.settings.ecn;
         match self.phase {
             Phase::Open => {
-                let lost = self.settings.sack && self.board.mark_lost(self.una);
-                if lost || (self.dup_acks >= DUP_THRESH && (self.settings.sack || self.is_news())) {
+                // RFC 6675 needs no such care: SACKs tell what has arrived from what was sent twice. ns-2's Sack1 takes it.
+                let careful = !self.settings.sack || self.settings.packet_counted;
+                if (!careful || self.is_news()) && self.finds_loss() {
                     self.signal(Signal::Loss, Phase::Recovery, now);
                     self.begin_resending(now);
+                    self.count_as_sack1();
                     self.reduce(delivered, false);
                 } else if echo && self.is_news() {
                     self.stats.ecn_reductions += 1;
@@ -499,13 +510,14 @@ impl Sender {
                 if self.settings.sack {
                     let before = self.board.missing();
                     self.board.mark_lost(self.una);
+                    self.count_as_sack1();
                     self.reduce(delivered, acked > 0 && self.board.missing() <= before);
                 } else {
                     self.newreno(acked);
                 }
             }
             Phase::Reduced => {
-                if (self.settings.sack && self.board.mark_lost(self.una)) || self.dup_acks >= DUP_THRESH {
+                if self.finds_loss() {
                     // The window was reduced for this round trip already: only the lost segments are sent again.
                     self.phase = Phase::Recovery;
                     self.begin_resending(now);
@@ -518,9 +530,7 @@ impl Sender {
             }
             Phase::Loss => {
                 if acked > 0 {
-                    // Without SACK an ACK may tell of much that had arrived before the timeout: one segment for each
-                    // (RFC 3465 §2.3).
-                    self.grow(if self.settings.sack { delivered } else { 1 }, rtt, now);
+                    self.grow(delivered, rtt, now);
                 }
             }
         }
@@ -530,8 +540,13 @@ impl Sender {
         {
             // RFC 3042: each of the first duplicates lets a new segment out. With SACK the count of what is in flight
             // does that by itself.
-            self.inflation = self.dup_acks.min(DUP_THRESH - 1);
+            self.inflation = self.dup_acks.min(DUP_THRESH - 1) as i32;
         }
+    }
+
+    /// Duplicates or SACKs say that a segment is lost. With SACK they need not come in a row.
+    fn finds_loss(&mut self) -> bool {
+        if self.settings.sack { self.board.mark_lost(self.una) } else { self.dup_acks >= DUP_THRESH }
     }
 
     /// What the window was reduced for is acknowledged. After an ECN echo one segment more: that one carried CWR, and
@@ -546,16 +561,27 @@ impl Sender {
         self.una > self.recover || self.recover == 0
     }
 
+    /// ns-2's Sack1 takes what is lost to be in flight until it is acknowledged, and what is sent again of it as well.
+    fn count_as_sack1(&mut self) {
+        if self.is_sack1() {
+            self.inflation = -(self.board.lost(self.una) as i32);
+        }
+    }
+
+    fn is_sack1(&self) -> bool {
+        self.settings.sack && self.settings.packet_counted
+    }
+
     fn begin_resending(&mut self, now: Time) {
         self.stats.fast_recoveries += 1;
         self.recover = self.nxt;
         self.partial_acks = 0;
         self.rescued = false;
         self.force = true;
-        // Three duplicates say that the first is lost even where SACKs do not (yet) say so.
-        self.board.mark_lost_below(self.una + 1, self.una);
         if !self.settings.sack {
-            self.inflation = self.dup_acks;
+            // All that three duplicates tell is that the first segment is lost.
+            self.board.mark_lost_below(self.una + 1, self.una);
+            self.inflation = self.dup_acks as i32;
         }
         if !self.proportional() {
             self.control.set_cwnd(self.control.ssthresh());
@@ -579,7 +605,8 @@ impl Sender {
 
     /// Whether the window comes down by PRR: it needs to know what is delivered, so SACK, or no loss at all.
     fn proportional(&self) -> bool {
-        self.settings.prr && (self.settings.sack || self.phase == Phase::Reduced)
+        let able = self.phase == Phase::Reduced || (self.phase == Phase::Recovery && self.settings.sack);
+        able && self.settings.prr
     }
 
     /// PRR (RFC 6937 §3): above ssthresh send in proportion to what is delivered, below it in slow start, or packet for
@@ -611,7 +638,7 @@ impl Sender {
             return;
         }
         self.partial_acks += 1;
-        self.inflation = (self.inflation + 1).saturating_sub(acked);
+        self.inflation = (self.inflation + 1).saturating_sub_unsigned(acked).max(0);
         self.board.mark_lost_below(self.una + 1, self.una);
         self.force = true;
     }
@@ -623,8 +650,12 @@ impl Sender {
                 let flight = f64::from((self.nxt - self.una).max(1) + 1);
                 self.control.set_cwnd(self.control.ssthresh().min(flight));
             }
-            Phase::Recovery | Phase::Reduced => self.control.set_cwnd(self.control.ssthresh()),
-            Phase::Open | Phase::Loss => {}
+            _ if self.proportional() => self.control.set_cwnd(self.control.ssthresh()),
+            _ => {}
+        }
+        if self.phase == Phase::Recovery && self.is_sack1() {
+            // ns-2's Sack1 is careful after timeouts only.
+            self.recover = 0;
         }
         self.phase = Phase::Open;
         self.inflation = 0;

@@ -22,7 +22,9 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
 @click.option(
     "--qdisc", "more", multiple=True, metavar="QDISC", help='One more, e.g. --qdisc "codel target 20ms".'
 )
-@click.option("--link", metavar="NAME", help="The link, where the scenario is made of [[link]] tables.")
+@click.option(
+    "--link", metavar="NAME", help="At this link only; a scenario made of [[link]] tables needs it."
+)
 @click.option(
     "-o",
     "--out",
@@ -75,12 +77,12 @@ def compare(
         work.interrupted(stop.runs, stop.missing, kept=folder is not None)
 
     rows = [comparison.Contender(run.name, metrics.summary(run)) for run in runs]
-    queue = comparison.busiest_link(rows)
+    queue = comparison.busiest_link(rows) if link is None or len(rows) > 1 else link
     fifo = next((run.name for run in runs if run.meta.link(queue).qdisc.startswith(("pfifo", "bfifo"))), None)
     verdict = comparison.verdict(rows, queue, baseline=fifo)
     if as_json:
         whole = {"link": queue, "verdict": verdict, "variants": [row.summary.to_dict() for row in rows]}
-        click.echo(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         _print(scenario.title, rows, queue, verdict, [(run.name, run.meta.link(queue).qdisc) for run in runs])
     if folder is not None:
@@ -96,15 +98,15 @@ def _print(
         if len(first.seeds) == 1
         else f"{len(first.seeds)} seeds, mean ±95 % interval"
     )
-    click.echo(
+    work.show(
         f"{title}\nqueue at {link}; {first.duration_s:g} s, {first.warmup_s:g} s warm-up left out; {seeds}\n"
     )
-    click.echo(comparison.table(comparison.ranked(rows, link), link))
-    click.echo("\n* best of its column; shortest delay first; ping: idle against under load")
+    work.show(comparison.table(comparison.ranked(rows, link), link))
+    work.show("\n* best of its column; shortest delay first; ping: idle against under load")
     for name, qdisc in qdiscs:
         if name != qdisc:
-            click.echo(f"{name}: {qdisc}")
-    click.echo(f"\n{verdict}")
+            work.show(f"{name}: {qdisc}")
+    work.show(f"\n{verdict}")
 
 
 def _write(runs: list[Run], folder: Path, suffixes: tuple[str, ...], quiet: bool) -> None:

@@ -82,14 +82,19 @@ COLUMNS = (
 
 
 def busiest_link(contenders: Sequence[Contender]) -> str:
-    """The link under study: where packets waited most, over all contenders, so that all are asked about the same one."""
+    """The link under study: where packets waited most, over all contenders, so that all are asked about the same one.
+
+    Of the links whose disciplines differ: the longest queue may be elsewhere, where every contender has the same.
+    """
     waited: dict[str, float] = {}
+    qdiscs: dict[str, set[str]] = {}
     for contender in contenders:
         for queue in contender.summary.summary["queues"]:
-            waited[queue["link"]] = waited.get(queue["link"], 0.0) + _or_zero(
-                queue["backlog_packets"]["mean"]["mean"]
-            )
-    return max(waited, key=lambda link: waited[link])
+            link = queue["link"]
+            waited[link] = waited.get(link, 0.0) + _or_zero(queue["backlog_packets"]["mean"]["mean"])
+            qdiscs.setdefault(link, set()).add(queue["qdisc"])
+    compared = [link for link in waited if len(qdiscs[link]) > 1]
+    return max(compared or waited, key=lambda link: waited[link])
 
 
 def ranked(contenders: Sequence[Contender], link: str) -> list[Contender]:
@@ -117,6 +122,10 @@ def verdict(contenders: Sequence[Contender], link: str, baseline: str | None = N
         return f"{winner.name}: nothing to compare with."
     best, worst = _delay(winner, link), _delay(loser, link)
     what = "the ping's p95" if winner.ping() is not None else "the p95 of the sojourn"
+    if math.isinf(best):
+        return f"No discipline wins: there is nothing to measure {what} by."
+    if math.isinf(worst):
+        return f"{winner.name} keeps {what} at {text.number(best)} ms; with {loser.name} there is none."
     if winner is loser:
         return f"No discipline does better than {winner.name}: {what} is {text.number(best)} ms."
     if worst - best < 0.05 * worst:

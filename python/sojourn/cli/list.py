@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from sojourn.cli import work
+
 
 @click.command("list")
 @click.argument(
@@ -18,9 +20,9 @@ def list_(what: str | None) -> None:
     chosen = [what] if what else list(_LISTS)
     for number, name in enumerate(chosen):
         if not what:
-            click.echo(("\n" if number else "") + f"{name}:")
+            work.show(("\n" if number else "") + f"{name}:")
         for line in _LISTS[name]():
-            click.echo(line if what else f"  {line}")
+            work.show(line if what else f"  {line}")
 
 
 def _qdiscs() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 PLAIN_EVERY_S = 30.0
 """Without a terminal progress is a line this often: enough to see that it lives, not enough to fill a log."""
 
+MOST_SEEDS = 10_000
+SEEDS_END = 2**63
+"""A scenario's own bounds: how many seeds, and the first number that is none."""
+
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -33,11 +38,14 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 _OPTIONS: tuple[Option, ...] = (
     click.option(
-        "--seed", type=click.IntRange(min=0), metavar="N", help="Run this seed instead of the scenario's."
+        "--seed",
+        type=click.IntRange(0, SEEDS_END - 1),
+        metavar="N",
+        help="Run this seed instead of the scenario's.",
     ),
     click.option(
         "--seeds",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, MOST_SEEDS),
         metavar="N",
         help="Run N seeds, counted up from the scenario's (or --seed); tables show mean and 95 % interval.",
     ),
@@ -65,7 +73,12 @@ def seeds_wanted(scenario: Scenario, seed: int | None, seeds: int | None) -> lis
     if seed is None and seeds is None:
         return None
     first = seed if seed is not None else scenario.seeds[0]
-    return list(range(first, first + (seeds or 1)))
+    end = first + (seeds or 1)
+    if end > SEEDS_END:
+        raise click.BadParameter(
+            f"{seeds} seeds from {first} pass the last one, 2^63 - 1", param_hint="--seeds"
+        )
+    return list(range(first, end))
 
 
 def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
@@ -99,10 +112,30 @@ def unused(folder: Path) -> Path:
     return candidate
 
 
+def show(words: str) -> None:
+    """Data: to stdout.
+
+    A reader that goes away (`| head`) has seen enough: the work goes on, so that what is kept on disk is whole.
+    """
+    try:
+        click.echo(words)
+    except OSError as error:
+        # Python writes out the rest of stdout as it ends, which would fail once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return
+        from sojourn.records import RunError
+
+        raise RunError(
+            f"can't write to stdout: {error.strerror or error}", "make room, or send the output elsewhere"
+        ) from None
+
+
 def say(words: str, quiet: bool = False) -> None:
-    """Talk: to stderr."""
+    """Talk: to stderr. Nothing depends on its being heard."""
     if not quiet:
-        click.echo(words, err=True)
+        with contextlib.suppress(OSError):
+            click.echo(words, err=True)
 
 
 @contextlib.contextmanager
@@ -177,14 +210,17 @@ def check_suffixes(suffixes: Sequence[str]) -> None:
 def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:
     """Draws every figure that these Runs can fill, once per suffix; how many files."""
     from sojourn import figures
+    from sojourn.records import RunError
 
+    drawn = 0
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in figures.all_for(runs).items():
+            for suffix in dict.fromkeys(suffix.lstrip(".").lower() for suffix in suffixes):
+                figures.save(figure, folder / f"{name}.{suffix}")
+                drawn += 1
     except OSError as error:
-        raise click.ClickException(f"can't write to {folder}: {error.strerror}") from None
-    drawn = 0
-    for name, figure in figures.all_for(runs).items():
-        for suffix in dict.fromkeys(suffix.lstrip(".").lower() for suffix in suffixes):
-            figures.save(figure, folder / f"{name}.{suffix}")
-            drawn += 1
+        raise RunError(
+            f"can't draw into {folder}: {error.strerror or error}", "the Runs are kept: draw them elsewhere"
+        ) from None
     return drawn

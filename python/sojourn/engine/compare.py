@@ -36,8 +36,8 @@ def recommended(qdisc: str, rate_bps: int) -> str:
 def variants(scenario: Scenario, qdiscs: Sequence[str], link: str | None = None) -> list[Scenario]:
     """The scenario once with each of these disciplines, labelled as they were written.
 
-    They go to the bottleneck: both ways, except a way that has a discipline of its own. A scenario made of `[[link]]`
-    tables needs `link`, the name of one. A sweep over the discipline is what this does instead; other sweeps must be
+    They go to the bottleneck: both ways, except a way that has a discipline of its own; or to one `link`, up or down. A
+    scenario made of `[[link]]` tables needs `link`, the name of one. A sweep over the discipline is what this does instead; other sweeps must be
     settled first.
     """
     swept = [key for key in scenario.sweep if not key.endswith("qdisc")]
@@ -60,25 +60,27 @@ def _places(scenario: Scenario, link: str | None) -> dict[str, int]:
     """The keys to set, each with the rate of its link."""
     rates = {each.name: _bps(each.line) for each in links_of(scenario)}
     both = scenario.bottleneck
-    if both is None or link is not None:
-        names = [entry.name for entry in scenario.links if entry.name]
-        if link is None:
-            raise _refused(
-                "the scenario has no [bottleneck]", f"say which link: --link {'|'.join(names) or 'NAME'}"
-            )
-        if link not in names:
-            raise _refused(
-                f"no [[link]] is called {link!r}", f"links: {', '.join(names) or 'none with a name'}"
-            )
-        return {f"link.{link}.qdisc": rates[link]}
-    if rates["up"] == rates["down"]:
-        return {"bottleneck.qdisc": rates["up"]}
+    names = (
+        [entry.name or f"{entry.source}-{entry.target}" for entry in scenario.links]
+        if both is None
+        else ["up", "down"]
+    )
+    if link is not None and link not in names:
+        raise _refused(f"no link is called {link!r}", f"links: {', '.join(names)}")
+    if link is not None:
+        return {f"{'link' if both is None else 'bottleneck'}.{link}.qdisc": rates[link]}
+    if both is None:
+        raise _refused("the scenario has no [bottleneck]", f"say which link: --link {'|'.join(names)}")
     own = {
         name
         for name, way in (("up", both.up), ("down", both.down))
         if way is not None and way.qdisc is not None
     }
-    return {f"bottleneck.{name}.qdisc": rates[name] for name in ("up", "down") if name not in own}
+    if len(own) == 2:
+        raise _refused("up and down each have a qdisc of their own", "say which to replace: --link up|down")
+    if rates["up"] == rates["down"]:
+        return {"bottleneck.qdisc": rates["up"]}
+    return {f"bottleneck.{name}.qdisc": rates[name] for name in names if name not in own}
 
 
 def _bps(line: Line) -> int:

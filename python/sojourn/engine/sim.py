@@ -288,10 +288,11 @@ def _loaded(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
 def _seeds(scenario: Scenario, asked: int | Sequence[int] | None) -> list[int]:
     if asked is None:
         return list(scenario.seeds)
-    if isinstance(asked, int):
-        first = scenario.seeds[0]
-        return list(range(first, first + asked))
-    return list(dict.fromkeys(asked))
+    first = scenario.seeds[0]
+    seeds = list(range(first, first + asked)) if isinstance(asked, int) else list(dict.fromkeys(asked))
+    if not seeds:
+        raise ValueError(f"seeds={asked!r}: at least one is needed")
+    return seeds
 
 
 def _create(

@@ -218,8 +218,15 @@ def _better(axes: Axes) -> None:
     )
 
 
+MOST_NAMES = 12
+"""So many names always stand in the figure, even if two touch."""
+
+
 def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -> None:
-    """Writes each Run's name beside its point: right of it, or left, above or below, wherever it covers nothing."""
+    """Writes each Run's name beside its point: right of it, or left, above or below, wherever it covers nothing.
+
+    Where dozens of points leave no room for a name, it is left out: the bars have them all.
+    """
     point = axes.figure.dpi / 72
     at = {look.label: axes.transData.transform(centre) for look, centre in ends}
     covered = [_Box(x - 5 * point, x + 5 * point, y - 5 * point, y + 5 * point) for x, y in at.values()]
@@ -239,8 +246,17 @@ def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -
             )
         ]
         boxes = [_Box(left, left + wide, middle - high / 2, middle + high / 2) for left, middle in tried]
-        inside = [box for box in boxes if axes.bbox.x0 < box.left and box.right < axes.bbox.x1]
+        inside = [
+            box
+            for box in boxes
+            if axes.bbox.x0 < box.left
+            and box.right < axes.bbox.x1
+            and axes.bbox.y0 < box.low
+            and box.high < axes.bbox.y1
+        ]
         free = [box for box in inside if not any(box.meets(other) for other in covered)]
+        if not free and len(ends) > MOST_NAMES:
+            continue
         box = (free or inside or boxes)[0]
         covered.append(box)
         axes.annotate(

@@ -39,12 +39,15 @@ EMPTY = Line(np.empty(0), np.empty(0))
 def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
     """The link under study of each Run: where most packets waited, on average over time and over all seeds.
 
-    Runs with the same links are asked about the same one: the one where most waited in all of them together. (A
-    discipline that works may have its longest queue elsewhere.)
+    Runs with the same links are asked about the same one: the one where most waited in all of them together, of those
+    links whose disciplines they compare. (A discipline that works may have its longest queue elsewhere.)
     """
     backlogs = [_backlogs(run) for run in runs]
     if len({tuple(sorted(backlog)) for backlog in backlogs}) == 1:
-        together = {link: sum(backlog[link] for backlog in backlogs) for link in backlogs[0]} if runs else {}
+        compared = [
+            link for link in backlogs[0] if len({run.meta.link(link).qdisc for run in runs}) > 1
+        ] or list(backlogs[0])
+        together = {link: sum(backlog[link] for backlog in backlogs) for link in compared}
         backlogs = [together] * len(runs)
     return [max(backlog, key=lambda link: backlog[link]) if backlog else None for backlog in backlogs]
 

@@ -65,6 +65,8 @@ def changed(document: Mapping[str, Any], dotted: str, value: Any) -> dict[str, A
     copy = dict(document)
     try:
         for path in paths(copy, dotted):
+            if value is not None:
+                _check_common(copy, path)
             _set(copy, path, value)
     except _NoSuchKeyError as error:
         raise ScenarioError([Problem(error.message, error.hint, tuple(dotted.split(".")))]) from None
@@ -156,6 +158,25 @@ def _names(entries: Any, head: str) -> list[str]:
         kind = table.get("kind", "") if head == "flow" else f"{table.get('from')}-{table.get('to')}"
         names.append(str(table.get("name", kind)))
     return names
+
+
+_RATES = ("rate", "schedule", "repeat", "trace")
+"""They go together: a direction that gives one takes none from the common table."""
+
+
+def _check_common(document: Mapping[str, Any], path: Key) -> None:
+    """Refuses a common value of the bottleneck that neither direction would take: setting it would change nothing."""
+    if path[0] != "bottleneck" or len(path) != 2 or path[1] in ("up", "down"):
+        return
+    key = str(path[1])
+    rivals = _RATES if key in _RATES else (key,)
+    bottleneck = document.get("bottleneck")
+    ways = [bottleneck.get(way) for way in ("up", "down")] if isinstance(bottleneck, Mapping) else []
+    if ways and all(isinstance(way, Mapping) and any(rival in way for rival in rivals) for way in ways):
+        raise _NoSuchKeyError(
+            f"setting it changes nothing: up and down each have their own {key}",
+            f"set bottleneck.up.{key} or bottleneck.down.{key}",
+        )
 
 
 def _set(document: dict[str, Any], path: Key, value: Any) -> None:

@@ -3,7 +3,8 @@
 //! Source: RFC 5681 §3.1, with RFC 3465's counting of what was acknowledged rather than of ACKs. Under the profile `ns2`
 //! ACKs are counted, as ns-2's agents do, so that delayed ACKs halve the growth, and the window that is halved is the one in
 //! force (the least of cwnd and `window_`).
-//! Deviations: in slow start an ACK may add all it acknowledged (Linux), not at most two segments (RFC 3465's L = 2).
+//! Deviations, as Linux: in slow start an ACK may add all it acknowledged, not at most two segments (RFC 3465's L = 2); what
+//! is halved is cwnd, not what is in flight, and so a window that is not used does not grow either.
 
 use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;
@@ -68,5 +69,81 @@ impl CongestionControl for Reno {
     #[inline]
     fn ssthresh(&self) -> f64 {
         self.ssthresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Time;
+
+    fn reno(cwnd: f64, ssthresh: f64, packet_counted: bool, max_window: f64) -> Reno {
+        Reno { cwnd, ssthresh, packet_counted, max_window }
+    }
+
+    fn ack(reno: &mut Reno, acked: u32, cwnd_limited: bool) {
+        reno.on_ack(&Ack {
+            now: Time::ZERO,
+            acked,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            una: 0,
+            nxt: 0,
+            cwnd_limited,
+        });
+    }
+
+    fn congestion(reno: &mut Reno, signal: Signal) {
+        reno.on_congestion(&Congestion { now: Time::ZERO, signal, inflight: 0 });
+    }
+
+    #[test]
+    fn slow_start_doubles_and_avoidance_adds_one_a_window() {
+        let mut reno = reno(10.0, 20.0, false, f64::INFINITY);
+        ack(&mut reno, 10, true);
+        assert_eq!(reno.cwnd(), 20.0);
+        ack(&mut reno, 20, true);
+        assert_eq!(reno.cwnd(), 21.0);
+    }
+
+    #[test]
+    fn an_ack_that_crosses_ssthresh_counts_for_both() {
+        let mut reno = reno(10.0, 15.0, false, f64::INFINITY);
+        ack(&mut reno, 8, true);
+        assert_eq!(reno.cwnd(), 15.0 + 3.0 / 15.0);
+    }
+
+    #[test]
+    fn a_window_that_is_not_the_limit_stands_still_unless_packets_are_counted() {
+        let mut bytes = reno(10.0, 20.0, false, f64::INFINITY);
+        ack(&mut bytes, 1, false);
+        assert_eq!(bytes.cwnd(), 10.0);
+        let mut packets = reno(10.0, 20.0, true, f64::INFINITY);
+        ack(&mut packets, 1, false);
+        assert_eq!(packets.cwnd(), 11.0);
+    }
+
+    #[test]
+    fn packets_counted_an_ack_is_an_ack() {
+        let mut reno = reno(4.0, 4.0, true, f64::INFINITY);
+        ack(&mut reno, 2, true);
+        assert_eq!(reno.cwnd(), 4.25);
+    }
+
+    #[test]
+    fn congestion_halves_the_window_in_force_but_leaves_two() {
+        for (cwnd, max_window, half) in [(20.0, f64::INFINITY, 10.0), (50.0, 20.0, 10.0), (3.0, 20.0, 2.0)] {
+            let mut reno = reno(cwnd, f64::INFINITY, true, max_window);
+            congestion(&mut reno, Signal::Loss);
+            assert_eq!((reno.ssthresh(), reno.cwnd()), (half, cwnd));
+        }
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment() {
+        let mut reno = reno(20.0, f64::INFINITY, false, f64::INFINITY);
+        congestion(&mut reno, Signal::Timeout);
+        assert_eq!((reno.ssthresh(), reno.cwnd()), (10.0, 1.0));
     }
 }

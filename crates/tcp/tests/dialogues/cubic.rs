@@ -1,0 +1,173 @@
+//! CUBIC through the sender: packetdrill's scripts of Linux's CUBIC, and the curve that gives it its name.
+
+use crate::player::play;
+use crate::profiles::{linux, room};
+use tcp::{AckSegment, MAX_SACK_BLOCKS, Segment, Sender, TcpParams};
+use units::{Span, Time};
+
+#[test]
+fn hystart_stops_where_the_delay_jumps() {
+    // packetdrill's cubic-hystart-delay-rtt-jumps-upward: 200 ms, then 240 ms and more, which is above 9/8 of the least.
+    // The ninth sample of the round decides.
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        +0.2 < ack 2
+        > seq 10..14
+        < ack 4
+        > seq 14..18
+        < ack 6
+        > seq 18..22
+        < ack 8
+        > seq 22..26
+        < ack 10
+        > seq 26..30
+        cwnd == 20
+        ssthresh == none
+        +0.24 < ack 12
+        > seq 30..34
+        +0.001 < ack 14
+        > seq 34..38
+        +0.001 < ack 16
+        > seq 38..42
+        +0.001 < ack 18
+        > seq 42..46
+        +0.001 < ack 20
+        > seq 46..50
+        +0.001 < ack 22
+        > seq 50..54
+        +0.001 < ack 24
+        > seq 54..58
+        +0.001 < ack 26
+        > seq 58..62
+        cwnd == 36
+        ssthresh == none
+        +0.001 < ack 28
+        > seq 62..64
+        cwnd == 36
+        ssthresh == 36
+        ",
+    );
+}
+
+/// A sender and a path without loss, which answers each segment an RTT later.
+struct Path {
+    sender: Sender,
+    now: Time,
+    rtt: Span,
+    flying: Vec<Segment>,
+}
+
+impl Path {
+    fn new(params: &TcpParams, rtt: Span) -> Path {
+        let mut path = Path { sender: Sender::new(params, None), now: Time::ZERO, rtt, flying: Vec::new() };
+        path.pump();
+        path
+    }
+
+    fn pump(&mut self) {
+        self.flying.extend(std::iter::from_fn(|| self.sender.poll(self.now)));
+    }
+
+    fn ack(&mut self, ack: u32, echo: Time, sack: Option<(u32, u32)>) {
+        let mut sacks = [(0, 0); MAX_SACK_BLOCKS];
+        sacks[0] = sack.unwrap_or_default();
+        let sack_count = u8::from(sack.is_some());
+        let ack = AckSegment { ack, echo, window: 1 << 30, sacks, sack_count, ece: false };
+        self.sender.on_ack(&ack, self.now);
+        self.pump();
+    }
+
+    /// One round trip; the first segment is lost if `lose` says so, and sent again.
+    fn round(&mut self, lose: bool) {
+        let start = self.now;
+        let flying = std::mem::take(&mut self.flying);
+        let (first, count) = (flying[0].seq, flying.len() as u64);
+        for (i, segment) in flying.iter().enumerate() {
+            self.now = start + self.rtt * (i as u64 + 1) / count;
+            if !lose {
+                self.ack(segment.seq + 1, segment.stamp, None);
+            } else if i > 0 {
+                self.ack(first, segment.stamp, Some((first + 1, segment.seq + 1)));
+            }
+        }
+        if lose {
+            let again =
+                self.flying.iter().position(|s| s.retransmit).expect("the lost segment is sent again");
+            let again = self.flying.remove(again);
+            self.now = start + self.rtt * 2;
+            let end = self.flying.iter().map(|s| s.seq + 1).max().unwrap_or(first + count as u32);
+            self.flying.clear();
+            self.ack(end, again.stamp, None);
+        }
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.sender.cwnd_bytes() as f64 / 1000.0
+    }
+}
+
+#[test]
+fn after_a_loss_the_window_is_first_concave_and_then_convex() {
+    // W(t) = 0.4 (t - K)³ + 100, K = cbrt(100 · 0.3/0.4) = 4.217 s.
+    let params = TcpParams { initial_window: 100, hystart: false, ..room(100_000, linux()) };
+    let mut path = Path::new(&params, Span::from_millis(100));
+    path.round(true);
+    assert_eq!(path.sender.ssthresh_bytes(), Some(70_000));
+    assert!((path.cwnd() - 70.0).abs() < 1.0, "{}", path.cwnd());
+
+    let start = path.now;
+    let k = libm::cbrt(100.0 * 0.3 / 0.4);
+    let mut windows = Vec::new();
+    for _ in 0..80 {
+        path.round(false);
+        let t = path.now.since(start).as_secs_f64();
+        let cubic = 0.4 * (t - k) * (t - k) * (t - k) + 100.0;
+        // The window gets there over the round trip.
+        assert!((path.cwnd() / cubic - 1.0).abs() < 0.03, "{} instead of {cubic} after {t} s", path.cwnd());
+        windows.push(path.cwnd());
+    }
+    // Steps of a second: shorter and shorter up to K, longer and longer after.
+    let step = |at: usize| windows[at + 10] - windows[at];
+    assert!(step(0) > step(10) && step(10) > step(20) && step(20) > step(30));
+    assert!(step(45) < step(55) && step(55) < step(65));
+    assert_eq!(path.sender.stats().retransmits, 1);
+}
+
+#[test]
+fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
+    // packetdrill's cubic-bulk-166k: an ACK of two segments every 100 ms, so that the RTT rises as the window fills. Its
+    // 48 at the 19th ACK is of a Linux before 5.16, which counted HyStart's rounds from a window of 16 on. Since 5.16 the
+    // second round begins with segment 12, and its ninth sample comes with the 14th ACK.
+    let mut sender = Sender::new(&linux(), None);
+    let mut stamps = Vec::new();
+    let mut windows = Vec::new();
+    for ack in 0..=60 {
+        let now = Time::ZERO + Span::from_millis(100) * ack;
+        if ack > 0 {
+            let una = sender.outstanding().0;
+            let segment = AckSegment {
+                ack: una + 2,
+                echo: stamps[una as usize],
+                window: 65_536,
+                sacks: [(0, 0); MAX_SACK_BLOCKS],
+                sack_count: 0,
+                ece: false,
+            };
+            sender.on_ack(&segment, now);
+            windows.push(sender.cwnd_bytes() / 1000);
+        }
+        stamps.extend(std::iter::from_fn(|| sender.poll(now)).map(|segment| segment.stamp));
+    }
+    let at = |ack: usize| windows[ack - 1];
+    assert_eq!([at(5), at(10), at(13), at(14)], [20, 30, 36, 36]);
+    assert_eq!(sender.ssthresh_bytes(), Some(36_000));
+    // Nothing is known of the path: at least a segment for every twenty acknowledged, then the cubic, at most a
+    // segment for two.
+    assert!(at(30) >= 37 && at(40) >= at(30));
+    for ack in 15..=60 {
+        assert!(at(ack) <= at(ack - 1) + 1);
+    }
+    assert!(at(60) > at(50) && at(50) - at(30) < 2 * (at(60) - at(50)));
+}

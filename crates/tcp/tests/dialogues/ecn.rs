@@ -1,0 +1,176 @@
+//! ECN at the sender (RFC 3168 §6.1): one reduction a window, CWR on the next new segment.
+
+use crate::player::play;
+use crate::profiles::{linux, ns2, reno};
+use tcp::TcpParams;
+
+fn marked() -> TcpParams {
+    TcpParams { ecn: true, ..linux() }
+}
+
+#[test]
+fn an_echo_reduces_the_window_once_until_cwr_has_arrived() {
+    // PRR brings 10 down to 7 over the round trip: seven segments for ten.
+    play(
+        &marked(),
+        "
+        > seq 0..10 ect
+        +0.1 < ack 1 ece
+        > seq 10 cwr ect              # ceil(0.7 · 1)
+        ssthresh == 7
+        reductions == 1
+        < ack 2 ece
+        > seq 11                      # ceil(0.7 · 2)
+        < ack 3 ece
+        > seq 12
+        < ack 4 ece
+        > nothing
+        < ack 5 ece
+        > seq 13
+        < ack 6 ece
+        > seq 14
+        < ack 7 ece
+        > nothing
+        inflight == 8
+        < ack 8 ece                   # seven: what is left is packet for packet
+        > nothing
+        < ack 9 ece
+        > seq 15
+        < ack 10 ece
+        > seq 16
+        > nothing                     # all that was outstanding; CWR came after it, so the echo is the old one
+        inflight == 7
+        +0.1 < ack 11                 # CWR has arrived
+        > seq 17
+        cwnd == 7
+        reductions == 1
+        < ack 12 ece                  # so this is news
+        > seq 18 cwr
+        ssthresh == 4                 # 0.7 · 7.1
+        reductions == 2
+        ",
+    );
+}
+
+#[test]
+fn retransmissions_are_not_ecn_capable_and_a_loss_is_told_with_cwr_too() {
+    // RFC 3168 §6.1.2: CWR whatever the reason of the reduction, on the first new segment.
+    play(
+        &marked(),
+        "
+        > seq 0..10 ect
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again not-ect
+        < ack 0 sack 1..5
+        > seq 10 cwr ect
+        < ack 0 sack 1..6
+        > seq 11 ect
+        ",
+    );
+}
+
+#[test]
+fn an_echo_in_recovery_is_of_the_same_congestion() {
+    play(
+        &marked(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4 ece
+        > seq 0 again
+        ssthresh == 7
+        < ack 0 sack 1..10 ece
+        > seq 10 cwr
+        > seq 11..16
+        +0.1 < ack 10 ece             # 10 with its CWR is not there yet
+        > seq 16
+        ssthresh == 7
+        reductions == 0
+        < ack 11                      # now it is
+        > seq 17
+        < ack 12 ece
+        > seq 18 cwr
+        reductions == 1
+        ",
+    );
+}
+
+#[test]
+fn a_loss_after_an_echo_in_the_same_window_is_sent_again_and_not_reduced_for() {
+    play(
+        &marked(),
+        "
+        > seq 0..10
+        +0.1 < ack 1 ece
+        > seq 10 cwr
+        ssthresh == 7
+        < ack 1 sack 2..5 ece
+        > seq 1 again
+        ssthresh == 7
+        reductions == 1
+        recoveries == 1
+        ",
+    );
+}
+
+#[test]
+fn without_prr_the_window_falls_at_once() {
+    let params = TcpParams { ecn: true, ..reno(false) };
+    play(
+        &params,
+        "
+        > seq 0..10
+        +0.1 < ack 1 ece
+        cwnd == 5
+        > nothing
+        < ack 6 ece
+        > seq 10 cwr
+        cwnd == 5
+        ",
+    );
+}
+
+#[test]
+fn ns2_grows_on_after_the_reduction() {
+    // An ACK without an echo is one of the window after the mark: 1/cwnd each.
+    let params = TcpParams { ecn: true, initial_window: 10, ..ns2() };
+    play(
+        &params,
+        "
+        > seq 0..10
+        +0.1 < ack 1 ece
+        cwnd == 5
+        < ack 5 ece
+        > nothing
+        cwnd == 5
+        < ack 6                       # 5 + 1/5
+        > seq 10 cwr
+        < ack 7
+        > seq 11
+        < ack 8
+        > seq 12
+        < ack 9
+        > seq 13
+        < ack 10
+        > seq 14
+        cwnd == 5
+        < ack 11
+        > seq 15..17
+        cwnd == 6
+        reductions == 1
+        ",
+    );
+}
+
+#[test]
+fn a_connection_without_ecn_ignores_echoes() {
+    play(
+        &linux(),
+        "
+        > seq 0..10 not-ect
+        +0.1 < ack 1 ece
+        > seq 10..12 not-ect
+        cwnd == 11
+        ssthresh == none
+        ",
+    );
+}

@@ -1,0 +1,80 @@
+//! Limited transmit (RFC 3042): the first two duplicates let new segments out, so that small windows find their losses.
+
+use crate::player::play;
+use crate::profiles::reno;
+use tcp::TcpParams;
+
+#[test]
+fn a_window_of_two_finds_its_loss_without_the_timer() {
+    let params = TcpParams { initial_window: 2, ..reno(false) };
+    play(
+        &params,
+        "
+        > seq 0..2                    # 0 is lost
+        +0.1 < ack 0
+        > seq 2
+        +0.1 < ack 0
+        > seq 3
+        +0.1 < ack 0
+        > seq 0 again
+        > seq 4                       # three have left the network
+        cwnd == 2                     # ssthresh is never below two
+        timeouts == 0
+        ",
+    );
+}
+
+#[test]
+fn with_sack_the_count_of_what_is_in_flight_does_the_same() {
+    let params = TcpParams { initial_window: 2, ..reno(true) };
+    play(
+        &params,
+        "
+        > seq 0..2
+        +0.1 < ack 0 sack 1..2
+        > seq 2
+        +0.1 < ack 0 sack 1..3
+        > seq 3
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again
+        > seq 4
+        ",
+    );
+}
+
+#[test]
+fn switched_off_the_window_stands_still_until_the_timer() {
+    for sack in [false, true] {
+        let params = TcpParams { initial_window: 3, limited_transmit: false, ..reno(sack) };
+        play(
+            &params,
+            &"
+            > seq 0..3
+            +0.1 < ack 0 SACK1
+            +0.1 < ack 0 SACK2
+            > nothing
+            @1 timer
+            > seq 0 again
+            timeouts == 1
+            "
+            .replace("SACK1", if sack { "sack 1..2" } else { "" })
+            .replace("SACK2", if sack { "sack 1..3" } else { "" }),
+        );
+    }
+}
+
+#[test]
+fn a_cumulative_ack_takes_the_extra_segments_back_into_the_window() {
+    play(
+        &reno(false),
+        "
+        > seq 0..10
+        +0.1 < ack 0 times 2
+        > seq 10..12                  # 12 outstanding, window 10
+        < ack 3                       # 1 and 2 came before 0: one segment of the three is news
+        cwnd == 11
+        > seq 12..14
+        inflight == 11
+        ",
+    );
+}

@@ -1,0 +1,17 @@
+//! TCP as dialogues: scripts of what arrives and what must leave, in the manner of packetdrill.
+//!
+//! Each script is written from the RFC or the mechanism that its name states, with the arithmetic beside it. Some re-express
+//! what packetdrill's scripts for Linux check (named there), in our own tables.
+
+mod player;
+mod profiles;
+
+mod cubic;
+mod ecn;
+mod fast_retransmit;
+mod limited_transmit;
+mod ns2;
+mod receiver;
+mod sack;
+mod timer;
+mod window;

@@ -1,0 +1,72 @@
+//! The two profiles as the scenario language fills them in, with segments of 1000 bytes.
+
+use tcp::{CongestionKind, TcpParams};
+
+const MS: u64 = 1_000_000;
+
+/// A Linux host: CUBIC, SACK, PRR, timestamps.
+pub fn linux() -> TcpParams {
+    TcpParams {
+        congestion: CongestionKind::Cubic,
+        mss: 1000,
+        header_bytes: 52,
+        ack_bytes: 52,
+        sack: true,
+        prr: true,
+        limited_transmit: true,
+        timestamps: true,
+        ecn: false,
+        initial_window: 10,
+        initial_ssthresh: None,
+        max_window: None,
+        packet_counted: false,
+        pacing: false,
+        hystart: true,
+        initial_rto_ns: 1000 * MS,
+        min_rto_ns: 200 * MS,
+        max_rto_ns: 120_000 * MS,
+        tick_ns: 1,
+        min_rto_on_variance: true,
+        delayed_ack_segments: 2,
+        delayed_ack_ns: 40 * MS,
+        quick_acks: 16,
+        receive_buffer: 131_072,
+        receive_buffer_max: 6_291_456,
+        receive_window_fraction: 0.5,
+    }
+}
+
+/// An RFC 5681 host with Linux's timer: Reno, SACK or not.
+pub fn reno(sack: bool) -> TcpParams {
+    TcpParams { congestion: CongestionKind::Reno, sack, prr: false, hystart: false, ..linux() }
+}
+
+/// The same with a receiver that has room for so many segments.
+pub fn room(segments: u64, params: TcpParams) -> TcpParams {
+    let buffer = 2 * segments * u64::from(params.mss);
+    TcpParams { receive_buffer: buffer, receive_buffer_max: buffer, ..params }
+}
+
+/// ns-2.35's Agent/TCP/Newreno and its sink.
+pub fn ns2() -> TcpParams {
+    TcpParams {
+        congestion: CongestionKind::Reno,
+        sack: false,
+        prr: false,
+        timestamps: false,
+        initial_window: 2,
+        packet_counted: true,
+        hystart: false,
+        initial_rto_ns: 3000 * MS,
+        max_rto_ns: 60_000 * MS,
+        tick_ns: 10 * MS,
+        min_rto_on_variance: false,
+        delayed_ack_segments: 1,
+        delayed_ack_ns: 100 * MS,
+        quick_acks: 0,
+        receive_buffer: 1 << 30,
+        receive_buffer_max: 1 << 30,
+        receive_window_fraction: 1.0,
+        ..linux()
+    }
+}

@@ -1,0 +1,142 @@
+//! The receiver: delayed ACKs, what is acknowledged at once, SACK blocks, which timestamp is echoed, ECN.
+
+use crate::player::play_receiver;
+use crate::profiles::linux;
+use tcp::TcpParams;
+
+/// Linux without quick ACKs.
+fn patient() -> TcpParams {
+    TcpParams { quick_acks: 0, ..linux() }
+}
+
+#[test]
+fn every_second_segment_is_acknowledged_or_the_timer_does_it() {
+    play_receiver(
+        &patient(),
+        "
+        < seq 0
+        > nothing
+        +0.01 < seq 1
+        > ack 2
+        +0.01 < seq 2
+        +0.04 timer                   # 40 ms after 2
+        > ack 3
+        +1 > nothing
+        delivered == 3000
+        ",
+    );
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_one_by_one() {
+    play_receiver(
+        &TcpParams { quick_acks: 3, ..linux() },
+        "
+        < seq 0
+        > ack 1
+        < seq 1
+        > ack 2
+        < seq 2
+        > ack 3
+        < seq 3
+        > nothing
+        < seq 4
+        > ack 5
+        ",
+    );
+}
+
+#[test]
+fn a_gap_and_its_filling_are_acknowledged_at_once() {
+    play_receiver(
+        &patient(),
+        "
+        < seq 0..2
+        > ack 2
+        < seq 3
+        > ack 2 sack 3..4
+        < seq 5
+        > ack 2 sack 5..6 3..4
+        < seq 2                       # fills the first
+        > ack 4 sack 5..6
+        < seq 4
+        > ack 6
+        delivered == 6000
+        < seq 4 again                 # a copy
+        > ack 6
+        delivered == 6000
+        ",
+    );
+}
+
+#[test]
+fn the_latest_block_comes_first_and_three_fit_beside_a_timestamp() {
+    play_receiver(
+        &patient(),
+        "
+        < seq 1
+        > ack 0 sack 1..2
+        < seq 3
+        > ack 0 sack 3..4 1..2
+        < seq 5
+        > ack 0 sack 5..6 3..4 1..2
+        < seq 7
+        > ack 0 sack 7..8 5..6 3..4
+        < seq 4                       # joins two
+        > ack 0 sack 3..6 7..8 1..2
+        ",
+    );
+}
+
+#[test]
+fn the_earliest_segment_that_an_ack_covers_is_echoed() {
+    // RFC 7323 §4.3: so that a delayed ACK includes its delay in the RTT, and a hole's filler, not what lies beyond it,
+    // gives the sample.
+    play_receiver(
+        &patient(),
+        "
+        @0.1 < seq 0 stamp 0.05
+        @0.12 < seq 1 stamp 0.07
+        > ack 2 echo 0.05
+        @0.2 < seq 3 stamp 0.15
+        > ack 2 sack 3..4 echo 0.05
+        @0.3 < seq 2 stamp 0.25 again
+        > ack 4 echo 0.25
+        ",
+    );
+}
+
+#[test]
+fn ece_stands_until_cwr() {
+    play_receiver(
+        &TcpParams { ecn: true, ..patient() },
+        "
+        < seq 0 ce
+        > ack 1 ece
+        < seq 1
+        > ack 2 ece
+        < seq 2..4
+        > ack 4 ece
+        < seq 4 cwr
+        > ack 5
+        < seq 5..7
+        > ack 7
+        < seq 7 cwr ce                # marked again on its way
+        > ack 8 ece
+        ",
+    );
+}
+
+#[test]
+fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
+    play_receiver(
+        &TcpParams { receive_buffer: 20_000, receive_buffer_max: 20_000, ..patient() },
+        "
+        window == 10000
+        < seq 1
+        > ack 0 sack 1..2 win 10000   # a kilobyte is held, but ten were offered
+        < seq 0
+        > ack 2 win 10000
+        ",
+    );
+}

@@ -1,0 +1,388 @@
+//! Laws of a connection, whatever its parameters and its path: a sender and a receiver, and between them a channel that
+//! loses, marks, delays and (in some) reorders.
+//!
+//! Every transfer completes, each byte is delivered once and in order; nothing new is sent beyond the windows; a timer runs
+//! while data is outstanding; and what the run-length scoreboard holds to be in flight is what a table with an entry per
+//! segment says by the words of RFC 6675.
+
+use proptest::prelude::*;
+use tcp::{AckSegment, CongestionKind, Receiver, Segment, Sender, TcpParams};
+use units::{Luck, Span, Time};
+
+/// RFC 6675 read aloud: one entry for each segment ever sent.
+#[derive(Default)]
+struct Table {
+    una: usize,
+    entries: Vec<Entry>,
+    /// After a timeout, until this is acknowledged, nothing new is inferred from SACKs.
+    slow_start_to: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    sacked: bool,
+    lost: bool,
+    resent: bool,
+}
+
+impl Entry {
+    fn in_flight(&self) -> bool {
+        !self.sacked && (!self.lost || self.resent)
+    }
+}
+
+impl Table {
+    fn pipe(&self) -> usize {
+        self.entries[self.una..].iter().filter(|entry| entry.in_flight()).count()
+    }
+
+    fn sent(&mut self, segment: &Segment) {
+        let seq = segment.seq as usize;
+        if !segment.retransmit {
+            assert_eq!(seq, self.entries.len(), "new data leaves in order");
+            let missing = self.entries[self.una..].iter().any(|e| !e.sacked && e.lost && !e.resent);
+            assert!(!missing, "{seq} is sent while a lost segment waits");
+            self.entries.push(Entry::default());
+            return;
+        }
+        let sacked_above = self.entries[seq..].iter().any(|entry| entry.sacked);
+        let waiting = |entry: &Entry| !entry.sacked && entry.lost && !entry.resent;
+        let first = (self.una..self.entries.len()).find(|&i| waiting(&self.entries[i]));
+        let entry = &mut self.entries[seq];
+        assert!(!entry.sacked, "{seq} has arrived and is sent again");
+        match first {
+            Some(first) => assert_eq!(seq, first, "lost segments are sent again in order"),
+            None => assert!(!entry.lost, "{seq} is sent a third time"),
+        }
+        // NextSeg's rule 1, and rule 3, after which it counts as lost and sent again. Rule 4 changes nothing.
+        if entry.lost || sacked_above {
+            (entry.lost, entry.resent) = (true, true);
+        }
+    }
+
+    fn acknowledged(&mut self, ack: &AckSegment) {
+        if (ack.ack as usize) < self.una {
+            return;
+        }
+        self.una = ack.ack as usize;
+        for &(start, end) in &ack.sacks[..usize::from(ack.sack_count)] {
+            for seq in (start as usize).max(self.una)..end as usize {
+                self.entries[seq].sacked = true;
+            }
+        }
+        if self.slow_start_to.is_some_and(|end| self.una < end) {
+            return;
+        }
+        self.slow_start_to = None;
+        // IsLost: three segments above are SACKed.
+        let mut above = 0;
+        for entry in self.entries[self.una..].iter_mut().rev() {
+            above += usize::from(entry.sacked);
+            entry.lost |= !entry.sacked && above >= 3;
+        }
+    }
+
+    fn timed_out(&mut self) {
+        self.slow_start_to = Some(self.entries.len());
+        for entry in &mut self.entries[self.una..] {
+            (entry.lost, entry.resent) = (!entry.sacked, false);
+        }
+    }
+}
+
+/// What the network does.
+#[derive(Clone, Debug)]
+struct Channel {
+    delay_ms: u64,
+    data_loss: f64,
+    ack_loss: f64,
+    marks: f64,
+    /// A packet is delayed by up to this more; it overtakes others if that is more than their distance.
+    jitter_us: u64,
+    seed: u64,
+}
+
+struct World {
+    params: TcpParams,
+    sender: Sender,
+    receiver: Receiver,
+    table: Table,
+    channel: Channel,
+    luck: Luck,
+    now: Time,
+    /// In flight, in the order of arrival; ties in the order of sending.
+    segments: Vec<(Time, Segment, bool)>,
+    acks: Vec<(Time, AckSegment)>,
+    /// One past the last segment that the receiver's windows let go.
+    edge: u64,
+    complete: bool,
+}
+
+impl World {
+    fn new(params: TcpParams, bytes: Option<u64>, channel: Channel) -> World {
+        let offered = (params.receive_buffer as f64 * params.receive_window_fraction) as u64;
+        World {
+            sender: Sender::new(&params, bytes),
+            receiver: Receiver::new(&params),
+            table: Table::default(),
+            luck: Luck::new(channel.seed, "channel"),
+            now: Time::ZERO,
+            segments: Vec::new(),
+            acks: Vec::new(),
+            edge: room(&params, offered),
+            complete: false,
+            params,
+            channel,
+        }
+    }
+
+    fn arrival(&mut self) -> Time {
+        self.now
+            + Span::from_millis(self.channel.delay_ms)
+            + Span::from_micros(self.luck.below(self.channel.jitter_us.max(1)))
+    }
+
+    fn window(&self) -> u64 {
+        (self.sender.cwnd_bytes() / u64::from(self.params.mss)).max(1)
+    }
+
+    fn inflight(&self) -> u64 {
+        self.sender.inflight_bytes() / u64::from(self.params.mss)
+    }
+
+    fn pump(&mut self) {
+        let mut forced = 0;
+        loop {
+            let full = self.inflight() >= self.window();
+            let Some(segment) = self.sender.poll(self.now) else { break };
+            let (una, nxt) = self.sender.outstanding();
+            assert!(segment.seq < nxt && segment.len > 0 && segment.len <= self.params.mss);
+            if segment.retransmit {
+                assert!(segment.seq >= una && !segment.ect && !segment.cwr);
+                forced += u32::from(full);
+            } else {
+                assert!(!full, "new data leaves a full window");
+                assert_eq!(segment.seq + 1, nxt);
+                assert!(u64::from(segment.seq) < self.edge, "beyond the receive window");
+                assert!(segment.seq - una < self.params.max_window.unwrap_or(u32::MAX).max(1));
+                assert_eq!(segment.ect, self.params.ecn);
+            }
+            if self.is_modelled() {
+                self.table.sent(&segment);
+                self.check_pipe();
+            }
+            assert!(self.sender.deadline().is_some(), "data is outstanding and no timer runs");
+            if !self.luck.chance(self.channel.data_loss) {
+                let marked = segment.ect && self.luck.chance(self.channel.marks);
+                let at = self.arrival();
+                let index = self.segments.partition_point(|&(t, ..)| t <= at);
+                self.segments.insert(index, (at, segment, marked));
+            }
+        }
+        assert!(forced <= 1, "one retransmission may leave a full window, the first");
+        let (una, nxt) = self.sender.outstanding();
+        assert!(una == nxt || self.sender.deadline().is_some());
+        assert!(self.sender.poll(self.now).is_none(), "none is none");
+    }
+
+    /// ns-2's Sack1 counts otherwise than RFC 6675.
+    fn is_modelled(&self) -> bool {
+        self.params.sack && !self.params.packet_counted
+    }
+
+    fn check_pipe(&self) {
+        assert_eq!(self.inflight(), self.table.pipe() as u64, "in flight, by the table");
+    }
+
+    fn reply(&mut self, ack: Option<AckSegment>) {
+        if let Some(ack) = ack
+            && !self.luck.chance(self.channel.ack_loss)
+        {
+            let at = self.arrival();
+            let index = self.acks.partition_point(|&(t, _)| t <= at);
+            self.acks.insert(index, (at, ack));
+        }
+    }
+
+    /// The next thing that happens; false when nothing ever will.
+    fn step(&mut self) -> bool {
+        let segment = self.segments.first().map(|&(at, ..)| at);
+        let ack = self.acks.first().map(|&(at, _)| at);
+        let [timer, delayed] = [self.sender.deadline(), self.receiver.deadline()];
+        let Some(next) = [segment, ack, timer, delayed].into_iter().flatten().min() else { return false };
+        self.now = self.now.max(next);
+        if segment == Some(next) {
+            let (_, segment, marked) = self.segments.remove(0);
+            let before = self.receiver.delivered_bytes();
+            let reply = self.receiver.on_segment(&segment, marked, self.now);
+            assert!(self.receiver.delivered_bytes() >= before);
+            self.reply(reply);
+        } else if ack == Some(next) {
+            let (_, ack) = self.acks.remove(0);
+            self.edge = self.edge.max(u64::from(ack.ack) + room(&self.params, ack.window));
+            let (una, _) = self.sender.outstanding();
+            let acked = self.sender.on_ack(&ack, self.now);
+            self.complete |= acked.complete;
+            assert_eq!(self.sender.outstanding().0, una.max(ack.ack));
+            if self.is_modelled() {
+                self.table.acknowledged(&ack);
+                self.check_pipe();
+            }
+            self.pump();
+        } else if delayed == Some(next) {
+            let reply = self.receiver.on_deadline(self.now);
+            assert!(reply.is_some(), "the receiver wanted to be woken now");
+            self.reply(reply);
+        } else {
+            let timeouts = self.sender.stats().timeouts;
+            self.sender.on_deadline(self.now);
+            if self.is_modelled() && self.sender.stats().timeouts > timeouts {
+                self.table.timed_out();
+                self.check_pipe();
+            }
+            self.pump();
+            assert!(self.sender.deadline() > Some(self.now) || self.sender.deadline().is_none());
+        }
+        true
+    }
+}
+
+/// Segments that a window lets out: a window narrower than one lets one out.
+fn room(params: &TcpParams, window: u64) -> u64 {
+    (window / u64::from(params.mss)).max(1)
+}
+
+fn params() -> impl Strategy<Value = TcpParams> {
+    let switches = (any::<[bool; 8]>(), any::<[bool; 3]>());
+    let windows = (
+        1..20u32,
+        prop::option::of(2..40u32),
+        prop::option::of(1..40u32),
+        1..200_000u64,
+        1..4u64,
+        0.1..1.0f64,
+    );
+    let timing = (1..3_000u64, 1..1_000u64, prop_oneof![Just(1u64), 1_000_000..100_000_000u64]);
+    let acks = (1..4u32, 0..200u64, 0..20u32, 88..2_000u32);
+    (switches, windows, timing, acks).prop_map(
+        |(
+            ([sack, prr, limited_transmit, timestamps, ecn, packet_counted, pacing, hystart], more),
+            (initial_window, initial_ssthresh, max_window, receive_buffer, growth, receive_window_fraction),
+            (initial_rto, min_rto, tick_ns),
+            (delayed_ack_segments, delayed_ack, quick_acks, mss),
+        )| TcpParams {
+            congestion: if more[0] { CongestionKind::Cubic } else { CongestionKind::Reno },
+            mss,
+            sack,
+            prr,
+            limited_transmit,
+            timestamps,
+            ecn,
+            packet_counted,
+            pacing,
+            hystart,
+            initial_window,
+            initial_ssthresh,
+            max_window,
+            receive_buffer,
+            receive_buffer_max: receive_buffer * growth,
+            receive_window_fraction,
+            initial_rto_ns: initial_rto * 1_000_000,
+            min_rto_ns: min_rto * 1_000_000,
+            tick_ns,
+            min_rto_on_variance: more[1],
+            delayed_ack_segments,
+            delayed_ack_ns: delayed_ack * 1_000_000,
+            quick_acks,
+            header_bytes: 52,
+            ack_bytes: 52,
+            max_rto_ns: 120_000_000_000,
+        },
+    )
+}
+
+fn channel(jitter_us: u64) -> impl Strategy<Value = Channel> {
+    let loss = || prop_oneof![Just(0.0), 0.0..0.05f64, 0.0..0.35f64];
+    (1..200u64, loss(), loss(), prop_oneof![Just(0.0), 0.0..0.5f64], any::<u64>()).prop_map(
+        move |(delay_ms, data_loss, ack_loss, marks, seed)| Channel {
+            delay_ms,
+            data_loss,
+            ack_loss,
+            marks,
+            jitter_us,
+            seed,
+        },
+    )
+}
+
+/// Far more than any of these transfers takes; who needs more goes round in circles.
+const MOST_EVENTS: usize = 200_000;
+
+fn transfers_completely(params: TcpParams, bytes: u64, channel: Channel) {
+    let mut world = World::new(params, Some(bytes), channel);
+    world.pump();
+    let mut events = 0;
+    while world.step() {
+        events += 1;
+        assert!(events < MOST_EVENTS, "{:?} outstanding at {:?}", world.sender.outstanding(), world.now);
+        assert!(world.receiver.delivered_bytes() <= bytes);
+    }
+    assert!(world.complete);
+    assert_eq!(world.receiver.delivered_bytes(), bytes);
+    assert_eq!(world.sender.inflight_bytes(), 0);
+    let stats = world.sender.stats();
+    let segments = bytes.div_ceil(u64::from(world.params.mss));
+    assert_eq!(stats.sent_segments - stats.retransmits, segments);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_transfer_completes_over_a_path_that_keeps_order(
+        params in params(), bytes in 1..300_000u64, channel in channel(0)
+    ) {
+        transfers_completely(params, bytes, channel);
+    }
+
+    #[test]
+    fn every_transfer_completes_over_a_path_that_reorders(
+        params in params(), bytes in 1..300_000u64, channel in channel(5_000)
+    ) {
+        transfers_completely(params, bytes, channel);
+    }
+
+    #[test]
+    fn without_loss_or_reordering_nothing_is_sent_twice(
+        params in params(), bytes in 1..300_000u64, delay_ms in 1..200u64
+    ) {
+        // The timer is longer than the RTT and the delayed ACK together.
+        let params = TcpParams { initial_rto_ns: 3_000_000_000, min_rto_ns: 1_000_000_000, ..params };
+        let channel = Channel { delay_ms, data_loss: 0.0, ack_loss: 0.0, marks: 0.0, jitter_us: 0, seed: 1 };
+        let mut world = World::new(params, Some(bytes), channel);
+        world.pump();
+        while world.step() {}
+        prop_assert!(world.complete);
+        prop_assert_eq!(world.sender.stats().retransmits, 0);
+    }
+
+    #[test]
+    fn what_is_outstanding_when_the_application_stops_is_delivered(
+        params in params(), channel in channel(1_000), after in 0..2_000usize
+    ) {
+        let mut world = World::new(params, None, channel);
+        world.pump();
+        for _ in 0..after {
+            world.step();
+        }
+        world.sender.stop();
+        let (_, nxt) = world.sender.outstanding();
+        let mut events = 0;
+        while world.step() {
+            events += 1;
+            prop_assert!(events < MOST_EVENTS);
+        }
+        prop_assert_eq!(world.sender.outstanding(), (nxt, nxt));
+        prop_assert_eq!(world.receiver.delivered_bytes(), u64::from(nxt) * u64::from(world.params.mss));
+    }
+}
