@@ -6,7 +6,7 @@
 //! a train of ACKs has become half an RTT long, or when a round's RTTs exceed the least one by an eighth.
 //!
 //! Sources: RFC 9438 (section numbers below); Ha and Rhee, "Taming the elephants: new TCP slow start" (2011); Linux
-//! net/ipv4/tcp_cubic.c since 5.16 for what neither fixes.
+//! net/ipv4/tcp_cubic.c since 6.14 for what neither fixes.
 //! Deviations from RFC 9438, all as Linux: the cubic is read min_rtt ahead, not srtt; a multiplicative decrease starts
 //! from cwnd, not from the flight size; the Reno estimate keeps its α when it passes the old window; a window that has
 //! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++. Deviation from Linux: real
@@ -189,7 +189,7 @@ struct HyStart {
     /// The sender paces: its ACK train is spread over half an RTT already.
     paced: bool,
     mss: f64,
-    /// Rounds are counted from this window on. 0; before Linux 5.16 it was LOW_WINDOW, so that rounds began midway.
+    /// Rounds are counted from this window on. 0; in Linux 5.16 to 6.13 it was LOW_WINDOW, so that rounds began midway.
     rounds_from: f64,
     /// The round is over when this segment is acknowledged and one more.
     round_end: u32,
@@ -601,7 +601,7 @@ mod tests {
 
     #[test]
     fn packetdrills_bulk_flow_is_reproduced() {
-        // The script is of a Linux before 5.16, where rounds were counted from the low window on: 48 at the 19th ACK.
+        // The script is of a Linux before 6.14, where rounds were counted from the low window on: 48 at the 19th ACK.
         let mut cubic = Cubic::new(&params());
         cubic.hystart.rounds_from = LOW_WINDOW;
         let windows = bulk_166k(cubic, 200);
@@ -618,7 +618,7 @@ mod tests {
 
     #[test]
     fn rounds_are_counted_from_the_first_ack() {
-        // As Linux does since 5.16: the second round begins with segment 12, its ninth sample comes with segment 28.
+        // As Linux does since 6.14: the second round begins with segment 12, its ninth sample comes with segment 28.
         let windows = bulk_166k(Cubic::new(&params()), 14);
         assert_eq!(windows[12..], [36, 36]);
     }

@@ -138,7 +138,7 @@ fn after_a_loss_the_window_is_first_concave_and_then_convex() {
 #[test]
 fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
     // packetdrill's cubic-bulk-166k: an ACK of two segments every 100 ms, so that the RTT rises as the window fills. Its
-    // 48 at the 19th ACK is of a Linux before 5.16, which counted HyStart's rounds from a window of 16 on. Since 5.16 the
+    // 48 at the 19th ACK is of a Linux before 6.14, which counted HyStart's rounds from a window of 16 on. Since 6.14 the
     // second round begins with segment 12, and its ninth sample comes with the 14th ACK.
     let mut sender = Sender::new(&linux(), None);
     let mut stamps = Vec::new();
