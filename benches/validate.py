@@ -129,7 +129,12 @@ def adt_cases() -> Iterable[Case]:
     drop_tail = "pfifo limit 500"
     ns2_ared = "red variant ns2 limit 500 min 0 max 0 weight 0 mean_bytes 1500 adaptive"
     ns3_ared = "red variant ns3 limit 500 mean_bytes 1500 adaptive"
-    ns2_tcp: dict[str, Settings] = {"Newreno-da0": {}, "Newreno-da1": DELAYED, "Sack1-da0": SACK, "Sack1-da1": {**SACK, **DELAYED}}
+    ns2_tcp: dict[str, Settings] = {
+        "Newreno-da0": {},
+        "Newreno-da1": DELAYED,
+        "Sack1-da0": SACK,
+        "Sack1-da1": {**SACK, **DELAYED},
+    }
     for tcp, settings in ns2_tcp.items():
         for queue, qdisc in (("DropTail", "pfifo limit 499"), ("ARED-auto", ns2_ared)):
             yield _adt("ns-2.35", f"{tcp}/{queue}", "ns2-adt.toml", {**settings, QDISC: qdisc})
@@ -147,6 +152,32 @@ def adt_cases() -> Iterable[Case]:
 
 def _adt(simulator: str, name: str, base: str, settings: Settings) -> Case:
     return Case(simulator, name, 1000, base, settings, "adt_table.csv", packet_ms=0.06)
+
+
+MECHANISMS = {
+    "H": "ns-3 halves what is in flight without SACKed segments, we cwnd as Linux does",
+    "P": "ns-3's PRR keeps the window up for the first half of a recovery",
+    "F": "ns-3 lets the ACK that ends a recovery grow the window by all it covers",
+    "I": "ns-2 truncates idle periods, so an inexact whole number loses a packet",
+    "S": "ns-2's Sack1 counts lost segments as in flight until a partial ACK",
+    "C": "which flows share an fq_codel queue",
+    "N": "five or six losses in a run: one more is 20 %",
+}
+"""What makes a `!`, by the letters of docs/validation.md."""
+
+
+def mechanisms(case: Case) -> str:
+    """The mechanisms known to act in this case."""
+    known = ""
+    if case.simulator.startswith("ns-3"):
+        known += "H" if "Cubic" not in case.name else ""
+        known += "P" if "classic" not in case.name and "ns2like" not in case.name else ""
+        known += "F" if "Cubic" in case.name or "LinuxReno" in case.name else ""
+        known += "C" if case.flows == 1000 and "FqCoDel" in case.name else ""
+    else:
+        known += "I" if "mp500" in case.name else ""
+        known += "S" if "Sack1" in case.name else ""
+    return known + ("N" if case.flows == 1 and case.name.endswith(("dev", "Fifo", "DropTail")) else "")
 
 
 # ------------------------------------------------------------------------------------------------------ our side
@@ -310,11 +341,14 @@ def _print(results: Sequence[tuple[Case, Sequence[Difference]]], *, everything: 
             counts[each.mark] += 1
         shown = [each for each in found if everything or each.mark]
         agree = len(found) - len([each for each in found if each.mark])
-        print(
-            f"\n{case.title}: {agree} of {len(found)} within 5 %" if found else f"\n{case.title}: no oracle"
-        )
+        known = mechanisms(case) if any(each.mark == "!" for each in found) else ""
+        why = f" ({' '.join(known)})" if known else ""
+        print(f"\n{case.title}: {agree} of {len(found)} within 5 %{why}")
         for each in shown:
             print(each.text)
+    print("\nMechanisms (docs/validation.md):")
+    for letter, text in MECHANISMS.items():
+        print(f"  {letter}  {text}")
     print(
         f"\n{sum(counts.values())} numbers: {counts['']} within 5 %, {counts['~']} explained, {counts['!']} differ"
     )

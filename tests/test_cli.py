@@ -295,6 +295,16 @@ def test_a_full_disk_behind_stdout_is_told_in_words(arguments: list[str], home: 
     assert "Traceback" not in done.stderr
 
 
+def test_figures_that_can_not_be_written_are_told_in_words(say: Command, home: Path) -> None:
+    (home / "out").mkdir()
+    (home / "out" / "figures").write_text("not a folder")
+    said = say("compare", "home.toml", "pfifo", "-o", "out")
+    assert said.code == 2
+    assert "error: can't draw into out/figures" in said.err
+    assert "pfifo" in said.out
+    assert len(Run.find(home / "out")) == 1
+
+
 def test_access_links_have_no_rows_in_the_table_of_queues(say: Command, home: Path) -> None:
     (home / "access.toml").write_text(SCENARIO.replace("count = 2", 'count = 2\naccess = "100 Mbit/s"'))
     assert "/access" not in say("run", "access.toml").out

@@ -150,6 +150,24 @@ def test_the_ellipse_has_the_covariance_of_the_points() -> None:
     assert (found.x, found.y) == (3.0, 3.75)
 
 
+def test_names_in_a_crowded_tradeoff_do_not_cover_each_other(pair: list[Run]) -> None:
+    crowd = [
+        Run(run.path, dataclasses.replace(run.meta, label=f"{run.name}, rate {i} Mbit/s"))
+        for i in range(20)
+        for run in pair
+    ]
+    figure = figures.tradeoff(crowd)
+    figure.canvas.draw()
+    [axes] = figure.axes
+    named = [text for text in axes.texts if "rate" in text.get_text()]
+    assert 4 <= len(named) < len(crowd)
+    boxes = [text.get_window_extent() for text in named]
+    for i, one in enumerate(boxes):
+        assert one.y0 >= axes.bbox.y0
+        for other in boxes[i + 1 :]:
+            assert abs(one.y0 - other.y0) > 3 or one.x1 < other.x0 or other.x1 < one.x0
+
+
 def test_the_tradeoff_has_a_point_for_each_run_and_an_ellipse_of_its_seeds(pair: list[Run]) -> None:
     figure = figures.tradeoff(pair)
     summary = quantities.measure(pair)[0].summary

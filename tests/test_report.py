@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -190,6 +191,14 @@ def test_the_verdict_names_the_winner_and_the_price(pair: list[Run]) -> None:
     assert said.startswith(f"fq_codel keeps delay lowest: one ping in twenty takes {series.number(fast)} ms")
     assert f"Under pfifo it is {series.number(slow)} ms" in said
     assert "% less than the most" in said
+
+
+def test_the_verdict_lets_different_scenarios_not_compete(pair: list[Run]) -> None:
+    one, two = pair
+    other = Run(two.path, dataclasses.replace(two.meta, title="Another line"))
+    assert verdict.sentences(quantities.measure([one, other]), ["pfifo", "fq_codel"]) == [
+        "These Runs are of 2 scenarios: side by side, but not in competition."
+    ]
 
 
 def test_the_verdict_does_not_call_equals_different(tmp_path: Path) -> None:

@@ -129,8 +129,9 @@ def _numbers(measured: Sequence[Measured], labels: Sequence[str]) -> str:
             mark = ' class="best"' if i in best[quantity.key] else ""
             cells.append(f"<td{mark}>{series.number(mean)}{spread}</td>")
         rows.append(f'<tr><th scope="row">{escape(label)}</th>{"".join(cells)}</tr>')
-    seeds = max(len(one.summary.runs) for one in measured)
-    how = f"Means over {seeds} seeds ± half the 95 % confidence interval" if seeds > 1 else "One seed"
+    counts = sorted({len(one.summary.runs) for one in measured})
+    seeds = " or ".join(map(str, counts))
+    how = f"Means over {seeds} seeds ± half the 95 % confidence interval" if counts[-1] > 1 else "One seed"
     star = "; ★ marks the best" if any(best.values()) else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="Numbers"><table class="numbers">'

@@ -20,6 +20,9 @@ def sentences(measured: Sequence[Measured], labels: Sequence[str]) -> list[str]:
         return ["No packet was measured after the warm-up, so there is nothing to say about delay."]
     if len(measured) == 1:
         return _alone(measured[0], key)
+    scenarios = len({one.run.meta.title for one in measured})
+    if scenarios > 1:
+        return [f"These Runs are of {scenarios} scenarios: side by side, but not in competition."]
     return _among(measured, labels, key)
 
 
