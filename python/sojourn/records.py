@@ -168,7 +168,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("sent_bytes", "after the warm-up"),
         _int("received_packets", "that reached the far end"),
         _int("delivered_bytes", "of the application, after the warm-up"),
-        _int("lost_packets", "TCP: taken for lost; others: never arrived"),
+        _int("lost_packets", "data packets that a queue or a wire dropped"),
         _int("retransmits", "segments"),
         _int("timeouts", "retransmission timeouts"),
         _int("fast_recoveries", "entries into fast recovery"),

@@ -28,7 +28,7 @@ pub struct Counters {
     pub received_packets: u64,
     /// Application bytes delivered: TCP in order, datagrams as they come.
     pub delivered_bytes: u64,
-    /// Packets of either direction that a queue or a wire dropped.
+    /// Data packets that a queue or a wire dropped; a lost ACK is not a lost segment.
     pub lost_packets: u64,
     /// TCP retransmissions, timeouts, fast recoveries.
     pub retransmits: u64,
@@ -348,7 +348,7 @@ impl Host {
 
     /// A queue or a wire dropped one of the flow's packets.
     pub fn dropped(&mut self, packet: &Parcel) {
-        self.counters.lost_packets += 1;
+        self.counters.lost_packets += u64::from(packet.flow.is_multiple_of(2));
         if matches!(self.ends, Ends::Ping { .. }) {
             self.probes[packet.body.seq as usize].lost = true;
         }

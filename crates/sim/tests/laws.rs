@@ -173,8 +173,8 @@ proptest! {
         for f in 0..scenario.flows.len() {
             let [sent, received, lost] =
                 ["sent_packets", "received_packets", "lost_packets"].map(|c| tables.of("flows", c, f));
-            let data_lost = lost.min(sent);
-            prop_assert!(received <= sent && data_lost <= sent, "{} {} {}", sent, received, lost);
+            // What is neither is under way.
+            prop_assert!(received + lost <= sent, "{} {} {}", sent, received, lost);
         }
     }
 

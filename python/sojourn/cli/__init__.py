@@ -5,6 +5,7 @@ Data goes to stdout, talk to stderr. Exit 0: fine; 1: a check failed; 2: wrong i
 needs it, so that `sojourn --help` answers at once.
 """
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -45,7 +46,8 @@ for command in (run, compare, report, list_):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and exits."""
+    """Runs the command line and exits. Being told to end is like Ctrl-C: what is finished is kept, nothing is left behind."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(status(arguments))
 
 

@@ -15,9 +15,11 @@ def number(value: float, places: int | None = None) -> str:
 
 
 def decimals(value: float) -> int:
-    """How many decimals show about three digits."""
+    """How many decimals show about three digits; at most four."""
     size = abs(value)
-    return 0 if size >= 99.95 or value == 0 else 1 if size >= 9.995 else 2
+    if value == 0:
+        return 0
+    return next((places for places, least in enumerate((99.95, 9.995, 0.0995, 0.00995)) if size >= least), 4)
 
 
 def with_interval(entry: dict[str, Any], scale: float = 1.0) -> str:
