@@ -71,7 +71,9 @@ NS2_RED = {
     "ARED(auto)": "red variant ns2 limit 100 min 0 max 0 weight 0 mean_bytes 1500 adaptive",
 }
 
+# With an ACK a segment, ACKs and segments are the same count.
 CLASSIC = {
+    "flow.tcp.packet_counted": False,
     "flow.tcp.delayed_ack_segments": 1,
     "flow.tcp.initial_window": 2,
     "flow.tcp.min_rto": "200 ms",
