@@ -11,6 +11,8 @@ What is measured, and what makes it fair:
   between warm-up and end, so their set-up and slow start are left out. Their packets are those the bottleneck forwarded.
 - ns-2 has no CoDel and no CUBIC of its own; its column is then NewReno over a drop-tail queue of the same bottleneck, the
   least work it can do there. The table names what each peer ran.
+- The peers' packets cross an access link of their host besides the bottleneck, which is how one writes a dumbbell there. Ours have
+  the bottleneck and plain delays; the cases "access links" have the peers' hops.
 - CPU time is user + system of the process. Repeats are interleaved (sojourn, ns-2, ns-3, sojourn, ...), so a busy
   spell of the machine falls on all; the table holds medians. Compare ratios, not seconds.
 - Peak memory is that of the process less what it held before the run (interpreter and imports, or the peer's
@@ -29,7 +31,7 @@ import resource
 import statistics
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +70,7 @@ THOUSAND: peer.Words = {"flows": 1000, "rate": "1e9", "access": "10e9"}
 LIMIT_100M = 417
 LIMIT_1G = 4167
 
-ALL = [
+DUMBBELLS = [
     Case(
         "reno-codel-10",
         "10 Reno flows over CoDel, 100 Mbit/s",
@@ -173,6 +175,18 @@ ALL = [
         },
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: LinuxReno over CoDel",
     ),
+]
+
+
+def _behind_access_links(case: Case) -> Case:
+    """The same with an access link of 1 Gbit/s for each host, which the peers always have: two hops more."""
+    name = f"{case.name}-access"
+    return replace(case, name=name, title=f"{case.title}, access links", scenario=CASES / f"{name}.toml")
+
+
+ALL = [
+    *DUMBBELLS,
+    *(_behind_access_links(case) for case in DUMBBELLS if case.name in ("reno-codel-10", "reno-pfifo-1000")),
     Case(
         "home-uplink", "The demo: 60 s of a home uplink at 10 Mbit/s", ROOT / "scenarios" / "home-uplink.toml"
     ),

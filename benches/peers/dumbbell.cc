@@ -447,6 +447,19 @@ main(int argc, char** argv)
     words.AddValue("traceQueue", "file for every packet's wait", o.traceQueue);
     words.Parse(argc, argv);
 
+    if (o.flows < 1 || o.flows > 65535 || o.rate <= 0 || o.access <= 0 || o.duration <= o.warmup || o.rttMax < o.rttMin)
+    {
+        Refuse("flows must be 1 to 65535, rates above zero, duration above warmup, rttMax not below rttMin");
+    }
+    if (o.queue == "dev" && o.limit == 0)
+    {
+        Refuse("the device queue needs a limit in packets, like --limit=100");
+    }
+    if (o.recovery != "Prr" && o.recovery != "Classic")
+    {
+        Refuse("unknown recovery `" + o.recovery + "`; Prr or Classic");
+    }
+
     const double cpuStart = CpuSeconds();
     GlobalValue::Bind("SchedulerType", TypeIdValue(HeapScheduler::GetTypeId()));
     RngSeedManager::SetSeed(o.seed);

@@ -37,7 +37,28 @@ foreach {word value} $argv {
     set p($word) $value
 }
 
-# CPU nanoseconds of this process so far: schedstat counts in ns, stat (the fallback) in ticks of 10 ms.
+foreach {word known} {queue {DropTail RED} tcp {Newreno Sack1 Reno Tahoe Vegas} scheduler {Calendar Heap Map Splay List} \
+        rtt_law {even uniform}} {
+    if {$p($word) ni $known} {
+        puts stderr "error: $word is `$p($word)`"
+        puts stderr "hint: one of $known"
+        exit 2
+    }
+}
+foreach word {flows rate access rtt_min rtt_max limit duration warmup start_spread window seed} {
+    if {![string is double -strict $p($word)] || $p($word) < 0} {
+        puts stderr "error: $word is `$p($word)`"
+        puts stderr "hint: write a number; times are s, RTTs ms, rates bit/s, limits packets"
+        exit 2
+    }
+}
+if {$p(flows) < 1 || $p(rate) <= 0 || $p(duration) <= $p(warmup)} {
+    puts stderr "error: flows $p(flows), rate $p(rate), duration $p(duration), warmup $p(warmup)"
+    puts stderr "hint: at least one flow, a rate above zero, a duration above the warm-up"
+    exit 2
+}
+
+# CPU seconds of this process so far: schedstat counts in ns, stat (the fallback) in ticks of 10 ms.
 proc cpu_seconds {} {
     if {![catch {open /proc/self/schedstat} file]} {
         set fields [split [gets $file]]
@@ -66,7 +87,7 @@ $ns use-scheduler $p(scheduler)
 $ns rtproto Manual
 ns-random $p(seed)
 
-# Seeds of ns-2's generator are substreams: one for the start times, one for RTTs, one for RED (its own default stream).
+# Streams of their own for start times and RTTs; RED draws from the default one.
 set starts [new RNG]
 $starts seed [expr {$p(seed) * 1000 + 1}]
 set lengths [new RNG]

@@ -390,7 +390,7 @@ _GRAMMARS = (
             _switch("ecn"),
             {"variant": variant, **_FQ_CODEL_DEFAULTS},
         )
-        for variant, least in (("linux", 256), ("rfc", 1))
+        for variant, least in (("linux", 256), ("rfc", 1), ("ns3", 1))
     ),
     Grammar(
         "red",
