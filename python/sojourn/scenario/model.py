@@ -247,13 +247,13 @@ class Scenario(Table):
         """Canonical text: reading it gives an equal Scenario, on any machine (traces are written out)."""
         return to_toml(self.document())
 
-    def with_(self, **changes: Any) -> "Scenario":
-        """The scenario with some keys changed, by dotted key: `scenario.with_(**{"bottleneck.qdisc": "codel"})`.
+    def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> "Scenario":
+        """The scenario with some keys changed, by dotted key: `scenario.with_({"bottleneck.qdisc": "codel"}, seeds=5)`.
 
         Values are what the file would hold; None takes the key away. Flows and links are named by position or name, or all by `*`.
         """
         document = self.document()
-        for key, value in changes.items():
+        for key, value in {**(changes or {}), **more}.items():
             document = _sweep.changed(document, key, value)
         return Scenario.from_document(document)
 
