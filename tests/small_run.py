@@ -84,7 +84,7 @@ def small_tables(kind: str = "bulk") -> Tables:
             "flow": [0, 0, 0], "start_ns": [1 * S, 3 * S, 5 * S], "end_ns": [3 * S, 3 * S + 200 * MS, 5 * S + 400 * MS],
             "bytes": [50_000] * 3,
         },
-        "engine": {"events": [4000], "packets": [996], "peak_packets": [50]},
+        "engine": {"events": [4000], "packets": [996], "peak_entries": [50]},
     }  # fmt: skip
     tables: Tables = {
         name: {column: np.array(values) for column, values in table.items()} for name, table in ints.items()

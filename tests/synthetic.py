@@ -224,7 +224,7 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
         "links": links,
         "flows": flows,
         "transfers": {name: np.empty(0, np.int64) for name in ("flow", "start_ns", "end_ns", "bytes")},
-        "engine": {"events": np.array([1000]), "packets": np.array([sums]), "peak_packets": np.array([1100])},
+        "engine": {"events": np.array([1000]), "packets": np.array([sums]), "peak_entries": np.array([1100])},
     }  # fmt: skip
     for name, columns in made.items():
         # What else the engine may have learnt to record: zeros.

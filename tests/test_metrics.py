@@ -20,7 +20,7 @@ def test_utilisation_is_bits_on_the_wire_over_bits_that_fitted() -> None:
 
 
 def test_a_link_without_a_limit_has_no_utilisation() -> None:
-    assert math.isnan(metrics.utilisation(wire_bytes=1, capacity_bits=-1))
+    assert math.isnan(metrics.utilisation(wire_bytes=1, capacity_bits=None))
 
 
 def test_jain_is_one_when_all_are_equal_and_one_over_n_when_one_has_everything() -> None:

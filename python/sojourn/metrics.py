@@ -177,7 +177,7 @@ def _transfers(meta: Meta, table: pl.DataFrame) -> Numbers:
 
 def _probe(meta: Meta, info: FlowInfo, tables: Mapping[str, pl.DataFrame]) -> Numbers:
     table = tables["probe"].filter((pl.col("probe") == info.name) & (pl.col("t_ns") >= meta.warmup_ns))
-    answered = table.filter(pl.col("rtt_ns") >= 0)
+    answered = table.filter(pl.col("rtt_ns").is_not_null())
     # Requests still under way at the end are neither received nor lost: the engine leaves them out of the table.
     sent, received = table.height, answered.height
     base_ns = tables["flows"].filter(pl.col("flow") == info.name)["base_rtt_ns"].item()
@@ -206,12 +206,12 @@ def ratio(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def utilisation(wire_bytes: int, capacity_bits: int) -> float:
+def utilisation(wire_bytes: int, capacity_bits: int | None) -> float:
     """Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit.
 
     A packet counts when its transmission begins, so the last one may reach beyond the end: hence the bound.
     """
-    if capacity_bits <= 0:
+    if not capacity_bits:
         return math.nan
     return min(1.0, wire_bytes * 8 / capacity_bits)
 
@@ -260,9 +260,9 @@ def distribution(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, flo
     }
 
 
-def _at_most(value: float, most: float) -> float:
+def _at_most(value: float, most: float | None) -> float:
     # A bin reaches beyond the largest sample in it. (NaN stays NaN: min keeps its first argument.)
-    return min(value, most)
+    return value if most is None else min(value, most)
 
 
 # --------------------------------------------------------------------------------------------------------- over seeds

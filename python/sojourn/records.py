@@ -10,8 +10,8 @@ A seed is there whole or not at all: its tables are written to a temporary sibli
 that does meta.json, itself replaced in one step, name the seed. So a Run can be interrupted anywhere, and read while
 it grows. Numbers and figures are made from Runs only: `sojourn.metrics.summary(run)` computes the summary.
 
-Every column has its unit in its name. Columns are integers, where -1 stands for "none" (no sample yet, lost, unlimited),
-except means and the disciplines' own state (floats, NaN for "none") and names (strings).
+Every column has its unit in its name. Columns are integers, except means and the disciplines' own state (floats) and names
+(strings). What there is none of (no sample yet, lost, unlimited) is null; an engine hands it over as -1 or NaN.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _name("link", "the link"),
         _int("backlog_packets", "queued at t_ns"),
         _int("backlog_bytes", "queued at t_ns, as the discipline counts bytes"),
-        _real("sojourn_mean_ns", "mean sojourn of the packets that left in the interval; NaN if none did"),
+        _real("sojourn_mean_ns", "mean sojourn of the packets that left in the interval; null if none did"),
         _int("sojourn_max_ns", "largest sojourn in the interval"),
         _int("sent_packets", "that left the queue in the interval"),
         _int("sent_bytes", "that left the queue in the interval"),
@@ -100,9 +100,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "flow": (
         _int("t_ns", "time of the sample"),
         _name("flow", "the flow"),
-        _int("cwnd_bytes", "congestion window; -1: not TCP"),
-        _int("ssthresh_bytes", "slow-start threshold; -1: unlimited"),
-        _int("srtt_ns", "smoothed RTT (RFC 6298); -1: no sample yet"),
+        _int("cwnd_bytes", "congestion window; null: not TCP"),
+        _int("ssthresh_bytes", "slow-start threshold; null: unlimited"),
+        _int("srtt_ns", "smoothed RTT (RFC 6298); null: no sample yet"),
         _int("inflight_bytes", "sent, neither acknowledged nor taken for lost"),
         _int("delivered_bytes", "since the start"),
         _int("retransmits", "segments, since the start"),
@@ -112,8 +112,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("t_ns", "when it was sent"),
         _name("probe", "the ping flow"),
         _int("seq", "its number, from 0"),
-        _int("rtt_ns", "from request to reply; -1: lost"),
-        _int("forward_ns", "the one-way part from sender to echoer; -1: lost on the way"),
+        _int("rtt_ns", "from request to reply; null: lost"),
+        _int("forward_ns", "the one-way part from sender to echoer; null: lost on the way"),
     ),
     "drops": (
         _int("t_ns", "when"),
@@ -159,7 +159,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("backlog_max_packets", "the largest"),
         _int("backlog_max_bytes", "the largest"),
         _int("busy_ns", "time spent transmitting"),
-        _int("capacity_bits", "what the link could have carried in measured_ns; -1: unlimited"),
+        _int("capacity_bits", "what the link could have carried in measured_ns; null: unlimited"),
         _int("measured_ns", "duration less warm-up"),
     ),
     "flows": (
@@ -174,8 +174,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("fast_recoveries", "entries into fast recovery"),
         _int("rtt_sum_ns", "over all samples"),
         _int("rtt_samples", "number of samples"),
-        _int("rtt_min_ns", "the least; -1: no sample"),
-        _int("rtt_max_ns", "the largest; -1: no sample"),
+        _int("rtt_min_ns", "the least; null: no sample"),
+        _int("rtt_max_ns", "the largest; null: no sample"),
         _int("base_rtt_ns", "with empty queues"),
     ),
     "transfers": (
@@ -187,7 +187,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "engine": (
         _int("events", "the engine dispatched"),
         _int("packets", "data packets delivered, over the whole run"),
-        _int("peak_packets", "most packets alive at once"),
+        _int("peak_entries", "most events pending at once, packets under way among them"),
     ),
 }
 """Every table, and what its columns hold. ARCHITECTURE.md's list, in a form the code checks."""
@@ -205,9 +205,14 @@ def frame(name: str, columns: Mapping[str, np.ndarray[Any, Any]], names: Names) 
     return pl.DataFrame([_series(column, columns[column.name], names) for column in expected])
 
 
+_NONE = -1
+"""How an engine's column of integers says "none"."""
+
+
 def _series(column: Column, values: np.ndarray[Any, Any], names: Names) -> pl.Series:
     if column.dtype is not pl.String:
-        return pl.Series(column.name, values).cast(column.dtype)
+        series = pl.Series(column.name, values).cast(column.dtype)
+        return series.fill_nan(None) if column.dtype is pl.Float64 else series.set(series == _NONE, None)
     lookup = names.of(column.name)
     return pl.Series(column.name, lookup, dtype=pl.String).gather(pl.Series(values, dtype=pl.UInt32))
 
@@ -299,7 +304,7 @@ class Run:
     """A Run on disk. `Run.open(path)` reads one; `Run.create` starts one, `add_seed` fills it.
 
     >>> run = Run.open("runs/home-uplink")              # doctest: +SKIP
-    >>> run.table("probe").filter(pl.col("rtt_ns") >= 0)["rtt_ns"].mean() / 1e6  # doctest: +SKIP
+    >>> run.table("probe")["rtt_ns"].mean() / 1e6  # doctest: +SKIP
     """
 
     def __init__(self, path: Path, meta: Meta) -> None:

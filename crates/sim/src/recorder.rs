@@ -306,7 +306,7 @@ impl Recorder {
     }
 
     /// Everything as tables.
-    pub fn into_tables(self, hosts: &[Host], events: u64, packets: u64, peak_packets: usize) -> Vec<Table> {
+    pub fn into_tables(self, hosts: &[Host], events: u64, packets: u64, peak_entries: usize) -> Vec<Table> {
         let mut tables = vec![self.link_totals(), self.flow_totals(hosts), self.sojourn(), rtts(hosts)];
         tables.push(probes(hosts));
         tables.push(transfers(hosts));
@@ -376,7 +376,7 @@ impl Recorder {
             columns: vec![
                 ("events", Column::U64(vec![events])),
                 ("packets", Column::U64(vec![packets])),
-                ("peak_packets", Column::U64(vec![peak_packets as u64])),
+                ("peak_entries", Column::U64(vec![peak_entries as u64])),
             ],
         });
         tables

@@ -1,4 +1,4 @@
-//! Time, Span, Bytes, Rate: the quantities every other room is written in, and `Luck`, the seeded generator.
+//! Time, Span, Rate: the quantities every other room is written in, and `Luck`, the seeded generator.
 //!
 //! A `Time` is a point on the run's clock, a `Span` a length of it; both are u64 nanoseconds and never wrap
 //! (584 years). A `Rate` is bit/s. Arithmetic that mixes them lives here once, with its rounding stated.
@@ -17,10 +17,6 @@ pub struct Time(pub u64);
 /// A length of time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(pub u64);
-
-/// A number of bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub struct Bytes(pub u64);
 
 /// A data rate in bit/s.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]

@@ -1,7 +1,7 @@
 """What figures and the report draw, taken out of a Run's tables: plain arrays, in the units people read.
 
 Times are seconds, sojourn times and RTTs milliseconds, rates Mbit/s (10^6 bit/s). A value that a table marks as
-missing (-1, NaN) is NaN here and leaves a gap in a line. Nothing is averaged or smoothed: a figure shows what the
+missing (null) is NaN here and leaves a gap in a line. Nothing is averaged or smoothed: a figure shows what the
 tables hold, or, where there are more points than pixels, the least and the largest of every few (`thin`).
 """
 
@@ -94,11 +94,8 @@ def queue(run: Run, seed: int, link: str | None) -> pl.DataFrame:
 
 
 def column(table: pl.DataFrame, name: str, scale: float = 1.0) -> Line:
-    """A column of a table with `t_ns`, over time. -1 in a column of integers is "none"."""
-    values = table[name]
-    y = values.cast(pl.Float64).to_numpy().astype(np.float64) * scale
-    if values.dtype.is_integer():
-        y = np.where(values.to_numpy() < 0, np.nan, y)
+    """A column of a table with `t_ns`, over time; NaN where the table has null."""
+    y = table[name].cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64) * scale
     return Line(table["t_ns"].to_numpy() / 1e9, y)
 
 
@@ -256,7 +253,7 @@ def counts_bytes(table: pl.DataFrame, kind: str) -> bool:
         return True
     if kind != "red":
         return False
-    average = table["average"].fill_nan(None).drop_nulls()
+    average = table["average"].drop_nulls()
     if average.is_empty() or average.max() == 0:
         return False
     # The average follows the backlog: it is nearer the one that it averages.
@@ -352,7 +349,7 @@ def ping_rtts(run: Run, probe: str | None = None) -> Distribution:
     """RTTs of one probe, or of all, after the warm-up; lost ones are left out."""
     if not run.seeds:
         return NOTHING
-    table = run.table("probe").filter((pl.col("rtt_ns") >= 0) & (pl.col("t_ns") >= run.meta.warmup_ns))
+    table = run.table("probe").filter(pl.col("rtt_ns").is_not_null() & (pl.col("t_ns") >= run.meta.warmup_ns))
     if probe is not None:
         table = table.filter(pl.col("probe") == probe)
     values = np.sort(table["rtt_ns"].to_numpy()) / 1e6
