@@ -32,7 +32,7 @@ def small_meta(kind: str = "bulk", seeds: Sequence[int] = (1, 2), label: str = "
         seeds_asked=tuple(seeds),
         links=(LinkInfo("bottleneck", "pfifo limit 40", 10 * MBIT, 10 * MS),),
         flows=(
-            FlowInfo("first", kind, "cubic", 0, ("bottleneck",)),
+            FlowInfo("first", kind, "cubic", 0, ("bottleneck",), finite=kind == "transfers"),
             FlowInfo("second", "bulk", "reno", 1, ("bottleneck",)),
             FlowInfo("ping", "ping", None, 2, ("bottleneck",)),
         ),

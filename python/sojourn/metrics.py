@@ -91,17 +91,29 @@ def summary(run: Run) -> Summary:
 
 def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> Numbers:
     """The numbers of one seed."""
-    flows = [_flow(meta, info, tables) for info in meta.flows]
+    # Cut up once: looking a thousand flows up in a table of all of them takes longer than the run.
+    rows = {row["flow"]: row for row in tables["flows"].iter_rows(named=True)}
+    rtts = _by(tables["rtt"], "flow")
+    transfers = _by(tables["transfers"].filter(pl.col("start_ns") >= meta.warmup_ns), "flow")
+    flows = [_flow(meta, info, rows[info.name], rtts.get(info.name)) for info in meta.flows]
+    for info, flow in zip(meta.flows, flows, strict=True):
+        if info.finite:
+            flow["transfers"] = _transfers(transfers.get(info.name))
     return {
         "seed": seed,
         "queues": [_queue(meta, info, tables, flows) for info in meta.links],
         "flows": flows,
-        "probes": [_probe(meta, info, tables) for info in meta.flows if info.kind == "ping"],
+        "probes": [_probe(meta, info, rows[info.name], tables) for info in meta.flows if info.kind == "ping"],
         "jain": jain(_endless(meta, flows)),
         "goodput_mbps": sum(flow["goodput_mbps"] for flow in flows if flow["kind"] != "ping"),
         "cpu_s": meta.cpu_s[str(seed)],
         "packets": tables["engine"]["packets"].item(),
     }
+
+
+def _by(table: pl.DataFrame, key: str) -> dict[str, pl.DataFrame]:
+    """The rows of each name."""
+    return {str(name): part for (name,), part in table.partition_by(key, as_dict=True).items()}
 
 
 # ------------------------------------------------------------------------------------------------------- one entry
@@ -126,10 +138,7 @@ def _queue(meta: Meta, info: LinkInfo, tables: Mapping[str, pl.DataFrame], flows
         "marks": by_cause(events.filter(pl.col("marked") == 1)),
         "sojourn_ms": {
             "mean": ratio(row["sojourn_sum_ns"], row["sent_packets"]) / 1e6,
-            **{
-                name: _at_most(histogram_quantile(histogram, "packets", q), row["sojourn_max_ns"]) / 1e6
-                for name, q in QUANTILES.items()
-            },
+            **_quantiles_ms(histogram, "packets", row["sojourn_max_ns"]),
             "max": row["sojourn_max_ns"] / 1e6 if row["sent_packets"] else math.nan,
         },
         "backlog_packets": {"mean": float(row["backlog_mean_packets"]), "max": row["backlog_max_packets"]},
@@ -138,11 +147,9 @@ def _queue(meta: Meta, info: LinkInfo, tables: Mapping[str, pl.DataFrame], flows
     }
 
 
-def _flow(meta: Meta, info: FlowInfo, tables: Mapping[str, pl.DataFrame]) -> Numbers:
-    row = tables["flows"].filter(pl.col("flow") == info.name).row(0, named=True)
-    histogram = tables["rtt"].filter(pl.col("flow") == info.name)
+def _flow(meta: Meta, info: FlowInfo, row: Numbers, histogram: pl.DataFrame | None) -> Numbers:
     measured = row["rtt_samples"] > 0
-    entry: Numbers = {
+    return {
         "name": info.name,
         "kind": info.kind,
         "congestion": info.congestion,
@@ -156,37 +163,31 @@ def _flow(meta: Meta, info: FlowInfo, tables: Mapping[str, pl.DataFrame]) -> Num
         "rtt_ms": {
             "min": row["rtt_min_ns"] / 1e6 if measured else math.nan,
             "mean": ratio(row["rtt_sum_ns"], row["rtt_samples"]) / 1e6,
-            **{
-                name: _at_most(histogram_quantile(histogram, "samples", q), row["rtt_max_ns"]) / 1e6
-                for name, q in QUANTILES.items()
-            },
+            **_quantiles_ms(histogram, "samples", row["rtt_max_ns"]),
             "max": row["rtt_max_ns"] / 1e6 if measured else math.nan,
         },
     }
-    if info.kind == "transfers":
-        entry["transfers"] = _transfers(meta, tables["transfers"].filter(pl.col("flow") == info.name))
-    return entry
 
 
-def _transfers(meta: Meta, table: pl.DataFrame) -> Numbers:
+def _transfers(table: pl.DataFrame | None) -> Numbers:
     """Transfers that began after the warm-up and were completed, and how long they took."""
-    table = table.filter(pl.col("start_ns") >= meta.warmup_ns)
+    if table is None:
+        return {"completed": 0, "completion_ms": distribution(np.empty(0))}
     took_ms = (table["end_ns"] - table["start_ns"]).to_numpy() / 1e6
     return {"completed": table.height, "completion_ms": distribution(took_ms)}
 
 
-def _probe(meta: Meta, info: FlowInfo, tables: Mapping[str, pl.DataFrame]) -> Numbers:
+def _probe(meta: Meta, info: FlowInfo, row: Numbers, tables: Mapping[str, pl.DataFrame]) -> Numbers:
     table = tables["probe"].filter((pl.col("probe") == info.name) & (pl.col("t_ns") >= meta.warmup_ns))
     answered = table.filter(pl.col("rtt_ns").is_not_null())
     # Requests still under way at the end are neither received nor lost: the engine leaves them out of the table.
     sent, received = table.height, answered.height
-    base_ns = tables["flows"].filter(pl.col("flow") == info.name)["base_rtt_ns"].item()
     return {
         "name": info.name,
         "sent": sent,
         "received": received,
         "loss_rate": ratio(sent - received, sent),
-        "base_rtt_ms": base_ns / 1e6,
+        "base_rtt_ms": row["base_rtt_ns"] / 1e6,
         "rtt_ms": distribution(answered["rtt_ns"].to_numpy() / 1e6),
     }
 
@@ -237,15 +238,27 @@ def histogram_quantile(histogram: pl.DataFrame, counts: str, q: float) -> float:
 
     Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: the median is where 2 of the 4 lie below, 0 + 10 * 2/3.
     """
-    rows = histogram.filter(pl.col(counts) > 0).sort("lower_ns")
-    if rows.is_empty():
+    lower, upper, count = (histogram[name].to_numpy() for name in ("lower_ns", "upper_ns", counts))
+    order = np.argsort(lower, kind="stable")
+    order = order[count[order] > 0]
+    if order.size == 0:
         return math.nan
-    count = rows[counts].to_numpy().astype(np.float64)
-    below = np.cumsum(count)
+    below = np.cumsum(count[order], dtype=np.float64)
     wanted = q * below[-1]
     bin_ = int(np.searchsorted(below, wanted, side="left"))
-    lower, upper = float(rows["lower_ns"][bin_]), float(rows["upper_ns"][bin_])
-    return lower + (upper - lower) * float((wanted - (below[bin_] - count[bin_])) / count[bin_])
+    at = order[bin_]
+    share = (wanted - (below[bin_] - count[at])) / count[at]
+    return float(lower[at] + (upper[at] - lower[at]) * share)
+
+
+def _quantiles_ms(histogram: pl.DataFrame | None, counts: str, most_ns: float | None) -> dict[str, float]:
+    """p50, p95 and p99 of a histogram in ms; NaN without a sample."""
+    if histogram is None:
+        return dict.fromkeys(QUANTILES, math.nan)
+    return {
+        name: _at_most(histogram_quantile(histogram, counts, q), most_ns) / 1e6
+        for name, q in QUANTILES.items()
+    }
 
 
 def distribution(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, float]:

@@ -262,6 +262,8 @@ class FlowInfo:
     """Number of the scenario's [[flow]] entry it came from."""
     path: tuple[str, ...] = ()
     """Links its packets cross, in order."""
+    finite: bool = False
+    """It transfers a size and completes."""
 
 
 @dataclass(frozen=True)

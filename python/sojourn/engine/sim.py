@@ -323,6 +323,7 @@ def _create(
                 congestion=flow["traffic"].get("tcp", {}).get("congestion"),
                 group=flow["group"],
                 path=tuple(links[index] for index in flow["path"]),
+                finite=flow["traffic"].get("bytes") is not None,
             )
             for flow in realised["flows"]
         ),
