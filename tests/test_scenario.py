@@ -840,3 +840,16 @@ stop = "spread 4 s .. 8 s"
     assert loads(scenario.to_toml()) == scenario
     with pytest.raises(ScenarioError, match="before it starts"):
         loads(text.replace('"spread 4 s .. 8 s"', '["5 s", "1 s", "8 s"]'))
+
+
+def test_a_way_of_too_many_links_is_refused() -> None:
+    def chain(hops: int) -> str:
+        links = "".join(
+            f'[[link]]\nfrom = "n{i}"\nto = "n{i + 1}"\nrate = "1 Gbit/s"\ndelay = "1 us"\n'
+            for i in range(hops)
+        )
+        return f'title = "t"\nduration = "1 s"\n{links}[[flow]]\nkind = "bulk"\nfrom = "n0"\nto = "n{hops}"\n'
+
+    assert len(loads(chain(250)).realise(1)["flows"][0]["path"]) == 250
+    with pytest.raises(ScenarioError, match="crosses 251 links"):
+        loads(chain(251))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sojourn.engine import run, run_all
     from sojourn.metrics import Summary, summary
     from sojourn.records import Run, RunError
-    from sojourn.scenario import Scenario, ScenarioError, load
+    from sojourn.scenario import Scenario, ScenarioError, load, loads
 
 _HOME = {
     "Run": "records",
@@ -25,12 +25,24 @@ _HOME = {
     "ScenarioError": "scenario",
     "Summary": "metrics",
     "load": "scenario",
+    "loads": "scenario",
     "run": "engine",
     "run_all": "engine",
     "summary": "metrics",
 }
 
-__all__ = ["Run", "RunError", "Scenario", "ScenarioError", "Summary", "load", "run", "run_all", "summary"]
+__all__ = [
+    "Run",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Summary",
+    "load",
+    "loads",
+    "run",
+    "run_all",
+    "summary",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sojourn.scenario.model import Bottleneck, Flow, FlowEntry, Scenario, Wire
 
 MAX_FLOWS = 100_000
+MAX_HOPS = 250
+"""Links in a row: a packet counts its hops in eight bits."""
 MAX_ROWS = 20_000_000
 """Rows of one time line: about 1 GB in memory."""
 
@@ -177,6 +179,9 @@ def _flows(scenario: "Scenario") -> Iterator[Problem]:
         except NoWayError as error:
             yield Problem(error.message, error.hint, (*key, error.key))
             continue
+        if max(len(way.path), len(way.back)) > MAX_HOPS:
+            hops = max(len(way.path), len(way.back))
+            yield Problem(f"its way crosses {hops} links", f"at most {MAX_HOPS}", (*key, "to"))
         shortest = way.delay(links)
         if flow.rtt is not None and flow.rtt.least < shortest:
             short, least = format_duration(flow.rtt.least), format_duration(shortest)
