@@ -1,0 +1,227 @@
+//! RED as Linux has it: in bytes and fixed point, with idle damping by table and a timer for the adaptive mode. Sources and
+//! deviations: `red`.
+
+use super::Verdict;
+use crate::{Backlog, Cause};
+use serde::Deserialize;
+use units::{Luck, Span, Time};
+
+/// `red limit BYTES min BYTES max BYTES avpkt BYTES burst PACKETS probability P bandwidth RATE [adaptive] [ecn] [harddrop] [nodrop]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinuxRedParams {
+    /// Bytes: the physical limit.
+    pub limit: u64,
+    /// Bytes: below this average nothing happens.
+    pub min: u32,
+    /// Bytes: from this average on every packet is dropped or marked.
+    pub max: u32,
+    /// Bytes of an average packet, for the weight and the idle time.
+    pub avpkt: u32,
+    /// Packets that may arrive at once without harm; sets the weight.
+    pub burst: u32,
+    /// Probability reached at `max`, a fraction (0.02).
+    pub probability: f64,
+    /// Rate by which idle time is told in packets, bit/s (10 000 000).
+    pub bandwidth: u64,
+    /// Adapt `probability` to keep the average in the middle fifth between `min` and `max`.
+    pub adaptive: bool,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// With `ecn`: above `max` drop all the same.
+    pub harddrop: bool,
+    /// With `ecn`: let packets that can't be marked pass, never drop early.
+    pub nodrop: bool,
+}
+
+/// Linux's probabilities are in units of 2^-32.
+pub(super) const TWO_32: f64 = 4_294_967_296.0;
+/// One per cent in those units: the least max_p of the adaptive mode, and its largest step up.
+pub(super) const ONE_PERCENT: u32 = 42_949_673;
+/// Size of the table of idle damping.
+pub(super) const STAB_SIZE: usize = 256;
+/// Nanoseconds of a tick in tc's tables (psched).
+pub(super) const TICK_NS: f64 = 64.0;
+/// The adaptive timer, HZ/2.
+pub(super) const LINUX_ADAPT: Span = Span::from_millis(500);
+
+/// RED of Linux: bytes, with `wlog` fractional bits where scaled.
+#[derive(Clone, Debug)]
+pub(super) struct LinuxRed {
+    pub(super) limit: u64,
+    pub(super) min: u64,
+    pub(super) max: u64,
+    pub(super) wlog: u32,
+    /// Idle damping: an idle time of (i << cell_log) µs shifts the average right by table[i].
+    pub(super) cell_log: u32,
+    pub(super) table: [u8; STAB_SIZE],
+    pub(super) adaptive: bool,
+    pub(super) ecn: bool,
+    pub(super) harddrop: bool,
+    pub(super) nodrop: bool,
+
+    /// Bytes, scaled by 2^wlog.
+    pub(super) average: u64,
+    /// In units of 2^-32.
+    pub(super) max_p: u32,
+    /// Packets since the last early drop or mark; `None` = the average was not between the thresholds.
+    pub(super) count: Option<u64>,
+    /// The random number drawn after it: uniform in [0, (max - min) / max_p), bytes.
+    pub(super) draw: u64,
+    pub(super) idle_since: Option<Time>,
+    pub(super) next_adapt: Time,
+}
+
+impl LinuxRedParams {
+    /// Wlog: the weight is 2^-Wlog, the largest for which `burst` + 1 - min/avpkt <= (1 - (1 - W)^burst) / W.
+    /// `None` when there is none, which tc refuses: a burst below min/avpkt, or one beyond all reason.
+    pub fn weight_log(&self) -> Option<u32> {
+        let burst = f64::from(self.burst);
+        let excess = burst + 1.0 - f64::from(self.min) / f64::from(self.avpkt.max(1));
+        if excess < 1.0 {
+            return None;
+        }
+        (1..32).find(|log| {
+            let weight = libm::exp2(-f64::from(*log));
+            excess <= (1.0 - libm::pow(1.0 - weight, burst)) / weight
+        })
+    }
+
+    /// Scell_log and Stab: how far idle time shifts the average, in cells of 2^Scell_log ticks.
+    pub(super) fn idle_damping(&self, wlog: u32) -> (u32, [u8; STAB_SIZE]) {
+        let seconds = f64::from(self.avpkt) * 8.0 / self.bandwidth.max(1) as f64;
+        let ticks_per_packet = libm::ceil(seconds * 1e9 / TICK_NS).max(1.0);
+        let shift_per_tick = -libm::log1p(-libm::exp2(-f64::from(wlog))) / ticks_per_packet;
+        let longest = 31.0 / shift_per_tick;
+        let cell_log = (0..32).find(|log| longest / libm::exp2(f64::from(*log)) < 512.0).unwrap_or(31);
+        let cell = libm::exp2(f64::from(cell_log));
+        let mut table = std::array::from_fn(|i| (i as f64 * cell * shift_per_tick).min(31.0) as u8);
+        table[STAB_SIZE - 1] = 31;
+        (cell_log, table)
+    }
+}
+
+impl LinuxRed {
+    pub(super) fn new(p: &LinuxRedParams) -> LinuxRed {
+        // tc refuses what has no weight; a scenario made without tc gets the nearest there is.
+        let too_small = f64::from(p.burst) < f64::from(p.min) / f64::from(p.avpkt.max(1));
+        let wlog = p.weight_log().unwrap_or(if too_small { 1 } else { 31 });
+        let (cell_log, table) = p.idle_damping(wlog);
+        LinuxRed {
+            limit: p.limit,
+            min: u64::from(p.min),
+            max: u64::from(p.max),
+            wlog,
+            cell_log,
+            table,
+            adaptive: p.adaptive,
+            ecn: p.ecn,
+            harddrop: p.harddrop,
+            nodrop: p.nodrop,
+            average: 0,
+            // 1.0 itself has no representation in 32 bits; the cast saturates just below.
+            max_p: (p.probability * TWO_32) as u32,
+            count: None,
+            draw: 0,
+            idle_since: Some(Time::ZERO),
+            next_adapt: Time::ZERO + LINUX_ADAPT,
+        }
+    }
+
+    pub(super) fn average_bytes(&self) -> f64 {
+        self.average as f64 / (1u64 << self.wlog) as f64
+    }
+
+    #[inline]
+    pub(super) fn decide(&mut self, backlog: Backlog, now: Time, luck: &mut Luck) -> Verdict {
+        if self.adaptive && now >= self.next_adapt {
+            self.adapt(now);
+        }
+        self.average = match self.idle_since.take() {
+            Some(since) => self.damped(now.since(since)),
+            None => self.average + backlog.bytes - (self.average >> self.wlog),
+        };
+        self.red_action(luck)
+    }
+
+    /// What an idle time leaves of the average, without one step per missed packet: a shift, or for the first cells
+    /// a line.
+    pub(super) fn damped(&self, idle: Span) -> u64 {
+        let us = (idle.0 / 1000).min(255 << self.cell_log);
+        let shift = self.table[(us >> self.cell_log) as usize];
+        if shift > 0 {
+            return self.average >> shift;
+        }
+        let lost = ((u128::from(self.average) * u128::from(us)) >> self.cell_log) as u64;
+        let half = self.average >> 1;
+        if lost < half { self.average - lost } else { half }
+    }
+
+    #[inline]
+    pub(super) fn red_action(&mut self, luck: &mut Luck) -> Verdict {
+        if self.average < self.min << self.wlog {
+            self.count = None;
+            return Verdict::Pass;
+        }
+        if self.average >= self.max << self.wlog {
+            self.count = None;
+            return self.signal(Cause::Forced, self.harddrop);
+        }
+        // The first packet between the thresholds passes and draws the number that decides about the next ones.
+        let Some(count) = self.count else {
+            self.count = Some(0);
+            self.draw = self.draw_number(luck);
+            return Verdict::Pass;
+        };
+        let count = count + 1;
+        let above = (self.average - (self.min << self.wlog)) >> self.wlog;
+        if above * count < self.draw {
+            self.count = Some(count);
+            return Verdict::Pass;
+        }
+        self.count = Some(0);
+        self.draw = self.draw_number(luck);
+        self.signal(Cause::Early, false)
+    }
+
+    #[inline]
+    pub(super) fn signal(&self, cause: Cause, hard: bool) -> Verdict {
+        match (self.ecn && !hard, self.nodrop) {
+            (false, _) => Verdict::Drop(cause),
+            (true, false) => Verdict::Signal(cause),
+            (true, true) => Verdict::MarkOnly(cause),
+        }
+    }
+
+    /// Uniform in [0, (max - min) / max_p): with it max_p (average - min) / (max - min) * count reaches a uniform
+    /// number in [0, 1) when above * count reaches the draw.
+    #[inline]
+    pub(super) fn draw_number(&self, luck: &mut Luck) -> u64 {
+        let width = self.max.saturating_sub(self.min).max(1);
+        let per_byte = (u64::from(self.max_p) / width).max(1);
+        (luck.next_u64() >> 32) / per_byte
+    }
+
+    /// Catches up with the timer, each firing with the average it would have seen.
+    #[cold]
+    pub(super) fn adapt(&mut self, now: Time) {
+        let fifth = self.max.saturating_sub(self.min) / 5;
+        let (low, high) = (self.min + 2 * fifth, self.min + 3 * fifth);
+        while self.next_adapt <= now {
+            let average = match self.idle_since {
+                Some(since) if since <= self.next_adapt => self.damped(self.next_adapt.since(since)),
+                _ => self.average,
+            } >> self.wlog;
+            if average > high && self.max_p <= 50 * ONE_PERCENT {
+                self.max_p += ONE_PERCENT.min(self.max_p / 4);
+            } else if average < low && self.max_p >= ONE_PERCENT {
+                self.max_p = self.max_p / 10 * 9;
+            } else if average < low {
+                // Nothing more can change while the average only falls: on to the last firing due.
+                let missed = now.since(self.next_adapt).0 / LINUX_ADAPT.0;
+                self.next_adapt += LINUX_ADAPT * missed;
+            }
+            self.next_adapt += LINUX_ADAPT;
+        }
+    }
+}
