@@ -21,6 +21,7 @@ from small_run import Tables, small_tables
 import sojourn
 from sojourn import _core
 from sojourn.engine import Interrupted, Progress, recommended, run, run_all, sim, variants
+from sojourn.figures import series
 from sojourn.records import Run, RunError
 from sojourn.scenario import Scenario, ScenarioError, loads
 
@@ -390,3 +391,20 @@ def test_in_a_graph_the_link_is_named() -> None:
     with pytest.raises(ScenarioError, match="links: core"):
         variants(loads(graph), ["codel"], link="cor")
     assert qdiscs_of(variants(loads(graph), ["codel"], link="core")[0])["core"] == "codel"
+
+
+def test_a_host_s_access_link_is_counted_but_not_sampled_nor_drawn(tmp_path: Path) -> None:
+    text = """
+title = "Behind a slow access link"
+duration = "2 s"
+bottleneck = {rate = "10 Mbit/s", delay = "5 ms"}
+[[flow]]
+kind = "bulk"
+access = "1 Mbit/s"
+"""
+    done = run(loads(text), out=tmp_path / "run")
+    assert {link.name for link in done.meta.links if not link.sampled} == {"bulk/access", "bulk/access-back"}
+    assert set(done.table("queue")["link"].unique()) == {"down", "up"}
+    backlog = dict(done.table("links").select("link", "backlog_mean_packets").iter_rows())
+    assert backlog["bulk/access"] > backlog["down"], "the queue stands at the access link"
+    assert series.bottleneck(done) == "down", "a figure is of a link that has a time line"

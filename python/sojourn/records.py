@@ -247,6 +247,8 @@ class LinkInfo:
     rate_bps: int | None
     """At the start; None: not limited."""
     delay_ns: int = 0
+    sampled: bool = True
+    """It has rows in `queue`; a host's own access link, of which there may be thousands, has not."""
 
 
 @dataclass(frozen=True)

@@ -98,12 +98,6 @@ impl Rate {
             None => Some(Span((bytes as u128 * 8_000_000_000).div_ceil(self.0 as u128) as u64)),
         }
     }
-
-    /// Bytes carried in `span`, rounded down.
-    #[inline]
-    pub fn bytes_in(self, span: Span) -> u64 {
-        (self.0 as u128 * span.0 as u128 / 8_000_000_000) as u64
-    }
 }
 
 impl Add<Span> for Time {

@@ -118,8 +118,8 @@ def _described(run: Run, summary: Summary) -> str:
 def _queues(run: Run, queues: Sequence[Numbers]) -> str:
     # Links without a rate limit never queue: they have nothing to say.
     limited = [queue for queue in queues if run.meta.link(queue["link"]).rate_bps is not None] or list(queues)
-    # Flows' own access links ("NAME/access") never drop, and may be thousands: they are in the tables and in --json.
-    limited = [queue for queue in limited if "/" not in queue["link"]] or limited
+    # Hosts' own access links never drop, and may be thousands: they are in the tables and in --json.
+    limited = [queue for queue in limited if run.meta.link(queue["link"]).sampled] or limited
     times = ("mean", "p50", "p95", "p99", "max")
     header = ["link", "rate", "qdisc", "util %", "goodput Mbit/s", "dropped", "marked"]
     header += [f"sojourn {name} ms" if name == "mean" else f"{name} ms" for name in times]

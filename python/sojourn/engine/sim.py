@@ -313,6 +313,7 @@ def _create(
                 qdisc=Qdisc.from_params(link["qdisc"]).text,
                 rate_bps=link["rate"][0]["bps"] if link["rate"] else None,
                 delay_ns=link["delay_ns"],
+                sampled=link["sampled"],
             )
             for link in realised["links"]
         ),

@@ -58,12 +58,12 @@ def bottleneck(run: Run) -> str | None:
 
 
 def _backlogs(run: Run) -> dict[str, float]:
-    """Mean backlog of each link, in packets; of equals a link with a rate limit comes first, as `max` needs it."""
-    links = sorted(run.meta.links, key=lambda link: link.rate_bps is None)
+    """Mean backlog of each link that is sampled, in packets; of equals a link with a rate limit comes first, as `max` needs it."""
+    links = sorted((link for link in run.meta.links if link.sampled), key=lambda link: link.rate_bps is None)
     held = dict.fromkeys([link.name for link in links], 0.0)
     if run.seeds:
         means = run.table("links").group_by("link").agg(pl.col("backlog_mean_packets").mean())
-        for link, mean in means.iter_rows():
+        for link, mean in means.filter(pl.col("link").is_in(list(held))).iter_rows():
             held[str(link)] = float(mean or 0.0)
     return held
 
