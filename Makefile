@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 RUST   := 1.88
 
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -path '*/report/*' -type f ! -name '*.pyc') pyproject.toml constraints.txt
+PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so') pyproject.toml constraints.txt
 
 .PHONY: help setup demo test bench validate clean
 .DEFAULT_GOAL := help

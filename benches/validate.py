@@ -110,6 +110,23 @@ ECN_QUEUE = {
     "FqCoDel": "fq_codel variant ns3 target 6202us quantum 1500 ecn",
 }
 
+VEGAS = {"flow.congestion": "vegas"}
+# ns-2's Vegas counts the header into its packetSize_ of 1460. TCP/Linux sends 1460 and 50 bytes of header, and is a Linux
+# of 2.6 but for the timer.
+NS2_VEGAS: dict[str, Settings] = {
+    "Vegas": {**VEGAS, "flow.tcp.mss": 1420},
+    "Linux-vegas": {
+        **VEGAS,
+        "flow.profile": "linux",
+        "flow.tcp.mss": 1460,
+        "flow.tcp.header_bytes": 50,
+        "flow.tcp.initial_window": 2,
+        "flow.tcp.delayed_ack_segments": 1,
+        "flow.tcp.receive_buffer": "16 MiB",
+    },
+}
+NS3_VEGAS = {**BYTES, **VEGAS}
+
 QDISC = "bottleneck.down.qdisc"
 
 
@@ -121,6 +138,12 @@ def small_cases() -> Iterable[Case]:
         for tcp, settings in (("Newreno", {}), ("Newreno-delack1", DELAYED), ("Sack1", SACK)):
             for red, qdisc in NS2_RED.items():
                 yield Case("ns-2.35", f"{tcp}/{red}", flows, "ns2-small.toml", {**settings, QDISC: qdisc})
+        for tcp, settings in NS2_VEGAS.items():
+            yield Case("ns-2.35", f"{tcp}/DropTail", flows, "ns2-small.toml", settings)
+        for queue in ("dev", "FqCoDel") if flows == 1 else ("FqCoDel",):
+            yield Case(
+                "ns-3.44", f"Vegas/{queue}", flows, "ns3-small.toml", {**NS3_VEGAS, QDISC: NS3_QUEUE[queue]}
+            )
         for tcp, settings in NS3_TCP.items():
             for queue, qdisc in (ECN_QUEUE if "ecn" in tcp else NS3_QUEUE).items():
                 yield Case("ns-3.44", f"{tcp}/{queue}", flows, "ns3-small.toml", {**settings, QDISC: qdisc})
@@ -163,6 +186,8 @@ MECHANISMS = {
     "I": "ns-2 truncates idle periods, so an inexact whole number loses a packet",
     "S": "ns-2's Sack1 counts lost segments as in flight until a partial ACK",
     "C": "which flows share an fq_codel queue",
+    "L": "Linux until 2008 compared the window of a round trip ago with its RTT, since then the window of now",
+    "V": "ns-3's Vegas sees segments queued that are not: base RTT of the SYN, whole numbers, the wait for delayed ACKs",
     "N": "five or six losses in a run: one more is 20 %",
 }
 """What makes a `!`, by the letters of docs/validation.md."""
@@ -171,6 +196,8 @@ MECHANISMS = {
 def mechanisms(case: Case) -> str:
     """The mechanisms known to act in this case."""
     known = ""
+    if "egas" in case.name:
+        return "V" if case.simulator.startswith("ns-3") else "L" if "Linux" in case.name else ""
     if case.simulator.startswith("ns-3"):
         known += "H" if "Cubic" not in case.name else ""
         known += "P" if "classic" not in case.name and "ns2like" not in case.name else ""

@@ -47,6 +47,7 @@ def small_tables(kind: str = "bulk") -> Tables:
             "t_ns": [1 * S, 2 * S], "link": [0, 0], "backlog_packets": [3, 4], "backlog_bytes": [4500, 6000],
             "sojourn_max_ns": [30 * MS, 20 * MS], "sent_packets": [10, 20], "sent_bytes": [15000, 30000],
             "dropped_packets": [1, 0], "marked_packets": [0, 1],
+            "ring_packets": [2, 3], "ring_bytes": [3000, 4500], "bql_limit_bytes": [1500, 3000],
         },
         "flow": {
             "t_ns": [1 * S, 1 * S], "flow": [0, 1], "cwnd_bytes": [14480, 28960], "ssthresh_bytes": [-1, 14480],
@@ -71,7 +72,9 @@ def small_tables(kind: str = "bulk") -> Tables:
             "sent_bytes": [1_494_000], "wire_bytes": [5_000_000], "dropped_packets": [4], "marked_packets": [2],
             "lost_packets": [0], "sojourn_sum_ns": [996 * 12 * MS], "sojourn_max_ns": [30 * MS],
             "backlog_max_packets": [40], "backlog_max_bytes": [60_000], "busy_ns": [4 * S],
-            "capacity_bits": [80 * MBIT], "measured_ns": [8 * S],
+            "capacity_bits": [80 * MBIT], "measured_ns": [8 * S], "ring_sent_packets": [993],
+            "ring_sojourn_sum_ns": [993 * 3 * MS], "ring_sojourn_max_ns": [4 * MS], "ring_max_packets": [3],
+            "bql_limit_bytes": [3000],
         },
         "flows": {
             "flow": [0, 1, 2], "sent_packets": [200, 70, 6], "sent_bytes": [300_000, 105_000, 504],
@@ -94,6 +97,7 @@ def small_tables(kind: str = "bulk") -> Tables:
         tables["queue"][state] = np.array([40.0, 40.0]) if state == "limit" else np.full(2, np.nan)
     tables["links"]["backlog_mean_packets"] = np.array([5.5])
     tables["links"]["backlog_mean_bytes"] = np.array([8250.0])
+    tables["links"]["ring_mean_packets"] = np.array([2.5])
     if kind != "transfers":
         tables["transfers"] = {name: values[:0] for name, values in tables["transfers"].items()}
     return tables

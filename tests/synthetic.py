@@ -227,10 +227,12 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
         "engine": {"events": np.array([1000]), "packets": np.array([sums]), "peak_entries": np.array([1100])},
     }  # fmt: skip
     for name, columns in made.items():
-        # What else the engine may have learnt to record: zeros.
+        # What else the engine may have learnt to record: zeros; there is no driver's ring.
         length = len(next(iter(columns.values())))
         for column in TABLES[name]:
-            columns.setdefault(column.name, np.zeros(length, np.int64))
+            absent = np.nan if column.name == "ring_mean_packets" else -1
+            none = column.name.startswith(("ring_", "bql_"))
+            columns.setdefault(column.name, np.full(length, absent if none else 0))
     return made
 
 

@@ -408,3 +408,14 @@ access = "1 Mbit/s"
     backlog = dict(done.table("links").select("link", "backlog_mean_packets").iter_rows())
     assert backlog["bulk/access"] > backlog["down"], "the queue stands at the access link"
     assert series.bottleneck(done) == "down", "a figure is of a link that has a time line"
+
+
+def test_a_codepoint_from_the_file_reaches_the_queue(tmp_path: Path) -> None:
+    base = scenario().with_({"bottleneck.qdisc": "pfifo_fast limit 50"})
+    longest = {}
+    for dscp in ("throughput", "cs0"):
+        done = run(base.with_({"flow.bulk.dscp": dscp}), out=tmp_path / dscp)
+        longest[dscp] = done.table("probe")["rtt_ns"].drop_nulls().to_numpy().max() / 1e6
+    # 20 ms of delay, 2.4 ms of a full packet on the way down, and less than 1 ms of short packets.
+    assert longest["throughput"] < 23.4, "pings pass the files in the middle band"
+    assert longest["cs0"] > 60, "in the same band they wait"

@@ -129,6 +129,11 @@ def test_the_summary_of_a_small_run_adds_up(tmp_path: Path) -> None:
     assert queue["sojourn_ms"]["p50"] == pytest.approx(10.0)
     assert queue["sojourn_ms"]["p99"] <= queue["sojourn_ms"]["max"]
     assert queue["backlog_packets"] == {"mean": 5.5, "max": 40}
+    assert queue["ring"] == {
+        "sojourn_ms": {"mean": 3, "max": 4},
+        "packets": {"mean": 2.5, "max": 3},
+        "bql_limit_bytes": 3000,
+    }
     first, second, ping = numbers["flows"]
     assert first["goodput_mbps"] == pytest.approx(3.0)
     assert second["goodput_mbps"] == pytest.approx(1.0)

@@ -152,8 +152,8 @@ def test_in_a_comparison_too(tmp_path: Path) -> None:
 
 
 def test_no_less_than_sign_survives_in_the_data(pair: list[Run]) -> None:
-    assert not re.search("[<>&\u2028]", report._safe_json({"</script>": ["<!--", "&amp;", "\u2028"]}))
-    assert json.loads(report._safe_json({"</script>": "<&>"})) == {"</script>": "<&>"}
+    assert not re.search("[<>&\u2028]", report.parts.safe_json({"</script>": ["<!--", "&amp;", "\u2028"]}))
+    assert json.loads(report.parts.safe_json({"</script>": "<&>"})) == {"</script>": "<&>"}
 
 
 # ------------------------------------------------------------------------------------------------------ what it says

@@ -172,6 +172,60 @@ def test_an_rtt_is_what_the_links_take_and_two_halves_of_the_rest() -> None:
     assert (extra["path_extra_ns"], extra["back_extra_ns"]) == (15_000_000, 15_000_000)
 
 
+@pytest.mark.parametrize(
+    ("written", "ds"),
+    [
+        # The byte of the IP header: RFC 2474, 2597, 3246, 5865 and 8622 by name, RFC 1349's bits by word.
+        ('"cs0"', 0x00),
+        ('"cs1"', 0x20),
+        ('"cs7"', 0xE0),
+        ('"af11"', 0x28),
+        ('"af43"', 0x98),
+        ('"ef"', 0xB8),
+        ('"va"', 0xB0),
+        ('"le"', 0x04),
+        ('"lowdelay"', 0x10),
+        ('"throughput"', 0x08),
+        ('"reliability"', 0x04),
+        ("46", 0xB8),
+        ("63", 0xFC),
+    ],
+)
+def test_a_dscp_is_the_upper_six_bits_of_the_byte(written: str, ds: int) -> None:
+    assert flow(f'kind = "bulk"\ndscp = {written}')["ds"] == ds
+
+
+def test_every_dscp_survives_its_canonical_text() -> None:
+    for dscp in range(64):
+        scenario = loads(f'{HEAD}[[flow]]\nkind = "ping"\ndscp = {dscp}')
+        assert loads(scenario.to_toml()) == scenario
+        assert scenario.realise(1)["flows"][0]["ds"] == dscp << 2
+    assert flow('kind = "ping"')["ds"] == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ('dscp = "througput"', "did you mean throughput"),
+        ('dscp = "AF11"', "did you mean af11"),
+        ('dscp = "bulk"', "did you mean throughput"),
+        ('dscp = "af14"', "known: cs0 to cs7"),
+        ('dscp = "0x08"', "a quarter of the TOS byte"),
+        ("dscp = 184", 'write "ef"'),
+        ("dscp = 64", 'write "cs2"'),
+        ("dscp = 256", "from 0 to 63"),
+        ("dscp = -1", "from 0 to 63"),
+        ("dscp = true", 'like "cs1"'),
+        ("dscp = 1.5", 'like "cs1"'),
+        ('tos = "throughput"', "did you mean dscp"),
+    ],
+)
+def test_a_wrong_dscp_is_refused_with_the_nearest(line: str, hint: str) -> None:
+    (problem,) = refusal(f'{HEAD}[[flow]]\nkind = "bulk"\n{line}').problems
+    assert problem.dotted in ("flow.0.dscp", "flow.0.tos")
+    assert hint in problem.hint
+
+
 def test_spread_rtts_are_evenly_spaced_and_both_ends_are_taken() -> None:
     scenario = loads(DUMBBELL + 'count = 5\nrtt = "spread 40 ms .. 440 ms"\nstart = "every 2 s"')
     flows = scenario.realise(1)["flows"]
@@ -243,6 +297,30 @@ def test_tcp_is_its_profile_and_what_a_flow_sets() -> None:
         2,
         False,
         1,
+    )
+
+
+def test_each_profile_has_its_vegas_and_ledbat_begins_with_two_segments() -> None:
+    def tcp(text: str) -> Any:
+        return flow(f'kind = "bulk"\n{text}')["traffic"]["tcp"]
+
+    def vegas(text: str) -> list[int]:
+        full = tcp(f'congestion = "vegas"\n{text}')
+        return [full[f"vegas_{name}"] for name in ("alpha", "beta", "gamma")]
+
+    assert vegas("") == [2, 4, 1]
+    assert vegas('profile = "ns2"') == [1, 3, 1]
+    assert vegas("tcp = { vegas_alpha = 3, vegas_gamma = 2 }") == [3, 4, 2]
+    ledbat = tcp('congestion = "ledbat"')
+    assert (ledbat["congestion"], ledbat["initial_window"]) == ("ledbat", 2)
+    assert (ledbat["ledbat_target_ns"], ledbat["ledbat_gain"]) == (100_000_000, 1.0)
+    rfc7928 = tcp(
+        'congestion = "ledbat"\ntcp = { ledbat_target = "5 ms", ledbat_gain = 10.0, initial_window = 10 }'
+    )
+    assert (rfc7928["ledbat_target_ns"], rfc7928["ledbat_gain"], rfc7928["initial_window"]) == (
+        5_000_000,
+        10.0,
+        10,
     )
 
 
@@ -392,6 +470,8 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
         ("pfifo", {"kind": "pfifo", "limit": 1000}),
         ("pfifo limit 1k", {"kind": "pfifo", "limit": 1024}),
         ("bfifo", {"kind": "bfifo", "limit": 1_514_000}),
+        ("pfifo_fast", {"kind": "pfifo_fast", "variant": "linux", "limit": 1000}),
+        ("pfifo_fast variant shared limit 64", {"kind": "pfifo_fast", "variant": "shared", "limit": 64}),
         ("codel target 5000 interval 100ms", {"target_ns": 5_000_000, "interval_ns": 10**8, "ecn": False, "limit": 1000}),
         ("fq_codel", {"limit": 10240, "flows": 1024, "quantum": 1514, "ecn": True, "memory_limit": 2**25, "drop_batch": 64}),
         ("fq_codel noecn ce_threshold 1ms", {"ecn": False, "ce_threshold_ns": 1_000_000}),
@@ -426,6 +506,9 @@ def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, objec
         ("codel ecn noecn", 10, "once"),
         ("codel variant paper", 14, "linux, rfc, ns3"),
         ("pfifo variant linux", 6, "leave variant out"),
+        ("pfifo_fast limit 0", 17, "from 1"),
+        ("pfifo_fast variant rfc", 19, "linux, shared"),
+        ("pfifo_fas", 0, "pfifo_fast"),
         ("red gentle limit 5", 4, "ns2"),
         ("red limit 400000", 0, "avpkt"),
         ("red limit 1000 avpkt 1000 min 2000", 0, "limit of at least 6000"),
@@ -743,6 +826,8 @@ def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: 
         ('kind = "bulk"\nvia = ["x"]', "flow.0.via", "other form"),
         ('kind = "bulk"\ntcp = { min_rto = "2 s", max_rto = "1 s" }', "flow.0.tcp.min_rto", "max_rto"),
         ('kind = "bulk"\ntcp = { ecn = true }', "flow.0.tcp.ecn", "unknown key"),
+        ('kind = "bulk"\ntcp = { vegas_alpha = 5 }', "flow.0.tcp.vegas_alpha", "above vegas_beta 4"),
+        ('kind = "bulk"\ntcp = { ledbat_target = "0 ms" }', "flow.0.tcp.ledbat_target", "zero"),
         ('kind = "transfers"', "flow.0.size", "missing"),
         ('kind = "transfers"\nsize = "pareto 50 kB 1"', "flow.0.size", "not above 1"),
         ('kind = "udp"\nrate = "2 Mbit/s"\naccess = "1 Mbit/s"', "flow.0.rate", "access"),

@@ -7,6 +7,7 @@ sample, no rate limit) is NaN here and null in JSON.
     utilisation   bits on the wire / bits the link could have carried in T
     goodput       bytes handed to the receiving application in T, times 8, / T
     sojourn       mean: sum / packets, exact. p50, p95, p99: from the histogram, linear inside a bin. max: exact
+                  in the queue discipline; the ring's own is from there to the last bit on the wire
     drop_rate     dropped / arrived packets, at the queue
     loss_rate     what the endpoints missed: TCP's lost / sent packets; pings without a reply / pings sent
     jain          (sum x)^2 / (n sum x^2) over the goodput x of the endless TCP flows (Jain, Chiu, Hawe 1984)
@@ -142,8 +143,24 @@ def _queue(meta: Meta, info: LinkInfo, tables: Mapping[str, pl.DataFrame], flows
             "max": row["sojourn_max_ns"] / 1e6 if row["sent_packets"] else math.nan,
         },
         "backlog_packets": {"mean": float(row["backlog_mean_packets"]), "max": row["backlog_max_packets"]},
+        "ring": _ring(row),
         "goodput_mbps": sum(flow["goodput_mbps"] for flow in here if flow["kind"] != "ping"),
         "jain": jain(_endless(meta, here)),
+    }
+
+
+def _ring(row: Numbers) -> Numbers | None:
+    """The driver's ring below the queue, where there is one."""
+    sent = row["ring_sent_packets"]
+    if sent is None:
+        return None
+    return {
+        "sojourn_ms": {
+            "mean": ratio(row["ring_sojourn_sum_ns"], sent) / 1e6,
+            "max": row["ring_sojourn_max_ns"] / 1e6 if sent else math.nan,
+        },
+        "packets": {"mean": row["ring_mean_packets"], "max": row["ring_max_packets"]},
+        "bql_limit_bytes": row["bql_limit_bytes"],
     }
 
 

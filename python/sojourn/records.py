@@ -96,6 +96,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _real("probability", "RED's maximum probability in force"),
         _real("average", "RED's average queue; adt's throughput estimate, bit/s"),
         _real("flows", "fq_codel's flows with packets"),
+        _int("ring_packets", "in the driver's ring at t_ns, the one in transmission too; null: no ring"),
+        _int("ring_bytes", "in the driver's ring at t_ns, as the discipline counts bytes; null: no ring"),
+        _int("bql_limit_bytes", "BQL's limit at t_ns; null: no BQL"),
     ),
     "flow": (
         _int("t_ns", "time of the sample"),
@@ -148,7 +151,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("arrived_bytes", "offered to the queue"),
         _int("sent_packets", "that left the queue"),
         _int("sent_bytes", "that left the queue, as the discipline counts bytes"),
-        _int("wire_bytes", "that left the queue, framing included"),
+        _int("wire_bytes", "whose transmission began, framing included"),
         _int("dropped_packets", "by the queue"),
         _int("marked_packets", "by the queue"),
         _int("lost_packets", "by the wire, after the queue"),
@@ -159,8 +162,17 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("backlog_max_packets", "the largest"),
         _int("backlog_max_bytes", "the largest"),
         _int("busy_ns", "time spent transmitting"),
-        _int("capacity_bits", "what the link could have carried in measured_ns; null: unlimited"),
+        _int(
+            "capacity_bits",
+            "what the link could have carried in measured_ns, at the slower of its rate and its shaper's; null: unlimited",
+        ),
         _int("measured_ns", "duration less warm-up"),
+        _int("ring_sent_packets", "whose last bit left the driver's ring; null: no ring"),
+        _int("ring_sojourn_sum_ns", "over them, from the queue to the last bit on the wire; null: no ring"),
+        _int("ring_sojourn_max_ns", "the largest; null: no ring"),
+        _real("ring_mean_packets", "mean over time of what is in the ring; null: no ring"),
+        _int("ring_max_packets", "the largest; null: no ring"),
+        _int("bql_limit_bytes", "BQL's limit at the end; null: no BQL"),
     ),
     "flows": (
         _name("flow", "the flow"),
@@ -245,10 +257,21 @@ class LinkInfo:
     qdisc: str
     """In tc's words: "fq_codel limit 10240p target 5ms"."""
     rate_bps: int | None
-    """At the start; None: not limited."""
+    """At the start, the slower of the transmitter's and the shaper's; None: not limited."""
     delay_ns: int = 0
     sampled: bool = True
     """It has rows in `queue`; a host's own access link, of which there may be thousands, has not."""
+    shaper: str | None = None
+    """In tc's words: "htb rate 1mbit"; None: no shaper."""
+    ring: int | None = None
+    """The driver's ring, descriptors; None: no ring."""
+    bql: bool = False
+
+    @property
+    def below(self) -> str:
+        """What lies below the queue, in words: "htb rate 1mbit, ring of 256, BQL"; empty where nothing does."""
+        ring = None if self.ring is None else f"ring of {self.ring}"
+        return ", ".join(filter(None, (self.shaper, ring, "BQL" if self.bql else None)))
 
 
 @dataclass(frozen=True)

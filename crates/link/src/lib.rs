@@ -1,26 +1,36 @@
 //! A link: a queue discipline, a transmitter with a rate, and a wire with a delay and a loss law.
 //!
-//! Two verbs move it. `send` hands it a packet, `advance` brings it up to date; both put each packet whose transmission
-//! begins into `out`, with the time it reaches the far end. The discipline is asked at the time the transmitter became
+//! Two verbs move it. `send` hands it a packet, `advance` brings it up to date; both put each packet that leaves the
+//! queue into `out`, with the time it reaches the far end. The discipline is asked at the time the transmitter became
 //! free, not at the time of the call, so calling late, early or twice changes nothing: a simulator and a real-time loop
 //! see the same link.
+//!
+//! Between discipline and transmitter there may be a gate: a shaper, a driver's ring with or without byte queue
+//! limits, or both in this order. Then the discipline is asked at the time the gate opened. A packet that has left the
+//! discipline can only go on in order, so the time of its arrival is known at once here too.
 //!
 //! Bytes are charged honestly: the discipline counts the IP packet plus the link-layer header, the transmitter counts
 //! everything the wire carries (`Framing`). A transmission that spans a change of rate takes exactly the time its bits
 //! need at the rates in force.
 
+mod dql;
 mod framing;
 mod loss;
+mod ring;
 mod schedule;
+mod shaper;
 
+pub use dql::Dql;
 pub use framing::{Cells, Framing};
 pub use loss::{Loss, LossLaw};
+pub use ring::{Ring, RingCounters, RingParams, Slot};
 pub use schedule::{RateStep, Schedule};
+pub use shaper::{Shaper, ShaperParams};
 
 use qdisc::{Backlog, Discipline, Fate, Packet, Qdisc};
-use units::{Span, Time};
+use units::{Rate, Span, Time};
 
-/// A packet whose transmission has begun.
+/// A packet that has left the queue: its transmission has begun, or it lies in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure<B> {
     /// When it left the queue: its sojourn is `dequeued - packet.enqueued`.
@@ -40,12 +50,12 @@ pub struct Counters {
     pub arrived_packets: u64,
     /// Their IP bytes.
     pub arrived_bytes: u64,
-    /// Packets whose transmission began.
+    /// Packets that left the queue.
     pub sent_packets: u64,
     /// Their IP bytes.
     pub sent_bytes: u64,
-    /// Their bytes on the wire, framing included.
-    pub wire_bytes: u64,
+    /// Their bytes on the wire, framing included: see `Link::wire_bytes`.
+    wire_bytes: u64,
     /// Time spent transmitting, ns, counted in whole transmissions: see `Link::busy_ns`.
     busy_ns: u64,
     /// Time integral of the backlog, packet·ns, up to the last change.
@@ -63,6 +73,8 @@ pub struct Link<B> {
     delay: Span,
     framing: Framing,
     loss: LossLaw,
+    /// What stands between discipline and transmitter; a plain link has nothing there.
+    gate: Option<Box<Gate>>,
     counters: Counters,
     backlog: Backlog,
     backlog_since: Time,
@@ -81,12 +93,46 @@ pub struct LinkParts<B> {
     pub framing: Framing,
     /// What its wire loses.
     pub loss: LossLaw,
+    /// Its driver's ring.
+    pub ring: Option<RingParams>,
+    /// Its shaper, above the ring.
+    pub shaper: Option<ShaperParams>,
+}
+
+/// A shaper above a ring. Where the link has only a shaper, the ring is the transmitter's own descriptor.
+struct Gate {
+    shaper: Option<Shaper>,
+    ring: Ring,
+    has_ring: bool,
+}
+
+impl Gate {
+    /// Since when a packet may pass, if one may by `now`.
+    #[inline]
+    fn opened_by(&mut self, now: Time) -> Option<Time> {
+        let ring = self.ring.opened_by(now)?;
+        let open = self.shaper.as_ref().map_or(ring, |shaper| ring.max(shaper.ready_at()));
+        (open <= now).then_some(open)
+    }
+
+    /// The earliest time at which it may be open.
+    fn may_open_at(&self) -> Time {
+        let ring = self.ring.may_open_at();
+        self.shaper.as_ref().map_or(ring, |shaper| ring.max(shaper.ready_at()))
+    }
 }
 
 impl<B> Link<B> {
     /// An idle link.
     pub fn new(parts: LinkParts<B>) -> Link<B> {
-        let LinkParts { qdisc, schedule, delay, framing, loss } = parts;
+        let LinkParts { qdisc, schedule, delay, framing, loss, ring, shaper } = parts;
+        let gate = (ring.is_some() || shaper.is_some()).then(|| {
+            Box::new(Gate {
+                shaper: shaper.map(Shaper::new),
+                ring: Ring::new(ring.unwrap_or(RingParams::NONE)),
+                has_ring: ring.is_some(),
+            })
+        });
         Link {
             qdisc,
             schedule,
@@ -94,6 +140,7 @@ impl<B> Link<B> {
             delay,
             framing,
             loss,
+            gate,
             counters: Counters::default(),
             backlog: Backlog::default(),
             backlog_since: Time::ZERO,
@@ -112,6 +159,10 @@ impl<B> Link<B> {
     ) {
         self.counters.arrived_packets += 1;
         self.counters.arrived_bytes += u64::from(packet.size);
+        if self.gate.is_some() {
+            self.send_to_gate(packet, now, fates, &mut out);
+            return;
+        }
         if self.schedule.is_unlimited() {
             // No rate, no queue: the packet is on the wire at once.
             packet.enqueued = now;
@@ -132,19 +183,17 @@ impl<B> Link<B> {
         }
     }
 
-    /// Starts every transmission that is due by `now`.
+    /// Lets every packet leave the queue that is due by `now`.
     #[inline]
     pub fn advance(&mut self, now: Time, fates: &mut Vec<Fate<B>>, out: &mut impl FnMut(Departure<B>)) {
+        if self.gate.is_some() {
+            self.advance_through_gate(now, fates, out);
+            return;
+        }
         while self.backlog.packets > 0 && self.free_at <= now {
             // A packet that came while the transmitter idled leaves when it came, not when the idling began: `send`
             // advances before and after it enqueues, so then the last change of the backlog is its arrival.
-            let mut at = self.free_at.max(self.backlog_since);
-            if let Some(wakeup) = self.qdisc.next_wakeup() {
-                at = at.max(wakeup);
-                if at > now {
-                    return;
-                }
-            }
+            let at = self.free_at.max(self.backlog_since);
             let Some(mut packet) = self.qdisc.dequeue(at, fates) else {
                 self.note_backlog(at);
                 return;
@@ -159,19 +208,19 @@ impl<B> Link<B> {
         }
     }
 
-    /// When `advance` has something to do next: when the transmitter is free and something waits.
+    /// When `advance` has something to do next: when the transmitter is free (the gate may be open) and something waits.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
         if self.backlog.packets == 0 {
             return None;
         }
-        match self.qdisc.next_wakeup() {
-            Some(wakeup) => Some(wakeup.max(self.free_at)),
+        match &self.gate {
             None => Some(self.free_at),
+            Some(gate) => Some(gate.may_open_at()),
         }
     }
 
-    /// What waits now, the packet in transmission not counted.
+    /// What waits in the queue now; the packet in transmission and the ring's are not counted.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
@@ -182,16 +231,36 @@ impl<B> Link<B> {
         self.peak
     }
 
-    /// Starts a new search for the peak.
+    /// Starts a new search for the peaks, those of the ring too.
     pub fn forget_peak(&mut self) {
         self.peak = self.backlog;
+        if let Some(gate) = &mut self.gate {
+            gate.ring.forget_peak();
+        }
     }
 
     /// Tells the discipline that the schedule has reached a new step at `now`.
     pub fn rate_stepped(&mut self, now: Time) {
-        if let Some(rate) = self.schedule.rate_at(now) {
+        let rates = [self.schedule.rate_at(now), self.shaped_rate()];
+        if let Some(rate) = rates.into_iter().flatten().min() {
             self.qdisc.rate_changed(rate);
         }
+    }
+
+    /// The driver's ring, as it was when the link was last called.
+    pub fn ring(&self) -> Option<&Ring> {
+        self.gate.as_ref().filter(|gate| gate.has_ring).map(|gate| &gate.ring)
+    }
+
+    /// Bytes on the wire, framing included, of the packets whose transmission began by `now`.
+    pub fn wire_bytes(&self, now: Time) -> u64 {
+        let waiting = self.gate.as_ref().map_or(0, |gate| gate.ring.unbegun_wire_bytes(now));
+        self.counters.wire_bytes - waiting
+    }
+
+    /// The bits the link could carry from `from` to `to`, at the rate of its transmitter or its shaper, whichever is slower.
+    pub fn capacity_bits(&self, from: Time, to: Time) -> Option<u128> {
+        self.schedule.capacity_bits(from, to, self.shaped_rate())
     }
 
     /// The discipline, for its state.
@@ -226,6 +295,69 @@ impl<B> Link<B> {
         self.schedule.finish(Time::ZERO, self.framing.wire_bytes(ip_bytes)).since(Time::ZERO) + self.delay
     }
 
+    fn shaped_rate(&self) -> Option<Rate> {
+        self.gate.as_ref().and_then(|gate| gate.shaper.as_ref()).map(Shaper::rate)
+    }
+
+    /// `send` where there is a gate.
+    fn send_to_gate(
+        &mut self,
+        mut packet: Packet<B>,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+        out: &mut impl FnMut(Departure<B>),
+    ) {
+        self.advance_through_gate(now, fates, out);
+        if self.backlog.packets == 0
+            && let Some(open) = self.gate.as_mut().and_then(|gate| gate.opened_by(now))
+        {
+            // As on a plain link: the discipline was asked in vain when the gate opened.
+            let none = self.qdisc.dequeue(open, fates);
+            debug_assert!(none.is_none(), "an empty queue gave a packet");
+        }
+        packet.size += self.framing.header_bytes;
+        self.qdisc.enqueue(packet, now, fates);
+        self.note_backlog(now);
+        self.advance_through_gate(now, fates, out);
+    }
+
+    /// `advance` where there is a gate: each packet passes when the gate opened, and its way through the ring and the
+    /// transmitter is settled then.
+    fn advance_through_gate(
+        &mut self,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+        out: &mut impl FnMut(Departure<B>),
+    ) {
+        let mut gate = self.gate.take().expect("only links with a gate come here");
+        while self.backlog.packets > 0
+            && let Some(open) = gate.opened_by(now)
+        {
+            // A packet that came while the gate stood open passes when it came.
+            let at = open.max(self.backlog_since);
+            gate.ring.settle(at);
+            let dequeued = self.qdisc.dequeue(at, fates);
+            self.note_backlog(at);
+            let Some(mut packet) = dequeued else {
+                break;
+            };
+            let bytes = packet.size;
+            packet.size -= self.framing.header_bytes;
+            let wire_bytes = self.framing.wire_bytes(packet.size);
+            let begins = at.max(self.free_at);
+            let finished = self.schedule.finish(begins, wire_bytes);
+            self.counters.busy_ns += finished.since(begins).0;
+            self.free_at = finished;
+            gate.ring.push(Slot { entered: at, begins, finished, bytes, wire_bytes });
+            if let Some(shaper) = &mut gate.shaper {
+                shaper.charge(bytes, at);
+            }
+            self.begin(packet, at, finished, out);
+        }
+        gate.ring.settle(now);
+        self.gate = Some(gate);
+    }
+
     #[inline]
     fn begin(&mut self, packet: Packet<B>, at: Time, finished: Time, out: &mut impl FnMut(Departure<B>)) {
         self.counters.sent_packets += 1;
@@ -249,7 +381,7 @@ impl<B> Link<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::{Context, Ecn, Params};
+    use qdisc::{Context, DsField, Params};
     use units::Luck;
 
     fn link(rate: &[RateStep], limit: u64) -> Link<u32> {
@@ -262,11 +394,13 @@ mod tests {
             delay: Span::from_millis(10),
             framing: Framing::NONE,
             loss: LossLaw::new(Loss::None, Luck::new(1, "loss")),
+            ring: None,
+            shaper: None,
         })
     }
 
     fn packet(body: u32) -> Packet<u32> {
-        Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ecn: Ecn::NotEct, body }
+        Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body }
     }
 
     /// 1500 bytes at 12 Mbit/s take 1 ms.

@@ -74,16 +74,17 @@ impl Schedule {
         }
     }
 
-    /// The bits the link can carry from `from` to `to`.
-    pub fn capacity_bits(&self, from: Time, to: Time) -> Option<u128> {
+    /// The bits the link can carry from `from` to `to` if it never runs faster than `most`.
+    pub fn capacity_bits(&self, from: Time, to: Time, most: Option<Rate>) -> Option<u128> {
+        let most = most.map_or(u128::MAX, |rate| u128::from(rate.0));
         if self.steps.is_empty() {
-            return None;
+            return (most < u128::MAX).then(|| most * u128::from(to.since(from).0) / 1_000_000_000);
         }
         let (mut at, mut bit_ns) = (from, 0u128);
         while at < to {
             let (index, base) = self.locate(at.0);
             let end = self.end_of(index, base).min(to);
-            bit_ns += u128::from(self.steps[index].bps) * u128::from(end.since(at).0);
+            bit_ns += u128::from(self.steps[index].bps).min(most) * u128::from(end.since(at).0);
             at = end;
         }
         Some(bit_ns / 1_000_000_000)
@@ -140,7 +141,9 @@ mod tests {
         assert_eq!(schedule.finish(Time(0), 3), Time(2_000_000_000));
         assert_eq!(schedule.finish(Time(0), 4), Time(3_000_000_000));
         assert_eq!(schedule.finish(Time(500_000_000), 2), Time(1_750_000_000));
-        assert_eq!(schedule.capacity_bits(Time(500_000_000), Time(3_500_000_000)), Some(4 + 16 + 8 + 8));
+        let (from, to) = (Time(500_000_000), Time(3_500_000_000));
+        assert_eq!(schedule.capacity_bits(from, to, None), Some(4 + 16 + 8 + 8));
+        assert_eq!(schedule.capacity_bits(from, to, Some(Rate(10))), Some(4 + 10 + 8 + 5));
         assert_eq!(schedule.rate_at(Time(3_000_000_000)), Some(Rate(16)));
         assert_eq!(schedule.next_change(Time(3_000_000_000)), Time(4_000_000_000));
     }
@@ -150,6 +153,13 @@ mod tests {
         assert_eq!(Schedule::new(steps(&[(0, 8), (10, 0)]), None).finish(Time(0), 1), Time::NEVER);
         assert_eq!(Schedule::new(steps(&[(0, 0), (10, 0)]), Some(20)).finish(Time(0), 1), Time::NEVER);
         assert_eq!(Schedule::new(steps(&[(0, 0)]), None).finish(Time(0), 1), Time::NEVER);
+    }
+
+    #[test]
+    fn without_a_rate_a_link_can_carry_what_its_shaper_lets_through() {
+        let unlimited = Schedule::new(vec![], None);
+        assert_eq!(unlimited.capacity_bits(Time(0), Time(2_000_000_000), None), None);
+        assert_eq!(unlimited.capacity_bits(Time(0), Time(2_000_000_000), Some(Rate(7))), Some(14));
     }
 
     #[test]

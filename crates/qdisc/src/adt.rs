@@ -152,7 +152,7 @@ impl<B> Qdisc<B> for Adt<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ecn;
+    use crate::DsField;
     use units::Luck;
 
     fn adt(limit: u64, start: Option<u64>) -> Adt<()> {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn packet() -> Packet<()> {
-        Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ecn: Ecn::NotEct, body: () }
+        Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body: () }
     }
 
     /// Offers one packet each `gap_ns` from `from` to `to`, the link sending each at once.

@@ -24,7 +24,8 @@
 //! on a packet it just marked, here a packet is marked once. ns-3's ce_threshold works only with `ecn`. The limit
 //! is in packets in all variants (ns-3's default is 1500 bytes x 1000).
 
-use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
+use crate::ds::mark;
+use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::Time;
 
@@ -298,20 +299,6 @@ impl Control {
     }
 }
 
-/// Marks CE where the sender speaks ECN; says whether the packet now carries CE. A second mark is no news.
-#[inline]
-pub(crate) fn mark<B>(packet: &mut Packet<B>, cause: Cause, fates: &mut Vec<Fate<B>>) -> bool {
-    match packet.ecn {
-        Ecn::NotEct => false,
-        Ecn::Ce => true,
-        Ecn::Ect => {
-            packet.ecn = Ecn::Ce;
-            fates.push(Fate::Marked { flow: packet.flow, size: packet.size, cause });
-            true
-        }
-    }
-}
-
 /// One queue under CoDel.
 pub struct Codel<B> {
     limit: u64,
@@ -362,6 +349,7 @@ impl<B> Qdisc<B> for Codel<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ecn;
     use units::{Luck, Span};
 
     const MS: u64 = 1_000_000;
@@ -385,7 +373,11 @@ mod tests {
         let mut q = codel(params);
         let mut fates = Vec::new();
         for _ in 0..packets {
-            q.enqueue(Packet { enqueued: Time::ZERO, flow: 0, size, ecn, body: () }, now, &mut fates);
+            q.enqueue(
+                Packet { enqueued: Time::ZERO, flow: 0, size, ds: ecn.into(), body: () },
+                now,
+                &mut fates,
+            );
         }
         assert!(fates.is_empty());
         q
@@ -481,7 +473,8 @@ mod tests {
         let mut q = codel(&CodelParams { limit: 500, ..params(CodelVariant::Ns3) });
         let mut fates = Vec::new();
         for _ in 0..503 {
-            let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1000, ecn: Ecn::NotEct, body: () };
+            let packet =
+                Packet { enqueued: Time::ZERO, flow: 0, size: 1000, ds: Ecn::NotEct.into(), body: () };
             q.enqueue(packet, Time::ZERO, &mut fates);
         }
         assert_eq!((q.backlog().packets, fates.len()), (500, 3));
@@ -521,7 +514,7 @@ mod tests {
             let mut fates = Vec::new();
             for i in 0..20 {
                 let now = Time(i * 50 * MS);
-                let packet = Packet { enqueued: Time::ZERO, flow: 0, size, ecn: Ecn::NotEct, body: () };
+                let packet = Packet { enqueued: Time::ZERO, flow: 0, size, ds: Ecn::NotEct.into(), body: () };
                 q.enqueue(packet, now, &mut fates);
                 if q.backlog().packets == 2 {
                     q.dequeue(now, &mut fates);
@@ -545,7 +538,7 @@ mod tests {
         assert_eq!(q.state().count, Some(0.0));
         let refill = |q: &mut Codel<()>, now| {
             for _ in 0..200 {
-                let packet = Packet { enqueued: now, flow: 0, size: 1514, ecn: Ecn::NotEct, body: () };
+                let packet = Packet { enqueued: now, flow: 0, size: 1514, ds: Ecn::NotEct.into(), body: () };
                 q.enqueue(packet, now, &mut Vec::new());
             }
         };

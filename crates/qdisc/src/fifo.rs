@@ -180,10 +180,10 @@ impl<B> Qdisc<B> for HeadDropFifo<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ecn;
+    use crate::DsField;
 
     fn packet(flow: u32, size: u32) -> Packet<()> {
-        Packet { enqueued: Time::ZERO, flow, size, ecn: Ecn::NotEct, body: () }
+        Packet { enqueued: Time::ZERO, flow, size, ds: DsField::BEST_EFFORT, body: () }
     }
 
     #[test]

@@ -383,7 +383,7 @@ impl<B> Qdisc<B> for FqCodel<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ecn;
+    use crate::DsField;
     use units::Luck;
 
     const MS: u64 = 1_000_000;
@@ -409,7 +409,7 @@ mod tests {
 
     fn send(q: &mut FqCodel<()>, flow: u32, size: u32, ms: u64) -> Vec<Fate<()>> {
         let mut fates = Vec::new();
-        let packet = Packet { enqueued: Time::ZERO, flow, size, ecn: Ecn::NotEct, body: () };
+        let packet = Packet { enqueued: Time::ZERO, flow, size, ds: DsField::BEST_EFFORT, body: () };
         q.enqueue(packet, Time(ms * MS), &mut fates);
         fates
     }

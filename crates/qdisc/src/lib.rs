@@ -7,14 +7,18 @@
 
 mod adt;
 mod codel;
+mod ds;
 mod fifo;
 mod fq_codel;
+mod pfifo_fast;
 mod red;
 
 pub use adt::{Adt, AdtParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
+pub use ds::{DsField, Ecn};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq_codel::{FqCodel, FqCodelParams};
+pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
 
 use serde::Deserialize;
@@ -29,22 +33,10 @@ pub struct Packet<B> {
     pub flow: u32,
     /// Bytes as the discipline counts them: the IP packet plus the link's header (see `link::Framing`).
     pub size: u32,
-    /// The ECN field of the IP header.
-    pub ecn: Ecn,
+    /// The DS field of the IP header: DSCP and ECN.
+    pub ds: DsField,
     /// The owner's part.
     pub body: B,
-}
-
-/// The ECN field (RFC 3168 §5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Ecn {
-    /// The sender does not speak ECN: congestion can only be signalled by a drop.
-    #[default]
-    NotEct,
-    /// ECN-capable transport.
-    Ect,
-    /// Congestion experienced: a queue marked it.
-    Ce,
 }
 
 /// Why a queue dropped or marked a packet.
@@ -148,11 +140,6 @@ pub trait Qdisc<B> {
     /// What is queued now.
     fn backlog(&self) -> Backlog;
 
-    /// When a shaper that holds packets back wants `dequeue` to be tried again. Work-conserving disciplines: never.
-    fn next_wakeup(&self) -> Option<Time> {
-        None
-    }
-
     /// The algorithm's own state, for time lines.
     fn state(&self) -> State {
         State::default()
@@ -181,6 +168,7 @@ pub enum Params {
     Pfifo(FifoParams),
     Bfifo(FifoParams),
     PfifoHeadDrop(FifoParams),
+    PfifoFast(PfifoFastParams),
     Red(RedParams),
     Codel(CodelParams),
     FqCodel(FqCodelParams),
@@ -193,6 +181,7 @@ pub enum Discipline<B> {
     Pfifo(Pfifo<B>),
     Bfifo(Bfifo<B>),
     PfifoHeadDrop(HeadDropFifo<B>),
+    PfifoFast(PfifoFast<B>),
     Red(Red<B>),
     Codel(Codel<B>),
     FqCodel(FqCodel<B>),
@@ -206,6 +195,7 @@ impl<B> Discipline<B> {
             Params::Pfifo(p) => Discipline::Pfifo(Pfifo::new(p)),
             Params::Bfifo(p) => Discipline::Bfifo(Bfifo::new(p)),
             Params::PfifoHeadDrop(p) => Discipline::PfifoHeadDrop(HeadDropFifo::new(p)),
+            Params::PfifoFast(p) => Discipline::PfifoFast(PfifoFast::new(p)),
             Params::Red(p) => Discipline::Red(Red::new(p, context)),
             Params::Codel(p) => Discipline::Codel(Codel::new(p, context)),
             Params::FqCodel(p) => Discipline::FqCodel(FqCodel::new(p, context)),
@@ -220,6 +210,7 @@ macro_rules! each {
             Discipline::Pfifo($q) => $body,
             Discipline::Bfifo($q) => $body,
             Discipline::PfifoHeadDrop($q) => $body,
+            Discipline::PfifoFast($q) => $body,
             Discipline::Red($q) => $body,
             Discipline::Codel($q) => $body,
             Discipline::FqCodel($q) => $body,
@@ -242,10 +233,6 @@ impl<B> Qdisc<B> for Discipline<B> {
     #[inline]
     fn backlog(&self) -> Backlog {
         each!(self, q => Qdisc::<B>::backlog(q))
-    }
-
-    fn next_wakeup(&self) -> Option<Time> {
-        each!(self, q => Qdisc::<B>::next_wakeup(q))
     }
 
     fn state(&self) -> State {

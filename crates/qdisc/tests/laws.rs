@@ -4,8 +4,9 @@
 
 use proptest::prelude::*;
 use qdisc::{
-    AdtParams, Backlog, Cause, CodelParams, CodelVariant, Context, Discipline, Ecn, Fate, FifoParams,
-    FloydRedParams, FqCodelParams, LinuxRedParams, Packet, Params, Qdisc, RedParams,
+    AdtParams, Backlog, Cause, CodelParams, CodelVariant, Context, Discipline, DsField, Ecn, Fate,
+    FifoParams, FloydRedParams, FqCodelParams, LinuxRedParams, Packet, Params, PfifoFastParams,
+    PfifoFastVariant, Qdisc, RedParams,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -123,10 +124,13 @@ fn params() -> impl Strategy<Value = Params> {
             })
         },
     );
+    let pfifo_fast = (prop_oneof![Just(PfifoFastVariant::Linux), Just(PfifoFastVariant::Shared)], 0..40u64)
+        .prop_map(|(variant, limit)| Params::PfifoFast(PfifoFastParams { variant, limit }));
     prop_oneof![
         1 => (0..40u64).prop_map(|limit| Params::Pfifo(FifoParams { limit })),
         1 => (0..40_000u64).prop_map(|limit| Params::Bfifo(FifoParams { limit })),
         1 => (0..40u64).prop_map(|limit| Params::PfifoHeadDrop(FifoParams { limit })),
+        2 => pfifo_fast,
         3 => codel,
         3 => fq_codel,
         2 => linux_red,
@@ -146,6 +150,10 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
     match params {
         Params::Pfifo(p) | Params::PfifoHeadDrop(p) => packets <= p.limit,
         Params::Bfifo(p) => backlog.bytes <= p.limit,
+        Params::PfifoFast(p) => match p.variant {
+            PfifoFastVariant::Linux => packets <= 3 * p.limit,
+            PfifoFastVariant::Shared => packets <= p.limit,
+        },
         Params::Codel(p) => packets <= p.limit,
         // Memory may be passed by what one batch of drops can't bring down (a batch of one, small packets ahead).
         Params::FqCodel(p) => packets <= p.limit,
@@ -160,10 +168,17 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
     }
 }
 
+/// Codepoints of all three bands of pfifo_fast: best effort, throughput, low delay, EF, LE and AF11.
+fn mixed(flow: u32) -> DsField {
+    DsField([0, 2, 4, 46, 1, 10][flow as usize % 6] << 2)
+}
+
 /// A queue, what went in, and what became of it. Checks the laws as it goes.
 struct Ledger<'a> {
     params: &'a Params,
     queue: Discipline<u64>,
+    /// The DS field of a flow's packets: one for all of them, or the order in a flow would be lost.
+    codepoint: fn(u32) -> DsField,
     now: u64,
     /// By serial number (the packet's body): what it was when it arrived, until it leaves.
     inside: HashMap<u64, Packet<u64>>,
@@ -182,6 +197,7 @@ impl Ledger<'_> {
         Ledger {
             params,
             queue: make(params, seed),
+            codepoint: mixed,
             now: 0,
             inside: HashMap::new(),
             arrived: 0,
@@ -200,7 +216,8 @@ impl Ledger<'_> {
             Step::Arrive { flow, size, ecn } => {
                 let serial = self.arrived;
                 self.arrived += 1;
-                let packet = Packet { enqueued: Time::NEVER, flow, size, ecn, body: serial };
+                let ds = (self.codepoint)(flow).with_ecn(ecn);
+                let packet = Packet { enqueued: Time::NEVER, flow, size, ds, body: serial };
                 self.inside.insert(serial, Packet { enqueued: Time(self.now), ..packet });
                 self.inside_bytes += u64::from(size);
                 self.queue.enqueue(packet, Time(self.now), &mut self.fates);
@@ -227,7 +244,8 @@ impl Ledger<'_> {
                 (before.flow, before.size, before.enqueued),
                 (packet.flow, packet.size, packet.enqueued)
             );
-            match (before.ecn, packet.ecn) {
+            assert_eq!(before.ds.dscp(), packet.ds.dscp(), "no queue changes the codepoint");
+            match (before.ds.ecn(), packet.ds.ecn()) {
                 (Ecn::Ect, Ecn::Ce) => self.came_out_marked += 1,
                 (before, after) => assert_eq!(before, after, "only ECN-capable packets are marked"),
             }
@@ -290,6 +308,26 @@ proptest! {
     }
 
     #[test]
+    fn only_pfifo_fast_reads_the_codepoint(params in params(), steps in prop::collection::vec(step(), 1..200)) {
+        let log = |codepoint: fn(u32) -> DsField| {
+            let mut ledger = Ledger::new(&params, 7);
+            ledger.codepoint = codepoint;
+            steps.iter().for_each(|s| ledger.step(*s));
+            ledger.log
+        };
+        let uniform = log(|_| DsField::BEST_EFFORT);
+        if let Params::PfifoFast(PfifoFastParams { limit, .. }) = params {
+            // With all in one band it is pfifo.
+            let pfifo = Params::Pfifo(FifoParams { limit });
+            let mut ledger = Ledger::new(&pfifo, 7);
+            steps.iter().for_each(|s| ledger.step(*s));
+            prop_assert_eq!(uniform, ledger.log);
+        } else {
+            prop_assert_eq!(uniform, log(mixed));
+        }
+    }
+
+    #[test]
     fn asking_an_empty_queue_again_changes_nothing(params in params(), steps in prop::collection::vec(step(), 1..200)) {
         let log = |again: bool| {
             let mut ledger = Ledger::new(&params, 7);
@@ -340,6 +378,7 @@ fn parameters_have_these_json_forms() {
         r#"{"kind": "pfifo", "limit": 1000}"#,
         r#"{"kind": "bfifo", "limit": 150000}"#,
         r#"{"kind": "pfifo_head_drop", "limit": 1000}"#,
+        r#"{"kind": "pfifo_fast", "variant": "shared", "limit": 1000}"#,
         r#"{"kind": "codel", "variant": "linux", "limit": 1000, "target_ns": 5000000, "interval_ns": 100000000,
             "ecn": false, "ce_threshold_ns": null}"#,
         r#"{"kind": "fq_codel", "variant": "rfc", "limit": 10240, "flows": 1024, "memory_limit": 33554432,

@@ -4,11 +4,13 @@
 //! follows from the packet's direction: even five-tuple numbers run from the source to the far end, odd ones back.
 
 use crate::histogram::Histogram;
-use crate::payload::{Parcel, Payload, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment};
+use crate::payload::{
+    Envelope, Parcel, Payload, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
+};
 use crate::scenario::{Draw, FlowSpec, Traffic};
 use crate::traffic::{UdpSource, VideoSource};
-use qdisc::{Ecn, Packet};
-use tcp::{Receiver, Sender, TcpParams};
+use qdisc::Ecn;
+use tcp::{AckSegment, Receiver, Sender, TcpParams};
 use units::{Luck, Rate, Span, Time};
 
 /// Packets on their way out of a host.
@@ -55,7 +57,7 @@ pub struct Transfer {
 
 /// A flow: both ends, its timers, its counts.
 pub struct Host {
-    flow: u32,
+    envelope: Envelope,
     ends: Ends,
     /// Pending agenda events; `Time::NEVER` without one.
     pub source_timer: Time,
@@ -149,7 +151,7 @@ impl Host {
         let jitter = (spec.jitter_ns > 0)
             .then(|| Box::new(Jitter { most: spec.jitter_ns, luck: luck("jitter"), last: [Time::ZERO; 2] }));
         Host {
-            flow: 2 * flow as u32,
+            envelope: Envelope { flow: 2 * flow as u32, ds: spec.ds },
             ends,
             source_timer: Time::NEVER,
             sink_timer: Time::NEVER,
@@ -215,7 +217,7 @@ impl Host {
                 if tcp.sender.deadline().is_some_and(|deadline| deadline <= now) {
                     tcp.sender.on_deadline(now);
                 }
-                tcp.pump(self.flow, now, &mut self.counters, outbox);
+                tcp.pump(self.envelope, now, &mut self.counters, outbox);
             }
             _ if self.stopped => {}
             Ends::Udp { source, packet_bytes, ecn, next, seq } => {
@@ -224,13 +226,7 @@ impl Host {
                     let body = Payload::new(kind::DATAGRAM, *seq, now);
                     *seq += 1;
                     count_sent(&mut self.counters, *packet_bytes);
-                    outbox.packets.push(Packet {
-                        enqueued: now,
-                        flow: self.flow,
-                        size: *packet_bytes,
-                        ecn,
-                        body,
-                    });
+                    outbox.packets.push(self.envelope.packet(*packet_bytes, ecn, body));
                     *next = source.next_after(now);
                 }
             }
@@ -239,14 +235,7 @@ impl Host {
                     let body = Payload::new(kind::PING, self.probes.len() as u32, now);
                     self.probes.push(Probe { sent: now, rtt: None, forward: None, lost: false });
                     count_sent(&mut self.counters, *packet_bytes);
-                    let size = *packet_bytes;
-                    outbox.packets.push(Packet {
-                        enqueued: now,
-                        flow: self.flow,
-                        size,
-                        ecn: Ecn::NotEct,
-                        body,
-                    });
+                    outbox.packets.push(self.envelope.packet(*packet_bytes, Ecn::NotEct, body));
                     *next = now + *interval;
                 }
             }
@@ -261,13 +250,7 @@ impl Host {
                         let body = Payload::new(kind::DATAGRAM, *seq, now);
                         *seq += 1;
                         count_sent(&mut self.counters, size);
-                        outbox.packets.push(Packet {
-                            enqueued: now,
-                            flow: self.flow,
-                            size,
-                            ecn: Ecn::NotEct,
-                            body,
-                        });
+                        outbox.packets.push(self.envelope.packet(size, Ecn::NotEct, body));
                     }
                 }
             }
@@ -280,7 +263,7 @@ impl Host {
             && tcp.receiver.deadline().is_some_and(|deadline| deadline <= now)
             && let Some(ack) = tcp.receiver.on_deadline(now)
         {
-            outbox.packets.push(pack_ack(&ack, tcp.ack_bytes, self.flow + 1, tcp.epoch, sacks));
+            outbox.packets.push(tcp.reply(&ack, self.envelope, sacks));
         }
     }
 
@@ -295,8 +278,8 @@ impl Host {
                     return;
                 }
                 let segment = unpack_segment(&packet, tcp.header_bytes);
-                if let Some(ack) = tcp.receiver.on_segment(&segment, packet.ecn == Ecn::Ce, now) {
-                    outbox.packets.push(pack_ack(&ack, tcp.ack_bytes, self.flow + 1, tcp.epoch, sacks));
+                if let Some(ack) = tcp.receiver.on_segment(&segment, packet.ds.ecn() == Ecn::Ce, now) {
+                    outbox.packets.push(tcp.reply(&ack, self.envelope, sacks));
                 }
             }
             Ends::Ping { .. } => {
@@ -304,7 +287,7 @@ impl Host {
                 let stamp = body.stamp;
                 self.probes[body.seq as usize].forward = Some(now.since(stamp));
                 let reply = Payload::new(kind::PONG, body.seq, stamp);
-                outbox.packets.push(Packet { flow: self.flow + 1, body: reply, ..packet });
+                outbox.packets.push(self.envelope.reply().packet(packet.size, Ecn::NotEct, reply));
             }
             Ends::Udp { .. } | Ends::Video { .. } => {
                 self.counters.received_packets += 1;
@@ -336,7 +319,7 @@ impl Host {
                     tcp.rest(now);
                     return;
                 }
-                tcp.pump(self.flow, now, &mut self.counters, outbox);
+                tcp.pump(self.envelope, now, &mut self.counters, outbox);
             }
             Ends::Ping { .. } => {
                 let stamp = body.stamp;
@@ -430,12 +413,18 @@ impl TcpEnds {
     }
 
     #[inline]
-    fn pump(&mut self, flow: u32, now: Time, counters: &mut Counters, outbox: &mut Outbox) {
+    fn pump(&mut self, envelope: Envelope, now: Time, counters: &mut Counters, outbox: &mut Outbox) {
         while let Some(segment) = self.sender.poll(now) {
-            let packet = pack_segment(&segment, self.header_bytes, flow, self.epoch);
+            let packet = pack_segment(&segment, self.header_bytes, envelope, self.epoch);
             count_sent(counters, packet.size);
             outbox.packets.push(packet);
         }
+    }
+
+    /// The packet of an ACK, on its way back.
+    #[inline]
+    fn reply(&self, ack: &AckSegment, envelope: Envelope, sacks: &mut SackPool) -> Parcel {
+        pack_ack(ack, self.ack_bytes, envelope.reply(), self.epoch, sacks)
     }
 
     /// The transfer is complete: the next one begins after a pause, if there is one.

@@ -28,9 +28,9 @@ use agenda::Agenda;
 use host::{Host, Outbox};
 use link::{Departure, Link, LinkParts, LossLaw, Schedule};
 use payload::{Parcel, Payload, SackPool};
-use qdisc::{Context, Discipline, Ecn, Fate};
+use qdisc::{Context, Discipline, DsField, Fate};
 use recorder::Recorder;
-use units::{Luck, Span, Time};
+use units::{Luck, Rate, Span, Time};
 
 /// Words of the agenda: what happens, in the upper four bits, to whom, below.
 mod word {
@@ -79,7 +79,7 @@ const NO_PACKET: Parcel = Parcel {
     enqueued: Time::ZERO,
     flow: 0,
     size: 0,
-    ecn: Ecn::NotEct,
+    ds: DsField::BEST_EFFORT,
     body: Payload { stamp: Time::ZERO, seq: 0, window: 0, sack: payload::NO_SACK, epoch: 0, hop: 0, kind: 0 },
 };
 
@@ -217,6 +217,11 @@ impl Sim {
             return;
         }
         self.link_timers[link as usize] = Time::NEVER;
+        self.advance(link);
+    }
+
+    #[inline]
+    fn advance(&mut self, link: u32) {
         let mut behind = |departure| self.wires.carry(link, departure);
         self.links[link as usize].advance(self.now, &mut self.fates, &mut behind);
         self.settle(link);
@@ -371,12 +376,15 @@ impl Sim {
         for link in 0..self.links.len() {
             if self.link_timers[link] <= self.now {
                 self.link_free(link as u32, self.link_timers[link]);
+            } else if self.links[link].ring().is_some() {
+                // Completions have no event while nothing waits for them.
+                self.advance(link as u32);
             }
         }
     }
 }
 
-/// What lies behind the links: a packet whose transmission begins is recorded and entered into the agenda for its arrival.
+/// What lies behind the links: a packet that leaves a queue is recorded and entered into the agenda for its arrival.
 /// Apart from `Sim` so that a link can be called with it.
 struct Wires {
     agenda: Agenda<Parcel>,
@@ -427,8 +435,9 @@ impl Wires {
 
 fn make_link(spec: &LinkSpec, seed: u64) -> Link<Payload> {
     let schedule = Schedule::new(spec.rate.clone(), spec.rate_period_ns);
+    let shaped = spec.shaper.map(|shaper| Rate(shaper.bps));
     let context = Context {
-        rate: schedule.rate_at(Time::ZERO),
+        rate: [schedule.rate_at(Time::ZERO), shaped].into_iter().flatten().min(),
         mtu: 1500 + spec.framing.header_bytes,
         luck: Luck::new(seed, &format!("{}/qdisc", spec.name)),
     };
@@ -438,6 +447,8 @@ fn make_link(spec: &LinkSpec, seed: u64) -> Link<Payload> {
         delay: Span(spec.delay_ns),
         framing: spec.framing,
         loss: LossLaw::new(spec.loss.clone(), Luck::new(seed, &format!("{}/loss", spec.name))),
+        ring: spec.ring,
+        shaper: spec.shaper,
     })
 }
 
@@ -454,7 +465,7 @@ fn base_rtt(flow: &FlowSpec, host: &Host, links: &[Link<Payload>]) -> u64 {
 /// Slots a quarter of the shortest full-size transmission wide, and a horizon beyond the longest path.
 fn agenda_shape(scenario: &Scenario) -> (Span, Span) {
     let fastest = scenario.links.iter().flat_map(|l| l.rate.iter().map(|s| s.bps)).max().unwrap_or(0);
-    let slot = units::Rate(fastest).time_for(1500).map_or(Span::from_micros(16), |t| t / 4);
+    let slot = Rate(fastest).time_for(1500).map_or(Span::from_micros(16), |t| t / 4);
     let links: u64 = scenario.links.iter().map(|l| l.delay_ns).max().unwrap_or(0);
     let extra = scenario.flows.iter().map(|f| f.path_extra_ns.max(f.back_extra_ns)).max().unwrap_or(0);
     (slot.max(Span(256)).min(Span::from_millis(1)), Span(links + extra) + Span::from_millis(20))

@@ -1,11 +1,11 @@
 //! What a simulated packet carries beside what queues see: enough for TCP, UDP and ping, in 23 bytes.
 //!
 //! Packets lie by value in queues and in the agenda, so their size is a matter of speed: with the part that queues see
-//! a packet takes 40 bytes. SACK blocks, which few ACKs carry, lie in a pool beside them.
+//! a packet takes 40 bytes. What few ACKs carry, SACK blocks and LEDBAT's one-way delays, lies in a pool beside them.
 
-use qdisc::{Ecn, Packet};
+use qdisc::{DsField, Ecn, Packet};
 use tcp::{AckSegment, MAX_SACK_BLOCKS, Segment};
-use units::Time;
+use units::{Span, Time};
 
 /// A packet in the simulator.
 pub type Parcel = Packet<Payload>;
@@ -20,7 +20,7 @@ pub struct Payload {
     pub seq: u32,
     /// ACK: receive window in bytes, capped at 4 GiB.
     pub window: u32,
-    /// ACK: index of its blocks in the pool; `NO_SACK` without.
+    /// ACK: index of its blocks and its one-way delay in the pool; `NO_SACK` where it has neither.
     pub sack: u32,
     /// Which connection of the flow it belongs to (transfers), modulo 256.
     pub epoch: u8,
@@ -66,27 +66,58 @@ impl Payload {
     }
 }
 
-/// Blocks of the ACKs in flight that carry any.
+/// What all packets of one direction of a flow have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// The direction: even from the source, odd back to it.
+    pub flow: u32,
+    /// The DS field but for ECN.
+    pub ds: DsField,
+}
+
+impl Envelope {
+    /// For the replies: the other direction, the same codepoint.
+    #[inline]
+    pub fn reply(self) -> Envelope {
+        Envelope { flow: self.flow + 1, ..self }
+    }
+
+    /// A packet of `size` IP bytes.
+    #[inline]
+    pub fn packet(self, size: u32, ecn: Ecn, body: Payload) -> Parcel {
+        Packet { enqueued: Time::ZERO, flow: self.flow, size, ds: self.ds.with_ecn(ecn), body }
+    }
+}
+
+/// What few ACKs carry.
+#[derive(Clone, Copy)]
+struct Extra {
+    sacks: [(u32, u32); MAX_SACK_BLOCKS],
+    sack_count: u8,
+    one_way: Option<Span>,
+}
+
+/// Blocks and one-way delays of the ACKs in flight that carry any.
 #[derive(Default)]
 pub struct SackPool {
-    blocks: Vec<([(u32, u32); MAX_SACK_BLOCKS], u8)>,
+    extras: Vec<Extra>,
     free: Vec<u32>,
 }
 
 impl SackPool {
     fn put(&mut self, ack: &AckSegment) -> u32 {
-        if ack.sack_count == 0 {
+        if ack.sack_count == 0 && ack.one_way.is_none() {
             return NO_SACK;
         }
-        let entry = (ack.sacks, ack.sack_count);
+        let extra = Extra { sacks: ack.sacks, sack_count: ack.sack_count, one_way: ack.one_way };
         match self.free.pop() {
             Some(index) => {
-                self.blocks[index as usize] = entry;
+                self.extras[index as usize] = extra;
                 index
             }
             None => {
-                self.blocks.push(entry);
-                (self.blocks.len() - 1) as u32
+                self.extras.push(extra);
+                (self.extras.len() - 1) as u32
             }
         }
     }
@@ -102,13 +133,13 @@ impl SackPool {
     /// Blocks held now.
     #[cfg(test)]
     fn held(&self) -> usize {
-        self.blocks.len() - self.free.len()
+        self.extras.len() - self.free.len()
     }
 }
 
 /// The packet of a TCP segment.
 #[inline]
-pub fn pack_segment(segment: &Segment, header_bytes: u32, flow: u32, epoch: u8) -> Parcel {
+pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, epoch: u8) -> Parcel {
     let mut flags = kind::DATA;
     if segment.retransmit {
         flags |= kind::FLAG;
@@ -119,7 +150,7 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, flow: u32, epoch: u8) 
     let mut body = Payload::new(flags, segment.seq, segment.stamp);
     body.epoch = epoch;
     let ecn = if segment.ect { Ecn::Ect } else { Ecn::NotEct };
-    Packet { enqueued: Time::ZERO, flow, size: segment.len + header_bytes, ecn, body }
+    envelope.packet(segment.len + header_bytes, ecn, body)
 }
 
 /// The segment in a packet.
@@ -132,31 +163,37 @@ pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
         stamp: body.stamp,
         retransmit: body.kind & kind::FLAG != 0,
         cwr: body.kind & kind::CWR != 0,
-        ect: packet.ecn != Ecn::NotEct,
+        ect: packet.ds.ecn() != Ecn::NotEct,
     }
 }
 
 /// The packet of an ACK. Each SACK block makes it 8 bytes longer, the option itself 4 (RFC 2018 §3, padded).
 #[inline]
-pub fn pack_ack(ack: &AckSegment, ack_bytes: u32, flow: u32, epoch: u8, pool: &mut SackPool) -> Parcel {
+pub fn pack_ack(
+    ack: &AckSegment,
+    ack_bytes: u32,
+    envelope: Envelope,
+    epoch: u8,
+    pool: &mut SackPool,
+) -> Parcel {
     let flags = if ack.ece { kind::ACK | kind::FLAG } else { kind::ACK };
     let mut body = Payload::new(flags, ack.ack, ack.echo);
     body.epoch = epoch;
     body.window = ack.window.min(u64::from(u32::MAX)) as u32;
     body.sack = pool.put(ack);
     let option = if ack.sack_count == 0 { 0 } else { 4 + 8 * u32::from(ack.sack_count) };
-    Packet { enqueued: Time::ZERO, flow, size: ack_bytes + option, ecn: Ecn::NotEct, body }
+    envelope.packet(ack_bytes + option, Ecn::NotEct, body)
 }
 
 /// The ACK in a packet; its blocks go back to the pool.
 #[inline]
 pub fn unpack_ack(packet: &Parcel, pool: &mut SackPool) -> AckSegment {
     let body = packet.body;
-    let (sacks, sack_count) = match body.sack {
-        NO_SACK => ([(0, 0); MAX_SACK_BLOCKS], 0),
+    let extra = match body.sack {
+        NO_SACK => Extra { sacks: [(0, 0); MAX_SACK_BLOCKS], sack_count: 0, one_way: None },
         index => {
             pool.free.push(index);
-            pool.blocks[index as usize]
+            pool.extras[index as usize]
         }
     };
     // A window at the cap stands for one without bound (ns-2's receivers offer no limit).
@@ -168,9 +205,10 @@ pub fn unpack_ack(packet: &Parcel, pool: &mut SackPool) -> AckSegment {
         ack: body.seq,
         echo: body.stamp,
         window,
-        sacks,
-        sack_count,
+        sacks: extra.sacks,
+        sack_count: extra.sack_count,
         ece: body.kind & kind::FLAG != 0,
+        one_way: extra.one_way,
     }
 }
 
@@ -193,9 +231,30 @@ mod tests {
             sacks: [(9, 11), (13, 14), (0, 0), (0, 0)],
             sack_count: 2,
             ece: true,
+            one_way: None,
         };
-        let packet = pack_ack(&ack, 52, 3, 1, &mut pool);
-        assert_eq!((packet.size, pool.held()), (72, 1));
+        let envelope = Envelope { flow: 3, ds: DsField(0xb8) };
+        let packet = pack_ack(&ack, 52, envelope, 1, &mut pool);
+        assert_eq!((packet.flow, packet.ds, packet.size, pool.held()), (3, DsField(0xb8), 72, 1));
+        assert_eq!(unpack_ack(&packet, &mut pool), ack);
+        assert_eq!(pool.held(), 0);
+    }
+
+    #[test]
+    fn a_one_way_delay_travels_in_the_pool_and_takes_no_room_on_the_wire() {
+        let mut pool = SackPool::default();
+        let ack = AckSegment {
+            ack: 7,
+            echo: Time(99),
+            window: 1 << 20,
+            sacks: [(0, 0); MAX_SACK_BLOCKS],
+            sack_count: 0,
+            ece: false,
+            one_way: Some(Span::from_millis(25)),
+        };
+        let envelope = Envelope { flow: 3, ds: DsField(0) };
+        let packet = pack_ack(&ack, 52, envelope, 1, &mut pool);
+        assert_eq!((packet.size, pool.held()), (52, 1));
         assert_eq!(unpack_ack(&packet, &mut pool), ack);
         assert_eq!(pool.held(), 0);
     }

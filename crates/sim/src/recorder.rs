@@ -7,7 +7,7 @@ use crate::histogram::Histogram;
 use crate::host::{Counters, Host};
 use crate::payload::Payload;
 use crate::scenario::Scenario;
-use link::{Departure, Link};
+use link::{Departure, Link, Ring, RingCounters};
 use qdisc::{Cause, Fate, Qdisc, State};
 use units::{Span, Time};
 
@@ -50,6 +50,15 @@ struct LinkRecord {
     last: Totals,
     peak_packets: u32,
     peak_bytes: u64,
+    /// Of the ring, where there is one: most packets and longest sojourn since the warm-up, BQL's last limit.
+    ring: Option<RingRecord>,
+}
+
+#[derive(Clone, Copy)]
+struct RingRecord {
+    most_packets: u32,
+    longest_ns: u64,
+    limit_bytes: Option<u64>,
 }
 
 /// Everything that only ever grows, at one time.
@@ -66,6 +75,7 @@ struct Totals {
     busy_ns: u64,
     packet_ns: u128,
     byte_ns: u128,
+    ring: RingCounters,
 }
 
 #[derive(Default)]
@@ -85,6 +95,9 @@ struct QueueRows {
     probability: Vec<f64>,
     average: Vec<f64>,
     flows: Vec<f64>,
+    ring_packets: Vec<i64>,
+    ring_bytes: Vec<i64>,
+    bql_limit_bytes: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -164,7 +177,7 @@ impl Recorder {
         self.base_rtts = base_rtts;
     }
 
-    /// A packet's transmission began.
+    /// A packet left the queue.
     #[inline]
     pub fn departure(&mut self, link: u32, departure: &Departure<Payload>) {
         let sojourn = departure.dequeued.since(departure.packet.enqueued).0;
@@ -240,6 +253,10 @@ impl Recorder {
             ] {
                 column.push(value.unwrap_or(f64::NAN));
             }
+            let ring = link.ring();
+            rows.ring_packets.push(ring.map_or(-1, |ring| i64::from(ring.backlog().packets)));
+            rows.ring_bytes.push(ring.map_or(-1, |ring| signed(ring.backlog().bytes)));
+            rows.bql_limit_bytes.push(ring.and_then(Ring::limit).map_or(-1, signed));
             record.sampled = totals;
             (record.interval_sum, record.interval_count, record.interval_max) = (0, 0, 0);
         }
@@ -260,7 +277,6 @@ impl Recorder {
             let rows = &mut self.flow;
             rows.t_ns.push(now.0);
             rows.flow.push(index as u32);
-            let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
             let (cwnd, ssthresh, srtt, inflight, window) = match host.tcp() {
                 Some((sender, receiver)) => (
                     signed(sender.cwnd_bytes()),
@@ -301,7 +317,11 @@ impl Recorder {
             record.last = totals(link, record, now);
             record.peak_packets = link.peak().packets;
             record.peak_bytes = link.peak().bytes;
-            self.capacity_bits.push(link.schedule().capacity_bits(self.warm_at, now));
+            record.ring = link.ring().map(|ring| {
+                let (most_packets, longest) = ring.peak();
+                RingRecord { most_packets, longest_ns: longest.0, limit_bytes: ring.limit() }
+            });
+            self.capacity_bits.push(link.capacity_bits(self.warm_at, now));
         }
     }
 
@@ -329,6 +349,9 @@ impl Recorder {
                 ("probability", Column::F64(q.probability)),
                 ("average", Column::F64(q.average)),
                 ("flows", Column::F64(q.flows)),
+                ("ring_packets", Column::I64(q.ring_packets)),
+                ("ring_bytes", Column::I64(q.ring_bytes)),
+                ("bql_limit_bytes", Column::I64(q.bql_limit_bytes)),
             ],
         });
         let f = self.flow;
@@ -388,6 +411,13 @@ impl Recorder {
         let f64s = |f: &dyn Fn(&LinkRecord) -> f64| Column::F64(self.links.iter().map(f).collect());
         let per_ns = |integral: u128| integral as f64 / measured.max(1) as f64;
         let capacity = |c: &Option<u128>| c.map_or(-1, |bits| i64::try_from(bits).unwrap_or(i64::MAX));
+        let of_ring = |f: &dyn Fn(&LinkRecord, RingRecord) -> u64| {
+            Column::I64(self.links.iter().map(|l| l.ring.map_or(-1, |ring| signed(f(l, ring)))).collect())
+        };
+        let ring_mean = |l: &LinkRecord| {
+            l.ring.map_or(f64::NAN, |_| per_ns(l.last.ring.packet_ns - l.warm.ring.packet_ns))
+        };
+        let bql = |l: &LinkRecord| l.ring.and_then(|ring| ring.limit_bytes).map_or(-1, signed);
         Table {
             name: "links",
             columns: vec![
@@ -409,6 +439,15 @@ impl Recorder {
                 ("busy_ns", u64s(&|l| l.last.busy_ns - l.warm.busy_ns)),
                 ("capacity_bits", Column::I64(self.capacity_bits.iter().map(capacity).collect())),
                 ("measured_ns", u64s(&|_| measured)),
+                ("ring_sent_packets", of_ring(&|l, _| l.last.ring.sent_packets - l.warm.ring.sent_packets)),
+                (
+                    "ring_sojourn_sum_ns",
+                    of_ring(&|l, _| l.last.ring.sojourn_sum_ns - l.warm.ring.sojourn_sum_ns),
+                ),
+                ("ring_sojourn_max_ns", of_ring(&|_, ring| ring.longest_ns)),
+                ("ring_mean_packets", f64s(&ring_mean)),
+                ("ring_max_packets", of_ring(&|_, ring| u64::from(ring.most_packets))),
+                ("bql_limit_bytes", Column::I64(self.links.iter().map(bql).collect())),
             ],
         }
     }
@@ -527,12 +566,18 @@ fn totals(link: &Link<Payload>, record: &LinkRecord, now: Time) -> Totals {
         arrived_bytes: counters.arrived_bytes,
         sent_packets: counters.sent_packets,
         sent_bytes: counters.sent_bytes,
-        wire_bytes: counters.wire_bytes,
+        wire_bytes: link.wire_bytes(now),
         dropped: record.dropped,
         marked: record.marked,
         lost: record.lost,
         busy_ns: link.busy_ns(now),
         packet_ns,
         byte_ns,
+        ring: link.ring().map_or(RingCounters::default(), |ring| ring.counters(now)),
     }
+}
+
+/// As a column that may hold -1 for none.
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -4,7 +4,7 @@
 //! this is the shape it hands over as JSON, under the same names.
 
 use link::RateStep;
-use qdisc::Params;
+use qdisc::{DsField, Params};
 use serde::Deserialize;
 use tcp::TcpParams;
 
@@ -32,7 +32,8 @@ pub struct Scenario {
 pub struct LinkSpec {
     /// Its name in every table.
     pub name: String,
-    /// Steps of (from, rate): the first at 0. Empty: no rate limit, so never a queue. A rate of 0 is an outage.
+    /// Steps of (from, rate): the first at 0. Empty: no rate limit, so never a queue without a shaper. A rate of 0 is an
+    /// outage.
     pub rate: Vec<RateStep>,
     /// The steps start again after this many ns (a trace that is shorter than the run).
     pub rate_period_ns: Option<u64>,
@@ -44,6 +45,10 @@ pub struct LinkSpec {
     pub framing: link::Framing,
     /// What the wire loses.
     pub loss: link::Loss,
+    /// The driver's ring below the discipline.
+    pub ring: Option<link::RingParams>,
+    /// The shaper between discipline and ring.
+    pub shaper: Option<link::ShaperParams>,
     /// Whether it has rows in the `queue` table. A host's own access link, of which there may be thousands, has not.
     pub sampled: bool,
 }
@@ -70,6 +75,8 @@ pub struct FlowSpec {
     pub stop_ns: Option<u64>,
     /// Each packet leaves its host up to this much later, uniformly drawn (order kept): breaks phase effects, ns.
     pub jitter_ns: u64,
+    /// The DS field of its packets and of their replies; its ECN bits, 0 here, are each packet's own.
+    pub ds: DsField,
     /// What it sends.
     pub traffic: Traffic,
 }

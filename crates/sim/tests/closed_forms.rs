@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{MS, S, bulk, flow, link, pfifo, reno, run, scenario};
+use common::{MS, S, Tables, bulk, flow, link, pfifo, reno, run, scenario};
 use link::{Link, LinkParts, Loss, LossLaw, Schedule};
-use qdisc::{Context, Discipline, Ecn, Packet};
-use sim::Traffic;
+use qdisc::{Context, Discipline, DsField, Packet, Params, PfifoFastParams, PfifoFastVariant};
+use sim::{FlowSpec, Traffic};
+use tcp::TcpParams;
 use units::{Luck, Rate, Span, Time};
 
 /// Mean wait of a queue with Poisson arrivals and constant service (Pollaczek and Khinchine): ρ / (2 μ (1 - ρ)).
@@ -24,12 +25,15 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
             delay: Span::ZERO,
             framing: link::Framing::NONE,
             loss: LossLaw::new(Loss::None, luck),
+            ring: None,
+            shaper: None,
         });
         let (mut arrivals, mut fates) = (Luck::new(11, "arrivals"), Vec::new());
         let (mut now, mut waited, mut count) = (0.0, 0.0, 0u64);
         for _ in 0..2_000_000 {
             now += arrivals.exponential(1e6 / load);
-            let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ecn: Ecn::NotEct, body: () };
+            let packet =
+                Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body: () };
             l.send(packet, Time(now as u64), &mut fates, |d| {
                 waited += d.dequeued.since(d.packet.enqueued).0 as f64;
                 count += 1;
@@ -115,4 +119,85 @@ fn overload_fills_the_buffer_and_loses_the_excess() {
     let sojourn_ms = tables.of("links", "sojourn_max_ns", 0) * 1e-6;
     // 49 or 50 packets of 1.2 ms before it and the rest of the one in transmission.
     assert!((58.8..=60.0).contains(&sojourn_ms), "{sojourn_ms}");
+}
+
+const THROUGHPUT: DsField = DsField(0x08);
+const PACKET_MS: f64 = 1.2; // 1500 bytes at 10 Mbit/s.
+
+/// A ping over a link of 10 Mbit/s and 100 packets that twice its rate has filled, in the last band.
+fn ping_beside_overload(variant: PfifoFastVariant, ping: DsField) -> Tables {
+    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    // 97.1 ms is no multiple of the link's 1.2 ms: the pings come at any phase of a transmission.
+    let probe = Traffic::Ping { interval_ns: 97_100_000, packet_bytes: 84 };
+    let fast = Params::PfifoFast(PfifoFastParams { variant, limit: 100 });
+    let links = vec![link("down", 10_000_000, 10 * MS, fast), link("up", 0, 10 * MS, pfifo(1))];
+    let flows = vec![
+        FlowSpec { ds: THROUGHPUT, ..flow("overload", udp) },
+        FlowSpec { ds: ping, start_ns: S, ..flow("ping", probe) },
+    ];
+    run(&scenario(20 * S, links, flows))
+}
+
+/// Round trips beyond the idle one, ms; -1 where the ping was lost. The last two may still be on their way.
+fn waits(tables: &Tables, ping: usize) -> Vec<f64> {
+    let idle = tables.of("flows", "base_rtt_ns", ping);
+    let mut rtts = tables.column("probe", "rtt_ns");
+    rtts.truncate(rtts.len() - 2);
+    rtts.iter().map(|&rtt| if rtt < 0.0 { -1.0 } else { (rtt - idle) * 1e-6 }).collect()
+}
+
+/// pfifo_fast: best effort passes bulk that asked for throughput; it waits for the packet in transmission at most.
+#[test]
+fn a_ping_passes_a_full_lower_band_within_one_transmission() {
+    let tables = ping_beside_overload(PfifoFastVariant::Linux, DsField::BEST_EFFORT);
+    let waits = waits(&tables, 1);
+    assert!(tables.of("links", "backlog_mean_packets", 0) > 97.0, "the lower band is full");
+    assert!(waits.len() > 190 && waits.iter().all(|wait| (0.0..=PACKET_MS).contains(wait)), "{waits:?}");
+    assert!(waits.iter().any(|&wait| wait > PACKET_MS / 2.0), "they do meet packets in transmission");
+}
+
+/// In one band all wait alike: 99 packets and the rest of the one in transmission, or there is no room.
+#[test]
+fn a_ping_in_the_same_band_waits_like_all() {
+    let waits = waits(&ping_beside_overload(PfifoFastVariant::Linux, THROUGHPUT), 1);
+    let received: Vec<f64> = waits.into_iter().filter(|&wait| wait >= 0.0).collect();
+    assert!(received.len() > 20);
+    assert!(
+        received.iter().all(|wait| (98.0 * PACKET_MS..=100.0 * PACKET_MS).contains(wait)),
+        "{received:?}"
+    );
+}
+
+/// Before Linux 4.16 the bands shared the limit: a ping that gets in is as quick, but bulk leaves it no room.
+#[test]
+fn a_shared_limit_drops_pings_that_would_pass() {
+    let waits = waits(&ping_beside_overload(PfifoFastVariant::Shared, DsField::BEST_EFFORT), 1);
+    let (lost, received): (Vec<f64>, Vec<f64>) = waits.iter().partition(|&&wait| wait < 0.0);
+    assert!(received.len() > 20 && received.iter().all(|&wait| wait <= PACKET_MS), "{received:?}");
+    assert!(lost.len() * 4 > waits.len(), "{} of {} lost", lost.len(), waits.len());
+}
+
+/// A flow's replies carry its codepoint: on a full way back an echo or an ACK waits as its flow's band does.
+#[test]
+fn replies_carry_the_codepoint_of_their_flow() {
+    let overload =
+        Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let short = bulk(TcpParams { max_window: Some(4), ..reno() });
+    let ping = Traffic::Ping { interval_ns: 100 * MS, packet_bytes: 84 };
+    for traffic in [short, ping] {
+        let least_rtt_ms = |ds| {
+            let fast = Params::PfifoFast(PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 100 });
+            let links = vec![link("down", 0, 10 * MS, pfifo(1)), link("up", 10_000_000, 10 * MS, fast)];
+            let back =
+                FlowSpec { ds: THROUGHPUT, path: vec![1], back: vec![0], ..flow("up", overload.clone()) };
+            let flows = vec![back, FlowSpec { ds, start_ns: S, ..flow("down", traffic.clone()) }];
+            let tables = run(&scenario(10 * S, links, flows));
+            let probes = tables.column("probe", "rtt_ns").into_iter().filter(|&rtt| rtt > 0.0);
+            let acks = tables.of("flows", "rtt_min_ns", 1);
+            probes.chain((acks > 0.0).then_some(acks)).fold(f64::INFINITY, f64::min) * 1e-6
+        };
+        let (passing, waiting) = (least_rtt_ms(DsField::BEST_EFFORT), least_rtt_ms(THROUGHPUT));
+        assert!((20.0..20.0 + 2.0 * PACKET_MS).contains(&passing), "{passing} ms");
+        assert!((130.0..141.5).contains(&waiting), "{waiting} ms");
+    }
 }

@@ -19,7 +19,7 @@ pub use receiver::Receiver;
 pub use sender::{Acked, Sender, SenderStats};
 
 use serde::Deserialize;
-use units::Time;
+use units::{Span, Time};
 
 /// A data segment on its way from sender to receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct AckSegment {
     pub sack_count: u8,
     /// ECN echo.
     pub ece: bool,
+    /// How long the newest segment it answers was under way, by the two clocks (RFC 6817 §2.3); for LEDBAT only.
+    pub one_way: Option<Span>,
 }
 
 /// The congestion controls there are.
@@ -66,6 +68,10 @@ pub enum CongestionKind {
     Reno,
     /// RFC 9438, with HyStart.
     Cubic,
+    /// Brakmo, O'Malley and Peterson (1994): so many segments queued, no more.
+    Vegas,
+    /// RFC 6817: so much queueing delay, no more.
+    Ledbat,
 }
 
 /// Everything an endpoint pair can be set to. A profile (`linux`, `ns2`) is a full set of these.
@@ -106,6 +112,16 @@ pub struct TcpParams {
     pub pacing: bool,
     /// HyStart in slow start (cubic only).
     pub hystart: bool,
+    /// Vegas: the window grows while fewer segments than this are queued.
+    pub vegas_alpha: u32,
+    /// Vegas: the window shrinks while more segments than this are queued.
+    pub vegas_beta: u32,
+    /// Vegas: slow start ends with more segments queued than this.
+    pub vegas_gamma: u32,
+    /// LEDBAT's TARGET: the queueing delay it aims at, ns. RFC 6817: at most 100 ms.
+    pub ledbat_target_ns: u64,
+    /// LEDBAT's GAIN: segments a round trip that the window grows by where nothing is queued. RFC 6817: at most 1.
+    pub ledbat_gain: f64,
     /// RTO before the first sample, ns (RFC 6298 §2.1).
     pub initial_rto_ns: u64,
     /// Lower bound of the RTO, ns.

@@ -13,7 +13,7 @@
 //! one window of data took (Linux's way without timestamps), and queueing adds what the stamps tell: the one-way delay
 //! above the least one.
 
-use crate::{AckSegment, MAX_SACK_BLOCKS, Segment, TcpParams};
+use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Segment, TcpParams};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
@@ -37,6 +37,9 @@ pub struct Receiver {
     mss: u32,
     timestamps: bool,
     ecn: bool,
+    /// Tells the sender how long segments are under way (RFC 6817 §2.3).
+    tells_one_way: bool,
+    one_way: Option<Span>,
     /// A CE mark has come and no CWR since.
     ece: bool,
     window: Window,
@@ -58,6 +61,8 @@ impl Receiver {
             mss: params.mss,
             timestamps: params.timestamps,
             ecn: params.ecn,
+            tells_one_way: params.congestion == CongestionKind::Ledbat,
+            one_way: None,
             ece: false,
             window: Window::new(params),
             gaps: Gaps::new(params),
@@ -76,6 +81,9 @@ impl Receiver {
             self.echo = segment.stamp;
         }
         let mut at_once = self.ecn && self.note_ecn(segment.cwr, ce);
+        if self.tells_one_way {
+            self.one_way = Some(now.since(segment.stamp));
+        }
 
         if segment.seq == self.next {
             at_once |= !self.gaps.is_empty();
@@ -153,6 +161,7 @@ impl Receiver {
             sacks: self.gaps.blocks,
             sack_count: self.gaps.reported(),
             ece: self.ece,
+            one_way: self.one_way,
         }
     }
 }
@@ -397,7 +406,6 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionKind;
     use proptest::prelude::*;
 
     const MS: u64 = 1_000_000;
@@ -420,6 +428,11 @@ mod tests {
             packet_counted: false,
             pacing: false,
             hystart: true,
+            vegas_alpha: 2,
+            vegas_beta: 4,
+            vegas_gamma: 1,
+            ledbat_target_ns: 100 * MS,
+            ledbat_gain: 1.0,
             initial_rto_ns: 1000 * MS,
             min_rto_ns: 200 * MS,
             max_rto_ns: 60_000 * MS,

@@ -241,7 +241,7 @@ impl Sender {
         if self.phase == Phase::Open && self.dup_acks == 0 && self.board.sacked() == 0 && !ack.ece {
             // The common case: new data acknowledged, nothing amiss.
             if acked > 0 {
-                self.grow(delivered, rtt, now);
+                self.grow(delivered, rtt, ack.one_way, now);
                 self.inflation = 0;
             }
         } else {
@@ -443,7 +443,7 @@ impl Sender {
 
     /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had its share.
     #[inline]
-    fn grow(&mut self, acked: u32, rtt: Option<Span>, now: Time) {
+    fn grow(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
         // In slow start a window that is more than half used counts as the limit: it doubles faster than it fills.
         let flight = self.nxt - self.una + acked;
         let filling =
@@ -452,6 +452,7 @@ impl Sender {
             now,
             acked,
             rtt,
+            one_way,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             una: self.una,
@@ -503,7 +504,7 @@ impl Sender {
                     self.recover = self.nxt;
                     self.reduce(delivered, acked > 0);
                 } else if acked > 0 {
-                    self.grow(delivered, rtt, now);
+                    self.grow(delivered, rtt, ack.one_way, now);
                 }
             }
             Phase::Recovery => {
@@ -525,12 +526,12 @@ impl Sender {
                 } else if self.proportional() {
                     self.reduce(delivered, acked > 0);
                 } else if acked > 0 && !echo {
-                    self.grow(delivered, rtt, now);
+                    self.grow(delivered, rtt, ack.one_way, now);
                 }
             }
             Phase::Loss => {
                 if acked > 0 {
-                    self.grow(delivered, rtt, now);
+                    self.grow(delivered, rtt, ack.one_way, now);
                 }
             }
         }

@@ -252,8 +252,13 @@ fn room(params: &TcpParams, window: u64) -> u64 {
     (window / u64::from(params.mss)).max(1)
 }
 
+fn congestion() -> impl Strategy<Value = CongestionKind> {
+    use CongestionKind::*;
+    prop_oneof![Just(Reno), Just(Cubic), Just(Vegas), Just(Ledbat)]
+}
+
 fn params() -> impl Strategy<Value = TcpParams> {
-    let switches = (any::<[bool; 8]>(), any::<[bool; 3]>());
+    let switches = (any::<[bool; 8]>(), any::<bool>(), congestion());
     let windows = (
         1..20u32,
         prop::option::of(2..40u32),
@@ -266,12 +271,16 @@ fn params() -> impl Strategy<Value = TcpParams> {
     let acks = (1..4u32, 0..200u64, 0..20u32, 88..2_000u32);
     (switches, windows, timing, acks).prop_map(
         |(
-            ([sack, prr, limited_transmit, timestamps, ecn, packet_counted, pacing, hystart], more),
+            (
+                [sack, prr, limited_transmit, timestamps, ecn, packet_counted, pacing, hystart],
+                min_rto_on_variance,
+                congestion,
+            ),
             (initial_window, initial_ssthresh, max_window, receive_buffer, growth, receive_window_fraction),
             (initial_rto, min_rto, tick_ns),
             (delayed_ack_segments, delayed_ack, quick_acks, mss),
         )| TcpParams {
-            congestion: if more[0] { CongestionKind::Cubic } else { CongestionKind::Reno },
+            congestion,
             mss,
             sack,
             prr,
@@ -281,6 +290,11 @@ fn params() -> impl Strategy<Value = TcpParams> {
             packet_counted,
             pacing,
             hystart,
+            vegas_alpha: 2,
+            vegas_beta: 4,
+            vegas_gamma: 1,
+            ledbat_target_ns: 100_000_000,
+            ledbat_gain: 1.0,
             initial_window,
             initial_ssthresh,
             max_window,
@@ -290,7 +304,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
             initial_rto_ns: initial_rto * 1_000_000,
             min_rto_ns: min_rto * 1_000_000,
             tick_ns,
-            min_rto_on_variance: more[1],
+            min_rto_on_variance,
             delayed_ack_segments,
             delayed_ack_ns: delayed_ack * 1_000_000,
             quick_acks,

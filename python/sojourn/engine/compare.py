@@ -85,7 +85,8 @@ def _places(scenario: Scenario, link: str | None) -> dict[str, int]:
 
 def _bps(line: Line) -> int:
     # A link without a limit has no queue: whatever its discipline is set to never acts.
-    return max((bps for _, bps in line.steps), default=UNLIMITED_BPS)
+    fastest = max((bps for _, bps in line.steps), default=UNLIMITED_BPS)
+    return fastest if line.shaper is None else min(fastest, line.shaper.bps)
 
 
 def _refused(message: str, hint: str) -> ScenarioError:

@@ -41,6 +41,7 @@ from sojourn.records import (
 )
 from sojourn.scenario import Scenario, load
 from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.shaper import Shaper
 
 ENGINE = "sim"
 Tables: TypeAlias = "dict[str, _core.Columns]"
@@ -126,6 +127,21 @@ def run_all(
             f"{out} is itself a Run, not a folder for {len(variants)}", "choose another folder with -o"
         )
     return _run(variants, folders, seeds=seeds, jobs=jobs, force=force, progress=progress, parent=out)
+
+
+def run_each(
+    scenarios: Sequence[Scenario],
+    folders: Sequence[Path],
+    *,
+    jobs: int | None = None,
+    force: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Run]:
+    """Runs several scenarios, each with its own seeds and into its own folder, none of them a sweep.
+
+    The other arguments are those of `run`.
+    """
+    return _run(scenarios, folders, seeds=None, jobs=jobs, force=force, progress=progress)
 
 
 def folder_names(labels: Sequence[str]) -> list[str]:
@@ -311,9 +327,12 @@ def _create(
             LinkInfo(
                 name=link["name"],
                 qdisc=Qdisc.from_params(link["qdisc"]).text,
-                rate_bps=link["rate"][0]["bps"] if link["rate"] else None,
+                rate_bps=_slower([step["bps"] for step in link["rate"][:1]], link["shaper"]),
                 delay_ns=link["delay_ns"],
                 sampled=link["sampled"],
+                shaper=Shaper(**link["shaper"]).text if link["shaper"] else None,
+                ring=link["ring"]["descriptors"] if link["ring"] else None,
+                bql=link["ring"] is not None and link["ring"]["bql"],
             )
             for link in realised["links"]
         ),
@@ -352,9 +371,17 @@ def _expected_bytes(realised: Mapping[str, Any]) -> int:
         if flow["traffic"]["kind"] == "ping"
     )
     if record["packets"]:
-        bits = sum(max(step["bps"] for step in link["rate"]) for link in realised["links"] if link["rate"])
+        bits = sum(
+            _slower([max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]) or 0
+            for link in realised["links"]
+        )
         rows += bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
     return FOLDER_BYTES + int(rows) * ROW_BYTES
+
+
+def _slower(rate: list[int], shaper: Mapping[str, Any] | None) -> int | None:
+    """The slower of a link's transmitter and its shaper, bit/s; None where there is neither."""
+    return min([*rate, *([shaper["bps"]] if shaper else [])], default=None)
 
 
 def cores() -> int:

@@ -15,22 +15,16 @@ Runs, the page has the same bytes.
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
-
-from matplotlib.figure import Figure
 
 from sojourn import figures
 from sojourn.figures import quantities, series, style
 from sojourn.figures.quantities import Measured
 from sojourn.records import Run, RunError
-from sojourn.report import data, verdict
+from sojourn.report import data, parts, verdict
 
 __all__ = ["render", "write"]
 
@@ -68,11 +62,13 @@ def render(runs: Sequence[Run]) -> str:
     bars, tradeoff = _pictures(runs)
     toggles = _run_toggles(looks) if len(runs) > 1 else ""
     seeds = {view["seed"] for view in packed["views"]}
-    return _template("page.html").substitute(
+    return parts.template("page.html").substitute(
         title=escape(series.title(runs)),
         about=escape(series.subtitle(runs)),
         verdict="\n".join(f"<p>{escape(sentence)}</p>" for sentence in verdict.sentences(measured, labels)),
-        css=_text("vendor/uPlot.min.css") + _text("page.css") + _colours(toggles + bars + tradeoff),
+        css=parts.text("vendor/uPlot.min.css")
+        + parts.text("page.css")
+        + parts.colours(toggles + bars + tradeoff),
         run_toggles=toggles,
         seed_hidden="" if len(seeds) > 1 else "hidden",
         left_out=_left_out(packed["left_out"]),
@@ -80,9 +76,9 @@ def render(runs: Sequence[Run]) -> str:
         bars=bars,
         tradeoff=tradeoff,
         facts="\n".join(_facts(one, label) for one, label in zip(measured, labels, strict=True)),
-        data=_safe_json(packed),
-        uplot=_text("vendor/uPlot.iife.min.js"),
-        script=_text("page.js"),
+        data=parts.safe_json(packed),
+        uplot=parts.text("vendor/uPlot.iife.min.js"),
+        script=parts.text("page.js"),
     )
 
 
@@ -96,7 +92,7 @@ def _run_toggles(looks: Sequence[style.Look]) -> str:
         boxes.append(
             f'<label><input type="checkbox" data-run="{i}" checked>'
             f'<svg width="28" height="8" aria-hidden="true"><line x1="0" y1="4" x2="28" y2="4" '
-            f'style="stroke: {_HEX.sub(_themed, look.colour.lower())}" stroke-width="2.4" stroke-dasharray="{pattern}"/></svg>{escape(look.label)}</label>'
+            f'style="stroke: {parts.themed(look.colour)}" stroke-width="2.4" stroke-dasharray="{pattern}"/></svg>{escape(look.label)}</label>'
         )
     return "<fieldset><legend>Runs</legend>" + "".join(boxes) + "</fieldset>"
 
@@ -158,9 +154,8 @@ def _facts(one: Measured, label: str) -> str:
         bps = rate[link.name]
         speed = f"{series.number(bps / 1e6)} Mbit/s" if bps is not None else "no rate limit"
         here = " (the bottleneck)" if link.name == one.link else ""
-        facts.append(
-            (f"Link {link.name}{here}", f"{speed}, delay {link.delay_ns / 1e6:g} ms, qdisc {link.qdisc}")
-        )
+        queue = f"qdisc {link.qdisc}" + (f" over {link.below}" if link.below else "")
+        facts.append((f"Link {link.name}{here}", f"{speed}, delay {link.delay_ns / 1e6:g} ms, {queue}"))
     kinds = [" ".join(filter(None, (flow.kind, flow.congestion))) for flow in meta.flows]
     counted = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
     facts += [("Flows", counted or "none"), ("Fingerprint", meta.fingerprint or "none")]
@@ -181,59 +176,13 @@ def _pictures(runs: Sequence[Run]) -> tuple[str, str]:
     """Bars and trade-off, which compare: one Run alone has neither."""
     if len(runs) < 2:
         return "", ""
-    bars = _svg(figures.bars(runs), "Bars of the numbers in the table above, with 95 % confidence intervals")
-    tradeoff = _svg(
+    bars = parts.svg(
+        figures.bars(runs), "Bars of the numbers in the table above, with 95 % confidence intervals"
+    )
+    tradeoff = parts.svg(
         figures.tradeoff(runs), "Mean sojourn at the bottleneck against goodput, a point for each Run"
     )
     return (
         f'<div class="picture">{bars}</div>',
         f'<section aria-labelledby="tradeoff"><h2 id="tradeoff">Delay against goodput</h2><div class="picture">{tradeoff}</div></section>',
     )
-
-
-_THEMED = {
-    style.INK: "var(--ink)",
-    style.MUTED: "var(--muted)",
-    style.GRID: "var(--grid)",
-    "#ffffff": "var(--paper)",
-    "#000000": "var(--ink)",
-}
-
-
-def _svg(figure: Figure, says: str) -> str:
-    """A figure as SVG inside the page: without heading (the page has one), prologue and metadata, in the page's colours."""
-    for heading in list(figure.texts):
-        heading.remove()
-    text = style.render(figure, "svg", cropped=True).decode("utf-8")
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    # Only in style attributes: a title may well contain a colour's name.
-    text = re.sub(r'style="[^"]*"', lambda style_: _HEX.sub(_themed, style_[0]), text)
-    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(says)}" ', 1)
-
-
-_HEX = re.compile(r"#[0-9a-f]{6}")
-
-
-def _themed(colour: re.Match[str]) -> str:
-    return _THEMED.get(colour[0], f"var(--c-{colour[0][1:]}, {colour[0]})")
-
-
-def _colours(text: str) -> str:
-    """Rules that lift, on a dark page, the colours that the page's SVGs use."""
-    used = sorted(set(re.findall(r"var\(--c-([0-9a-f]{6}),", text)))
-    rules = " ".join(f"--c-{colour}: {data.both('#' + colour)[1]};" for colour in used)
-    return f"@media (prefers-color-scheme: dark) {{ :root:not(.printing) {{ {rules} }} }}\n" if used else ""
-
-
-def _safe_json(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _text(name: str) -> str:
-    return files("sojourn.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _template(name: str) -> Template:
-    return Template(_text(name))

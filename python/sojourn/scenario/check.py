@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sojourn.scenario.errors import Key, Problem
 from sojourn.scenario.laws import Spread
+from sojourn.scenario.tcp import tcp_params
 from sojourn.scenario.topology import Line, NoWayError, Routes, links_of, way_of
 from sojourn.units import format_duration, format_rate
 
@@ -97,6 +98,7 @@ def _links(scenario: "Scenario") -> Iterator[Problem]:
     for index, entry in enumerate(scenario.links):
         yield from _wire(entry, ("link", index))
         yield from _line(Line.of(entry), entry, ("link", index))
+        yield from _gate(Line.of(entry), ((("link", index), entry),))
         if entry.source == entry.target:
             yield Problem(
                 f"from and to are both {entry.source!r}", "a link joins two nodes", ("link", index, "to")
@@ -112,13 +114,21 @@ def _links(scenario: "Scenario") -> Iterator[Problem]:
 
 def _bottleneck(bottleneck: "Bottleneck") -> Iterator[Problem]:
     yield from _wire(bottleneck, ("bottleneck",))
-    seen = set()
+    seen: set[object] = set()
     for direction, own in (("down", bottleneck.down), ("up", bottleneck.up)):
         if own is not None:
             yield from _wire(own, ("bottleneck", direction))
         for problem in _line(Line.of(own, bottleneck), bottleneck, ("bottleneck",), own):
             if problem.message not in seen:
                 seen.add(problem.message)
+                yield problem
+        common: Key = ("bottleneck",)
+        tables: list[tuple[Key, Wire]] = [(common, bottleneck)]
+        if own is not None:
+            tables.insert(0, ((*common, direction), own))
+        for problem in _gate(Line.of(own, bottleneck), tables):
+            if problem not in seen:
+                seen.add(problem)
                 yield problem
 
 
@@ -156,7 +166,7 @@ def _line(line: Line, wire: "Wire", key: Key, own: "Wire | None" = None) -> Iter
         yield Problem("rate is missing", 'write rate = "20 Mbit/s", or "unlimited"', (*key, "rate"))
     if all(each.delay is None for each in tables):
         yield Problem("delay is missing", 'write delay = "10 ms", the propagation one way', (*key, "delay"))
-    if line.steps:
+    if line.steps or line.shaper is not None:
         return
     params = line.qdisc.params
     if params["kind"] == "adt" and params["rate"] is None:
@@ -166,6 +176,23 @@ def _line(line: Line, wire: "Wire", key: Key, own: "Wire | None" = None) -> Iter
         yield Problem(
             "red computes min, max or weight from the rate, and this link has none", hint, (*key, "qdisc")
         )
+
+
+def _gate(line: Line, tables: "Sequence[tuple[Key, Wire]]") -> Iterator[Problem]:
+    """What is wrong between discipline and transmitter. `tables`: where the link's keys may stand, its own first."""
+
+    def place(name: str) -> Key:
+        said = [key for key, wire in tables if getattr(wire, name) is not None]
+        return (*(said or [tables[-1][0]])[0], name)
+
+    if line.ring is None:
+        for name, given in (("bql", line.bql), ("coalesce", line.coalesce > 0)):
+            if given:
+                hint = f"write ring = 256, or leave {name} out"
+                yield Problem(f"{name} is of a driver's ring, and this link has none", hint, place(name))
+    elif not line.steps and line.shaper is None and any(wire.rate == "unlimited" for _, wire in tables):
+        hint = "give the link a rate or a shaper, or leave ring out"
+        yield Problem("a ring on an unlimited link is always empty", hint, place("ring"))
 
 
 def _flows(scenario: "Scenario") -> Iterator[Problem]:
@@ -221,6 +248,11 @@ def _flow(flow: "Flow", key: Key) -> Iterator[Problem]:
                 yield Problem(
                     "receive_buffer is above receive_buffer_max", hint, (*key, "tcp", "receive_buffer")
                 )
+            full = tcp_params(flow.profile, flow.congestion, flow.ecn, tcp)
+            if full["vegas_alpha"] > full["vegas_beta"]:
+                named = "vegas_alpha" if tcp.vegas_alpha is not None else "vegas_beta"
+                what = f"vegas_alpha {full['vegas_alpha']} is above vegas_beta {full['vegas_beta']}"
+                yield Problem(what, "write both, alpha below beta", (*key, "tcp", named))
         case "udp" | "onoff":
             if flow.access is not None and flow.access < flow.rate:
                 hint = f'write rate = "{format_rate(flow.access)}" or less'

@@ -10,8 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import PlainSerializer, PlainValidator
 
+from sojourn.scenario.dscp import format_dscp, parse_dscp
 from sojourn.scenario.laws import Draw, Spread, parse_draw, parse_spread
 from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.shaper import Shaper, parse_shaper
 from sojourn.scenario.trace import MAX_ROWS
 from sojourn.scenario.wire import Framing, Loss, parse_link_layer, parse_loss
 from sojourn.units import (
@@ -26,6 +28,8 @@ from sojourn.units import (
 )
 
 HOUR = 3600 * 10**9
+MAX_RING = 65_536
+"""Descriptors: hardware has up to some thousands."""
 
 
 def _read_duration(value: object) -> int:
@@ -65,6 +69,26 @@ def _read_link_rate(value: object) -> int | Literal["unlimited"]:
 
 def _write_link_rate(value: int | str) -> str:
     return value if isinstance(value, str) else format_rate(value)
+
+
+def _read_ring(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UnitError(
+            f"{quoted(value)} is not a number of descriptors", "write a whole number, like ring = 512"
+        )
+    if value == 0:
+        raise UnitError("a ring of 0 descriptors would send nothing", "leave ring out, or write 1: no ring")
+    if not 0 < value <= MAX_RING:
+        raise UnitError(f"a ring of {quoted(value)} descriptors", f"write a number from 1 to {MAX_RING}")
+    return value
+
+
+def _read_shaper(value: object) -> Shaper | Literal["none"]:
+    return parse_shaper(value) or "none"
+
+
+def _write_shaper(value: Shaper | str | None) -> str | None:
+    return value.text if isinstance(value, Shaper) else value
 
 
 def _read_packet(value: object) -> int:
@@ -211,6 +235,9 @@ Name = Annotated[str, PlainValidator(_read_name)]
 Title = Annotated[str, PlainValidator(_read_title)]
 QdiscText = Annotated[Qdisc, PlainValidator(_read_qdisc), PlainSerializer(_write_text)]
 LinkLayer = Annotated[Framing, PlainValidator(parse_link_layer), PlainSerializer(_write_text)]
+Dscp = Annotated[int, PlainValidator(parse_dscp), PlainSerializer(format_dscp)]
+Ring = Annotated[int, PlainValidator(_read_ring)]
+ShaperText = Annotated[Shaper | Literal["none"], PlainValidator(_read_shaper), PlainSerializer(_write_shaper)]
 LossText = Annotated[Loss, PlainValidator(parse_loss), PlainSerializer(_write_text)]
 Rtt = Annotated[
     Spread,

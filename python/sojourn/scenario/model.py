@@ -19,6 +19,7 @@ from sojourn.scenario.check import MAX_FLOWS, check
 from sojourn.scenario.errors import CheckError, Problem, ScenarioError, Source
 from sojourn.scenario.keys import (
     Delay,
+    Dscp,
     Duration,
     FrameList,
     Interval,
@@ -31,9 +32,11 @@ from sojourn.scenario.keys import (
     Payload,
     QdiscText,
     Rate,
+    Ring,
     Rtt,
     Schedule,
     Seeds,
+    ShaperText,
     SizeDraw,
     Start,
     TimeDraw,
@@ -79,6 +82,10 @@ class Wire(Table):
     loss: LossText | None = None
     schedule: Schedule | None = None
     repeat: Duration | None = None
+    shaper: ShaperText | None = None
+    ring: Ring | None = None
+    bql: bool | None = None
+    coalesce: Delay | None = None
 
 
 class Bottleneck(Wire):
@@ -115,6 +122,7 @@ class FlowEntry(Table):
     stop: Start | None = None
     access: Rate | None = None
     jitter: Delay = 0
+    dscp: Dscp = 0
 
 
 class TcpFlow(FlowEntry):

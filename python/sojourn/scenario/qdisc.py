@@ -7,7 +7,7 @@ has several algorithms under one name; the disciplines and variants that Linux l
 Text becomes the engine's parameters (the JSON of crates/qdisc) once, and the parameters become canonical text again: what differs
 from the defaults, in a fixed order. text -> params -> text -> params gives the same params.
 
-Source: tc-codel(8), tc-fq_codel(8), tc-red(8), tc-pfifo(8), iproute2's and the kernel's defaults; ns-2's and ns-3's manuals for theirs.
+Source: tc-codel(8), tc-fq_codel(8), tc-red(8), tc-pfifo(8), tc-pfifo_fast(8), iproute2's and the kernel's defaults; ns-2's and ns-3's manuals for theirs.
 Deviations from tc: a word given twice, a number beyond 32 bits, and a leading 0 (tc reads octal) are refused; words can't be shortened.
 """
 
@@ -153,11 +153,11 @@ def _positive_time(text: str) -> int:
     return ns
 
 
-def _size(text: str) -> int:
+def read_size(text: str) -> int:
     return _scaled(text, "a size", _SIZE, "30000 or 30k (k is 1024)", _U32)
 
 
-def _rate(text: str) -> int:
+def read_rate(text: str) -> int:
     if text.endswith("%"):
         raise UnitError(
             f"{quoted(text)}: a share of a device's rate means nothing here", "write a rate like 10mbit"
@@ -168,7 +168,7 @@ def _rate(text: str) -> int:
     return bps
 
 
-def _count(least: int = 0, most: int = _U32) -> Callable[[str], int]:
+def read_count(least: int = 0, most: int = _U32) -> Callable[[str], int]:
     def read(text: str) -> int:
         if re.fullmatch(r"[0-9]+[pP]", text):
             raise UnitError(
@@ -221,7 +221,7 @@ def _write_time(value: Value) -> str:
     return f"{ns // scale}{unit}" if ns else "0us"
 
 
-def _write_rate(value: Value) -> str:
+def write_rate(value: Value) -> str:
     bps = int(value or 0)
     unit, scale = next(
         (u, s) for u, s in (("gbit", 10**9), ("mbit", 10**6), ("kbit", 10**3), ("bit", 1)) if bps % s == 0
@@ -230,7 +230,7 @@ def _write_rate(value: Value) -> str:
 
 
 def _word(word: str, value: str, read: Callable[[str], Value], field: str | None = None) -> Word:
-    write = {"TIME": _write_time, "RATE": _write_rate, "NUMBER": _write_real}.get(value, _write_plain)
+    write = {"TIME": _write_time, "RATE": write_rate, "NUMBER": _write_real}.get(value, _write_plain)
     return Word(word, field or word, value, read, write)
 
 
@@ -242,7 +242,7 @@ def _switch(word: str, field: str | None = None) -> tuple[Flag, Flag]:
 
 
 def _fifo(kind: str, limit: int, unit: str) -> Grammar:
-    return Grammar(kind, None, (_word("limit", unit, _size),), (), {"limit": limit}, always=("limit",))
+    return Grammar(kind, None, (_word("limit", unit, read_size),), (), {"limit": limit}, always=("limit",))
 
 
 _CODEL_DEFAULTS: dict[str, Value] = {
@@ -253,7 +253,7 @@ _CODEL_DEFAULTS: dict[str, Value] = {
     "ce_threshold_ns": None,
 }
 _CODEL_WORDS = (
-    _word("limit", "PACKETS", _count(1)),
+    _word("limit", "PACKETS", read_count(1)),
     _word("target", "TIME", _time, "target_ns"),
     _word("interval", "TIME", _positive_time, "interval_ns"),
     _word("ce_threshold", "TIME", _time, "ce_threshold_ns"),
@@ -273,15 +273,15 @@ _FQ_CODEL_DEFAULTS: dict[str, Value] = {
 
 def _fq_codel_words(least_quantum: int) -> tuple[Word, ...]:
     return (
-        _word("limit", "PACKETS", _count(1)),
-        _word("flows", "QUEUES", _count(1, 65536)),
-        _word("memory_limit", "BYTES", _size),
+        _word("limit", "PACKETS", read_count(1)),
+        _word("flows", "QUEUES", read_count(1, 65536)),
+        _word("memory_limit", "BYTES", read_size),
         _word("target", "TIME", _time, "target_ns"),
         _word("interval", "TIME", _positive_time, "interval_ns"),
         # The kernel raises a smaller quantum to 256 without a word.
-        _word("quantum", "BYTES", _count(least_quantum, 2**20)),
+        _word("quantum", "BYTES", read_count(least_quantum, 2**20)),
         _word("ce_threshold", "TIME", _time, "ce_threshold_ns"),
-        _word("drop_batch", "PACKETS", _count(1)),
+        _word("drop_batch", "PACKETS", read_count(1)),
     )
 
 
@@ -327,12 +327,12 @@ def _red_ns(variant: str, limit: int, low: float, high: float, weight: float, pr
         "red",
         variant,
         (
-            _word("limit", "PACKETS", _count(1)),
+            _word("limit", "PACKETS", read_count(1)),
             _word("min", "PACKETS", _real(0, _U32)),
             _word("max", "PACKETS", _real(0, _U32)),
             _word("weight", "NUMBER", _real(0, 1)),
             _word("probability", "NUMBER", _real(0, 1, open_below=True)),
-            _word("mean_bytes", "BYTES", _count(1, 65535)),
+            _word("mean_bytes", "BYTES", read_count(1, 65535)),
             _word("target_delay", "TIME", _positive_time, "target_delay_ns"),
         ),
         (
@@ -378,6 +378,18 @@ _GRAMMARS = (
     _fifo("pfifo", 1000, "PACKETS"),
     _fifo("bfifo", 1000 * 1514, "BYTES"),
     _fifo("pfifo_head_drop", 1000, "PACKETS"),
+    # No word of tc's: the limit is txqueuelen itself, which ip-link(8) sets.
+    *(
+        Grammar(
+            "pfifo_fast",
+            variant,
+            (_word("limit", "PACKETS", read_count(1)),),
+            (),
+            {"variant": variant, "limit": 1000},
+            always=("limit",),
+        )
+        for variant in ("linux", "shared")
+    ),
     *(
         Grammar("codel", variant, _CODEL_WORDS, _switch("ecn"), {"variant": variant, **_CODEL_DEFAULTS})
         for variant in ("linux", "rfc", "ns3")
@@ -396,13 +408,13 @@ _GRAMMARS = (
         "red",
         "linux",
         (
-            _word("limit", "BYTES", _size),
-            _word("min", "BYTES", _size),
-            _word("max", "BYTES", _size),
-            _word("avpkt", "BYTES", _size),
-            _word("burst", "PACKETS", _count()),
+            _word("limit", "BYTES", read_size),
+            _word("min", "BYTES", read_size),
+            _word("max", "BYTES", read_size),
+            _word("avpkt", "BYTES", read_size),
+            _word("burst", "PACKETS", read_count()),
             _word("probability", "NUMBER", _real(0, 1, open_below=True)),
-            _word("bandwidth", "RATE", _rate),
+            _word("bandwidth", "RATE", read_rate),
         ),
         (
             Flag("adaptive", "adaptive", True),
@@ -436,13 +448,13 @@ _GRAMMARS = (
         "adt",
         None,
         (
-            _word("limit", "PACKETS", _count(1)),
+            _word("limit", "PACKETS", read_count(1)),
             _word("utilisation", "NUMBER", _real(0, 1, open_below=True)),
             _word("increase", "NUMBER", _real(1, 10, open_below=True)),
             _word("weight", "NUMBER", _real(0, 1, open_below=True)),
             _word("sample", "TIME", _positive_time, "sample_ns"),
-            _word("rate", "RATE", _rate),
-            _word("start", "PACKETS", _count(1)),
+            _word("rate", "RATE", read_rate),
+            _word("start", "PACKETS", read_count(1)),
         ),
         (),
         # The published evaluation's settings (Stanojevic, Shorten, Kellett 2006).
@@ -469,7 +481,7 @@ _VARIANT_ALIASES = {("codel", "rfc8289"): "rfc", ("fq_codel", "rfc8290"): "rfc"}
 
 _ELSEWHERE = {
     **dict.fromkeys(("cake", "pie", "fq_pie", "sfq", "sfb", "choke", "dualpi2", "fq", "cobalt"), "fq_codel"),
-    **dict.fromkeys(("pfifo_fast", "noqueue", "mq", "droptail", "fifo", "taildrop"), "pfifo limit 1000"),
+    **dict.fromkeys(("noqueue", "mq", "droptail", "fifo", "taildrop"), "pfifo limit 1000"),
     **dict.fromkeys(("ared",), "red variant ns2 adaptive"),
 }
 """Disciplines the engine lacks, and the nearest it has."""

@@ -60,6 +60,10 @@ def _link(name: str, line: Line) -> dict[str, Any]:
         "qdisc": line.qdisc.params,
         "framing": line.framing.params,
         "loss": line.loss.params,
+        "ring": None
+        if line.ring is None
+        else {"descriptors": line.ring, "bql": line.bql, "coalesce_ns": line.coalesce},
+        "shaper": None if line.shaper is None else line.shaper.params,
         "sampled": True,
     }
 
@@ -79,6 +83,8 @@ def _way_with_access(flow: "Flow", name: str, way: Way, links: list[dict[str, An
                 "qdisc": {"kind": "pfifo", "limit": ACCESS_LIMIT},
                 "framing": {"header_bytes": 0, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"},
                 "loss": {"law": "none"},
+                "ring": None,
+                "shaper": None,
                 "sampled": False,
             }
         )
@@ -102,6 +108,8 @@ def _flow(
         if flow.stop is None
         else flow.stop.of(index, flow.count, _luck(seed, f"{name}/stop")),
         "jitter_ns": flow.jitter,
+        # The byte of the IP header, of which the DSCP is the upper six bits.
+        "ds": flow.dscp << 2,
     }
 
 

@@ -14,12 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 
 from sojourn.units import format_duration, format_size, parse_duration, parse_size
 
-Congestion = Literal["reno", "cubic"]
+Congestion = Literal["reno", "cubic", "vegas", "ledbat"]
 Profile = Literal["linux", "ns2"]
 
 
 def _timeout(value: object) -> int:
     return parse_duration(value, example="1 s", zero=False, most=3600 * 10**9)
+
+
+def _target(value: object) -> int:
+    return parse_duration(value, example="100 ms", zero=False, most=10 * 10**9)
 
 
 def _delay(value: object) -> int:
@@ -39,9 +43,11 @@ def _write_size(size: int | None) -> str | None:
 
 
 _Timeout = Annotated[int, PlainValidator(_timeout), PlainSerializer(_write_time)]
+_Target = Annotated[int, PlainValidator(_target), PlainSerializer(_write_time)]
 _Delay = Annotated[int, PlainValidator(_delay), PlainSerializer(_write_time)]
 _Buffer = Annotated[int, PlainValidator(_buffer), PlainSerializer(_write_size)]
 _Segments = Annotated[int, Field(ge=1, le=2**31)]
+_Queued = Annotated[int, Field(ge=0, le=2**31)]
 _HeaderBytes = Annotated[int, Field(ge=40, le=120)]
 
 
@@ -63,6 +69,11 @@ class TcpSettings(BaseModel):
     packet_counted: bool | None = None
     pacing: bool | None = None
     hystart: bool | None = None
+    vegas_alpha: _Queued | None = None
+    vegas_beta: _Queued | None = None
+    vegas_gamma: _Queued | None = None
+    ledbat_target: _Target | None = None
+    ledbat_gain: Annotated[float, Field(gt=0, le=1000)] | None = None
     initial_rto: _Timeout | None = None
     min_rto: _Timeout | None = None
     max_rto: _Timeout | None = None
@@ -76,7 +87,7 @@ class TcpSettings(BaseModel):
     receive_window_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
-_TIMES = ("initial_rto", "min_rto", "max_rto", "tick", "delayed_ack")
+_TIMES = ("initial_rto", "min_rto", "max_rto", "tick", "delayed_ack", "ledbat_target")
 
 MTU = 1500
 """IP bytes of a full segment."""
@@ -93,6 +104,11 @@ _LINUX: dict[str, Any] = {
     "packet_counted": False,
     "pacing": False,
     "hystart": True,
+    "vegas_alpha": 2,
+    "vegas_beta": 4,
+    "vegas_gamma": 1,
+    "ledbat_target_ns": 100 * 10**6,
+    "ledbat_gain": 1.0,
     "initial_rto_ns": 10**9,
     "min_rto_ns": 200 * 10**6,
     "max_rto_ns": 120 * 10**9,
@@ -119,6 +135,11 @@ _NS2: dict[str, Any] = {
     "packet_counted": True,
     "pacing": False,
     "hystart": False,
+    "vegas_alpha": 1,
+    "vegas_beta": 3,
+    "vegas_gamma": 1,
+    "ledbat_target_ns": 100 * 10**6,
+    "ledbat_gain": 1.0,
     "initial_rto_ns": 3 * 10**9,
     "min_rto_ns": 200 * 10**6,
     "max_rto_ns": 60 * 10**9,
@@ -143,6 +164,9 @@ def tcp_params(
     merged = {**PROFILES[profile], **given, "ecn": ecn}
     if congestion is not None:
         merged["congestion"] = congestion
+    if merged["congestion"] == "ledbat" and "initial_window" not in given:
+        # INIT_CWND (RFC 6817 §2.5), whatever a TCP of that host begins with.
+        merged["initial_window"] = 2
     # 20 bytes each of IP and TCP; the timestamp option takes 12 with its padding.
     merged.setdefault("header_bytes", 52 if merged["timestamps"] else 40)
     merged.setdefault("ack_bytes", merged["header_bytes"])
@@ -166,6 +190,7 @@ _ORDER = (
         "ecn",
     ),
     *("initial_window", "initial_ssthresh", "max_window", "packet_counted", "pacing", "hystart"),
+    *("vegas_alpha", "vegas_beta", "vegas_gamma", "ledbat_target_ns", "ledbat_gain"),
     *("initial_rto_ns", "min_rto_ns", "max_rto_ns", "tick_ns", "min_rto_on_variance"),
     *("delayed_ack_segments", "delayed_ack_ns", "quick_acks"),
     *("receive_buffer", "receive_buffer_max", "receive_window_fraction"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sojourn.scenario.errors import Key
 from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.shaper import Shaper
 from sojourn.scenario.wire import LINK_LAYERS, Framing, Loss
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ class Line:
     qdisc: Qdisc
     framing: Framing
     loss: Loss
+    shaper: Shaper | None = None
+    ring: int | None = None
+    """The driver's ring, descriptors."""
+    bql: bool = False
+    coalesce: int = 0
+    """ns."""
 
     @classmethod
     def of(cls, *wires: "Wire | None") -> "Line":
@@ -47,6 +54,7 @@ class Line:
             if isinstance(timed.rate, int) and (not steps or steps[0][0] > 0):
                 steps = ((0, timed.rate), *steps)
         delay, qdisc, framing, loss = (first(name) for name in ("delay", "qdisc", "link_layer", "loss"))
+        shaper, ring, bql, coalesce = (first(name) for name in ("shaper", "ring", "bql", "coalesce"))
         return cls(
             steps=steps,
             period=timed.repeat if timed is not None else None,
@@ -54,6 +62,10 @@ class Line:
             qdisc=qdisc if isinstance(qdisc, Qdisc) else DEFAULT_QDISC,
             framing=framing if isinstance(framing, Framing) else LINK_LAYERS["none"],
             loss=loss if isinstance(loss, Loss) else Loss(),
+            shaper=shaper if isinstance(shaper, Shaper) else None,
+            ring=ring if isinstance(ring, int) else None,
+            bql=bql is True,
+            coalesce=coalesce if isinstance(coalesce, int) else 0,
         )
 
 

@@ -41,7 +41,7 @@ pub use linux::LinuxRedParams;
 use floyd::FloydRed;
 use linux::{LinuxRed, TWO_32};
 
-use crate::codel::mark;
+use crate::ds::mark;
 
 use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
@@ -146,7 +146,7 @@ impl<B> Qdisc<B> for Red<B> {
         let verdict = self.law.decide(self.queue.backlog(), packet.size, now, &mut self.luck);
         match verdict {
             Verdict::Drop(cause) => return fates.push(Fate::Dropped(packet, cause)),
-            Verdict::Signal(cause) if packet.ecn == Ecn::NotEct => {
+            Verdict::Signal(cause) if packet.ds.ecn() == Ecn::NotEct => {
                 return fates.push(Fate::Dropped(packet, cause));
             }
             _ => {}

@@ -12,7 +12,7 @@ fn context() -> Context {
 }
 
 fn packet(size: u32, ecn: Ecn) -> Packet<()> {
-    Packet { enqueued: Time::ZERO, flow: 0, size, ecn, body: () }
+    Packet { enqueued: Time::ZERO, flow: 0, size, ds: ecn.into(), body: () }
 }
 
 /// ns-2.35 as installed, limit 100.

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use link::{Cells, Framing, Loss, RateStep};
-use qdisc::{FifoParams, Params};
+use qdisc::{DsField, FifoParams, Params};
 use sim::{Column, FlowSpec, LinkSpec, RecordSpec, Scenario, Sim, Table, Traffic};
 use tcp::{CongestionKind, TcpParams};
 
@@ -27,6 +27,11 @@ pub fn reno() -> TcpParams {
         packet_counted: false,
         pacing: false,
         hystart: false,
+        vegas_alpha: 2,
+        vegas_beta: 4,
+        vegas_gamma: 1,
+        ledbat_target_ns: 100 * MS,
+        ledbat_gain: 1.0,
         initial_rto_ns: S,
         min_rto_ns: 200 * MS,
         max_rto_ns: 120 * S,
@@ -50,7 +55,18 @@ pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
     let rate = if bps == 0 { vec![] } else { vec![RateStep { at_ns: 0, bps }] };
     let framing = Framing { header_bytes: 0, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None };
     let loss = Loss::None;
-    LinkSpec { name: name.into(), rate, rate_period_ns: None, delay_ns, qdisc, framing, loss, sampled: true }
+    LinkSpec {
+        name: name.into(),
+        rate,
+        rate_period_ns: None,
+        delay_ns,
+        qdisc,
+        framing,
+        loss,
+        ring: None,
+        shaper: None,
+        sampled: true,
+    }
 }
 
 /// A flow over link 0 that gets its replies over link 1.
@@ -65,6 +81,7 @@ pub fn flow(name: &str, traffic: Traffic) -> FlowSpec {
         start_ns: 0,
         stop_ns: None,
         jitter_ns: 0,
+        ds: DsField::BEST_EFFORT,
         traffic,
     }
 }

@@ -277,40 +277,9 @@ impl HyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionKind;
+    use crate::cc::test::params;
 
     const MS: u64 = 1_000_000;
-
-    fn params() -> TcpParams {
-        TcpParams {
-            congestion: CongestionKind::Cubic,
-            mss: 1000,
-            header_bytes: 52,
-            ack_bytes: 52,
-            sack: true,
-            prr: true,
-            limited_transmit: true,
-            timestamps: true,
-            ecn: false,
-            initial_window: 10,
-            initial_ssthresh: None,
-            max_window: None,
-            packet_counted: false,
-            pacing: false,
-            hystart: true,
-            initial_rto_ns: 1000 * MS,
-            min_rto_ns: 200 * MS,
-            max_rto_ns: 60_000 * MS,
-            tick_ns: 1,
-            min_rto_on_variance: true,
-            delayed_ack_segments: 2,
-            delayed_ack_ns: 40 * MS,
-            quick_acks: 0,
-            receive_buffer: 1 << 20,
-            receive_buffer_max: 1 << 20,
-            receive_window_fraction: 0.5,
-        }
-    }
 
     /// A bulk sender that fills its window, and a path to answer it.
     struct Bulk {
@@ -341,6 +310,7 @@ mod tests {
                 now: self.now,
                 acked,
                 rtt: Some(rtt),
+                one_way: None,
                 srtt: Some(rtt),
                 min_rtt: Some(rtt),
                 una: self.una,

@@ -5,10 +5,14 @@
 //! Windows are in segments here, with fractions; the public face of the sender gives bytes.
 
 mod cubic;
+mod ledbat;
 mod reno;
+mod vegas;
 
 pub use cubic::Cubic;
+pub use ledbat::Ledbat;
 pub use reno::Reno;
+pub use vegas::Vegas;
 
 use crate::{CongestionKind, TcpParams};
 use units::{Span, Time};
@@ -22,6 +26,8 @@ pub struct Ack {
     pub acked: u32,
     /// The RTT it measured, if it did.
     pub rtt: Option<Span>,
+    /// How long the newest segment it answers was under way one way, where the receiver tells.
+    pub one_way: Option<Span>,
     /// Smoothed RTT (RFC 6298).
     pub srtt: Option<Span>,
     /// The least RTT of the connection.
@@ -86,6 +92,10 @@ pub enum Control {
     Reno(Reno),
     /// RFC 9438.
     Cubic(Cubic),
+    /// Brakmo, O'Malley, Peterson (1994).
+    Vegas(Vegas),
+    /// RFC 6817. It remembers much, so it lies apart and the others stay small.
+    Ledbat(Box<Ledbat>),
 }
 
 impl Control {
@@ -94,6 +104,8 @@ impl Control {
         match params.congestion {
             CongestionKind::Reno => Control::Reno(Reno::new(params)),
             CongestionKind::Cubic => Control::Cubic(Cubic::new(params)),
+            CongestionKind::Vegas => Control::Vegas(Vegas::new(params)),
+            CongestionKind::Ledbat => Control::Ledbat(Box::new(Ledbat::new(params))),
         }
     }
 }
@@ -103,6 +115,8 @@ macro_rules! each {
         match $self {
             Control::Reno($c) => $body,
             Control::Cubic($c) => $body,
+            Control::Vegas($c) => $body,
+            Control::Ledbat($c) => $body,
         }
     };
 }
@@ -135,5 +149,50 @@ impl CongestionControl for Control {
     #[inline]
     fn pacing_gain(&self) -> f64 {
         each!(self, c => c.pacing_gain())
+    }
+}
+
+/// Parameters for the tests of the congestion controls.
+#[cfg(test)]
+mod test {
+    use crate::{CongestionKind, TcpParams};
+
+    const MS: u64 = 1_000_000;
+
+    /// A Linux host with segments of 1000 bytes.
+    pub fn params() -> TcpParams {
+        TcpParams {
+            congestion: CongestionKind::Cubic,
+            mss: 1000,
+            header_bytes: 52,
+            ack_bytes: 52,
+            sack: true,
+            prr: true,
+            limited_transmit: true,
+            timestamps: true,
+            ecn: false,
+            initial_window: 10,
+            initial_ssthresh: None,
+            max_window: None,
+            packet_counted: false,
+            pacing: false,
+            hystart: true,
+            vegas_alpha: 2,
+            vegas_beta: 4,
+            vegas_gamma: 1,
+            ledbat_target_ns: 100 * MS,
+            ledbat_gain: 1.0,
+            initial_rto_ns: 1000 * MS,
+            min_rto_ns: 200 * MS,
+            max_rto_ns: 60_000 * MS,
+            tick_ns: 1,
+            min_rto_on_variance: true,
+            delayed_ack_segments: 2,
+            delayed_ack_ns: 40 * MS,
+            quick_acks: 0,
+            receive_buffer: 1 << 20,
+            receive_buffer_max: 1 << 20,
+            receive_window_fraction: 0.5,
+        }
     }
 }

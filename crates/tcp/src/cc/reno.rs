@@ -86,6 +86,7 @@ mod tests {
             now: Time::ZERO,
             acked,
             rtt: None,
+            one_way: None,
             srtt: None,
             min_rtt: None,
             una: 0,

@@ -74,7 +74,7 @@ impl Path {
         let mut sacks = [(0, 0); MAX_SACK_BLOCKS];
         sacks[0] = sack.unwrap_or_default();
         let sack_count = u8::from(sack.is_some());
-        let ack = AckSegment { ack, echo, window: 1 << 30, sacks, sack_count, ece: false };
+        let ack = AckSegment { ack, echo, window: 1 << 30, sacks, sack_count, ece: false, one_way: None };
         self.sender.on_ack(&ack, self.now);
         self.pump();
     }
@@ -154,6 +154,7 @@ fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
                 sacks: [(0, 0); MAX_SACK_BLOCKS],
                 sack_count: 0,
                 ece: false,
+                one_way: None,
             };
             sender.on_ack(&segment, now);
             windows.push(sender.cwnd_bytes() / 1000);

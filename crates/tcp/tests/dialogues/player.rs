@@ -4,13 +4,13 @@
 //!
 //! | line | meaning |
 //! |---|---|
-//! | `< ack 3 sack 5..6 8..10 win 65535 ece echo 0.2` | an ACK reaches the sender; `sack` gives half-open ranges; without `win` the window is as before; without `echo` it echoes the stamp of the earliest segment it acknowledges; `times 3`: so often |
+//! | `< ack 3 sack 5..6 8..10 win 65535 ece echo 0.2` | an ACK reaches the sender; `sack` gives half-open ranges; without `win` the window is as before; without `echo` it echoes the stamp of the earliest segment it acknowledges; `oneway 0.05`: the delay it tells; `times 3`: so often |
 //! | `> seq 4` , `> seq 4..8 again` | the sender sends these; `again`: as retransmissions; also `cwr`, `len 500`; `ect` or `not-ect` |
 //! | `> nothing` | it sends no more; also implied before the next event |
 //! | `timer` | the sender's (or receiver's) deadline is exactly now |
 //! | `stop` | the application stops |
 //! | `< seq 4 ce` | a segment reaches the receiver; also `again`, `cwr`, `len 500`, `stamp 0.1` (else: sent now) |
-//! | `> ack 5 sack 7..8 ece win 4000 echo 0.1` | the receiver answers so; what is not said of `sack` and `ece` must not be there |
+//! | `> ack 5 sack 7..8 ece win 4000 echo 0.1` | the receiver answers so; what is not said of `sack`, `ece` and `oneway` must not be there |
 //! | `cwnd == 7` | also ssthresh, inflight, retransmits, timeouts, recoveries, reductions, rto, srtt, window, delivered; `>=` and `<=` too |
 //! | `# text` | a remark, also after a line |
 //!
@@ -89,6 +89,10 @@ impl<'a> Line<'a> {
 
     fn seconds(&mut self) -> Time {
         time(self.number())
+    }
+
+    fn span(&mut self) -> Span {
+        self.seconds().since(Time::ZERO)
     }
 
     /// `4..8`, or `4` for `4..5`.
@@ -228,6 +232,7 @@ impl Stage for SenderStage {
             sacks: [(0, 0); MAX_SACK_BLOCKS],
             sack_count: 0,
             ece: false,
+            one_way: None,
         };
         if self.params.timestamps {
             let earliest = self.sender.outstanding().0;
@@ -245,6 +250,7 @@ impl Stage for SenderStage {
                 "win" => self.window = line.number(),
                 "ece" => ack.ece = true,
                 "echo" => ack.echo = line.seconds(),
+                "oneway" => ack.one_way = Some(line.span()),
                 word => line.fail(format!("`{word}` is nothing an ACK has")),
             }
         }
@@ -353,7 +359,7 @@ impl Stage for ReceiverStage {
         line.check(line.words.front() == Some(&"ack"), "a receiver sends ACKs");
         line.next();
         let Some(said) = self.said.pop_front() else { line.fail("it has said nothing") };
-        let mut wanted = AckSegment { sack_count: 0, ece: false, ack: line.number(), ..said };
+        let mut wanted = AckSegment { sack_count: 0, ece: false, one_way: None, ack: line.number(), ..said };
         let mut sacks = Vec::new();
         while !line.words.is_empty() {
             match line.next() {
@@ -361,6 +367,7 @@ impl Stage for ReceiverStage {
                 "ece" => wanted.ece = true,
                 "win" => wanted.window = line.number(),
                 "echo" => wanted.echo = if line.take("none") { Time::NEVER } else { line.seconds() },
+                "oneway" => wanted.one_way = Some(line.span()),
                 word => line.fail(format!("`{word}` is nothing an ACK has")),
             }
         }

@@ -1,0 +1,194 @@
+//! Byte queue limits: how much a driver's ring may hold, learnt from its completions.
+//!
+//! The ring must hold just so much that the transmitter never runs dry between two completions, and no more, for
+//! whatever lies in it is out of the discipline's reach. The limit grows by what was lacking when the ring has run
+//! empty while packets were held back; while the ring stays busy, the least amount that proved superfluous is taken
+//! off again once a second. The host may go on while what is queued is at most the limit, so one packet overshoots.
+//!
+//! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as Linux's dynamic queue limits do it (hold time 1 s, least
+//! limit 0, to begin with 0). Deviations: the clock is exact where Linux's counts ticks of 1 to 10 ms, and totals
+//! never wrap.
+
+use units::{Span, Time};
+
+/// How long the ring must have been busy before its slack is taken off.
+const HOLD: Span = Span::from_secs(1);
+/// Linux's `DQL_MAX_LIMIT`, bytes.
+const MOST: u64 = 1_879_048_192;
+
+/// The limit of one ring. All amounts are bytes as the discipline counts them.
+#[derive(Clone, Debug, Default)]
+pub struct Dql {
+    limit: u64,
+    /// Handed to the ring since the start.
+    queued: u64,
+    /// Told to be sent since the start.
+    completed: u64,
+    /// The packet that was queued last.
+    last_packet: u64,
+    /// Nothing more may be queued until a completion makes room.
+    stopped: bool,
+    before: Before,
+    /// The least slack since `slack_since`; `None`: none seen.
+    least_slack: Option<u64>,
+    slack_since: Time,
+}
+
+/// What was true at the completion before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    queued: u64,
+    /// By how much the ring held more than the limit.
+    over: u64,
+    last_packet: u64,
+}
+
+impl Dql {
+    /// What the ring may hold, bytes; one packet may come on top.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Whether packets must wait for a completion.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// A packet went to the ring.
+    #[inline]
+    pub fn queued(&mut self, bytes: u64) {
+        self.queued += bytes;
+        self.last_packet = bytes;
+        self.stopped = self.is_over();
+    }
+
+    /// The host is told at `now` that `bytes` more are sent.
+    pub fn completed(&mut self, bytes: u64, now: Time) {
+        let completed = self.completed + bytes;
+        let over = (self.queued - self.completed).saturating_sub(self.limit);
+        let busy = self.queued > completed;
+        let before = self.before;
+        let before_done = completed >= before.queued;
+
+        let mut limit = self.limit;
+        if (over > 0 && !busy) || (before.over > 0 && before_done) {
+            // Starved: packets were held back, and the ring ran empty, at least of what it held at the completion before.
+            limit += completed.saturating_sub(before.queued) + before.over;
+            self.forget_slack(now);
+        } else if busy && !before_done {
+            // Busy all the time: what was held beyond twice this completion was not needed.
+            let unneeded = (limit + before.over).saturating_sub(2 * bytes);
+            // An overshoot counts only for that part of its packet which was within the limit.
+            let within = if before.over > 0 { before.last_packet.saturating_sub(before.over) } else { 0 };
+            let slack = unneeded.max(within);
+            let least = self.least_slack.map_or(slack, |least| least.min(slack));
+            self.least_slack = Some(least);
+            if now.since(self.slack_since) > HOLD {
+                limit = limit.saturating_sub(least);
+                self.forget_slack(now);
+            }
+        }
+        limit = limit.min(MOST);
+
+        let over = if limit == self.limit { over } else { 0 };
+        self.before = Before { queued: self.queued, over, last_packet: self.last_packet };
+        self.limit = limit;
+        self.completed = completed;
+        // A smaller limit alone stops nothing: only a packet that is queued does.
+        self.stopped &= self.is_over();
+    }
+
+    fn is_over(&self) -> bool {
+        self.queued - self.completed > self.limit
+    }
+
+    fn forget_slack(&mut self, now: Time) {
+        self.least_slack = None;
+        self.slack_since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Keeps a link of one packet of `bytes` each 1.2 ms busy from a queue that is never empty, for `packets` packets.
+    fn saturated(dql: &mut Dql, bytes: u64, packets: u64, from: Time) -> Time {
+        let mut now = from;
+        for _ in 0..packets {
+            while !dql.is_stopped() {
+                dql.queued(bytes);
+            }
+            now += Span(MS * 6 / 5);
+            dql.completed(bytes, now);
+        }
+        now
+    }
+
+    #[test]
+    fn the_first_packet_stops_the_queue_and_its_completion_teaches_its_size() {
+        let mut dql = Dql::default();
+        dql.queued(1514);
+        assert!(dql.is_stopped(), "0 bytes are the limit, one packet overshoots");
+        dql.completed(1514, Time(MS));
+        assert_eq!((dql.limit(), dql.is_stopped()), (1514, false));
+    }
+
+    #[test]
+    fn a_saturated_link_settles_at_two_packets() {
+        // As Linux: 3028 bytes at any rate where each completion is told by itself. With two packets inside, the third
+        // may still go: 3028 bytes are not more than the limit.
+        let mut dql = Dql::default();
+        saturated(&mut dql, 1514, 10_000, Time::ZERO);
+        assert_eq!(dql.limit(), 2 * 1514);
+    }
+
+    #[test]
+    fn slack_is_taken_off_after_a_second_of_being_busy() {
+        let mut dql = Dql { limit: 100_000, ..Dql::default() };
+        let almost = saturated(&mut dql, 1514, 830, Time::ZERO);
+        assert_eq!((dql.limit(), almost < Time(1000 * MS)), (100_000, true));
+        saturated(&mut dql, 1514, 10_000, almost);
+        assert!(dql.limit() <= 2 * 1514, "{}", dql.limit());
+    }
+
+    #[test]
+    fn slack_is_what_neither_two_completions_nor_the_last_packet_needed() {
+        // 67 packets are 1438 bytes more than the limit; two completions of one packet each are 3028 bytes.
+        let mut dql = Dql { limit: 100_000, ..Dql::default() };
+        let mut now = saturated(&mut dql, 1514, 830, Time::ZERO);
+        while dql.limit() == 100_000 {
+            now = saturated(&mut dql, 1514, 1, now);
+        }
+        assert_eq!(dql.limit(), 100_000 - (100_000 + 1438 - 3028));
+        // A completion of 1100 bytes twice is all there was; of the last packet 1400 bytes were within the limit.
+        let before = Before { queued: 2100, over: 100, last_packet: 1500 };
+        let mut dql = Dql { limit: 2000, queued: 2100, last_packet: 1500, before, ..Dql::default() };
+        dql.completed(1100, Time(1001 * MS));
+        assert_eq!(dql.limit(), 600);
+    }
+
+    #[test]
+    fn a_limit_that_shrinks_stops_nothing_by_itself() {
+        let before = Before { queued: 9000, over: 0, last_packet: 1500 };
+        let mut dql = Dql { limit: 9000, queued: 9000, before, ..Dql::default() };
+        dql.completed(1500, Time(1001 * MS));
+        assert_eq!((dql.limit(), dql.is_stopped()), (3000, false), "7500 bytes are inside");
+        dql.queued(100);
+        assert!(dql.is_stopped());
+    }
+
+    #[test]
+    fn a_queue_that_holds_nothing_back_keeps_its_limit() {
+        // Fewer bytes than the limit at a time, the ring running empty in between: neither starved nor busy.
+        let mut dql = Dql { limit: 5000, ..Dql::default() };
+        for i in 0..10_000 {
+            dql.queued(1514);
+            dql.completed(1514, Time(i * MS));
+        }
+        assert_eq!(dql.limit(), 5000);
+    }
+}

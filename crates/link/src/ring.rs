@@ -1,0 +1,312 @@
+//! The driver's ring: packets that have left the discipline and wait for the transmitter.
+//!
+//! A FIFO of N descriptors lies between the discipline and the wire. A packet moves into it as soon as a descriptor is
+//! free and, with BQL, the limit lets it; from then on no discipline can drop or reorder it. Its descriptor is free
+//! again when the host is told that its last bit is out: at once, or, where interrupts are coalesced, some time
+//! after the first completion that has not been told. A ring of one descriptor is no ring.
+//!
+//! Since nothing in the ring changes its mind, the time of each packet's last bit is known when it enters. `settle`
+//! brings the ring up to a time; `opened_by` says when it would take the next packet.
+//!
+//! Source: D. Siemon, "Queueing in the Linux Network Stack" (Linux Journal, 2013); T. Herbert's BQL (see `dql`).
+//! Deviations: a completion interrupt is coalesced by time only, not by a number of packets.
+
+use std::collections::VecDeque;
+
+use qdisc::Backlog;
+use serde::Deserialize;
+use units::{Span, Time};
+
+use crate::dql::Dql;
+
+/// A ring as the scenario describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RingParams {
+    /// Packets it can hold, the one in transmission among them.
+    pub descriptors: u32,
+    /// Whether byte queue limits bound it further.
+    pub bql: bool,
+    /// The host is told of completions this long after the first that it does not know of, ns.
+    pub coalesce_ns: u64,
+}
+
+impl RingParams {
+    /// One descriptor: the transmitter's own, so no ring.
+    pub const NONE: RingParams = RingParams { descriptors: 1, bql: false, coalesce_ns: 0 };
+}
+
+/// A packet in the ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// When it left the discipline.
+    pub entered: Time,
+    /// When its transmission begins.
+    pub begins: Time,
+    /// When its last bit is out.
+    pub finished: Time,
+    /// Its bytes as the discipline counts them.
+    pub bytes: u32,
+    /// Its bytes on the wire.
+    pub wire_bytes: u64,
+}
+
+/// What a ring has done up to the time it was settled to. A sojourn is from leaving the discipline to the last bit out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RingCounters {
+    /// Packets whose last bit is out.
+    pub sent_packets: u64,
+    /// Sum of their sojourn times, ns.
+    pub sojourn_sum_ns: u64,
+    /// Time integral of the packets inside, packet·ns.
+    pub packet_ns: u128,
+}
+
+/// A ring and what is in it.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    descriptors: usize,
+    coalesce: Span,
+    dql: Option<Dql>,
+    /// Packets that hold a descriptor, in order.
+    slots: VecDeque<Slot>,
+    /// How many of them, at the front, are out but the host does not know yet.
+    out: usize,
+    /// When it will; `NEVER` while all that is out has been told.
+    tell_at: Time,
+    /// Since when it takes packets; of no meaning while it takes none.
+    open_since: Time,
+    backlog: Backlog,
+    backlog_since: Time,
+    counters: RingCounters,
+    most_packets: u32,
+    longest: Span,
+}
+
+impl Ring {
+    /// An empty ring.
+    pub fn new(params: RingParams) -> Ring {
+        assert!(params.descriptors > 0, "a ring has at least one descriptor");
+        Ring {
+            descriptors: params.descriptors as usize,
+            coalesce: Span(params.coalesce_ns),
+            dql: params.bql.then(Dql::default),
+            slots: VecDeque::new(),
+            out: 0,
+            tell_at: Time::NEVER,
+            open_since: Time::ZERO,
+            backlog: Backlog::default(),
+            backlog_since: Time::ZERO,
+            counters: RingCounters::default(),
+            most_packets: 0,
+            longest: Span::ZERO,
+        }
+    }
+
+    /// What is in it, the packet in transmission among it, at the time it was settled to.
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// BQL's limit in bytes; `None` without BQL.
+    pub fn limit(&self) -> Option<u64> {
+        self.dql.as_ref().map(Dql::limit)
+    }
+
+    /// What it has done up to `now`, to which it was settled.
+    pub fn counters(&self, now: Time) -> RingCounters {
+        let packet_ns = self.counters.packet_ns + self.integral(now);
+        RingCounters { packet_ns, ..self.counters }
+    }
+
+    /// The most packets inside at once, and the longest sojourn of a packet that is out, since `forget_peak`.
+    pub fn peak(&self) -> (u32, Span) {
+        (self.most_packets, self.longest)
+    }
+
+    /// Starts a new search for the peaks.
+    pub fn forget_peak(&mut self) {
+        (self.most_packets, self.longest) = (self.backlog.packets, Span::ZERO);
+    }
+
+    /// Bytes on the wire of the packets inside whose transmission has not begun by `now`.
+    pub fn unbegun_wire_bytes(&self, now: Time) -> u64 {
+        self.slots.iter().filter(|slot| slot.begins > now).map(|slot| slot.wire_bytes).sum()
+    }
+
+    /// Since when it takes packets, if it does by `now`.
+    #[inline]
+    pub fn opened_by(&mut self, now: Time) -> Option<Time> {
+        while !self.is_open() {
+            if !self.step(now) {
+                return None;
+            }
+        }
+        (self.open_since <= now).then_some(self.open_since)
+    }
+
+    /// The earliest time at which it may take a packet: the next completion may be too small for BQL.
+    pub fn may_open_at(&self) -> Time {
+        if self.is_open() {
+            return self.open_since;
+        }
+        if self.tell_at != Time::NEVER {
+            return self.tell_at;
+        }
+        self.slots.front().map_or(Time::NEVER, |slot| slot.finished + self.coalesce)
+    }
+
+    /// Everything that happens in it up to `now` happens.
+    #[inline]
+    pub fn settle(&mut self, now: Time) {
+        while self.step(now) {}
+    }
+
+    /// A packet enters, at `slot.entered`, to which the ring was settled and at which it was open.
+    pub fn push(&mut self, slot: Slot) {
+        debug_assert!(self.is_open(), "a packet entered a ring that takes none");
+        self.note(slot.entered);
+        self.slots.push_back(slot);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(slot.bytes);
+        self.most_packets = self.most_packets.max(self.backlog.packets);
+        if let Some(dql) = &mut self.dql {
+            dql.queued(u64::from(slot.bytes));
+        }
+        self.open_since = slot.entered;
+    }
+
+    fn is_open(&self) -> bool {
+        self.slots.len() < self.descriptors && !self.dql.as_ref().is_some_and(Dql::is_stopped)
+    }
+
+    /// The next thing that happens, if it does by `now`: a last bit goes out, or the host is told.
+    fn step(&mut self, now: Time) -> bool {
+        let next_out = self.slots.get(self.out).map_or(Time::NEVER, |slot| slot.finished);
+        // What goes out at the instant of the interrupt is told by it.
+        if next_out.min(self.tell_at) > now {
+            return false;
+        }
+        if next_out <= self.tell_at {
+            self.go_out();
+        } else {
+            self.tell();
+        }
+        true
+    }
+
+    fn go_out(&mut self) {
+        let slot = self.slots[self.out];
+        self.note(slot.finished);
+        self.out += 1;
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(slot.bytes);
+        let sojourn = slot.finished.since(slot.entered);
+        self.counters.sent_packets += 1;
+        self.counters.sojourn_sum_ns += sojourn.0;
+        self.longest = self.longest.max(sojourn);
+        if self.tell_at == Time::NEVER {
+            self.tell_at = slot.finished + self.coalesce;
+        }
+    }
+
+    fn tell(&mut self) {
+        let was_open = self.is_open();
+        let now = std::mem::replace(&mut self.tell_at, Time::NEVER);
+        let bytes = self.slots.drain(..self.out).map(|slot| u64::from(slot.bytes)).sum();
+        self.out = 0;
+        if let Some(dql) = &mut self.dql {
+            dql.completed(bytes, now);
+        }
+        if !was_open {
+            self.open_since = now;
+        }
+    }
+
+    fn note(&mut self, now: Time) {
+        self.counters.packet_ns += self.integral(now);
+        self.backlog_since = now;
+    }
+
+    /// packet·ns since the last change.
+    fn integral(&self, now: Time) -> u128 {
+        u128::from(self.backlog.packets) * u128::from(now.since(self.backlog_since).0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Enters at `entered` ms and is out at `finished` ms.
+    fn slot(entered: u64, finished: u64) -> Slot {
+        Slot {
+            entered: Time(entered * MS),
+            begins: Time((finished - 1) * MS),
+            finished: Time(finished * MS),
+            bytes: 1514,
+            wire_bytes: 1538,
+        }
+    }
+
+    #[test]
+    fn a_full_ring_opens_when_its_oldest_packet_is_out() {
+        let mut ring = Ring::new(RingParams { descriptors: 2, ..RingParams::NONE });
+        ring.push(slot(0, 1));
+        assert_eq!(ring.opened_by(Time::ZERO), Some(Time::ZERO));
+        ring.push(slot(0, 2));
+        assert_eq!(ring.opened_by(Time(MS - 1)), None);
+        assert_eq!(ring.may_open_at(), Time(MS));
+        assert_eq!(ring.opened_by(Time(9 * MS)), Some(Time(MS)), "asked late, it says when it was");
+        assert_eq!(ring.backlog().packets, 1);
+    }
+
+    #[test]
+    fn a_ring_with_room_is_open_since_its_last_packet_whatever_goes_out_meanwhile() {
+        let mut ring = Ring::new(RingParams { descriptors: 2, ..RingParams::NONE });
+        ring.push(slot(3, 4));
+        assert_eq!(ring.opened_by(Time(3 * MS)), Some(Time(3 * MS)));
+        ring.settle(Time(9 * MS));
+        assert_eq!(ring.opened_by(Time(9 * MS)), Some(Time(3 * MS)));
+    }
+
+    #[test]
+    fn coalesced_completions_free_their_descriptors_together() {
+        let mut ring = Ring::new(RingParams { descriptors: 3, coalesce_ns: 3 * MS, ..RingParams::NONE });
+        for finished in [1, 2, 6] {
+            ring.push(slot(0, finished));
+        }
+        ring.settle(Time(3 * MS));
+        assert_eq!(ring.backlog().packets, 1, "two are out");
+        assert_eq!(ring.opened_by(Time(3 * MS)), None, "but the host does not know");
+        assert_eq!(ring.opened_by(Time(5 * MS)), Some(Time(4 * MS)), "3 ms after the first of them");
+        ring.push(slot(5, 7));
+        ring.push(slot(5, 8));
+        assert_eq!(ring.opened_by(Time(5 * MS)), None, "both descriptors are taken again");
+    }
+
+    #[test]
+    fn what_goes_out_at_the_instant_of_the_interrupt_is_told_by_it() {
+        let mut ring = Ring::new(RingParams { descriptors: 2, coalesce_ns: MS, ..RingParams::NONE });
+        ring.push(slot(0, 1));
+        ring.push(slot(0, 2));
+        assert_eq!(ring.opened_by(Time(2 * MS)), Some(Time(2 * MS)));
+        ring.push(slot(2, 3));
+        assert_eq!(ring.opened_by(Time(2 * MS)), Some(Time(2 * MS)), "the second descriptor is free too");
+    }
+
+    #[test]
+    fn the_time_in_the_ring_is_up_to_the_last_bit() {
+        let mut ring = Ring::new(RingParams { descriptors: 8, ..RingParams::NONE });
+        ring.push(slot(0, 1));
+        ring.push(slot(0, 2));
+        assert_eq!(ring.unbegun_wire_bytes(Time::ZERO), 1538);
+        ring.settle(Time(5 * MS));
+        let counters = ring.counters(Time(5 * MS));
+        assert_eq!((counters.sent_packets, counters.sojourn_sum_ns), (2, 3 * MS));
+        assert_eq!(counters.packet_ns, u128::from(3 * MS), "Little's law");
+        assert_eq!(ring.peak(), (2, Span(2 * MS)));
+    }
+}

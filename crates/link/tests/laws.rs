@@ -1,0 +1,372 @@
+//! Laws of a link with a gate between discipline and transmitter: a shaper, a driver's ring, byte queue limits.
+
+use link::{Cells, Departure, Framing, Link, LinkParts, Loss, LossLaw};
+use link::{RateStep, RingParams, Schedule, ShaperParams};
+use proptest::prelude::*;
+use qdisc::{CodelParams, CodelVariant, Context, Discipline, DsField, Fate, FifoParams, LinuxRedParams};
+use qdisc::{Packet, Params, Qdisc, RedParams};
+use units::{Luck, Span, Time};
+
+const MS: u64 = 1_000_000;
+const DELAY: Span = Span(5 * MS);
+const ENDLESS: Params = Params::Pfifo(FifoParams { limit: 1_000_000 });
+/// 1500 bytes take 1 ms.
+const RATE: u64 = 12_000_000;
+
+#[derive(Clone, Debug)]
+struct Spec {
+    qdisc: Params,
+    rate: Vec<RateStep>,
+    ring: Option<RingParams>,
+    shaper: Option<ShaperParams>,
+}
+
+impl Spec {
+    fn plain() -> Spec {
+        Spec { qdisc: ENDLESS, rate: steady(RATE), ring: None, shaper: None }
+    }
+
+    fn ring(descriptors: u32, bql: bool) -> Spec {
+        Spec { ring: Some(RingParams { descriptors, bql, coalesce_ns: 0 }), ..Spec::plain() }
+    }
+
+    fn link(&self) -> Link<u32> {
+        let schedule = Schedule::new(self.rate.clone(), None);
+        let context = Context { rate: schedule.rate_at(Time::ZERO), mtu: 1500, luck: Luck::new(1, "qdisc") };
+        Link::new(LinkParts {
+            qdisc: Discipline::new(&self.qdisc, context),
+            schedule,
+            delay: DELAY,
+            framing: Framing::NONE,
+            loss: LossLaw::new(Loss::None, Luck::new(1, "loss")),
+            ring: self.ring,
+            shaper: self.shaper,
+        })
+    }
+}
+
+fn steady(bps: u64) -> Vec<RateStep> {
+    vec![RateStep { at_ns: 0, bps }]
+}
+
+fn htb(bps: u64, burst_bytes: u64) -> ShaperParams {
+    ShaperParams { bps, burst_bytes, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None }
+}
+
+fn codel() -> Params {
+    Params::Codel(CodelParams {
+        variant: CodelVariant::Linux,
+        limit: 1000,
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
+        ecn: false,
+        ce_threshold_ns: None,
+    })
+}
+
+/// Its average decays while it is asked in vain, so it notices when it is asked.
+fn red() -> Params {
+    Params::Red(RedParams::Linux(LinuxRedParams {
+        limit: 400_000,
+        min: 3_000,
+        max: 9_000,
+        avpkt: 1000,
+        burst: 5,
+        probability: 0.1,
+        bandwidth: RATE,
+        adaptive: false,
+        ecn: false,
+        harddrop: false,
+        nodrop: false,
+    }))
+}
+
+/// Packets to send: when (ns) and how large.
+type Arrivals = Vec<(u64, u32)>;
+
+/// What became of them, to compare whole.
+#[derive(Debug, PartialEq)]
+struct Story {
+    /// Packet, size, when it left the queue, when its last bit was out.
+    left: Vec<(u32, u32, Time, Time)>,
+    dropped: usize,
+    /// The discipline's own state: RED's average.
+    average: Option<f64>,
+    ring_sojourn_ns: u64,
+    ring_packet_ns: u128,
+    ring_most: u32,
+    bql_limit: Option<u64>,
+    wire_bytes: u64,
+    busy_ns: u64,
+}
+
+/// Sends the packets, calls the link whenever it asks for it and at the `wakeups` besides, and then runs on until `end`.
+fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end: u64) -> Story {
+    let mut link = spec.link();
+    let (mut fates, mut left): (Vec<Fate<u32>>, Vec<Departure<u32>>) = (Vec::new(), Vec::new());
+    let mut wakeups = wakeups.iter().copied().peekable();
+    let calls = arrivals.iter().enumerate().map(|(i, &(at, size))| (at, Some((i as u32, size))));
+    for (at, packet) in calls.chain([(end, None)]) {
+        if punctual {
+            while let Some(event) = link.next_event().filter(|event| event.0 < at) {
+                link.advance(event, &mut fates, &mut |d| left.push(d));
+            }
+        }
+        while let Some(wakeup) = wakeups.next_if(|&wakeup| wakeup <= at) {
+            link.advance(Time(wakeup), &mut fates, &mut |d| left.push(d));
+        }
+        if let Some((body, size)) = packet {
+            let packet = Packet { enqueued: Time::ZERO, flow: 0, size, ds: DsField::BEST_EFFORT, body };
+            link.send(packet, Time(at), &mut fates, |d| left.push(d));
+        } else {
+            link.advance(Time(at), &mut fates, &mut |d| left.push(d));
+        }
+    }
+    let ring = link.ring();
+    let counters = ring.map(|ring| ring.counters(Time(end))).unwrap_or_default();
+    let out = |arrives: Time| Time(arrives.0.saturating_sub(DELAY.0));
+    Story {
+        left: left.iter().map(|d| (d.packet.body, d.packet.size, d.dequeued, out(d.arrives))).collect(),
+        dropped: fates.len(),
+        average: link.qdisc().state().average,
+        ring_sojourn_ns: counters.sojourn_sum_ns,
+        ring_packet_ns: counters.packet_ns,
+        ring_most: ring.map_or(0, |ring| ring.peak().0),
+        bql_limit: ring.and_then(|ring| ring.limit()),
+        wire_bytes: link.wire_bytes(Time(end)),
+        busy_ns: link.busy_ns(Time(end)),
+    }
+}
+
+const HOUR: u64 = 3_600_000 * MS;
+
+fn any_arrivals() -> impl Strategy<Value = Arrivals> {
+    // Bursts and pauses: three in four packets come with the one before.
+    let gap = prop_oneof![3 => Just(0u64), 1 => 0..8 * MS];
+    prop::collection::vec((gap, 40u32..=1500), 1..200).prop_map(|packets| {
+        let mut at = 0;
+        packets
+            .into_iter()
+            .map(|(gap, size)| {
+                at += gap;
+                (at, size)
+            })
+            .collect()
+    })
+}
+
+fn any_rate() -> impl Strategy<Value = Vec<RateStep>> {
+    let outage = (1_000_000u64..RATE, 1..50 * MS, 1..100 * MS).prop_map(|(bps, from, length)| {
+        vec![
+            RateStep { at_ns: 0, bps: RATE },
+            RateStep { at_ns: from, bps: 0 },
+            RateStep { at_ns: from + length, bps },
+        ]
+    });
+    prop_oneof![2 => Just(steady(RATE)), 2 => outage, 1 => Just(vec![])]
+}
+
+fn any_ring() -> impl Strategy<Value = Option<RingParams>> {
+    (1u32..40, any::<bool>(), prop_oneof![Just(0), 1..3 * MS])
+        .prop_map(|(descriptors, bql, coalesce_ns)| Some(RingParams { descriptors, bql, coalesce_ns }))
+}
+
+fn any_shaper() -> impl Strategy<Value = Option<ShaperParams>> {
+    prop_oneof![
+        1 => Just(None),
+        2 => (500_000u64..20_000_000, 0u64..6000).prop_map(|(bps, burst)| Some(htb(bps, burst))),
+    ]
+}
+
+fn any_spec() -> impl Strategy<Value = Spec> {
+    let short = Params::Pfifo(FifoParams { limit: 20 });
+    let qdisc = prop_oneof![Just(ENDLESS), Just(short), Just(codel()), Just(red())];
+    (qdisc, any_rate(), any_ring(), any_shaper()).prop_map(|(qdisc, rate, ring, shaper)| Spec {
+        qdisc,
+        rate,
+        ring,
+        shaper,
+    })
+}
+
+proptest! {
+    #[test]
+    fn late_early_and_repeated_calls_change_nothing(
+        spec in any_spec(),
+        arrivals in any_arrivals(),
+        mut wakeups in prop::collection::vec(0..900 * MS, 0..60),
+    ) {
+        wakeups.sort_unstable();
+        let punctual = drive(&spec, &arrivals, true, &[], HOUR);
+        prop_assert_eq!(&drive(&spec, &arrivals, false, &[], HOUR), &punctual);
+        prop_assert_eq!(&drive(&spec, &arrivals, false, &wakeups, HOUR), &punctual);
+        let twice: Vec<u64> = wakeups.iter().flat_map(|&at| [at, at]).collect();
+        prop_assert_eq!(&drive(&spec, &arrivals, true, &twice, HOUR), &punctual);
+    }
+
+    #[test]
+    fn packets_are_conserved_and_keep_their_order(spec in any_spec(), arrivals in any_arrivals()) {
+        let story = drive(&spec, &arrivals, true, &[], HOUR);
+        prop_assert_eq!(story.left.len() + story.dropped, arrivals.len());
+        prop_assert!(story.left.is_sorted_by(|a, b| a.0 < b.0 && a.2 <= b.2 && a.3 <= b.3));
+        prop_assert_eq!(story.wire_bytes, story.left.iter().map(|p| u64::from(p.1)).sum::<u64>());
+    }
+
+    #[test]
+    fn a_ring_never_holds_more_packets_than_descriptors(spec in any_spec(), arrivals in any_arrivals()) {
+        let story = drive(&spec, &arrivals, true, &[], HOUR);
+        let descriptors = spec.ring.expect("every spec has one").descriptors;
+        prop_assert!(story.ring_most <= descriptors);
+        for (i, &(_, _, entered, _)) in story.left.iter().enumerate() {
+            let inside = story.left[..=i].iter().filter(|p| p.3 > entered || p.2 == entered).count();
+            // Of those that entered at this instant some may be out at this instant: behind them no rate stands.
+            prop_assert!(inside <= descriptors as usize || spec.rate.is_empty(), "{inside} inside");
+        }
+    }
+
+    #[test]
+    fn the_ring_s_sojourns_are_what_little_s_law_says(spec in any_spec(), arrivals in any_arrivals()) {
+        let story = drive(&spec, &arrivals, true, &[], HOUR);
+        let sojourns: u64 = story.left.iter().map(|p| p.3.since(p.2).0).sum();
+        prop_assert_eq!(story.ring_sojourn_ns, sojourns);
+        prop_assert_eq!(story.ring_packet_ns, u128::from(sojourns));
+    }
+
+    #[test]
+    fn a_ring_below_a_fifo_delays_no_packet_and_leaves_no_link_idle(
+        rate in any_rate(), arrivals in any_arrivals(), descriptors in 1u32..40, bql: bool,
+    ) {
+        // Where every completion is told at once, each last bit is out exactly when it is on the link without a ring.
+        let plain = drive(&Spec { rate: rate.clone(), ..Spec::plain() }, &arrivals, true, &[], HOUR);
+        let ringed = drive(&Spec { rate, ..Spec::ring(descriptors, bql) }, &arrivals, true, &[], HOUR);
+        let ends = |story: &Story| story.left.iter().map(|p| (p.0, p.3)).collect::<Vec<_>>();
+        prop_assert_eq!(ends(&ringed), ends(&plain));
+        prop_assert_eq!(ringed.busy_ns, plain.busy_ns);
+    }
+
+    #[test]
+    fn a_ring_of_one_is_no_ring(
+        spec in any_spec(), arrivals in any_arrivals(), rate in 1_000_000u64..RATE,
+    ) {
+        // A link without a rate and without a shaper asks its discipline nothing, so it stays out of this.
+        let without = Spec { rate: steady(rate), ring: None, shaper: None, ..spec };
+        let with = Spec { ring: Some(RingParams::NONE), ..without.clone() };
+        let (without, with) =
+            (drive(&without, &arrivals, true, &[], HOUR), drive(&with, &arrivals, true, &[], HOUR));
+        prop_assert_eq!((without.left, without.dropped), (with.left, with.dropped));
+        prop_assert_eq!(without.average, with.average);
+    }
+
+    #[test]
+    fn a_shaper_lets_no_more_through_than_its_burst_and_rate_and_one_packet(
+        spec in any_spec(), arrivals in any_arrivals(), bps in 500_000u64..20_000_000, burst in 0u64..6000,
+    ) {
+        let shaper = htb(bps, burst);
+        let story = drive(&Spec { shaper: Some(shaper), ..spec }, &arrivals, true, &[], HOUR);
+        for (i, first) in story.left.iter().enumerate() {
+            let mut before_last = 0;
+            for last in &story.left[i..] {
+                // The last packet may take the bucket into debt; what left before it was paid for.
+                let earned = u128::from(shaper.bps) * u128::from(last.2.since(first.2).0) / 8_000_000_000;
+                let allowed = u128::from(shaper.burst_bytes) + earned;
+                prop_assert!(before_last <= allowed, "{before_last} bytes of {allowed}");
+                before_last += u128::from(last.1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_shaper_with_tokens_and_a_backlog_is_never_idle(
+        arrivals in any_arrivals(), bps in 500_000u64..20_000_000, burst in 0u64..6000,
+    ) {
+        // A packet leaves when it has come, the one before has left and the bucket is out of debt; in bytes and reals.
+        let spec = Spec { rate: vec![], shaper: Some(htb(bps, burst)), ..Spec::plain() };
+        let story = drive(&spec, &arrivals, true, &[], HOUR);
+        prop_assert_eq!(story.left.len(), arrivals.len());
+        let per_ns = bps as f64 / 8e9;
+        let (mut tokens, mut counted) = (burst as f64, 0.0f64);
+        for (&(came, size), left) in arrivals.iter().zip(&story.left) {
+            let debt_paid = counted + (-tokens / per_ns).max(0.0);
+            let due = debt_paid.max(came as f64);
+            prop_assert!((left.2.0 as f64 - due).abs() < 1000.0, "left at {:?}, due at {due}", left.2);
+            tokens = (tokens + (due - counted) * per_ns).min(burst as f64) - f64::from(size);
+            counted = due;
+            prop_assert_eq!(left.2, left.3, "nothing holds it back below the shaper");
+        }
+    }
+}
+
+/// 1500-byte packets at 1.25 times the link's rate for `seconds`.
+fn overload(seconds: u64) -> Arrivals {
+    (0..seconds * 1250).map(|i| (i * 800_000, 1500)).collect()
+}
+
+#[test]
+fn what_lies_in_a_ring_is_out_of_the_discipline_s_reach() {
+    // CoDel holds its own queue at the target, but 256 packets lie below it. With BQL three do.
+    let longest = |bql| {
+        let spec = Spec { qdisc: codel(), ..Spec::ring(256, bql) };
+        let story = drive(&spec, &overload(20), true, &[], HOUR);
+        assert!(story.dropped > 100, "CoDel is at work");
+        let late = &story.left[story.left.len() / 2..];
+        late.iter().map(|p| p.3.since(p.2).0).max().unwrap_or(0)
+    };
+    assert_eq!(longest(false), 256 * MS);
+    assert_eq!(longest(true), 3 * MS);
+}
+
+#[test]
+fn byte_queue_limits_settle_at_two_packets_and_a_third_overshoots() {
+    let story = drive(&Spec::ring(256, true), &overload(20), true, &[], 20_000 * MS);
+    assert_eq!(story.bql_limit, Some(3000));
+}
+
+#[test]
+fn a_shaper_wakes_the_link_at_the_very_time_its_debt_is_paid() {
+    // 1000 bytes at 1 Mbit/s take 8 ms; the bucket starts with 500 bytes.
+    let mut link = Spec { rate: vec![], shaper: Some(htb(1_000_000, 500)), ..Spec::plain() }.link();
+    let (mut fates, mut left) = (Vec::new(), Vec::new());
+    for body in 0..2 {
+        let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1000, ds: DsField::BEST_EFFORT, body };
+        link.send(packet, Time::ZERO, &mut fates, |d| left.push(d));
+    }
+    assert_eq!((left.len(), link.backlog().packets), (1, 1), "a link without a rate queues at its shaper");
+    assert_eq!(link.next_event(), Some(Time(4 * MS)));
+    link.advance(Time(4 * MS - 1), &mut fates, &mut |d| left.push(d));
+    assert_eq!(left.len(), 1);
+    link.advance(Time(4 * MS), &mut fates, &mut |d| left.push(d));
+    assert_eq!(left.iter().map(|d| d.dequeued).collect::<Vec<_>>(), [Time::ZERO, Time(4 * MS)]);
+}
+
+#[test]
+fn a_link_that_stops_for_good_fills_its_ring_and_waits() {
+    let stops = vec![RateStep { at_ns: 0, bps: RATE }, RateStep { at_ns: 2 * MS + MS / 2, bps: 0 }];
+    let spec = Spec { rate: stops, ..Spec::ring(4, false) };
+    let mut link = spec.link();
+    let (mut fates, mut left) = (Vec::new(), Vec::new());
+    for body in 0..10 {
+        let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body };
+        link.send(packet, Time::ZERO, &mut fates, |d| left.push(d));
+    }
+    let end = Time(HOUR);
+    link.advance(end, &mut fates, &mut |d| left.push(d));
+    // Two got out; four lie in the ring, the first of them half transmitted.
+    assert_eq!((left.len(), link.backlog().packets), (6, 4));
+    assert_eq!(link.next_event(), Some(Time::NEVER));
+    let ring = link.ring().expect("it has one");
+    assert_eq!((ring.backlog().packets, ring.counters(end).sent_packets), (4, 2));
+    assert_eq!(ring.counters(end).sojourn_sum_ns, 3 * MS);
+    assert_eq!(link.wire_bytes(end), 3 * 1500);
+}
+
+#[test]
+fn the_slower_of_rate_and_shaper_is_what_a_link_can_carry() {
+    let capacity = |rate: Vec<RateStep>, shaper| {
+        let link = Spec { rate, shaper, ..Spec::plain() }.link();
+        link.capacity_bits(Time::ZERO, Time(1000 * MS))
+    };
+    assert_eq!(capacity(steady(RATE), Some(htb(1_000_000, 1600))), Some(1_000_000));
+    assert_eq!(capacity(steady(500_000), Some(htb(1_000_000, 1600))), Some(500_000));
+    assert_eq!(capacity(vec![], Some(htb(1_000_000, 1600))), Some(1_000_000));
+    assert_eq!(capacity(vec![], None), None);
+}

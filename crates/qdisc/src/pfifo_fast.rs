@@ -1,0 +1,213 @@
+//! pfifo_fast: three FIFOs in strict priority, sorted by the old TOS bits. For two decades the queue of every Linux
+//! interface on which nobody had set another.
+//!
+//! The TOS bits of a packet give its priority, the priority its band, and band 1 is served only while band 0 is empty, band 2
+//! while both are. Best effort goes to the middle. So a program that asks for throughput (scp does) yields to all others at
+//! this queue, pings among them, and one that asks for low delay (an interactive ssh) passes all.
+//!
+//! Source: tc-pfifo_fast(8); tc-prio(8), from which the two tables are. tc has no parameter for it: the limit is the device's
+//! txqueuelen (`ip link set DEV txqueuelen 1000`), written `limit` here like pfifo's.
+//!
+//! | | linux | shared |
+//! |---|---|---|
+//! | in Linux | since 4.16 (2018) | before |
+//! | `limit` packets | in each band | in the three together |
+//!
+//! The second is no detail: where bulk in band 2 has filled the queue, nothing more can enter bands 0 and 1 either, so what is
+//! meant to pass by is dropped instead. The manual page describes the first, and did so while Linux did the second.
+//!
+//! Only four bits are read, so newer codepoints fall where their bits happen to lie: EF (0xb8) in the middle band, AF11 (0x28)
+//! in the last, AF12 (0x30) in the first. The lowest of the four has become ECT(0)'s and does not matter: ECN moves no packet to
+//! another band (it did before Linux 2.6.39).
+//!
+//! Deviations: the priority always follows from the TOS byte, as for packets that are forwarded and for programs that set
+//! IP_TOS; a program that sets SO_PRIORITY instead has no counterpart. `limit` counts exactly; nothing here is lock-free,
+//! so no packet is overtaken in its own band.
+
+use crate::{Backlog, Cause, DsField, Fate, Fifo, Packet, Qdisc, State};
+use serde::Deserialize;
+use units::Time;
+
+/// How the limit is meant; the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PfifoFastVariant {
+    /// Linux since 4.16: each band has the limit for itself.
+    Linux,
+    /// Linux before 4.16: the bands share it.
+    Shared,
+}
+
+/// `pfifo_fast limit PACKETS`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PfifoFastParams {
+    /// Which Linux.
+    pub variant: PfifoFastVariant,
+    /// The device's txqueuelen, packets (1000).
+    pub limit: u64,
+}
+
+/// Linux's priorities, as far as TOS bits lead to them (tc-prio(8), column "Linux Priority").
+mod priority {
+    pub const BEST_EFFORT: u8 = 0;
+    pub const BULK: u8 = 2;
+    pub const INTERACTIVE_BULK: u8 = 4;
+    pub const INTERACTIVE: u8 = 6;
+}
+
+/// The bits of the byte that are read: 0x10 low delay, 0x08 throughput, 0x04 reliability, 0x02 low cost.
+const TOS_BITS: u8 = 0x1e;
+
+/// From the TOS bits, taken as a number from 0 to 15, to the priority.
+#[rustfmt::skip]
+const PRIORITY_OF_TOS: [u8; 16] = {
+    use priority::*;
+    [
+        BEST_EFFORT,      BEST_EFFORT,      BEST_EFFORT,      BEST_EFFORT,
+        BULK,             BULK,             BULK,             BULK,
+        INTERACTIVE,      INTERACTIVE,      INTERACTIVE,      INTERACTIVE,
+        INTERACTIVE_BULK, INTERACTIVE_BULK, INTERACTIVE_BULK, INTERACTIVE_BULK,
+    ]
+};
+
+/// From the priority to the band: tc-prio(8)'s default priomap.
+const BAND_OF_PRIORITY: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+
+/// The band of a packet with this byte; 0 is served first.
+#[inline]
+fn band(ds: DsField) -> usize {
+    let priority = PRIORITY_OF_TOS[usize::from((ds.0 & TOS_BITS) >> 1)];
+    usize::from(BAND_OF_PRIORITY[usize::from(priority)])
+}
+
+/// `pfifo_fast limit PACKETS`: three bands, the first served first.
+pub struct PfifoFast<B> {
+    variant: PfifoFastVariant,
+    limit: u64,
+    bands: [Fifo<B>; 3],
+}
+
+impl<B> PfifoFast<B> {
+    /// Three empty bands.
+    pub fn new(params: &PfifoFastParams) -> Self {
+        let bands = [Fifo::default(), Fifo::default(), Fifo::default()];
+        PfifoFast { variant: params.variant, limit: params.limit, bands }
+    }
+}
+
+impl<B> Qdisc<B> for PfifoFast<B> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let band = band(packet.ds);
+        let before_it = match self.variant {
+            PfifoFastVariant::Linux => self.bands[band].backlog().packets,
+            PfifoFastVariant::Shared => self.backlog().packets,
+        };
+        if u64::from(before_it) < self.limit {
+            self.bands[band].push(packet, now);
+        } else {
+            fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        self.bands.iter_mut().find_map(Fifo::pop)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        let [first, middle, last] = [0, 1, 2].map(|band| self.bands[band].backlog());
+        Backlog {
+            packets: first.packets + middle.packets + last.packets,
+            bytes: first.bytes + middle.bytes + last.bytes,
+        }
+    }
+
+    fn state(&self) -> State {
+        State { limit: Some(self.limit as f64), ..State::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+
+    const LOW_DELAY: DsField = DsField(0x10);
+    const THROUGHPUT: DsField = DsField(0x08);
+
+    fn packet(body: u32, ds: DsField) -> Packet<u32> {
+        Packet { enqueued: Time::ZERO, flow: 0, size: 100, ds, body }
+    }
+
+    fn pfifo_fast(variant: PfifoFastVariant, limit: u64) -> PfifoFast<u32> {
+        PfifoFast::new(&PfifoFastParams { variant, limit })
+    }
+
+    /// Enqueues in this order; the bodies count up. Returns who was dropped, then who came out.
+    fn pass(mut q: PfifoFast<u32>, arrivals: &[DsField]) -> (Vec<u32>, Vec<u32>) {
+        let mut fates = Vec::new();
+        for (body, ds) in (0..).zip(arrivals) {
+            q.enqueue(packet(body, *ds), Time::ZERO, &mut fates);
+        }
+        let dropped = fates.iter().map(|fate| match fate {
+            Fate::Dropped(packet, Cause::Limit) => packet.body,
+            other => panic!("{other:?}"),
+        });
+        let dropped = dropped.collect();
+        let served = std::iter::from_fn(|| q.dequeue(Time::ZERO, &mut Vec::new())).map(|p| p.body);
+        (dropped, served.collect())
+    }
+
+    #[test]
+    fn the_bands_are_those_of_the_manual_page() {
+        // tc-prio(8): sixteen rows of TOS and band.
+        let table = [1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1];
+        for (row, want) in (0u8..).zip(table) {
+            assert_eq!(band(DsField(row << 1)), want, "TOS {:#04x}", row << 1);
+        }
+    }
+
+    #[test]
+    fn precedence_is_not_read() {
+        // CS, AFx1 to AFx3, EF, VA, LE: only 0x18 of the byte has a say.
+        let dscp = |codepoint: u8| band(DsField(codepoint << 2));
+        assert!((0..8).all(|class| dscp(class << 3) == 1));
+        assert!((1..5).all(|class| [2, 4, 6].map(|drop| dscp(class << 3 | drop)) == [2, 0, 1]));
+        assert_eq!([46, 44, 1].map(dscp), [1, 0, 1]);
+    }
+
+    #[test]
+    fn ecn_moves_no_packet_to_another_band() {
+        for byte in 0..=255 {
+            for ecn in [Ecn::NotEct, Ecn::Ect, Ecn::Ce] {
+                assert_eq!(band(DsField(byte)), band(DsField(byte).with_ecn(ecn)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_lower_band_waits_until_the_higher_are_empty() {
+        let arrivals = [THROUGHPUT, DsField::BEST_EFFORT, LOW_DELAY, THROUGHPUT, DsField::BEST_EFFORT];
+        for variant in [PfifoFastVariant::Linux, PfifoFastVariant::Shared] {
+            let (dropped, served) = pass(pfifo_fast(variant, 5), &arrivals);
+            assert_eq!((dropped, served), (vec![], vec![2, 1, 4, 0, 3]), "{variant:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_band_refuses_only_its_own() {
+        let arrivals = [THROUGHPUT, THROUGHPUT, THROUGHPUT, DsField::BEST_EFFORT, LOW_DELAY];
+        let (dropped, served) = pass(pfifo_fast(PfifoFastVariant::Linux, 2), &arrivals);
+        assert_eq!((dropped, served), (vec![2], vec![4, 3, 0, 1]));
+    }
+
+    #[test]
+    fn a_shared_limit_lets_bulk_shut_the_others_out() {
+        let arrivals = [THROUGHPUT, THROUGHPUT, DsField::BEST_EFFORT, LOW_DELAY];
+        let (dropped, served) = pass(pfifo_fast(PfifoFastVariant::Shared, 2), &arrivals);
+        assert_eq!((dropped, served), (vec![2, 3], vec![0, 1]));
+    }
+}

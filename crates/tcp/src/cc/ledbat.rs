@@ -1,0 +1,265 @@
+//! LEDBAT: a background transfer that keeps the queue it makes at TARGET and yields to whoever makes more.
+//!
+//! The receiver tells how long each segment was under way, one way, so queues on the way back don't count and neither do
+//! clocks that differ: what a segment took longer than the quickest of the last ten minutes is queueing. The window
+//! follows the distance from TARGET in proportion: a whole segment a round trip where nothing is queued, nothing at TARGET,
+//! down above it. A flow that fills a long queue so drives it to two segments. Under CoDel or fq_codel no queue ever
+//! reaches TARGET, LEDBAT sees losses only, and is a TCP like the others: Gong et al. (2014) call it reprioritisation.
+//!
+//! Source: RFC 6817; the names are those of its §2.4.2. Its parameters: BASE_HISTORY 10 minutes, CURRENT_FILTER 4 samples and
+//! their minimum as FILTER, ALLOWED_INCREASE 1, MIN_CWND 2; TARGET and GAIN are set, 100 ms and 1 where nothing is said
+//! (BitTorrent's, ns-3's; RFC 7928 §5.4 tests with 5 ms and 10); INIT_CWND is `initial_window`, 2.
+//! Choices that the RFC leaves: no slow start (its pseudo-code has none; ns-3 has one, which overruns the queue once
+//! before the first delay is looked at); an ECN echo is a loss; an ACK brings one delay sample, that of the newest
+//! segment it answers, also where it acknowledges two.
+//! Deviations: delay samples that come during a fast recovery are not kept; CTO is the sender's RTO. ns-3 subtracts clocks of
+//! a millisecond, and its delay is of the earliest segment, the receiver's wait before the ACK included.
+
+use super::{Ack, Congestion, CongestionControl, Signal};
+use crate::TcpParams;
+use units::{Span, Time};
+
+/// Minutes of which the least delay is remembered.
+const BASE_HISTORY: usize = 10;
+/// Delay samples that are now.
+const CURRENT_FILTER: usize = 4;
+/// Segments by which the window may exceed what is in flight.
+const ALLOWED_INCREASE: f64 = 1.0;
+/// The window never falls below this but for a timeout.
+const MIN_CWND: f64 = 2.0;
+/// What BASE_HISTORY counts.
+const MINUTE: u64 = 60_000_000_000;
+
+/// State of RFC 6817. Windows are in segments.
+pub struct Ledbat {
+    cwnd: f64,
+    /// What a loss left of the window: for recovery, and to look at. There is no slow start.
+    ssthresh: f64,
+    target: f64,
+    gain: f64,
+    /// The least delay of each of the last minutes with a sample, by turns; `Span(u64::MAX)` where none was yet.
+    base_delays: [Span; BASE_HISTORY],
+    /// The entry of `base_delays` for this minute, and which minute it is.
+    newest: usize,
+    last_rollover: Option<u64>,
+    current_delays: [Span; CURRENT_FILTER],
+    /// The oldest of `current_delays`.
+    oldest: usize,
+}
+
+impl Ledbat {
+    /// At the initial window, without knowledge of the path.
+    pub fn new(params: &TcpParams) -> Ledbat {
+        Ledbat {
+            cwnd: f64::from(params.initial_window),
+            ssthresh: f64::INFINITY,
+            target: params.ledbat_target_ns as f64,
+            gain: params.ledbat_gain,
+            base_delays: [Span(u64::MAX); BASE_HISTORY],
+            newest: 0,
+            last_rollover: None,
+            current_delays: [Span(u64::MAX); CURRENT_FILTER],
+            oldest: 0,
+        }
+    }
+
+    fn update_current_delay(&mut self, delay: Span) {
+        self.current_delays[self.oldest] = delay;
+        self.oldest = (self.oldest + 1) % CURRENT_FILTER;
+    }
+
+    /// Each entry is the minimum of a minute. An old path, or a clock that drifted, is forgotten with its minute.
+    fn update_base_delay(&mut self, delay: Span, now: Time) {
+        let minute = now.0 / MINUTE;
+        if self.last_rollover == Some(minute) {
+            let least = &mut self.base_delays[self.newest];
+            *least = (*least).min(delay);
+            return;
+        }
+        self.last_rollover = Some(minute);
+        self.newest = (self.newest + 1) % BASE_HISTORY;
+        self.base_delays[self.newest] = delay;
+    }
+
+    /// FILTER(current_delays) - MIN(base_delays); none before the first sample.
+    fn queuing_delay(&self) -> Option<Span> {
+        let least = |delays: &[Span]| delays.iter().copied().fold(Span(u64::MAX), Span::min);
+        let (current, base) = (least(&self.current_delays), least(&self.base_delays));
+        (base != Span(u64::MAX)).then(|| current.saturating_sub(base))
+    }
+}
+
+impl CongestionControl for Ledbat {
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(delay) = ack.one_way {
+            self.update_base_delay(delay, ack.now);
+            self.update_current_delay(delay);
+        }
+        let Some(queuing_delay) = self.queuing_delay() else { return };
+        let off_target = (self.target - queuing_delay.0 as f64) / self.target;
+        let acked = f64::from(ack.acked);
+        let grown = self.cwnd + self.gain * off_target * acked / self.cwnd;
+        // What was in flight before this ACK: a flow that doesn't use its window earns no wider one.
+        let flightsize = f64::from(ack.nxt - ack.una) + acked;
+        self.cwnd = grown.min(flightsize + ALLOWED_INCREASE).max(MIN_CWND);
+    }
+
+    /// At most once an RTT, which is the sender's care.
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.ssthresh = self.cwnd.min((self.cwnd / 2.0).max(MIN_CWND));
+        if event.signal == Signal::Timeout {
+            self.cwnd = 1.0;
+        }
+    }
+
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    #[inline]
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    /// It never doubles, so it is never paced for that.
+    fn pacing_gain(&self) -> f64 {
+        1.2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TcpParams;
+    use crate::cc::test::params;
+
+    /// TARGET 100 ms, GAIN 1, a window of ten, nothing known of the path.
+    fn ledbat() -> Ledbat {
+        Ledbat::new(&params())
+    }
+
+    fn at(minute: u64) -> Time {
+        Time(minute * MINUTE)
+    }
+
+    /// One segment acknowledged that was so many ms under way, with so many in flight before.
+    fn ack_at(ledbat: &mut Ledbat, now: Time, delay_ms: u64, flightsize: u32) {
+        ledbat.on_ack(&Ack {
+            now,
+            acked: 1,
+            rtt: None,
+            one_way: Some(Span::from_millis(delay_ms)),
+            srtt: None,
+            min_rtt: None,
+            una: 100,
+            nxt: 99 + flightsize,
+            cwnd_limited: true,
+        });
+    }
+
+    fn ack(ledbat: &mut Ledbat, delay_ms: u64) {
+        let flightsize = ledbat.cwnd() as u32;
+        ack_at(ledbat, Time::ZERO, delay_ms, flightsize);
+    }
+
+    fn after(delays_ms: &[u64]) -> Ledbat {
+        let mut ledbat = ledbat();
+        for &delay in delays_ms {
+            ack(&mut ledbat, delay);
+        }
+        ledbat.set_cwnd(10.0);
+        ledbat
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-9
+    }
+
+    #[test]
+    fn growth_is_in_proportion_to_the_distance_from_target() {
+        // Base delay 40 ms. One of ten segments acknowledged: ±1/10 at full, nothing at TARGET.
+        for (delay, grown) in [(40, 0.1), (90, 0.05), (140, 0.0), (190, -0.05), (340, -0.2)] {
+            let mut ledbat = after(&[40, delay, delay, delay]);
+            ack(&mut ledbat, delay);
+            assert!(near(ledbat.cwnd(), 10.0 + grown), "{delay} ms: {}", ledbat.cwnd());
+        }
+    }
+
+    #[test]
+    fn gain_multiplies_and_target_divides() {
+        // RFC 7928 §5.4: 5 ms and 10. With 1 ms queued, 10 · 4/5 · 1/10.
+        let rfc7928 = TcpParams { ledbat_target_ns: 5_000_000, ledbat_gain: 10.0, ..params() };
+        let mut ledbat = Ledbat::new(&rfc7928);
+        for delay in [20, 21, 21, 21] {
+            ack(&mut ledbat, delay);
+        }
+        ledbat.set_cwnd(10.0);
+        ack(&mut ledbat, 21);
+        assert!(near(ledbat.cwnd(), 10.8));
+    }
+
+    #[test]
+    fn the_least_of_four_samples_is_the_delay_of_now() {
+        let mut ledbat = after(&[40, 340, 340, 340]);
+        // The sample of 40 ms is still among the last four, then no more.
+        assert_eq!(ledbat.queuing_delay(), Some(Span::ZERO));
+        ack(&mut ledbat, 340);
+        assert_eq!(ledbat.queuing_delay(), Some(Span::from_millis(300)));
+        ack(&mut ledbat, 60);
+        assert_eq!(ledbat.queuing_delay(), Some(Span::from_millis(20)));
+    }
+
+    #[test]
+    fn the_base_delay_is_the_least_of_ten_minutes() {
+        let mut ledbat = ledbat();
+        ack_at(&mut ledbat, at(0), 40, 10);
+        for minute in 1..=9 {
+            ack_at(&mut ledbat, at(minute), 60 + minute, 10);
+            ack_at(&mut ledbat, at(minute), 60, 10);
+        }
+        let base = |ledbat: &Ledbat| ledbat.base_delays.iter().copied().min();
+        assert_eq!(base(&ledbat), Some(Span::from_millis(40)));
+        ack_at(&mut ledbat, at(10), 70, 10);
+        assert_eq!(base(&ledbat), Some(Span::from_millis(60)));
+    }
+
+    #[test]
+    fn the_window_exceeds_what_is_in_flight_by_one_segment_at_most_and_two_are_the_least() {
+        for (flightsize, cwnd) in [(30, 10.1), (6, 7.0), (1, 2.0)] {
+            let mut ledbat = after(&[40, 40, 40, 40]);
+            ack_at(&mut ledbat, Time::ZERO, 40, flightsize);
+            assert!(near(ledbat.cwnd(), cwnd), "{flightsize} in flight: {}", ledbat.cwnd());
+        }
+        // 4.96 s queued: off_target -48.6. One ACK takes 48.6/10, the next would take more than there is.
+        let mut ledbat = after(&[40, 5_000, 5_000, 5_000]);
+        ack(&mut ledbat, 5_000);
+        assert!(near(ledbat.cwnd(), 10.0 - 4.86));
+        ack(&mut ledbat, 5_000);
+        assert_eq!(ledbat.cwnd(), 2.0);
+    }
+
+    #[test]
+    fn a_loss_leaves_half_but_two() {
+        for (cwnd, left) in [(20.0, 10.0), (3.0, 2.0), (1.0, 1.0)] {
+            let mut ledbat = ledbat();
+            ledbat.set_cwnd(cwnd);
+            ledbat.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Loss, inflight: 0 });
+            assert_eq!((ledbat.ssthresh(), ledbat.cwnd()), (left, cwnd));
+        }
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_the_next_ack_two() {
+        let mut ledbat = after(&[40, 40, 40, 40]);
+        ledbat.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Timeout, inflight: 0 });
+        assert_eq!(ledbat.cwnd(), 1.0);
+        ack_at(&mut ledbat, Time::ZERO, 40, 10);
+        assert_eq!(ledbat.cwnd(), 2.0);
+    }
+}

@@ -1,0 +1,108 @@
+//! Vegas through the sender: slow start up to the first sign of a queue, then one segment a round trip, or none.
+
+use crate::player::play;
+use crate::profiles::{linux, ns2, room};
+use tcp::{CongestionKind, TcpParams};
+
+fn vegas(params: TcpParams) -> TcpParams {
+    TcpParams { congestion: CongestionKind::Vegas, initial_window: 4, ..room(100, params) }
+}
+
+#[test]
+fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_queued() {
+    play(
+        &TcpParams { initial_window: 6, ..vegas(linux()) },
+        "
+        > seq 0..6
+        +0.1 < ack 2                # base RTT 100 ms; the first round ends after segment 6
+        > seq 6..10
+        < ack 4
+        > seq 10..14
+        < ack 6
+        > seq 14..18
+        cwnd == 12
+        +0.1 < ack 8                # 100 ms still: on; the next round ends after segment 18
+        > seq 18..22
+        < ack 12
+        > seq 22..30
+        < ack 16
+        > seq 30..38
+        < ack 18
+        > seq 38..42
+        cwnd == 24
+        +0.125 < ack 20             # the first of 125 ms; the least of the round is 100 ms. Next after 42
+        > seq 42..46
+        < ack 28
+        > seq 46..62
+        < ack 36
+        > seq 62..78
+        < ack 42
+        > seq 78..90
+        cwnd == 48
+        ssthresh == none
+        +0.125 < ack 44             # 48 · 25/125 = 9.6 queued, more than gamma: 38.4, which the path holds, and one
+        cwnd == 39
+        ssthresh == 38
+        < ack 60
+        > seq 90..99
+        < ack 80
+        > seq 99..119
+        < ack 90
+        > seq 119..129
+        cwnd == 39
+        +0.12 < ack 92              # 120 ms: 39.4 · 20/120 = 6.6 queued, more than beta
+        > seq 129
+        cwnd == 38
+        ssthresh == 37
+        ",
+    );
+}
+
+#[test]
+fn fewer_than_three_samples_a_round_make_it_reno() {
+    // Two segments a round, acknowledged by one ACK: one sample. The window of four grows by 2/4 an ACK.
+    let params = TcpParams { initial_ssthresh: Some(2), ..vegas(linux()) };
+    play(
+        &TcpParams { initial_window: 2, ..params },
+        "
+        > seq 0..2
+        +0.1 < ack 2
+        > seq 2..4
+        +0.3 < ack 4                # 300 ms for 100: two thirds of the window would be queued
+        > seq 4..7
+        cwnd == 3
+        ",
+    );
+}
+
+#[test]
+fn without_timestamps_one_timed_segment_a_round_is_enough() {
+    // ns-2's Vegas: alpha 1, beta 3, growth every other round.
+    play(
+        &vegas(TcpParams { vegas_alpha: 1, vegas_beta: 3, ..ns2() }),
+        "
+        > seq 0..4
+        +0.1 < ack 1                # times segment 0: 100 ms
+        > seq 4..6
+        < ack 2
+        > seq 6..8
+        < ack 3
+        > seq 8..10
+        < ack 4
+        > seq 10..12
+        cwnd == 8
+        +0.1 < ack 5                # times segment 4: 100 ms, nothing queued; the next round stands still
+        > seq 12
+        < ack 6
+        > seq 13
+        < ack 12
+        > seq 14..20
+        cwnd == 8
+        +0.1 < ack 13               # times segment 12; the next one grows
+        > seq 20..22
+        < ack 14
+        > seq 22..24
+        cwnd == 10
+        ",
+    );
+}
