@@ -81,6 +81,7 @@ def test_a_shaper_means_what_it_means_to_tc(text: str, shaper: Shaper, canonical
     [
         ("tbf rate 1mbit", 0, "nearest: htb"),
         ("hbt rate 1mbit", 0, "did you mean htb?"),
+        ("none rate 1mbit", 5, "write none, or a shaper"),
         ("htb", 0, "like htb rate 1mbit"),
         ("htb rate", 4, "write rate RATE"),
         ("htb rate 1mbit ceil 2mbit", 15, "leave it out"),

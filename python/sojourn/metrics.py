@@ -227,7 +227,8 @@ def ratio(part: float, whole: float) -> float:
 def utilisation(wire_bytes: int, capacity_bits: int | None) -> float:
     """Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit.
 
-    A packet counts when its transmission begins, so the last one may reach beyond the end: hence the bound.
+    A packet counts when its transmission begins, so the last one may reach beyond the end, and a shaper lets its burst and
+    what framing it does not charge through on top of its rate: hence the bound.
     """
     if not capacity_bits:
         return math.nan

@@ -2,15 +2,20 @@
 //! a small target for a whole interval, drop at the head, and drop at growing frequency until it falls below again.
 //!
 //! Parameters (`CodelParams`), the control law (`Control`) and its state (`Dropping`) are apart, so fq_codel runs
-//! the same law on each of its flows. One file serves three variants, which differ in:
+//! the same law on each of its flows. One file serves four variants, which differ in:
 //!
-//! | | linux | rfc | ns3 |
-//! |---|---|---|---|
-//! | clock | ticks of 1024 ns | ns | ticks of 1024 ns |
-//! | 1/sqrt(count) | 16 bits, one Newton step a drop | exact | as linux |
-//! | may drop | after first_above + interval | at or after it | as linux |
-//! | queue too short to act on | backlog <= mtu | backlog <= mtu | backlog < 1500 bytes |
-//! | after a mark | drop_next + gap | drop_next + gap | now + gap |
+//! | | linux | linux2012 | rfc | ns3 |
+//! |---|---|---|---|---|
+//! | clock | ticks of 1024 ns | as linux | ns | ticks of 1024 ns |
+//! | 1/sqrt(count) | 16 bits, one Newton step a drop | as linux | exact | as linux |
+//! | may drop | after first_above + interval | as linux | at or after it | as linux |
+//! | asked in vain, forgets first_above | yes | no | yes | no |
+//! | queue too short to act on | backlog <= mtu | as linux | backlog <= mtu | backlog < 1500 bytes |
+//! | after a mark | drop_next + gap | as linux | drop_next + gap | now + gap |
+//!
+//! `linux2012` is what Linux did from September 2012 until March 2026 (commit 815980fe6dbb and the stable trees, Debian's
+//! 6.12.117 among them): first_above outlived an empty queue, so the next packet, an interval later, could be dropped for
+//! a queue that was long gone. Under fq_codel this cost sparse flows packets where one packet takes longer than target.
 //!
 //! The backlog tested does not count the packet in hand. A packet that already carries CE counts as marked and is
 //! not marked again.
@@ -35,10 +40,20 @@ use units::Time;
 pub enum CodelVariant {
     /// Linux's codel_impl.h.
     Linux,
+    /// The same as it was from September 2012 until March 2026.
+    Linux2012,
     /// RFC 8289.
     Rfc,
     /// ns-3's CoDelQueueDisc.
     Ns3,
+}
+
+impl CodelVariant {
+    /// Linux's, of whatever year.
+    #[inline]
+    pub(crate) fn is_linux(self) -> bool {
+        matches!(self, CodelVariant::Linux | CodelVariant::Linux2012)
+    }
 }
 
 /// `codel limit PACKETS target TIME interval TIME ecn|noecn ce_threshold TIME`.
@@ -152,7 +167,7 @@ impl Control {
     ) -> Option<Packet<B>> {
         let Some(packet) = queue.pop() else {
             state.dropping = false;
-            if self.variant == CodelVariant::Rfc {
+            if matches!(self.variant, CodelVariant::Linux | CodelVariant::Rfc) {
                 state.first_above = 0;
             }
             return None;
@@ -204,7 +219,9 @@ impl Control {
     #[inline]
     fn sojourn(&self, enqueued: Time, now: Time) -> u64 {
         match self.variant {
-            CodelVariant::Linux => (now.0 >> self.shift).saturating_sub(enqueued.0 >> self.shift),
+            CodelVariant::Linux | CodelVariant::Linux2012 => {
+                (now.0 >> self.shift).saturating_sub(enqueued.0 >> self.shift)
+            }
             CodelVariant::Rfc | CodelVariant::Ns3 => now.since(enqueued).0 >> self.shift,
         }
     }
@@ -277,7 +294,7 @@ impl Control {
     fn control_law(&self, state: &Dropping, t: u64) -> u64 {
         let gap = match self.variant {
             CodelVariant::Rfc => (self.interval as f64 / f64::from(state.count).sqrt() + 0.5) as u64,
-            CodelVariant::Linux | CodelVariant::Ns3 => {
+            CodelVariant::Linux | CodelVariant::Linux2012 | CodelVariant::Ns3 => {
                 ((u128::from(self.interval) * u128::from(state.rec_inv_sqrt)) >> 16) as u64
             }
         };

@@ -19,6 +19,8 @@
 //! | what overflowed counts as CoDel drops | yes | no | no |
 //! | quantum | at least 256 | as given | as given |
 //!
+//! `linux2012` differs from `linux` in the control law alone: see codel.rs.
+//!
 //! Deviations: memory is counted in packet bytes; Linux counts what its buffers occupy, which depends on the
 //! driver. The hash is ours: of the flow's number and a perturbation drawn from the discipline's luck. Flows
 //! collide as often as in Linux, not the same ones. The ns3 variant has no set-associative hash.
@@ -248,7 +250,7 @@ impl<B> FqCodel<B> {
     /// An empty queue; the hash is perturbed by the context's luck. At least one flow and one byte of quantum.
     pub fn new(params: &FqCodelParams, mut context: Context) -> Self {
         let flows = params.flows.max(1) as usize;
-        let least_quantum = if params.variant == CodelVariant::Linux { LINUX_MIN_QUANTUM } else { 1 };
+        let least_quantum = if params.variant.is_linux() { LINUX_MIN_QUANTUM } else { 1 };
         let times = (params.target_ns, params.interval_ns);
         let flow = Flow { head: NONE, tail: NONE, packets: 0, deficit: 0, on: On::NoList, next: NONE };
         FqCodel {
@@ -295,13 +297,13 @@ impl<B> FqCodel<B> {
             fates.push(Fate::Dropped(packet, cause));
             let half_done = match self.variant {
                 CodelVariant::Rfc => packets >= half_packets,
-                CodelVariant::Linux | CodelVariant::Ns3 => bytes >= half_bytes,
+                CodelVariant::Linux | CodelVariant::Linux2012 | CodelVariant::Ns3 => bytes >= half_bytes,
             };
             if half_done || packets >= self.drop_batch {
                 break;
             }
         }
-        if self.variant == CodelVariant::Linux {
+        if self.variant.is_linux() {
             // Tells CoDel to signal harder, too.
             let dropping = &mut self.dropping[index as usize];
             dropping.count = dropping.count.wrapping_add(packets);
@@ -341,7 +343,7 @@ impl<B> Qdisc<B> for FqCodel<B> {
             if spent {
                 flow.deficit += self.quantum;
             } else {
-                let whole_backlog = self.variant == CodelVariant::Linux;
+                let whole_backlog = self.variant.is_linux();
                 let mut source = FlowSource { queues: &mut self.queues, index, whole_backlog };
                 let dropping = &mut self.dropping[index as usize];
                 if let Some(packet) = self.control.dequeue(dropping, &mut source, now, fates) {
@@ -353,7 +355,7 @@ impl<B> Qdisc<B> for FqCodel<B> {
             // old ones before it can be new again, or a flow of single packets would starve them.
             let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
             list.pop(&mut self.queues.flows);
-            let passes_on = self.variant != CodelVariant::Linux || self.old_flows.head != NONE;
+            let passes_on = !self.variant.is_linux() || self.old_flows.head != NONE;
             if spent || (from_new && passes_on) {
                 self.queues.flows[index as usize].on = On::Old;
                 self.old_flows.push(&mut self.queues.flows, index);
@@ -532,8 +534,9 @@ mod tests {
     }
 
     #[test]
-    fn linux_drops_the_single_packet_of_a_flow_behind_a_backlog_and_the_rfc_does_not() {
-        for (variant, dropped) in [(CodelVariant::Linux, true), (CodelVariant::Rfc, false)] {
+    fn linux_dropped_the_single_packet_of_a_flow_behind_a_backlog_until_2026() {
+        let variants = [CodelVariant::Linux2012, CodelVariant::Linux, CodelVariant::Rfc];
+        for (variant, dropped) in variants.into_iter().zip([true, false, false]) {
             let mut q = fq_codel(&params(variant));
             for _ in 0..2000 {
                 send(&mut q, 1, 1514, 0);

@@ -32,8 +32,12 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// The disciplines as they are really used, and small ones that hit every limit.
 fn params() -> impl Strategy<Value = Params> {
-    let codel_variant =
-        prop_oneof![Just(CodelVariant::Linux), Just(CodelVariant::Rfc), Just(CodelVariant::Ns3)];
+    let codel_variant = prop_oneof![
+        Just(CodelVariant::Linux),
+        Just(CodelVariant::Linux2012),
+        Just(CodelVariant::Rfc),
+        Just(CodelVariant::Ns3)
+    ];
     let codel =
         (codel_variant.clone(), 0..40u64, 0..20_000_000u64, 1..50_000_000u64, any::<bool>(), any::<bool>())
             .prop_map(|(variant, limit, target_ns, interval_ns, ecn, ce)| {

@@ -414,36 +414,10 @@ mod tests {
     fn params() -> TcpParams {
         TcpParams {
             congestion: CongestionKind::Reno,
-            mss: MSS,
-            header_bytes: 52,
-            ack_bytes: 52,
-            sack: true,
-            prr: true,
-            limited_transmit: true,
-            timestamps: true,
             ecn: true,
-            initial_window: 10,
-            initial_ssthresh: None,
-            max_window: None,
-            packet_counted: false,
-            pacing: false,
-            hystart: true,
-            vegas_alpha: 2,
-            vegas_beta: 4,
-            vegas_gamma: 1,
-            ledbat_target_ns: 100 * MS,
-            ledbat_gain: 1.0,
-            initial_rto_ns: 1000 * MS,
-            min_rto_ns: 200 * MS,
-            max_rto_ns: 60_000 * MS,
-            tick_ns: 1,
-            min_rto_on_variance: true,
-            delayed_ack_segments: 2,
-            delayed_ack_ns: 40 * MS,
-            quick_acks: 0,
             receive_buffer: 100_000,
             receive_buffer_max: 100_000,
-            receive_window_fraction: 0.5,
+            ..crate::cc::test::params()
         }
     }
 

@@ -103,44 +103,11 @@ impl RttEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionKind;
 
     const MS: u64 = 1_000_000;
 
     fn params(min_rto_on_variance: bool, tick_ns: u64) -> TcpParams {
-        TcpParams {
-            congestion: CongestionKind::Reno,
-            mss: 1000,
-            header_bytes: 40,
-            ack_bytes: 40,
-            sack: false,
-            prr: false,
-            limited_transmit: true,
-            timestamps: false,
-            ecn: false,
-            initial_window: 2,
-            initial_ssthresh: None,
-            max_window: None,
-            packet_counted: false,
-            pacing: false,
-            hystart: false,
-            vegas_alpha: 2,
-            vegas_beta: 4,
-            vegas_gamma: 1,
-            ledbat_target_ns: 100 * MS,
-            ledbat_gain: 1.0,
-            initial_rto_ns: 1000 * MS,
-            min_rto_ns: 200 * MS,
-            max_rto_ns: 60_000 * MS,
-            tick_ns,
-            min_rto_on_variance,
-            delayed_ack_segments: 1,
-            delayed_ack_ns: 0,
-            quick_acks: 0,
-            receive_buffer: 1 << 30,
-            receive_buffer_max: 1 << 30,
-            receive_window_fraction: 1.0,
-        }
+        TcpParams { tick_ns, min_rto_on_variance, ..crate::cc::test::params() }
     }
 
     fn sample(rtt: &mut RttEstimator, ms: u64) {

@@ -34,7 +34,7 @@ pub struct Acked {
     pub rtt: Option<Span>,
     /// Segments it newly acknowledged or SACKed.
     pub delivered: u32,
-    /// The transfer is complete: all is acknowledged.
+    /// It acknowledged the last of the transfer. True once: an echo of something sent twice may still come after it.
     pub complete: bool,
 }
 
@@ -251,7 +251,7 @@ impl Sender {
             self.restart_timer(now);
         }
         self.refresh();
-        Acked { rtt, delivered, complete: self.una == self.end }
+        Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
     }
 
     /// When `on_deadline` wants to be called: the retransmission timer, or the release of a paced segment.

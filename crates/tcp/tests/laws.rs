@@ -222,6 +222,7 @@ impl World {
             self.edge = self.edge.max(u64::from(ack.ack) + room(&self.params, ack.window));
             let (una, _) = self.sender.outstanding();
             let acked = self.sender.on_ack(&ack, self.now);
+            assert!(!(self.complete && acked.complete), "a transfer completes once");
             self.complete |= acked.complete;
             assert_eq!(self.sender.outstanding().0, una.max(ack.ack));
             if self.is_modelled() {

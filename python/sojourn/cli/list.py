@@ -12,11 +12,11 @@ from sojourn.cli import work
 @click.argument(
     "what",
     required=False,
-    type=click.Choice(["qdiscs", "congestion", "engines", "scenarios", "link-layers"]),
-    metavar="[qdiscs|congestion|engines|scenarios|link-layers]",
+    type=click.Choice(["qdiscs", "congestion", "engines", "papers", "scenarios", "link-layers"]),
+    metavar="[qdiscs|congestion|engines|papers|scenarios|link-layers]",
 )
 def list_(what: str | None) -> None:
-    """List queue disciplines, congestion controls, engines, example scenarios, link layers."""
+    """List queue disciplines, congestion controls, engines, papers, example scenarios, link layers."""
     chosen = [what] if what else list(_LISTS)
     for number, name in enumerate(chosen):
         if not what:
@@ -43,6 +43,14 @@ def _congestion() -> list[str]:
     from sojourn.scenario.tcp import Congestion
 
     return list(get_args(Congestion))
+
+
+def _papers() -> list[str]:
+    from sojourn import papers
+
+    width = max(map(len, papers.NAMES))
+    found = [papers.load(name) for name in papers.NAMES]
+    return [f"{one.id:{width}}  {one.title} ({one.source})" for one in found]
 
 
 def _link_layers() -> list[str]:
@@ -73,6 +81,7 @@ _LISTS: dict[str, Callable[[], list[str]]] = {
     "qdiscs": _qdiscs,
     "congestion": _congestion,
     "engines": _engines,
+    "papers": _papers,
     "link-layers": _link_layers,
     "scenarios": _scenarios,
 }

@@ -392,7 +392,7 @@ _GRAMMARS = (
     ),
     *(
         Grammar("codel", variant, _CODEL_WORDS, _switch("ecn"), {"variant": variant, **_CODEL_DEFAULTS})
-        for variant in ("linux", "rfc", "ns3")
+        for variant in ("linux", "linux2012", "rfc", "ns3")
     ),
     *(
         Grammar(
@@ -402,7 +402,7 @@ _GRAMMARS = (
             _switch("ecn"),
             {"variant": variant, **_FQ_CODEL_DEFAULTS},
         )
-        for variant, least in (("linux", 256), ("rfc", 1), ("ns3", 1))
+        for variant, least in (("linux", 256), ("linux2012", 256), ("rfc", 1), ("ns3", 1))
     ),
     Grammar(
         "red",

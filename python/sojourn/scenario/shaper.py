@@ -95,6 +95,10 @@ def parse_shaper(value: object) -> Shaper | None:
     kind, at = tokens[0]
     if value.split() == ["none"]:
         return None
+    if kind == "none":
+        raise UnitError(
+            "none is the whole of it", "write none, or a shaper like htb rate 1mbit", tokens[1][1]
+        )
     if kind != "htb":
         raise _not_htb(kind, at)
     given: dict[str, int | Cells] = {}

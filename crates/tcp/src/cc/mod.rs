@@ -152,9 +152,9 @@ impl CongestionControl for Control {
     }
 }
 
-/// Parameters for the tests of the congestion controls.
+/// Parameters for the tests of this crate.
 #[cfg(test)]
-mod test {
+pub(crate) mod test {
     use crate::{CongestionKind, TcpParams};
 
     const MS: u64 = 1_000_000;

@@ -29,6 +29,17 @@ impl Reno {
     }
 }
 
+/// The window after so many segments were acknowledged: slow start up to ssthresh, avoidance with what is left of them.
+pub(super) fn grown(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
+    let mut left = f64::from(acked);
+    let mut grown = cwnd;
+    if cwnd < ssthresh {
+        grown = (cwnd + left).min(ssthresh);
+        left -= grown - cwnd;
+    }
+    grown + left / grown
+}
+
 impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
@@ -39,14 +50,7 @@ impl CongestionControl for Reno {
         if !ack.cwnd_limited {
             return;
         }
-        let mut acked = f64::from(ack.acked);
-        if self.cwnd < self.ssthresh {
-            // Slow start up to ssthresh; what is left of the ACK counts as avoidance.
-            let grown = (self.cwnd + acked).min(self.ssthresh);
-            acked -= grown - self.cwnd;
-            self.cwnd = grown;
-        }
-        self.cwnd += acked / self.cwnd;
+        self.cwnd = grown(self.cwnd, self.ssthresh, ack.acked);
     }
 
     fn on_congestion(&mut self, event: &Congestion) {

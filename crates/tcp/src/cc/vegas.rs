@@ -16,11 +16,12 @@
 //! Deviations from the paper: no retransmission before the third duplicate (§3.1, by a fine-grained clock); a loss halves
 //! the window where the paper takes a quarter. Deviations from Linux: its difference is over base_rtt, not over rtt, so it
 //! holds less in long queues; real numbers; a window that is not the limit doesn't grow; the RTT is of the earliest segment
-//! that an ACK covers, with the wait for the delayed ACK in it.
+//! that an ACK covers, with the wait for the delayed ACK in it; base_rtt is of the whole connection, where Linux begins anew
+//! after each idle period.
 //! ns-3 rounds cwnd · base_rtt/rtt down before it subtracts and takes base_rtt from the SYN, which is short and
 //! answered at once: with delayed ACKs it sees two segments queued where none is, and a lone flow stays at half the link.
 
-use super::{Ack, Congestion, CongestionControl, Signal};
+use super::{Ack, Congestion, CongestionControl, Signal, reno};
 use crate::TcpParams;
 use units::Span;
 
@@ -134,16 +135,9 @@ impl Vegas {
 
     /// RFC 5681, where Vegas can't tell.
     fn reno(&mut self, ack: &Ack) {
-        if !ack.cwnd_limited {
-            return;
+        if ack.cwnd_limited {
+            self.cwnd = reno::grown(self.cwnd, self.ssthresh, ack.acked);
         }
-        let mut acked = f64::from(ack.acked);
-        if self.cwnd < self.ssthresh {
-            let grown = (self.cwnd + acked).min(self.ssthresh);
-            acked -= grown - self.cwnd;
-            self.cwnd = grown;
-        }
-        self.cwnd += acked / self.cwnd;
     }
 }
 

@@ -1,0 +1,135 @@
+"""`sojourn reproduce`: papers rerun, the published numbers beside ours, with verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import text, work
+
+if TYPE_CHECKING:
+    from sojourn.papers import Reproduction
+    from sojourn.papers.reproduce import Stopped
+
+FAILED = 1
+INTERRUPTED = 130
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[PAPER]...")
+@click.option("--quick", is_flag=True, help="Shorter runs and fewer seeds: all five within a minute.")
+@click.option(
+    "-e", "--engine", type=click.Choice(["sim"]), default="sim", show_default=True, help="What runs them."
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of pages, figures and Runs. [default: runs/reproduce; with --json nothing is kept]",
+)
+@click.option(
+    "--redraw", is_flag=True, help="Judge and draw the Runs in DIR again, without running anything."
+)
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads. [default: one per core]"
+)
+@click.option("--force", is_flag=True, help="Replace Runs that are already in DIR.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only.")
+def reproduce(
+    names: tuple[str, ...],
+    quick: bool,
+    engine: str,
+    out: Path | None,
+    redraw: bool,
+    jobs: int | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Rerun papers: every number, figure and claim of theirs beside ours, with a verdict.
+
+    PAPER is one of those that `sojourn list papers` shows; without any, all of them. Ends with 1 if a claim that must hold
+    does not.
+    """
+    from sojourn import papers
+    from sojourn.papers import page
+    from sojourn.papers.reproduce import Stopped
+
+    chosen = [papers.load(name) for name in _known(names, papers.NAMES)]
+    if redraw and out is None:
+        raise click.BadParameter("it needs -o, the folder of the Runs", param_hint="--redraw")
+    folder = out if out is not None or as_json else work.unused(Path("runs") / "reproduce")
+    if folder is not None:
+        page.check(chosen, folder)
+    stopped: Stopped | None = None
+    try:
+        with work.progress(quiet or redraw) as progress:
+            found: Sequence[Reproduction] = papers.reproduce(
+                chosen, quick=quick, out=folder, jobs=jobs, force=force, redraw=redraw, progress=progress
+            )
+    except Stopped as stop:
+        stopped, found = stop, stop.finished
+    if found:
+        if as_json:
+            whole = {"engine": engine, "quick": quick, "papers": [one.to_dict() for one in found]}
+            work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+        else:
+            for one in found:
+                work.show(_table(one))
+        if folder is not None:
+            work.say(f"wrote {page.write(found, folder)}", quiet)
+    if stopped is not None:
+        _say_what_is_kept(stopped, folder)
+        raise click.exceptions.Exit(INTERRUPTED)
+    broken = [row for one in found for row in one.broken]
+    for row in broken:
+        work.say(f"does not hold, and must: {row.claim.says} ({row.because})")
+    if broken:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _say_what_is_kept(stopped: Stopped, folder: Path | None) -> None:
+    """A line a paper: there are hundreds of Runs."""
+    done, asked = (sum(column) for column in zip(*stopped.counts.values(), strict=True))
+    work.say(f"\ninterrupted: {done} of {asked} runs had finished")
+    for paper, (done, asked) in stopped.counts.items():
+        kept = "nothing kept" if folder is None or not done else f"kept in {folder / paper / 'runs'}"
+        work.say(f"  {paper}: {done} of {asked}; {kept}")
+
+
+def _known(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    from sojourn.units import nearest
+
+    for name in names:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean {close}?" if close else f"papers: {', '.join(known)}"
+            raise click.BadParameter(f"there is no paper {name!r}; {hint}", param_hint="PAPER")
+    return tuple(dict.fromkeys(names)) or known
+
+
+def _table(one: Reproduction) -> str:
+    from sojourn.papers import page
+
+    header = ("what", "published", "ours", "difference", "verdict")
+    rows = [
+        (
+            f"{row.number.what}{f' [{row.number.unit}]' if row.number.unit else ''}",
+            page.published(row),
+            page.ours(row),
+            page.difference(row),
+            str(row.verdict),
+        )
+        for row in one.rows
+    ]
+    claims = [f"{row.verdict}: {row.claim.says}\n    {row.because}" for row in one.claims]
+    quick = " (quick version: shorter, fewer seeds)" if one.evidence.quick else ""
+    seeds = sorted({len(row.ours.values) for row in one.rows})
+    about = f"{one.paper.id}: {one.paper.title}\n{one.paper.source}{quick}; mean over {' or '.join(map(str, seeds))} seeds ± 95 % interval"
+    return "\n".join([about, "", text.table(header, rows), "", *claims, "", page.sentence([one]), ""])

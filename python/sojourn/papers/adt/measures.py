@@ -1,0 +1,250 @@
+"""What is measured: the paper's five columns, and q_adt and the queue over time.
+
+    utilisation     bits that left the bottleneck over those it could have carried, %
+    loss            packets dropped at the bottleneck over those that arrived, %
+    delay           mean time from enqueue to dequeue, over all packets, ms
+    fairness        Jain's index over the goodput of all TCP users
+    goodput         application data that arrived, each byte once, counted at the size of full packets (1500 B for 1460 B of
+                    data) over what the link could have carried, %: so that a link full of useful packets has 100 %
+
+The whole run counts, or, as `settled_*`, its second half, after ADT has come down from its initial limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from sojourn import metrics
+from sojourn.papers.evidence import Seed
+
+Floats = NDArray[np.float64]
+
+PACKET = 1500
+"""Bytes, header included."""
+HEADER = 40
+
+
+# ------------------------------------------------------------------------------------------- the five columns, whole run
+
+
+def utilisation(seed: Seed) -> float:
+    """Of the bottleneck, %."""
+    row = _link(seed)
+    return 100 * metrics.utilisation(row["wire_bytes"], row["capacity_bits"])
+
+
+def loss(seed: Seed) -> float:
+    """Share of the arriving packets that the bottleneck dropped, %."""
+    row = _link(seed)
+    return 100 * metrics.ratio(row["dropped_packets"], row["arrived_packets"])
+
+
+def delay_ms(seed: Seed) -> float:
+    """Mean queueing delay, ms."""
+    row = _link(seed)
+    return metrics.ratio(row["sojourn_sum_ns"], row["sent_packets"]) / 1e6
+
+
+def longest_ms(seed: Seed) -> float:
+    """The longest queueing delay, ms."""
+    return float(_link(seed)["sojourn_max_ns"]) / 1e6
+
+
+def fairness(seed: Seed) -> float:
+    """Jain's index over all TCP users, of both directions where there are two."""
+    return metrics.jain(seed.table("flows")["delivered_bytes"].to_list())
+
+
+def goodput(seed: Seed) -> float:
+    """Useful packets from left to right (not "backward") over the capacity, %."""
+    forward = seed.table("flows").filter(~pl.col("flow").str.starts_with("backward"))
+    data = float(forward["delivered_bytes"].sum()) * 8
+    return 100 * metrics.ratio(data * PACKET / (PACKET - HEADER), _link(seed)["capacity_bits"])
+
+
+def ack_share(seed: Seed) -> float:
+    """Share of the bytes that left the bottleneck which were not data packets to the right: ACKs, %."""
+    forward = seed.table("flows").filter(~pl.col("flow").str.starts_with("backward"))
+    return 100 * (
+        1 - metrics.ratio(float(forward["received_packets"].sum()) * PACKET, _link(seed)["sent_bytes"])
+    )
+
+
+def timeouts_per_loss(seed: Seed) -> float:
+    """Timeouts of TCP for each packet that the bottleneck dropped, %."""
+    return 100 * metrics.ratio(float(seed.table("flows")["timeouts"].sum()), _link(seed)["dropped_packets"])
+
+
+# --------------------------------------------------------------------------------------------------- over time
+
+
+def timeline(seed: Seed) -> pl.DataFrame:
+    """The bottleneck's rows of the table `queue`, in order."""
+    return seed.table("queue").filter(pl.col("link") == "down").sort("t_ns")
+
+
+def settled_utilisation(seed: Seed) -> float:
+    """Utilisation of the second half of the run, %."""
+    half = _second_half(seed)
+    return 100 * metrics.ratio(float(half["sent_bytes"].sum()) * 8, _rate(seed) * _span_s(half))
+
+
+def settled_delay_ms(seed: Seed) -> float:
+    """Mean queueing delay of the second half, ms."""
+    half = _second_half(seed)
+    waited = float((half["sojourn_mean_ns"].fill_null(0) * half["sent_packets"]).sum())
+    return metrics.ratio(waited, float(half["sent_packets"].sum())) / 1e6
+
+
+def settled_loss(seed: Seed) -> float:
+    """Dropped over arrived packets of the second half, % (arrived: sent and dropped)."""
+    half = _second_half(seed)
+    dropped = float(half["dropped_packets"].sum())
+    return 100 * metrics.ratio(dropped, dropped + float(half["sent_packets"].sum()))
+
+
+def settled_limit(seed: Seed) -> float:
+    """Mean q_adt of the second half, packets."""
+    return _mean(_second_half(seed)["limit"])
+
+
+def limit(seed: Seed) -> float:
+    """Mean q_adt after the warm-up, packets."""
+    return _mean(timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"])
+
+
+def halving_s(seed: Seed) -> float:
+    """How long q_adt takes from 400 to 200 packets on its first way down, s; NaN where it does not come there."""
+    line = timeline(seed)
+    return first_below(line, 200) - first_below(line, 400)
+
+
+def first_below(line: pl.DataFrame, packets: float) -> float:
+    """When q_adt is first below this, s; NaN if never."""
+    below = line.filter(pl.col("limit") < packets)
+    return float(below["t_ns"][0]) / 1e9 if below.height else float("nan")
+
+
+def running_delay_ms(seed: Seed) -> tuple[Floats, Floats]:
+    """Time, s, and the mean queueing delay of all packets from the start to then, ms."""
+    line = timeline(seed)
+    sent = line["sent_packets"].to_numpy().astype(np.float64)
+    waited = line["sojourn_mean_ns"].fill_null(0).to_numpy().astype(np.float64) * sent
+    return line["t_ns"].to_numpy() / 1e9, running_mean(waited, sent) / 1e6
+
+
+def running_mean(weighted: Floats, weights: Floats) -> Floats:
+    """Cumulative sum over cumulative weight; 0 while there is no weight."""
+    total = np.cumsum(weights)
+    mean: Floats = np.cumsum(weighted) / np.where(total > 0, total, 1.0)
+    return mean
+
+
+def running_backlog(seed: Seed) -> tuple[Floats, Floats]:
+    """Time, s, and the mean backlog from the start to then, as ms: each packet waiting taken for one of 1500 B."""
+    line = timeline(seed)
+    packets = line["backlog_packets"].to_numpy().astype(np.float64)
+    packet_ms = PACKET * 8e3 / _rate(seed)
+    return line["t_ns"].to_numpy() / 1e9, running_mean(packets, np.ones_like(packets)) * packet_ms
+
+
+def most_ms(seed: Seed) -> float:
+    """The largest that the mean queueing delay from the start ever is, ms."""
+    return float(running_delay_ms(seed)[1].max())
+
+
+@cache
+def length_for(delay: float, backlog: bool = False) -> Callable[[Seed], float]:
+    """The length of a run, s, whose mean from the start is this, ms: where the running mean last falls below it."""
+
+    def measure(seed: Seed) -> float:
+        t, mean = (running_backlog if backlog else running_delay_ms)(seed)
+        return last_above(t, mean, delay)
+
+    return measure
+
+
+def last_above(t: Floats, mean: Floats, wanted: float) -> float:
+    """The last time at which the line is not below this; NaN where it never is, or still is at the end."""
+    above = np.flatnonzero(mean >= wanted)
+    return float(t[above[-1]]) if above.size and above[-1] < mean.size - 1 else float("nan")
+
+
+# --------------------------------------------------------------------------------------------------- figure 3
+
+
+def joining_s(seed: Seed) -> float:
+    """How long the joining takes, s: 490 users, one every 2 s, in a run of 2200 s; in the quick version all of it is shorter."""
+    return 980 / 2200 * seed.run.meta.duration_ns / 1e9
+
+
+def users(t: Floats, joining: float) -> Floats:
+    """Active users of figure 3 at time t: 10, one more in each 490th of `joining`, then one fewer."""
+    step = joining / 490
+    joined: Floats = np.clip(np.floor(t / step) + 1, 0, 490)
+    left: Floats = np.clip(np.floor((t - joining) / step) + 1, 0, 490)
+    active: Floats = 10.0 + joined - left
+    return active
+
+
+def limit_with_many(seed: Seed) -> float:
+    """Mean q_adt while at least 450 users are active, packets."""
+    return _limit_while(seed, lambda count: count >= 450)
+
+
+def limit_with_few(seed: Seed) -> float:
+    """The largest q_adt after the users have left but for 20 or fewer, packets. (Their arrival begins with the whole buffer.)"""
+    line, count = _with_users(seed)
+    half = line["t_ns"].to_numpy() / 1e9 > joining_s(seed)
+    return float(line["limit"].to_numpy()[half & (count <= 20)].max())
+
+
+def changing_utilisation(seed: Seed) -> float:
+    """Utilisation while 50 users or more are active, %."""
+    line, count = _with_users(seed)
+    busy = line.filter(pl.Series(count >= 50))
+    interval = float(line["t_ns"][1] - line["t_ns"][0]) / 1e9
+    return 100 * metrics.ratio(float(busy["sent_bytes"].sum()) * 8, _rate(seed) * interval * busy.height)
+
+
+def _limit_while(seed: Seed, wanted: Callable[[Floats], NDArray[np.bool_]]) -> float:
+    line, count = _with_users(seed)
+    return float(line["limit"].to_numpy()[wanted(count)].mean())
+
+
+def _with_users(seed: Seed) -> tuple[pl.DataFrame, Floats]:
+    line = timeline(seed)
+    return line, users(line["t_ns"].to_numpy() / 1e9, joining_s(seed))
+
+
+# --------------------------------------------------------------------------------------------------- pieces
+
+
+def _link(seed: Seed) -> dict[str, int]:
+    return seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
+
+
+def _rate(seed: Seed) -> int:
+    rate = seed.run.meta.link("down").rate_bps
+    assert rate is not None, "the bottleneck of every scenario here has a rate"
+    return rate
+
+
+def _second_half(seed: Seed) -> pl.DataFrame:
+    return timeline(seed).filter(pl.col("t_ns") > seed.run.meta.duration_ns // 2)
+
+
+def _span_s(rows: pl.DataFrame) -> float:
+    # The first row closes an interval that began one interval before it.
+    return float(rows["t_ns"][1] - rows["t_ns"][0]) / 1e9 * rows.height
+
+
+def _mean(column: pl.Series) -> float:
+    mean = column.mean()
+    assert isinstance(mean, float), "q_adt is known at every sample"
+    return mean

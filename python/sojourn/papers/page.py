@@ -1,0 +1,346 @@
+"""One page per paper and one over all of them: claims, pictures, numbers beside numbers, readings, what was run.
+
+    DIR/index.html                 the overview: the story in one picture, every claim with its verdict
+    DIR/PAPER/index.html           the paper, self-contained
+    DIR/PAPER/figures/*.svg        its pictures
+    DIR/PAPER/rows.json            what `sojourn reproduce --json` prints of it
+    DIR/PAPER/runs/STUDY/VARIANT   the Runs
+
+A verdict is a word in a frame, not a colour alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+
+from sojourn import figures
+from sojourn.figures.series import number as shown
+from sojourn.papers import story
+from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading, Study
+from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.verdict import ClaimRow, Row, Verdict
+from sojourn.records import RunError
+from sojourn.report import parts
+
+_ROOM = "sojourn.papers"
+_MADE = "Made by sojourn"
+_CLASS = {
+    Verdict.REPRODUCED: "reproduced",
+    Verdict.DIRECTION: "direction",
+    Verdict.NOT_REPRODUCED: "not",
+    Verdict.NOT_STATED: "unstated",
+}
+_SIGN = {
+    Verdict.REPRODUCED: "✓",
+    Verdict.DIRECTION: "↗",
+    Verdict.NOT_REPRODUCED: "✗",
+    Verdict.NOT_STATED: "·",
+}
+
+
+# A table wider than the window scrolls, also by keyboard.
+_TABLE = '<div class="scroll" tabindex="0" role="region" aria-label="{}"><table class="judged">'
+_END = "</tbody></table></div>"
+
+
+def write(found: Sequence[Reproduction], folder: Path) -> Path:
+    """Writes the pages, pictures and rows of these papers; the overview's path."""
+    try:
+        for one in found:
+            _write_paper(one, folder / one.paper.id)
+        overview = folder / "index.html"
+        overview.write_text(_overview(found), encoding="utf-8")
+    except OSError as error:
+        raise RunError(
+            f"can't write to {folder}: {error.strerror or error}", "choose another folder with -o"
+        ) from None
+    return overview
+
+
+def check(papers: Sequence[Paper], folder: Path) -> None:
+    """Refuses a folder in which a page of somebody else's would be overwritten."""
+    for path in (folder / "index.html", *(folder / paper.id / "index.html" for paper in papers)):
+        if path.is_dir() or (path.is_file() and _MADE not in path.read_text("utf-8", errors="replace")):
+            raise RunError(f"{path} is not a page of sojourn's", "choose another folder with -o")
+
+
+def _write_paper(one: Reproduction, folder: Path) -> None:
+    drawings = folder / "figures"
+    drawings.mkdir(parents=True, exist_ok=True)
+    pictures = []
+    for picture in one.paper.pictures:
+        figure = picture.draw(one.evidence)
+        figures.save(figure, drawings / f"{picture.id}.svg")
+        pictures.append(parts.svg(figure, picture.title))
+    (folder / "rows.json").write_text(
+        json.dumps(one.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+    )
+    (folder / "index.html").write_text(_paper(one, pictures), encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------------- one paper
+
+
+def _paper(one: Reproduction, pictures: Sequence[str]) -> str:
+    paper = one.paper
+    body = [
+        _section("claims", "Claims", _claims([one], links="")),
+        _section(
+            "pictures",
+            "Figures",
+            "\n".join(
+                f'<figure class="shown" id="picture-{escape(picture.id)}"><figcaption>{escape(_heading(picture.source, picture.title))}'
+                f"<p class=hint>{escape(picture.caption)}</p></figcaption>{svg}</figure>"
+                for picture, svg in zip(paper.pictures, pictures, strict=True)
+            ),
+        ),
+        _section("numbers", "Published beside ours", _numbers(one)),
+        _section("readings", "How the source was read", _readings(one)),
+        _section("runs", "What was run", _studies(one)),
+    ]
+    return _page(
+        paper.title,
+        paper.source,
+        [paper.about, *_sentences([one])],
+        "\n".join(body),
+        up='<p class="up"><a href="../index.html">All papers</a></p>',
+    )
+
+
+def _heading(source: str, title: str) -> str:
+    return f"{source}: {title}" if source else title
+
+
+def _claims(found: Sequence[Reproduction], links: str) -> str:
+    """The table of claims; `links` leads from the page to the folders of the papers, empty on a paper's own page."""
+    rows = []
+    for one in found:
+        base = f"{links}{one.paper.id}/index.html" if links else ""
+        if links:
+            rows.append(
+                f'</tbody><tbody><tr class="study"><th colspan="3" scope="rowgroup"><a href="{escape(base)}">{escape(one.paper.title)}</a></th></tr>'
+            )
+        pictures = {picture.id: picture for picture in one.paper.pictures}
+        rows += [_claim(row, base, [pictures[id_] for id_ in row.claim.pictures]) for row in one.claims]
+    return (
+        _TABLE.format("Claims") + '<thead><tr><th scope="col">The source says</th>'
+        '<th scope="col">Verdict</th><th scope="col">Found</th></tr></thead><tbody>' + "\n".join(rows) + _END
+    )
+
+
+def _claim(row: ClaimRow, base: str, pictures: Sequence[Picture]) -> str:
+    claim: Claim = row.claim
+    seen = ", ".join(
+        f'<a href="{escape(base)}#picture-{escape(picture.id)}">{escape(picture.source or picture.title)}</a>'
+        for picture in pictures
+    )
+    own = "" if base else f' id="claim-{escape(claim.id)}"'
+    return (
+        f'<tr{own}><th scope="row"><p>{escape(claim.says)}</p><small>{escape(claim.where)}</small></th>'
+        f"<td>{_badge(row.verdict)}</td><td><p>{escape(row.because)}{f' ({seen})' if seen else ''}</p></td></tr>"
+    )
+
+
+def _numbers(one: Reproduction) -> str:
+    studies = {study.id: study for study in one.paper.studies}
+    parts_: list[str] = []
+    latest = ""
+    for row in one.rows:
+        if row.number.study != latest:
+            latest = row.number.study
+            parts_.append(
+                f'</tbody><tbody><tr class="study"><th colspan="5" scope="rowgroup">{escape(studies[latest].what)}</th></tr>'
+            )
+        parts_.append(_number(row))
+    seeds = sorted({len(row.ours.values) for row in one.rows})
+    left_out = (
+        f" {one.left_out} more numbers need the full version." if one.evidence.quick and one.left_out else ""
+    )
+    return (
+        _TABLE.format("Numbers") + "<caption>Ours: mean over "
+        f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, where there is one, is left out.{left_out}</caption>"
+        '<thead><tr><th scope="col">What</th><th scope="col" class="number">Published</th><th scope="col" class="number">Ours</th>'
+        '<th scope="col" class="number">Difference</th><th scope="col">Verdict</th></tr></thead><tbody>'
+        + "\n".join(parts_)
+        + _END
+    )
+
+
+def _number(row: Row) -> str:
+    number: Number = row.number
+    unit = f" {escape(number.unit)}" if number.unit else ""
+    tolerance = ""
+    if number.tolerance is not None and number.published is not None:
+        tolerance = f"<small>{escape(number.tolerance.words(number.unit))}: {escape(number.tolerance.because)}</small>"
+    reason = f"<small>{escape(row.reason)}</small>" if row.reason else ""
+    return (
+        f'<tr id="number-{escape(number.id)}"><th scope="row">{escape(number.what)}<small>{escape(number.where)}</small></th>'
+        f'<td class="number">{escape(published(row))}{unit if number.published is not None else ""}</td>'
+        f'<td class="number">{escape(ours(row))}{unit}</td><td class="number">{escape(difference(row))}</td>'
+        f"<td>{_badge(row.verdict)}{reason or tolerance}</td></tr>"
+    )
+
+
+def published(row: Row) -> str:
+    """The published number: `23.8`, `< 40`, `-` where there is none."""
+    number = row.number
+    if number.published is None:
+        return "-"
+    bound = "" if number.relation == "=" else f"{number.relation} "
+    return f"{bound}{number.published:g}"
+
+
+def ours(row: Row) -> str:
+    """Our number: `24.1 ± 0.3`."""
+    if math.isnan(row.ours.mean):
+        return "-"
+    spread = "" if math.isnan(row.ours.ci95) else f" ± {shown(row.ours.ci95)}"
+    return f"{shown(row.ours.mean)}{spread}"
+
+
+def difference(row: Row) -> str:
+    """`+4 %`, or in the number's unit where the tolerance is; empty for bounds and what isn't stated."""
+    number = row.number
+    if number.published is None or number.relation != "=" or math.isnan(row.difference):
+        return ""
+    if math.isnan(row.relative) or (number.tolerance is not None and not number.tolerance.relative):
+        return f"{row.difference:+.3g} {'points' if number.unit == '%' else number.unit}".rstrip()
+    return f"{100 * row.relative:+.3g} %"
+
+
+def _readings(one: Reproduction) -> str:
+    return (
+        _TABLE.format("Readings") + '<thead><tr><th scope="col">Parameter</th><th scope="col">The source</th>'
+        '<th scope="col">Chosen</th><th scope="col">Why</th><th scope="col">Other readings</th></tr></thead><tbody>'
+        + "\n".join(_reading(reading, one) for reading in one.paper.readings)
+        + _END
+    )
+
+
+def _reading(reading: Reading, one: Reproduction) -> str:
+    others = reading.others if isinstance(reading.others, str) else reading.others(one.evidence)
+    found = (
+        "<small>Found by search: its agreement is no independent proof.</small>" if reading.searched else ""
+    )
+    cells = "".join(
+        f"<td><p>{escape(text)}</p>{more}</td>"
+        for text, more in ((reading.source, ""), (reading.chosen, found), (reading.why, ""), (others, ""))
+    )
+    return f'<tr><th scope="row">{escape(reading.parameter)}</th>{cells}</tr>'
+
+
+def _studies(one: Reproduction) -> str:
+    rows = "".join(_study(study, one) for study in one.paper.studies)
+    return (
+        '<p class="hint">Every Run lies in the folder runs/ beside this page: <code>sojourn report</code> shows any of them.</p>'
+        + _TABLE.format("Studies")
+        + '<thead><tr><th scope="col">Study</th><th scope="col">Scenario</th>'
+        '<th scope="col" class="number">Variants</th><th scope="col" class="number">Seeds</th><th scope="col" class="number">Length</th></tr></thead>'
+        f"<tbody>{rows}{_END}"
+    )
+
+
+def _study(study: Study, one: Reproduction) -> str:
+    runs = list(one.evidence.runs[study.id].values())
+    lengths = sorted({(run.meta.duration_ns / 1e9, run.meta.warmup_ns / 1e9) for run in runs})
+    length = ", ".join(
+        f"{duration:g} s" + (f", {warmup:g} s of it warm-up" if warmup else "")
+        for duration, warmup in lengths[:3]
+    )
+    length += " …" if len(lengths) > 3 else ""
+    seeds = " or ".join(map(str, sorted({len(run.seeds) for run in runs})))
+    return (
+        f'<tr><th scope="row"><p>{escape(study.what)}</p></th><td>{escape(study.scenario)}</td><td class="number">{len(runs)}</td>'
+        f'<td class="number">{seeds}</td><td class="number">{escape(length)}</td></tr>'
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- overview
+
+
+def _overview(found: Sequence[Reproduction]) -> str:
+    picture = parts.svg(
+        story.draw(found), "Delay with empty queues, bloated and cured, in each paper's system"
+    )
+    body = [
+        f'<div class="story">{picture}</div>',
+        _section("papers", "Papers", _papers(found)),
+        _section("claims", "Every claim, and what became of it", _claims(found, links="./")),
+    ]
+    return _page(
+        "Bufferbloat, reproduced",
+        ", ".join(one.paper.id for one in found),
+        [story.SENTENCE, *_sentences(found)],
+        "\n".join(body),
+    )
+
+
+def _papers(found: Sequence[Reproduction]) -> str:
+    rows = []
+    for one in found:
+        counts = Counter(row.verdict for row in one.rows)
+        held = Counter(row.verdict for row in one.claims)
+        cells = "".join(f'<td class="number">{counts[verdict] or "-"}</td>' for verdict in Verdict)
+        rows.append(
+            f'<tr><th scope="row"><a href="{escape(one.paper.id)}/index.html">{escape(one.paper.title)}</a>'
+            f"<small>{escape(one.paper.source)}</small></th>"
+            f'<td class="number">{held[Verdict.REPRODUCED]} of {len(one.claims)}</td>{cells}</tr>'
+        )
+    head = "".join(f'<th scope="col" class="number">{escape(str(verdict))}</th>' for verdict in Verdict)
+    return (
+        _TABLE.format("Papers")
+        + '<thead><tr><th scope="col">Paper</th><th scope="col" class="number">claims that hold</th>'
+        f"{head}</tr></thead><tbody>{''.join(rows)}{_END}"
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------- pieces
+
+
+def sentence(found: Sequence[Reproduction]) -> str:
+    """How many numbers and claims got which verdict, in a sentence."""
+    rows = [row for one in found for row in one.rows]
+    stated = [row for row in rows if row.verdict is not Verdict.NOT_STATED]
+    counts = Counter(row.verdict for row in stated)
+    claims = [row for one in found for row in one.claims]
+    held = Counter(row.verdict for row in claims)
+    return (
+        f"Of {len(stated)} published numbers {counts[Verdict.REPRODUCED]} are reproduced, in {counts[Verdict.DIRECTION]} "
+        f"the direction holds, {counts[Verdict.NOT_REPRODUCED]} are not reproduced. Of {len(claims)} claims "
+        f"{held[Verdict.REPRODUCED]} hold, {held[Verdict.DIRECTION]} in direction, {held[Verdict.NOT_REPRODUCED]} do not."
+    )
+
+
+def _sentences(found: Sequence[Reproduction]) -> list[str]:
+    said = [sentence(found)]
+    if any(one.evidence.quick for one in found):
+        said.append(
+            "This is the quick version: shorter runs and fewer seeds. The verdicts that count are those of the full one."
+        )
+    return said
+
+
+def _badge(verdict: Verdict) -> str:
+    return f'<span class="badge {_CLASS[verdict]}">{_SIGN[verdict]} {escape(str(verdict))}</span>'
+
+
+def _section(id_: str, heading: str, content: str) -> str:
+    return f'<section aria-labelledby="{id_}"><h2 id="{id_}">{escape(heading)}</h2>\n{content}\n</section>'
+
+
+def _page(title: str, about: str, verdict: Iterable[str], body: str, up: str = "") -> str:
+    return parts.template("page.html", _ROOM).substitute(
+        title=escape(title),
+        about=escape(about),
+        up=up,
+        verdict="\n".join(f"<p>{escape(one)}</p>" for one in verdict),
+        css=parts.text("page.css") + parts.text("page.css", _ROOM) + parts.colours(body),
+        body=body,
+        made=escape(f"{_MADE} {version('sojourn')}."),
+    )

@@ -1,0 +1,653 @@
+"""The source's figures 3 to 9 from our Runs, both readings side by side, and what explains them.
+
+Bars are the standard error of the mean where the source has it. Its pictures are lost; the few values of its text are marked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from sojourn.figures import style
+from sojourn.papers.drawing import Look, curve, legend, look, sheet
+from sojourn.papers.evidence import Evidence
+from sojourn.papers.paper import Estimate, Measure, Picture
+from sojourn.papers.queue_anatomy import measures as m
+from sojourn.papers.queue_anatomy import published
+from sojourn.papers.queue_anatomy.reading import (
+    BQL_RINGS,
+    COEXISTENCE_QDISCS,
+    CURES,
+    DEFAULT_QDISC,
+    DEFAULT_RING,
+    LOW,
+    MAIN,
+    OTHER,
+    QDISC,
+    QDISCS,
+    READING,
+    RINGS,
+    SPEEDS,
+    TOTAL,
+    bql_name,
+    name,
+    surface_study,
+)
+
+_LOOKS: dict[str, Look] = {"bands": (style.BLUE, style.SOLID), "fifo": look("pfifo")}
+_MARKERS = {"bands": "o", "fifo": "s"}
+_SEM = "standard error"
+_SIZES = (style.BLACK, style.BLUE, style.GREEN, style.ORANGE, style.VERMILLION)
+"""Colours of rings, from small to large."""
+
+
+def _with_sem(estimate: Estimate) -> Estimate:
+    return replace(estimate, ci95=estimate.sem)
+
+
+# -------------------------------------------------------------------------------------------------------- both
+
+
+def _in(unit: str, value: float) -> str:
+    """A value as a column has it: "7.9 s", "7.96 ms", "7.3 s" for 7300 ms."""
+    if unit == "ms" and value > 995:
+        return f"{value / 1e3:.1f} s"
+    if unit == "ms" and abs(value) < 0.05:
+        return "0 ms"
+    return (
+        f"{value:+.0f} %"
+        if unit == "%" and value > 100
+        else f"{value:.0f} %"
+        if unit == "%"
+        else f"{value:.1f} {unit}"
+    )
+
+
+@style.drawn
+def _both(evidence: Evidence) -> Figure:
+    def at(study: str, variant: Callable[[str], str], measure: Measure) -> dict[str, float]:
+        return {reading: evidence.mean(study, variant(reading), measure) for reading in QDISC}
+
+    rows: list[tuple[str, str, str, dict[str, float], float]] = [
+        ("mean RTT, ring 4096", "> 10 s", "s", at("ring", lambda r: name(r, 4096, DEFAULT_QDISC), m.rtt_s), published.RTT_BLOATED_S),
+        (
+            "RTT, ring 4096 over default", "+585 %", "%",
+            {r: published.more_at_4096(evidence, r).mean for r in QDISC}, published.MORE_PERCENT,
+        ),
+        ("95 %, ring 2048, no BQL", "13 s", "s", at("bql", lambda r: bql_name(r, 2048, False), m.p95_s), published.P95_S),
+        ("95 %, ring 2048, BQL", "106 ms", "ms", at("bql", lambda r: bql_name(r, 2048, True), m.p95_ms), published.P95_BQL_MS),
+        (
+            "95 %, qdisc 4920 less 904, BQL", "20 ms", "ms",
+            {r: published.qdisc_apart(evidence, r).mean for r in QDISC}, published.APART_MS,
+        ),
+        (
+            "throughput, rings 80 and 4096", "< 20 %", "%",
+            {r: published.throughput_apart(evidence, r).mean for r in QDISC}, published.THROUGHPUT_PERCENT,
+        ),
+    ]  # fmt: skip
+    figure, [[axes]] = sheet(
+        "What the text states, under both readings", evidence, "ring", size=(10, 3.6), says="ours as a multiple of the published value",
+        margins=style.Margins(top=0.95, left=2.6, right=2.75, bottom=0.55),
+    )  # fmt: skip
+    least, most = 0.004, 2000.0
+    axes.set_xscale("log")
+    axes.set_xlim(least, most)
+    axes.axvline(1, color=style.INK, linewidth=0.9, linestyle=":")
+    for i, (_, said, unit, ours, stated) in enumerate(rows):
+        for shift, (reading, drawn) in zip((-0.13, 0.13), _LOOKS.items(), strict=True):
+            ratio = ours[reading] / stated
+            none = ratio <= least * 1.3
+            axes.plot(
+                [max(ratio, least * 1.3)], [i + shift], marker="<" if none else _MARKERS[reading], color=drawn[0], linestyle="none",
+                markersize=5, label=READING[reading] if i == 0 else None,
+            )  # fmt: skip
+        written = [
+            (said, style.INK),
+            *((_in(unit, ours[reading]), drawn[0]) for reading, drawn in _LOOKS.items()),
+        ]
+        for column, (text, colour) in enumerate(written):
+            axes.annotate(
+                text, (1, i), xycoords=("axes fraction", "data"), xytext=(10 + 62 * column, 0), textcoords="offset points", va="center", size=8,
+                color=colour, annotation_clip=False,
+            )  # fmt: skip
+        axes.axhline(i + 0.5, color=style.GRID, linewidth=0.5)
+    for column, text in enumerate(("published", "passing", "FIFO")):
+        axes.annotate(
+            text, (1, 1), xycoords="axes fraction", xytext=(10 + 62 * column, 5), textcoords="offset points", size=8, color=style.MUTED,
+            annotation_clip=False,
+        )  # fmt: skip
+    axes.set_yticks(range(len(rows)), [what for what, *_ in rows])
+    axes.tick_params(axis="y", labelcolor=style.INK)
+    axes.grid(axis="y", visible=False)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel("ours / published, logarithmic")
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2)
+    return figure
+
+
+# ------------------------------------------------------------------------------------------------- figures 3 and 4
+
+
+_PANELS: tuple[tuple[str, Measure], ...] = (
+    ("mean RTT [s]", m.rtt_s),
+    ("dropped packets", m.drops),
+    ("retransmissions", m.retransmissions),
+)
+
+
+def _three(
+    axes: Sequence[Axes],
+    evidence: Evidence,
+    study: str,
+    sizes: Sequence[int],
+    variant: Callable[[str, int], str],
+    readings: Sequence[str],
+    what: str,
+) -> None:
+    """RTT, drops and retransmissions over a queue's size."""
+    known = [
+        size for size in sizes if all(evidence.has(study, variant(reading, size)) for reading in readings)
+    ]
+    for panel, (label, measure) in zip(axes, _PANELS, strict=True):
+        for reading in readings:
+            ours = [_with_sem(evidence.estimate(study, variant(reading, size), measure)) for size in known]
+            curve(panel, READING[reading], range(len(known)), ours, _LOOKS[reading], marker=_MARKERS[reading])
+        panel.set_xticks(range(len(known)), [str(size) for size in known])
+        panel.set_xlim(-0.3, len(known) - 0.7)
+        panel.set_ylim(bottom=0)
+        panel.set_xlabel(f"{what} [packets]")
+        panel.annotate(
+            label,
+            (0, 1),
+            xycoords="axes fraction",
+            xytext=(-30, 4),
+            textcoords="offset points",
+            size=8.5,
+            va="bottom",
+            color=style.INK,
+        )
+        if panel is not axes[0]:
+            panel.yaxis.set_major_formatter(lambda value, _: f"{value / 1e3:g}k" if value else "0")
+
+
+def _key(axes: Axes, readings: Sequence[str] = tuple(QDISC)) -> None:
+    """Which line is which, under the panels."""
+    for i, reading in enumerate(readings):
+        axes.annotate(
+            f"{'●' if reading == MAIN else '■'} {READING[reading]}", (0, 0), xycoords="axes fraction", xytext=(-30 + 270 * i, -46),
+            textcoords="offset points", size=8, color=_LOOKS[reading][0], annotation_clip=False,
+        )  # fmt: skip
+
+
+_ROOM = style.Margins(top=0.95, left=0.6, right=0.2, bottom=0.85)
+
+
+def _apart(axes: Sequence[Axes]) -> None:
+    grid = axes[0].get_gridspec()
+    assert grid is not None
+    grid.update(wspace=0.24)
+
+
+@style.drawn
+def _figure3(evidence: Evidence) -> Figure:
+    figure, [axes] = sheet(
+        "Over the ring's size, qdisc 1000",
+        evidence,
+        "ring",
+        columns=3,
+        size=(11, 3.9),
+        says="thirty files at 5 Mbit/s",
+        spread=_SEM,
+        margins=_ROOM,
+    )
+    _apart(axes)
+    _three(
+        axes,
+        evidence,
+        "ring",
+        RINGS,
+        lambda reading, ring: name(reading, ring, DEFAULT_QDISC),
+        tuple(QDISC),
+        "ring",
+    )
+    axes[0].axhline(published.RTT_BLOATED_S, color=style.INK, linestyle=":", linewidth=0.9)
+    axes[0].annotate(
+        "stated: above 10 s past 4000", (0, published.RTT_BLOATED_S), xycoords=("axes fraction", "data"), xytext=(4, 3),
+        textcoords="offset points", size=7.5, color=style.INK,
+    )  # fmt: skip
+    axes[0].set_ylim(0, 11.5)
+    _key(axes[0])
+    return figure
+
+
+@style.drawn
+def _figure4(evidence: Evidence) -> Figure:
+    figure, [axes] = sheet(
+        "Over the qdisc's size, ring 512",
+        evidence,
+        "qdisc",
+        columns=3,
+        size=(11, 3.9),
+        says="thirty files at 5 Mbit/s",
+        spread=_SEM,
+        margins=_ROOM,
+    )
+    _apart(axes)
+    _three(
+        axes,
+        evidence,
+        "qdisc",
+        QDISCS,
+        lambda reading, qdisc: name(reading, DEFAULT_RING, qdisc),
+        tuple(QDISC),
+        "qdisc",
+    )
+    _key(axes[0])
+    return figure
+
+
+@style.drawn
+def _narrow(evidence: Evidence) -> Figure:
+    figure, [axes] = sheet(
+        "Over the qdisc's size with windows of at most 64 kB", evidence, "narrow", columns=3, size=(11, 3.7), says="ring 512, thirty files at 5 Mbit/s",
+        spread=_SEM, margins=style.Margins(top=0.95, left=0.6, right=0.2, bottom=0.55),
+    )  # fmt: skip
+    _apart(axes)
+    _three(
+        axes,
+        evidence,
+        "narrow",
+        QDISCS,
+        lambda reading, qdisc: name(reading, DEFAULT_RING, qdisc),
+        (MAIN,),
+        "qdisc",
+    )
+    return figure
+
+
+# ------------------------------------------------------------------------------------------------- figures 5 and 6
+
+
+def _surface(
+    evidence: Evidence,
+    title: str,
+    measure: Measure,
+    shown: Callable[[float], str],
+    unit: str,
+    logarithmic: bool,
+) -> Figure:
+    """Ring by qdisc, a number in each field, the two readings side by side."""
+    rings = [
+        ring
+        for ring in RINGS
+        if any(evidence.has(surface_study(ring), name(MAIN, ring, qdisc)) for qdisc in QDISCS)
+    ]
+    qdiscs = [qdisc for qdisc in QDISCS if evidence.has("qdisc", name(MAIN, DEFAULT_RING, qdisc))]
+    figure, [axes] = sheet(
+        title, evidence, "surface", columns=2, size=(10.5, 4.6), says="ring 512: of figure 4",
+        margins=style.Margins(top=1.05, left=0.8, right=0.3, bottom=0.6),
+    )  # fmt: skip
+    fields = {
+        reading: np.array(
+            [
+                [evidence.mean(surface_study(ring), name(reading, ring, qdisc), measure) for qdisc in qdiscs]
+                for ring in rings
+            ]
+        )
+        for reading in QDISC
+    }
+    drawn = {reading: np.log10(values) if logarithmic else values for reading, values in fields.items()}
+    low, high = min(values.min() for values in drawn.values()), max(values.max() for values in drawn.values())
+    for panel, reading in zip(axes, QDISC, strict=True):
+        panel.imshow(
+            drawn[reading],
+            origin="lower",
+            cmap="YlOrRd" if logarithmic else "YlGnBu",
+            # Pale enough for dark figures on every field.
+            vmin=low,
+            vmax=high + 0.9 * (high - low),
+            aspect="auto",
+        )
+        panel.grid(visible=False)
+        panel.set_xticks(range(len(qdiscs)), [str(qdisc) for qdisc in qdiscs])
+        panel.set_yticks(range(len(rings)), [str(ring) for ring in rings])
+        panel.set_xlabel("qdisc [packets]")
+        for row in range(len(rings)):
+            for column in range(len(qdiscs)):
+                panel.text(
+                    column,
+                    row,
+                    shown(float(fields[reading][row, column])),
+                    ha="center",
+                    va="center",
+                    size=8,
+                    color=style.INK,
+                )
+        panel.annotate(
+            f"{READING[reading]}, {unit}", (0, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", size=8.5,
+            color=_LOOKS[reading][0],
+        )  # fmt: skip
+    axes[0].set_ylabel("ring [packets]")
+    return figure
+
+
+@style.drawn
+def _figure5(evidence: Evidence) -> Figure:
+    return _surface(
+        evidence,
+        "Mean RTT over ring and qdisc",
+        m.rtt_s,
+        lambda value: f"{value:.2f}" if value < 1.995 else f"{value:.1f}",
+        "s",
+        True,
+    )
+
+
+@style.drawn
+def _figure6(evidence: Evidence) -> Figure:
+    return _surface(
+        evidence,
+        "Throughput of all copies over ring and qdisc",
+        m.throughput_mbps,
+        lambda value: f"{value:.2f}",
+        "Mbit/s",
+        False,
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- figure 7
+
+
+@style.drawn
+def _figure7(evidence: Evidence) -> Figure:
+    figure, [axes] = sheet(
+        "The window that receivers advertise",
+        evidence,
+        "window",
+        columns=2,
+        size=(10, 3.9),
+        says="the thirty files of the first seed",
+        spread="",
+    )
+    for panel, ring in zip(axes, (512, 4096), strict=True):
+        table = (
+            evidence.seeds("window", f"ring {ring}")[0]
+            .table("flow")
+            .filter(pl.col("window_bytes").is_not_null())
+        )
+        for (_, *_), part in table.partition_by("flow", as_dict=True).items():
+            panel.plot(
+                part["delivered_bytes"] / 2**20,
+                part["window_bytes"] / 2**20,
+                color=style.BLUE,
+                linewidth=0.7,
+                alpha=0.5,
+            )
+        panel.axhline(published.WINDOW_MB, color=style.INK, linestyle=":", linewidth=0.9)
+        panel.set_ylim(0, 4.6)
+        panel.set_xlabel("sequence number [MB of 2^20 bytes]")
+        style.corner(panel, f"ring {ring}; dotted: stated, 4 MB")
+    axes[0].set_ylabel("advertised window [MB]")
+    return figure
+
+
+# ------------------------------------------------------------------------------------------------- figures 8 and 9
+
+
+def _pooled(evidence: Evidence, variant: str) -> NDArray[np.float64]:
+    return np.sort(np.concatenate([m.rtts_s(seed) for seed in evidence.seeds("bql", variant)]))
+
+
+def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
+    title = f"RTT {'with' if bql else 'without'} BQL, 5000 packets in ring and qdisc"
+    figure, [axes] = sheet(
+        title, evidence, "bql", columns=2, size=(10, 4), says="pings of all seeds together", spread=""
+    )
+    for panel, reading in zip(axes, QDISC, strict=True):
+        for i, ring in enumerate(BQL_RINGS):
+            variant = bql_name(reading, ring, bql)
+            if not evidence.has("bql", variant):
+                continue
+            values = _pooled(evidence, variant)
+            # Enough points for a smooth step line, few enough for a small file.
+            at = np.linspace(0, values.size - 1, 300).astype(int)
+            panel.plot(
+                values[at],
+                (at + 1) / values.size,
+                color=_SIZES[i],
+                linestyle=style.DASHES[i],
+                label=f"{ring} + {TOTAL - ring}",
+                drawstyle="steps-post",
+            )
+        panel.plot(
+            [stated],
+            [0.95],
+            marker="D",
+            markersize=7,
+            markerfacecolor="none",
+            color=style.INK,
+            linestyle="none",
+            label="stated, 2048 + 2952",
+        )
+        panel.set_xscale("log")
+        panel.set_xlim(3e-3, 30)
+        panel.set_ylim(0, 1.02)
+        panel.set_xlabel("RTT [s], logarithmic")
+        style.corner(panel, READING[reading], _LOOKS[reading][0])
+    axes[0].set_ylabel("share of pings")
+    axes[0].legend(loc="center left" if not bql else "center right", title="ring + qdisc", title_fontsize=8)
+    return figure
+
+
+@style.drawn
+def _figure8(evidence: Evidence) -> Figure:
+    return _cdf(evidence, False, published.P95_S)
+
+
+@style.drawn
+def _figure9(evidence: Evidence) -> Figure:
+    return _cdf(evidence, True, published.P95_BQL_MS / 1e3)
+
+
+# ----------------------------------------------------------------------------------------------------------- ours
+
+
+@style.drawn
+def _cure(evidence: Evidence) -> Figure:
+    figure, [[axes]] = sheet(
+        "Disciplines above a ring of 4096, without and with BQL",
+        evidence,
+        "cure",
+        size=(9, 4),
+        says="mean RTT of the pings",
+    )
+    words = {"fifo": "FIFO, 904", "bands": "pfifo_fast, 904", "codel": "CoDel", "fq_codel": "fq_codel"}
+    for shift, bql, colour in ((-0.2, False, style.VERMILLION), (0.2, True, style.BLUE)):
+        for i, cure in enumerate(CURES):
+            ours = evidence.estimate("cure", f"{cure}{' BQL' if bql else ''}", m.rtt_s)
+            least = 1e-3
+            axes.bar(
+                i + shift,
+                ours.mean - least,
+                bottom=least,
+                width=0.36,
+                color=colour,
+                label=("with" if bql else "without") + " BQL" if i == 0 else None,
+            )
+            said = f"{ours.mean:.1f} s" if ours.mean >= 0.995 else f"{1e3 * ours.mean:.0f} ms"
+            axes.annotate(
+                said, (i + shift, ours.mean), xytext=(0, 3), textcoords="offset points", ha="center", size=8
+            )
+    axes.set_yscale("log")
+    axes.set_ylim(1e-3, 40)
+    axes.set_xticks(range(len(CURES)), [words[cure] for cure in CURES])
+    axes.set_ylabel("mean RTT [s], logarithmic")
+    axes.legend(loc="upper right", ncols=2)
+    return figure
+
+
+@style.drawn
+def _coexistence(evidence: Evidence) -> Figure:
+    figure, [shares, delays] = sheet(
+        "Five flows of LEDBAT, Vegas or CUBIC beside five of CUBIC",
+        evidence,
+        "coexistence",
+        rows=(1.5, 1),
+        size=(9, 5.4),
+        says="10 Mbit/s, 50 ms",
+    )
+    colours = {"LEDBAT": style.BLUE, "Vegas": style.GREEN, "CUBIC": style.MUTED}
+    for j, low in enumerate(LOW):
+        for i, qdisc in enumerate(COEXISTENCE_QDISCS):
+            at = i + 0.27 * (j - 1)
+            for panel, measure in ((shares[0], m.low_share), (delays[0], m.ping_ms)):
+                ours = evidence.estimate("coexistence", f"{low}, {qdisc}", measure)
+                half = 0.0 if math.isnan(ours.ci95) else ours.ci95
+                panel.bar(
+                    at,
+                    ours.mean,
+                    width=0.25,
+                    color=colours[low],
+                    yerr=half,
+                    error_kw={"elinewidth": 0.8},
+                    label=low if i == 0 and panel is shares[0] else None,
+                )
+            ours = evidence.estimate("coexistence", f"{low}, {qdisc}", m.low_share)
+            share, spread = ours.mean, 0.0 if math.isnan(ours.ci95) else ours.ci95
+            shares[0].annotate(
+                f"{share:.0f}" if share >= 9.5 else f"{share:.1f}",
+                (at, share + spread),
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="center",
+                size=7.5,
+                # The dotted line passes behind the figure.
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
+            )
+    shares[0].axhline(50, color=style.INK, linestyle=":", linewidth=0.9)
+    shares[0].set_ylabel("share of goodput [%]")
+    shares[0].set_ylim(0, 72)
+    shares[0].legend(loc="upper left", ncols=3)
+    style.corner(shares[0], "dotted: as much as CUBIC")
+    delays[0].set_yscale("log")
+    delays[0].set_ylim(10, 3000)
+    delays[0].set_ylabel("ping RTT [ms], log.")
+    for panel in (shares[0], delays[0]):
+        panel.set_xticks(range(len(COEXISTENCE_QDISCS)), list(COEXISTENCE_QDISCS))
+    return figure
+
+
+@style.drawn
+def _rates(evidence: Evidence) -> Figure:
+    figure, [axes] = sheet(
+        "Mean RTT over the rate, which is not stated", evidence, "rates", columns=2, size=(10, 4)
+    )
+    speeds = {"4 Mbit/s": 4.0, "10 Mbit/s": 10.0, "100 Mbit/s": 100.0, "1 Gbit/s": 1000.0}
+    for panel, reading in zip(axes, QDISC, strict=True):
+        for ring, colour, dash in (
+            (4096, style.VERMILLION, style.SOLID),
+            (DEFAULT_RING, style.BLUE, style.LONG),
+        ):
+            variant = name(reading, ring, DEFAULT_QDISC)
+            points = [(5.0, evidence.estimate("ring", variant, m.rtt_s))]
+            points += [
+                (speeds[rate], evidence.estimate("rates", f"{rate} {variant}", m.rtt_s))
+                for rate in SPEEDS
+                if evidence.has("rates", f"{rate} {variant}")
+            ]
+            points.sort(key=lambda point: point[0])
+            curve(panel, f"ring {ring}", [x for x, _ in points], [y for _, y in points], (colour, dash))
+            packets = ring + (DEFAULT_QDISC if reading == OTHER else 0)
+            x = np.array([4.0, 1000.0])
+            panel.plot(
+                x,
+                packets * 1538 * 8 / (x * 1e6),
+                color=colour,
+                linestyle=":",
+                linewidth=0.8,
+                label=f"{packets} packets" + (" of files" if reading == OTHER else ""),
+            )
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xlim(3.4, 1300)
+        panel.set_ylim(3e-3, 25)
+        panel.set_xticks([4, 10, 100, 1000], ["4", "10", "100", "1000"])
+        panel.minorticks_off()
+        panel.set_xlabel("rate [Mbit/s], logarithmic")
+        panel.axhline(published.RTT_BLOATED_S, color=style.INK, linestyle=(0, (1, 3)), linewidth=0.9)
+        style.corner(panel, READING[reading], _LOOKS[reading][0])
+        legend(panel)
+    axes[0].set_ylabel("mean RTT [s], logarithmic")
+    return figure
+
+
+PICTURES = (
+    Picture(
+        "both", "The stated values under two readings of the qdisc",
+        "With pings that pass the files in the qdisc the 585 %, the 20 % and nearly the 10 s follow; with a FIFO the 13 s. 106 ms and 20 ms follow from neither. "
+        "Every row has its published value at 1.",
+        _both,
+    ),
+    Picture(
+        "figure3", "RTT, drops and retransmissions over the ring",
+        "The RTT grows with the ring under both readings; so do retransmissions, of packets that are still queued. Drops do not fall as stated. The text has only the 10 s.",
+        _figure3, "Figure 3",
+    ),
+    Picture(
+        "figure4", "RTT, drops and retransmissions over the qdisc",
+        "The RTT is flat only if pings pass the files. Drops rise past 512 packets, as stated, and then do not vanish. The text has no values.",
+        _figure4, "Figure 4",
+    ),
+    Picture(
+        "narrow", "Figure 4 again, with windows of at most 64 kB",
+        "Drops and retransmissions have their peak at a qdisc of 512 and vanish above, as stated: thirty windows fit into 512 + 1024 packets and not into 512 + 512. The condition was searched for.",
+        _narrow, "Figure 4",
+    ),
+    Picture(
+        "figure5", "RTT over ring and qdisc",
+        "Rows differ, columns do not, if pings pass the files; in a FIFO only the sum of both queues counts. The text has no values.",
+        _figure5, "Figure 5",
+    ),
+    Picture(
+        "figure6", "Throughput over ring and qdisc",
+        "It falls where the files wait long, whichever queue they wait in: needless retransmissions take the rest. The text has the 20 % alone.",
+        _figure6, "Figure 6",
+    ),
+    Picture(
+        "figure7", "The advertised receive window",
+        "It grows by steps, as each receiver gets more in a round trip than before, and ends at 4 MB: at the larger ring for nearly every file.",
+        _figure7, "Figure 7",
+    ),
+    Picture(
+        "figure8", "RTT without BQL",
+        "If pings pass the files, the ring alone makes the delay; in a FIFO all five lines are one, and meet the published 13 s.",
+        _figure8, "Figure 8",
+    ),
+    Picture(
+        "figure9", "RTT with BQL",
+        "If pings pass the files, BQL leaves three packets before them, whatever the ring; the published 106 ms are one packet of 64 kB. In a FIFO the qdisc is the delay.",
+        _figure9, "Figure 9",
+    ),
+    Picture(
+        "cure", "BQL and what stands above it",
+        "BQL alone moves the queue, a discipline alone does not reach it; both together take the delay away. The text has no values.",
+        _cure,
+    ),
+    Picture(
+        "coexistence", "LEDBAT loses its low priority under AQM",
+        "Under a long Drop Tail queue LEDBAT and Vegas give way; under RED, CoDel and fq_codel they take nearly half, for the queue never reaches the delay that they react to.",
+        _coexistence,
+    ),
+    Picture(
+        "rates", "The rate",
+        "Full queues scale with the rate (dotted lines), so a rate of about 5 Mbit/s is what 10 s need; at Gigabit speed the same queues make some tens of milliseconds.",
+        _rates,
+    ),
+)  # fmt: skip

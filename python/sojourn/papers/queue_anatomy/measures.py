@@ -1,0 +1,182 @@
+"""What the source measured: RTT by ping, dropped packets, retransmissions, throughput, while the copies last.
+
+A Run goes on for a while after the last copy, when pings meet empty queues; so everything in time ends with the last copy.
+A retransmission is needless (the source says erroneous) if nothing was lost for it: retransmissions less lost packets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from sojourn.papers.evidence import Evidence, Seed
+from sojourn.papers.paper import Estimate, Measure
+
+
+def copies(seed: Seed) -> pl.DataFrame:
+    """When each file was complete: `flow`, `bytes`, `end_ns`."""
+    # The engine notes a transfer again for each late duplicate of its last ACK: the first note counts.
+    return seed.table("transfers").group_by("flow").agg(pl.col("bytes").first(), pl.col("end_ns").min())
+
+
+def end_s(seed: Seed) -> float:
+    """When the last copy was complete, s; NaN if one is not."""
+    done = copies(seed)
+    wanted = sum(flow.finite for flow in seed.run.meta.flows)
+    if done.height < wanted:
+        return math.nan
+    return float(done["end_ns"].to_numpy().max()) / 1e9
+
+
+def rtts_s(seed: Seed) -> NDArray[np.float64]:
+    """RTTs of the pings sent while copies went on, s; lost ones are left out."""
+    end = end_s(seed) * 1e9
+    sent = seed.table("probe").filter((pl.col("probe") == "ping") & (pl.col("t_ns") < end))
+    return sent["rtt_ns"].drop_nulls().to_numpy() / 1e9
+
+
+def unanswered_percent(seed: Seed) -> float:
+    """Pings sent while copies went on that were not answered, %."""
+    end = end_s(seed) * 1e9
+    sent = seed.table("probe").filter((pl.col("probe") == "ping") & (pl.col("t_ns") < end))
+    return 100 * sent["rtt_ns"].null_count() / sent.height if sent.height else math.nan
+
+
+def rtt_s(seed: Seed) -> float:
+    """Mean RTT of the pings, s: figures 3(a), 4(a) and 5."""
+    found = rtts_s(seed)
+    return float(found.mean()) if found.size else math.nan
+
+
+def rtt_ms(seed: Seed) -> float:
+    """Mean RTT of the pings, ms."""
+    return 1e3 * rtt_s(seed)
+
+
+def p95_s(seed: Seed) -> float:
+    """95th percentile of the RTT, s: figures 8 and 9."""
+    found = rtts_s(seed)
+    return float(np.quantile(found, 0.95)) if found.size else math.nan
+
+
+def p95_ms(seed: Seed) -> float:
+    """95th percentile of the RTT, ms."""
+    return 1e3 * p95_s(seed)
+
+
+def _files(seed: Seed, column: str) -> float:
+    rows = seed.table("flows").filter(pl.col("flow").str.starts_with("file"))
+    return float(rows[column].to_numpy().sum())
+
+
+def _link(seed: Seed, column: str) -> float:
+    return float(seed.table("links").filter(pl.col("link") == "down")[column].item())
+
+
+def drops(seed: Seed) -> float:
+    """Packets that the router's qdisc dropped: figures 3(b) and 4(b)."""
+    return _link(seed, "dropped_packets")
+
+
+def retransmissions(seed: Seed) -> float:
+    """Segments that the servers sent again: figures 3(c) and 4(c)."""
+    return _files(seed, "retransmits")
+
+
+def needless(seed: Seed) -> float:
+    """Retransmissions for which nothing had been lost, as a share of all."""
+    again = retransmissions(seed)
+    return max(0.0, again - _files(seed, "lost_packets")) / again if again else 0.0
+
+
+def timeouts(seed: Seed) -> float:
+    """Retransmission timeouts of all files."""
+    return _files(seed, "timeouts")
+
+
+def copied_gb(seed: Seed) -> float:
+    """What was copied in all, GB."""
+    return float(copies(seed)["bytes"].to_numpy().sum()) / 1e9
+
+
+def throughput_mbps(seed: Seed) -> float:
+    """Throughput of all copies together, until the last is complete, Mbit/s: figure 6."""
+    return 8e3 * copied_gb(seed) / end_s(seed)
+
+
+def in_ring(seed: Seed) -> float:
+    """Mean packets in the ring."""
+    return _link(seed, "ring_mean_packets")
+
+
+def in_qdisc(seed: Seed) -> float:
+    """Mean packets in the qdisc."""
+    return _link(seed, "backlog_mean_packets")
+
+
+def widest_mb(seed: Seed) -> float:
+    """The widest window that a receiver advertised, MB: figure 7. A MB here is 2^20 bytes, as windows are powers of two."""
+    return float(seed.table("flow")["window_bytes"].drop_nulls().to_numpy().max()) / 2**20
+
+
+def held_back(seed: Seed) -> float:
+    """Share of the samples of copies under way in which the advertised window was full, to a segment."""
+    table = seed.table("flow").filter(pl.col("window_bytes").is_not_null() & (pl.col("inflight_bytes") > 0))
+    return float((table["inflight_bytes"] + 1448 > table["window_bytes"]).to_numpy().mean())
+
+
+def low_share(seed: Seed) -> float:
+    """The five low-priority flows' share of all goodput, %: a half is their fair share."""
+    table = seed.table("flows")
+    low, cubic = (
+        float(table.filter(pl.col("flow").str.starts_with(name))["delivered_bytes"].to_numpy().sum())
+        for name in ("low", "cubic")
+    )
+    return 100 * low / (low + cubic)
+
+
+def ping_ms(seed: Seed) -> float:
+    """Mean RTT of the ping after the warm-up, ms: of the coexistence study, which has no end of its own."""
+    return float(seed.probe()["rtt_ms"]["mean"])
+
+
+# ------------------------------------------------------------------------------------------------ from two variants
+
+
+def compared(
+    evidence: Evidence,
+    one: tuple[str, str],
+    other: tuple[str, str],
+    measure: Measure,
+    how: Callable[[float, float], float],
+) -> Estimate:
+    """Two variants compared seed by seed."""
+    from sojourn import metrics
+
+    values = tuple(
+        how(a, b)
+        for a, b in zip(
+            evidence.estimate(*one, measure).values, evidence.estimate(*other, measure).values, strict=True
+        )
+    )
+    whole = metrics.mean_ci95(values)
+    return Estimate(whole["mean"], whole["ci95"], values)
+
+
+def more_percent(one: float, other: float) -> float:
+    """How much more one is than the other, %."""
+    return 100 * (one / other - 1)
+
+
+def apart_percent(one: float, other: float) -> float:
+    """How far two lie apart, % of the larger."""
+    return 100 * abs(one - other) / max(one, other)
+
+
+def less(one: float, other: float) -> float:
+    """One less the other."""
+    return one - other

@@ -1,0 +1,409 @@
+"""How the source was read: the two readings of the qdisc, the studies' variants, and the parameters it leaves open.
+
+The published numbers contradict each other as long as the qdisc is what the source says it is, a FIFO. Two readings are run
+side by side, at the same rate:
+
+    fifo    one FIFO of packets, as its section 3.2 says
+    bands   pfifo_fast, the default of Linux at the time: files go in its last band, pings pass them, in the qdisc only
+
+`bands` explains more, so the verdicts are of it; every claim says what `fifo` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sojourn.papers.evidence import Evidence
+from sojourn.papers.paper import Reading
+from sojourn.papers.queue_anatomy import measures as m
+
+Variants = dict[str, Mapping[str, Any]]
+
+QDISC = {"bands": "pfifo_fast limit {} variant shared", "fifo": "pfifo limit {}"}
+READING = {"bands": "pings pass the files in the qdisc (pfifo_fast)", "fifo": "one FIFO"}
+MAIN, OTHER = "bands", "fifo"
+
+DEFAULT_RING, DEFAULT_QDISC = 512, 1000
+RINGS = (80, 128, 256, 512, 1024, 2048, 4096)
+QDISCS = (0, 80, 256, 512, 1024, 2048, 4096)
+"""The source's own list: 0, 80, 2^8 to 2^12."""
+TOTAL = 5000
+"""Packets in ring and qdisc together, in the comparison of BQL."""
+BQL_RINGS = (80, 512, 1024, 2048, 4096)
+
+
+def name(reading: str, ring: int, qdisc: int) -> str:
+    """A variant's name: "bands ring 512 qdisc 1000"."""
+    return f"{reading} ring {ring} qdisc {qdisc}"
+
+
+def queues(reading: str, ring: int, qdisc: int, **more: Any) -> dict[str, Any]:
+    """A ring and a qdisc of these many packets, and what else differs from the file."""
+    # Linux takes a txqueuelen of 0 for 1.
+    return {
+        "bottleneck.down.qdisc": QDISC[reading].format(max(qdisc, 1)),
+        "bottleneck.down.ring": ring,
+        **more,
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------- studies
+
+RING: Variants = {
+    name(reading, ring, DEFAULT_QDISC): queues(reading, ring, DEFAULT_QDISC)
+    for reading in QDISC
+    for ring in RINGS
+}
+RING_QUICK = tuple(name(reading, ring, DEFAULT_QDISC) for reading in QDISC for ring in (80, 512, 4096))
+
+QDISC_SIZES: Variants = {
+    name(reading, DEFAULT_RING, qdisc): queues(reading, DEFAULT_RING, qdisc)
+    for reading in QDISC
+    for qdisc in QDISCS
+}
+QDISC_QUICK = tuple(
+    name(reading, DEFAULT_RING, qdisc) for reading in QDISC for qdisc in (80, 512, 1024, 4096)
+)
+
+SURFACE: Variants = {
+    name(reading, ring, qdisc): queues(reading, ring, qdisc)
+    for reading in QDISC
+    for ring in RINGS
+    if ring != DEFAULT_RING
+    for qdisc in QDISCS
+}
+"""Figures 5 and 6, without the line of the default ring, which is figure 4."""
+SURFACE_QUICK = tuple(
+    name(reading, ring, qdisc) for reading in QDISC for ring in (80, 4096) for qdisc in (80, 512, 1024, 4096)
+)
+
+
+def surface_study(ring: int) -> str:
+    """The study that has this ring with the surface's qdiscs."""
+    return "qdisc" if ring == DEFAULT_RING else "surface"
+
+
+def bql_name(reading: str, ring: int, bql: bool) -> str:
+    """ "bands ring 2048 qdisc 2952 BQL"."""
+    return name(reading, ring, TOTAL - ring) + (" BQL" if bql else "")
+
+
+BQL: Variants = {
+    bql_name(reading, ring, bql): queues(reading, ring, TOTAL - ring, **{"bottleneck.down.bql": bql})
+    for reading in QDISC
+    for bql in (False, True)
+    for ring in BQL_RINGS
+}
+BQL_QUICK = tuple(
+    bql_name(reading, ring, bql) for reading in QDISC for bql in (False, True) for ring in (80, 2048, 4096)
+)
+
+CURES = {
+    "fifo": "pfifo limit 904",
+    "bands": "pfifo_fast limit 904 variant shared",
+    "codel": "codel",
+    "fq_codel": "fq_codel",
+}
+CURE: Variants = {
+    f"{cure}{' BQL' if bql else ''}": {"bottleneck.down.qdisc": words, "bottleneck.down.ring": 4096, "bottleneck.down.bql": bql}
+    for bql in (False, True)
+    for cure, words in CURES.items()
+}  # fmt: skip
+
+WINDOW: Variants = {
+    "ring 512": {"record.flow": "10 s"},
+    "ring 4096": {"bottleneck.down.ring": 4096, "record.flow": "10 s"},
+    "ring 512, buffer 6 MiB": {"flow.0.tcp.receive_buffer_max": "6 MiB", "record.flow": "10 s"},
+}
+
+NARROW = 44
+"""Segments: 64 kB, the widest window without window scaling."""
+NARROW_QDISCS: Variants = {
+    name(MAIN, DEFAULT_RING, qdisc): queues(MAIN, DEFAULT_RING, qdisc, **{"flow.0.tcp.max_window": NARROW})
+    for qdisc in QDISCS
+}
+NARROW_QUICK = tuple(name(MAIN, DEFAULT_RING, qdisc) for qdisc in (80, 512, 1024, 4096))
+
+_SPEEDS: Variants = {
+    "4 Mbit/s": {"duration": "3600 s"},
+    "10 Mbit/s": {"duration": "1500 s", "flow.1.interval": "500 ms"},
+    "100 Mbit/s": {
+        "duration": "150 s",
+        "flow.1.interval": "50 ms",
+        "record.flow": "10 s",
+        "record.queue": "2 s",
+    },
+    "1 Gbit/s": {
+        "duration": "15 s",
+        "flow.1.interval": "5 ms",
+        "record.flow": "1 s",
+        "record.queue": "200 ms",
+    },
+}
+SPEEDS = tuple(_SPEEDS)
+RATES: Variants = {
+    f"{rate} {name(reading, ring, DEFAULT_QDISC)}": queues(
+        reading, ring, DEFAULT_QDISC, **{"bottleneck.down.rate": rate}, **more
+    )
+    for rate, more in _SPEEDS.items()
+    for reading in QDISC
+    for ring in (512, 4096)
+}
+
+RATES_QUICK = tuple(
+    f"10 Mbit/s {name(reading, ring, DEFAULT_QDISC)}" for reading in QDISC for ring in (512, 4096)
+)
+
+_PATIENT = {"flow.0.tcp.initial_rto": "15 s", "flow.0.tcp.min_rto": "15 s"}
+"""No timer goes off too soon: the RTT is below 13 s."""
+TCPS: Variants = {
+    "patient": _PATIENT,
+    "no hystart": {"flow.0.tcp.hystart": False},
+    "reno": {"flow.0.congestion": "reno"},
+}
+OTHERS: Variants = {
+    **{
+        f"{tcp} {name(reading, ring, DEFAULT_QDISC)}": queues(reading, ring, DEFAULT_QDISC, **more)
+        for tcp, more in TCPS.items()
+        for reading in QDISC
+        for ring in ((512, 4096) if reading == MAIN else (4096,))
+    },
+    **{
+        f"limit per band, ring {ring}": {
+            "bottleneck.down.qdisc": "pfifo_fast limit 1000",
+            "bottleneck.down.ring": ring,
+        }
+        for ring in (512, 4096)
+    },
+    **{
+        f"64 kB packets, qdisc {TOTAL - ring}, BQL": queues(
+            MAIN, ring, TOTAL - ring, **{"bottleneck.down.bql": True, "flow.0.tcp.mss": 64000}
+        )
+        for ring in (80, 2048, 4096)
+    },
+}
+OTHERS_QUICK = tuple(
+    f"patient {name(reading, ring, DEFAULT_QDISC)}"
+    for reading, ring in ((MAIN, 512), (MAIN, 4096), (OTHER, 4096))
+)
+
+STICK: Variants = {
+    name(reading, ring, qdisc): {"link.1.qdisc": QDISC[reading].format(qdisc), "link.1.ring": ring}
+    for reading in QDISC
+    for ring, qdisc in ((512, 1000), (4096, 1000), (2048, 2952))
+}
+
+COEXISTENCE_QDISCS = {
+    "Drop Tail, 1000": "pfifo limit 1000",
+    "Drop Tail, 100": "pfifo limit 100",
+    "RED": "red limit 60000 min 5000 max 15000 avpkt 1000 burst 10",
+    "CoDel": "codel",
+    "fq_codel": "fq_codel",
+}
+LOW = {"LEDBAT": "ledbat", "Vegas": "vegas", "CUBIC": "cubic"}
+COEXISTENCE: Variants = {
+    **{
+        f"{low}, {qdisc}": {"flow.1.congestion": word, "bottleneck.down.qdisc": words}
+        for low, word in LOW.items()
+        for qdisc, words in COEXISTENCE_QDISCS.items()
+    },
+    **{
+        f"{low} alone": {"flow.0.congestion": word, "flow.1.congestion": word}
+        for low, word in LOW.items()
+        if low != "CUBIC"
+    },
+}
+
+
+# --------------------------------------------------------------------------------------------------------- readings
+
+
+def _bands(evidence: Evidence) -> str:
+    def said(reading: str) -> str:
+        small, large = (evidence.mean("ring", name(reading, ring, 1000), m.rtt_s) for ring in (512, 4096))
+        p95, cured = (evidence.mean("bql", bql_name(reading, 2048, bql), m.p95_s) for bql in (False, True))
+        few, many = (evidence.mean("qdisc", name(reading, 512, qdisc), m.rtt_s) for qdisc in (80, 4096))
+        return (
+            f"ring 512 to 4096: {small:.2f} to {large:.2f} s, {m.more_percent(large, small):+.0f} %; qdisc 80 to 4096: {few:.2f} to {many:.2f} s; "
+            f"95th percentile of 2048 and 2952: {p95:.1f} s, with BQL {1e3 * cured:.0f} ms"
+        )
+
+    return f"FIFO: {said('fifo')}. Bands: {said('bands')}."
+
+
+def _rates(evidence: Evidence) -> str:
+    told = []
+    for rate in SPEEDS:
+        for reading in QDISC:
+            names = [f"{rate} {name(reading, ring, 1000)}" for ring in (512, 4096)]
+            if all(evidence.has("rates", one) for one in names):
+                small, large = (evidence.mean("rates", one, m.rtt_s) for one in names)
+                told.append(f"{rate}, {reading}: {_time(small)} at ring 512, {_time(large)} at 4096")
+    return (
+        "; ".join(told)
+        + ". Full queues scale with 1/rate; at 1 Gbit/s, where the copies last 9 s, the large ring is not always full."
+        if told
+        else ""
+    )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1e3 * seconds:.0f} ms"
+
+
+def _stick(evidence: Evidence) -> str:
+    told = []
+    for reading in QDISC:
+        large, small = (evidence.mean("stick", name(reading, ring, 1000), m.rtt_s) for ring in (4096, 512))
+        p95 = evidence.mean("stick", name(reading, 2048, 2952), m.p95_s)
+        told.append(
+            f"{reading}: {small:.2f} s at ring 512, {large:.1f} s at 4096, 95th percentile of 2048 and 2952 {p95:.1f} s"
+        )
+    return (
+        "By the letter of section 3.1, D has one interface and everything leaves through it, the ping twice. At 10 Mbit/s: "
+        + "; ".join(told)
+        + ". Twice a full ring of files would be 10.1 s, as 5 Mbit/s once; but a third of its packets are ACKs, which are short."
+    )
+
+
+def _tcp(evidence: Evidence) -> str:
+    told = []
+    for tcp in TCPS:
+        variant = f"{tcp} {name(MAIN, 4096, 1000)}"
+        if evidence.has("others", variant):
+            rtt, again = (evidence.mean("others", variant, one) for one in (m.rtt_s, m.retransmissions))
+            told.append(f"{tcp}: {rtt:.1f} s, {again / 1e3:.0f} thousand retransmissions")
+    rtt, again = (evidence.mean("ring", name(MAIN, 4096, 1000), one) for one in (m.rtt_s, m.retransmissions))
+    return (
+        f"At ring 4096 (bands): {rtt:.1f} s, {again / 1e3:.0f} thousand retransmissions. "
+        + "; ".join(told)
+        + ". Patient: a timer of at least 15 s, which never goes off too soon; Linux (F-RTO, undo), which we lack, lies between."
+    )
+
+
+def _limit(evidence: Evidence) -> str:
+    if not evidence.has("others", "limit per band, ring 4096"):
+        return ""
+    small, large = (evidence.mean("others", f"limit per band, ring {ring}", m.rtt_s) for ring in (512, 4096))
+    lost = evidence.mean("others", "limit per band, ring 512", m.unanswered_percent)
+    shared = evidence.mean("ring", name(MAIN, 512, 1000), m.unanswered_percent)
+    return (
+        f"A limit for each band, as kernels since 4.16: {small:.2f} s at ring 512, {large:.1f} s at 4096, and {lost:.1f} % of the "
+        f"pings lost for {shared:.1f} %."
+    )
+
+
+def _buffer(evidence: Evidence) -> str:
+    widest, rtt = (evidence.mean("window", "ring 512, buffer 6 MiB", one) for one in (m.widest_mb, m.rtt_s))
+    ours = evidence.mean("window", "ring 512", m.rtt_s)
+    return f"With today's 6 MiB, half of it advertised, the window ends at {widest:.2f} MB; the RTT is {rtt:.2f} s for {ours:.2f}."
+
+
+def _narrow(evidence: Evidence) -> str:
+    told = []
+    for qdisc in QDISCS:
+        variant = name(MAIN, 512, qdisc)
+        if evidence.has("narrow", variant):
+            told.append(f"{qdisc}: {evidence.mean('narrow', variant, m.drops):.0f}")
+    return (
+        f"Windows of at most {NARROW} segments: dropped packets by qdisc {', '.join(told)}. Thirty of them are 1320 packets, more than "
+        "512 + 512 and fewer than 512 + 1024."
+    )
+
+
+def _offload(evidence: Evidence) -> str:
+    names = {ring: f"64 kB packets, qdisc {TOTAL - ring}, BQL" for ring in (4096, 2048, 80)}
+    told = [
+        f"qdisc {TOTAL - ring}: {1e3 * evidence.mean('others', one, m.p95_s):.0f} ms, {evidence.mean('others', one, m.in_ring):.1f} in the ring"
+        for ring, one in names.items()
+        if evidence.has("others", one)
+    ]
+    return (
+        "95th percentile with packets of 64 kB under BQL, " + "; ".join(told) + " on average." if told else ""
+    )
+
+
+READINGS = (
+    Reading(
+        "the order in the qdisc",
+        "FIFO, 1000 packets, set with txqueuelen (section 3.2)",
+        "pfifo_fast, one limit over its three bands; files carry the TOS of a copy by scp (throughput), pings none",
+        "txqueuelen is the length of pfifo_fast, Linux's default then, and it has three bands. Under a FIFO an RTT that does not depend on the qdisc's "
+        "size (figure 4), +585 % for a ring 8 times as long, and 106 ms behind 2952 packets are impossible at any rate. If pings pass the files in "
+        "the qdisc all three follow. What speaks for a FIFO is only the 13 s of figure 8, and those exclude the rest.",
+        _bands,
+        searched=True,
+    ),
+    Reading(
+        "rate of the bottleneck D to E",
+        "not stated; the interfaces are Gigabit Ethernet",
+        "5 Mbit/s on the wire, Ethernet framing counted",
+        "A full ring of 4096 packets of 1538 bytes takes 10 s at 5.04 Mbit/s, 5000 packets take 13 s at 4.73. At 1 Gbit/s all of it is 62 ms.",
+        _rates,
+        searched=True,
+    ),
+    Reading(
+        "interfaces of D",
+        "one for each host; two VLANs, A to D in one, D and E in the other",
+        "D to E has ring and qdisc of its own; the way back is never full",
+        "The source studies one queue, and calls D to E the only bottleneck.",
+        _stick,
+    ),
+    Reading(
+        "a qdisc of 0 packets",
+        "the first of the sizes of figures 5 and 6",
+        "1 packet",
+        "Linux takes a txqueuelen of 0 for 1: a queue must hold the packet that it hands on.",
+    ),
+    Reading(
+        "ring sizes",
+        "80 to 4096",
+        "80, 128, 256, 512, 1024, 2048, 4096",
+        "80 and 4096 are a driver's bounds (igb), the powers of two between them those of the qdisc.",
+    ),
+    Reading(
+        "limit of the bands",
+        "not stated",
+        "1000 packets over the three bands",
+        "Kernels 3.2 and 3.11 compare the whole queue with txqueuelen. So a ping can be dropped though its band is empty.",
+        _limit,
+    ),
+    Reading(
+        "TCP",
+        "not stated; Debian 6, Linux 3.2 and 3.11",
+        "CUBIC with SACK, timestamps and HyStart, RTO of at least 200 ms above the smoothed RTT",
+        "Linux's defaults. Ours has no F-RTO and no undo, so a timer that goes off too soon sends the window again and halves it.",
+        _tcp,
+    ),
+    Reading(
+        "receive buffer",
+        "the window grows to 4 MB (figure 7)",
+        "at most 8 MiB, half of it advertised",
+        "Chosen so that the advertised window can grow to the 4 MB that they saw; it limits no copy.",
+        _buffer,
+        searched=True,
+    ),
+    Reading(
+        "limit of the servers' windows",
+        "none known; section 4.4 excludes the receive window",
+        "none",
+        "Drops that vanish above a qdisc of 512 need a limit: CUBIC fills any buffer in half an hour. With 64 kB (no window scaling, or "
+        "an application's own limit) figures 4(b) and 4(c) have their peak at 512 and nothing above, but then no more than 1320 packets wait anywhere, 3.2 s, and 10 s can't be.",
+        _narrow,
+        searched=True,
+    ),
+    Reading(
+        "offloads",
+        "not stated",
+        "none: a packet is a packet",
+        "106 ms at 5 Mbit/s are 66 kB: one packet as receive offload (GRO) merges them, 64 kB. Our links carry single packets.",
+        _offload,
+    ),
+    Reading(
+        "what is averaged",
+        "mean of 10 experiments, standard error",
+        "pings from the first copy's start to the last one's end, once a second; 10 seeds (5 on the surfaces)",
+        "ping's default interval. The ramp at the start and the end, when fewer copies are left, lower the mean; they were part of those experiments too.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,199 @@
+"""Running papers: every study's variants and seeds in one go, then judged.
+
+The Runs of a paper lie in DIR/PAPER/runs/STUDY/VARIANT, so that any of them can be opened with `sojourn report`. Asked to
+`redraw`, nothing is run: the Runs that lie there are judged again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sojourn.engine import Interrupted, Progress, folder_names, run_each
+from sojourn.papers import verdict
+from sojourn.papers.evidence import Evidence
+from sojourn.papers.paper import Paper
+from sojourn.papers.verdict import ClaimRow, Row, Verdict
+from sojourn.records import Run, RunError
+from sojourn.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A paper, rerun and judged."""
+
+    paper: Paper
+    evidence: Evidence
+    rows: list[Row]
+    claims: list[ClaimRow]
+
+    @property
+    def broken(self) -> list[ClaimRow]:
+        """Claims that must hold and do not: the reproduction itself is at fault."""
+        return [row for row in self.claims if row.claim.must_hold and row.verdict is Verdict.NOT_REPRODUCED]
+
+    @property
+    def left_out(self) -> int:
+        """How many numbers the quick version leaves out."""
+        return len(self.paper.numbers) - len(self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON: what was run, and every row of the tables."""
+        runs = [run for study in self.evidence.runs.values() for run in study.values()]
+        readings = [
+            {
+                "parameter": one.parameter,
+                "source": one.source,
+                "chosen": one.chosen,
+                "why": one.why,
+                "others": one.others if isinstance(one.others, str) else one.others(self.evidence),
+                "searched": one.searched,
+            }
+            for one in self.paper.readings
+        ]
+        return {
+            "paper": self.paper.id,
+            "title": self.paper.title,
+            "source": self.paper.source,
+            "quick": self.evidence.quick,
+            "engine": sorted({run.meta.engine for run in runs}),
+            "version": sorted({run.meta.version for run in runs}),
+            "claims": [row.to_dict() for row in self.claims],
+            "numbers": [row.to_dict() for row in self.rows],
+            "numbers_left_out": self.left_out,
+            "readings": readings,
+        }
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C. `finished` are the papers whose Runs were all there; `counts` says of each paper how many were, and of how many."""
+
+    def __init__(self, finished: Sequence[Reproduction], counts: Mapping[str, tuple[int, int]]) -> None:
+        super().__init__()
+        self.finished = tuple(finished)
+        self.counts = counts
+
+
+@dataclass(frozen=True)
+class _Job:
+    paper: Paper
+    study: str
+    variant: str
+    scenario: Scenario
+    folder: Path
+
+
+def reproduce(
+    papers: Sequence[Paper],
+    *,
+    quick: bool = False,
+    out: Path | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+    redraw: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Reproduction]:
+    """Runs and judges papers. `out`: the folder of their Runs; None: a temporary one that lives as long as the result.
+
+    `quick`: shorter and with fewer seeds. `redraw`: take the Runs that are in `out`. `jobs`: threads. `force`: replace Runs
+    in `out`.
+    """
+    if out is not None:
+        return _reproduce(papers, quick, out, progress, _How(jobs, force, redraw))
+    root = Path(tempfile.mkdtemp(prefix="sojourn-"))
+    try:
+        found = _reproduce(papers, quick, root, progress, _How(jobs, force, redraw))
+    except Stopped as stop:
+        # What was finished is read when it is shown.
+        _remove_with(stop.finished, root)
+        raise
+    except BaseException:
+        shutil.rmtree(root, ignore_errors=True)
+        raise
+    _remove_with(found, root)
+    return found
+
+
+@dataclass(frozen=True)
+class _How:
+    jobs: int | None
+    force: bool
+    redraw: bool
+
+
+def _reproduce(
+    papers: Sequence[Paper], quick: bool, root: Path, progress: Callable[[Progress], None] | None, how: _How
+) -> list[Reproduction]:
+    work = [job for paper in papers for job in _jobs(paper, quick, root / paper.id / "runs")]
+    if how.redraw:
+        return _judged(papers, work, [_reopened(job) for job in work], quick)
+    scenarios, folders = [job.scenario for job in work], [job.folder for job in work]
+    try:
+        runs = run_each(scenarios, folders, jobs=how.jobs, force=how.force, progress=progress)
+    except Interrupted as stop:
+        counts = {paper.id: (0, 0) for paper in papers}
+        for job, run in zip(work, stop.runs, strict=True):
+            done, asked = counts[job.paper.id]
+            counts[job.paper.id] = done + len(run.seeds), asked + len(run.meta.seeds_asked)
+        complete = [paper for paper in papers if counts[paper.id][0] == counts[paper.id][1]]
+        raise Stopped(_judged(complete, work, stop.runs, quick), counts) from None
+    return _judged(papers, work, runs, quick)
+
+
+def _jobs(paper: Paper, quick: bool, folder: Path) -> list[_Job]:
+    jobs = []
+    for study in paper.studies:
+        scenarios = study.scenarios(paper.folder, quick)
+        places = [folder / study.id / name for name in folder_names(list(scenarios))]
+        jobs += [
+            _Job(paper, study.id, name, scenario, place)
+            for (name, scenario), place in zip(scenarios.items(), places, strict=True)
+        ]
+    return jobs
+
+
+def _judged(
+    papers: Sequence[Paper], work: Sequence[_Job], runs: Sequence[Run], quick: bool
+) -> list[Reproduction]:
+    found = []
+    for paper in papers:
+        by_study: dict[str, dict[str, Run]] = {study.id: {} for study in paper.studies}
+        for job, run in zip(work, runs, strict=True):
+            if job.paper is paper:
+                by_study[job.study][job.variant] = run
+        evidence = Evidence(quick, by_study)
+        found.append(
+            Reproduction(paper, evidence, verdict.rows(paper, evidence), verdict.claims(paper, evidence))
+        )
+    return found
+
+
+def _reopened(job: _Job) -> Run:
+    run = Run.open(job.folder)
+    if run.meta.fingerprint != job.scenario.fingerprint() or run.seeds != run.meta.seeds_asked:
+        raise RunError(
+            f"{job.folder} is not the whole Run that the paper asks for now",
+            "run it again without --redraw, with or without --quick as it was",
+        )
+    return run
+
+
+def _remove_with(found: Sequence[Reproduction], folder: Path) -> None:
+    """Removes a temporary folder with the last of the results."""
+    if not found:
+        shutil.rmtree(folder, ignore_errors=True)
+    left = len(found)
+
+    def gone() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    for one in found:
+        weakref.finalize(one, gone)

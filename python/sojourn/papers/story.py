@@ -1,0 +1,81 @@
+"""The overview's picture: in each paper's system, the delay of empty queues, of bloated ones and of cured ones.
+
+One logarithmic axis for all five, because that is the point: the same cure works from a home line of 1 Mbit/s to a router
+of 200 Mbit/s. What the cure cost stands beside its bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sojourn.figures import style
+from sojourn.figures.series import number
+from sojourn.papers.paper import Bar
+from sojourn.papers.reproduce import Reproduction
+
+SENTENCE = "A queue that stands full adds its whole length to every packet's delay; short or controlled queues carry nearly as much with a fraction of the delay."
+
+_COLOURS = {"idle": style.MUTED, "bloated": style.VERMILLION, "cured": style.BLUE}
+_NAMES = {"idle": "empty queues", "bloated": "bloated", "cured": "cured"}
+_ROW = 0.24
+"""Inches."""
+
+
+@style.drawn
+def draw(found: Sequence[Reproduction]) -> Figure:
+    """The picture, from the papers' stories."""
+    stories = [(one, list(one.paper.story(one.evidence))) for one in found]
+    rows = sum(len(bars) for _, bars in stories) + 1.4 * len(stories)
+    figure = style.blank(10, rows * _ROW + 1.5)
+    engine = sorted(
+        {run.meta.engine for one in found for study in one.evidence.runs.values() for run in study.values()}
+    )
+    top = style.heading(
+        figure,
+        "Bufferbloat and its cures, in the systems of "
+        + ("five papers" if len(found) == 5 else ", ".join(one.paper.id for one in found)),
+        f"engine {', '.join(engine)} · mean over seeds · what the cure cost stands beside its bar",
+    )
+    axes = style.panels(figure, style.Margins(top=top + 0.25, left=2.9, right=2.1, bottom=0.55))[0][0]
+    axes.set_xscale("log")
+    axes.set_xlabel("delay [ms], logarithmic")
+    axes.grid(axis="y", visible=False)
+    axes.set_yticks([])
+    delays = [bar.delay_ms for _, bars in stories for bar in bars if bar.delay_ms > 0] or [1.0]
+    least = min(delays) / 2
+    at = 0.0
+    for one, bars in stories:
+        axes.annotate(
+            f"{one.paper.id}: {one.paper.story_axis}", (0, at), xycoords=("axes fraction", "data"), xytext=(-6, 0),
+            textcoords="offset points", ha="right", va="center", size=8.5, weight="bold", color=style.INK, parse_math=False,
+        )  # fmt: skip
+        at += 1.05
+        for bar in bars:
+            _bar(axes, bar, at, least)
+            at += 1.0
+        at += 0.35
+    axes.set_ylim(at - 0.5, -0.7)
+    axes.set_xlim(least, max(delays) * 1.6)
+    for x, (kind, name) in enumerate(_NAMES.items()):
+        axes.annotate(
+            f"■ {name}", (0, 1), xycoords="axes fraction", xytext=(95 * x, 5), textcoords="offset points",
+            size=8, color=_COLOURS[kind], va="bottom",
+        )  # fmt: skip
+    return figure
+
+
+def _bar(axes: Axes, bar: Bar, at: float, least: float) -> None:
+    delay = max(bar.delay_ms, least)
+    axes.barh(at, delay - least, left=least, height=0.72, color=_COLOURS[bar.kind], linewidth=0)
+    axes.annotate(
+        style.shorten(bar.label, 44), (0, at), xycoords=("axes fraction", "data"), xytext=(-6, 0), textcoords="offset points",
+        ha="right", va="center", size=8, color=style.INK, parse_math=False,
+    )  # fmt: skip
+    said = f"{number(bar.delay_ms)} ms" + (f" · {bar.cost}" if bar.cost else "")
+    axes.annotate(
+        said, (delay, at), xytext=(4, 0), textcoords="offset points", ha="left", va="center", size=7.5,
+        color=style.INK, annotation_clip=False, parse_math=False,
+    )  # fmt: skip

@@ -1,0 +1,214 @@
+"""Active Drop-Tail: the quick reproduction once, what must hold in it, and the measures on cases worked by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+import pytest
+
+from sojourn import papers
+from sojourn.papers.adt import PAPER
+from sojourn.papers.adt import measures as m
+from sojourn.papers.adt.published import COLUMNS, NUMBERS, ROWS, TABLE, USERS, rule_of_roots
+from sojourn.papers.adt.reading import OTHERS
+from sojourn.papers.evidence import Seed
+from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.verdict import NO_REASON, Verdict
+
+UNEXPLAINED = {"table/ADT(R)/loss", "table/ADT(R)/fairness", "table/ADT(R)/goodput"}
+"""Numbers that may miss without a reason that was found."""
+
+# ----------------------------------------------------------------------------------------------- the reproduction
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    folder: Path = tmp_path_factory.mktemp("adt")
+    [found] = papers.reproduce([papers.load("adt")], quick=True, out=folder, jobs=1)
+    return found
+
+
+def test_every_claim_that_must_hold_holds(quick: Reproduction) -> None:
+    must = {row.claim.id: row.verdict for row in quick.claims if row.claim.must_hold}
+    assert len(must) == 12
+    failed = {name: verdict for name, verdict in must.items() if verdict is Verdict.NOT_REPRODUCED}
+    assert not failed
+    # Whether ten users need more than 400 packets depends on the RTTs that three seeds draw.
+    assert {name for name, verdict in must.items() if verdict is not Verdict.REPRODUCED} <= {"follows"}
+    assert quick.broken == []
+
+
+def test_what_the_algorithm_fixes_is_reproduced(quick: Reproduction) -> None:
+    verdicts = {row.number.id: row.verdict for row in quick.rows}
+    for name in (
+        "table/DT/utilisation",
+        "table/ARED/utilisation",
+        "table/ADT/delay",
+        "table/ARED/delay",
+        "buffer",
+        "halving",
+        "figure2/125/limit",
+        "figure3/many",
+    ):
+        assert verdicts[name] is Verdict.REPRODUCED, name
+
+
+def test_every_miss_has_a_reason_or_is_known_to_have_none(quick: Reproduction) -> None:
+    unexplained = {row.number.id for row in quick.rows if row.reason == NO_REASON}
+    assert unexplained <= UNEXPLAINED
+
+
+def test_the_page_can_say_every_reading(quick: Reproduction) -> None:
+    for reading in quick.to_dict()["readings"]:
+        assert reading["why"], reading["parameter"]
+        assert "nan" not in reading["others"], reading["parameter"]
+
+
+def test_every_figure_can_be_drawn_from_the_quick_version(quick: Reproduction) -> None:
+    for picture in PAPER.pictures:
+        panels = picture.draw(quick.evidence).axes
+        assert panels, picture.id
+        assert all(axes.lines for axes in panels), picture.id
+
+
+# ----------------------------------------------------------------------------------------------- the published numbers
+
+
+def test_the_table_has_its_20_cells() -> None:
+    assert {row: len(cells) for row, cells in TABLE.items()} == dict.fromkeys(ROWS, 5)
+    sums = [round(sum(column), 2) for column in zip(*TABLE.values(), strict=True)]
+    assert dict(zip(COLUMNS, sums, strict=True)) == {
+        "AU": 398.06,
+        "LR": 19.23,
+        "aQd": 65.57,
+        "JFI": 2.63,
+        "AG": 389.93,
+    }
+    assert sum(number.id.startswith("table/") for number in NUMBERS) == 20
+
+
+def test_goodput_is_never_above_utilisation_in_the_table() -> None:
+    assert all(goodput < used for used, *_, goodput in TABLE.values())
+
+
+def test_the_rule_of_roots_has_1500_packets_for_one_user() -> None:
+    assert rule_of_roots(1) == 1500
+    assert rule_of_roots(4) == 750
+    assert (min(USERS), max(USERS)) == (4, 2000)
+
+
+def test_readings_change_one_scenario_and_are_all_valid() -> None:
+    [study] = [study for study in PAPER.studies if study.id == "readings"]
+    scenarios = study.scenarios(PAPER.folder, quick=False)
+    assert len({scenario.fingerprint() for scenario in scenarios.values()}) == len(OTHERS)
+
+
+# ----------------------------------------------------------------------------------------------- the measures
+
+
+def _seed(duration_s: int = 10, **tables: list[dict[str, Any]]) -> Seed:
+    """A seed with these rows, of a run over 12 Mbit/s."""
+    meta = SimpleNamespace(
+        duration_ns=duration_s * 10**9,
+        warmup_ns=0,
+        link=lambda _: SimpleNamespace(rate_bps=12_000_000),
+    )
+    return cast(
+        Seed,
+        SimpleNamespace(run=SimpleNamespace(meta=meta), table=lambda name: pl.DataFrame(tables[name])),
+    )
+
+
+def _samples(*rows: tuple[int, int, float, int, int]) -> list[dict[str, Any]]:
+    """Rows of `queue`: second, backlog, q_adt, packets sent, mean sojourn in ms."""
+    return [
+        {
+            "t_ns": t * 10**9,
+            "link": "down",
+            "backlog_packets": backlog,
+            "limit": limit,
+            "sent_packets": sent,
+            "sent_bytes": 1500 * sent,
+            "dropped_packets": sent // 4,
+            "sojourn_mean_ns": sojourn_ms * 10**6 if sent else None,
+        }
+        for t, backlog, limit, sent, sojourn_ms in rows
+    ]
+
+
+def test_the_five_columns_of_a_link_worked_by_hand() -> None:
+    # 12 Mbit/s for 10 s are 10 000 packets: 9000 left, 1000 of 10 000 were dropped, and they waited 45 s together.
+    link = {
+        "link": "down",
+        "wire_bytes": 9000 * 1500,
+        "sent_bytes": 9000 * 1500,
+        "capacity_bits": 120_000_000,
+        "arrived_packets": 10_000,
+        "dropped_packets": 1000,
+        "sent_packets": 9000,
+        "sojourn_sum_ns": 45 * 10**9,
+        "sojourn_max_ns": 7 * 10**6,
+    }
+    # Two users who got 6000 and 2000 packets of data: (8)^2 / (2 (36 + 4)) = 0.8.
+    flows = [
+        {"flow": "bulk.1", "delivered_bytes": 6000 * 1460, "received_packets": 6000, "timeouts": 30},
+        {"flow": "bulk.2", "delivered_bytes": 2000 * 1460, "received_packets": 2100, "timeouts": 20},
+    ]
+    seed = _seed(links=[link], flows=flows)
+    assert m.utilisation(seed) == pytest.approx(90)
+    assert m.loss(seed) == pytest.approx(10)
+    assert m.delay_ms(seed) == pytest.approx(5)
+    assert m.longest_ms(seed) == pytest.approx(7)
+    assert m.fairness(seed) == pytest.approx(0.8)
+    assert m.goodput(seed) == pytest.approx(80)
+    assert m.ack_share(seed) == pytest.approx(10)
+    assert m.timeouts_per_loss(seed) == pytest.approx(5)
+
+
+def test_goodput_leaves_the_way_back_out() -> None:
+    link = {"link": "down", "capacity_bits": 120_000_000}
+    flows = [
+        {"flow": "forward.1", "delivered_bytes": 5000 * 1460},
+        {"flow": "backward.1", "delivered_bytes": 4000 * 1460},
+    ]
+    assert m.goodput(_seed(links=[link], flows=flows)) == pytest.approx(50)
+
+
+def test_settled_is_the_second_half() -> None:
+    rows = _samples((1, 90, 100, 1000, 80), (2, 90, 100, 1000, 80), (3, 5, 8, 800, 4), (4, 5, 6, 400, 1))
+    seed = _seed(4, queue=rows)
+    assert m.settled_utilisation(seed) == pytest.approx(60)
+    assert m.settled_delay_ms(seed) == pytest.approx((800 * 4 + 400 * 1) / 1200)
+    assert m.settled_loss(seed) == pytest.approx(20)
+    assert m.settled_limit(seed) == pytest.approx(7)
+    assert m.limit(seed) == pytest.approx(53.5)
+
+
+def test_halving_is_from_400_to_200_packets() -> None:
+    rows = _samples((1, 0, 500, 0, 0), (2, 0, 399, 0, 0), (5, 0, 250, 0, 0), (9, 0, 199, 0, 0))
+    assert m.halving_s(_seed(queue=rows)) == pytest.approx(7)
+    assert np.isnan(m.halving_s(_seed(queue=rows[:3])))
+
+
+def test_the_mean_from_the_start_weighs_packets() -> None:
+    rows = _samples((1, 20, 0, 0, 0), (2, 10, 0, 100, 8), (3, 0, 0, 300, 4), (4, 2, 0, 400, 1))
+    seed = _seed(queue=rows)
+    t, mean = m.running_delay_ms(seed)
+    assert t.tolist() == [1, 2, 3, 4]
+    assert mean.tolist() == pytest.approx([0, 8, 5, 3])
+    assert m.most_ms(seed) == 8
+    assert m.length_for(4.5)(seed) == 3
+    assert np.isnan(m.length_for(2.5)(seed)), "still above it at the end"
+    assert np.isnan(m.length_for(9)(seed)), "never above it"
+    # A packet of 1500 B takes 1 ms at 12 Mbit/s: mean backlogs 20, 15, 10, 8.
+    assert m.running_backlog(seed)[1].tolist() == pytest.approx([20, 15, 10, 8])
+    assert m.length_for(12, backlog=True)(seed) == 2
+
+
+def test_users_of_figure_3_are_10_then_500_then_10() -> None:
+    t = np.array([0.0, 1.0, 2.0, 977.9, 979.9, 981.0, 1500.0, 1957.9, 1958.1, 1999.0])
+    assert m.users(t, 980.0).tolist() == [11, 11, 12, 499, 500, 499, 239, 11, 10, 10]

@@ -1,0 +1,110 @@
+"""The home upload, reproduced in its quick version."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from sojourn import papers
+from sojourn.papers import Reproduction, Verdict
+from sojourn.papers.home_upload import PAPER, published
+from sojourn.papers.home_upload import measures as m
+from sojourn.papers.home_upload.experiments import WITH, WITHOUT
+from sojourn.papers.paper import Picture
+
+UNEXPLAINED: set[str] = set()
+"""Numbers that are not reproduced and for which no reason was found."""
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    [found] = papers.reproduce([PAPER], quick=True, out=tmp_path_factory.mktemp("home-upload"), jobs=1)
+    return found
+
+
+def test_every_claim_that_must_hold_holds(quick: Reproduction) -> None:
+    must = [row for row in quick.claims if row.claim.must_hold]
+    assert len(must) == 8
+    assert {row.claim.id: row.because for row in must if row.verdict is not Verdict.REPRODUCED} == {}
+
+
+def test_the_numbers_that_rest_on_physics_are_reproduced(quick: Reproduction) -> None:
+    verdicts = {row.number.id: row.verdict for row in quick.rows}
+    for number in ("without/idle", "with/rate", "with/median", "with/loss", "with/longer"):
+        assert verdicts[number] is Verdict.REPRODUCED, number
+
+
+def test_what_is_not_reproduced_has_a_reason(quick: Reproduction) -> None:
+    bare = {
+        row.number.id for row in quick.rows if row.verdict is Verdict.NOT_REPRODUCED and not row.number.reason
+    }
+    assert bare == UNEXPLAINED
+
+
+def test_the_quick_version_measures_every_number(quick: Reproduction) -> None:
+    assert quick.left_out == 0
+    assert all(math.isfinite(row.ours.mean) for row in quick.rows)
+
+
+def test_the_published_numbers_agree_with_each_other() -> None:
+    stated = [number for number in PAPER.numbers if number.published is not None]
+    assert (len(PAPER.numbers), len(stated)) == (15, 10)
+    assert pytest.approx(published.LONGER_S) == published.WITH_S - published.WITHOUT_S
+    # 1.5 % is 7 pings of the 457 that 45.7 s of ten pings a second are.
+    assert round(100 * 7 / (10 * published.WITHOUT_S), 1) == published.LOSS_PERCENT
+    assert published.IDLE_MS < published.CURED_MS < published.BLOATED_MS
+
+
+def test_with_the_shaper_the_queue_moves_from_the_modem_to_the_laptop(quick: Reproduction) -> None:
+    for how, full, empty in ((WITHOUT, "modem", "wlan0"), (WITH, "wlan0", "modem")):
+        assert quick.evidence.mean("upload", how, m.standing_ms(full)) > 15
+        assert quick.evidence.mean("upload", how, m.standing_ms(empty)) < 5
+
+
+def test_an_upload_is_never_quicker_than_its_bytes_at_the_rate(quick: Reproduction) -> None:
+    # 5 MiB are 3620 segments of 1448 bytes and a last one of 1120; at the shaper each is charged 66 bytes more.
+    at_the_shaper = (5 * 2**20 + 3621 * 66) / 125_000
+    at_the_modem = (5 * 2**20 + 3621 * 70) / 128_000
+    assert min(quick.evidence.estimate("upload", WITH, m.upload_s).values) > at_the_shaper
+    assert min(quick.evidence.estimate("upload", WITHOUT, m.upload_s).values) > at_the_modem
+
+
+def test_pings_are_cut_by_when_they_were_sent() -> None:
+    probe = pl.DataFrame(
+        {
+            "t_ns": [0, 100, 200, 300, 400],
+            "seq": [0, 1, 2, 3, 4],
+            "rtt_ns": [20_000_000, 30_000_000, None, 50_000_000, 60_000_000],
+        }
+    )
+    cut = m.cut(probe, 100, 400)
+    np.testing.assert_array_equal(cut, [30.0, np.nan, 50.0])
+    assert m.median(cut) == 40
+    assert m.loss(cut) == pytest.approx(100 / 3)
+    assert m.spread(np.arange(101.0)) == pytest.approx(90)
+
+
+def test_no_ping_is_no_number() -> None:
+    nothing = np.empty(0)
+    assert all(math.isnan(measure(nothing)) for measure in (m.median, m.spread, m.loss))
+
+
+def test_every_reading_says_what_the_others_give(quick: Reproduction) -> None:
+    for reading in PAPER.readings:
+        others = reading.others if isinstance(reading.others, str) else reading.others(quick.evidence)
+        assert len(others) > 10, reading.parameter
+        assert "nan" not in others, reading.parameter
+    assert {one.parameter for one in PAPER.readings if one.searched} == {
+        "rate of the line",
+        "the modem's buffer",
+        "which fq_codel",
+    }
+
+
+@pytest.mark.parametrize("picture", PAPER.pictures, ids=lambda picture: picture.id)
+def test_every_picture_is_drawn_with_something_in_each_panel(quick: Reproduction, picture: Picture) -> None:
+    figure = picture.draw(quick.evidence)
+    assert all(axes.lines or axes.patches or axes.collections for axes in figure.axes)

@@ -1,0 +1,152 @@
+"""The two-level queue, rerun in short: what must hold holds, and what does not has its reason."""
+
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from sojourn import papers
+from sojourn.papers.paper import Estimate
+from sojourn.papers.queue_anatomy import claims, published, reading
+from sojourn.papers.queue_anatomy import measures as m
+from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.verdict import NO_REASON, Verdict
+
+PAPER = papers.load("queue-anatomy")
+
+
+@pytest.fixture(scope="module")
+def rerun(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    out: Path = tmp_path_factory.mktemp("queue-anatomy")
+    [found] = papers.reproduce([PAPER], quick=True, out=out, jobs=1)
+    return found
+
+
+def test_every_claim_that_must_hold_holds(rerun: Reproduction) -> None:
+    held = {row.claim.id for row in rerun.claims if row.verdict is Verdict.REPRODUCED}
+    wanted = {claim.id for claim in PAPER.claims if claim.must_hold}
+    assert len(wanted) >= 10
+    assert wanted <= held
+    assert rerun.broken == []
+
+
+def test_the_verdicts_that_physics_decides_hold(rerun: Reproduction) -> None:
+    verdicts = {row.number.id: row.verdict for row in rerun.rows}
+    assert verdicts["window"] is Verdict.REPRODUCED
+    # Pings that pass the files wait for the ring alone: neither more nor less can come out.
+    assert verdicts["p95/2048"] is Verdict.DIRECTION
+    assert verdicts["p95/2048 BQL"] is Verdict.DIRECTION
+    assert verdicts["p95/apart"] is Verdict.NOT_REPRODUCED
+
+
+def test_what_is_not_reproduced_has_a_reason(rerun: Reproduction) -> None:
+    # The quick version's shorter files make needless retransmissions count for more.
+    unexplained = {row.number.id for row in rerun.rows if row.reason == NO_REASON}
+    assert unexplained <= {"throughput/apart", "rtt/more"}
+
+
+def test_a_full_ring_takes_its_packets_on_the_wire(rerun: Reproduction) -> None:
+    for ring in (512, 4096):
+        ours = rerun.evidence.mean("ring", reading.name("bands", ring, 1000), m.p95_s)
+        # The ring's packets, at 1538 bytes each with Ethernet's framing, at 5 Mbit/s.
+        assert ours == pytest.approx(ring * 1538 * 8 / 5e6, rel=0.01)
+
+
+def test_in_a_fifo_only_the_sum_of_both_queues_counts(rerun: Reproduction) -> None:
+    long, short = (
+        rerun.evidence.mean("bql", reading.bql_name("fifo", ring, False), m.p95_s) for ring in (80, 4096)
+    )
+    assert long == pytest.approx(short, rel=1e-3)
+    assert long == pytest.approx(5000 * 1538 * 8 / 5e6, rel=0.02)
+
+
+def test_the_ring_is_nothing_with_bql(rerun: Reproduction) -> None:
+    for cure in ("fifo", "bands", "codel", "fq_codel"):
+        assert rerun.evidence.mean("cure", f"{cure} BQL", m.in_ring) < 4
+
+
+def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(rerun: Reproduction) -> None:
+    drops = {
+        qdisc: rerun.evidence.mean("narrow", reading.name("bands", 512, qdisc), m.drops)
+        for qdisc in (80, 512, 1024, 4096)
+    }
+    assert drops[80] < drops[512]
+    assert max(drops[1024], drops[4096]) < 0.05 * drops[512]
+
+
+def test_the_text_states_eight_numbers_and_the_pictures_have_the_rest() -> None:
+    stated = [number for number in PAPER.numbers if number.published is not None]
+    assert len(stated) == 8
+    assert Counter(number.relation for number in stated) == {"=": 6, ">": 1, "<": 1}
+    assert sum(number.published or 0 for number in stated) == 10 + 585 + 20 + 4 + 13 + 106 + 20 + 1
+    # Figures 3 and 4: three panels of seven sizes; four corners of two surfaces; four lines of figures 8 and 9.
+    assert len(PAPER.numbers) - len(stated) == 2 * 3 * 7 + 2 * 4 + 2 * 4
+
+
+def test_the_sources_own_sizes_are_all_there() -> None:
+    assert list(reading.QDISCS) == [0, 80, *(2**n for n in range(8, 13))]
+    assert (min(reading.RINGS), max(reading.RINGS)) == (80, 4096)
+    assert all(int(variant.split()[4]) + int(variant.split()[2]) == 5000 for variant in reading.BQL)
+
+
+def test_an_order_of_magnitude_is_the_nearest_power_of_ten() -> None:
+    assert [claims.orders(ratio) for ratio in (2, 5, 10, 30, 40, 123, 400)] == [0, 1, 1, 1, 2, 2, 3]
+
+
+class _Tables:
+    """A seed with hand-made tables: two files, one of them noted twice, and three pings."""
+
+    def __init__(self) -> None:
+        self._tables = {
+            "transfers": pl.DataFrame(
+                {
+                    "flow": ["file.1", "file.2", "file.2"],
+                    "bytes": [1_000_000, 3_000_000, 3_000_000],
+                    "end_ns": [4_000_000_000, 8_000_000_000, 9_000_000_000],
+                }
+            ),
+            "probe": pl.DataFrame(
+                {
+                    "t_ns": [1_000_000_000, 2_000_000_000, 3_000_000_000, 8_500_000_000],
+                    "probe": ["ping"] * 4,
+                    "rtt_ns": [100_000_000, None, 300_000_000, 999_000_000],
+                }
+            ),
+            "flows": pl.DataFrame(
+                {
+                    "flow": ["file.1", "file.2", "ping"],
+                    "retransmits": [6, 4, 0],
+                    "lost_packets": [1, 2, 5],
+                }
+            ),
+        }
+        flow = type("Flow", (), {"finite": True})
+        ping = type("Flow", (), {"finite": False})
+        self.run = type("Run", (), {"meta": type("Meta", (), {"flows": [flow, flow, ping]})})
+
+    def table(self, name: str) -> pl.DataFrame:
+        return self._tables[name]
+
+
+def test_measures_end_with_the_last_copy() -> None:
+    seed = _Tables()
+    assert m.end_s(seed) == 8.0  # type: ignore[arg-type]
+    # 100 and 300 ms; one ping was lost, one came after the last copy.
+    assert m.rtt_ms(seed) == pytest.approx(200)  # type: ignore[arg-type]
+    assert m.throughput_mbps(seed) == pytest.approx(4.0)  # type: ignore[arg-type]
+
+
+def test_a_retransmission_is_needless_if_nothing_was_lost_for_it() -> None:
+    seed = _Tables()
+    assert m.retransmissions(seed) == 10  # type: ignore[arg-type]
+    assert m.needless(seed) == pytest.approx(0.7)  # type: ignore[arg-type]
+
+
+def test_comparisons_are_of_one_seed_with_itself(rerun: Reproduction) -> None:
+    ours: Estimate = published.more_at_4096(rerun.evidence)
+    large, default = (
+        rerun.evidence.estimate("ring", reading.name("bands", ring, 1000), m.rtt_s).values
+        for ring in (4096, 512)
+    )
+    assert ours.values == tuple(100 * (a / b - 1) for a, b in zip(large, default, strict=True))

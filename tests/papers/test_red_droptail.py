@@ -1,0 +1,218 @@
+"""RED against Drop-Tail: the quick reproduction once, and what must hold in it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import polars as pl
+import pytest
+
+from sojourn import papers
+from sojourn.papers.evidence import Seed
+from sojourn.papers.red_droptail import PAPER, ns2
+from sojourn.papers.red_droptail.cases import CHECKED, DROP_TAIL, MAIN, RED, Setting, cell
+from sojourn.papers.red_droptail.measures import (
+    correlation,
+    drop_share,
+    dropped_early,
+    fairness,
+    notified_in_proportion,
+    sojourn_ms,
+    throughput_mbps,
+    throughput_per_connection_mbps,
+)
+from sojourn.papers.red_droptail.published import FAIRNESS, THROUGHPUT
+from sojourn.papers.red_droptail.reading import rms
+from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.verdict import NO_REASON, Verdict
+
+UNEXPLAINED: set[str] = set()
+"""Numbers that are not reproduced and for which no reason was found."""
+
+# ----------------------------------------------------------------------------------------------- the reproduction
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    folder: Path = tmp_path_factory.mktemp("red-droptail")
+    [found] = papers.reproduce([papers.load("red-droptail")], quick=True, out=folder, jobs=1)
+    return found
+
+
+def test_every_claim_that_must_hold_holds(quick: Reproduction) -> None:
+    must = {row.claim.id: row.verdict for row in quick.claims if row.claim.must_hold}
+    assert len(must) == 6
+    assert set(must.values()) == {Verdict.REPRODUCED}, must
+    assert quick.broken == []
+
+
+def test_all_44_cells_are_judged_in_the_quick_version_too(quick: Reproduction) -> None:
+    assert len(quick.rows) == 44
+    assert quick.left_out == 0
+
+
+def test_throughput_of_many_flows_at_80_ms_is_reproduced(quick: Reproduction) -> None:
+    verdicts = {row.number.id: row.verdict for row in quick.rows}
+    for n in (20, 24, 32):
+        for queue in (RED, DROP_TAIL):
+            assert verdicts[f"throughput/80/{n}/{queue}"] is Verdict.REPRODUCED
+
+
+def test_whatever_is_not_reproduced_has_a_reason(quick: Reproduction) -> None:
+    unexplained = {row.number.id for row in quick.rows if row.reason == NO_REASON}
+    assert unexplained == UNEXPLAINED
+
+
+def test_red_drops_nothing_early_in_the_short_runs_and_leads_by_its_one_place(quick: Reproduction) -> None:
+    evidence = quick.evidence
+    for n in (12, 16, 20, 24, 32):
+        red = evidence.estimate("throughput", cell(250, n, RED), throughput_mbps)
+        same = evidence.estimate("queues", cell(250, n, "Drop-Tail, 30 places"), throughput_mbps)
+        assert evidence.mean("throughput", cell(250, n, RED), dropped_early) == 0
+        assert red.values == same.values
+        assert red.mean > evidence.mean("throughput", cell(250, n, DROP_TAIL), throughput_mbps)
+
+
+def test_drop_tail_is_ns2s_within_six_percent_row_by_row(quick: Reproduction) -> None:
+    count, median, most = ns2.agreement(quick.evidence, DROP_TAIL)
+    assert count == 19
+    assert median < 0.01
+    assert most < 0.06
+
+
+def test_ns2s_own_fairness_is_met_where_flows_start_at_once(quick: Reproduction) -> None:
+    rows = [pair for pair in ns2.pairs(quick.evidence) if pair.reading == "F1"]
+    assert len(rows) == 3
+    assert all(abs(pair.ours - pair.ns2) < 0.02 for pair in rows)
+
+
+def test_adaptive_red_costs_little_and_saves_nearly_all_of_the_delay(quick: Reproduction) -> None:
+    bloated, cured = PAPER.story(quick.evidence)
+    assert (bloated.kind, cured.kind) == ("bloated", "cured")
+    assert cured.delay_ms < bloated.delay_ms / 5
+
+
+def test_readings_speak_in_the_quick_version(quick: Reproduction) -> None:
+    said = [
+        one.others if isinstance(one.others, str) else one.others(quick.evidence) for one in PAPER.readings
+    ]
+    assert all(said)
+    assert sum(one.searched for one in PAPER.readings) == 8
+
+
+# -------------------------------------------------------------------------------------------- the published numbers
+
+
+def test_the_tables_are_typed_whole() -> None:
+    cells = {tp: [value for pair in row.values() for value in pair] for tp, row in THROUGHPUT.items()}
+    assert {tp: len(values) for tp, values in cells.items()} == {80: 16, 250: 16}
+    # The columns added up by hand: RED and Drop-Tail.
+    assert math.isclose(sum(red for red, _ in THROUGHPUT[80].values()), 86.0)
+    assert math.isclose(sum(tail for _, tail in THROUGHPUT[80].values()), 85.9)
+    assert math.isclose(sum(red for red, _ in THROUGHPUT[250].values()), 11.93)
+    assert math.isclose(sum(tail for _, tail in THROUGHPUT[250].values()), 11.63)
+    assert math.isclose(sum(red for red, _ in FAIRNESS[75].values()), 1.753)
+    assert math.isclose(sum(tail for _, tail in FAIRNESS[75].values()), 1.660)
+    assert math.isclose(sum(red for red, _ in FAIRNESS[250].values()), 2.250)
+    assert math.isclose(sum(tail for _, tail in FAIRNESS[250].values()), 1.991)
+
+
+def test_ns2s_tables_have_a_value_for_every_row() -> None:
+    assert {len(values) for values in ns2.THROUGHPUT.values()} == {8}
+    assert {len(values) for values in ns2.FAIRNESS.values()} == {3}
+    assert {reading for reading, _, _ in (*ns2.THROUGHPUT, *ns2.FAIRNESS)} == set(CHECKED)
+
+
+# ------------------------------------------------------------------------------------------------- cases, measures
+
+
+def test_a_flow_starts_one_round_trip_late_for_its_syn() -> None:
+    # Tp 80 ms is the round trip, 4 ms of access; D = 10 makes the fourth flow's RTT 2 * 10 * 3 = 60 ms longer.
+    flow = MAIN.flow(80, 10, 3)
+    assert flow["rtt"] == "144 ms"
+    assert flow["start"] == "uniform 144 ms .. 154 ms"
+
+
+def test_tp_one_way_doubles_the_path_and_stagger_starts_flows_in_turn() -> None:
+    setting = Setting(one_way=True, stagger_ms=50, spread_ms=0)
+    assert setting.flow(80, 0, 2)["start"] == "264 ms"
+    assert setting.variant(80, 4, RED)["bottleneck.delay"] == "80 ms"
+
+
+def test_ns2s_drop_tail_holds_one_packet_less_than_its_limit() -> None:
+    assert MAIN.queue(DROP_TAIL) == "pfifo limit 29"
+    assert MAIN.queue(RED) == "red variant ns2 limit 30 packets"
+
+
+@pytest.fixture
+def seed() -> Seed:
+    """Two flows for 2 s: 100 and 50 packets of 1000 B arrived of 110 and 50; ten drops, nine of them of the first flow."""
+    tables = {
+        "flows": pl.DataFrame(
+            {
+                "flow": ["a", "b"],
+                "sent_packets": [110, 50],
+                "sent_bytes": [110_000, 50_000],
+                "received_packets": [100, 50],
+            }
+        ),
+        "links": pl.DataFrame(
+            {
+                "link": ["down", "up"],
+                "arrived_packets": [160, 150],
+                "dropped_packets": [10, 0],
+                "sent_packets": [150, 150],
+                "sojourn_sum_ns": [300_000_000, 0],
+            }
+        ),
+        "drops": pl.DataFrame(
+            {
+                "t_ns": list(range(1, 11)),
+                "link": ["down"] * 10,
+                "flow": ["a"] * 9 + ["b"],
+                "cause": ["limit"] * 7 + ["early"] * 3,
+            }
+        ),
+    }
+    meta = SimpleNamespace(measured_s=2.0, warmup_ns=0)
+    run = SimpleNamespace(meta=meta, table=lambda name, number: tables[name])
+    return Seed(cast(Any, run), 1)
+
+
+def test_throughput_is_received_ip_bytes_over_the_run(seed: Seed) -> None:
+    # 150 kB in 2 s.
+    assert throughput_mbps(seed) == pytest.approx(0.6)
+
+
+def test_throughput_per_connection_takes_each_flows_own_time(seed: Seed) -> None:
+    # 100 kB in 2 s and 50 kB in 1 s: 0.4 + 0.4 Mbit/s.
+    assert throughput_per_connection_mbps(seed, stagger_s=1.0) == pytest.approx(0.8)
+
+
+def test_fairness_is_jains_index(seed: Seed) -> None:
+    # (2 + 1)^2 / (2 (4 + 1)).
+    assert fairness(seed) == pytest.approx(0.9)
+
+
+def test_drops_are_counted_by_link_and_cause(seed: Seed) -> None:
+    assert drop_share(seed) == 10 / 160
+    assert dropped_early(seed) == 3
+    assert sojourn_ms(seed) == 2
+
+
+def test_the_flow_that_sends_more_and_is_dropped_more_correlates(seed: Seed) -> None:
+    assert notified_in_proportion(seed) == pytest.approx(1)
+
+
+def test_correlation_of_a_hand_worked_case() -> None:
+    # Deviations -1 0 1 and 0 -1 1: 1 / 2.
+    assert correlation([1, 2, 3], [2, 1, 3]) == pytest.approx(0.5)
+    assert math.isnan(correlation([1, 1], [1, 2]))
+
+
+def test_misfit_is_the_root_mean_square_of_the_logarithm() -> None:
+    assert rms([(math.e, 1), (1, math.e)]) == pytest.approx(1)
+    assert rms([(2, 2)]) == 0

@@ -1,0 +1,431 @@
+"""How a published number and ours become a verdict, and how papers are run, shown and stopped: on a paper made up here."""
+
+import json
+import math
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from sojourn import papers
+from sojourn.cli import status
+from sojourn.engine import Progress
+from sojourn.papers import page, verdict
+from sojourn.papers.evidence import Evidence, Seed
+from sojourn.papers.paper import (
+    Bar,
+    Claim,
+    Estimate,
+    Finding,
+    Number,
+    Paper,
+    Picture,
+    Reading,
+    Study,
+    Tolerance,
+)
+from sojourn.papers.reproduce import Stopped, reproduce
+from sojourn.papers.verdict import Verdict
+from sojourn.records import RunError
+
+SCENARIO = """
+title = "A download and a ping"
+duration = "3 s"
+warmup = "1 s"
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "5 ms"
+[[flow]]
+kind = "bulk"
+rtt = "30 ms"
+start = "uniform 0 s .. 200 ms"
+[[flow]]
+kind = "ping"
+"""
+
+
+def nothing(_: Seed) -> float:
+    return math.nan
+
+
+def number(id_: str = "n", published: float | None = 10.0, **more: object) -> Number:
+    plain = Number(
+        id_, "section 1", "a delay", "ms", published, "study", "", nothing, Tolerance(0.1, "read off a plot")
+    )
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+def ours(*values: float) -> Estimate:
+    known = [value for value in values if not math.isnan(value)]
+    return Estimate(sum(known) / len(known) if known else math.nan, math.nan, values)
+
+
+# --------------------------------------------------------------------------------------------------------- verdicts
+
+
+def test_within_its_tolerance_a_number_is_reproduced() -> None:
+    assert verdict.judge(number(), ours(11.0), []) is Verdict.REPRODUCED
+    assert verdict.judge(number(), ours(11.01), []) is Verdict.NOT_REPRODUCED
+
+
+def test_a_tolerance_may_be_in_the_number_s_own_unit() -> None:
+    near = number(tolerance=Tolerance(0.5, "half a point", relative=False))
+    assert verdict.judge(near, ours(10.5), []) is Verdict.REPRODUCED
+    assert verdict.judge(near, ours(10.6), []) is Verdict.NOT_REPRODUCED
+
+
+def test_uncertainty_does_not_widen_the_tolerance() -> None:
+    assert verdict.judge(number(), Estimate(12.0, 100.0, (2.0, 22.0)), []) is Verdict.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "held"), [("<", 9.9, True), ("<", 10.0, False), (">", 10.1, True)]
+)
+def test_a_bound_is_a_side(relation: str, value: float, held: bool) -> None:
+    bound = number(relation=relation, tolerance=None)
+    assert (verdict.judge(bound, ours(value), []) is Verdict.REPRODUCED) == held
+
+
+def test_what_only_a_lost_picture_holds_is_not_judged() -> None:
+    assert verdict.judge(number(published=None), ours(3.0), []) is Verdict.NOT_STATED
+
+
+def test_what_can_not_be_measured_is_not_reproduced() -> None:
+    assert (
+        verdict.judge(number(), ours(math.nan), [(number(published=5.0), ours(1.0))])
+        is Verdict.NOT_REPRODUCED
+    )
+
+
+def test_the_direction_holds_where_every_seed_says_so() -> None:
+    below = number("other", published=5.0)
+    assert (
+        verdict.judge(number(), ours(20.0, 21.0, 22.0), [(below, ours(12.0, 13.0, 14.0))])
+        is Verdict.DIRECTION
+    )
+    # 10 is published above 5, but ours are not to be told apart: differences 8, -7, 1.
+    mixed = [(below, ours(12.0, 28.0, 21.0))]
+    assert verdict.judge(number(), ours(20.0, 21.0, 22.0), mixed) is Verdict.NOT_REPRODUCED
+
+
+def test_equal_numbers_keep_their_direction_only_if_ours_are_near() -> None:
+    equal = number("other")
+    assert verdict.judge(number(), ours(20.0, 20.0), [(equal, ours(21.0, 21.0))]) is Verdict.DIRECTION
+    assert verdict.judge(number(), ours(20.0, 20.0), [(equal, ours(30.0, 30.0))]) is Verdict.NOT_REPRODUCED
+
+
+def test_a_difference_to_zero_is_in_the_number_s_unit() -> None:
+    zero = verdict.Row(number(published=0.0), ours(0.25), Verdict.NOT_REPRODUCED, "")
+    assert page.difference(zero) == "+0.25 ms"
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=8), st.floats(-1e6, 1e6))
+def test_a_shift_of_every_seed_is_seen_exactly(values: list[float], shift: float) -> None:
+    low, high = verdict.difference(ours(*(v + shift for v in values)), ours(*values))
+    assert low - 1e-6 <= shift <= high + 1e-6
+    assert high - low < 1e-3
+
+
+# ------------------------------------------------------------------------------------------------------ a made-up paper
+
+
+def ping_mean(seed: Seed) -> float:
+    return float(seed.probe()["rtt_ms"]["mean"])
+
+
+def drawing(_: Evidence) -> Figure:
+    return Figure(figsize=(2, 1))
+
+
+def shorter(evidence: Evidence) -> Finding:
+    long, short = (evidence.mean("queues", name, ping_mean) for name in ("long", "short"))
+    return Finding(short < long, f"{short:.1f} ms against {long:.1f} ms")
+
+
+def wrong(_: Evidence) -> Finding:
+    return Finding(False, "the opposite was found")
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Paper:
+    folder = tmp_path / "paper"
+    folder.mkdir()
+    (folder / "queues.toml").write_text(SCENARIO)
+    return Paper(
+        id="adt",
+        title="Queues <of> two lengths",
+        source="Nobody 2026",
+        about="A queue of 5 packets and one of 200.",
+        folder=folder,
+        studies=(
+            Study(
+                "queues",
+                "two lengths",
+                "queues.toml",
+                {
+                    "long": {"bottleneck.qdisc": "pfifo limit 200"},
+                    "short": {"bottleneck.qdisc": "pfifo limit 5"},
+                },
+                seeds=2,
+                quick={"duration": "2 s"},
+                quick_variants=("short",),
+                quick_seeds=1,
+            ),
+        ),
+        numbers=(
+            # 5 packets of 1500 B at 5 Mbit/s take 12 ms at most, the base RTT is 10 ms.
+            Number("short", "table 1", "ping, short", "ms", 24.0, "queues", "short", ping_mean, relation="<"),
+            Number("long", "table 1", "ping, long", "ms", None, "queues", "long", ping_mean),
+        ),
+        claims=(
+            Claim(
+                "shorter", "section 1", "a shorter queue waits less", shorter, ("nothing",), must_hold=True
+            ),
+        ),
+        readings=(Reading("rate", "not stated", "5 Mbit/s", "because", lambda e: f"{len(e.runs)} studies"),),
+        pictures=(Picture("nothing", "Nothing & all", "There is nothing to see.", drawing, "Figure 1"),),
+        story=lambda e: [Bar("long", e.mean("queues", "long", ping_mean), "bloated")],
+    )
+
+
+def test_a_paper_is_run_and_judged(paper: Paper, tmp_path: Path) -> None:
+    [found] = reproduce([paper], out=tmp_path / "out")
+    assert [row.verdict for row in found.rows] == [Verdict.REPRODUCED, Verdict.NOT_STATED]
+    assert found.claims[0].verdict is Verdict.REPRODUCED
+    assert not found.broken
+    assert found.evidence.run("queues", "long").seeds == (1, 2)
+    assert (tmp_path / "out" / "adt" / "runs" / "queues" / "short" / "meta.json").is_file()
+
+
+def test_the_quick_version_says_what_it_leaves_out(paper: Paper, tmp_path: Path) -> None:
+    lenient = replace(paper, claims=())
+    [found] = reproduce([lenient], quick=True, out=tmp_path / "out")
+    assert [row.number.id for row in found.rows] == ["short"]
+    assert found.left_out == 1
+    assert found.evidence.run("queues", "short").meta.duration_ns == 2 * 10**9
+    assert found.to_dict()["quick"] is True
+
+
+def test_runs_can_be_judged_again_without_running(paper: Paper, tmp_path: Path) -> None:
+    [first] = reproduce([paper], out=tmp_path / "out")
+    [again] = reproduce([paper], out=tmp_path / "out", redraw=True)
+    assert again.to_dict() == first.to_dict()
+    with pytest.raises(RunError, match="not the whole Run"):
+        reproduce([replace(paper, claims=())], quick=True, out=tmp_path / "out", redraw=True)
+
+
+def test_runs_without_a_folder_are_gone_with_the_result(paper: Paper) -> None:
+    found = reproduce([paper])
+    place = found[0].evidence.run("queues", "long").path
+    assert place.is_dir()
+    found.clear()
+    assert not place.exists()
+
+
+def endless(paper: Paper) -> Paper:
+    """The same under another name, with Runs that only Ctrl-C ends."""
+    [study] = paper.studies
+    changes = {name: {**keys, "duration": "100000 s"} for name, keys in study.variants.items()}
+    return replace(paper, id="endless", studies=(replace(study, variants=changes),))
+
+
+def interrupt_after(runs: int) -> Callable[[Progress], None]:
+    def progress(now: Progress) -> None:
+        if now.finished >= runs:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_ctrl_c_leaves_the_papers_that_had_finished(kept: bool, paper: Paper, tmp_path: Path) -> None:
+    out = tmp_path / "out" if kept else None
+    with pytest.raises(Stopped) as stopped:
+        reproduce([paper, endless(paper)], out=out, jobs=1, progress=interrupt_after(4))
+    [found] = stopped.value.finished
+    assert stopped.value.counts == {"adt": (4, 4), "endless": (0, 4)}
+    place = found.evidence.run("queues", "long").path
+    # The reading looks at the Runs only now.
+    assert found.to_dict()["readings"][0]["others"] == "1 studies"
+    assert found.evidence.seeds("queues", "long")[0].table("queue").height > 0
+    stopped.value.finished = ()
+    del found
+    assert place.exists() == kept
+
+
+def test_ctrl_c_before_any_paper_has_finished_leaves_no_folder(
+    paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    with pytest.raises(Stopped) as stopped:
+        reproduce([endless(paper)], progress=interrupt_after(0))
+    assert stopped.value.finished == ()
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_an_unexplained_number_says_so(paper: Paper, tmp_path: Path) -> None:
+    off = replace(paper.numbers[0], published=1.0)
+    [found] = reproduce([replace(paper, numbers=(off,))], out=tmp_path / "out")
+    assert found.rows[0].reason == verdict.NO_REASON
+
+
+def test_the_page_shows_every_number_claim_and_picture(paper: Paper, tmp_path: Path) -> None:
+    found = reproduce([paper], out=tmp_path / "out")
+    overview = page.write(found, tmp_path / "out").read_text()
+    text = (tmp_path / "out" / "adt" / "index.html").read_text()
+    assert "Queues &lt;of&gt; two lengths" in text
+    assert "not stated in the text" in text
+    assert 'id="claim-shorter"' in text
+    assert '<a href="#picture-nothing">Figure 1</a>' in text
+    assert 'id="picture-nothing"' in text
+    assert "1 studies" in text
+    assert 'href="./adt/index.html#picture-nothing"' in overview
+    # Nothing is fetched: the only addresses are names of XML's vocabularies.
+    assert set(re.findall(r"https?://[^/\"]+", text)) <= {"http://www.w3.org"}
+    assert json.loads((tmp_path / "out" / "adt" / "rows.json").read_text())["paper"] == "adt"
+    assert (tmp_path / "out" / "adt" / "figures" / "nothing.svg").is_file()
+
+
+# ----------------------------------------------------------------------------------------------------- the command line
+
+
+@pytest.fixture
+def one(paper: Paper, monkeypatch: pytest.MonkeyPatch) -> Callable[[Paper], None]:
+    """Makes a paper the only one there is."""
+
+    def put(other: Paper) -> None:
+        monkeypatch.setattr(papers, "load", lambda _: other)
+
+    monkeypatch.setattr(papers, "NAMES", ("adt",))
+    put(paper)
+    return put
+
+
+def test_reproduce_prints_a_table_and_writes_pages(
+    one: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(["reproduce", "-o", str(tmp_path / "out"), "-q"]) == 0
+    out = capsys.readouterr().out
+    assert "ping, short [ms]" in out
+    assert "< 24" in out
+    assert (tmp_path / "out" / "index.html").is_file()
+
+
+def test_json_is_one_object_and_keeps_nothing(
+    one: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert status(["reproduce", "--json", "-q"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in whole["papers"][0]["numbers"]] == ["short", "long"]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_claim_that_must_hold_and_does_not_ends_with_1(
+    one: Callable[[Paper], None], paper: Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = replace(paper, claims=(Claim("c", "section 1", "the earth is flat", wrong, must_hold=True),))
+    one(broken)
+    assert status(["reproduce", "-o", str(tmp_path / "out")]) == 1
+    assert "does not hold, and must: the earth is flat" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["reproduce", "atd"], "did you mean adt?"),
+        (["reproduce", "--redraw"], "needs -o"),
+        (["reproduce", "-j", "0"], "range"),
+        (["reproduce", "--redraw", "-o", "none"], "none"),
+    ],
+)
+def test_wrong_input_is_told_and_ends_with_2(
+    arguments: list[str], said: str, one: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert status(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_runs_in_the_folder_are_not_overwritten_unasked(
+    one: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    assert status(["reproduce", "-o", out, "-q"]) == 0
+    assert status(["reproduce", "-o", out, "-q"]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert status(["reproduce", "-o", out, "-q", "--force"]) == 0
+
+
+def test_ctrl_c_says_of_each_paper_what_is_kept(
+    one: Callable[[Paper], None], paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def interrupted(*_: object, **__: object) -> None:
+        raise Stopped((), {"adt": (3, 4), "endless": (0, 4)})
+
+    monkeypatch.setattr(papers, "reproduce", interrupted)
+    assert status(["reproduce", "-o", str(tmp_path / "out")]) == 130
+    said = capsys.readouterr().err
+    assert "interrupted: 3 of 8 runs had finished" in said
+    assert f"adt: 3 of 4; kept in {tmp_path / 'out' / 'adt' / 'runs'}" in said
+    assert "endless: 0 of 4; nothing kept" in said
+
+
+@pytest.mark.parametrize("name", ["index.html", "adt/index.html"])
+def test_somebody_else_s_page_is_not_overwritten(
+    name: str, one: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = tmp_path / "out" / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("<!doctype html>mine")
+    assert status(["reproduce", "-o", str(tmp_path / "out"), "--force"]) == 2
+    assert "is not a page of sojourn's" in capsys.readouterr().err
+    assert theirs.read_text() == "<!doctype html>mine"
+    assert not (tmp_path / "out" / "adt" / "runs").exists()
+
+
+# ------------------------------------------------------------------------------------------------------- every paper
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_every_paper_is_whole(name: str) -> None:
+    paper = papers.load(name)
+    assert paper.id == name
+    assert paper.about
+    assert paper.numbers
+    assert paper.claims
+    assert paper.readings
+    assert paper.pictures
+    assert any(claim.must_hold for claim in paper.claims)
+    assert all(study.seeds >= 5 for study in paper.studies)
+    for each in paper.numbers:
+        assert each.tolerance is None or each.tolerance.because.strip()
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_scenario_of_a_paper_is_valid(name: str, quick: bool) -> None:
+    paper = papers.load(name)
+    for study in paper.studies:
+        for variant, scenario in study.scenarios(paper.folder, quick).items():
+            assert scenario.label == variant
+
+
+def test_unknown_papers_are_refused() -> None:
+    with pytest.raises(KeyError, match="there are home-upload"):
+        papers.load("nothing")
+
+
+def test_the_sentence_counts(paper: Paper, tmp_path: Path) -> None:
+    [found] = reproduce([paper], out=tmp_path / "out")
+    assert page.sentence([found]).startswith("Of 1 published numbers 1 are reproduced")
