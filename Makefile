@@ -10,11 +10,12 @@ RUST   := 1.88
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so') pyproject.toml constraints.txt
 
-.PHONY: help setup demo test bench validate clean
+.PHONY: help setup demo papers test bench validate clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo      set up, then compare pfifo, RED, CoDel and fq_codel on a home uplink: demo/report.html'
+	@echo 'make papers    set up, then reproduce five papers, published numbers beside ours: papers/index.html (ten minutes)'
 	@echo 'make test      format, lint, types and tests, in both languages'
 	@echo 'make setup     build and install into $(VENV) only; then: $(BIN)/sojourn --help'
 	@echo 'make bench     packets per second of this machine'
@@ -25,6 +26,9 @@ setup: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/sojourn compare scenarios/home-uplink.toml pfifo red codel fq_codel -o demo --force
+
+papers: $(VENV)/.installed
+	$(BIN)/sojourn reproduce -o papers --force
 
 # Each check runs whatever became of the others; what failed is said last. On success pytest's closing line is the last.
 test: $(VENV)/.installed $(VENV)/.developing
@@ -49,7 +53,7 @@ validate: $(VENV)/.installed
 	$(BIN)/python benches/validate.py
 
 clean:
-	rm -rf $(VENV) target demo
+	rm -rf $(VENV) target demo papers
 
 # ------------------------------------------------------------------------------------------------------- installing
 

@@ -233,7 +233,7 @@ def test_list_names_what_there_is(say: Command) -> None:
     everything = say("list").out
     for word in ("fq_codel", "cubic", "sim", "docsis"):
         assert word in everything
-    assert say("list", "congestion").out.split() == ["reno", "cubic"]
+    assert say("list", "congestion").out.split() == ["reno", "cubic", "vegas", "ledbat"]
     assert "none" in say("list", "scenarios").out
 
 

@@ -57,7 +57,7 @@ def test_the_commands_run(
 
 def test_the_make_targets_and_links_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"make (demo|test|bench|validate|setup)\b", README):
+    for target in re.findall(r"make (demo|papers|test|bench|validate|setup)\b", README):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
     for link in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / link).is_file(), link

@@ -504,7 +504,7 @@ def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, objec
         ("codel limit 1e3", 12, "1000"),
         ("codel limit 99999999999", 12, "4294967295"),
         ("codel ecn noecn", 10, "once"),
-        ("codel variant paper", 14, "linux, rfc, ns3"),
+        ("codel variant paper", 14, "linux, linux2012, rfc, ns3"),
         ("pfifo variant linux", 6, "leave variant out"),
         ("pfifo_fast limit 0", 17, "from 1"),
         ("pfifo_fast variant rfc", 19, "linux, shared"),

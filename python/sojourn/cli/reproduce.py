@@ -67,31 +67,46 @@ def reproduce(
     folder = out if out is not None or as_json else work.unused(Path("runs") / "reproduce")
     if folder is not None:
         page.check(chosen, folder)
-    stopped: Stopped | None = None
     try:
         with work.progress(quiet or redraw) as progress:
             found: Sequence[Reproduction] = papers.reproduce(
                 chosen, quick=quick, out=folder, jobs=jobs, force=force, redraw=redraw, progress=progress
             )
+        _show(found, folder, engine, as_json, quiet)
     except Stopped as stop:
-        stopped, found = stop, stop.finished
-    if found:
-        if as_json:
-            whole = {"engine": engine, "quick": quick, "papers": [one.to_dict() for one in found]}
-            work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
-        else:
-            for one in found:
-                work.show(_table(one))
-        if folder is not None:
-            work.say(f"wrote {page.write(found, folder)}", quiet)
-    if stopped is not None:
-        _say_what_is_kept(stopped, folder)
-        raise click.exceptions.Exit(INTERRUPTED)
+        if stop.finished:
+            _show(stop.finished, folder, engine, as_json, quiet)
+        _say_what_is_kept(stop, folder)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    except KeyboardInterrupt:
+        # All had been run: what was stopped is judging and drawing.
+        again = " ".join(("--quick",) * quick + ("--redraw", "-o", str(folder)))
+        work.say(
+            "\ninterrupted" + (f": the Runs are kept; to go on: sojourn reproduce {again}" if folder else "")
+        )
+        raise click.exceptions.Exit(INTERRUPTED) from None
     broken = [row for one in found for row in one.broken]
     for row in broken:
         work.say(f"does not hold, and must: {row.claim.says} ({row.because})")
     if broken:
         raise click.exceptions.Exit(FAILED)
+
+
+def _show(
+    found: Sequence[Reproduction], folder: Path | None, engine: str, as_json: bool, quiet: bool
+) -> None:
+    """The rows on stdout, the pages in the folder."""
+    from sojourn.papers import page
+
+    if as_json:
+        quick = any(one.evidence.quick for one in found)
+        whole = {"engine": engine, "quick": quick, "papers": [one.to_dict() for one in found]}
+        work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        for one in found:
+            work.show(_table(one))
+    if folder is not None:
+        work.say(f"wrote {page.write(found, folder)}", quiet)
 
 
 def _say_what_is_kept(stopped: Stopped, folder: Path | None) -> None:
@@ -130,6 +145,6 @@ def _table(one: Reproduction) -> str:
     ]
     claims = [f"{row.verdict}: {row.claim.says}\n    {row.because}" for row in one.claims]
     quick = " (quick version: shorter, fewer seeds)" if one.evidence.quick else ""
-    seeds = sorted({len(row.ours.values) for row in one.rows})
+    seeds = sorted({row.ours.seeds for row in one.rows})
     about = f"{one.paper.id}: {one.paper.title}\n{one.paper.source}{quick}; mean over {' or '.join(map(str, seeds))} seeds ± 95 % interval"
     return "\n".join([about, "", text.table(header, rows), "", *claims, "", page.sentence([one]), ""])

@@ -1,4 +1,4 @@
-"""What `run` and `compare` share: their options, progress with an ETA, and what Ctrl-C leaves behind."""
+"""What the verbs that run scenarios share: options, progress with an ETA, and what Ctrl-C leaves behind."""
 
 from __future__ import annotations
 

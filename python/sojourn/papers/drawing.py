@@ -1,7 +1,7 @@
 """What the papers' figures have in common: ours as a line with its 95 % interval, the published values as hollow marks.
 
-figure, [axes] = sheet("Figure 2", ..., evidence, "figure2", panels=1)
-curve(axes, "RED", x, estimates, look, published=values)
+figure, [[axes]] = sheet("Figure 2: delay over users", evidence, "users")
+curve(axes, "RED", x, estimates, look("red"), published=values)
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def _numbers(one: Reproduction) -> str:
                 f'</tbody><tbody><tr class="study"><th colspan="5" scope="rowgroup">{escape(studies[latest].what)}</th></tr>'
             )
         parts_.append(_number(row))
-    seeds = sorted({len(row.ours.values) for row in one.rows})
+    seeds = sorted({row.ours.seeds for row in one.rows})
     left_out = (
         f" {one.left_out} more numbers need the full version." if one.evidence.quick and one.left_out else ""
     )

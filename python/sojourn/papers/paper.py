@@ -231,10 +231,19 @@ class Estimate:
     values: tuple[float, ...]
 
     @property
+    def known(self) -> tuple[float, ...]:
+        """The values of the seeds in which it could be measured."""
+        return tuple(value for value in self.values if not math.isnan(value))
+
+    @property
+    def seeds(self) -> int:
+        """In how many seeds it could be measured."""
+        return len(self.known)
+
+    @property
     def sem(self) -> float:
         """Standard error of the mean, sigma / sqrt(n); NaN with one value."""
-        known = [value for value in self.values if not math.isnan(value)]
-        if len(known) < 2:
+        if self.seeds < 2:
             return math.nan
-        mean = math.fsum(known) / len(known)
-        return math.sqrt(math.fsum((v - mean) ** 2 for v in known) / (len(known) - 1) / len(known))
+        spread = math.fsum((value - self.mean) ** 2 for value in self.known) / (self.seeds - 1)
+        return math.sqrt(spread / self.seeds)

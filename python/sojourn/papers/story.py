@@ -41,6 +41,7 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     )
     axes = style.panels(figure, style.Margins(top=top + 0.25, left=2.9, right=2.1, bottom=0.55))[0][0]
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.set_xlabel("delay [ms], logarithmic")
     axes.grid(axis="y", visible=False)
     axes.set_yticks([])

@@ -67,7 +67,7 @@ class Row:
             "ours": {
                 "mean": _known(self.ours.mean),
                 "ci95": _known(self.ours.ci95),
-                "seeds": len(self.ours.values),
+                "seeds": self.ours.seeds,
             },
             "difference": _known(self.difference),
             "relative_difference": _known(self.relative),
@@ -167,8 +167,7 @@ def _same_order(number: Number, ours: Estimate, other: Number, theirs: Estimate)
         return False
     published = number.published - other.published
     if published == 0:
-        assert number.tolerance is not None
-        return number.tolerance.allows(ours.mean, theirs.mean)
+        return number.tolerance is not None and number.tolerance.allows(ours.mean, theirs.mean)
     low, high = difference(ours, theirs)
     return low > 0 if published > 0 else high < 0
 
@@ -176,14 +175,13 @@ def _same_order(number: Number, ours: Estimate, other: Number, theirs: Estimate)
 def difference(one: Estimate, other: Estimate) -> tuple[float, float]:
     """The 95 % interval of the mean of one less the other.
 
-    The same seeds draw the same start times and RTTs, so differences are taken seed by seed. With one seed the
-    interval is the difference itself.
+    The same seeds draw the same start times and RTTs, so differences are taken seed by seed. One seed tells no
+    interval: NaN, which is neither above zero nor below.
     """
     count = min(len(one.values), len(other.values))
     apart = [a - b for a, b in zip(one.values[:count], other.values[:count], strict=True)]
     whole = metrics.mean_ci95(apart)
-    half = 0.0 if math.isnan(whole["ci95"]) else whole["ci95"]
-    return whole["mean"] - half, whole["mean"] + half
+    return whole["mean"] - whole["ci95"], whole["mean"] + whole["ci95"]
 
 
 def _known(value: float) -> float | None:

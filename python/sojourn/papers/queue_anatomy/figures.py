@@ -606,7 +606,7 @@ PICTURES = (
         _figure4, "Figure 4",
     ),
     Picture(
-        "narrow", "Figure 4 again, with windows of at most 64 kB",
+        "narrow", "the same with windows of at most 64 kB",
         "Drops and retransmissions have their peak at a qdisc of 512 and vanish above, as stated: thirty windows fit into 512 + 1024 packets and not into 512 + 512. The condition was searched for.",
         _narrow, "Figure 4",
     ),

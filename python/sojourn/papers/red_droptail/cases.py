@@ -230,7 +230,7 @@ STUDIES = (
                 **_fairness(setting, (DROP_TAIL,)),
             }.items()
         },
-        seeds=3,
+        seeds=5,
         quick_variants=(),
     ),
     Study(
