@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 RUST   := 1.88
 
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so') pyproject.toml constraints.txt
+PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so' ! -name sojourn-guest) pyproject.toml constraints.txt
 
 .PHONY: help setup demo papers test bench validate clean
 .DEFAULT_GOAL := help
@@ -76,7 +76,14 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.made $(RUST_SOURCES) $(PYTHON_SOURCES)
+# The first program of the kernel's guests lies beside the code that boots them.
+GUEST := python/sojourn/engine/kernel/sojourn-guest
+
+$(GUEST): $(RUST_SOURCES)
+	cargo build --release --quiet -p guest
+	cp $${CARGO_TARGET_DIR:-target}/release/sojourn-guest $@
+
+$(VENV)/.installed: $(VENV)/.made $(RUST_SOURCES) $(PYTHON_SOURCES) $(GUEST)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt .
 	@touch $@
 

@@ -20,7 +20,7 @@ from small_run import Tables, small_tables
 
 import sojourn
 from sojourn import _core
-from sojourn.engine import Interrupted, Progress, recommended, run, run_all, sim, variants
+from sojourn.engine import Interrupted, Progress, recommended, run, run_all, runs, sim, variants
 from sojourn.figures import series
 from sojourn.records import Run, RunError
 from sojourn.scenario import Scenario, ScenarioError, loads
@@ -152,7 +152,7 @@ def test_simulate_gives_the_cores_columns_and_what_they_cost() -> None:
 
 
 def test_labels_become_different_names_of_folders() -> None:
-    assert sim.folder_names(["codel target 5ms", "codel/target 5ms", "", "../../x", "CoDel"]) == [
+    assert runs.folder_names(["codel target 5ms", "codel/target 5ms", "", "../../x", "CoDel"]) == [
         "codel-target-5ms",
         "codel-target-5ms-2",
         "run",

@@ -23,6 +23,7 @@ pub use histogram::Histogram;
 pub use qdisc::Cause;
 pub use recorder::{Column, Table};
 pub use scenario::*;
+pub use traffic::{UdpSource, VideoSource};
 
 use agenda::Agenda;
 use host::{Host, Outbox};

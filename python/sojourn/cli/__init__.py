@@ -13,8 +13,10 @@ from collections.abc import Sequence
 import click
 
 from sojourn.cli.compare import compare
+from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
 from sojourn.cli.report import report
+from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
 
 CTRL_C = 130
@@ -39,10 +41,11 @@ def cli() -> None:
     \b
     sojourn run scenarios/home-uplink.toml
     sojourn compare scenarios/home-uplink.toml pfifo red codel fq_codel -o demo
+    sojourn reproduce --quick
     """
 
 
-for command in (run, compare, report, list_):
+for command in (run, compare, reproduce, report, list_, kernel):
     cli.add_command(command)
 
 

@@ -72,7 +72,15 @@ def compare(
     wanted = work.seeds_wanted(scenario, seed, seeds)
     try:
         with work.progress(quiet) as progress:
-            runs = run_all(contending, seeds=wanted, out=folder, jobs=jobs, force=force, progress=progress)
+            runs = run_all(
+                contending,
+                seeds=wanted,
+                out=folder,
+                engine=engine,
+                jobs=jobs,
+                force=force,
+                progress=progress,
+            )
     except Interrupted as stop:
         work.interrupted(stop.runs, stop.missing, kept=folder is not None)
 

@@ -32,9 +32,15 @@ def _qdiscs() -> list[str]:
 
 
 def _engines() -> list[str]:
-    from sojourn.engine import ENGINES
+    from sojourn.engine import ENGINES, why_not
 
-    return [f"{name}  {what}" for name, what in ENGINES.items()]
+    width = max(map(len, ENGINES))
+    lines = []
+    for name, what in ENGINES.items():
+        lines.append(f"{name:{width}}  {what}")
+        if reason := why_not(name):
+            lines.append(f"{'':{width}}  not ready here: {reason}")
+    return lines
 
 
 def _congestion() -> list[str]:

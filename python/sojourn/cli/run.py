@@ -64,12 +64,24 @@ def run(
             with work.progress(quiet) as progress:
                 if scenario.sweep:
                     runs = engines.run_all(
-                        scenario, seeds=wanted, out=folder, jobs=jobs, force=force, progress=progress
+                        scenario,
+                        seeds=wanted,
+                        out=folder,
+                        engine=engine,
+                        jobs=jobs,
+                        force=force,
+                        progress=progress,
                     )
                 else:
                     runs = [
                         engines.run(
-                            scenario, seeds=wanted, out=folder, jobs=jobs, force=force, progress=progress
+                            scenario,
+                            seeds=wanted,
+                            out=folder,
+                            engine=engine,
+                            jobs=jobs,
+                            force=force,
+                            progress=progress,
                         )
                     ]
         except engines.Interrupted as stop:

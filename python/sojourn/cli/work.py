@@ -26,6 +26,9 @@ MOST_SEEDS = 10_000
 SEEDS_END = 2**63
 """A scenario's own bounds: how many seeds, and the first number that is none."""
 
+ENGINES = ("sim", "kernel", "kernel-uml", "kernel-qemu")
+"""As `sojourn.engine.ENGINES`, which is slow to import."""
+
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -57,7 +60,12 @@ _OPTIONS: tuple[Option, ...] = (
         help='Change the scenario: --set bottleneck.rate="5 Mbit/s". May be repeated.',
     ),
     click.option(
-        "-e", "--engine", type=click.Choice(["sim"]), default="sim", show_default=True, help="What runs it."
+        "-e",
+        "--engine",
+        type=click.Choice(ENGINES),
+        default="sim",
+        show_default=True,
+        help="What runs it: sojourn list engines.",
     ),
     click.option(
         "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads. [default: one per core]"

@@ -1,10 +1,8 @@
-"""Engines: a Scenario in, a Run out. `sim`, the packet simulator, is the one there is."""
+"""Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel in a guest."""
 
 from sojourn.engine.compare import recommended, variants
-from sojourn.engine.sim import Interrupted, Progress, folder_names, run, run_all, run_each
-
-ENGINES = {"sim": "packet-level discrete-event simulator; every queue discipline and congestion control"}
-"""What `-e` accepts, and what it is."""
+from sojourn.engine.engines import ENGINES, why_not
+from sojourn.engine.runs import Interrupted, Progress, folder_names, run, run_all, run_each
 
 __all__ = [
     "ENGINES",
@@ -16,4 +14,5 @@ __all__ = [
     "run_all",
     "run_each",
     "variants",
+    "why_not",
 ]

@@ -1,283 +1,34 @@
-"""The simulator: runs of several variants and seeds, each on a thread of its own, into Runs on disk.
-
-One run is one serial chain of events, so it takes one core; runs are independent of each other, so they go in
-parallel. The compiled core lets go of the GIL, hence threads suffice: this thread hands out the work, writes each seed as
-soon as it is finished, tells how far all of them are, and listens for Ctrl-C. Nothing that is written depends on how
-many threads there were or which was first.
-"""
+"""The simulator as an engine: JSON to the compiled core, columns back."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import itertools
 import json
-import math
-import os
-import platform
-import queue
-import re
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Callable
 
 import numpy as np
 
 from sojourn import _core
-from sojourn.records import (
-    META,
-    FlowInfo,
-    LinkInfo,
-    Meta,
-    Run,
-    RunError,
-    check_room,
-    check_vacant,
-    write_index,
-)
-from sojourn.scenario import Scenario, load
-from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.shaper import Shaper
-
-ENGINE = "sim"
-Tables: TypeAlias = "dict[str, _core.Columns]"
-"""The core's tables by name, each a dict of columns."""
-POLL_S = 0.1
-"""How often progress is told. Ctrl-C is heard at once."""
-ROW_BYTES = 40
-"""A row of a time line in Parquet: measured 8 to 30."""
-FOLDER_BYTES = 500_000
-"""Everything else of a seed: totals, histograms, drops."""
-TYPICAL_PACKET_BYTES = 700
-"""Between full packets and acknowledgements."""
+from sojourn.engine.engines import Realised, Tables
+from sojourn.scenario import Scenario
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far the work is."""
+class Simulator:
+    """The packet simulator of crates/sim."""
 
-    finished: int
-    """Seeds."""
-    runs: int
-    """Seeds in all."""
-    fraction: float
-    """Of the simulated time of all of them."""
+    name = "sim"
+    version = _core.VERSION
 
+    def fingerprint(self, scenario: str) -> str:
+        """That of the scenario, which the simulator's version is part of."""
+        return scenario
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C. The seeds that had finished are kept."""
+    def check(self, realised: Realised) -> None:
+        """It runs every scenario."""
 
-    def __init__(self, runs: Sequence[Run], missing: Sequence[tuple[Run, int]]) -> None:
-        super().__init__()
-        self.runs = tuple(runs)
-        self.missing = tuple(missing)
-        """(Run, seed) of each that did not finish."""
-
-
-def run(
-    scenario: Scenario | str | os.PathLike[str],
-    *,
-    seeds: int | Sequence[int] | None = None,
-    out: str | os.PathLike[str] | None = None,
-    jobs: int | None = None,
-    force: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-) -> Run:
-    """Runs one scenario: a Scenario, or the path of its file.
-
-    `seeds`: how many, counted up from the scenario's own, or which. `out`: the folder of the Run; None: a temporary one
-    that lives as long as the Run. `jobs`: threads; None: as many as there are cores. `force`: replace a Run in `out`.
-    """
-    variants = _loaded(scenario).variants()
-    if len(variants) > 1:
-        raise ValueError(
-            f"the scenario sweeps over {len(variants)} variants: use sojourn.run_all, which gives a Run for each"
-        )
-    folders = None if out is None else [Path(out)]
-    return _run(variants, folders, seeds=seeds, jobs=jobs, force=force, progress=progress)[0]
-
-
-def run_all(
-    scenarios: Scenario | str | os.PathLike[str] | Sequence[Scenario],
-    *,
-    seeds: int | Sequence[int] | None = None,
-    out: str | os.PathLike[str] | None = None,
-    jobs: int | None = None,
-    force: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-) -> list[Run]:
-    """Runs several scenarios, or all variants of one that sweeps; a Run each, in `out` a folder each.
-
-    The other arguments are those of `run`.
-    """
-    if isinstance(scenarios, (Scenario, str, os.PathLike)):
-        variants = list(_loaded(scenarios).variants())
-    else:
-        variants = [variant for scenario in scenarios for variant in scenario.variants()]
-    if not variants:
-        return []
-    names = folder_names([variant.label or variant.title for variant in variants])
-    folders = None if out is None else [Path(out) / name for name in names]
-    if out is not None and (Path(out) / META).exists():
-        raise RunError(
-            f"{out} is itself a Run, not a folder for {len(variants)}", "choose another folder with -o"
-        )
-    return _run(variants, folders, seeds=seeds, jobs=jobs, force=force, progress=progress, parent=out)
-
-
-def run_each(
-    scenarios: Sequence[Scenario],
-    folders: Sequence[Path],
-    *,
-    jobs: int | None = None,
-    force: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-) -> list[Run]:
-    """Runs several scenarios, each with its own seeds and into its own folder, none of them a sweep.
-
-    The other arguments are those of `run`.
-    """
-    return _run(scenarios, folders, seeds=None, jobs=jobs, force=force, progress=progress)
-
-
-def folder_names(labels: Sequence[str]) -> list[str]:
-    """Labels as names of folders: short, of plain characters, each different."""
-    names: list[str] = []
-    for label in labels:
-        plain = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-.")[:60].rstrip("-.").lower() or "run"
-        candidates = itertools.chain([plain], (f"{plain}-{n}" for n in itertools.count(2)))
-        names.append(next(name for name in candidates if name not in names))
-    return names
-
-
-# ------------------------------------------------------------------------------------------------------- the work
-
-
-@dataclass
-class _Finished:
-    tables: Tables
-    cpu_ns: int
-
-
-@dataclass
-class _Job:
-    """One seed of one variant."""
-
-    run: Run
-    scenario: Scenario
-    seed: int
-    reached_ns: int = 0
-    """Simulated time, written by the job's thread, read by the main one."""
-    future: Future[_Finished] = field(default_factory=Future)
-    written: bool = False
-
-
-def _run(
-    variants: Sequence[Scenario],
-    folders: Sequence[Path] | None,
-    *,
-    seeds: int | Sequence[int] | None,
-    jobs: int | None,
-    force: bool,
-    progress: Callable[[Progress], None] | None,
-    parent: str | os.PathLike[str] | None = None,
-) -> list[Run]:
-    asked = [_seeds(variant, seeds) for variant in variants]
-    # Seeds differ in what is drawn, not in shape: the first shows what will be written, and how much.
-    first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
-    if folders is not None:
-        for folder in folders:
-            check_vacant(folder, force=force)
-        needed = sum(len(each) * _expected_bytes(one) for each, one in zip(asked, first, strict=True))
-        check_room(folders[0], needed)
-    places: Sequence[Path | None] = folders or [None] * len(variants)
-    runs = [
-        _create(variant, each, one, place, force)
-        for variant, each, one, place in zip(variants, asked, first, places, strict=True)
-    ]
-    if folders is not None and parent is not None:
-        write_index(Path(parent), [folder.name for folder in folders])
-    work = [
-        _Job(one, variant, seed)
-        for one, variant, each in zip(runs, variants, asked, strict=True)
-        for seed in each
-    ]
-    _work_off(work, jobs or cores(), progress or (lambda _: None))
-    return runs
-
-
-def _work_off(jobs: Sequence[_Job], threads: int, progress: Callable[[Progress], None]) -> None:
-    stop = threading.Event()
-    done: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-    pool = ThreadPoolExecutor(max(1, min(threads, len(jobs))), thread_name_prefix="sojourn")
-    try:
-        for job in jobs:
-            job.future = pool.submit(_simulate, job, stop)
-            job.future.add_done_callback(functools.partial(_announce, done, job))
-        told = -math.inf
-        finished = 0
-        while finished < len(jobs):
-            with contextlib.suppress(queue.Empty):
-                _write(done.get(timeout=POLL_S))
-                finished += 1
-            if time.monotonic() - told >= POLL_S or finished == len(jobs):
-                told = time.monotonic()
-                progress(_progress(jobs, finished))
-    except KeyboardInterrupt:
-        _abandon(pool, stop, jobs)
-        runs = list(dict.fromkeys(job.run for job in jobs))
-        raise Interrupted(runs, [(job.run, job.seed) for job in jobs if not job.written]) from None
-    except BaseException:
-        _abandon(pool, stop, jobs)
-        raise
-    pool.shutdown()
-
-
-def _progress(jobs: Sequence[_Job], finished: int) -> Progress:
-    total_ns = sum(job.scenario.duration for job in jobs)
-    return Progress(finished, len(jobs), sum(job.reached_ns for job in jobs) / total_ns)
-
-
-def _write(job: _Job) -> None:
-    result = job.future.result()
-    job.run.add_seed(job.seed, result.tables, _core.CAUSES, result.cpu_ns)
-    job.written = True
-    # The tables are on disk: of thousands of seeds no more than a few are in memory.
-    job.future = Future()
-
-
-def _abandon(pool: ThreadPoolExecutor, stop: threading.Event, jobs: Sequence[_Job]) -> None:
-    """Stops every run, and keeps those that were finished but not yet written."""
-    stop.set()
-    pool.shutdown(cancel_futures=True)
-    for job in jobs:
-        future = job.future
-        if not job.written and future.done() and not future.cancelled() and future.exception() is None:
-            # A disk that was full once may be so again: what stopped the work is what is told.
-            with contextlib.suppress(RunError):
-                _write(job)
-
-
-def _announce(done: queue.SimpleQueue[_Job], job: _Job, _: Future[_Finished]) -> None:
-    done.put(job)
-
-
-def _simulate(job: _Job, stop: threading.Event) -> _Finished:
-    """The body of a thread."""
-
-    def reached(now_ns: int) -> bool:
-        job.reached_ns = now_ns
-        return not stop.is_set()
-
-    if stop.is_set():
-        raise _core.Cancelled
-    tables, cpu_ns = _tables(job.scenario.realise(job.seed), reached)
-    job.reached_ns = job.scenario.duration
-    return _Finished(tables, cpu_ns)
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+        """See `Engine.tables`."""
+        return _tables(realised, reached)
 
 
 def simulate(scenario: Scenario, seed: int) -> Tables:
@@ -286,106 +37,9 @@ def simulate(scenario: Scenario, seed: int) -> Tables:
     return {**tables, "engine": {**tables["engine"], "cpu_ns": np.array([cpu_ns], dtype=np.int64)}}
 
 
-def _tables(realised: Mapping[str, Any], reached: Callable[[int], bool] | None) -> tuple[Tables, int]:
+def _tables(realised: Realised, reached: Callable[[int], bool] | None) -> tuple[Tables, int]:
     # The core runs on this thread and this thread does nothing else: its CPU time is the run's.
     text = json.dumps(realised)
     began = time.thread_time_ns()
     tables = _core.run(text, reached)
     return tables, time.thread_time_ns() - began
-
-
-# ------------------------------------------------------------------------------------------------- before the work
-
-
-def _loaded(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
-    return scenario if isinstance(scenario, Scenario) else load(Path(scenario))
-
-
-def _seeds(scenario: Scenario, asked: int | Sequence[int] | None) -> list[int]:
-    if asked is None:
-        return list(scenario.seeds)
-    first = scenario.seeds[0]
-    seeds = list(range(first, first + asked)) if isinstance(asked, int) else list(dict.fromkeys(asked))
-    if not seeds:
-        raise ValueError(f"seeds={asked!r}: at least one is needed")
-    return seeds
-
-
-def _create(
-    scenario: Scenario, seeds: Sequence[int], realised: Mapping[str, Any], folder: Path | None, force: bool
-) -> Run:
-    links = [link["name"] for link in realised["links"]]
-    meta = Meta(
-        title=scenario.title,
-        label=scenario.label,
-        engine=ENGINE,
-        version=_core.VERSION,
-        duration_ns=realised["duration_ns"],
-        warmup_ns=realised["warmup_ns"],
-        seeds_asked=tuple(seeds),
-        links=tuple(
-            LinkInfo(
-                name=link["name"],
-                qdisc=Qdisc.from_params(link["qdisc"]).text,
-                rate_bps=_slower([step["bps"] for step in link["rate"][:1]], link["shaper"]),
-                delay_ns=link["delay_ns"],
-                sampled=link["sampled"],
-                shaper=Shaper(**link["shaper"]).text if link["shaper"] else None,
-                ring=link["ring"]["descriptors"] if link["ring"] else None,
-                bql=link["ring"] is not None and link["ring"]["bql"],
-            )
-            for link in realised["links"]
-        ),
-        flows=tuple(
-            FlowInfo(
-                name=flow["name"],
-                kind=flow["traffic"]["kind"],
-                congestion=flow["traffic"].get("tcp", {}).get("congestion"),
-                group=flow["group"],
-                path=tuple(links[index] for index in flow["path"]),
-                finite=flow["traffic"].get("bytes") is not None,
-            )
-            for flow in realised["flows"]
-        ),
-        fingerprint=scenario.fingerprint(),
-        host={
-            "system": platform.system(),
-            "release": platform.release(),
-            "machine": platform.machine(),
-            "python": platform.python_version(),
-        },
-    )
-    if folder is None:
-        return Run.create_temporary(meta, scenario.to_toml())
-    return Run.create(folder, meta, scenario.to_toml(), force=force)
-
-
-def _expected_bytes(realised: Mapping[str, Any]) -> int:
-    """Roughly what one seed takes on disk, rather too much: rows of the time lines, and packets where they are kept."""
-    duration_ns, record = realised["duration_ns"], realised["record"]
-    rows = len(realised["links"]) * duration_ns // max(1, record["queue_ns"])
-    rows += len(realised["flows"]) * duration_ns // max(1, record["flow_ns"])
-    rows += sum(
-        duration_ns // max(1, flow["traffic"]["interval_ns"])
-        for flow in realised["flows"]
-        if flow["traffic"]["kind"] == "ping"
-    )
-    if record["packets"]:
-        bits = sum(
-            _slower([max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]) or 0
-            for link in realised["links"]
-        )
-        rows += bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
-    return FOLDER_BYTES + int(rows) * ROW_BYTES
-
-
-def _slower(rate: list[int], shaper: Mapping[str, Any] | None) -> int | None:
-    """The slower of a link's transmitter and its shaper, bit/s; None where there is neither."""
-    return min([*rate, *([shaper["bps"]] if shaper else [])], default=None)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,0 +1,191 @@
+//! Datagrams: constant rate, on/off, and RTP video, by the simulator's own generators.
+//!
+//! Sender and receiver are one program, so what was sent when is kept here and looked up by the sequence number that each
+//! datagram carries: RTP's own 16 bits for video, 32 bits in front of the payload otherwise. The time of arrival is the kernel's
+//! stamp at the receiving host.
+//!
+//! Source of the header: RFC 3550 §5.1, payload type 96, clock 90 kHz.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use probe::bulk::set_ds;
+use probe::icmp::unwrap_sequence;
+use probe::journey::NEVER;
+use probe::sys::{self, Interest, Kind};
+use serde_json::Value;
+use sim::{UdpSource, VideoSource};
+use units::{Luck, Rate, Time};
+
+use super::{Tables, allow_memory, counted, far_end};
+use crate::plan::Traffic;
+use crate::run::{Context, For};
+
+/// A flow of datagrams.
+pub struct Datagrams {
+    index: usize,
+    source: Source,
+    headers: u32,
+    sender: OwnedFd,
+    receiver: OwnedFd,
+    buffer: Vec<u8>,
+    /// By sequence number: when it was sent, its bytes, its frame, when it arrived.
+    sent: Vec<i64>,
+    bytes: Vec<u32>,
+    frame: Vec<i64>,
+    received: Vec<i64>,
+}
+
+enum Source {
+    Constant { source: UdpSource, packet_bytes: u32 },
+    Video { source: VideoSource, payload_bytes: u32, frames: u32 },
+}
+
+/// Bytes of RTP's header.
+const RTP: usize = 12;
+
+impl Datagrams {
+    /// Opens both ends.
+    pub fn open(context: &mut Context, index: usize) -> io::Result<Datagrams> {
+        let spec = &context.plan.flows[index];
+        let luck = Luck::new(context.plan.seed, &format!("{}/traffic", spec.name));
+        let (source, ecn) = match &spec.traffic {
+            Traffic::Udp { bps, packet_bytes, on_ns, off_ns, ecn } => {
+                let periods = on_ns.clone().zip(off_ns.clone());
+                let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, luck);
+                (Source::Constant { source, packet_bytes: *packet_bytes }, *ecn)
+            }
+            Traffic::Video { frames, payload_bytes } => {
+                let source = VideoSource::new(frames.clone(), Time(spec.start_ns), luck);
+                (Source::Video { source, payload_bytes: *payload_bytes, frames: 0 }, false)
+            }
+            _ => unreachable!("only datagrams are opened here"),
+        };
+        let receiver = context.world.inside(Some(&spec.to.namespace), || {
+            let fd = sys::socket(Kind::Datagram, spec.to.address)?;
+            sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+            allow_memory(&fd)?;
+            sys::bind(&fd, far_end(spec))?;
+            Ok(fd)
+        })?;
+        context.epoll.add(&receiver, Interest::Readable, For::Receiver.token(index))?;
+        let sender = context.world.inside(Some(&spec.from.namespace), || {
+            let fd = sys::socket(Kind::Datagram, spec.from.address)?;
+            allow_memory(&fd)?;
+            // ECT(0) where the flow is ECN-capable.
+            set_ds(&fd, spec.from.address, spec.ds | if ecn { 2 } else { 0 })?;
+            sys::bind(&fd, SocketAddr::new(spec.from.address, spec.port))?;
+            sys::connect(&fd, far_end(spec))?;
+            Ok(fd)
+        })?;
+        Ok(Datagrams {
+            index,
+            source,
+            headers: spec.headers(),
+            sender,
+            receiver,
+            buffer: vec![0; 1 << 16],
+            sent: Vec::new(),
+            bytes: Vec::new(),
+            frame: Vec::new(),
+            received: Vec::new(),
+        })
+    }
+
+    /// Sends what was due at `due`; when the next is.
+    pub fn send(&mut self, context: &mut Context, due: i64) -> (io::Result<()>, i64) {
+        let now = context.clock.now();
+        let at = Time(due.max(0) as u64);
+        match &mut self.source {
+            Source::Constant { source, packet_bytes } => {
+                let (size, next) = (*packet_bytes, source.next_after(at));
+                let sequence = self.sent.len() as u32;
+                self.buffer[..4].copy_from_slice(&sequence.to_le_bytes());
+                let payload = (size - self.headers) as usize;
+                (self.put(now, payload, -1), next.0 as i64)
+            }
+            Source::Video { source, payload_bytes, frames } => {
+                let (bytes, next) = source.next_frame();
+                let (most, frame) = (u64::from(*payload_bytes), *frames);
+                *frames += 1;
+                (self.put_frame(now, bytes, most, frame), next.0 as i64)
+            }
+        }
+    }
+
+    /// A frame in as many packets as it needs, back to back; the last one has the marker.
+    fn put_frame(&mut self, now: i64, bytes: u64, most: u64, frame: u32) -> io::Result<()> {
+        let (mut left, mut result) = (bytes, Ok(()));
+        // 90 kHz.
+        let stamp = (now.max(0) as u64 / 100_000 * 9) as u32;
+        while left > 0 {
+            let part = left.min(most);
+            left -= part;
+            let marker = if left == 0 { 0x80 } else { 0 };
+            self.buffer[..2].copy_from_slice(&[0x80, 96 | marker]);
+            self.buffer[2..4].copy_from_slice(&(self.sent.len() as u16).to_be_bytes());
+            self.buffer[4..8].copy_from_slice(&stamp.to_be_bytes());
+            self.buffer[8..12].copy_from_slice(&(self.index as u32).to_be_bytes());
+            result = result.and(self.put(now, RTP + part as usize, i64::from(frame)));
+        }
+        result
+    }
+
+    /// One packet. The host's own queue may refuse it: that is a drop like any other.
+    fn put(&mut self, now: i64, payload: usize, frame: i64) -> io::Result<()> {
+        self.sent.push(now);
+        self.bytes.push(payload as u32 + self.headers);
+        self.frame.push(frame);
+        self.received.push(NEVER);
+        match sys::send(&self.sender, &self.buffer[..payload]) {
+            Err(error)
+                if error.kind() == ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) =>
+            {
+                Ok(())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Takes in what has arrived.
+    pub fn receive(&mut self, context: &mut Context) -> io::Result<()> {
+        context.batch.receive(&self.receiver)?;
+        let video = matches!(self.source, Source::Video { .. });
+        for datagram in context.batch.datagrams() {
+            let bytes = datagram.bytes;
+            let (Some(stamp), true, Some(latest)) =
+                (datagram.stamp, bytes.len() >= 4, self.sent.len().checked_sub(1))
+            else {
+                continue;
+            };
+            let sequence = if video {
+                unwrap_sequence(u16::from_be_bytes([bytes[2], bytes[3]]), latest as u64)
+            } else {
+                u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            };
+            // A copy that comes later is not its arrival.
+            if let Some(slot) = self.received.get_mut(sequence as usize).filter(|slot| **slot == NEVER) {
+                *slot = context.clock.stamp(stamp);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds its rows; what is to be said of it.
+    pub fn finish(self, tables: &mut Tables) -> Value {
+        for (sequence, &sent) in self.sent.iter().enumerate() {
+            tables.datagrams.push([
+                self.index as i64,
+                sequence as i64,
+                sent,
+                self.received[sequence],
+                i64::from(self.bytes[sequence]),
+                self.frame[sequence],
+            ]);
+        }
+        let mut said = counted(self.sent.len(), &self.received);
+        said["kind"] = "datagrams".into();
+        said
+    }
+}

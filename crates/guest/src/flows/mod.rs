@@ -1,0 +1,348 @@
+//! Flows: each kind of traffic, and what is recorded of it.
+//!
+//! A flow's sockets that wait are opened before the run begins, those that connect when the flow starts. A flow that
+//! fails (a connection refused, no route) says so in the results and does not end the run.
+
+mod datagrams;
+mod probes;
+mod tcp;
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+use probe::icmp::Hearer;
+use probe::sys::Interest;
+use serde_json::{Value, json};
+use units::Luck;
+
+use crate::plan::{self, Plan, Traffic};
+use crate::results::{Archive, Rows};
+use crate::run::{Context, For, Task};
+
+use datagrams::Datagrams;
+use probes::Probes;
+use tcp::{Tcp, tcp_rows};
+
+/// What flows record.
+pub struct Tables {
+    /// Samples of connections.
+    pub tcp: Rows<{ tcp::COLUMNS }>,
+    /// Completed transfers: flow, start, end (the last byte is acknowledged), bytes.
+    pub transfers: Rows<4>,
+    /// Every datagram: flow, sequence, sent, received (or -1), bytes of the IP packet, frame (or -1).
+    pub datagrams: Rows<6>,
+    /// Every probe: flow, sequence, sent, turned round at the far end (or -1), received (or -1).
+    pub probes: Rows<5>,
+}
+
+impl Default for Tables {
+    fn default() -> Tables {
+        Tables {
+            tcp: tcp_rows(),
+            transfers: Rows::new(["flow", "start_ns", "end_ns", "bytes"]),
+            datagrams: Rows::new(["flow", "seq", "sent_ns", "received_ns", "bytes", "frame"]),
+            probes: Rows::new(["flow", "seq", "sent_ns", "turned_ns", "received_ns"]),
+        }
+    }
+}
+
+impl Tables {
+    /// Writes them.
+    pub fn write<W: Write>(self, archive: &mut Archive<W>) -> io::Result<()> {
+        archive.table("tcp", self.tcp.columns())?;
+        archive.table("transfers", self.transfers.columns())?;
+        archive.table("datagrams", self.datagrams.columns())?;
+        archive.table("probes", self.probes.columns())
+    }
+}
+
+/// A flow in a run.
+pub struct Flow {
+    index: usize,
+    name: String,
+    stopped: bool,
+    /// What went wrong first, and how often anything did.
+    error: Option<String>,
+    errors: u64,
+    jitter: Option<Jitter>,
+    kind: Kind,
+}
+
+/// Later by a random part of `most`, order kept.
+struct Jitter {
+    most: u64,
+    luck: Luck,
+    last: i64,
+    /// When what leaves next was due.
+    due: Option<i64>,
+}
+
+impl Jitter {
+    /// What is due at `due` leaves then.
+    fn leaves(&mut self, due: i64) -> i64 {
+        self.due = Some(due);
+        self.last = self.last.max(due + self.luck.below(self.most) as i64);
+        self.last
+    }
+}
+
+enum Kind {
+    Tcp(Box<Tcp>),
+    Datagrams(Box<Datagrams>),
+    Probes(Box<Probes>),
+}
+
+impl Flow {
+    /// Opens the sockets that wait.
+    pub fn open(context: &mut Context, index: usize) -> io::Result<Flow> {
+        let spec = &context.plan.flows[index];
+        let kind = match &spec.traffic {
+            Traffic::Bulk { .. } | Traffic::Transfers { .. } => {
+                Kind::Tcp(Box::new(Tcp::open(context, index)?))
+            }
+            Traffic::Udp { .. } | Traffic::Video { .. } => {
+                Kind::Datagrams(Box::new(Datagrams::open(context, index)?))
+            }
+            Traffic::Ping { .. } | Traffic::Echo { .. } => {
+                Kind::Probes(Box::new(Probes::open(context, index)?))
+            }
+        };
+        let jitter = (spec.jitter_ns > 0).then(|| Jitter {
+            most: spec.jitter_ns,
+            luck: Luck::new(context.plan.seed, &format!("{}/jitter", spec.name)),
+            last: 0,
+            due: None,
+        });
+        Ok(Flow { index, name: spec.name.clone(), stopped: false, error: None, errors: 0, jitter, kind })
+    }
+
+    /// What was due at `due`: its start, its next packet, its next connection.
+    pub fn next(&mut self, context: &mut Context, due: i64) {
+        if self.stopped {
+            return;
+        }
+        let due = match &mut self.jitter {
+            None => due,
+            Some(jitter) => match jitter.due {
+                Some(due) => due,
+                // Its start was due; its first packet leaves later.
+                None => {
+                    let first = jitter.leaves(due);
+                    return context.agenda.at(first, Task::Next(self.index));
+                }
+            },
+        };
+        let (result, next) = match &mut self.kind {
+            Kind::Tcp(tcp) => {
+                let result = tcp.connect(context);
+                if result.is_err() {
+                    tcp.rest(context, AFTER_FAILURE);
+                }
+                (result, None)
+            }
+            Kind::Datagrams(datagrams) => {
+                let (result, next) = datagrams.send(context, due);
+                (result, Some(next))
+            }
+            Kind::Probes(probes) => {
+                let (result, next) = probes.send(context, due);
+                (result, Some(next))
+            }
+        };
+        if let Some(next) = next {
+            let next = self.jitter.as_mut().map_or(next, |jitter| jitter.leaves(next));
+            context.agenda.at(next, Task::Next(self.index));
+        }
+        self.note(result);
+    }
+
+    /// It sends nothing new from now on.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        if let Kind::Tcp(tcp) = &mut self.kind {
+            let result = tcp.stop();
+            self.note(result);
+        }
+    }
+
+    /// Takes a sample.
+    pub fn sample(&mut self, tables: &mut Tables, now: i64) {
+        if let Kind::Tcp(tcp) = &mut self.kind {
+            let result = tcp.sample(tables, now);
+            self.note(result);
+        }
+    }
+
+    /// Its waiting socket has something.
+    pub fn on_listener(&mut self, context: &mut Context) {
+        let result = match &mut self.kind {
+            Kind::Tcp(tcp) => tcp.accept(context),
+            Kind::Probes(probes) => probes.turn_round(context),
+            Kind::Datagrams(_) => Ok(()),
+        };
+        self.note(result);
+    }
+
+    /// Its sending end has something.
+    pub fn on_sender(&mut self, context: &mut Context, closed: bool) {
+        let result = match &mut self.kind {
+            Kind::Tcp(tcp) => match tcp.on_sender(context, closed) {
+                Ok(true) if !self.stopped => {
+                    tcp.rest(context, 0);
+                    Ok(())
+                }
+                Ok(_) => Ok(()),
+                Err(error) => {
+                    // Further transfers go on after the usual pause.
+                    if !self.stopped {
+                        tcp.rest(context, AFTER_FAILURE);
+                    }
+                    Err(error)
+                }
+            },
+            Kind::Probes(probes) => probes.on_replies(context),
+            Kind::Datagrams(_) => Ok(()),
+        };
+        self.note(result);
+    }
+
+    /// Its receiving end has something.
+    pub fn on_receiver(&mut self, context: &mut Context, closed: bool) {
+        let result = match &mut self.kind {
+            Kind::Tcp(tcp) => tcp.on_receiver(closed),
+            Kind::Datagrams(datagrams) => datagrams.receive(context),
+            Kind::Probes(_) => Ok(()),
+        };
+        self.note(result);
+    }
+
+    /// The request with this sequence number has reached the far end.
+    fn heard(&mut self, sequence: u16, time: i64) {
+        if let Kind::Probes(probes) = &mut self.kind {
+            probes.heard(sequence, time);
+        }
+    }
+
+    /// Adds its rows to the tables; what is to be said of it.
+    pub fn finish(self, tables: &mut Tables) -> Value {
+        let mut said = match self.kind {
+            Kind::Tcp(tcp) => tcp.finish(),
+            Kind::Datagrams(datagrams) => datagrams.finish(tables),
+            Kind::Probes(probes) => probes.finish(tables),
+        };
+        said["name"] = self.name.into();
+        said["error"] = self.error.into();
+        said["errors"] = self.errors.into();
+        said
+    }
+
+    fn note(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.errors += 1;
+            self.error.get_or_insert_with(|| error.to_string());
+        }
+    }
+}
+
+/// The least pause after a connection that failed, ns: one that fails at once does so 100 times a second, not for ever.
+const AFTER_FAILURE: i64 = 10_000_000;
+
+/// The addresses of a flow's ends, with its port at the far one.
+fn far_end(flow: &plan::Flow) -> SocketAddr {
+    SocketAddr::new(flow.to.address, flow.port)
+}
+
+/// Memory that a datagram socket may fill, bytes: what waits in a queue of the sender's own host counts against it, and a
+/// queue under study must drop by itself.
+const SOCKET_MEMORY: i32 = 64 << 20;
+
+/// Lets a socket fill that much; what is allowed without the privilege is taken where it is missing.
+fn allow_memory(fd: &impl std::os::fd::AsRawFd) -> io::Result<()> {
+    for (forced, plain) in [(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)]
+    {
+        probe::sys::set_option(fd, libc::SOL_SOCKET, forced, SOCKET_MEMORY)
+            .or_else(|_| probe::sys::set_option(fd, libc::SOL_SOCKET, plain, SOCKET_MEMORY))?;
+    }
+    Ok(())
+}
+
+/// Those who hear pings at the far ends: one for each address, so a host with a thousand pings hears each once.
+pub struct Hearers {
+    hearers: Vec<Hearer>,
+    /// Which flow an identifier belongs to.
+    flows: std::collections::HashMap<u16, usize>,
+}
+
+impl Hearers {
+    /// Opens them.
+    pub fn open(context: &mut Context) -> Result<Hearers, String> {
+        let mut ends: Vec<&plan::End> = Vec::new();
+        let mut flows = std::collections::HashMap::new();
+        let plan: &Plan = context.plan;
+        for (i, flow) in plan.flows.iter().enumerate() {
+            if matches!(flow.traffic, Traffic::Ping { .. }) {
+                flows.insert(flow.port, i);
+                if !ends.contains(&&flow.to) {
+                    ends.push(&flow.to);
+                }
+            }
+        }
+        let mut hearers = Vec::new();
+        for (i, end) in ends.into_iter().enumerate() {
+            let open = || {
+                let hearer = Hearer::new(end.address)?;
+                allow_memory(&hearer)?;
+                Ok(hearer)
+            };
+            let hearer = context
+                .world
+                .inside(Some(&end.namespace), open)
+                .and_then(|hearer| {
+                    context.epoll.add(&hearer, Interest::Readable, For::Hearer.token(i))?;
+                    Ok(hearer)
+                })
+                .map_err(|e| format!("hearing pings at {} in {}: {e}", end.address, end.namespace))?;
+            hearers.push(hearer);
+        }
+        Ok(Hearers { hearers, flows })
+    }
+
+    /// Takes in the requests that one of them has heard.
+    pub fn hear(&mut self, index: usize, context: &mut Context, flows: &mut [Flow]) {
+        let hearer = &self.hearers[index];
+        if context.batch.receive(hearer).is_err() {
+            return;
+        }
+        for datagram in context.batch.datagrams() {
+            let (Some((identifier, sequence)), Some(stamp)) =
+                (hearer.request(datagram.bytes), datagram.stamp)
+            else {
+                continue;
+            };
+            if let Some(&flow) = self.flows.get(&identifier) {
+                flows[flow].heard(sequence, context.clock.stamp(stamp));
+            }
+        }
+    }
+}
+
+/// What is said of a flow of datagrams or probes.
+fn counted(sent: usize, received: &[i64]) -> Value {
+    let arrived = received.iter().filter(|&&t| t >= 0).count();
+    json!({"sent_packets": sent, "received_packets": arrived})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_delays_by_less_than_its_most_and_keeps_the_order() {
+        let mut jitter = Jitter { most: 1000, luck: Luck::new(1, "f/jitter"), last: 0, due: None };
+        let leaving: Vec<i64> = (0..500).map(|i| jitter.leaves(300 * i)).collect();
+        assert!(leaving.is_sorted());
+        assert!(leaving.iter().zip(0..).all(|(&at, i)| (300 * i..300 * i + 1000).contains(&at)));
+        let later = leaving.iter().zip(0..).map(|(&at, i)| at - 300 * i).sum::<i64>() / 500;
+        assert!(later > 400, "half of 1000 ns, or more where it waits for the one before: {later}");
+    }
+}

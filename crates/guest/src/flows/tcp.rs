@@ -1,0 +1,317 @@
+//! TCP: one connection, or transfers one after another.
+//!
+//! The sender connects, whichever way the data flow; its listener waits from the beginning. Numbers that a connection counts
+//! are summed over all of a flow's connections, so the tables see one flow. Sizes and pauses are drawn as the simulator
+//! draws them: size, pause, size, ... from the stream `<flow>/traffic`.
+
+use std::io;
+
+use probe::bulk::{Listener, Options, Receiver, Sender, State};
+use probe::sys::Interest;
+use probe::tcp_info::TcpInfo;
+use serde_json::{Value, json};
+use sim::Draw;
+use units::Luck;
+
+use super::{Tables, far_end};
+use crate::plan::{self, Traffic};
+use crate::results::Rows;
+use crate::run::{Context, For, Task};
+
+/// A flow of TCP.
+pub struct Tcp {
+    index: usize,
+    options: Options,
+    listener: Listener,
+    sender: Option<Sender>,
+    receiver: Option<Receiver>,
+    /// Size of the connection in progress or to come.
+    bytes: Option<u64>,
+    /// Sizes and pauses of further transfers.
+    series: Option<(Draw, Draw)>,
+    luck: Luck,
+    began: i64,
+    stopped: bool,
+    connections: u64,
+    completed: u64,
+    received: u64,
+    past: Totals,
+    last: TcpInfo,
+}
+
+/// What the connections that are over have counted.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    retrans_segments: i64,
+    bytes_acked: i64,
+    bytes_sent: i64,
+    bytes_retrans: i64,
+    data_segs_out: i64,
+    delivered_segments: i64,
+    delivered_ce_segments: i64,
+    timeouts: i64,
+}
+
+impl Totals {
+    fn with(self, info: &TcpInfo) -> Totals {
+        Totals {
+            retrans_segments: self.retrans_segments + i64::from(info.total_retrans_segments),
+            bytes_acked: self.bytes_acked + info.bytes_acked as i64,
+            bytes_sent: self.bytes_sent + info.bytes_sent as i64,
+            bytes_retrans: self.bytes_retrans + info.bytes_retrans as i64,
+            data_segs_out: self.data_segs_out + i64::from(info.data_segs_out),
+            delivered_segments: self.delivered_segments + i64::from(info.delivered_segments),
+            delivered_ce_segments: self.delivered_ce_segments + i64::from(info.delivered_ce_segments),
+            timeouts: self.timeouts + info.total_rto.map_or(0, i64::from),
+        }
+    }
+}
+
+/// Columns of the table `tcp`.
+pub const COLUMNS: usize = 35;
+
+/// The table `tcp`. What the moment has is -1 while no connection is open; what is counted is so since the flow's start.
+pub fn tcp_rows() -> Rows<COLUMNS> {
+    Rows::new([
+        "t_ns",
+        "flow",
+        "state",
+        "ca_state",
+        "cwnd_segments",
+        "ssthresh_segments",
+        "snd_mss_bytes",
+        "srtt_us",
+        "rttvar_us",
+        "min_rtt_us",
+        "rto_us",
+        "unacked_segments",
+        "sacked_segments",
+        "lost_segments",
+        "retrans_segments",
+        "reordering_segments",
+        "inflight_bytes",
+        "pacing_rate_bytes_s",
+        "delivery_rate_bytes_s",
+        "notsent_bytes",
+        "snd_wnd_bytes",
+        "busy_us",
+        "rwnd_limited_us",
+        "sndbuf_limited_us",
+        "rcv_space_bytes",
+        "total_retrans_segments",
+        "bytes_acked",
+        "bytes_sent",
+        "bytes_retrans",
+        "data_segs_out",
+        "delivered_segments",
+        "delivered_ce_segments",
+        "timeouts",
+        "received_bytes",
+        "completed",
+    ])
+}
+
+impl Tcp {
+    /// Listens at the far end.
+    pub fn open(context: &mut Context, index: usize) -> io::Result<Tcp> {
+        let spec = &context.plan.flows[index];
+        let mut luck = Luck::new(context.plan.seed, &format!("{}/traffic", spec.name));
+        let (tcp, bytes, series) = match &spec.traffic {
+            Traffic::Transfers { bytes, pause_ns, tcp } => {
+                let first = bytes.next(&mut luck).max(1);
+                (tcp, Some(first), Some((bytes.clone(), pause_ns.clone())))
+            }
+            Traffic::Bulk { bytes, tcp } => (tcp, *bytes, None),
+            _ => unreachable!("only TCP traffic is opened here"),
+        };
+        let options = options(tcp, spec.ds);
+        let listen = || Listener::new(far_end(spec), &Options { congestion: None, ..options.clone() });
+        let listener = context.world.inside(Some(&spec.to.namespace), listen)?;
+        context.epoll.add(&listener, Interest::Readable, For::Listener.token(index))?;
+        // Its absence is better known before the run than during it.
+        if let Some(name) = &options.congestion {
+            context.world.inside(Some(&spec.from.namespace), || known(name, spec))?;
+        }
+        Ok(Tcp {
+            index,
+            options,
+            listener,
+            sender: None,
+            receiver: None,
+            bytes,
+            series,
+            luck,
+            began: 0,
+            stopped: false,
+            connections: 0,
+            completed: 0,
+            received: 0,
+            past: Totals::default(),
+            last: TcpInfo::default(),
+        })
+    }
+
+    /// Begins the next connection.
+    pub fn connect(&mut self, context: &mut Context) -> io::Result<()> {
+        let spec = &context.plan.flows[self.index];
+        let connect = || Sender::connect(spec.from.address, far_end(spec), self.bytes, &self.options);
+        self.began = context.clock.now();
+        self.connections += 1;
+        let sender = context.world.inside(Some(&spec.from.namespace), connect)?;
+        context.epoll.add(&sender, Interest::WritableEdge, For::Sender.token(self.index))?;
+        self.sender = Some(sender);
+        Ok(())
+    }
+
+    /// Connections that have come in. One that comes while another is open takes its place: the sender gave the old one up.
+    pub fn accept(&mut self, context: &mut Context) -> io::Result<()> {
+        while let Some(receiver) = self.listener.accept()? {
+            context.epoll.add(&receiver, Interest::ReadableEdge, For::Receiver.token(self.index))?;
+            self.receiver = Some(receiver);
+        }
+        Ok(())
+    }
+
+    /// The sender can write, or its connection is through or broken. True: a connection is over.
+    pub fn on_sender(&mut self, context: &mut Context, closed: bool) -> io::Result<bool> {
+        let Some(sender) = &mut self.sender else {
+            return Ok(false);
+        };
+        match sender.on_ready(closed) {
+            Ok(State::Done) => {
+                let bytes = sender.written() as i64;
+                self.close();
+                if !self.stopped {
+                    self.completed += 1;
+                    let row = [self.index as i64, self.began, context.clock.now(), bytes];
+                    context.tables.transfers.push(row);
+                }
+                Ok(true)
+            }
+            Ok(_) => Ok(false),
+            Err(error) => {
+                self.close();
+                Err(error)
+            }
+        }
+    }
+
+    /// The receiver can read.
+    pub fn on_receiver(&mut self, closed: bool) -> io::Result<()> {
+        let Some(receiver) = &mut self.receiver else {
+            return Ok(());
+        };
+        let result = receiver.on_ready(closed);
+        if receiver.ended() || result.is_err() {
+            let receiver = self.receiver.take();
+            self.received += receiver.map_or(0, |r| r.received());
+        }
+        result.map(drop)
+    }
+
+    /// Rests between two transfers, this long at least, if there is another one to come.
+    pub fn rest(&mut self, context: &mut Context, least: i64) {
+        if let Some((sizes, pauses)) = &self.series {
+            let pause = (pauses.next(&mut self.luck) as i64).max(least);
+            self.bytes = Some(sizes.next(&mut self.luck).max(1));
+            context.agenda.at(context.clock.now() + pause, Task::Next(self.index));
+        }
+    }
+
+    /// Writes nothing more.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.stopped = true;
+        self.sender.as_mut().map_or(Ok(()), Sender::stop)
+    }
+
+    fn close(&mut self) {
+        if let Some(sender) = self.sender.take()
+            && let Ok(info) = TcpInfo::of(&sender)
+        {
+            self.past = self.past.with(&info);
+            self.last = info;
+        }
+    }
+
+    /// Adds a row to the table `tcp`.
+    pub fn sample(&mut self, tables: &mut Tables, now: i64) -> io::Result<()> {
+        // What has been gathered counts as received.
+        self.on_receiver(false)?;
+        let info = self.sender.as_ref().map(TcpInfo::of).transpose()?;
+        let far = self.receiver.as_ref().map(TcpInfo::of).transpose()?;
+        let totals = info.as_ref().map_or(self.past, |info| self.past.with(info));
+        let moment = |of: fn(&TcpInfo) -> u64| info.as_ref().map_or(-1, |info| of(info) as i64);
+        let received = self.received + self.receiver.as_ref().map_or(0, Receiver::received);
+        tables.tcp.push([
+            now,
+            self.index as i64,
+            moment(|i| i.state.into()),
+            moment(|i| i.ca_state.into()),
+            moment(|i| i.cwnd_segments.into()),
+            moment(|i| i.ssthresh_segments.into()),
+            moment(|i| i.snd_mss_bytes.into()),
+            moment(|i| i.srtt_us.into()),
+            moment(|i| i.rttvar_us.into()),
+            moment(|i| i.min_rtt_us.into()),
+            moment(|i| i.rto_us.into()),
+            moment(|i| i.unacked_segments.into()),
+            moment(|i| i.sacked_segments.into()),
+            moment(|i| i.lost_segments.into()),
+            moment(|i| i.retrans_segments.into()),
+            moment(|i| i.reordering_segments.into()),
+            moment(|i| i.inflight_bytes()),
+            moment(|i| i.pacing_rate_bytes_s),
+            moment(|i| i.delivery_rate_bytes_s),
+            moment(|i| i.notsent_bytes.into()),
+            moment(|i| i.snd_wnd_bytes.into()),
+            moment(|i| i.busy_us),
+            moment(|i| i.rwnd_limited_us),
+            moment(|i| i.sndbuf_limited_us),
+            far.map_or(-1, |far| i64::from(far.rcv_space_bytes)),
+            totals.retrans_segments,
+            totals.bytes_acked,
+            totals.bytes_sent,
+            totals.bytes_retrans,
+            totals.data_segs_out,
+            totals.delivered_segments,
+            totals.delivered_ce_segments,
+            totals.timeouts,
+            received as i64,
+            self.completed as i64,
+        ]);
+        if let Some(info) = info {
+            self.last = info;
+        }
+        Ok(())
+    }
+
+    /// What is to be said of it.
+    pub fn finish(self) -> Value {
+        json!({
+            "kind": "tcp",
+            "congestion": self.options.congestion,
+            "connections": self.connections,
+            "ecn": self.last.options & 8 != 0,
+            "snd_mss_bytes": self.last.snd_mss_bytes,
+            "timeouts_known": self.last.total_rto.is_some(),
+        })
+    }
+}
+
+fn options(tcp: &plan::Tcp, ds: u8) -> Options {
+    let tcp = tcp.clone();
+    Options {
+        congestion: tcp.congestion,
+        mss: tcp.mss,
+        window_bytes: tcp.window_bytes,
+        gather_bytes: tcp.gather_bytes,
+        ds,
+    }
+}
+
+/// Whether this kernel has a congestion control.
+fn known(name: &str, flow: &plan::Flow) -> io::Result<()> {
+    let options = Options { congestion: Some(name.to_string()), ..Options::default() };
+    // Port 0 of an address that is one's own is free to listen at; it is closed again at once.
+    Listener::new(std::net::SocketAddr::new(flow.from.address, 0), &options).map(drop)
+}

@@ -1,0 +1,175 @@
+//! `sojourn-guest`: the traffic and the samples of a run on a real Linux kernel.
+//!
+//! As first process of a guest (`/init`) it mounts what is needed, reads `/plan.json`, and powers the machine off at the end.
+//! On a host, as root, it does the same run in namespaces of its own: `sojourn-guest --plan FILE --out FILE`.
+//!
+//! What it says on standard output, one line each: `@BOOT <ns since boot> <kernel>`, `@START`, `@DONE <n> packets tapped`, `@END`, and in place of what
+//! did not happen `@FAIL <why>`. The results are in the archive (see `results`).
+
+mod flows;
+mod plan;
+mod results;
+mod run;
+mod sample;
+mod sys;
+mod taps;
+mod world;
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use plan::{Output, Plan};
+use results::Archive;
+use run::Run;
+use world::World;
+
+const USAGE: &str = "usage: sojourn-guest --plan FILE --out FILE";
+
+fn main() -> ExitCode {
+    let first = sys::is_first();
+    std::panic::set_hook(Box::new(move |panic| {
+        say(&format!("@FAIL panic: {}", panic.to_string().replace('\n', " ")));
+        end(first, 101);
+    }));
+    let (plan, out) = if first {
+        ("/plan.json".to_string(), None)
+    } else {
+        match arguments(std::env::args().skip(1)) {
+            Ok((plan, out)) => (plan, Some(out)),
+            Err(error) => {
+                eprintln!("error: {error}\nhint: {USAGE}");
+                return ExitCode::from(2);
+            }
+        }
+    };
+    match whole(first, &plan, out) {
+        Ok(()) => {
+            say("@END");
+            end(first, 0)
+        }
+        Err(Failure::Input(error)) => {
+            say(&format!("@FAIL {error}"));
+            end(first, 2)
+        }
+        Err(Failure::Run(error)) => {
+            say(&format!("@FAIL {error}"));
+            end(first, 1)
+        }
+    }
+}
+
+/// Why there are no results.
+enum Failure {
+    /// The plan or the permissions are wrong.
+    Input(String),
+    /// It went wrong on the way.
+    Run(String),
+}
+
+fn arguments(mut given: impl Iterator<Item = String>) -> Result<(String, String), String> {
+    let (mut plan, mut out) = (None, None);
+    while let Some(word) = given.next() {
+        let place = match word.as_str() {
+            "--plan" => &mut plan,
+            "--out" => &mut out,
+            other => return Err(format!("unknown argument '{other}'")),
+        };
+        *place = Some(given.next().ok_or_else(|| format!("{word} needs a file"))?);
+    }
+    Ok((plan.ok_or("--plan is missing")?, out.ok_or("--out is missing")?))
+}
+
+fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
+    let text = fs::read_to_string(plan).map_err(|e| Failure::Input(format!("{plan}: {e}")))?;
+    let mut plan = Plan::parse(&text).map_err(|e| Failure::Input(format!("{plan}: {e}")))?;
+    sys::set_deadline(plan.deadline_ns).map_err(|e| Failure::Run(format!("deadline: {e}")))?;
+    if first {
+        world::mount_all().map_err(Failure::Run)?;
+    } else {
+        if !sys::is_root() {
+            return Err(Failure::Input("network namespaces need root; run it as root".into()));
+        }
+        sys::end_with_parent().map_err(|e| Failure::Run(e.to_string()))?;
+    }
+    if let Some(path) = out {
+        plan.output = Output { modules: Vec::new(), mount: None, path };
+    }
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string();
+    say(&format!("@BOOT {} {kernel}", probe::sys::read_clock(probe::sys::Kernel::Monotonic)));
+    load(&plan.modules).map_err(Failure::Run)?;
+    // Two sockets to a connection, a listener, and what else there is.
+    sys::allow_many_files(plan.flows.len() as u64 * 4 + 1024).map_err(|e| Failure::Run(e.to_string()))?;
+    let world = World::new(&plan.namespaces, first).map_err(Failure::Run)?;
+    for (i, step) in plan.setup.iter().enumerate() {
+        world.step(step).map_err(|e| Failure::Run(format!("setup[{i}]: {e}")))?;
+    }
+    let mut run = Run::new(&plan, &world).map_err(Failure::Run)?;
+    say("@START");
+    run.go().map_err(Failure::Run)?;
+    say(&format!("@DONE {} packets tapped", run.tapped()));
+    let file = open_output(&plan.output).map_err(|e| Failure::Run(format!("results: {e}")))?;
+    let mut archive = Archive::new(BufWriter::with_capacity(1 << 20, file));
+    let mut index = run.write(&mut archive).map_err(|e| Failure::Run(format!("results: {e}")))?;
+    index.insert("kernel".into(), kernel.into());
+    archive.finish(index).map_err(|e| Failure::Run(format!("results: {e}")))
+}
+
+fn load(modules: &[String]) -> Result<(), String> {
+    modules.iter().try_for_each(|path| sys::load_module(path).map_err(|e| format!("module {path}: {e}")))
+}
+
+/// Opens where the results go: a file that is made, or a device that may take a moment to appear.
+fn open_output(output: &Output) -> Result<File, String> {
+    load(&output.modules)?;
+    if let Some(mount) = &output.mount {
+        let target = Path::new(&mount.target);
+        fs::create_dir_all(target)
+            .and_then(|()| sys::mount(&mount.source, target, &mount.kind, &mount.options))
+            .map_err(|e| format!("mounting {} on {}: {e}", mount.kind, mount.target))?;
+    }
+    let path = Path::new(&output.path);
+    let made = if path.starts_with("/dev") {
+        const TRIES: u32 = 1000;
+        for _ in 0..TRIES {
+            if path.exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        File::options().write(true).open(path)
+    } else {
+        File::create(path)
+    };
+    made.map_err(|e| format!("{}: {e}", output.path))
+}
+
+/// A line for whoever reads the console.
+fn say(line: &str) {
+    let mut out = std::io::stdout();
+    // A console that is gone is no reason to stop.
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+fn end(first: bool, status: i32) -> ! {
+    if first { sys::power_off() } else { std::process::exit(status) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arguments;
+
+    fn words(line: &str) -> Result<(String, String), String> {
+        arguments(line.split_whitespace().map(str::to_string))
+    }
+
+    #[test]
+    fn both_files_are_wanted_and_nothing_else() {
+        assert_eq!(words("--out r --plan p"), Ok(("p".into(), "r".into())));
+        assert_eq!(words("--plan p").unwrap_err(), "--out is missing");
+        assert_eq!(words("--plan").unwrap_err(), "--plan needs a file");
+        assert_eq!(words("--plam p").unwrap_err(), "unknown argument '--plam'");
+    }
+}

@@ -1,0 +1,605 @@
+//! The plan: what the host hands to the guest, in one JSON file, with nothing left to choose.
+//!
+//! The host has turned a scenario into namespaces, devices, commands and flows; this program parses nothing but the
+//! plan. Times are ns on the run's clock, which is 0 when the traffic begins: after the set-up and `settle_ns`. Sizes are
+//! bytes, rates bit/s. A field that is not known is refused, so a host and a guest of different versions do not
+//! misunderstand each other quietly.
+//!
+//! What is random comes from the seed by the simulator's own generators, in streams of the simulator's names
+//! (`<flow>/traffic`), so both engines offer the same sizes, pauses and video frames.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use serde::Deserialize;
+use sim::{Draw, Frames};
+
+/// The version of this schema; a plan says which it was written for.
+pub const VERSION: u32 = 1;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// `VERSION`.
+    pub version: u32,
+    /// Seed of every random stream of the traffic.
+    pub seed: u64,
+    /// Length of the run, ns.
+    pub duration_ns: u64,
+    /// Waited between the end of the set-up and time 0, ns: carriers come up, addresses become usable.
+    pub settle_ns: u64,
+    /// Waited after the end, ns, for what is in flight: taps go on, sources and samples don't.
+    pub linger_ns: u64,
+    /// This long after the program's start, ns, it gives up, whatever it is doing: `@FAIL deadline`.
+    pub deadline_ns: u64,
+    /// Kernel modules to load first, in this order: paths of uncompressed .ko files.
+    pub modules: Vec<String>,
+    /// Network namespaces to make before the set-up, each under `/run/netns` with its loopback up.
+    pub namespaces: Vec<String>,
+    /// The set-up, in order. The first failure ends the run.
+    pub setup: Vec<Step>,
+    /// What happens during the run, in order of time.
+    pub events: Vec<Event>,
+    /// Devices whose queues and counters are sampled.
+    pub devices: Vec<Device>,
+    /// Queues whose packets are followed one by one.
+    pub taps: Vec<Tap>,
+    /// The traffic; a flow's index is its place here.
+    pub flows: Vec<Flow>,
+    /// How often to sample.
+    pub sample: Sample,
+    /// Where the results go.
+    pub output: Output,
+}
+
+/// A step of the set-up.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// Run a program and wait for it; an exit status other than 0 is a failure.
+    Run {
+        /// The namespace it runs in; `None` is the program's own.
+        namespace: Option<String>,
+        /// The program (looked up in PATH) and its arguments: `["tc", "-batch", "-"]`.
+        argv: Vec<String>,
+        /// What it reads on standard input.
+        stdin: Option<String>,
+    },
+    /// Write a text into a file that exists: a sysctl, a device's attribute in `/sys`. `/proc/sys/net` and `/sys` are
+    /// those of the namespace.
+    Write {
+        /// The namespace; `None` is the program's own.
+        namespace: Option<String>,
+        /// The file.
+        path: String,
+        /// The text.
+        text: String,
+    },
+}
+
+/// A step at a time of the run: a rate that changes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// When, ns.
+    pub at_ns: u64,
+    /// What.
+    pub step: Step,
+}
+
+/// A device whose qdiscs, counters and gauges are sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Index of the scenario's link that leaves by this device.
+    pub link: u32,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name there.
+    pub name: String,
+    /// Files with a number in them, relative to `/sys/class/net/NAME`, read at each sample: BQL's
+    /// `queues/tx-0/byte_queue_limits/limit`, a driver's ring. One that is not there reads -1.
+    pub gauges: Vec<String>,
+}
+
+/// A queue whose packets are followed. Stage 0 sees every packet before the queue, stage 1 after it, further ones later
+/// on its way (the far end of the wire). A packet missing at a stage was dropped before it.
+///
+/// Before the queue: a packet socket sees what a device *receives*, and what it sends *after* the qdisc. So stage 0 is either the
+/// ingress of a router (`in`), or, for any qdisc and a host's own too, a copy made before the qdisc by
+/// `tc filter ... egress ... action mirred egress mirror dev M` under clsact, seen at M (`out`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tap {
+    /// Index of the scenario's link.
+    pub link: u32,
+    /// The stages, at least two.
+    pub stages: Vec<Stage>,
+    /// Follow only these, as (flow, reverse); `None`: every IP packet that stage 0 sees. For a router with several ways out.
+    pub only: Option<Vec<(u32, bool)>>,
+    /// Memory for each point's records in the kernel, bytes.
+    pub ring_bytes: u32,
+}
+
+/// A stage of a tap: one or several devices that see the same stream of packets between them.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// Its name in the results: `before`, `after`, `arrived`.
+    pub name: String,
+    /// Where it looks.
+    pub points: Vec<Point>,
+}
+
+/// Where a stage looks.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    /// The namespace.
+    pub namespace: String,
+    /// The device.
+    pub device: String,
+    /// What it receives or what it sends.
+    pub direction: Direction,
+}
+
+/// Of a packet at a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Received.
+    In,
+    /// Sent.
+    Out,
+}
+
+/// One flow or probe.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Its name, unique: its random stream is named after it.
+    pub name: String,
+    /// The end that sends.
+    pub from: End,
+    /// The end that receives, or echoes.
+    pub to: End,
+    /// The receiver's TCP or UDP port, or ping's ICMP identifier; unique among all flows of its protocol, by which a tap
+    /// knows a packet's flow. UDP sends from the same port; TCP's source port is the kernel's choice.
+    pub port: u16,
+    /// When it starts, ns.
+    pub start_ns: u64,
+    /// When it stops sending, ns; `None`: at the end. TCP still delivers what its socket holds.
+    pub stop_ns: Option<u64>,
+    /// Each packet or frame leaves up to this much later, uniformly drawn from the stream `<flow>/jitter`, order kept, ns. Not
+    /// for TCP, whose packets are the kernel's own.
+    #[serde(default)]
+    pub jitter_ns: u64,
+    /// The byte of the IP header: DSCP in the upper six bits; the ECN bits are 0, each packet's own.
+    pub ds: u8,
+    /// What it sends.
+    pub traffic: Traffic,
+}
+
+/// One end of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    /// The namespace.
+    pub namespace: String,
+    /// An address of its own there.
+    pub address: IpAddr,
+}
+
+/// Kinds of traffic; the simulator's, under the same names.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Traffic {
+    /// One TCP connection: endless, or a transfer of `bytes`.
+    Bulk {
+        /// Application bytes; `None` never ends.
+        bytes: Option<u64>,
+        /// The endpoints.
+        tcp: Tcp,
+    },
+    /// Transfers one after another, each a new connection, with a pause between.
+    Transfers {
+        /// Application bytes of each.
+        bytes: Draw,
+        /// Pause between the end of one and the start of the next, ns.
+        pause_ns: Draw,
+        /// The endpoints.
+        tcp: Tcp,
+    },
+    /// Datagrams at a constant rate, or on/off where both periods are given.
+    Udp {
+        /// Rate of IP bytes while on, bit/s.
+        bps: u64,
+        /// IP packet size, bytes.
+        packet_bytes: u32,
+        /// Length of the on periods, ns; `None` is always on.
+        on_ns: Option<Draw>,
+        /// Length of the off periods, ns.
+        off_ns: Option<Draw>,
+        /// Packets say ECT(0).
+        ecn: bool,
+    },
+    /// ICMP echo request and the kernel's reply.
+    Ping {
+        /// Time between requests, ns.
+        interval_ns: u64,
+        /// IP packet size both ways, bytes.
+        packet_bytes: u32,
+    },
+    /// A datagram and our own echo of it, which says when it turned round.
+    Echo {
+        /// Time between requests, ns.
+        interval_ns: u64,
+        /// IP packet size both ways, bytes.
+        packet_bytes: u32,
+    },
+    /// RTP video: one frame each 1/fps, its packets back to back.
+    Video {
+        /// Frame sizes: the model, or (time from the flow's start in ns, bytes) as drawn or recorded.
+        frames: Frames,
+        /// Largest RTP payload of a packet, bytes; IP, UDP and RTP headers come on top.
+        payload_bytes: u32,
+    },
+}
+
+/// A TCP connection's options. ECN is the namespace's sysctl or the route's feature, buffers are sysctls: both are
+/// written by the set-up.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tcp {
+    /// Congestion control of the sender, by the kernel's name; `None`: the namespace's default.
+    pub congestion: Option<String>,
+    /// Largest segment, bytes; `None`: the path's.
+    pub mss: Option<u32>,
+    /// The most the receiver advertises, bytes; `None`: the kernel tunes it.
+    pub window_bytes: Option<u32>,
+    /// The receiving program is woken when this much has arrived (SO_RCVLOWAT); `None`: for each packet, which in user-mode
+    /// Linux costs more host time than all else. The kernel acknowledges as if it were read at once; but what waits takes up
+    /// window, so some 16 kB do no harm and 64 kB do at the start.
+    #[serde(default)]
+    pub gather_bytes: Option<u32>,
+}
+
+/// How often to sample, ns; 0: never. Samples lie at whole multiples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    /// Qdiscs, device counters and gauges.
+    pub queue_ns: u64,
+    /// TCP_INFO of both ends and bytes delivered.
+    pub flow_ns: u64,
+}
+
+/// Where the results go.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// Modules to load after the measurement, before the rest (virtio: it must not be there earlier).
+    pub modules: Vec<String>,
+    /// A file system to mount then (UML: hostfs).
+    pub mount: Option<Mount>,
+    /// The archive: a file to make, or a device that is waited for (QEMU: a virtio port).
+    pub path: String,
+}
+
+/// A file system to mount.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    /// Its type: `hostfs`.
+    pub kind: String,
+    /// Its source: `none`.
+    pub source: String,
+    /// Where; made if it is not there.
+    pub target: String,
+    /// Its options.
+    pub options: String,
+}
+
+/// IP and UDP headers of a datagram over IPv4 and over IPv6.
+const UDP_HEADERS: [u32; 2] = [28, 48];
+/// What the program writes into each datagram to know it again: a sequence number.
+const DATAGRAM_BYTES: u32 = 4;
+
+impl Traffic {
+    /// The protocol whose ports it uses.
+    pub fn protocol(&self) -> Protocol {
+        match self {
+            Traffic::Bulk { .. } | Traffic::Transfers { .. } => Protocol::Tcp,
+            Traffic::Udp { .. } | Traffic::Echo { .. } | Traffic::Video { .. } => Protocol::Udp,
+            Traffic::Ping { .. } => Protocol::Icmp,
+        }
+    }
+}
+
+/// What a flow's port belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// ICMP's identifier.
+    Icmp,
+}
+
+impl Plan {
+    /// A plan from its text, checked; the error says what is wrong and where.
+    pub fn parse(text: &str) -> Result<Plan, String> {
+        let plan: Plan = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.version != VERSION {
+            return Err(format!(
+                "version: this program reads plans of version {VERSION}, not {}",
+                self.version
+            ));
+        }
+        let known: BTreeSet<&str> = self.namespaces.iter().map(String::as_str).collect();
+        if known.len() != self.namespaces.len() {
+            return Err("namespaces: a name occurs twice".into());
+        }
+        if let Some(name) = known.iter().find(|n| n.is_empty() || n.contains('/') || n.starts_with('.')) {
+            return Err(format!("namespaces: '{name}' is no name for a namespace"));
+        }
+        let needs = |place: String, name: &str| {
+            if known.contains(name) {
+                Ok(())
+            } else {
+                Err(format!("{place}: there is no namespace '{name}' in `namespaces`"))
+            }
+        };
+        let steps = self.setup.iter().enumerate().map(|(i, step)| (format!("setup[{i}]"), step));
+        let events = self.events.iter().enumerate().map(|(i, e)| (format!("events[{i}]"), &e.step));
+        for (place, step) in steps.chain(events) {
+            let (Step::Run { namespace, .. } | Step::Write { namespace, .. }) = step;
+            if let Some(name) = namespace {
+                needs(place.clone(), name)?;
+            }
+            if matches!(step, Step::Run { argv, .. } if argv.is_empty()) {
+                return Err(format!("{place}: argv is empty"));
+            }
+        }
+        if !self.events.is_sorted_by_key(|e| e.at_ns) {
+            return Err("events: not in order of time".into());
+        }
+        for (i, device) in self.devices.iter().enumerate() {
+            needs(format!("devices[{i}]"), &device.namespace)?;
+        }
+        for (i, tap) in self.taps.iter().enumerate() {
+            if tap.stages.len() < 2 {
+                return Err(format!("taps[{i}]: needs at least two stages"));
+            }
+            for point in tap.stages.iter().flat_map(|s| &s.points) {
+                needs(format!("taps[{i}]"), &point.namespace)?;
+            }
+            let flows = self.flows.len() as u32;
+            if tap.only.iter().flatten().any(|&(flow, _)| flow >= flows) {
+                return Err(format!("taps[{i}]: names a flow that is not there"));
+            }
+        }
+        let mut ports = BTreeSet::new();
+        for (i, flow) in self.flows.iter().enumerate() {
+            needs(format!("flows[{i}].from"), &flow.from.namespace)?;
+            needs(format!("flows[{i}].to"), &flow.to.namespace)?;
+            flow.check().map_err(|e| format!("flows[{i}]: {e}"))?;
+            if !ports.insert((flow.traffic.protocol(), flow.port)) {
+                return Err(format!("flows[{i}]: port {} belongs to an earlier flow", flow.port));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Flow {
+    /// Bytes of the IP and UDP (or ICMP: the same) headers of its packets.
+    pub fn headers(&self) -> u32 {
+        UDP_HEADERS[usize::from(self.to.address.is_ipv6())]
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.from.address.is_ipv4() != self.to.address.is_ipv4() {
+            return Err("its ends have addresses of different families".into());
+        }
+        if self.port == 0 {
+            return Err("port: 0 is no port".into());
+        }
+        if self.ds & 3 != 0 {
+            return Err(format!("ds: {} has ECN bits; those are each packet's own", self.ds));
+        }
+        if self.jitter_ns > 0 && self.traffic.protocol() == Protocol::Tcp {
+            return Err(
+                "jitter_ns: TCP's packets are the kernel's; a netem on the sender's device delays them"
+                    .into(),
+            );
+        }
+        let least = self.headers() + DATAGRAM_BYTES;
+        let size = |bytes: u32, least: u32| {
+            if (least..=65_535).contains(&bytes) {
+                Ok(())
+            } else {
+                Err(format!("packet_bytes: {bytes} is not between {least} and 65535"))
+            }
+        };
+        match &self.traffic {
+            Traffic::Udp { bps, packet_bytes, on_ns, off_ns, .. } => {
+                size(*packet_bytes, least)?;
+                if *bps == 0 {
+                    return Err("bps: 0 never sends".into());
+                }
+                if on_ns.is_some() != off_ns.is_some() {
+                    return Err("on_ns and off_ns come together".into());
+                }
+            }
+            Traffic::Ping { interval_ns, packet_bytes } => {
+                size(*packet_bytes, self.headers())?;
+                if *interval_ns == 0 {
+                    return Err("interval_ns: 0".into());
+                }
+            }
+            Traffic::Echo { interval_ns, packet_bytes } => {
+                size(*packet_bytes, self.headers() + probe::echo::BYTES as u32)?;
+                if *interval_ns == 0 {
+                    return Err("interval_ns: 0".into());
+                }
+            }
+            Traffic::Video { payload_bytes, frames } => {
+                size(payload_bytes.saturating_add(self.headers() + 12), least)?;
+                if matches!(frames, Frames::Trace { frames, .. } if frames.is_empty()) {
+                    return Err("frames: none".into());
+                }
+            }
+            Traffic::Bulk { .. } | Traffic::Transfers { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn plan() -> Value {
+        json!({
+            "version": 1, "seed": 9, "duration_ns": 1000, "settle_ns": 1, "linger_ns": 2, "deadline_ns": 3000,
+            "modules": ["/m/a.ko"], "namespaces": ["a", "b"],
+            "setup": [{"do": "run", "namespace": "a", "argv": ["ip", "-batch", "-"], "stdin": "link\n"},
+                      {"do": "write", "namespace": null, "path": "/proc/x", "text": "1"}],
+            "events": [{"at_ns": 5, "step": {"do": "write", "namespace": "b", "path": "/sys/y", "text": "2"}}],
+            "devices": [{"link": 3, "namespace": "a", "name": "d", "gauges": ["g"]}],
+            "taps": [{"link": 3, "only": [[0, true]], "ring_bytes": 4096, "stages": [
+                {"name": "before", "points": [{"namespace": "a", "device": "d", "direction": "in"}]},
+                {"name": "after", "points": [{"namespace": "a", "device": "e", "direction": "out"}]}]}],
+            "flows": [{"name": "f", "from": {"namespace": "a", "address": "10.0.0.1"},
+                "to": {"namespace": "b", "address": "10.0.0.2"}, "port": 5001, "start_ns": 7, "stop_ns": 8, "ds": 184,
+                "traffic": {"kind": "udp", "bps": 1000, "packet_bytes": 100, "on_ns": {"law": "exponential", "mean": 5},
+                            "off_ns": {"law": "uniform", "min": 1, "max": 2}, "ecn": true}}],
+            "sample": {"queue_ns": 10, "flow_ns": 20},
+            "output": {"modules": [], "mount": {"kind": "hostfs", "source": "none", "target": "/h", "options": ""},
+                       "path": "/h/results.tar"},
+        })
+    }
+
+    #[test]
+    fn every_field_arrives() {
+        let plan = Plan::parse(&plan().to_string()).unwrap();
+        assert_eq!(
+            (plan.seed, plan.duration_ns, plan.settle_ns, plan.linger_ns, plan.deadline_ns),
+            (9, 1000, 1, 2, 3000)
+        );
+        assert_eq!(
+            (plan.modules, plan.namespaces),
+            (vec!["/m/a.ko".into()], vec!["a".to_string(), "b".into()])
+        );
+        let argv = vec!["ip".into(), "-batch".into(), "-".into()];
+        assert_eq!(
+            plan.setup[0],
+            Step::Run { namespace: Some("a".into()), argv, stdin: Some("link\n".into()) }
+        );
+        let text = |path: &str, text: &str, namespace: Option<&str>| Step::Write {
+            namespace: namespace.map(str::to_string),
+            path: path.into(),
+            text: text.into(),
+        };
+        assert_eq!(plan.setup[1], text("/proc/x", "1", None));
+        assert_eq!(plan.events, [Event { at_ns: 5, step: text("/sys/y", "2", Some("b")) }]);
+        assert_eq!((plan.devices[0].link, &plan.devices[0].gauges), (3, &vec!["g".to_string()]));
+        assert_eq!(plan.taps[0].only, Some(vec![(0, true)]));
+        assert_eq!(plan.taps[0].stages[1].points[0].direction, Direction::Out);
+        let flow = &plan.flows[0];
+        assert_eq!((flow.port, flow.start_ns, flow.stop_ns, flow.ds), (5001, 7, Some(8), 184));
+        assert_eq!(
+            flow.traffic,
+            Traffic::Udp {
+                bps: 1000,
+                packet_bytes: 100,
+                on_ns: Some(Draw::Exponential { mean: 5 }),
+                off_ns: Some(Draw::Uniform { min: 1, max: 2 }),
+                ecn: true
+            }
+        );
+        assert_eq!(plan.sample, Sample { queue_ns: 10, flow_ns: 20 });
+        assert_eq!(plan.output.mount.unwrap().kind, "hostfs");
+    }
+
+    /// What is said of the plan when the value at `place` is another.
+    fn refused(place: &str, value: Value) -> String {
+        let mut changed = plan();
+        match changed.pointer_mut(place) {
+            Some(slot) => *slot = value,
+            None => {
+                let (parent, key) = place.rsplit_once('/').unwrap();
+                changed.pointer_mut(parent).unwrap()[key] = value;
+            }
+        }
+        Plan::parse(&changed.to_string()).unwrap_err()
+    }
+
+    #[test]
+    fn unknown_fields_are_refused_wherever_they_are() {
+        for place in [
+            "",
+            "/setup/0",
+            "/events/0",
+            "/devices/0",
+            "/taps/0",
+            "/taps/0/stages/0/points/0",
+            "/flows/0",
+            "/flows/0/from",
+            "/flows/0/traffic",
+            "/sample",
+            "/output",
+            "/output/mount",
+        ] {
+            let said = refused(&format!("{place}/bloat"), json!(1));
+            assert!(said.contains("unknown field `bloat`"), "{place}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_is_refused_with_its_place() {
+        let cases = [
+            ("/version", json!(2), "version: this program reads plans of version 1, not 2"),
+            ("/namespaces/1", json!("a"), "a name occurs twice"),
+            ("/namespaces/1", json!("../b"), "'../b' is no name"),
+            ("/setup/0/namespace", json!("c"), "setup[0]: there is no namespace 'c'"),
+            ("/setup/0/argv", json!([]), "setup[0]: argv is empty"),
+            ("/taps/0/stages", json!([]), "taps[0]: needs at least two stages"),
+            ("/taps/0/only", json!([[1, false]]), "taps[0]: names a flow that is not there"),
+            (
+                "/flows/0/to/address",
+                json!("fd00::1"),
+                "flows[0]: its ends have addresses of different families",
+            ),
+            ("/flows/0/ds", json!(3), "flows[0]: ds: 3 has ECN bits"),
+            (
+                "/flows/0",
+                json!({"name": "f", "from": {"namespace": "a", "address": "10.0.0.1"},
+                    "to": {"namespace": "b", "address": "10.0.0.2"}, "port": 1, "start_ns": 0, "stop_ns": null, "ds": 0,
+                    "jitter_ns": 5, "traffic": {"kind": "bulk", "bytes": null,
+                        "tcp": {"congestion": null, "mss": null, "window_bytes": null}}}),
+                "flows[0]: jitter_ns: TCP's packets are the kernel's",
+            ),
+            ("/flows/0/port", json!(0), "flows[0]: port: 0 is no port"),
+            ("/flows/0/traffic/packet_bytes", json!(31), "packet_bytes: 31 is not between 32 and 65535"),
+            ("/flows/0/traffic/bps", json!(0), "bps: 0 never sends"),
+            ("/flows/0/traffic/off_ns", Value::Null, "on_ns and off_ns come together"),
+        ];
+        for (place, value, said) in cases {
+            let error = refused(place, value);
+            assert!(error.contains(said), "{place}: {error}");
+        }
+        let flow = plan()["flows"][0].clone();
+        let error = refused("/flows", json!([flow, flow]));
+        assert_eq!(error, "flows[1]: port 5001 belongs to an earlier flow");
+    }
+}

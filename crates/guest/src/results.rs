@@ -1,0 +1,184 @@
+//! The results: one tar archive of an index and columns.
+//!
+//! `index.json` comes last in it and says what there is: tables, their rows, each column's name and type, and what can't be a
+//! column (names, errors, losses of the measurement itself). A column is the file `TABLE/NAME`, its values in a row,
+//! little-endian. All reading of meaning into them is the host's.
+//!
+//! The archive is written in one go, front to back, so it may go into a pipe or a port. It is POSIX ustar.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+/// A column's values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Whole numbers; -1 where there is none.
+    I64(Vec<i64>),
+    /// Flows, link indices, sizes; -1 where there is none.
+    I32(Vec<i32>),
+    /// Bytes.
+    U8(Vec<u8>),
+}
+
+impl Values {
+    fn kind(&self) -> &'static str {
+        match self {
+            Values::I64(_) => "i64",
+            Values::I32(_) => "i32",
+            Values::U8(_) => "u8",
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Values::I64(v) => v.len(),
+            Values::I32(v) => v.len(),
+            Values::U8(v) => v.len(),
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Values::I64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Values::I32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Values::U8(v) => v.clone(),
+        }
+    }
+}
+
+/// A table that grows row by row: whole numbers under fixed names.
+#[derive(Debug)]
+pub struct Rows<const N: usize> {
+    names: [&'static str; N],
+    columns: [Vec<i64>; N],
+}
+
+impl<const N: usize> Rows<N> {
+    /// An empty table with these columns.
+    pub fn new(names: [&'static str; N]) -> Rows<N> {
+        Rows { names, columns: std::array::from_fn(|_| Vec::new()) }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: [i64; N]) {
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+    }
+
+    /// The table's columns.
+    pub fn columns(self) -> Vec<(String, Values)> {
+        self.names.iter().zip(self.columns).map(|(name, v)| (name.to_string(), Values::I64(v))).collect()
+    }
+}
+
+/// An archive being written.
+pub struct Archive<W: Write> {
+    out: W,
+    tables: BTreeMap<String, Value>,
+}
+
+/// Size of tar's blocks.
+const BLOCK: usize = 512;
+
+impl<W: Write> Archive<W> {
+    /// An empty archive.
+    pub fn new(out: W) -> Archive<W> {
+        Archive { out, tables: BTreeMap::new() }
+    }
+
+    /// Adds a table. Its columns are of one length.
+    pub fn table(&mut self, name: &str, columns: Vec<(String, Values)>) -> io::Result<()> {
+        let rows = columns.first().map_or(0, |(_, values)| values.len());
+        let mut listed = Vec::new();
+        for (column, values) in columns {
+            assert_eq!(values.len(), rows, "column {column} of table {name} is as long as the others");
+            listed.push(json!({"name": column, "type": values.kind()}));
+            self.file(&format!("{name}/{column}"), &values.bytes())?;
+        }
+        self.tables.insert(name.to_string(), json!({"rows": rows, "columns": listed}));
+        Ok(())
+    }
+
+    /// Adds a file.
+    pub fn file(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(&header(name, bytes.len())?)?;
+        self.out.write_all(bytes)?;
+        let rest = bytes.len().next_multiple_of(BLOCK) - bytes.len();
+        self.out.write_all(&[0; BLOCK][..rest])
+    }
+
+    /// Adds the index, to which `tables` is added, and ends the archive.
+    pub fn finish(mut self, mut index: serde_json::Map<String, Value>) -> io::Result<()> {
+        index.insert("tables".into(), json!(self.tables));
+        let text = serde_json::to_vec_pretty(&index)?;
+        self.file("index.json", &text)?;
+        self.out.write_all(&[0; 2 * BLOCK])?;
+        self.out.flush()
+    }
+}
+
+/// The header of a file: ustar, owner 0, time 0, so equal results are equal bytes.
+fn header(name: &str, size: usize) -> io::Result<[u8; BLOCK]> {
+    let refuse = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: {why}"));
+    if name.len() > 100 {
+        return Err(refuse("a name in the archive has at most 100 bytes"));
+    }
+    if size >= 1 << 33 {
+        return Err(refuse("a file in the archive has less than 8 GiB"));
+    }
+    let mut bytes = [0; BLOCK];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    let mut put = |at: usize, text: &str| bytes[at..at + text.len()].copy_from_slice(text.as_bytes());
+    put(100, "0000644\0");
+    put(108, "0000000\0");
+    put(116, "0000000\0");
+    put(124, &format!("{size:011o}\0"));
+    put(136, "00000000000\0");
+    // The checksum counts itself as eight blanks.
+    put(148, "        ");
+    put(156, "0");
+    put(257, "ustar\x0000");
+    let sum: u32 = bytes.iter().map(|&b| u32::from(b)).sum();
+    bytes[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_archive_is_a_tar() {
+        let mut bytes = Vec::new();
+        let mut archive = Archive::new(&mut bytes);
+        let mut rows = Rows::new(["t_ns", "flow"]);
+        rows.push([5, 0]);
+        rows.push([7, -1]);
+        archive.table("flow", rows.columns()).unwrap();
+        archive.table("packets", vec![("ds".into(), Values::U8(vec![3; 600]))]).unwrap();
+        archive.finish(serde_json::Map::new()).unwrap();
+        assert_eq!(bytes.len() % BLOCK, 0);
+        // Headers at 0, 1024, 2048 (each column 16 bytes in a block), then 600 bytes in two blocks.
+        assert_eq!(&bytes[..9], b"flow/t_ns");
+        assert_eq!(bytes[BLOCK..BLOCK + 8], 5i64.to_le_bytes());
+        assert_eq!(bytes[3 * BLOCK + 8..3 * BLOCK + 16], (-1i64).to_le_bytes());
+        assert_eq!(&bytes[4 * BLOCK..4 * BLOCK + 10], b"packets/ds");
+        assert_eq!(&bytes[7 * BLOCK..7 * BLOCK + 10], b"index.json");
+        let sum: u32 =
+            (0..BLOCK).map(|i| if (148..156).contains(&i) { 32 } else { u32::from(bytes[i]) }).sum();
+        assert_eq!(std::str::from_utf8(&bytes[148..154]).unwrap(), format!("{sum:06o}"));
+        let index: Value =
+            serde_json::from_slice(bytes[8 * BLOCK..].split(|&b| b == 0).next().unwrap()).unwrap();
+        assert_eq!(index["tables"]["packets"]["rows"], 600);
+        assert_eq!(index["tables"]["flow"]["columns"][1]["name"], "flow");
+    }
+
+    #[test]
+    fn what_tar_can_not_hold_is_refused() {
+        assert!(header(&"x".repeat(101), 1).is_err());
+        assert!(header("x", 1 << 33).is_err());
+    }
+}

@@ -1,0 +1,205 @@
+//! Samples of queues and devices: what the kernel counts, at whole multiples of an interval.
+//!
+//! Qdiscs come by netlink with their own numbers as bytes; those go into one blob, and a row says where. Bytes that have not
+//! changed since the qdisc's last row are not stored twice. Gauges are files of sysfs with a number in them, kept open.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+
+use probe::netlink::{Netlink, Qdisc};
+
+use crate::plan::Plan;
+use crate::results::{Archive, Rows};
+use crate::world::World;
+
+/// Everything that is sampled of queues.
+pub struct Queues {
+    spaces: Vec<Space>,
+    gauges: Vec<Gauge>,
+    kinds: Vec<String>,
+    qdisc: Rows<16>,
+    device: Rows<8>,
+    gauge: Rows<4>,
+    blob: Vec<u8>,
+    /// Where the latest bytes of (device, handle, parent, which) lie.
+    latest: HashMap<(usize, u32, u32, bool), (usize, usize)>,
+}
+
+/// A namespace and those of its devices that are sampled: (index in the plan, index in the kernel).
+struct Space {
+    netlink: Netlink,
+    devices: Vec<(usize, u32)>,
+}
+
+struct Gauge {
+    device: usize,
+    gauge: usize,
+    file: Option<File>,
+}
+
+impl Queues {
+    /// Opens what the plan wants sampled.
+    pub fn new(plan: &Plan, world: &World) -> Result<Queues, String> {
+        let mut spaces: Vec<(&str, Space)> = Vec::new();
+        let mut gauges = Vec::new();
+        for (i, device) in plan.devices.iter().enumerate() {
+            let name = device.namespace.as_str();
+            let fail = |e: io::Error| format!("devices[{i}] ({} in {name}): {e}", device.name);
+            let (index, netlink) = world
+                .inside(Some(name), || Ok((probe::sys::device_index(&device.name)?, Netlink::new()?)))
+                .map_err(fail)?;
+            match spaces.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, space)) => space.devices.push((i, index)),
+                None => spaces.push((name, Space { netlink, devices: vec![(i, index)] })),
+            }
+            for (gauge, file) in device.gauges.iter().enumerate() {
+                let path = world.path(Some(name), &format!("/sys/class/net/{}/{file}", device.name));
+                gauges.push(Gauge { device: i, gauge, file: File::open(path).ok() });
+            }
+        }
+        Ok(Queues {
+            spaces: spaces.into_iter().map(|(_, space)| space).collect(),
+            gauges,
+            kinds: Vec::new(),
+            qdisc: Rows::new([
+                "t_ns",
+                "device",
+                "kind",
+                "handle",
+                "parent",
+                "sent_bytes",
+                "sent_packets",
+                "backlog_packets",
+                "backlog_bytes",
+                "drops",
+                "requeues",
+                "overlimits",
+                "own_at",
+                "own_bytes",
+                "options_at",
+                "options_bytes",
+            ]),
+            device: Rows::new([
+                "t_ns",
+                "device",
+                "received_packets",
+                "sent_packets",
+                "received_bytes",
+                "sent_bytes",
+                "received_dropped",
+                "sent_dropped",
+            ]),
+            gauge: Rows::new(["t_ns", "device", "gauge", "value"]),
+            blob: Vec::new(),
+            latest: HashMap::new(),
+        })
+    }
+
+    /// Takes a sample, at `now`.
+    pub fn take(&mut self, now: i64) -> Result<(), String> {
+        for i in 0..self.spaces.len() {
+            let space = &mut self.spaces[i];
+            let devices = space.devices.clone();
+            let qdiscs = space.netlink.qdiscs().map_err(|e| format!("reading the qdiscs: {e}"))?;
+            for (device, index) in &devices {
+                let counters =
+                    space.netlink.counters(*index).map_err(|e| format!("reading a device: {e}"))?;
+                self.device.push([
+                    now,
+                    *device as i64,
+                    counters.received_packets as i64,
+                    counters.sent_packets as i64,
+                    counters.received_bytes as i64,
+                    counters.sent_bytes as i64,
+                    counters.received_dropped as i64,
+                    counters.sent_dropped as i64,
+                ]);
+            }
+            for qdisc in qdiscs {
+                if let Some(&(device, _)) = devices.iter().find(|(_, index)| *index == qdisc.device) {
+                    self.add(now, device, &qdisc);
+                }
+            }
+        }
+        for gauge in &self.gauges {
+            let value = gauge.file.as_ref().and_then(number).unwrap_or(-1);
+            self.gauge.push([now, gauge.device as i64, gauge.gauge as i64, value]);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, now: i64, device: usize, qdisc: &Qdisc) {
+        let kind = self.kinds.iter().position(|k| *k == qdisc.kind).unwrap_or_else(|| {
+            self.kinds.push(qdisc.kind.clone());
+            self.kinds.len() - 1
+        });
+        let (own_at, own_bytes) = self.store((device, qdisc.handle, qdisc.parent, false), &qdisc.own);
+        let (options_at, options_bytes) =
+            self.store((device, qdisc.handle, qdisc.parent, true), &qdisc.options);
+        self.qdisc.push([
+            now,
+            device as i64,
+            kind as i64,
+            i64::from(qdisc.handle),
+            i64::from(qdisc.parent),
+            qdisc.sent_bytes as i64,
+            qdisc.sent_packets as i64,
+            i64::from(qdisc.backlog_packets),
+            i64::from(qdisc.backlog_bytes),
+            i64::from(qdisc.drops),
+            i64::from(qdisc.requeues),
+            i64::from(qdisc.overlimits),
+            own_at as i64,
+            own_bytes as i64,
+            options_at as i64,
+            options_bytes as i64,
+        ]);
+    }
+
+    /// Where the bytes lie in the blob, and how many they are.
+    fn store(&mut self, whose: (usize, u32, u32, bool), bytes: &[u8]) -> (usize, usize) {
+        if let Some(&(at, length)) = self.latest.get(&whose)
+            && self.blob[at..at + length] == *bytes
+        {
+            return (at, length);
+        }
+        let place = (self.blob.len(), bytes.len());
+        self.blob.extend(bytes);
+        self.latest.insert(whose, place);
+        place
+    }
+
+    /// Writes the tables; the names of the qdiscs' kinds.
+    pub fn write<W: Write>(self, archive: &mut Archive<W>) -> io::Result<Vec<String>> {
+        archive.table("qdisc", self.qdisc.columns())?;
+        archive.file("qdisc/blob", &self.blob)?;
+        archive.table("device", self.device.columns())?;
+        archive.table("gauge", self.gauge.columns())?;
+        Ok(self.kinds)
+    }
+}
+
+/// The number in a file of sysfs, which is made anew for each reading from its beginning.
+fn number(file: &File) -> Option<i64> {
+    let mut text = [0; 32];
+    let length = file.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..length]).ok()?.trim();
+    // "max" is how some files spell no limit; unsigned ones may not fit.
+    text.parse().ok().or_else(|| text.parse::<u64>().ok().map(|v| i64::try_from(v).unwrap_or(i64::MAX)))
+}
+
+/// Time that the processor spent, in ticks since boot, by the words of proc(5).
+pub fn processor_time() -> Option<serde_json::Value> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let mut fields = text.lines().next()?.split_whitespace().skip(1).map(|f| f.parse::<u64>().unwrap_or(0));
+    let words = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+    Some(
+        words
+            .iter()
+            .map(|&word| (word.to_string(), fields.next().unwrap_or(0).into()))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+    )
+}

@@ -1,0 +1,381 @@
+//! Bulk TCP: a sender that never lets its socket run dry and a receiver that throws away what it gets.
+//!
+//! The sender writes from one buffer of zeros whenever the socket takes more. TCP_NOTSENT_LOWAT keeps what is written but not
+//! sent to a few packets' worth, so the socket's buffer is no queue of its own, and yet above what one burst of ACKs can
+//! release, so the connection is limited by the network and not by us. The receiver lets the kernel discard, uncopied.
+//!
+//! A transfer ends when the far end has read all of it and closed in turn: the sender learns of that with the last ACK.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use crate::sys;
+
+/// Options of a connection's ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Congestion control by the kernel's name; `None`: the default.
+    pub congestion: Option<String>,
+    /// Largest segment, bytes; `None`: the path's.
+    pub mss: Option<u32>,
+    /// The most that this end advertises, bytes; `None`: the kernel tunes it.
+    pub window_bytes: Option<u32>,
+    /// The receiver is told when this much has arrived (SO_RCVLOWAT) or the stream has ended; `None`: of every packet. The
+    /// kernel acknowledges as it would if everything were read at once.
+    pub gather_bytes: Option<u32>,
+    /// The DS field without its ECN bits.
+    pub ds: u8,
+}
+
+impl Options {
+    fn apply(&self, fd: &OwnedFd, family: IpAddr) -> io::Result<()> {
+        if let Some(name) = &self.congestion {
+            sys::set_option_bytes(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()).map_err(
+                |e| match e.raw_os_error() {
+                    Some(libc::ENOENT) => io::Error::new(
+                        ErrorKind::Unsupported,
+                        format!("this kernel has no congestion control '{name}'"),
+                    ),
+                    _ => e,
+                },
+            )?;
+        }
+        if let Some(mss) = self.mss {
+            sys::set_option(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG, mss as i32)?;
+        }
+        if let Some(window) = self.window_bytes {
+            sys::set_option(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window as i32)?;
+        }
+        set_ds(fd, family, self.ds)
+    }
+}
+
+/// Sets the DS field of what a socket sends.
+pub fn set_ds(fd: &impl AsRawFd, family: IpAddr, ds: u8) -> io::Result<()> {
+    if family.is_ipv4() {
+        sys::set_option(fd, libc::IPPROTO_IP, libc::IP_TOS, i32::from(ds))
+    } else {
+        sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, i32::from(ds))
+    }
+}
+
+/// What lies unsent in the socket, bytes: refilled when half of it has gone, so 64 kB, more than 40 segments, stand ready for
+/// the ACKs that one interrupt may bring.
+const UNSENT: i32 = 128 * 1024;
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
+/// The end that sends.
+#[derive(Debug)]
+pub struct Sender {
+    fd: OwnedFd,
+    state: State,
+    left: Option<u64>,
+    written: u64,
+}
+
+/// How far a sender is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The handshake is under way.
+    Connecting,
+    /// Sending.
+    Sending,
+    /// Everything is written; the far end has not confirmed its end yet.
+    Ending,
+    /// The far end has read everything.
+    Done,
+}
+
+impl Sender {
+    /// Begins to connect to `to`, to send `bytes` (for ever without), from the calling thread's namespace.
+    pub fn connect(
+        from: IpAddr,
+        to: SocketAddr,
+        bytes: Option<u64>,
+        options: &Options,
+    ) -> io::Result<Sender> {
+        let fd = sys::socket(sys::Kind::Stream, from)?;
+        options.apply(&fd, from)?;
+        sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
+        // The port is chosen at connect, when the whole four-tuple is known: else 28 000 connections use up all of them.
+        sys::set_option(&fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
+        sys::bind(&fd, SocketAddr::new(from, 0))?;
+        sys::connect(&fd, to)?;
+        Ok(Sender { fd, state: State::Connecting, left: bytes, written: 0 })
+    }
+
+    /// To be called when the socket has become writable or the far end has closed (`Interest::WritableEdge`).
+    pub fn on_ready(&mut self, closed: bool) -> io::Result<State> {
+        if self.state == State::Connecting {
+            sys::take_error(&self.fd)?;
+            self.state = State::Sending;
+        }
+        if self.state == State::Sending {
+            self.fill()?;
+        }
+        if self.state == State::Ending && closed {
+            sys::take_error(&self.fd)?;
+            if matches!(sys::discard(&self.fd, 1), Ok(0)) {
+                self.state = State::Done;
+            }
+        }
+        Ok(self.state)
+    }
+
+    /// Writes nothing more. What the socket holds is still sent.
+    pub fn stop(&mut self) -> io::Result<()> {
+        match self.state {
+            State::Connecting => self.left = Some(0),
+            State::Sending => self.end()?,
+            State::Ending | State::Done => {}
+        }
+        Ok(())
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Bytes written into the socket.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        while self.left != Some(0) {
+            let most = self.left.map_or(ZEROS.len(), |left| ZEROS.len().min(left as usize));
+            match sys::send(&self.fd, &ZEROS[..most]) {
+                Ok(sent) => {
+                    self.written += sent as u64;
+                    self.left = self.left.map(|left| left - sent as u64);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.left = Some(0);
+        self.state = State::Ending;
+        sys::end_sending(&self.fd)
+    }
+}
+
+impl AsRawFd for Sender {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// Where senders connect to.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+    gather_bytes: Option<u32>,
+}
+
+impl Listener {
+    /// Listens at `at` in the calling thread's namespace. What it accepts has the same options.
+    pub fn new(at: SocketAddr, options: &Options) -> io::Result<Listener> {
+        let fd = sys::socket(sys::Kind::Stream, at.ip())?;
+        options.apply(&fd, at.ip())?;
+        sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+        sys::bind(&fd, at)?;
+        sys::listen(&fd, 128)?;
+        Ok(Listener { fd, gather_bytes: options.gather_bytes })
+    }
+
+    /// The address it has.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        sys::local_address(&self.fd)
+    }
+
+    /// The next connection that has come in, if any.
+    pub fn accept(&self) -> io::Result<Option<Receiver>> {
+        match sys::accept(&self.fd) {
+            Ok(fd) => {
+                if let Some(bytes) = self.gather_bytes {
+                    sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes as i32)?;
+                }
+                Ok(Some(Receiver { fd, received: 0, ended: false }))
+            }
+            // ECONNABORTED: it came and went.
+            Err(e) if e.kind() == ErrorKind::WouldBlock || e.raw_os_error() == Some(libc::ECONNABORTED) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// The end that receives.
+#[derive(Debug)]
+pub struct Receiver {
+    fd: OwnedFd,
+    received: u64,
+    ended: bool,
+}
+
+/// As much as is taken out at once.
+const GULP: usize = 1 << 20;
+
+impl Receiver {
+    /// To be called when the socket has become readable (`Interest::ReadableEdge`): takes everything, says how much. What
+    /// comes after a gulp that was not full is told anew, but for an end that was told already.
+    pub fn on_ready(&mut self, closed: bool) -> io::Result<u64> {
+        let before = self.received;
+        while !self.ended {
+            match sys::discard(&self.fd, GULP) {
+                Ok(0) => self.ended = true,
+                Ok(got) => {
+                    self.received += got as u64;
+                    if got < GULP && !closed {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.received - before)
+    }
+
+    /// Bytes received since the start.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Whether the sender has ended and everything is read. Dropping the receiver then closes in turn.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+}
+
+impl AsRawFd for Receiver {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::{Epoll, Interest};
+    use std::net::Ipv4Addr;
+
+    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    /// Runs one connection until both ends are through; what the receiver got and the sender's state.
+    fn transfer(sender: &mut Sender, listener: &Listener) -> io::Result<(u64, State)> {
+        let mut epoll = Epoll::new()?;
+        epoll.add(listener, Interest::Readable, 0)?;
+        epoll.add(sender, Interest::WritableEdge, 1)?;
+        let (mut receiver, mut received) = (None::<Receiver>, 0);
+        while sender.state() != State::Done {
+            let mut happened = Vec::new();
+            epoll.wait(Some(10_000), &mut happened)?;
+            assert!(!happened.is_empty(), "nothing happens any more in state {:?}", sender.state());
+            for event in happened {
+                match event.token {
+                    0 => {
+                        if let Some(new) = listener.accept()? {
+                            epoll.add(&new, Interest::ReadableEdge, 2)?;
+                            receiver = Some(new);
+                        }
+                    }
+                    1 => drop(sender.on_ready(event.closed)?),
+                    _ => {
+                        if let Some(open) = &mut receiver {
+                            open.on_ready(event.closed)?;
+                            received = open.received();
+                            if open.ended() {
+                                receiver = None;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok((received, sender.state()))
+    }
+
+    fn listener() -> Listener {
+        Listener::new(SocketAddr::new(LOOPBACK, 0), &Options::default()).unwrap()
+    }
+
+    #[test]
+    fn a_transfer_moves_its_bytes_and_ends() {
+        for bytes in [1, 65_536, 10_000_019] {
+            let listener = listener();
+            let to = listener.address().unwrap();
+            let mut sender = Sender::connect(LOOPBACK, to, Some(bytes), &Options::default()).unwrap();
+            assert_eq!(transfer(&mut sender, &listener).unwrap(), (bytes, State::Done));
+            assert_eq!(sender.written(), bytes);
+        }
+    }
+
+    #[test]
+    fn a_receiver_that_gathers_still_gets_everything() {
+        let options = Options { gather_bytes: Some(50_000), ..Options::default() };
+        let listener = Listener::new(SocketAddr::new(LOOPBACK, 0), &options).unwrap();
+        let to = listener.address().unwrap();
+        let mut sender = Sender::connect(LOOPBACK, to, Some(1_020_001), &options).unwrap();
+        assert_eq!(transfer(&mut sender, &listener).unwrap(), (1_020_001, State::Done));
+    }
+
+    #[test]
+    fn tcp_info_counts_what_was_sent() {
+        let listener = listener();
+        let options = Options { congestion: Some("reno".into()), ..Options::default() };
+        let mut sender =
+            Sender::connect(LOOPBACK, listener.address().unwrap(), Some(3_000_000), &options).unwrap();
+        transfer(&mut sender, &listener).unwrap();
+        let info = crate::tcp_info::TcpInfo::of(&sender).unwrap();
+        // Beginning and end of the stream count as one byte each.
+        assert_eq!(info.bytes_acked, 3_000_002);
+        assert_eq!(info.notsent_bytes, 0);
+        assert!(info.data_segs_out > 0 && info.srtt_us > 0 && info.cwnd_segments > 0);
+    }
+
+    #[test]
+    fn an_endless_sender_that_is_stopped_delivers_what_it_wrote() {
+        let listener = listener();
+        let mut sender =
+            Sender::connect(LOOPBACK, listener.address().unwrap(), None, &Options::default()).unwrap();
+        let mut epoll = Epoll::new().unwrap();
+        epoll.add(&sender, Interest::WritableEdge, 1).unwrap();
+        epoll.wait(Some(10_000), &mut Vec::new()).unwrap();
+        assert_eq!(sender.on_ready(false).unwrap(), State::Sending);
+        sender.stop().unwrap();
+        let written = sender.written();
+        assert!(written > 0);
+        assert_eq!(transfer(&mut sender, &listener).unwrap(), (written, State::Done));
+    }
+
+    #[test]
+    fn an_unknown_congestion_control_is_named() {
+        let options = Options { congestion: Some("bloat".into()), ..Options::default() };
+        let error = Sender::connect(LOOPBACK, SocketAddr::new(LOOPBACK, 9), None, &options).unwrap_err();
+        assert_eq!(error.to_string(), "this kernel has no congestion control 'bloat'");
+    }
+
+    #[test]
+    fn a_refused_connection_is_an_error() {
+        let gone = listener().address().unwrap();
+        let mut sender = Sender::connect(LOOPBACK, gone, Some(1), &Options::default()).unwrap();
+        let mut epoll = Epoll::new().unwrap();
+        epoll.add(&sender, Interest::WritableEdge, 1).unwrap();
+        epoll.wait(Some(10_000), &mut Vec::new()).unwrap();
+        assert_eq!(sender.on_ready(true).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
+}

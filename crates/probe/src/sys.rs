@@ -1,0 +1,745 @@
+//! The system calls, and the only `unsafe` of this crate.
+//!
+//! Three rules keep each block sound: a pointer handed to the kernel comes from a live borrow and goes with that borrow's
+//! length; what the kernel fills in is plain bytes or integers, valid whatever it writes; a descriptor is wrapped into
+//! an `OwnedFd` exactly once, right where the kernel returned it.
+#![allow(unsafe_code)]
+
+use std::io::{self, Error, ErrorKind};
+use std::mem::size_of;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use libc::{c_int, c_void};
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(Error::last_os_error()) } else { Ok(result) }
+}
+
+fn check_size(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| Error::last_os_error())
+}
+
+/// Takes a descriptor that the kernel has just made.
+fn own(fd: c_int) -> io::Result<OwnedFd> {
+    let fd = check(fd)?;
+    // SAFETY: the kernel returned this descriptor to this call, so nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+// ------------------------------------------------------------------------------------------------------------- clocks
+
+/// The clocks of the kernel, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Never steps; since some point in the past.
+    Monotonic,
+    /// The time of day, which packet stamps are in; since 1970. May be stepped.
+    Realtime,
+}
+
+/// What a kernel's clock shows.
+pub fn read_clock(clock: Kernel) -> i64 {
+    let id = match clock {
+        Kernel::Monotonic => libc::CLOCK_MONOTONIC,
+        Kernel::Realtime => libc::CLOCK_REALTIME,
+    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live timespec; both clocks exist on every Linux, so the call can't fail.
+    unsafe { libc::clock_gettime(id, &raw mut time) };
+    nanoseconds(time)
+}
+
+fn nanoseconds(time: libc::timespec) -> i64 {
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// A run's clock: 0 at a chosen instant, monotonic. Packet stamps, which are in time of day, are put on it by the
+/// difference of the two clocks at that instant.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    zero: i64,
+    zero_of_day: i64,
+}
+
+impl Clock {
+    /// A clock that shows 0 `ahead` ns from now.
+    pub fn starting_in(ahead: i64) -> Clock {
+        let difference = Clock::difference();
+        let zero = read_clock(Kernel::Monotonic) + ahead;
+        Clock { zero, zero_of_day: zero + difference }
+    }
+
+    /// Now, ns; negative before the start.
+    pub fn now(&self) -> i64 {
+        read_clock(Kernel::Monotonic) - self.zero
+    }
+
+    /// A packet's stamp on this clock.
+    pub fn stamp(&self, time_of_day: i64) -> i64 {
+        time_of_day - self.zero_of_day
+    }
+
+    /// A time of this clock on the kernel's monotonic one, as timers want it.
+    pub fn monotonic(&self, time: i64) -> i64 {
+        self.zero + time
+    }
+
+    /// The time of day at 0, ns.
+    pub fn zero_of_day(&self) -> i64 {
+        self.zero_of_day
+    }
+
+    /// How far the time of day has been stepped or slewed since the start, ns: packet stamps are off by as much.
+    pub fn stepped(&self) -> i64 {
+        Clock::difference() - (self.zero_of_day - self.zero)
+    }
+
+    /// Time of day less monotonic. The two can't be read at once: of three tries the one that took least counts.
+    fn difference() -> i64 {
+        let once = || {
+            let before = read_clock(Kernel::Monotonic);
+            let day = read_clock(Kernel::Realtime);
+            let after = read_clock(Kernel::Monotonic);
+            (after - before, day - (before + (after - before) / 2))
+        };
+        [once(), once(), once()].into_iter().min_by_key(|&(took, _)| took).map_or(0, |(_, d)| d)
+    }
+}
+
+/// A timer of the kernel, for an `Epoll` to wait on.
+#[derive(Debug)]
+pub struct Timer(OwnedFd);
+
+impl Timer {
+    /// A timer that is not set.
+    pub fn new() -> io::Result<Timer> {
+        // SAFETY: no pointers.
+        let fd =
+            unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) };
+        Ok(Timer(own(fd)?))
+    }
+
+    /// Readable from this time of the monotonic clock on; a time that has passed is readable at once. Setting it anew
+    /// forgets what went before, so it need not be read.
+    pub fn set(&self, monotonic: i64) -> io::Result<()> {
+        let at = monotonic.max(1);
+        let value = libc::itimerspec {
+            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: libc::timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 },
+        };
+        // SAFETY: `value` is live for the call; the old value is not asked for.
+        let result = unsafe {
+            libc::timerfd_settime(
+                self.0.as_raw_fd(),
+                libc::TFD_TIMER_ABSTIME,
+                &raw const value,
+                std::ptr::null_mut(),
+            )
+        };
+        check(result).map(drop)
+    }
+}
+
+impl AsRawFd for Timer {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------- epoll
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Readable; told again while it stays so.
+    Readable,
+    /// Readable; told when more has arrived.
+    ReadableEdge,
+    /// Writable, or the far end has closed; told when that changes.
+    WritableEdge,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Happened {
+    /// The token it was added with.
+    pub token: u64,
+    /// It can be read.
+    pub readable: bool,
+    /// It can be written.
+    pub writable: bool,
+    /// The far end has closed its half, or the connection is gone.
+    pub closed: bool,
+}
+
+/// Waits for many descriptors at once.
+#[derive(Debug)]
+pub struct Epoll {
+    fd: OwnedFd,
+    events: Vec<libc::epoll_event>,
+}
+
+impl Epoll {
+    /// An empty set.
+    pub fn new() -> io::Result<Epoll> {
+        // SAFETY: no pointers.
+        let fd = own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        Ok(Epoll { fd, events: vec![libc::epoll_event { events: 0, u64: 0 }; 256] })
+    }
+
+    /// Adds a descriptor. It leaves the set when it is closed.
+    pub fn add(&self, fd: &impl AsRawFd, interest: Interest, token: u64) -> io::Result<()> {
+        let events = match interest {
+            Interest::Readable => libc::EPOLLIN,
+            Interest::ReadableEdge => libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET,
+            Interest::WritableEdge => libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET,
+        };
+        let mut event = libc::epoll_event { events: events as u32, u64: token };
+        // SAFETY: `event` is live for the call.
+        let result = unsafe {
+            libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event)
+        };
+        check(result).map(drop)
+    }
+
+    /// Waits until something happens, at most `timeout_ms` (for ever without), and appends it to `happened`.
+    pub fn wait(&mut self, timeout_ms: Option<u32>, happened: &mut Vec<Happened>) -> io::Result<()> {
+        let timeout = timeout_ms.map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
+        // SAFETY: the kernel writes at most `len` events into the live vector.
+        let result = unsafe {
+            libc::epoll_wait(
+                self.fd.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                self.events.len() as c_int,
+                timeout,
+            )
+        };
+        let count = match check(result) {
+            Ok(count) => count as usize,
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            Err(error) => return Err(error),
+        };
+        happened.extend(self.events[..count].iter().map(|event| {
+            let bits = event.events as i32;
+            Happened {
+                token: event.u64,
+                readable: bits & libc::EPOLLIN != 0,
+                writable: bits & libc::EPOLLOUT != 0,
+                closed: bits & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) != 0,
+            }
+        }));
+        Ok(())
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------ sockets
+
+/// Kinds of sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// TCP.
+    Stream,
+    /// UDP.
+    Datagram,
+    /// ICMP echo without privileges: the kernel owns the identifier.
+    Echo,
+    /// ICMP with the IP header (IPv4) or without it (IPv6); a privilege.
+    RawIcmp,
+}
+
+/// A non-blocking socket of the calling thread's network namespace, for addresses like `family`.
+pub fn socket(kind: Kind, family: IpAddr) -> io::Result<OwnedFd> {
+    let domain = if family.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let icmp = if family.is_ipv4() { libc::IPPROTO_ICMP } else { libc::IPPROTO_ICMPV6 };
+    let (kind, protocol) = match kind {
+        Kind::Stream => (libc::SOCK_STREAM, 0),
+        Kind::Datagram => (libc::SOCK_DGRAM, 0),
+        Kind::Echo => (libc::SOCK_DGRAM, icmp),
+        Kind::RawIcmp => (libc::SOCK_RAW, icmp),
+    };
+    new_socket(domain, kind | libc::SOCK_NONBLOCK, protocol)
+}
+
+/// A blocking netlink socket for routes and queue disciplines.
+pub(crate) fn netlink_socket() -> io::Result<OwnedFd> {
+    new_socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
+}
+
+/// A packet socket without link headers that sees nothing until it is bound.
+pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
+    new_socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)
+}
+
+fn new_socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers.
+    own(unsafe { libc::socket(domain, kind | libc::SOCK_CLOEXEC, protocol) })
+}
+
+/// Sets an option that is an int.
+pub fn set_option(fd: &impl AsRawFd, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+    set_option_bytes(fd, level, name, &value.to_ne_bytes())
+}
+
+/// Sets an option that is a string or a struct, given as its bytes.
+pub fn set_option_bytes(fd: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+    // SAFETY: pointer and length of one live slice.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            value.as_ptr().cast::<c_void>(),
+            value.len() as libc::socklen_t,
+        )
+    };
+    check(result).map(drop)
+}
+
+/// Reads an option into `value`; how many bytes the kernel knew.
+pub fn option_bytes(fd: &impl AsRawFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
+    let mut length = value.len() as libc::socklen_t;
+    // SAFETY: pointer and length of one live slice of bytes, which the kernel fills at most to that length.
+    let result = unsafe {
+        libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast::<c_void>(), &raw mut length)
+    };
+    check(result)?;
+    Ok((length as usize).min(value.len()))
+}
+
+/// The error that a socket holds, and no longer holds after: how a connection went that was not waited for.
+pub fn take_error(fd: &impl AsRawFd) -> io::Result<()> {
+    let mut value = [0; 4];
+    option_bytes(fd, libc::SOL_SOCKET, libc::SO_ERROR, &mut value)?;
+    match i32::from_ne_bytes(value) {
+        0 => Ok(()),
+        code => Err(Error::from_raw_os_error(code)),
+    }
+}
+
+/// A socket address as the kernel lays it out.
+struct Name {
+    bytes: [u8; 28],
+    len: usize,
+}
+
+impl Name {
+    fn of(address: SocketAddr) -> Name {
+        let mut bytes = [0; 28];
+        bytes[2..4].copy_from_slice(&address.port().to_be_bytes());
+        let (family, len) = match address.ip() {
+            IpAddr::V4(ip) => {
+                bytes[4..8].copy_from_slice(&ip.octets());
+                (libc::AF_INET, 16)
+            }
+            IpAddr::V6(ip) => {
+                bytes[8..24].copy_from_slice(&ip.octets());
+                (libc::AF_INET6, 28)
+            }
+        };
+        bytes[..2].copy_from_slice(&(family as u16).to_ne_bytes());
+        Name { bytes, len }
+    }
+
+    fn parse(bytes: &[u8; 28]) -> Option<SocketAddr> {
+        let port = u16::from_be_bytes([bytes[2], bytes[3]]);
+        let ip = match i32::from(u16::from_ne_bytes([bytes[0], bytes[1]])) {
+            libc::AF_INET => IpAddr::V4(Ipv4Addr::new(bytes[4], bytes[5], bytes[6], bytes[7])),
+            libc::AF_INET6 => {
+                let octets: [u8; 16] = bytes[8..24].try_into().ok()?;
+                IpAddr::V6(Ipv6Addr::from(octets))
+            }
+            _ => return None,
+        };
+        Some(SocketAddr::new(ip, port))
+    }
+}
+
+/// Gives a socket its own address.
+pub fn bind(fd: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
+    let name = Name::of(address);
+    // SAFETY: the bytes are laid out as the sockaddr of their family and live for the call; the kernel copies them.
+    let result =
+        unsafe { libc::bind(fd.as_raw_fd(), name.bytes.as_ptr().cast(), name.len as libc::socklen_t) };
+    check(result).map(drop)
+}
+
+/// Connects, or begins to: a TCP socket becomes writable when it has, and `take_error` says how it went.
+pub fn connect(fd: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
+    let name = Name::of(address);
+    // SAFETY: as in `bind`.
+    let result =
+        unsafe { libc::connect(fd.as_raw_fd(), name.bytes.as_ptr().cast(), name.len as libc::socklen_t) };
+    match check(result) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Waits for connections.
+pub fn listen(fd: &impl AsRawFd, backlog: c_int) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::listen(fd.as_raw_fd(), backlog) }).map(drop)
+}
+
+/// A connection that has come in, non-blocking.
+pub fn accept(fd: &impl AsRawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the address is not asked for.
+    let result = unsafe {
+        libc::accept4(
+            fd.as_raw_fd(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
+        )
+    };
+    own(result)
+}
+
+/// A socket's own address.
+pub fn local_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
+    let mut bytes = [0; 28];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the live array.
+    check(unsafe { libc::getsockname(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut length) })?;
+    Name::parse(&bytes).ok_or_else(|| Error::from(ErrorKind::Unsupported))
+}
+
+/// Says that nothing more will be sent.
+pub fn end_sending(fd: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) }).map(drop)
+}
+
+/// Sends; a broken connection is an error, not a signal.
+pub fn send(fd: &impl AsRawFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length of one live slice.
+    check_size(unsafe {
+        libc::send(fd.as_raw_fd(), bytes.as_ptr().cast::<c_void>(), bytes.len(), libc::MSG_NOSIGNAL)
+    })
+}
+
+/// Sends a datagram to an address.
+pub fn send_to(fd: &impl AsRawFd, bytes: &[u8], to: SocketAddr) -> io::Result<usize> {
+    let name = Name::of(to);
+    // SAFETY: pointers and lengths of live slices; the address as in `bind`.
+    check_size(unsafe {
+        libc::sendto(
+            fd.as_raw_fd(),
+            bytes.as_ptr().cast::<c_void>(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL,
+            name.bytes.as_ptr().cast(),
+            name.len as libc::socklen_t,
+        )
+    })
+}
+
+/// Receives.
+pub fn receive(fd: &impl AsRawFd, bytes: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the kernel writes at most the live slice's length into it.
+    check_size(unsafe { libc::recv(fd.as_raw_fd(), bytes.as_mut_ptr().cast::<c_void>(), bytes.len(), 0) })
+}
+
+/// Takes up to `most` bytes out of a TCP socket without looking at them; 0 is the end of the stream.
+pub fn discard(fd: &impl AsRawFd, most: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC a TCP socket copies nothing (tcp(7)), so the null pointer is not written to.
+    check_size(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
+}
+
+/// A datagram that has come in.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Its first bytes (as many as the batch keeps).
+    pub bytes: &'a [u8],
+    /// Its whole length, bytes.
+    pub length: usize,
+    /// From where; `None` for a family that is not IP.
+    pub from: Option<SocketAddr>,
+    /// When the kernel received it, ns of the time of day; `None` if SO_TIMESTAMPNS is not set.
+    pub stamp: Option<i64>,
+}
+
+/// Room for datagrams: many come in by one call.
+pub struct Batch {
+    room: Vec<Room>,
+    got: usize,
+}
+
+/// Bytes kept of each datagram.
+const KEPT: usize = 256;
+/// Room for the control message that carries the stamp: a header of 16 bytes and a timespec of 16.
+const CONTROL: usize = 64;
+
+#[derive(Clone)]
+struct Room {
+    bytes: [u8; KEPT],
+    from: [u8; 28],
+    control: [u64; CONTROL / 8],
+    length: usize,
+    control_length: usize,
+}
+
+impl Batch {
+    /// Room for `most` datagrams at once.
+    pub fn new(most: usize) -> Batch {
+        let empty =
+            Room { bytes: [0; KEPT], from: [0; 28], control: [0; CONTROL / 8], length: 0, control_length: 0 };
+        Batch { room: vec![empty; most], got: 0 }
+    }
+
+    /// Receives what there is, as far as there is room; how many. When that is all the room, there may be more.
+    pub fn receive(&mut self, fd: &impl AsRawFd) -> io::Result<usize> {
+        let mut parts: Vec<libc::iovec> = self
+            .room
+            .iter_mut()
+            .map(|r| libc::iovec { iov_base: r.bytes.as_mut_ptr().cast::<c_void>(), iov_len: KEPT })
+            .collect();
+        let mut heads: Vec<libc::mmsghdr> = Vec::with_capacity(self.room.len());
+        for (room, part) in self.room.iter_mut().zip(&mut parts) {
+            // SAFETY: an all-zero msghdr is a valid value: integers and null pointers.
+            let mut head: libc::msghdr = unsafe { std::mem::zeroed() };
+            head.msg_name = room.from.as_mut_ptr().cast::<c_void>();
+            head.msg_namelen = room.from.len() as libc::socklen_t;
+            head.msg_iov = &raw mut *part;
+            head.msg_iovlen = 1;
+            head.msg_control = room.control.as_mut_ptr().cast::<c_void>();
+            head.msg_controllen = CONTROL as _;
+            heads.push(libc::mmsghdr { msg_hdr: head, msg_len: 0 });
+        }
+        self.got = 0;
+        // SAFETY: every pointer in `heads` is to memory of `self.room` or `parts`, which outlive the call, with its length.
+        // MSG_TRUNC makes msg_len the datagram's own length.
+        let result = unsafe {
+            libc::recvmmsg(
+                fd.as_raw_fd(),
+                heads.as_mut_ptr(),
+                heads.len() as libc::c_uint,
+                libc::MSG_TRUNC as _,
+                std::ptr::null_mut(),
+            )
+        };
+        self.got = match check(result) {
+            Ok(count) => count as usize,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(error),
+        };
+        for (room, head) in self.room.iter_mut().zip(&heads) {
+            room.length = head.msg_len as usize;
+            room.control_length = head.msg_hdr.msg_controllen;
+        }
+        Ok(self.got)
+    }
+
+    /// Those that the last `receive` got.
+    pub fn datagrams(&self) -> impl Iterator<Item = Datagram<'_>> {
+        self.room[..self.got].iter().map(|room| Datagram {
+            bytes: &room.bytes[..room.length.min(KEPT)],
+            length: room.length,
+            from: Name::parse(&room.from),
+            stamp: stamp_of(&room.control, room.control_length),
+        })
+    }
+}
+
+/// The stamp among control messages: each is (length: usize, level: i32, type: i32, data), aligned to 8.
+fn stamp_of(control: &[u64], length: usize) -> Option<i64> {
+    let mut at = 0;
+    while at + 4 <= length / 8 {
+        let size = control[at] as usize;
+        let bytes = control[at + 1].to_ne_bytes();
+        let level = i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let kind = i32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS && size >= 32 {
+            return Some(control[at + 2] as i64 * 1_000_000_000 + control[at + 3] as i64);
+        }
+        at += size.div_ceil(8).max(2);
+    }
+    None
+}
+
+// ------------------------------------------------------------------------------------------------------- packet rings
+
+/// An instruction of the kernel's classic packet filter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Instruction {
+    pub code: u16,
+    pub if_true: u8,
+    pub if_false: u8,
+    pub value: u32,
+}
+
+/// Lets only those packets into a socket that the filter accepts, cut to the length it returns.
+pub(crate) fn attach_filter(fd: &impl AsRawFd, program: &[Instruction]) -> io::Result<()> {
+    let mut code: Vec<libc::sock_filter> = program
+        .iter()
+        .map(|i| libc::sock_filter { code: i.code, jt: i.if_true, jf: i.if_false, k: i.value })
+        .collect();
+    let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_mut_ptr() };
+    // SAFETY: `program` points to `code`, with its length; both outlive the call, which copies them.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast::<c_void>(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    };
+    check(result).map(drop)
+}
+
+/// Binds a packet socket to a device, for every protocol.
+pub(crate) fn bind_packet(fd: &impl AsRawFd, device: u32) -> io::Result<()> {
+    // SAFETY: an all-zero sockaddr_ll is a valid value: integers.
+    let mut name: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    name.sll_family = libc::AF_PACKET as u16;
+    name.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    name.sll_ifindex = device as c_int;
+    // SAFETY: a live struct and its size.
+    let result = unsafe {
+        libc::bind(
+            fd.as_raw_fd(),
+            (&raw const name).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    check(result).map(drop)
+}
+
+/// Blocks of memory that a packet socket writes and we read, in turn.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    start: *mut u8,
+    block_bytes: usize,
+    blocks: usize,
+    next: usize,
+}
+
+/// Where a block's header keeps whose it is: 0 the kernel's, odd ours (TP_STATUS_USER).
+const BLOCK_STATUS: usize = 8;
+
+impl Ring {
+    /// Maps the ring of a packet socket that was asked for `blocks` blocks of `block_bytes`.
+    pub fn map(fd: &impl AsRawFd, block_bytes: usize, blocks: usize) -> io::Result<Ring> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                block_bytes * blocks,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(Error::last_os_error());
+        }
+        Ok(Ring { start: start.cast(), block_bytes, blocks, next: 0 })
+    }
+
+    /// Hands the next block that is ours to `read`, gives it back, and says whether there was one.
+    pub fn read_block(&mut self, read: impl FnOnce(&[u8])) -> bool {
+        // SAFETY: `next` < `blocks`, so the block lies within the mapping, which lives as long as `self`.
+        let block = unsafe { self.start.add(self.next * self.block_bytes) };
+        // SAFETY: the status is an aligned u32 within the block (blocks are page-aligned) that both sides access atomically.
+        let status = unsafe { AtomicU32::from_ptr(block.add(BLOCK_STATUS).cast()) };
+        if status.load(Ordering::Acquire) & 1 == 0 {
+            return false;
+        }
+        // SAFETY: while the status is odd the kernel does not write into the block, and nobody else maps it. The slice
+        // ends before the status is changed.
+        read(unsafe { std::slice::from_raw_parts(block, self.block_bytes) });
+        status.store(0, Ordering::Release);
+        self.next = (self.next + 1) % self.blocks;
+        true
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made in `map`, of the same length, which nothing refers to any more.
+        unsafe { libc::munmap(self.start.cast(), self.block_bytes * self.blocks) };
+    }
+}
+
+// --------------------------------------------------------------------------------------------------------- namespaces
+
+/// Puts the calling thread into a network namespace.
+pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Puts the calling thread into a network namespace of its own.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// The index of a device of the calling thread's namespace.
+pub fn device_index(name: &str) -> io::Result<u32> {
+    let text = std::ffi::CString::new(name).map_err(|_| Error::from(ErrorKind::InvalidInput))?;
+    // SAFETY: a live string that ends in 0.
+    match unsafe { libc::if_nametoindex(text.as_ptr()) } {
+        0 => Err(Error::last_os_error()),
+        index => Ok(index),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_survives_the_kernels_layout() {
+        for text in ["10.1.2.3:5001", "[fd00::7]:443"] {
+            let address: SocketAddr = text.parse().unwrap();
+            assert_eq!(Name::parse(&Name::of(address).bytes), Some(address));
+        }
+    }
+
+    #[test]
+    fn a_bound_socket_knows_its_address() {
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let fd = socket(Kind::Datagram, loopback).unwrap();
+        bind(&fd, SocketAddr::new(loopback, 0)).unwrap();
+        let address = local_address(&fd).unwrap();
+        assert_eq!(address.ip(), loopback);
+        assert_ne!(address.port(), 0);
+    }
+
+    #[test]
+    fn the_stamp_is_found_behind_another_control_message() {
+        // (IPPROTO_IP, IP_TTL, 64) in 20 bytes, padded to 24; then (SOL_SOCKET, SCM_TIMESTAMPNS, 5.000000007 s).
+        let head = |level: i32, kind: i32| u64::from(level as u32) | u64::from(kind as u32) << 32;
+        let control = [20, head(0, 2), 64, 32, head(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS), 5, 7, 0];
+        assert_eq!(stamp_of(&control, 56), Some(5_000_000_007));
+        assert_eq!(stamp_of(&control, 24), None);
+        assert_eq!(stamp_of(&control, 0), None);
+    }
+
+    #[test]
+    fn datagrams_come_in_with_their_length_and_stamp() {
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let (a, b) = (socket(Kind::Datagram, loopback).unwrap(), socket(Kind::Datagram, loopback).unwrap());
+        bind(&a, SocketAddr::new(loopback, 0)).unwrap();
+        bind(&b, SocketAddr::new(loopback, 0)).unwrap();
+        set_option(&b, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).unwrap();
+        let before = read_clock(Kernel::Realtime);
+        for size in [10, 1000] {
+            send_to(&a, &vec![7; size], local_address(&b).unwrap()).unwrap();
+        }
+        let mut batch = Batch::new(8);
+        assert_eq!(batch.receive(&b).unwrap(), 2);
+        let got: Vec<_> = batch.datagrams().collect();
+        assert_eq!((got[0].bytes, got[0].length), (&[7u8; 10][..], 10));
+        assert_eq!((got[1].bytes.len(), got[1].length), (KEPT, 1000));
+        assert_eq!(got[0].from, Some(local_address(&a).unwrap()));
+        let after = read_clock(Kernel::Realtime);
+        assert!(got.iter().all(|d| (before..=after).contains(&d.stamp.unwrap())));
+        assert_eq!(batch.receive(&b).unwrap(), 0);
+    }
+}

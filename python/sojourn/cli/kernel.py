@@ -1,0 +1,101 @@
+"""`sojourn kernel`: makes the guests that the engine `kernel` runs in, and says which are there."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import work
+
+if TYPE_CHECKING:
+    from sojourn.engine.kernel import Progress
+
+_LINES_EVERY_S = 10.0
+
+
+@click.group()
+def kernel() -> None:
+    """The guests in which the engine `kernel` runs the real Linux kernel. No root, nothing installed."""
+
+
+@kernel.command("setup")
+@click.option(
+    "--guest",
+    type=click.Choice(["uml", "qemu"]),
+    default="uml",
+    show_default=True,
+    help="uml: built from Debian's kernel source, about four minutes, once. qemu: Debian's kernel as it is.",
+)
+@click.option(
+    "--from",
+    "given",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Take packages (.deb) from this folder before downloading any.",
+)
+@click.option("--again", is_flag=True, help="Make it anew, from the newest package.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; errors only.")
+def setup_(guest: str, given: Path | None, again: bool, quiet: bool) -> None:
+    """Make a guest ready, once, and start it to see that it runs here."""
+    from sojourn.engine.kernel import NAMES, setup
+
+    name = next(one for one in NAMES if one == guest)
+    with _progress(quiet) as update:
+        made = setup(name, update, given, again)
+    work.say(f"ready: {made.source}, in {made.folder}", quiet)
+
+
+@kernel.command("status")
+def status() -> None:
+    """Say which guests are ready, and why the others are not. Exit status 1 if none is."""
+    from sojourn.engine.kernel import NAMES, WHAT, ready
+
+    usable = False
+    for name in NAMES:
+        state = ready(name)
+        usable = usable or not state.why_not
+        work.show(f"{name}: {state.why_not or 'ready'}")
+        if state.guest:
+            work.show(f"  {state.guest.source}, fingerprint {state.guest.fingerprint}")
+            work.show(f"  {state.guest.folder}")
+        else:
+            work.show(f"  {WHAT[name]}")
+    if not usable:
+        raise click.exceptions.Exit(1)
+
+
+@contextlib.contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Something to call with each Progress: a bar on a terminal, else a line at each step and now and then."""
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+        with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("starting", total=1.0)
+            yield lambda p: bar.update(task, completed=p.fraction, description=p.doing)
+    else:
+        yield _lines()
+
+
+def _lines() -> Callable[[Progress], None]:
+    told, doing = time.monotonic(), ""
+
+    def update(p: Progress) -> None:
+        nonlocal told, doing
+        now = time.monotonic()
+        if p.doing != doing or now - told >= _LINES_EVERY_S:
+            told, doing = now, p.doing
+            work.say(f"{p.fraction:4.0%}  {p.doing}")
+
+    return update

@@ -1,0 +1,90 @@
+"""What an engine is: it takes a realised scenario and gives the tables. `find` gives one by its name.
+
+Engines are imported when they are asked for: the simulator needs the compiled core, the kernel a guest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol, TypeAlias
+
+from sojourn import _core
+from sojourn.records import RunError
+
+Realised: TypeAlias = "Mapping[str, Any]"
+"""What `Scenario.realise(seed)` gives: integers, every flow and link written out."""
+Tables: TypeAlias = "dict[str, _core.Columns]"
+"""The tables by name, each a dict of columns, with numbers for names; -1 and NaN where there is none."""
+
+Cancelled = _core.Cancelled
+"""Raised by `Engine.tables` when `reached` says to stop."""
+
+ENGINES = {
+    "sim": "packet-level discrete-event simulator; every queue discipline and congestion control",
+    "kernel": "the real Linux kernel in virtual time, in the first guest that is ready",
+    "kernel-uml": "the same in user-mode Linux, built once from Debian's source: quick, exact, with rings and BQL",
+    "kernel-qemu": "the same in QEMU with Debian's stock kernel: nothing compiled; slower",
+}
+"""What `-e` accepts, and what it is."""
+
+
+_GUESTS: dict[str, Literal["uml", "qemu"] | None] = {
+    "kernel": None,
+    "kernel-uml": "uml",
+    "kernel-qemu": "qemu",
+}
+
+
+class Engine(Protocol):
+    """Something that runs scenarios."""
+
+    @property
+    def name(self) -> str:
+        """As `-e` takes it."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Of all that a run's tables depend on beside the scenario."""
+        ...
+
+    def fingerprint(self, scenario: str) -> str:
+        """Of a run: equal where the tables will be."""
+        ...
+
+    def check(self, realised: Realised) -> None:
+        """Refuses what it can't run, in words, before anything is run."""
+        ...
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+        """The tables of one seed, and the CPU time in ns that it took.
+
+        `reached` is told the time of the run, ns, now and then; once it says False the run is given up with `Cancelled`.
+        """
+        ...
+
+
+def find(name: str) -> Engine:
+    """The engine of this name."""
+    if name == "sim":
+        from sojourn.engine.sim import Simulator
+
+        return Simulator()
+    if name in _GUESTS:
+        from sojourn.engine.kernel.engine import Kernel
+
+        return Kernel(name, _GUESTS[name])
+    raise RunError(f"there is no engine {name!r}", f"engines: {', '.join(ENGINES)}")
+
+
+def why_not(name: str) -> str | None:
+    """Why an engine can't be used here, and what to do; None if it can."""
+    if name not in _GUESTS:
+        return None
+    from sojourn.engine.kernel import NAMES, ready
+
+    wanted = _GUESTS[name]
+    states = [ready(one) for one in NAMES if wanted in (None, one)]
+    if any(state.why_not is None for state in states):
+        return None
+    return "; ".join(f"{state.kind}: {state.why_not}" for state in states)

@@ -1,0 +1,26 @@
+"""The real Linux kernel as an engine: a guest of its own, in virtual time, without root.
+
+`setup` makes a guest once, `choose` takes one, `boot.run` runs it on an initial file system that `overlay` adds a run's program and files to.
+"""
+
+from sojourn.engine.kernel.boot import Boot, Booted, run
+from sojourn.engine.kernel.errors import GuestError, GuestRunError
+from sojourn.engine.kernel.guests import NAMES, WHAT, Guest, Status, choose, overlay, ready, setup
+from sojourn.engine.kernel.uml import Progress
+
+__all__ = [
+    "NAMES",
+    "WHAT",
+    "Boot",
+    "Booted",
+    "Guest",
+    "GuestError",
+    "GuestRunError",
+    "Progress",
+    "Status",
+    "choose",
+    "overlay",
+    "ready",
+    "run",
+    "setup",
+]

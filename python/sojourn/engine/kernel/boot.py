@@ -1,0 +1,225 @@
+"""Boots a guest for one run and brings back its archive, or says how it ended.
+
+The run's folder holds everything: `initrd`, `console`, `results.tar`. A guest ends by itself; its program has a deadline in virtual time. This side has
+a limit in wall-clock time, for a guest in which time stands still, and a limit of CPU time that outlives this process.
+
+Marks at the start of a console's line, by the guest's program: `@BOOT` it runs, `@DONE` it has measured, `@END` the archive is written,
+`@FAIL words` it gave up.
+"""
+
+import contextlib
+import itertools
+import os
+import re
+import resource
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from sojourn.engine.engines import Cancelled
+from sojourn.engine.kernel.errors import GuestError, GuestRunError
+
+ARCHIVE = "results.tar"
+CONSOLE = "console"
+INITRD = "initrd"
+POLL_S = 0.1
+"""How often it is asked whether to give up."""
+
+BEGUN = "@BOOT"
+ENDED = re.compile(r"^@END\b", re.MULTILINE)
+STARVED = re.compile(r"[Oo]ut of memory|oom-kill|deadlocked on memory|page allocation failure")
+GAVE_UP = re.compile(r"^@FAIL\b ?(.*)$", re.MULTILINE)
+
+
+class Guest(Protocol):
+    """A kernel that can be booted."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def base(self) -> Path:
+        """The archive that its initial file system begins with."""
+        ...
+
+    def command(self, boot: "Boot") -> list[str]: ...
+    def environment(self, boot: "Boot") -> dict[str, str]: ...
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One run of a guest."""
+
+    folder: Path
+    """Where it runs. Must exist; what an earlier run left there is replaced."""
+    overlay: bytes
+    """The cpio archives behind the guest's own: its first program, the plan."""
+    seed: int = 1
+    memory_mb: int = 256
+    pairs: int = 0
+    """Pairs of simulated network cards (the built guest)."""
+    wall_limit_s: float = 600.0
+
+
+@dataclass(frozen=True)
+class Booted:
+    """A guest that came to its end."""
+
+    archive: Path
+    console: str
+    cpu_s: float
+    wall_s: float
+
+
+def run(guest: Guest, boot: Boot, stopped: Callable[[], bool] = lambda: False) -> Booted:
+    """Boots the guest and waits for its end, or ends it when `stopped`, which is asked now and then, says so.
+
+    Raises:
+        GuestRunError: it did not come to its end; `ending` says how it ended instead.
+        GuestError: it could not be started.
+        Cancelled: it was told to stop.
+    """
+    folder = boot.folder.resolve()
+    _lay_out(guest, boot, folder)
+    began = time.monotonic()
+    status, usage, overdue = _wait(guest, boot, folder, stopped)
+    wall = time.monotonic() - began
+    console = _console(folder)
+    # Stale from its point of view: sockets and pid files of user-mode Linux.
+    with contextlib.suppress(OSError):
+        for left in (folder / "u").iterdir():
+            left.unlink()
+        (folder / "u").rmdir()
+    if ENDED.search(console) and (folder / ARCHIVE).is_file() and not overdue:
+        return Booted(folder / ARCHIVE, console, usage.ru_utime + usage.ru_stime, wall)
+    if stopped():
+        raise Cancelled
+    raise ending(console, status, boot, overdue)
+
+
+def _lay_out(guest: Guest, boot: Boot, folder: Path) -> None:
+    try:
+        for name in (ARCHIVE, CONSOLE, INITRD):
+            (folder / name).unlink(missing_ok=True)
+        with (folder / INITRD).open("wb") as file:
+            file.write(guest.base.read_bytes())
+            file.write(boot.overlay)
+    except OSError as error:
+        raise GuestError(f"can't write {folder / INITRD}: {error.strerror}", "run elsewhere") from None
+
+
+def _wait(
+    guest: Guest, boot: Boot, folder: Path, stopped: Callable[[], bool]
+) -> tuple[int, resource.struct_rusage, bool]:
+    """Runs it to its end, or ends it: exit status as of wait(2), what it used, whether it was overdue."""
+    command = guest.command(boot)
+    with (folder / CONSOLE).open("ab") as console:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=guest.environment(boot),
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise GuestError(
+                f"can't run {command[0]}: {error.strerror}", "sojourn kernel setup --again makes it anew"
+            ) from None
+    with contextlib.suppress(ProcessLookupError):
+        if guest.kind == "uml":
+            # Kernel and programs take turns at every system call; on two processors each turn wakes the other one up: three
+            # times the CPU time.
+            os.sched_setaffinity(process.pid, {_next_processor()})
+        limit = int(boot.wall_limit_s) + 10
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
+    handle = os.pidfd_open(process.pid)
+    overdue = False
+    due = time.monotonic() + boot.wall_limit_s
+    try:
+        while not select.select([handle], [], [], POLL_S)[0] and not stopped():
+            if time.monotonic() >= due:
+                overdue = True
+                break
+    finally:
+        os.close(handle)
+        # All of it: the guest's processes are processes here. Its group outlives it if one of them does.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return status, usage, overdue
+
+
+_turn = itertools.count(os.getpid())
+
+
+def _next_processor() -> int:
+    """One of those that we may use, each in turn: several guests at once spread over them."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[next(_turn) % len(allowed)]
+
+
+def _console(folder: Path) -> str:
+    text = (folder / CONSOLE).read_bytes().decode("utf-8", "replace")
+    return text.replace("\r", "")
+
+
+def ending(console: str, status: int, boot: Boot, overdue: bool) -> GuestRunError:
+    """How a guest ended, from its console and its exit status as of wait(2)."""
+    if overdue:
+        return _hung(console, boot)
+    if found := GAVE_UP.search(console):
+        return GuestRunError(
+            "gave up",
+            f"the guest's program gave up: {found[1] or 'it does not say why'}",
+            "its words above say what it could not do",
+            console,
+        )
+    if STARVED.search(console):
+        return GuestRunError(
+            "out of memory",
+            f"the guest ran out of its {boot.memory_mb} MB of memory",
+            "give it more, or record less",
+            console,
+        )
+    if found := re.search(r"Kernel panic - not syncing: (.*)", console):
+        return GuestRunError("panicked", f"the guest's kernel panicked: {found[1]}", _REPORT, console)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        return _hung(console, boot)
+    if os.WIFSIGNALED(status):
+        name = signal.Signals(os.WTERMSIG(status)).name
+        # SIGBUS: the file system that holds its memory is full.
+        hint = {
+            "SIGKILL": "the host may have run out of memory: see dmesg; or somebody ended it",
+            "SIGBUS": "the folder that holds its memory is full: set SOJOURN_TMPDIR to another",
+        }.get(name, _REPORT)
+        return GuestRunError("killed", f"the guest was killed by {name}", hint, console)
+    if BEGUN not in console:
+        code = os.waitstatus_to_exitcode(status)
+        return GuestRunError(
+            "refused",
+            f"the guest did not start (exit status {code})",
+            "sojourn kernel status says what it needs",
+            console,
+        )
+    return GuestRunError("gave up", "the guest ended before it had written its results", _REPORT, console)
+
+
+_REPORT = "please report it with the scenario and this console"
+
+
+def _hung(console: str, boot: Boot) -> GuestRunError:
+    where = "before its program ran" if BEGUN not in console else "in its program"
+    return GuestRunError(
+        "hung",
+        f"the guest had not ended after {boot.wall_limit_s:g} s, {where}, and was ended",
+        "a long scenario may take longer: raise the limit; else time stands still in it",
+        console,
+    )

@@ -1,0 +1,91 @@
+"""The real Linux kernel as an engine: a plan, a guest that carries it out in virtual time, tables from what it measured.
+
+Each seed is a guest of its own, in a folder of its own that goes when its tables are made. What a guest measured but can't be
+trusted (records lost, a processor too busy to keep time) is refused, not handed on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tempfile
+from collections.abc import Callable
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+
+from sojourn.engine.engines import Realised, Tables
+from sojourn.engine.kernel import archive, boot, guests, plan
+from sojourn.engine.kernel.errors import GuestError
+from sojourn.engine.kernel.tables import tables
+
+PROGRAM = "sojourn-guest"
+"""The guest's first program (crates/guest), beside this file in an installed sojourn."""
+MOST_BUSY = 0.5
+"""A guest whose processor takes time and is busier than this has begun to delay packets itself."""
+LEAST_WALL_S = 600.0
+WALL_PER_SECOND = 60.0
+"""Of the run: the slowest guest takes a tenth of that at 200 Mbit/s."""
+
+
+class Kernel:
+    """Scenarios in a guest."""
+
+    def __init__(self, name: str, guest: guests.Name | None) -> None:
+        self.name = name
+        self._guest = guests.choose(guest)
+
+    @property
+    def version(self) -> str:
+        """The kernel's package and the guest's kind."""
+        return f"{self._guest.source} ({self._guest.kind})"
+
+    def fingerprint(self, scenario: str) -> str:
+        """Of scenario, kernel, its file system and our program."""
+        parts = (scenario, self._guest.fingerprint, hashlib.sha256(self._program.read_bytes()).hexdigest())
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def check(self, realised: Realised) -> None:
+        """Refuses what Linux has no word for."""
+        plan.plan(dict(realised), plan.machine_of(self._guest))
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+        """See `Engine.tables`."""
+        planned = plan.plan(dict(realised), plan.machine_of(self._guest))
+        overlay = guests.overlay(self._program, {"plan.json": json.dumps(planned.plan).encode()})
+        seconds = realised["duration_ns"] / 1e9
+        with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
+            one = boot.Boot(
+                Path(folder),
+                overlay,
+                seed=realised["seed"],
+                memory_mb=planned.memory_mb,
+                pairs=planned.pairs,
+                wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
+            )
+            booted = boot.run(self._guest, one, lambda: not reached(0))
+            measured = archive.Archive.read(booted.archive)
+            self._trust(measured)
+            return tables(realised, measured), round(booted.cpu_s * 1e9)
+
+    def _trust(self, measured: archive.Archive) -> None:
+        doubts = archive.doubts(measured)
+        busy = archive.busy_share(measured)
+        if self._guest.kind != "uml" and not math.isnan(busy) and busy > MOST_BUSY:
+            doubts.append(f"the guest's processor was {busy:.0%} busy, which delays packets")
+        if doubts:
+            raise GuestError(
+                f"what the guest measured can't be trusted: {'; '.join(doubts)}",
+                "slower links or fewer flows; the guest uml has no such limit",
+            )
+
+    @cached_property
+    def _program(self) -> Path:
+        found = Path(str(files("sojourn.engine.kernel").joinpath(PROGRAM)))
+        if not found.is_file():
+            raise GuestError(
+                f"{PROGRAM}, the guest's program, is not there",
+                "make setup builds it; by hand: cargo build --release -p guest, and copy it beside engine/kernel/engine.py",
+            )
+        return found

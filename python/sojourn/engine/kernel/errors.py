@@ -1,0 +1,41 @@
+"""What can go wrong with a guest, each kind told apart from the others.
+
+`GuestError` is for what must be mended before a guest can run (a package, a permission, room on the disk); `GuestRunError` for a
+guest that ran and did not finish. Both say what and where (`problem`) and what to do (`hint`), and are RunErrors, so the
+command line prints them in two lines and exits with 2.
+"""
+
+from typing import Literal
+
+from sojourn.records import RunError
+
+Ending = Literal["hung", "panicked", "out of memory", "killed", "refused", "gave up"]
+"""How a guest ends other than well.
+
+hung: still running at the limit of wall-clock time; panicked: its kernel did; out of memory: it had too little; killed: by a signal that
+was not ours; refused: the host did not let it start; gave up: its own program said `@FAIL`, or ended without the closing mark.
+"""
+
+TAIL_LINES = 12
+
+
+class GuestError(RunError):
+    """A guest can't be made or started here."""
+
+
+class GuestRunError(RunError):
+    """A guest was started and did not come to its end."""
+
+    def __init__(self, ending: Ending, problem: str, hint: str, console: str) -> None:
+        self.ending: Ending = ending
+        self.console = console
+        tail = last_lines(console)
+        super().__init__(f"{problem}\n{tail}" if tail else problem, hint)
+
+
+def last_lines(console: str, count: int = TAIL_LINES) -> str:
+    """The end of a console, indented, under a heading; nothing if it is empty."""
+    lines = [line.rstrip() for line in console.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    return "\n".join(["its console ends:", *(f"  | {line}" for line in lines[-count:])])
