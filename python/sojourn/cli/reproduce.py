@@ -23,7 +23,12 @@ INTERRUPTED = 130
 @click.argument("names", nargs=-1, metavar="[PAPER]...")
 @click.option("--quick", is_flag=True, help="Shorter runs and fewer seeds: all five within a minute.")
 @click.option(
-    "-e", "--engine", type=click.Choice(["sim"]), default="sim", show_default=True, help="What runs them."
+    "-e",
+    "--engine",
+    type=click.Choice(work.ENGINES),
+    default="sim",
+    show_default=True,
+    help="What runs them; a kernel runs home-upload, queue-anatomy and video-testbed, in part.",
 )
 @click.option(
     "-o",
@@ -70,7 +75,14 @@ def reproduce(
     try:
         with work.progress(quiet or redraw) as progress:
             found: Sequence[Reproduction] = papers.reproduce(
-                chosen, quick=quick, out=folder, jobs=jobs, force=force, redraw=redraw, progress=progress
+                chosen,
+                quick=quick,
+                engine=engine,
+                out=folder,
+                jobs=jobs,
+                force=force,
+                redraw=redraw,
+                progress=progress,
             )
         _show(found, folder, engine, as_json, quiet)
     except Stopped as stop:

@@ -1,13 +1,15 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel in a guest."""
 
 from sojourn.engine.compare import recommended, variants
-from sojourn.engine.engines import ENGINES, why_not
+from sojourn.engine.engines import ENGINES, Engine, find, why_not
 from sojourn.engine.runs import Interrupted, Progress, folder_names, run, run_all, run_each
 
 __all__ = [
     "ENGINES",
+    "Engine",
     "Interrupted",
     "Progress",
+    "find",
     "folder_names",
     "recommended",
     "run",

@@ -52,7 +52,7 @@ def sheet(
 
 def what_was_run(evidence: Evidence, study: str, spread: str = "95 % interval") -> str:
     """`engine sim · 5 seeds, mean ± 95 % interval · 100 s, the first 30 s left out`."""
-    runs = list(evidence.runs[study].values())
+    runs = [evidence.run(study, variant) for variant in evidence.variants(study)]
     meta = runs[0].meta
     seeds = len(runs[0].seeds)
     bars = f", mean ± {spread}" if spread else ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 import polars as pl
 
@@ -12,6 +13,12 @@ from sojourn import metrics
 from sojourn.metrics import Numbers
 from sojourn.papers.paper import Estimate, Measure
 from sojourn.records import Run
+
+Answer = TypeVar("Answer")
+
+
+class NotRun(KeyError):  # noqa: N818  (a gap that is meant to be, not an error)
+    """What was asked of the evidence is not there: engines other than the simulator run a part of a paper."""
 
 
 class Seed:
@@ -66,11 +73,23 @@ class Evidence:
     """The short version with fewer seeds."""
     runs: Mapping[str, Mapping[str, Run]]
     """Study -> variant -> Run, in the paper's order; only those that were run."""
+    engine: str = "sim"
     _seeds: dict[tuple[str, str], list[Seed]] = field(default_factory=dict)
     _known: dict[tuple[str, str, Measure], Estimate] = field(default_factory=dict)
 
+    def asked(self, question: Callable[[Evidence], Answer]) -> Answer | None:
+        """What a check, a sentence or a figure makes of it; None where it needs what this engine does not run."""
+        try:
+            return question(self)
+        except NotRun:
+            if self.engine == "sim":
+                raise
+            return None
+
     def variants(self, study: str) -> tuple[str, ...]:
-        """The variants of a study that were run."""
+        """The variants of a study that were run: at least one."""
+        if not self.runs[study]:
+            raise NotRun(f"{study} was not run")
         return tuple(self.runs[study])
 
     def has(self, study: str, variant: str) -> bool:
@@ -79,6 +98,8 @@ class Evidence:
 
     def run(self, study: str, variant: str = "") -> Run:
         """The Run of a variant."""
+        if variant not in self.runs[study]:
+            raise NotRun(f"{study}/{variant} was not run")
         return self.runs[study][variant]
 
     def seeds(self, study: str, variant: str = "") -> list[Seed]:

@@ -14,10 +14,11 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeAlias
 
 from sojourn import figures
 from sojourn.figures.series import number as shown
@@ -52,10 +53,9 @@ _END = "</tbody></table></div>"
 def write(found: Sequence[Reproduction], folder: Path) -> Path:
     """Writes the pages, pictures and rows of these papers; the overview's path."""
     try:
-        for one in found:
-            _write_paper(one, folder / one.paper.id)
+        pictures = {one.paper.id: _write_paper(one, folder / one.paper.id) for one in found}
         overview = folder / "index.html"
-        overview.write_text(_overview(found), encoding="utf-8")
+        overview.write_text(_overview(found, pictures), encoding="utf-8")
     except OSError as error:
         raise RunError(
             f"can't write to {folder}: {error.strerror or error}", "choose another folder with -o"
@@ -70,34 +70,40 @@ def check(papers: Sequence[Paper], folder: Path) -> None:
             raise RunError(f"{path} is not a page of sojourn's", "choose another folder with -o")
 
 
-def _write_paper(one: Reproduction, folder: Path) -> None:
+Pictures: TypeAlias = "Mapping[Picture, str]"
+"""Those that could be drawn, as SVG."""
+
+
+def _write_paper(one: Reproduction, folder: Path) -> Pictures:
     drawings = folder / "figures"
     drawings.mkdir(parents=True, exist_ok=True)
-    pictures = []
+    pictures = {}
     for picture in one.paper.pictures:
-        figure = picture.draw(one.evidence)
-        figures.save(figure, drawings / f"{picture.id}.svg")
-        pictures.append(parts.svg(figure, picture.title))
+        figure = one.evidence.asked(picture.draw)
+        if figure is not None:
+            figures.save(figure, drawings / f"{picture.id}.svg")
+            pictures[picture] = parts.svg(figure, picture.title)
     (folder / "rows.json").write_text(
         json.dumps(one.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
     )
     (folder / "index.html").write_text(_paper(one, pictures), encoding="utf-8")
+    return pictures
 
 
 # ------------------------------------------------------------------------------------------------------- one paper
 
 
-def _paper(one: Reproduction, pictures: Sequence[str]) -> str:
+def _paper(one: Reproduction, pictures: Pictures) -> str:
     paper = one.paper
     body = [
-        _section("claims", "Claims", _claims([one], links="")),
+        _section("claims", "Claims", _claims([one], {paper.id: pictures}, links="")),
         _section(
             "pictures",
             "Figures",
             "\n".join(
                 f'<figure class="shown" id="picture-{escape(picture.id)}"><figcaption>{escape(_heading(picture.source, picture.title))}'
                 f"<p class=hint>{escape(picture.caption)}</p></figcaption>{svg}</figure>"
-                for picture, svg in zip(paper.pictures, pictures, strict=True)
+                for picture, svg in pictures.items()
             ),
         ),
         _section("numbers", "Published beside ours", _numbers(one)),
@@ -117,7 +123,7 @@ def _heading(source: str, title: str) -> str:
     return f"{source}: {title}" if source else title
 
 
-def _claims(found: Sequence[Reproduction], links: str) -> str:
+def _claims(found: Sequence[Reproduction], drawn: Mapping[str, Pictures], links: str) -> str:
     """The table of claims; `links` leads from the page to the folders of the papers, empty on a paper's own page."""
     rows = []
     for one in found:
@@ -126,8 +132,11 @@ def _claims(found: Sequence[Reproduction], links: str) -> str:
             rows.append(
                 f'</tbody><tbody><tr class="study"><th colspan="3" scope="rowgroup"><a href="{escape(base)}">{escape(one.paper.title)}</a></th></tr>'
             )
-        pictures = {picture.id: picture for picture in one.paper.pictures}
-        rows += [_claim(row, base, [pictures[id_] for id_ in row.claim.pictures]) for row in one.claims]
+        pictures = drawn[one.paper.id]
+        rows += [
+            _claim(row, base, [picture for picture in pictures if picture.id in row.claim.pictures])
+            for row in one.claims
+        ]
     return (
         _TABLE.format("Claims") + '<thead><tr><th scope="col">The source says</th>'
         '<th scope="col">Verdict</th><th scope="col">Found</th></tr></thead><tbody>' + "\n".join(rows) + _END
@@ -224,7 +233,7 @@ def _readings(one: Reproduction) -> str:
 
 
 def _reading(reading: Reading, one: Reproduction) -> str:
-    others = reading.others if isinstance(reading.others, str) else reading.others(one.evidence)
+    others = reading.what_others_give(one.evidence)
     found = (
         "<small>Found by search: its agreement is no independent proof.</small>" if reading.searched else ""
     )
@@ -264,14 +273,14 @@ def _study(study: Study, one: Reproduction) -> str:
 # -------------------------------------------------------------------------------------------------------- overview
 
 
-def _overview(found: Sequence[Reproduction]) -> str:
+def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> str:
     picture = parts.svg(
         story.draw(found), "Delay with empty queues, bloated and cured, in each paper's system"
     )
     body = [
         f'<div class="story">{picture}</div>',
         _section("papers", "Papers", _papers(found)),
-        _section("claims", "Every claim, and what became of it", _claims(found, links="./")),
+        _section("claims", "Every claim, and what became of it", _claims(found, drawn, links="./")),
     ]
     return _page(
         "Bufferbloat, reproduced",
@@ -322,6 +331,10 @@ def _sentences(found: Sequence[Reproduction]) -> list[str]:
     if any(one.evidence.quick for one in found):
         said.append(
             "This is the quick version: shorter runs and fewer seeds. The verdicts that count are those of the full one."
+        )
+    if any(one.evidence.engine != "sim" for one in found):
+        said.append(
+            f"Run on the engine {found[0].evidence.engine}: the part of each paper that it can run in minutes."
         )
     return said
 

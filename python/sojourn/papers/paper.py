@@ -49,16 +49,20 @@ class Study:
     quick_variants: Collection[str] | None = None
     """The variants that the quick version runs; None: all."""
     quick_seeds: int = 3
+    kernel_variants: Collection[str] | None = ()
+    """The variants that are run on the real kernel too; None: all. A guest takes a hundred times as long."""
+    kernel_seeds: int = 3
 
-    def scenarios(self, folder: Path, quick: bool) -> dict[str, Scenario]:
+    def scenarios(self, folder: Path, quick: bool, engine: str = "sim") -> dict[str, Scenario]:
         """The scenarios to run, by the variant's name."""
         base = load(folder / self.scenario)
-        kept = [
-            name
-            for name in self.variants
-            if not quick or self.quick_variants is None or name in self.quick_variants
-        ]
+        wanted = [self.quick_variants] if quick else []
+        if engine != "sim":
+            wanted.append(self.kernel_variants)
+        kept = [name for name in self.variants if all(some is None or name in some for some in wanted)]
         seeds = self.quick_seeds if quick else self.seeds
+        if engine != "sim":
+            seeds = min(seeds, self.kernel_seeds)
         return {
             name: base.with_(
                 {**self.variants[name], **(self.quick if quick else {})},
@@ -155,6 +159,12 @@ class Reading:
     """What other readings give: measured, so written from the evidence."""
     searched: bool = False
     """Found by a search for what fits the published numbers, so their agreement is no independent proof."""
+
+    def what_others_give(self, evidence: Evidence) -> str:
+        """`others` as a sentence."""
+        if isinstance(self.others, str):
+            return self.others
+        return evidence.asked(self.others) or f"not run on the engine {evidence.engine}"
 
 
 @dataclass(frozen=True)

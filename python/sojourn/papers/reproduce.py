@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sojourn.engine import Interrupted, Progress, folder_names, run_each
+from sojourn.engine import Engine, Interrupted, Progress, find, folder_names, run_each
 from sojourn.papers import verdict
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.paper import Paper
@@ -39,7 +39,7 @@ class Reproduction:
 
     @property
     def left_out(self) -> int:
-        """How many numbers the quick version leaves out."""
+        """How many numbers the quick version, or another engine, leaves out."""
         return len(self.paper.numbers) - len(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Reproduction:
                 "source": one.source,
                 "chosen": one.chosen,
                 "why": one.why,
-                "others": one.others if isinstance(one.others, str) else one.others(self.evidence),
+                "others": one.what_others_give(self.evidence),
                 "searched": one.searched,
             }
             for one in self.paper.readings
@@ -92,6 +92,7 @@ def reproduce(
     papers: Sequence[Paper],
     *,
     quick: bool = False,
+    engine: str = "sim",
     out: Path | None = None,
     jobs: int | None = None,
     force: bool = False,
@@ -100,14 +101,14 @@ def reproduce(
 ) -> list[Reproduction]:
     """Runs and judges papers. `out`: the folder of their Runs; None: a temporary one that lives as long as the result.
 
-    `quick`: shorter and with fewer seeds. `redraw`: take the Runs that are in `out`. `jobs`: threads. `force`: replace Runs
+    `quick`: shorter and with fewer seeds. `engine`: another than the simulator runs the part of a paper that it can. `redraw`: take the Runs that are in `out`. `jobs`: threads. `force`: replace Runs
     in `out`.
     """
     if out is not None:
-        return _reproduce(papers, quick, out, progress, _How(jobs, force, redraw))
+        return _reproduce(papers, _What(quick, engine), out, progress, _How(jobs, force, redraw))
     root = Path(tempfile.mkdtemp(prefix="sojourn-"))
     try:
-        found = _reproduce(papers, quick, root, progress, _How(jobs, force, redraw))
+        found = _reproduce(papers, _What(quick, engine), root, progress, _How(jobs, force, redraw))
     except Stopped as stop:
         # What was finished is read when it is shown.
         _remove_with(stop.finished, root)
@@ -120,6 +121,12 @@ def reproduce(
 
 
 @dataclass(frozen=True)
+class _What:
+    quick: bool
+    engine: str
+
+
+@dataclass(frozen=True)
 class _How:
     jobs: int | None
     force: bool
@@ -127,28 +134,35 @@ class _How:
 
 
 def _reproduce(
-    papers: Sequence[Paper], quick: bool, root: Path, progress: Callable[[Progress], None] | None, how: _How
+    papers: Sequence[Paper], what: _What, root: Path, progress: Callable[[Progress], None] | None, how: _How
 ) -> list[Reproduction]:
-    work = [job for paper in papers for job in _jobs(paper, quick, root / paper.id / "runs")]
+    work = [job for paper in papers for job in _jobs(paper, what, root / paper.id / "runs")]
+    for paper in papers:
+        if not any(job.paper is paper for job in work):
+            raise RunError(
+                f"nothing of the paper {paper.id} can be run on the engine {what.engine}", "run it on sim"
+            )
     if how.redraw:
-        return _judged(papers, work, [_reopened(job) for job in work], quick)
+        return _judged(papers, work, [_reopened(job, find(what.engine)) for job in work], what)
     scenarios, folders = [job.scenario for job in work], [job.folder for job in work]
     try:
-        runs = run_each(scenarios, folders, jobs=how.jobs, force=how.force, progress=progress)
+        runs = run_each(
+            scenarios, folders, engine=what.engine, jobs=how.jobs, force=how.force, progress=progress
+        )
     except Interrupted as stop:
         counts = {paper.id: (0, 0) for paper in papers}
         for job, run in zip(work, stop.runs, strict=True):
             done, asked = counts[job.paper.id]
             counts[job.paper.id] = done + len(run.seeds), asked + len(run.meta.seeds_asked)
         complete = [paper for paper in papers if counts[paper.id][0] == counts[paper.id][1]]
-        raise Stopped(_judged(complete, work, stop.runs, quick), counts) from None
-    return _judged(papers, work, runs, quick)
+        raise Stopped(_judged(complete, work, stop.runs, what), counts) from None
+    return _judged(papers, work, runs, what)
 
 
-def _jobs(paper: Paper, quick: bool, folder: Path) -> list[_Job]:
+def _jobs(paper: Paper, what: _What, folder: Path) -> list[_Job]:
     jobs = []
     for study in paper.studies:
-        scenarios = study.scenarios(paper.folder, quick)
+        scenarios = study.scenarios(paper.folder, what.quick, what.engine)
         places = [folder / study.id / name for name in folder_names(list(scenarios))]
         jobs += [
             _Job(paper, study.id, name, scenario, place)
@@ -158,7 +172,7 @@ def _jobs(paper: Paper, quick: bool, folder: Path) -> list[_Job]:
 
 
 def _judged(
-    papers: Sequence[Paper], work: Sequence[_Job], runs: Sequence[Run], quick: bool
+    papers: Sequence[Paper], work: Sequence[_Job], runs: Sequence[Run], what: _What
 ) -> list[Reproduction]:
     found = []
     for paper in papers:
@@ -166,16 +180,17 @@ def _judged(
         for job, run in zip(work, runs, strict=True):
             if job.paper is paper:
                 by_study[job.study][job.variant] = run
-        evidence = Evidence(quick, by_study)
+        evidence = Evidence(what.quick, by_study, what.engine)
         found.append(
             Reproduction(paper, evidence, verdict.rows(paper, evidence), verdict.claims(paper, evidence))
         )
     return found
 
 
-def _reopened(job: _Job) -> Run:
+def _reopened(job: _Job, engine: Engine) -> Run:
     run = Run.open(job.folder)
-    if run.meta.fingerprint != job.scenario.fingerprint() or run.seeds != run.meta.seeds_asked:
+    wanted = engine.fingerprint(job.scenario.fingerprint())
+    if run.meta.fingerprint != wanted or run.seeds != run.meta.seeds_asked:
         raise RunError(
             f"{job.folder} is not the whole Run that the paper asks for now",
             "run it again without --redraw, with or without --quick as it was",

@@ -27,7 +27,7 @@ _ROW = 0.24
 @style.drawn
 def draw(found: Sequence[Reproduction]) -> Figure:
     """The picture, from the papers' stories."""
-    stories = [(one, list(one.paper.story(one.evidence))) for one in found]
+    stories = [(one, list(one.evidence.asked(one.paper.story) or ())) for one in found]
     rows = sum(len(bars) for _, bars in stories) + 1.4 * len(stories)
     figure = style.blank(10, rows * _ROW + 1.5)
     engine = sorted(

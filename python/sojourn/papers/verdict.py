@@ -20,7 +20,7 @@ from typing import Any
 
 from sojourn import metrics
 from sojourn.papers.evidence import Evidence
-from sojourn.papers.paper import Claim, Estimate, Number, Paper
+from sojourn.papers.paper import Claim, Estimate, Finding, Number, Paper
 
 
 class Verdict(StrEnum):
@@ -125,12 +125,12 @@ def _ours(number: Number, evidence: Evidence) -> Estimate:
 
 
 def claims(paper: Paper, evidence: Evidence) -> list[ClaimRow]:
-    """The paper's claims, checked."""
-    return [_checked(claim, evidence) for claim in paper.claims]
+    """The paper's claims, checked: on another engine than the simulator those whose studies it runs."""
+    checked = ((claim, evidence.asked(claim.check)) for claim in paper.claims)
+    return [_judged(claim, finding) for claim, finding in checked if finding is not None]
 
 
-def _checked(claim: Claim, evidence: Evidence) -> ClaimRow:
-    finding = claim.check(evidence)
+def _judged(claim: Claim, finding: Finding) -> ClaimRow:
     if finding.holds:
         verdict = Verdict.REPRODUCED
     else:

@@ -110,14 +110,18 @@ RATES: dict[str, Changes] = {
 STUDIES = (
     Study(
         "upload", "The upload of 5 MiB, without and with the cure (both graphs)", "home.toml",
-        variants={WITHOUT: {}, WITH: shaped()}, seeds=10,
+        variants={WITHOUT: {}, WITH: shaped()}, seeds=10, kernel_variants=None, kernel_seeds=5,
     ),
     Study("buffer", "The search for the modem's buffer", "home.toml", variants=BUFFERS, quick_variants=BUFFERS_QUICK),
     Study("readings", "The other readings", "home.toml", variants=READINGS, quick_variants=READINGS_QUICK),
-    Study("disciplines", "Which part of the cure does it", "home.toml", variants=DISCIPLINES),
+    Study(
+        "disciplines", "Which part of the cure does it", "home.toml", variants=DISCIPLINES,
+        # A guest has the fq_codel of its own kernel, and no other.
+        kernel_variants=[name for name, changes in DISCIPLINES.items() if "linux2012" not in str(changes)],
+    ),
     Study(
         "rates", "The shaper's rate over the line's", "home.toml", variants=RATES,
-        quick_variants=tuple(map(per_cent, PER_CENT_QUICK)),
+        quick_variants=tuple(map(per_cent, PER_CENT_QUICK)), kernel_variants=tuple(map(per_cent, PER_CENT_QUICK)),
     ),
     Study(
         "download", "The line turned round: a download behind a buffer of as long a time", "home.toml",
@@ -132,5 +136,6 @@ STUDIES = (
                 "duration": "40 s",
             }
         },
+        kernel_variants=None,
     ),
 )  # fmt: skip
