@@ -93,8 +93,8 @@ class Evidence:
         return tuple(self.runs[study])
 
     def has(self, study: str, variant: str) -> bool:
-        """Whether it was run: the quick version leaves some out."""
-        return variant in self.runs[study]
+        """Whether a variant of a study that was run was run: the quick version leaves some out."""
+        return variant in self.variants(study)
 
     def run(self, study: str, variant: str = "") -> Run:
         """The Run of a variant."""

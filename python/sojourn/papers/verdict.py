@@ -102,7 +102,7 @@ class ClaimRow:
 
 def rows(paper: Paper, evidence: Evidence) -> list[Row]:
     """The paper's numbers, judged: those whose variants were run."""
-    present = [number for number in paper.numbers if evidence.has(number.study, number.variant)]
+    present = [number for number in paper.numbers if number.variant in evidence.runs[number.study]]
     ours = {number.id: _ours(number, evidence) for number in present}
     known = {number.id: number for number in present}
     found = []

@@ -36,12 +36,16 @@ def _story(evidence: Evidence) -> Sequence[Bar]:
 STUDIES = (
     Study(
         "unshaped", "Without a bottleneck, three tries (section 4.1)", "testbed.toml",
-        variants={attempt: reading.unshaped(rate) for attempt, rate in reading.UNSHAPED.items()},
+        variants={attempt: reading.unshaped(rate) for attempt, rate in reading.UNSHAPED.items()}, kernel_variants=None,
     ),
-    Study("testbed", "Three bottlenecks, three disciplines (section 4.2)", "testbed.toml", variants=reading.TESTBED, seeds=10),
+    Study(
+        "testbed", "Three bottlenecks, three disciplines (section 4.2)", "testbed.toml",
+        variants=reading.TESTBED, seeds=10, kernel_variants=None, kernel_seeds=10,
+    ),
     Study(
         "codel", "CoDel with other limits, tc's default among them", "testbed.toml",
         variants=reading.CODELS, quick_variants=tuple(f"{kbps} limit 1000" for kbps in reading.BOTTLENECKS),
+        kernel_variants=tuple(f"{kbps} limit 1000" for kbps in reading.BOTTLENECKS),
     ),
     Study("others", "The other readings", "testbed.toml", variants=reading.OTHERS, quick_variants=reading.OTHERS_QUICK),
     Study(
