@@ -336,7 +336,7 @@ def test_without_a_ping_that_was_answered_nobody_wins(say: Command, home: Path) 
         (["run", "home.toml", "--seed", "9223372036854775807", "--seeds", "2"], "--seeds"),
         (["run", "home.toml", "--seed", "x"], "--seed"),
         (["run", "home.toml", "-j", "0"], "--jobs"),
-        (["run", "home.toml", "-e", "kernel"], "--engine"),
+        (["run", "home.toml", "-e", "kernal"], "--engine"),
         (["run", "home.toml", "--set", "duration"], "KEY=VALUE"),
         (["run", "home.toml", "--set", "duration=60"], "duration"),
         (["run", "home.toml", "--set", "durtion=60 s"], "durtion"),
