@@ -32,7 +32,7 @@ def _qdiscs() -> list[str]:
 
 
 def _engines() -> list[str]:
-    from sojourn.engine import ENGINES, why_not
+    from sojourn.engine import ENGINES, lacks, why_not
 
     width = max(map(len, ENGINES))
     lines = []
@@ -40,6 +40,8 @@ def _engines() -> list[str]:
         lines.append(f"{name:{width}}  {what}")
         if reason := why_not(name):
             lines.append(f"{'':{width}}  not ready here: {reason}")
+        elif missing := lacks(name):
+            lines.append(f"{'':{width}}  ready here, but without {missing}")
     return lines
 
 

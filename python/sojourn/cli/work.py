@@ -26,7 +26,7 @@ MOST_SEEDS = 10_000
 SEEDS_END = 2**63
 """A scenario's own bounds: how many seeds, and the first number that is none."""
 
-ENGINES = ("sim", "kernel", "kernel-uml", "kernel-qemu")
+ENGINES = ("sim", "kernel", "kernel-uml", "kernel-qemu", "netns")
 """As `sojourn.engine.ENGINES`, which is slow to import."""
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -68,7 +68,11 @@ _OPTIONS: tuple[Option, ...] = (
         help="What runs it: sojourn list engines.",
     ),
     click.option(
-        "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads. [default: one per core]"
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Threads; netns has one. [default: one per core]",
     ),
     click.option("--force", is_flag=True, help="Replace Runs that are already in the output folder."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."),

@@ -24,6 +24,7 @@ ENGINES = {
     "kernel": "the real Linux kernel in virtual time, in the first guest that is ready",
     "kernel-uml": "the same in user-mode Linux, built once from Debian's source: quick, exact, with rings and BQL",
     "kernel-qemu": "the same in QEMU with Debian's stock kernel: nothing compiled; slower",
+    "netns": "this host's own kernel in network namespaces, in real time: no two runs are alike",
 }
 """What `-e` accepts, and what it is."""
 
@@ -46,6 +47,11 @@ class Engine(Protocol):
     @property
     def version(self) -> str:
         """Of all that a run's tables depend on beside the scenario."""
+        ...
+
+    @property
+    def alone(self) -> bool:
+        """Whether its runs go one after another: in real time they would disturb each other."""
         ...
 
     def fingerprint(self, scenario: str) -> str:
@@ -74,11 +80,19 @@ def find(name: str) -> Engine:
         from sojourn.engine.kernel.engine import Kernel
 
         return Kernel(name, _GUESTS[name])
+    if name == "netns":
+        from sojourn.engine.netns import Netns
+
+        return Netns()
     raise RunError(f"there is no engine {name!r}", f"engines: {', '.join(ENGINES)}")
 
 
 def why_not(name: str) -> str | None:
     """Why an engine can't be used here, and what to do; None if it can."""
+    if name == "netns":
+        from sojourn.engine import netns
+
+        return netns.why_not()
     if name not in _GUESTS:
         return None
     from sojourn.engine.kernel import NAMES, ready
@@ -88,3 +102,12 @@ def why_not(name: str) -> str | None:
     if any(state.why_not is None for state in states):
         return None
     return "; ".join(f"{state.kind}: {state.why_not}" for state in states)
+
+
+def lacks(name: str) -> str | None:
+    """What an engine that can be used here does not have here; None if it has all that it ever has."""
+    if name != "netns":
+        return None
+    from sojourn.engine import netns
+
+    return netns.lacks()

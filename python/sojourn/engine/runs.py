@@ -215,7 +215,7 @@ def _run(
         for one, variant, each in zip(runs, variants, asked, strict=True)
         for seed in each
     ]
-    _work_off(engine, work, how.jobs or cores(), how.progress or (lambda _: None))
+    _work_off(engine, work, 1 if engine.alone else how.jobs or cores(), how.progress or (lambda _: None))
     return runs
 
 

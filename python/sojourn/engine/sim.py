@@ -18,6 +18,7 @@ class Simulator:
 
     name = "sim"
     version = _core.VERSION
+    alone = False
 
     def fingerprint(self, scenario: str) -> str:
         """That of the scenario, which the simulator's version is part of."""

@@ -12,6 +12,7 @@ The tree on a device is the same everywhere: what limits the rate is `htb` with 
 Source: tc-htb(8), tc-stab(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8).
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -210,6 +211,19 @@ def _charge(overhead: int, minimum: int, cells: str) -> str:
     words = f" overhead {overhead}" if overhead else ""
     words += f" mpu {minimum}" if minimum else ""
     return words + (" linklayer atm" if cells == "atm" else "")
+
+
+def elsewhere(line: str, device: str) -> tuple[str, str] | None:
+    """A line that adds a discipline, as the root of another device: the discipline's name, the line. None for other lines."""
+    found = _ADDS.match(line)
+    if found is None:
+        return None
+    return found["kind"], f"qdisc add dev {device} root handle {ROOT} {found['stab'] or ''}{found['rest']}"
+
+
+_ADDS = re.compile(
+    r"qdisc add dev \S+ (root|parent \S+) (handle \S+ )?(?P<stab>stab overhead \S+ )?(?P<rest>(?P<kind>\w+).*)"
+)
 
 
 def wire(device: str, delay_ns: int, loss: Mapping[str, Any] | None = None, *, jitter_ns: int = 0) -> str:

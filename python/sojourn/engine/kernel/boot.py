@@ -16,10 +16,10 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from sojourn.engine.engines import Cancelled
 from sojourn.engine.kernel.errors import GuestError, GuestRunError
@@ -86,7 +86,7 @@ def run(guest: Guest, boot: Boot, stopped: Callable[[], bool] = lambda: False) -
     folder = boot.folder.resolve()
     _lay_out(guest, boot, folder)
     began = time.monotonic()
-    status, usage, overdue = _wait(guest, boot, folder, stopped)
+    status, usage, overdue = _booted(guest, boot, folder, stopped)
     wall = time.monotonic() - began
     console = _console(folder)
     # Stale from its point of view: sockets and pid files of user-mode Linux.
@@ -112,36 +112,73 @@ def _lay_out(guest: Guest, boot: Boot, folder: Path) -> None:
         raise GuestError(f"can't write {folder / INITRD}: {error.strerror}", "run elsewhere") from None
 
 
-def _wait(
+def _booted(
     guest: Guest, boot: Boot, folder: Path, stopped: Callable[[], bool]
 ) -> tuple[int, resource.struct_rusage, bool]:
-    """Runs it to its end, or ends it: exit status as of wait(2), what it used, whether it was overdue."""
-    command = guest.command(boot)
-    with (folder / CONSOLE).open("ab") as console:
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=guest.environment(boot),
-                stdin=subprocess.DEVNULL,
-                stdout=console,
-                stderr=console,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise GuestError(
-                f"can't run {command[0]}: {error.strerror}", "sojourn kernel setup --again makes it anew"
-            ) from None
-    with contextlib.suppress(ProcessLookupError):
+    def prepare(process: int) -> None:
         if guest.kind == "uml":
             # Kernel and programs take turns at every system call; on two processors each turn wakes the other one up: three
             # times the CPU time.
-            os.sched_setaffinity(process.pid, {_next_processor()})
-        limit = int(boot.wall_limit_s) + 10
+            os.sched_setaffinity(process, {_next_processor()})
+
+    with (folder / CONSOLE).open("ab") as console:
+        child = Child(
+            guest.command(boot),
+            folder,
+            guest.environment(boot),
+            console,
+            boot.wall_limit_s,
+            "sojourn kernel setup --again makes it anew",
+            prepare,
+        )
+        return see_to_its_end(child, stopped)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process to be started."""
+
+    command: Sequence[str]
+    folder: Path
+    """Where it runs."""
+    environment: Mapping[str, str]
+    console: IO[bytes]
+    """Takes what it says."""
+    wall_limit_s: float
+    remedy: str
+    """What to do if it can't be started."""
+    prepare: Callable[[int], None] = lambda _: None
+    """Is told its number as soon as it has one."""
+    files: Sequence[int] = ()
+    """Descriptors that it inherits."""
+
+
+def see_to_its_end(child: Child, stopped: Callable[[], bool]) -> tuple[int, resource.struct_rusage, bool]:
+    """Runs it to its end, or ends it: exit status as of wait(2), what it used, whether it was overdue.
+
+    Raises:
+        GuestError: it could not be started.
+    """
+    try:
+        process = subprocess.Popen(
+            child.command,
+            cwd=child.folder,
+            env=child.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=child.console,
+            stderr=child.console,
+            start_new_session=True,
+            pass_fds=child.files,
+        )
+    except OSError as error:
+        raise GuestError(f"can't run {child.command[0]}: {error.strerror}", child.remedy) from None
+    with contextlib.suppress(ProcessLookupError):
+        child.prepare(process.pid)
+        limit = int(child.wall_limit_s) + 10
         resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
     handle = os.pidfd_open(process.pid)
     overdue = False
-    due = time.monotonic() + boot.wall_limit_s
+    due = time.monotonic() + child.wall_limit_s
     try:
         while not select.select([handle], [], [], POLL_S)[0] and not stopped():
             if time.monotonic() >= due:

@@ -10,8 +10,7 @@ import hashlib
 import json
 import math
 import tempfile
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -29,8 +28,40 @@ WALL_PER_SECOND = 60.0
 """Of the run: the slowest guest takes a tenth of that at 200 Mbit/s."""
 
 
+def program() -> Path:
+    """The program that makes a plan's traffic and measures it.
+
+    Raises:
+        GuestError: it has not been built.
+    """
+    found = Path(str(files("sojourn.engine.kernel").joinpath(PROGRAM)))
+    if not found.is_file():
+        raise GuestError(
+            f"{PROGRAM}, the guest's program, is not there",
+            "make setup builds it; by hand: cargo build --release -p guest, and copy it beside engine/kernel/engine.py",
+        )
+    return found
+
+
+def trusted(
+    realised: Realised, file: Path, doubts: Callable[[archive.Archive], Sequence[str]], hint: str
+) -> Tables:
+    """The tables of the archive in this file.
+
+    Raises:
+        GuestError: it is not whole, or can't be trusted: by itself, or because of these doubts, which `hint` is to remove.
+    """
+    measured = archive.Archive.read(file)
+    found = [*archive.doubts(measured), *doubts(measured)]
+    if found:
+        raise GuestError(f"what was measured can't be trusted: {'; '.join(found)}", hint)
+    return tables(realised, measured)
+
+
 class Kernel:
     """Scenarios in a guest."""
+
+    alone = False
 
     def __init__(self, name: str, guest: guests.Name | None) -> None:
         self.name = name
@@ -43,7 +74,7 @@ class Kernel:
 
     def fingerprint(self, scenario: str) -> str:
         """Of scenario, kernel, its file system and our program."""
-        parts = (scenario, self._guest.fingerprint, hashlib.sha256(self._program.read_bytes()).hexdigest())
+        parts = (scenario, self._guest.fingerprint, hashlib.sha256(program().read_bytes()).hexdigest())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def check(self, realised: Realised) -> None:
@@ -53,7 +84,7 @@ class Kernel:
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
         """See `Engine.tables`."""
         planned = plan.plan(dict(realised), plan.machine_of(self._guest))
-        overlay = guests.overlay(self._program, {"plan.json": json.dumps(planned.plan).encode()})
+        overlay = guests.overlay(program(), {"plan.json": json.dumps(planned.plan).encode()})
         seconds = realised["duration_ns"] / 1e9
         with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
             one = boot.Boot(
@@ -65,27 +96,11 @@ class Kernel:
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
             )
             booted = boot.run(self._guest, one, lambda: not reached(0))
-            measured = archive.Archive.read(booted.archive)
-            self._trust(measured)
-            return tables(realised, measured), round(booted.cpu_s * 1e9)
+            hint = "slower links or fewer flows; the guest uml has no such limit"
+            return trusted(realised, booted.archive, self._doubts, hint), round(booted.cpu_s * 1e9)
 
-    def _trust(self, measured: archive.Archive) -> None:
-        doubts = archive.doubts(measured)
+    def _doubts(self, measured: archive.Archive) -> list[str]:
         busy = archive.busy_share(measured)
-        if self._guest.kind != "uml" and not math.isnan(busy) and busy > MOST_BUSY:
-            doubts.append(f"the guest's processor was {busy:.0%} busy, which delays packets")
-        if doubts:
-            raise GuestError(
-                f"what the guest measured can't be trusted: {'; '.join(doubts)}",
-                "slower links or fewer flows; the guest uml has no such limit",
-            )
-
-    @cached_property
-    def _program(self) -> Path:
-        found = Path(str(files("sojourn.engine.kernel").joinpath(PROGRAM)))
-        if not found.is_file():
-            raise GuestError(
-                f"{PROGRAM}, the guest's program, is not there",
-                "make setup builds it; by hand: cargo build --release -p guest, and copy it beside engine/kernel/engine.py",
-            )
-        return found
+        if self._guest.kind == "uml" or math.isnan(busy) or busy <= MOST_BUSY:
+            return []
+        return [f"the guest's processor was {busy:.0%} busy, which delays packets"]

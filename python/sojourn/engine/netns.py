@@ -1,0 +1,454 @@
+"""This host's own kernel as an engine: the plan of engine/kernel/, carried out in namespaces of this host, in real time.
+
+The guest's program does the same here as in a guest, as a root that has namespaces of its own: root itself, or any user in a user
+namespace where the kernel lets him. All that it makes hangs on that one process: its network namespaces have names in a mount namespace
+that nobody else sees, every device is made inside one of them, and it dies with the thread that started it (PR_SET_PDEATHSIG). What it
+reads and writes are files without names. So nothing of a run is left however it ends, and there is no journal to clean up by.
+
+What the kernel has is tried beforehand, in a namespace that is thrown away, with the words of the scenario. Real time is watched: a run whose
+links or whose program were held up is refused. Runs go one after another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import platform
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from sojourn.engine import tc
+from sojourn.engine.engines import Cancelled, Realised, Tables
+from sojourn.engine.kernel import plan
+from sojourn.engine.kernel.archive import Archive, Ints
+from sojourn.engine.kernel.boot import BEGUN, ENDED, GAVE_UP, Child, see_to_its_end
+from sojourn.engine.kernel.engine import program, trusted
+from sojourn.engine.kernel.errors import GuestError, GuestRunError
+from sojourn.engine.kernel.fits import MODULE_WORDS
+from sojourn.engine.kernel.graph import has_queue, rate_steps
+from sojourn.engine.kernel.links import wire_bytes
+from sojourn.engine.kernel.passage import Passage
+from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.tcp import PROFILES
+
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where ip and tc are, which a user's own PATH may leave out."""
+PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux"}
+"""What is called, and the package that has it."""
+STARTED = "@START"
+GUEST_INSTEAD = "or run it in a guest, which needs neither root nor modules: -e kernel"
+GRACE_S = 10.0
+"""Beyond the program's own deadline."""
+MOST_SLOW = 0.01
+"""A link that had packets waiting and sent this much less than its rate gives a wrong picture of its queue."""
+LEAST_BUSY_NS = 10**8
+"""Of waiting, before that can be told."""
+LATE_NS = 5 * 10**6
+MOST_LATE = 0.02
+"""A program that is later than that more often than this makes another traffic than it is told to."""
+TYPICAL = (
+    *("pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "codel", "fq_codel"),
+    "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.1",
+)
+"""A queue discipline of each kind that Linux and we both have."""
+MODULES = Path("/sys/module")
+_DEVICE = "t0"
+_PAIR = f"ip link add name {_DEVICE} gso_max_segs 1 type veth peer name t1 gso_max_segs 1"
+_OWN_RUN = "mount -t tmpfs none /run"
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+class Netns:
+    """Scenarios on this host's kernel."""
+
+    name = "netns"
+    alone = True
+
+    def __init__(self) -> None:
+        self._way = way()
+
+    @property
+    def version(self) -> str:
+        """The kernel; a run's tables depend on the moment as well."""
+        return f"Linux {platform.release()} of this host {self._way.name}, in real time: not deterministic"
+
+    def fingerprint(self, scenario: str) -> str:
+        """Of scenario, kernel and our program: what was run. No two runs of it give the same tables."""
+        kernel = f"{platform.release()} {platform.version()}"
+        parts = ("netns", scenario, kernel, hashlib.sha256(program().read_bytes()).hexdigest())
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def check(self, realised: Realised) -> None:
+        """Refuses what Linux has no word for, and what this host's kernel does not have."""
+        planned = plan.plan(dict(realised), plan.this_host())
+        missing = list(_missing(realised, planned.plan, self._way))
+        if missing:
+            hints = dict.fromkeys(each.hint for each in missing)
+            raise GuestError(
+                "\n".join(f"{each.where}: {each.why}" for each in missing),
+                "; ".join([*hints, GUEST_INSTEAD]),
+            )
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+        """See `Engine.tables`."""
+        planned = plan.plan(dict(realised), plan.this_host()).plan
+        # Files without names: whatever happens to us, they go with their last descriptor.
+        with (
+            tempfile.TemporaryFile() as given,
+            tempfile.TemporaryFile() as measured,
+            tempfile.TemporaryFile() as console,
+        ):
+            given.write(json.dumps(planned).encode())
+            given.flush()
+            usage = _carry_out(self._way, planned, (given, measured, console), reached)
+            file = Path(f"/proc/self/fd/{measured.fileno()}")
+            hint = "leave the machine to it, slower links, or fewer flows; the engine kernel has a time of its own"
+            found = trusted(realised, file, lambda archive: doubts(realised, archive), hint)
+        return found, round((usage.ru_utime + usage.ru_stime) * 1e9)
+
+
+# ------------------------------------------------------------------------------------------------------ one run
+
+
+def _carry_out(
+    there: Way,
+    planned: Mapping[str, Any],
+    files: tuple[IO[bytes], IO[bytes], IO[bytes]],
+    reached: Callable[[int], bool],
+) -> resource.struct_rusage:
+    """Runs the program; `files`: the plan, the archive, what it says."""
+    given, measured, console = files
+    words = [str(program())]
+    words += ["--plan", f"/proc/self/fd/{given.fileno()}", "--out", f"/proc/self/fd/{measured.fileno()}"]
+    limit_s = planned["deadline_ns"] / 1e9 + GRACE_S
+    child = Child(
+        # A user namespace's root may not make /run/netns in the host's /run.
+        there.command(f'{_OWN_RUN} && exec "$@"', words),
+        Path("/"),
+        {"PATH": PATH},
+        console,
+        limit_s,
+        "make setup builds the program anew",
+        _prefer,
+        (given.fileno(), measured.fileno()),
+    )
+    began: float | None = None
+
+    def stopped() -> bool:
+        nonlocal began
+        if began is None and STARTED in _said(console):
+            began = time.monotonic()
+        passed = 0 if began is None else int((time.monotonic() - began) * 1e9) - planned["settle_ns"]
+        return not reached(max(0, min(passed, planned["duration_ns"])))
+
+    status, usage, overdue = see_to_its_end(child, stopped)
+    said = _said(console)
+    if ENDED.search(said) and not overdue:
+        return usage
+    if stopped():
+        raise Cancelled
+    raise _ending(said, status, limit_s if overdue else None)
+
+
+def _prefer(process: int) -> None:
+    """The program sleeps nearly all of the time; when it wakes up it is not to wait for whoever computes. What it starts is ordinary."""
+    # User namespaces have no such privilege; `doubts` tells whether it was needed.
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(process, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+
+
+def _said(console: IO[bytes]) -> str:
+    # By its descriptor: the program writes at the place of its own.
+    return os.pread(console.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+
+
+def _ending(said: str, status: int, overdue_s: float | None) -> GuestRunError:
+    """How a run ended that did not come to its end."""
+    if overdue_s is not None:
+        return GuestRunError(
+            "hung",
+            f"the run had not ended after {overdue_s:g} s, and was ended",
+            "leave the machine to it",
+            said,
+        )
+    if found := GAVE_UP.search(said):
+        return GuestRunError(
+            "gave up", f"this host's kernel: {found[1]}", GUEST_INSTEAD.removeprefix("or "), ""
+        )
+    if os.WIFSIGNALED(status):
+        name = signal.Signals(os.WTERMSIG(status)).name
+        return GuestRunError("killed", f"the run was killed by {name}", "somebody ended it", said)
+    if BEGUN not in said:
+        return GuestRunError("refused", "the run did not start", GUEST_INSTEAD.removeprefix("or "), said)
+    return GuestRunError(
+        "gave up", "the run ended before it had written its results", "please report it", said
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- the way in
+
+
+@dataclass(frozen=True)
+class Way:
+    """How to be a root that may make namespaces."""
+
+    name: str
+    options: tuple[str, ...]
+    """Of unshare(1)."""
+
+    def command(self, script: str, words: Sequence[str] = ()) -> list[str]:
+        """The command line of a script as such a root, in a namespace where nothing is; the words are its arguments.
+
+        Each of its steps becomes the next one, so that all of it is one process.
+        """
+        return ["unshare", *self.options, "--net", "--mount", "--", "sh", "-c", script, "sh", *words]
+
+
+ROOT = Way("as root", ())
+USER = Way("in a user namespace", ("--user", "--map-root-user"))
+
+
+def way() -> Way:
+    """How namespaces can be made here.
+
+    Raises:
+        GuestError: they can't; in the kernel's own words.
+    """
+    if sys.platform != "linux":
+        raise GuestError("the engine netns is Linux's own", "use the engine sim")
+    absent = {name: package for name, package in PROGRAMS.items() if shutil.which(name, path=PATH) is None}
+    if absent:
+        raise GuestError(
+            f"{', '.join(absent)}: not in {PATH}", f"Debian: apt-get install {' '.join(set(absent.values()))}"
+        )
+    program()
+    reasons = []
+    for one in (ROOT, USER) if os.geteuid() == 0 else (USER,):
+        # As the program does it: file systems, a pair of devices.
+        words = _words(one, f"{_OWN_RUN} && mkdir /run/s && mount -t sysfs none /run/s && {_PAIR}")
+        if words is None:
+            return one
+        reasons.append(f"{one.name}: {words}")
+    hint = "run it as root" if os.geteuid() else "run it where root has CAP_SYS_ADMIN and CAP_NET_ADMIN"
+    raise GuestError(
+        f"network namespaces can't be made here: {'; '.join(reasons)}",
+        f"{hint}; or allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone);"
+        f" {GUEST_INSTEAD}",
+    )
+
+
+def why_not() -> str | None:
+    """Why no scenario can be run here, and what to do; None if some can."""
+    try:
+        found = way()
+    except GuestError as error:
+        return f"{error.problem}; {error.hint}"
+    return None if (words := _refusal(found, _RATE)) is None else f"htb: {words}; {_module('htb')}"
+
+
+def lacks() -> str | None:
+    """What this host's kernel does not have of what scenarios may ask for; None if it has all."""
+    found = way()
+    typical = [Qdisc.parse(words).params for words in TYPICAL]
+    lines = {
+        str(params["kind"]): tc.queue(_DEVICE, params, header_bytes=tc.ETHERNET_HEADER)[0]
+        for params in typical
+    }
+    lines["netem (delays and loss)"] = tc.wire(_DEVICE, 1000)
+    absent = [name for name, line in lines.items() if _refusal(found, line) is not None]
+    absent += [name for name in ("reno", "cubic", "vegas") if _unknown(name, found) is not None]
+    return ", ".join(absent) or None
+
+
+# ------------------------------------------------------------------------------------------------- what the kernel has
+
+
+_RATE = tc.queue(
+    _DEVICE,
+    Qdisc.parse("pfifo limit 1").params,
+    header_bytes=tc.ETHERNET_HEADER,
+    transmitter=tc.Transmitter(10**6, tc.ETHERNET_HEADER),
+)[0]
+"""htb, which keeps it."""
+
+
+@dataclass(frozen=True)
+class _Missing:
+    where: str
+    why: str
+    hint: str
+
+
+def _missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Iterator[_Missing]:
+    """What the scenario needs and this kernel does not have."""
+    tried: set[str] = set()
+    for kind, line in _disciplines(planned):
+        # They differ in numbers only.
+        shape = re.sub(r"[\d.]+", "", line)
+        if shape not in tried:
+            tried.add(shape)
+            if words := _refusal(there, line):
+                yield _Missing(_place(kind, realised), f"{kind}: {words}", _module(kind))
+    settings = [flow["traffic"]["tcp"] for flow in realised["flows"] if "tcp" in flow["traffic"]]
+    for name in dict.fromkeys(str(tcp["congestion"]) for tcp in settings):
+        if words := _unknown(name, there):
+            yield _Missing("flow: congestion", f"{name}: {words}", _module(name))
+        for parameter in MODULE_WORDS.get(name, ()):
+            # The scenario's is the usual one: the plan refuses others, since this kernel is everybody's.
+            file = MODULES / f"tcp_{name}" / "parameters" / parameter.removeprefix("vegas_")
+            if file.exists() and int(file.read_text()) != int(PROFILES["linux"][parameter]):
+                usual = int(PROFILES["linux"][parameter])
+                why = f"{file} is {file.read_text().strip()}, and the scenario has {usual}"
+                yield _Missing(f"flow: tcp.{parameter}", why, f"echo {usual} > {file}, as root")
+
+
+def _disciplines(planned: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Everything that the plan puts on a device, as the root of one: kind and tc's line."""
+    for step in planned["setup"]:
+        if step["do"] == "run" and step["argv"][0] == "tc":
+            for line in step["stdin"].splitlines():
+                if found := tc.elsewhere(line, _DEVICE):
+                    yield found
+
+
+def _place(kind: str, realised: Realised) -> str:
+    """Where the scenario asks for it."""
+    if kind == "netem":
+        return "delay, loss or jitter"
+    for link in realised["links"]:
+        if has_queue(link) and link["qdisc"]["kind"] == kind:
+            return f"link {link['name']!r}: qdisc"
+    return "rate"
+
+
+@functools.cache
+def _refusal(there: Way, line: str) -> str | None:
+    """Why tc can't do this to a device; None if it can."""
+    return _words(there, f"{_PAIR} && tc {line}")
+
+
+def _words(there: Way, script: str) -> str | None:
+    """What the kernel says to this, in a namespace that is gone at once; None if it worked."""
+    command = there.command(script)
+    try:
+        done = subprocess.run(
+            command,
+            env={"PATH": PATH},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        return f"{command[0]}: {error.strerror}"
+    if done.returncode == 0:
+        return None
+    said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return "; ".join(said) or f"exit status {done.returncode}"
+
+
+def _unknown(congestion: str, there: Way) -> str | None:
+    """Why a congestion control can't be had; None if it can. For root the kernel loads its module."""
+    if congestion in _AVAILABLE.read_text(encoding="ascii").split():
+        return None
+    if there != ROOT:
+        return f"not in {_AVAILABLE}"
+    with socket.socket() as one:
+        try:
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+        except OSError as error:
+            return f"TCP_CONGESTION: {error.strerror}"
+    return None
+
+
+def _module(name: str) -> str:
+    """Where a discipline or congestion control of the kernel is to be had."""
+    tcp = name in ("reno", "cubic", "vegas")
+    module = f"tcp_{name}" if tcp else f"sch_{name}"
+    folder = Path("/lib/modules") / platform.release()
+    try:
+        there = f"/{module}.ko" in (folder / "modules.dep").read_text(encoding="utf-8")
+    except OSError:
+        there = False
+    if there:
+        return f"modprobe {module}, as root"
+    if folder.is_dir():
+        return f"{module} is a module of Debian's linux-image-amd64, of Fedora's kernel-modules-extra"
+    option = f"CONFIG_TCP_CONG_{name.upper()}" if tcp else f"CONFIG_NET_SCH_{name.upper()}"
+    return f"{module} is missing: this kernel ({platform.release()}) has no modules, and was built without {option}"
+
+
+# ------------------------------------------------------------------------------------------------------ real time
+
+
+def doubts(realised: Realised, archive: Archive) -> list[str]:
+    """Whether something held the run up; each reason a sentence.
+
+    A processor that others keep busy is no doubt by itself: packets and this program go before them, as a rule. What is looked at is what
+    would have come of it.
+    """
+    found = []
+    for tap in archive.index["taps"]:
+        link = realised["links"][tap["link"]]
+        if has_queue(link):
+            slow = _slowness(
+                link, Passage.of(link, tap, archive.tables[tap["table"]]), realised["duration_ns"]
+            )
+            if slow > MOST_SLOW:
+                found.append(f"link {link['name']!r} sent {slow:.1%} less than its rate while packets waited")
+    late, due = lateness(
+        archive.tables["device"]["t_ns"], int(realised["record"]["queue_ns"]), realised["duration_ns"]
+    )
+    if late > max(1, MOST_LATE * due):
+        found.append(f"{late} of {due} samples came more than {LATE_NS // 10**6} ms late or not at all")
+    return found
+
+
+def _slowness(link: Mapping[str, Any], passage: Passage, end: int) -> float:
+    """By how much less than its rate a link sent while packets waited, as a fraction; 0 where too few did."""
+    sent = np.flatnonzero(passage.left)
+    sent = sent[np.argsort(passage.after[sent], kind="stable")]
+    one, following = sent[:-1], sent[1:]
+    # One that waits when the one before it goes is next as soon as that has been sent.
+    waited = (passage.before[following] <= passage.after[one]) & (passage.after[following] <= end)
+    one, following = one[waited], following[waited]
+    took = int((passage.after[following] - passage.after[one]).sum())
+    if took < LEAST_BUSY_NS:
+        return 0.0
+    needed = np.zeros(len(one))
+    if link["rate"]:
+        at, bps = np.array(rate_steps(link, end), dtype=np.int64).T
+        rate = bps[np.maximum(np.searchsorted(at, passage.after[one], side="right") - 1, 0)]
+        needed = wire_bytes(link["framing"], passage.bytes[one]) * 8e9 / rate
+    if link["shaper"]:
+        charged = wire_bytes(link["shaper"], passage.bytes[one] + link["framing"]["header_bytes"])
+        needed = np.maximum(needed, charged * 8e9 / link["shaper"]["bps"])
+    return 1 - float(needed.sum()) / took
+
+
+def lateness(times: Ints, interval: int, end: int) -> tuple[int, int]:
+    """Of the samples that were due every `interval` before the end: how many came late or not at all, and how many were due."""
+    if not len(times) or interval <= 0:
+        return 0, 0
+    due = -(-end // interval)
+    taken = np.unique(times[times < end])
+    late = int((taken % interval > LATE_NS).sum())
+    # One that comes later than the next is due takes its place.
+    return late + max(0, due - len(np.unique(taken // interval))), due

@@ -1,0 +1,534 @@
+"""This host's own kernel as an engine: what it measures against the simulator, what it refuses, and that nothing of it is left.
+
+In real time on a machine that others use: quantities are compared, and a run that says itself that it was disturbed is made once more and
+then left out, with its reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sojourn import metrics
+from sojourn.engine import engines, netns, runs, tc
+from sojourn.engine.kernel.archive import Archive
+from sojourn.engine.kernel.errors import GuestError
+from sojourn.engine.kernel.plan import plan, this_host
+from sojourn.scenario import Scenario, load, loads
+from sojourn.scenario.qdisc import Qdisc
+
+ROOT = Path(__file__).parent.parent
+MS = 10**6
+S = 10**9
+AGREES = 0.1
+PATIENCE_S = 60.0
+"""Until what must happen is taken not to."""
+
+# No delay: netem would be needed. Both directions are links of their own.
+DUMBBELL = """
+title = "three seconds"
+duration = "3 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "0 s"
+link_layer = "ethernet"
+qdisc = "pfifo limit 40"
+
+[[flow]]
+kind = "bulk"
+congestion = "reno"
+
+[[flow]]
+kind = "ping"
+"""
+
+
+@pytest.fixture(scope="module")
+def here() -> None:
+    """Skips where no scenario can be run."""
+    if reason := netns.why_not():
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def user_namespaces() -> None:
+    """Skips where there are none."""
+    try:
+        done = subprocess.run(
+            ["unshare", "--user", "--map-root-user", "unshare", "--user", "--map-root-user", "--net", "true"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        pytest.skip(f"unshare: {error.strerror}")
+    if done.returncode != 0:
+        pytest.skip(f"no user namespaces here: {done.stderr.strip()}")
+
+
+def sojourn(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "sojourn", *arguments]
+
+
+def as_nobody(command: Sequence[str], namespaces: int) -> list[str]:
+    """The command as a user without privileges, for whom the kernel makes this many user namespaces, his own among them."""
+    script = f'echo {namespaces} > /proc/sys/user/max_user_namespaces && exec unshare --user --map-user=65534 --map-group=65534 -- "$@"'
+    return ["unshare", "--user", "--map-root-user", "--", "sh", "-c", script, "sh", *command]
+
+
+def measured(run: Callable[[], Any]) -> Any:
+    """What a run gives; one that was disturbed is made once more, and then left out."""
+    for attempt in (1, 2):
+        try:
+            return run()
+        except GuestError as error:
+            if "can't be trusted" not in error.problem:
+                raise
+            if attempt == 2:
+                pytest.skip(error.problem)
+    raise AssertionError
+
+
+# --------------------------------------------------------------------------------------------------- what it measures
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("qdisc", ["pfifo limit 40", "bfifo limit 60000"])
+def test_sojourn_and_goodput_are_the_simulator_s(qdisc: str, tmp_path: Path) -> None:
+    scenario = loads(DUMBBELL).with_({"bottleneck.qdisc": qdisc})
+    kernel, simulator = (
+        measured(lambda engine=engine: runs.run(scenario, engine=engine, out=tmp_path / engine, force=True))
+        for engine in ("netns", "sim")
+    )
+    ours, theirs = (metrics.summary(run).to_dict()["runs"][0] for run in (kernel, simulator))
+    for one, other in zip(ours["queues"][:1], theirs["queues"][:1], strict=True):
+        assert one["sojourn_ms"]["p95"] == pytest.approx(other["sojourn_ms"]["p95"], rel=AGREES)
+        assert one["dropped_packets"] > 0
+    assert ours["flows"][0]["goodput_mbps"] == pytest.approx(theirs["flows"][0]["goodput_mbps"], rel=AGREES)
+    assert ours["probes"][0]["rtt_ms"]["p95"] == pytest.approx(
+        theirs["probes"][0]["rtt_ms"]["p95"], rel=AGREES
+    )
+    assert "not deterministic" in kernel.meta.version
+    assert os.uname().release in kernel.meta.version
+
+
+@pytest.mark.usefixtures("here")
+def test_progress_is_the_time_that_has_passed() -> None:
+    realised = loads(DUMBBELL).with_({"duration": "1 s", "warmup": "0 s"}).realise(1)
+    told: list[int] = []
+    with contextlib.suppress(GuestError):
+        netns.Netns().tables(realised, lambda now: told.append(now) or True)
+    assert told == sorted(told)
+    assert told[0] == 0
+    assert any(0 < now < S for now in told)
+    assert told[-1] <= S
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_that_is_given_up_ends() -> None:
+    with pytest.raises(engines.Cancelled):
+        netns.Netns().tables(loads(DUMBBELL).realise(1), lambda now: now < S)
+
+
+@pytest.mark.usefixtures("user_namespaces")
+def test_any_user_runs_it_where_user_namespaces_are_allowed(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(DUMBBELL)
+    command = sojourn("run", str(scenario), "-e", "netns", "--json", "-q")
+    for _ in range(2):
+        done = subprocess.run(
+            as_nobody(command, 10), cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        if "can't be trusted" not in done.stderr:
+            break
+    else:
+        pytest.skip(done.stderr)
+    if "can't be made here" in done.stderr:
+        # User namespaces, but no file systems or devices in them.
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert "in a user namespace" in found["version"]
+    assert found["runs"][0]["flows"][0]["delivered_bytes"] > 0
+
+
+# ---------------------------------------------------------------------------------------------------- what it refuses
+
+
+def test_every_discipline_of_a_plan_is_tried() -> None:
+    delayed = loads(DUMBBELL).with_({"bottleneck.delay": "5 ms", "bottleneck.link_layer": "none"})
+    for scenario, expected in ((loads(DUMBBELL), {"htb", "pfifo"}), (delayed, {"htb", "pfifo", "netem"})):
+        planned = plan(scenario.realise(1), this_host()).plan
+        tried = dict(netns._disciplines(planned))
+        assert set(tried) == expected
+        assert all(line.startswith("qdisc add dev t0 root handle 1: ") for line in tried.values())
+    assert "stab overhead -14 htb" in tried["htb"]
+
+
+@pytest.mark.parametrize("words", netns.TYPICAL)
+def test_a_discipline_is_the_same_elsewhere(words: str) -> None:
+    qdisc = Qdisc.parse(words)
+    lines = tc.queue("v0a", qdisc.params, header_bytes=14, transmitter=tc.Transmitter(10**6, 14))
+    assert tc.elsewhere(lines[1], "t0") is None
+    found = tc.elsewhere(lines[2], "t0")
+    assert found is not None
+    assert found[0] == qdisc.kind
+    assert Qdisc.parse(found[1].split("handle 1: ")[1]) == (
+        qdisc if qdisc.kind != "pfifo_fast" else Qdisc.parse("pfifo_fast")
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
+    absent = (netns.lacks() or "").split(", ")
+    kinds = [words for words in netns.TYPICAL if words.split()[0] in absent]
+    if not kinds:
+        pytest.skip("this kernel has every queue discipline")
+    engine = netns.Netns()
+    engine.check(loads(DUMBBELL).realise(1))
+    for words in kinds:
+        kind = words.split()[0]
+        with pytest.raises(GuestError) as caught:
+            engine.check(loads(DUMBBELL).with_({"bottleneck.qdisc": words}).realise(1))
+        assert caught.value.problem.startswith(f"link 'down': qdisc: {kind}: ")
+        # What tc says of it by itself, in a namespace of its own.
+        said = subprocess.run(
+            netns.way().command(f"{netns._PAIR} && tc qdisc add dev t0 root {words}"),
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stderr.strip()
+        assert said
+        assert said.splitlines()[-1] in caught.value.problem
+        assert f"sch_{kind}" in caught.value.hint
+
+
+@pytest.mark.usefixtures("here")
+def test_everything_missing_is_told_at_once_on_the_command_line(tmp_path: Path) -> None:
+    absent = (netns.lacks() or "").split(", ")
+    if "codel" not in absent or "vegas" not in absent:
+        pytest.skip("this kernel has codel or vegas")
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(DUMBBELL.replace("pfifo limit 40", "codel").replace("reno", "vegas"))
+    command = sojourn("run", str(scenario), "-e", "netns", "-o", str(tmp_path / "out"))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert re.search(r"^error: link 'down': qdisc: codel: .*unknown", done.stderr)
+    assert "flow: congestion: vegas: " in done.stderr
+    assert re.search(r"^hint: .*sch_codel.*tcp_vegas.*-e kernel$", done.stderr, re.MULTILINE)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("user_namespaces")
+def test_without_root_and_user_namespaces_it_says_so(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(DUMBBELL)
+    # His own is all that the kernel makes him.
+    done = subprocess.run(
+        as_nobody(sojourn("run", str(scenario), "-e", "netns", "--json"), 1),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    problem, hint = done.stderr.splitlines()
+    assert problem.startswith("error: network namespaces can't be made here: in a user namespace: ")
+    assert "No space left on device" in problem
+    assert hint.startswith("hint: run it as root; or allow user namespaces")
+    listed = subprocess.run(
+        as_nobody(sojourn("list", "engines"), 1), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "not ready here: network namespaces can't be made here" in listed.stdout
+
+
+def test_a_missing_program_is_told_by_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(netns, "PATH", str(tmp_path))
+    with pytest.raises(GuestError) as caught:
+        netns.way()
+    assert caught.value.problem == f"ip, tc, unshare: not in {tmp_path}"
+    assert {"iproute2", "util-linux"} <= set(caught.value.hint.split())
+    assert "iproute2" in str(engines.why_not("netns"))
+
+
+# ------------------------------------------------------------------------------------------------ nothing is left
+
+
+def until(happened: Callable[[], Any]) -> Any:
+    """What `happened` gives once it gives something."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if found := happened():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"did not happen within {PATIENCE_S:g} s")
+
+
+def processes() -> Iterator[Path]:
+    return (each for each in Path("/proc").iterdir() if each.name.isdigit())
+
+
+def namespaces_of(process: Path) -> set[str]:
+    """The network namespaces that a process is in, holds open, or has mounted by a name."""
+    found: set[str] = set()
+    with contextlib.suppress(OSError):
+        found.add(os.readlink(process / "ns" / "net"))
+    with contextlib.suppress(OSError):
+        for file in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(file))
+    with contextlib.suppress(OSError):
+        found |= set(re.findall(r"net:\[\d+\]", (process / "mountinfo").read_text()))
+    return {each for each in found if each.startswith("net:[")}
+
+
+def below(parent: int) -> Path | None:
+    """The run's program, once it has a parent's children's namespaces."""
+    for process in processes():
+        with contextlib.suppress(OSError):
+            name, rest = (process / "stat").read_text().rsplit(")", 1)
+            mine = int(rest.split()[1]) == parent and name.endswith("(sojourn-guest")
+            # Two routers, two hosts, and where it was before.
+            if mine and len(namespaces_of(process)) >= 5:
+                return process
+    return None
+
+
+def devices() -> set[str]:
+    return set(os.listdir("/sys/class/net"))
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_however_it_ends(how: signal.Signals, tmp_path: Path) -> None:
+    scenario, temporary = tmp_path / "scenario.toml", tmp_path / "tmp"
+    scenario.write_text(DUMBBELL.replace('"3 s"', '"600 s"'))
+    temporary.mkdir()
+    before = devices()
+    names = set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()
+    command = sojourn("run", str(scenario), "-e", "netns", "-q", "-o", str(tmp_path / "out"))
+    with subprocess.Popen(
+        command, env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL
+    ) as parent:
+        try:
+            program = until(lambda: below(parent.pid))
+            own = namespaces_of(program) - {os.readlink("/proc/self/ns/net")}
+            assert len(own) >= 5
+            parent.send_signal(how)
+            ended = parent.wait(PATIENCE_S)
+        finally:
+            parent.kill()
+    assert ended == (-how if how == signal.SIGKILL else 130)
+    until(lambda: not program.exists())
+    until(lambda: not any(namespaces_of(each) & own for each in processes()))
+    assert devices() == before
+    assert (set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()) == names
+    assert list(temporary.iterdir()) == []
+
+
+COUNTED = """
+echo {most} > /proc/sys/user/max_net_namespaces
+room() {{ {nested} true 2>/dev/null; }}
+wait_for() {{ n=0; until "$@"; do n=$((n + 1)); [ $n -lt 600 ] || return 1; sleep 0.1; done; }}
+none() {{ ! room; }}
+wait_for room || exit 11
+{command} & run=$!
+wait_for none || exit 12
+# The program and its world.
+wait_for holds || exit 13
+kill -9 $run
+wait_for room || exit 14
+"""
+
+
+@pytest.mark.usefixtures("here", "user_namespaces")
+def test_after_kill_9_the_kernel_counts_no_namespace_of_it(tmp_path: Path) -> None:
+    """A user may have 9: while it runs he can't make 9 more, once it was killed he can."""
+    scenario, most = tmp_path / "scenario.toml", 9
+    scenario.write_text(DUMBBELL.replace('"3 s"', '"600 s"'))
+    script = COUNTED.format(
+        most=most,
+        nested="unshare --net --fork " * most,
+        command=" ".join(sojourn("run", str(scenario), "-e", "netns", "-q", "-o", str(tmp_path / "out"))),
+    )
+    # Traffic flows: what a socket still has to send keeps its namespace until it is sent.
+    holds = 'holds() { [ -n "$(pgrep -P $run -x sojourn-guest)" ] && sleep 1; }\n'
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--", "sh", "-c", holds + script],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# ----------------------------------------------------------------------------------------------------- one at a time
+
+
+class Slow:
+    """An engine that counts how many of its runs there are at once."""
+
+    name, version = "slow", "1"
+
+    def __init__(self, alone: bool) -> None:
+        self.alone = alone
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+
+    def fingerprint(self, scenario: str) -> str:
+        return scenario
+
+    def check(self, realised: Mapping[str, Any]) -> None:
+        pass
+
+    def tables(
+        self, realised: Mapping[str, Any], reached: Callable[[int], bool]
+    ) -> tuple[engines.Tables, int]:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.05)
+        found = engines.find("sim").tables(realised, reached)
+        with self.lock:
+            self.now -= 1
+        return found
+
+
+@pytest.mark.parametrize(("alone", "most"), [(True, 1), (False, 4)])
+def test_runs_in_real_time_go_one_after_another(
+    alone: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Slow(alone)
+    monkeypatch.setattr(runs, "find", lambda _: engine)
+    scenario = loads(DUMBBELL).with_({"duration": "100 ms", "warmup": "0 s"})
+    runs.run(scenario, engine="slow", seeds=8, jobs=4)
+    assert engine.most == 1 if alone else 1 < engine.most <= most
+    assert netns.Netns.alone
+
+
+# -------------------------------------------------------------------------------------------------------- real time
+
+
+def archive(passed: Sequence[tuple[int, int]], samples: Sequence[int]) -> Archive:
+    """Packets of 1462 bytes, which take 1500 on the wire, by the times before and after the queue of link 0."""
+    before, after = np.array(passed, dtype=np.int64).reshape(-1, 2).T
+    same = np.ones(len(before), dtype=np.int64)
+    rows = {
+        "t_before_ns": before,
+        "t_after_ns": after,
+        "flow": 0 * same,
+        "reverse": 0 * same,
+        "bytes": 1462 * same,
+        "ds_in": 0 * same,
+        "ds_out": 0 * same,
+    }
+    stages = [{"name": name, "lost_records": 0, "unexpected": 0} for name in ("before", "after")]
+    index = {"taps": [{"link": 0, "table": "tap0", "stages": stages}]}
+    return Archive(index, {"tap0": rows, "device": {"t_ns": np.array(samples, dtype=np.int64)}})
+
+
+def at_rate(held: Mapping[int, int]) -> list[tuple[int, int]]:
+    """A queue that is always full at 10 Mbit/s: 1500 bytes take 1.2 ms. `held`: how much later than that some are sent."""
+    now, passed = 0, []
+    for number in range(2000):
+        now += 1_200_000 + held.get(number, 0)
+        passed.append((max(0, number * 1_200_000 - 30 * MS), now))
+    return passed
+
+
+def realised() -> dict[str, Any]:
+    found = loads(DUMBBELL).realise(1)
+    assert found["record"]["queue_ns"] == 100 * MS
+    assert found["links"][0]["framing"]["overhead_bytes"] == 38
+    return found
+
+
+ON_TIME = [100 * MS * number + 20_000 for number in range(30)] + [3 * S]
+
+
+def test_a_link_that_sends_at_its_rate_is_trusted() -> None:
+    assert netns.doubts(realised(), archive(at_rate({}), ON_TIME)) == []
+    # 10 ms late is 0.4 % of the run.
+    assert netns.doubts(realised(), archive(at_rate({700: 10 * MS}), ON_TIME)) == []
+    # Nor does an idle link send less than its rate.
+    idle = [(10 * MS * number, 10 * MS * number + 1000) for number in range(200)]
+    assert netns.doubts(realised(), archive(idle, ON_TIME)) == []
+
+
+def test_a_link_that_was_held_up_is_not_trusted() -> None:
+    (doubt,) = netns.doubts(realised(), archive(at_rate({700: 20 * MS, 900: 30 * MS}), ON_TIME))
+    # 50 ms of 2.45 s.
+    assert doubt == "link 'down' sent 2.0% less than its rate while packets waited"
+
+
+def test_the_rate_is_that_of_the_moment_and_of_the_shaper() -> None:
+    text = DUMBBELL.replace('rate = "10 Mbit/s"', 'schedule = [["0 s", "10 Mbit/s"], ["1 s", "5 Mbit/s"]]')
+    changing = loads(text).realise(1)
+    after = [number * 1_200_000 for number in range(1, 834)]
+    after += [after[-1] + number * 2_400_000 for number in range(1, 700)]
+    passed = [(max(0, now - 30 * MS), now) for now in after]
+    assert netns.doubts(changing, archive(passed, ON_TIME)) == []
+    assert netns.doubts(realised(), archive(passed, ON_TIME)) != []
+    shaped = realised()
+    shaped["links"][0]["shaper"] = {
+        "bps": 5_000_000,
+        "burst_bytes": 1600,
+        "overhead_bytes": 24,
+        "minimum_bytes": 0,
+        "cells": "none",
+    }
+    half = [(max(0, number * 2_400_000 - 30 * MS), number * 2_400_000) for number in range(1, 1200)]
+    assert netns.doubts(shaped, archive(half, ON_TIME)) == []
+    assert netns.doubts(realised(), archive(half, ON_TIME)) != []
+
+
+def test_a_program_that_was_held_up_is_not_trusted() -> None:
+    once = [at + 30 * MS * (number == 4) for number, at in enumerate(ON_TIME)]
+    assert netns.doubts(realised(), archive(at_rate({}), once)) == []
+    late = [at + 30 * MS * (number in (4, 9)) for number, at in enumerate(ON_TIME)]
+    (doubt,) = netns.doubts(realised(), archive(at_rate({}), late))
+    assert doubt == "2 of 30 samples came more than 5 ms late or not at all"
+    assert netns.lateness(np.array([*ON_TIME[:5], *ON_TIME[8:]]), 100 * MS, 3 * S) == (3, 30)
+    # No samples were asked for.
+    assert netns.lateness(np.array([], dtype=np.int64), 0, 3 * S) == (0, 0)
+
+
+def test_a_module_that_is_set_otherwise_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(netns, "MODULES", tmp_path)
+    monkeypatch.setattr(netns, "_refusal", lambda *_: None)
+    scenario: Scenario = loads(DUMBBELL.replace("reno", "cubic"))
+    run = scenario.realise(1)
+    planned = plan(run, this_host()).plan
+    file = tmp_path / "tcp_cubic" / "parameters" / "hystart"
+    file.parent.mkdir(parents=True)
+    file.write_text("1\n")
+    assert list(netns._missing(run, planned, netns.ROOT)) == []
+    file.write_text("0\n")
+    (missing,) = netns._missing(run, planned, netns.ROOT)
+    assert missing.why == f"{file} is 0, and the scenario has 1"
+
+
+def test_the_examples_are_refused_or_accepted_but_never_break_it() -> None:
+    if reason := netns.why_not():
+        pytest.skip(reason)
+    engine = netns.Netns()
+    for file in sorted((ROOT / "scenarios").glob("*.toml")):
+        for variant in load(file).variants():
+            with contextlib.suppress(GuestError):
+                engine.check(variant.realise(1))
