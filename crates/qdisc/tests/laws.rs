@@ -320,8 +320,9 @@ proptest! {
             ledger.log
         };
         let uniform = log(|_| DsField::BEST_EFFORT);
-        if let Params::PfifoFast(PfifoFastParams { limit, .. }) = params {
-            // With all in one band it is pfifo.
+        if let Params::PfifoFast(PfifoFastParams { variant, limit }) = params {
+            // With all in one band it is pfifo, but for the places that Linux's large rings give back late.
+            prop_assume!(variant == PfifoFastVariant::Shared || limit < 32);
             let pfifo = Params::Pfifo(FifoParams { limit });
             let mut ledger = Ledger::new(&pfifo, 7);
             steps.iter().for_each(|s| ledger.step(*s));

@@ -42,8 +42,9 @@ pub(super) const ONE_PERCENT: u32 = 42_949_673;
 pub(super) const STAB_SIZE: usize = 256;
 /// Nanoseconds of a tick in tc's tables (psched).
 pub(super) const TICK_NS: f64 = 64.0;
-/// The adaptive timer, HZ/2.
-pub(super) const LINUX_ADAPT: Span = Span::from_millis(500);
+/// The adaptive timer: HZ/2, which with Debian's HZ of 250 is 125 ticks of 4 ms. A timer more than 63 ticks ahead waits in a
+/// coarser wheel of 8 ticks and is rounded up, to 128. (HZ = 1000: 504 ms.)
+pub(super) const LINUX_ADAPT: Span = Span::from_millis(512);
 
 /// RED of Linux: bytes, with `wlog` fractional bits where scaled.
 #[derive(Clone, Debug)]

@@ -28,7 +28,7 @@
 //! ns-3's, not the 0.01 of the 2001 paper. Neither Floyd variant follows a rate that changes (as ns-2 and ns-3).
 //! linux: time in ns is truncated to the kernel's µs; the idle table is tc's, in ticks of 64 ns, and the kernel
 //! reads it in µs, so an idle queue's average falls 15.6 times more slowly than red(8) intends: kept, as it is what
-//! Linux does. The adaptive timer fires each 0.5 s from the start and is evaluated on arrival.
+//! Linux does. The adaptive timer fires each 0.512 s (HZ = 250) from the start and is evaluated on arrival.
 
 mod floyd;
 mod linux;

@@ -181,18 +181,20 @@ fn linux_damps_the_average_of_an_idle_queue() {
 }
 
 #[test]
-fn linux_adapts_each_half_second_within_its_bounds() {
+fn linux_adapts_each_128_ticks_within_its_bounds() {
     let mut red = LinuxRed::new(&LinuxRedParams { adaptive: true, ..linux() });
     red.idle_since = None;
     red.average = 80_000 << 5;
     let percent = |red: &LinuxRed| f64::from(red.max_p) / TWO_32 * 100.0;
-    red.adapt(Time(500_000_000));
+    red.adapt(Time(511_999_999));
+    assert!((percent(&red) - 2.0).abs() < 1e-6);
+    red.adapt(Time(512_000_000));
     // 2 % + min(1 %, 2 % / 4).
     assert!((percent(&red) - 2.5).abs() < 1e-6);
     red.adapt(Time(100_000_000_000));
     assert!((50.0..51.1).contains(&percent(&red)), "{}", percent(&red));
     red.average = 40_000 << 5;
-    red.adapt(Time(100_500_000_000));
+    red.adapt(Time(100_512_000_000));
     red.adapt(Time(300_000_000_000));
     assert!((0.89..1.0).contains(&percent(&red)), "{}", percent(&red));
     // In the middle fifth it rests; years later the timer has not fallen behind.

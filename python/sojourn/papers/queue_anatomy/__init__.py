@@ -48,15 +48,17 @@ def _story(evidence: Evidence) -> Sequence[Bar]:
 
 _SHORT = {"duration": "1600 s", "flow.0.size": "16 MiB"}
 """Quick: files of half the size."""
+_KERNEL_SEEDS = 2
+"""Seeds differ in when the copies start, within a second of half an hour."""
 
 STUDIES = (
     Study(
         "ring", "The ring's size, qdisc 1000 (section 4.1, figure 3)", "testbed.toml",
-        variants=reading.RING, seeds=10, quick=_SHORT, quick_variants=reading.RING_QUICK,
+        variants=reading.RING, seeds=10, quick=_SHORT, quick_variants=reading.RING_QUICK, kernel_variants=reading.RING_KERNEL, kernel_seeds=_KERNEL_SEEDS,
     ),
     Study(
         "qdisc", "The qdisc's size, ring 512 (section 4.2, figure 4)", "testbed.toml",
-        variants=reading.QDISC_SIZES, seeds=10, quick=_SHORT, quick_variants=reading.QDISC_QUICK,
+        variants=reading.QDISC_SIZES, seeds=10, quick=_SHORT, quick_variants=reading.QDISC_QUICK, kernel_variants=reading.QDISC_KERNEL, kernel_seeds=_KERNEL_SEEDS,
     ),
     Study(
         "surface", "Both sizes (section 4.3, figures 5 and 6), but for the default ring", "testbed.toml",
@@ -65,9 +67,12 @@ STUDIES = (
     Study("window", "The advertised window (section 4.4, figure 7)", "testbed.toml", variants=reading.WINDOW, quick=_SHORT),
     Study(
         "bql", "5000 packets in ring and qdisc, without and with BQL (section 4.5, figures 8 and 9)", "testbed.toml",
-        variants=reading.BQL, seeds=10, quick=_SHORT, quick_variants=reading.BQL_QUICK,
+        variants=reading.BQL, seeds=10, quick=_SHORT, quick_variants=reading.BQL_QUICK, kernel_variants=reading.BQL_KERNEL, kernel_seeds=_KERNEL_SEEDS,
     ),
-    Study("cure", "Disciplines over a ring of 4096, without and with BQL (section 4.5)", "testbed.toml", variants=reading.CURE, quick=_SHORT),
+    Study(
+        "cure", "Disciplines over a ring of 4096, without and with BQL (section 4.5)", "testbed.toml",
+        variants=reading.CURE, quick=_SHORT, kernel_variants=reading.CURE_KERNEL, kernel_seeds=_KERNEL_SEEDS,
+    ),
     Study(
         "coexistence", "LEDBAT and Vegas beside CUBIC (section 5)", "coexistence.toml",
         variants=reading.COEXISTENCE, quick={"duration": "200 s"},

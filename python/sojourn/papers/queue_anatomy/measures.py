@@ -57,6 +57,12 @@ def rtt_ms(seed: Seed) -> float:
     return 1e3 * rtt_s(seed)
 
 
+def median_s(seed: Seed) -> float:
+    """Median of the RTT, s."""
+    found = rtts_s(seed)
+    return float(np.median(found)) if found.size else math.nan
+
+
 def p95_s(seed: Seed) -> float:
     """95th percentile of the RTT, s: figures 8 and 9."""
     found = rtts_s(seed)
@@ -109,13 +115,24 @@ def throughput_mbps(seed: Seed) -> float:
 
 
 def in_ring(seed: Seed) -> float:
-    """Mean packets in the ring."""
-    return _link(seed, "ring_mean_packets")
+    """Mean packets in the ring while copies go on."""
+    return _while_copying(seed, "ring_mean_packets")
 
 
 def in_qdisc(seed: Seed) -> float:
-    """Mean packets in the qdisc."""
-    return _link(seed, "backlog_mean_packets")
+    """Mean packets in the qdisc while copies go on."""
+    return _while_copying(seed, "backlog_mean_packets")
+
+
+def _while_copying(seed: Seed, column: str) -> float:
+    # The table has the mean over the whole Run; after the last copy the queues are empty.
+    return _link(seed, column) * _link(seed, "measured_ns") / (1e9 * end_s(seed))
+
+
+def in_qdisc_percent(seed: Seed) -> float:
+    """Share of the waiting packets that wait in the qdisc, %: a discipline reaches no others."""
+    ring, qdisc = _link(seed, "ring_mean_packets"), _link(seed, "backlog_mean_packets")
+    return 100 * qdisc / (ring + qdisc)
 
 
 def widest_mb(seed: Seed) -> float:

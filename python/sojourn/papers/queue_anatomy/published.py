@@ -48,11 +48,17 @@ def qdisc_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
 
 def throughput_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
     """How far the throughputs with the smallest and the largest ring lie apart, %, at the qdisc where most."""
+    sizes = [("ring", DEFAULT_QDISC)]
+    if evidence.runs["surface"]:
+        sizes += [
+            ("surface", qdisc) for qdisc in QDISCS if evidence.has("surface", name(reading, 4096, qdisc))
+        ]
     known = [
-        m.compared(evidence, ("surface", small), ("surface", large), m.throughput_mbps, m.apart_percent)
-        for small, large in ((name(reading, 80, qdisc), name(reading, 4096, qdisc)) for qdisc in QDISCS)
-        if evidence.has("surface", small) and evidence.has("surface", large)
-    ]
+        m.compared(
+            evidence, (study, name(reading, 80, qdisc)), (study, name(reading, 4096, qdisc)), m.throughput_mbps, m.apart_percent
+        )
+        for study, qdisc in sizes
+    ]  # fmt: skip
     return max(known, key=lambda one: one.mean)
 
 
@@ -67,17 +73,19 @@ def _stated() -> Iterator[Number]:
     yield Number(
         "rtt/4096", "section 4.1, figure 3(a)", "mean RTT with a ring of 4096", "s", RTT_BLOATED_S, "ring", largest, m.rtt_s,
         relation=">",
-        reason="Timers that go off too soon halve the windows and leave the ring partly empty. With a timer of at least 15 s (study others, patient) the ring is full and the "
-        "mean is 9.8 s with the ramp at the start and the end, the median 10.06 s; 95 % of the pings here take up to 10.06 s. Linux has F-RTO and undo against it, we don't.",
+        reason="A full ring is 10.06 s, which is the median. The mean has the ring's filling and emptying in it: 9.8 s here, 9.7 s on Linux 6.12 in a guest (engine kernel, files of half the size). "
+        "The rate is a round number; at 4 Mbit/s (study rates) the mean is 12.3 s, and as full queues scale with 1/rate one 2 % below ours would pass 10 s.",
     )  # fmt: skip
     yield Number(
         "rtt/more", "section 1", "RTT with a ring of 4096 over the default: more by", "%", MORE_PERCENT, "ring", largest, m.rtt_s,
         Tolerance(0.15, "the rate cancels; full rings of 4096 and 512 would give 700 %, and how full the larger is depends on how TCP bears its delay"),
         whole=more_at_4096,
+        reason="RTTs grow as the ring does (study ring), so eight times the ring is +700 % less the ramps, at any rate; Linux 6.12 in a guest has +672 % (engine kernel, quick). Less takes a large ring "
+        "that is not always full: if TCP believes every timer it is +548 % (study others, timers believed), short of 585 on the other side. Or a default ring of some 580 packets, which is about 512 too.",
     )  # fmt: skip
     yield Number(
         "throughput/apart", "section 4.3, figure 6", "throughput with rings of 80 and of 4096: apart by, at the worst qdisc", "%",
-        THROUGHPUT_PERCENT, "surface", name(MAIN, 4096, 1024), m.throughput_mbps, relation="<", whole=throughput_apart,
+        THROUGHPUT_PERCENT, "ring", largest, m.throughput_mbps, relation="<", whole=throughput_apart,
     )  # fmt: skip
     yield Number(
         "window", "section 4.4, figure 7", "widest advertised receive window (MB of 2^20 bytes)", "MB", WINDOW_MB, "window", "ring 512", m.widest_mb,
