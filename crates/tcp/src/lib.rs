@@ -13,6 +13,8 @@ mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod sent;
+mod undo;
 
 pub use cc::{Ack, Congestion, CongestionControl, Signal};
 pub use receiver::Receiver;
@@ -50,7 +52,8 @@ pub struct AckSegment {
     pub echo: Time,
     /// Receive window in bytes from `ack` on. Less than a segment lets one segment out.
     pub window: u64,
-    /// Half-open ranges of segments held beyond `ack`, most recent first (RFC 2018 §4).
+    /// Half-open ranges of segments held beyond `ack`, most recent first (RFC 2018 §4). If the first lies below `ack` or
+    /// within the second it tells of a duplicate (RFC 2883).
     pub sacks: [(u32, u32); MAX_SACK_BLOCKS],
     /// How many of `sacks` are filled.
     pub sack_count: u8,
@@ -91,6 +94,12 @@ pub struct TcpParams {
     /// Proportional rate reduction (RFC 6937, Linux's variant) in a SACK recovery and after an ECN echo; without it cwnd is
     /// set to ssthresh at once.
     pub prr: bool,
+    /// The receiver reports duplicates in the first SACK block (RFC 2883).
+    pub dsack: bool,
+    /// A reduction that stamps or DSACKs prove needless is undone (RFC 4015, RFC 3708).
+    pub undo: bool,
+    /// F-RTO: after a timeout new data leaves first, to see whether the timeout was spurious (RFC 5682). Undoes it if so.
+    pub frto: bool,
     /// Limited transmit: the first two duplicate ACKs let out a new segment each (RFC 3042).
     pub limited_transmit: bool,
     /// Timestamps: every ACK of new data gives an RTT sample, sent twice or not; otherwise one segment at a time is timed.

@@ -6,9 +6,9 @@
 //! buffer. The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs, an RTT
 //! from now, twice what it delivered in the last one.
 //!
-//! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 7323 §4.3 (which timestamp to echo), RFC 3168 §6.1.3
+//! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (duplicate SACK), RFC 7323 §4.3 (which timestamp to echo), RFC 3168 §6.1.3
 //! (ECE), RFC 9293 §3.8.6 (window); Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's arithmetic.
-//! Deviations: data beyond the offered window is taken rather than refused; no duplicate SACK (RFC 2883). Linux
+//! Deviations: data beyond the offered window is taken rather than refused. Linux
 //! takes the receiver's RTT from timestamps echoed on data; ours carries none, so the base RTT is the least time that
 //! one window of data took (Linux's way without timestamps), and queueing adds what the stamps tell: the one-way delay
 //! above the least one.
@@ -37,6 +37,9 @@ pub struct Receiver {
     mss: u32,
     timestamps: bool,
     ecn: bool,
+    dsack: bool,
+    /// The segment that has just come a second time.
+    duplicate: Option<u32>,
     /// Tells the sender how long segments are under way (RFC 6817 §2.3).
     tells_one_way: bool,
     one_way: Option<Span>,
@@ -61,6 +64,8 @@ impl Receiver {
             mss: params.mss,
             timestamps: params.timestamps,
             ecn: params.ecn,
+            dsack: params.dsack && params.sack,
+            duplicate: None,
             tells_one_way: params.congestion == CongestionKind::Ledbat,
             one_way: None,
             ece: false,
@@ -99,7 +104,10 @@ impl Receiver {
         } else {
             at_once = true;
             if segment.seq > self.next {
-                self.gaps.hold(segment.seq, segment.len);
+                let new = self.gaps.hold(segment.seq, segment.len);
+                self.duplicate = (self.dsack && !new).then_some(segment.seq);
+            } else {
+                self.duplicate = self.dsack.then_some(segment.seq);
             }
         }
 
@@ -154,12 +162,19 @@ impl Receiver {
         self.quick = self.quick.saturating_sub(1);
         self.acked = self.next;
         self.deadline = Time::NEVER;
+        let (mut sacks, mut sack_count) = (self.gaps.blocks, self.gaps.reported());
+        if let Some(seq) = self.duplicate.take() {
+            // RFC 2883 §4: the duplicate first, then the block it lies in, then the others.
+            sacks.copy_within(..MAX_SACK_BLOCKS - 1, 1);
+            sacks[0] = (seq, seq + 1);
+            sack_count = (sack_count + 1).min(self.gaps.block_limit);
+        }
         AckSegment {
             ack: self.next,
             echo: self.echo,
             window: self.window.offer(self.delivered, self.gaps.held_bytes),
-            sacks: self.gaps.blocks,
-            sack_count: self.gaps.reported(),
+            sacks,
+            sack_count,
             ece: self.ece,
             one_way: self.one_way,
         }
@@ -211,8 +226,9 @@ impl Gaps {
         self.block_count.min(self.block_limit)
     }
 
-    /// Keeps a segment that lies beyond a gap. The block it falls into is reported first, duplicate or not.
-    fn hold(&mut self, seq: u32, len: u32) {
+    /// Keeps a segment that lies beyond a gap; false if it was there. The block it falls into is reported first, duplicate
+    /// or not.
+    fn hold(&mut self, seq: u32, len: u32) -> bool {
         let (block, new) = insert(&mut self.ranges, seq);
         if new {
             self.held_bytes += u64::from(len);
@@ -226,6 +242,7 @@ impl Gaps {
         self.blocks.copy_within(0..kept, 1);
         self.blocks[0] = block;
         self.block_count = kept as u8 + 1;
+        new
     }
 
     /// All before `next` have arrived: hands out the range that this completes. Gives the new RCV.NXT and the bytes.
@@ -504,12 +521,27 @@ mod tests {
         // A block that grows comes to the front; one that joins two stands for both.
         assert_eq!(last(8), Some(vec![(7, 9), (5, 6), (3, 4)]));
         assert_eq!(last(4), Some(vec![(3, 6), (7, 9), (1, 2)]));
-        // So does a duplicate's.
-        assert_eq!(last(1), Some(vec![(1, 2), (3, 6), (7, 9)]));
+        // So does a duplicate's, after the duplicate itself (RFC 2883 §4): three in all.
+        assert_eq!(last(1), Some(vec![(1, 2), (1, 2), (3, 6)]));
         // What is acknowledged is not reported.
         assert_eq!(last(0), Some(vec![(3, 6), (7, 9)]));
         assert_eq!(last(2), Some(vec![(7, 9)]));
         assert_eq!(last(6), Some(vec![]));
+    }
+
+    #[test]
+    fn a_duplicate_is_reported_once_and_first() {
+        // RFC 2883 §4: below the ACK, or within the second block.
+        let mut r = receiver();
+        let mut last = |seq| arrive(&mut r, seq, 0).map(|a| (a.ack, sacks(&a).to_vec()));
+        last(0);
+        assert_eq!(last(1), Some((2, vec![])));
+        assert_eq!(last(0), Some((2, vec![(0, 1)])));
+        assert_eq!(last(4), Some((2, vec![(4, 5)])));
+        assert_eq!(last(5), Some((2, vec![(4, 6)])));
+        assert_eq!(last(4), Some((2, vec![(4, 5), (4, 6)])));
+        assert_eq!(last(1), Some((2, vec![(1, 2), (4, 6)])));
+        assert_eq!(last(2), Some((3, vec![(4, 6)])));
     }
 
     #[test]
@@ -724,7 +756,7 @@ mod tests {
             }
             for (i, &seq) in seqs.iter().enumerate() {
                 let ack = arrive(&mut r, seq, i as u64);
-                arrived.insert(seq);
+                let duplicate = !arrived.insert(seq);
                 let next = (0..).find(|n| !arrived.contains(n)).unwrap_or(0);
                 prop_assert_eq!(r.delivered_bytes(), u64::from(next * MSS));
                 let held = arrived.iter().filter(|&&s| s > next).count() as u64;
@@ -733,13 +765,15 @@ mod tests {
                     prop_assert_eq!(ack.ack, next);
                     prop_assert!(r.delivered_bytes() + ack.window >= edge);
                     edge = r.delivered_bytes() + ack.window;
-                    for &(from, to) in sacks(&ack) {
+                    let (first, others) = sacks(&ack).split_at(usize::from(duplicate));
+                    prop_assert!(!duplicate || first == [(seq, seq + 1)]);
+                    for &(from, to) in others {
                         prop_assert!(from > next && from < to);
                         prop_assert!((from..to).all(|s| arrived.contains(&s)));
                         prop_assert!(!arrived.contains(&(from - 1)) && !arrived.contains(&to));
                     }
                     if seq > next {
-                        prop_assert!((ack.sacks[0].0..ack.sacks[0].1).contains(&seq));
+                        prop_assert!((others[0].0..others[0].1).contains(&seq));
                     }
                 } else {
                     prop_assert!(held == 0);

@@ -87,6 +87,11 @@ impl RttEstimator {
         }
     }
 
+    /// The timeouts were spurious: the next one is not longer for them.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
     /// Smoothed RTT.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {

@@ -48,8 +48,9 @@ impl Scoreboard {
         self.ranges.last().map_or(0, |r| r.1)
     }
 
-    /// Takes in a SACK block, clipped to what is outstanding; how many segments it newly covers.
-    pub fn sack(&mut self, block: (u32, u32), una: u32, nxt: u32) -> u32 {
+    /// Takes in a SACK block, clipped to what is outstanding; `each` is told the ranges it newly covers. Gives how many
+    /// segments they hold.
+    pub fn sack(&mut self, block: (u32, u32), una: u32, nxt: u32, mut each: impl FnMut(u32, u32)) -> u32 {
         let (start, end) = (block.0.max(una), block.1.min(nxt));
         if start >= end {
             return 0;
@@ -59,12 +60,20 @@ impl Scoreboard {
         let mut merged = (start, end);
         let mut to = from;
         let mut covered = 0;
+        let mut fresh = start;
         while let Some(&(s, e)) = self.ranges.get(to)
             && s <= end
         {
             merged = (merged.0.min(s), merged.1.max(e));
             covered += e - s;
             to += 1;
+            if fresh < s {
+                each(fresh, s);
+            }
+            fresh = fresh.max(e);
+        }
+        if fresh < end {
+            each(fresh, end);
         }
         if to == from {
             self.ranges.insert(from, merged);
@@ -80,6 +89,34 @@ impl Scoreboard {
     /// SACKed segments below `seq`.
     pub fn sacked_below(&self, seq: u32) -> u32 {
         self.ranges.iter().take_while(|r| r.0 < seq).map(|&(s, e)| e.min(seq) - s).sum()
+    }
+
+    /// Tells `each` the ranges below `seq`, from `una` on, that are not SACKed.
+    pub fn unsacked_below(&self, seq: u32, una: u32, mut each: impl FnMut(u32, u32)) {
+        let mut from = una;
+        let first = self.ranges.partition_point(|r| r.1 <= una);
+        for &(start, end) in self.ranges[first..].iter().take_while(|r| r.0 < seq) {
+            if from < start {
+                each(from, start);
+            }
+            from = end;
+        }
+        if from < seq {
+            each(from, seq);
+        }
+    }
+
+    /// Segments sent again that are not SACKed.
+    pub fn resent(&self, una: u32) -> u32 {
+        let below = self.resent_below.max(una);
+        below - una - self.sacked_below(below)
+    }
+
+    /// Nothing was lost after all. What was sent again counts as any segment.
+    pub fn unmark(&mut self, una: u32) {
+        self.lost_below = una;
+        self.resent_below = una;
+        self.missing = 0;
     }
 
     /// Everything below `una` is acknowledged.
@@ -155,8 +192,8 @@ impl Scoreboard {
         (seq < self.highest()).then_some(seq)
     }
 
-    /// The segment was sent again.
-    pub fn resent(&mut self, seq: u32) {
+    /// The segment is sent again.
+    pub fn send_again(&mut self, seq: u32) {
         self.resent_below = seq + 1;
         self.missing -= 1;
     }
@@ -257,8 +294,12 @@ mod tests {
                     Step::Sack { from, segments } => {
                         // Never `una` itself: that would have been acknowledged.
                         let block = (una + 1 + from, una + 1 + from + segments);
-                        let new = board.sack(block, una, nxt);
+                        let mut told = Vec::new();
+                        let new = board.sack(block, una, nxt, |from, to| told.extend(from..to));
                         board.sacks_taken(una);
+                        let outstanding = block.0.min(nxt)..block.1.min(nxt);
+                        let fresh: Vec<u32> = outstanding.filter(|&seq| !table[seq as usize].sacked).collect();
+                        prop_assert_eq!(told, fresh);
                         let covered = table.iter_mut().take(block.1 as usize).skip(block.0 as usize);
                         let found = covered.map(|e| u32::from(!std::mem::replace(&mut e.sacked, true))).sum::<u32>();
                         prop_assert_eq!(new, found);
@@ -292,7 +333,7 @@ mod tests {
                         let next = resend(&mut table);
                         prop_assert_eq!(board.next_missing(), next.map(|i| i as u32));
                         if let Some(next) = next {
-                            board.resent(next as u32);
+                            board.send_again(next as u32);
                             table[next].resent = true;
                         }
                     }
@@ -325,9 +366,9 @@ mod tests {
     #[test]
     fn a_segment_is_lost_when_three_above_it_are_sacked_in_one_block_or_three() {
         let mut board = Scoreboard::default();
-        board.sack((3, 5), 0, 20);
+        board.sack((3, 5), 0, 20, |_, _| ());
         assert!(!board.mark_lost(0));
-        board.sack((7, 8), 0, 20);
+        board.sack((7, 8), 0, 20, |_, _| ());
         assert!(board.mark_lost(0));
         // 0, 1 and 2 have three above; 5 and 6 have one.
         assert_eq!((board.sacked(), board.missing(), board.next_missing()), (3, 3, Some(0)));
@@ -338,9 +379,9 @@ mod tests {
         // A timeout marks 0 to 9; the ACK of them all leaves the marks where they are; a SACK must not count from there.
         let mut board = Scoreboard::default();
         board.mark_all_lost(0, 10);
-        board.resent(0);
+        board.send_again(0);
         board.advance(10);
-        board.sack((12, 13), 10, 20);
+        board.sack((12, 13), 10, 20, |_, _| ());
         board.sacks_taken(10);
         assert_eq!(board.missing(), 0);
     }

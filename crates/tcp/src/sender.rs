@@ -5,17 +5,19 @@
 //! loss, after an ECN echo. *Loss*: the timer went off; everything outstanding counts as lost and is sent again in slow
 //! start. What is in flight is always `nxt - una - sacked - missing` (see `scoreboard`), less the duplicate ACKs
 //! where there is no SACK, and a segment may leave while that is below cwnd. A window of data is reduced for once,
-//! whatever signals come: `recover` says how far it reaches.
+//! whatever signals come: `recover` says how far it reaches. What was reduced for nothing is given back (see `undo`).
 //!
 //! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC 6582 (NewReno),
-//! RFC 3042 (limited transmit), RFC 6298 (timer), RFC 3168 §6.1 (ECN); Linux and ns-2.35 where these leave a choice.
-//! Deviations: no handshake and no teardown; no F-RTO, no undo of a spurious retransmission, no tail loss probe, no
+//! RFC 3042 (limited transmit), RFC 5682 (F-RTO), RFC 4015 (undo), RFC 6298 (timer), RFC 3168 §6.1 (ECN); Linux and ns-2.35 where these leave a choice.
+//! Deviations: no handshake and no teardown; no tail loss probe, no
 //! RACK: a lost retransmission waits for the timer. No zero-window probe: a window narrower than a segment counts as
 //! one segment. What NextSeg's rule 3 sends again counts as lost, so once and not twice in what is in flight.
 
 use crate::cc::{Ack, Congestion, CongestionControl, Control, Signal};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::sent::SentTimes;
+use crate::undo::Undo;
 use crate::{AckSegment, Segment, TcpParams};
 use units::{Span, Time};
 
@@ -25,6 +27,28 @@ enum Phase {
     Recovery,
     Reduced,
     Loss,
+}
+
+/// What leaves first until the next ACK, where lost segments wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    Lost,
+    /// F-RTO's probe: new data, if any may be sent.
+    New,
+    /// The losses are in doubt: new data or nothing.
+    OnlyNew,
+}
+
+/// What an ACK says beyond its number.
+struct Heard {
+    acked: u32,
+    delivered: u32,
+    rtt: Option<Span>,
+    echo: Time,
+    /// A segment from before the last reduction has arrived that was sent only once.
+    original: bool,
+    /// SACKs something new, or (without SACK) is a duplicate.
+    duplicate: bool,
 }
 
 /// What an ACK did.
@@ -51,6 +75,8 @@ pub struct SenderStats {
     pub fast_recoveries: u64,
     /// Windows reduced for an ECN echo.
     pub ecn_reductions: u64,
+    /// Reductions that proved needless and were undone.
+    pub undos: u64,
 }
 
 /// What a sender is set to, in the words of `TcpParams`.
@@ -59,6 +85,8 @@ struct Settings {
     mss: u32,
     sack: bool,
     prr: bool,
+    undo: bool,
+    frto: bool,
     limited_transmit: bool,
     timestamps: bool,
     ecn: bool,
@@ -101,6 +129,7 @@ pub struct Sender {
     rto_at: Time,
     control: Control,
     board: Scoreboard,
+    sent: SentTimes,
     rtt: RttEstimator,
     /// Edge of the receive window, in segments.
     edge: u32,
@@ -108,6 +137,10 @@ pub struct Sender {
     last_window_segments: u32,
     settings: Settings,
     prr: Prr,
+    undo: Undo,
+    /// After a timeout that may be spurious.
+    frto: bool,
+    first: First,
     /// Without timestamps one segment at a time is timed (Karn): its number and when it left.
     timed: Option<(u32, Time)>,
     partial_acks: u32,
@@ -133,6 +166,8 @@ impl Sender {
             mss: params.mss,
             sack: params.sack,
             prr: params.prr,
+            undo: params.undo,
+            frto: params.frto,
             limited_transmit: params.limited_transmit,
             timestamps: params.timestamps,
             ecn: params.ecn,
@@ -159,12 +194,16 @@ impl Sender {
             rto_at: Time::NEVER,
             control,
             board: Scoreboard::default(),
+            sent: SentTimes::new(),
             rtt: RttEstimator::new(params),
             edge: 0,
             last_window: u64::MAX,
             last_window_segments: u32::MAX,
             settings,
             prr: Prr::default(),
+            undo: Undo::new(),
+            frto: false,
+            first: First::Lost,
             timed: None,
             partial_acks: 0,
             rescued: false,
@@ -195,12 +234,13 @@ impl Sender {
             self.paced_out = true;
             return None;
         }
-        if self.board.missing() > 0 {
+        if self.board.missing() > 0 && self.lost_first() {
             return self.poll_lost(now);
         }
         if self.nxt < self.bound {
             let seq = self.nxt;
             self.nxt += 1;
+            self.sent.sent(seq, self.una, now);
             return Some(self.send(seq, false, now));
         }
         self.poll_doubtful(now)
@@ -215,6 +255,11 @@ impl Sender {
         }
         let acked = ack.ack - self.una;
         let mut delivered = acked;
+        // Nothing of this is worth a look while all is well.
+        let telling = ack.sack_count > 0 && self.settings.sack;
+        let reported = telling && self.hear_duplicate(ack);
+        let amiss = self.phase != Phase::Open || self.board.sacked() > 0 || telling;
+        let original = amiss && self.hear_original(ack);
         self.open_edge(ack.ack, ack.window);
         let mut rtt = None;
         if acked > 0 {
@@ -229,6 +274,7 @@ impl Sender {
             self.dup_acks = 0;
             self.board.advance(ack.ack);
         }
+        let dup_acks = self.dup_acks;
         if self.settings.sack {
             // RFC 6675 §2: without news in its SACK blocks an ACK is no duplicate, only the echo of a segment sent twice.
             if ack.sack_count > 0 {
@@ -238,14 +284,17 @@ impl Sender {
             self.dup_acks += 1;
             delivered = 1;
         }
-        if self.phase == Phase::Open && self.dup_acks == 0 && self.board.sacked() == 0 && !ack.ece {
+        let quiet = self.phase == Phase::Open && self.dup_acks == 0 && self.board.sacked() == 0;
+        if quiet && !ack.ece && !reported {
             // The common case: new data acknowledged, nothing amiss.
             if acked > 0 {
                 self.grow(delivered, rtt, ack.one_way, now);
                 self.inflation = 0;
             }
         } else {
-            self.on_ack_amiss(ack, acked, delivered, rtt, now);
+            let duplicate = self.dup_acks > dup_acks;
+            let heard = Heard { acked, delivered, rtt, echo: ack.echo, original, duplicate };
+            self.on_ack_amiss(ack, heard, now);
         }
         if acked > 0 {
             self.restart_timer(now);
@@ -379,20 +428,35 @@ impl Sender {
         self.force = false;
         self.stats.retransmits += 1;
         self.timed = None;
+        self.sent.sent_again(seq, now);
+        self.undo.sent_again(now);
         self.send(seq, true, now)
+    }
+
+    /// Whether what is lost goes before new data: always, but for the moment in which it is in doubt.
+    #[inline]
+    fn lost_first(&self) -> bool {
+        match self.first {
+            First::Lost => true,
+            First::New => self.nxt >= self.bound,
+            First::OnlyNew => false,
+        }
     }
 
     #[cold]
     fn poll_lost(&mut self, now: Time) -> Option<Segment> {
         let seq = self.board.next_missing()?;
-        self.board.resent(seq);
+        self.board.send_again(seq);
+        // RFC 5682 §2.1 step 2b: with nothing new to send there is no telling.
+        self.frto &= self.first != First::New;
+        self.first = First::Lost;
         Some(self.resend(seq, now))
     }
 
     /// A recovery with room in the window and nothing that is certain to be of use: RFC 6675's NextSeg, rules 3 and 4.
     #[inline]
     fn poll_doubtful(&mut self, now: Time) -> Option<Segment> {
-        if self.phase != Phase::Recovery || !self.settings.sack {
+        if self.phase != Phase::Recovery || !self.settings.sack || self.first == First::OnlyNew {
             return None;
         }
         if let Some(seq) = self.board.next_doubtful(self.una) {
@@ -464,7 +528,7 @@ impl Sender {
 
     fn take_sacks(&mut self, ack: &AckSegment) -> u32 {
         let blocks = &ack.sacks[..usize::from(ack.sack_count)];
-        let new = blocks.iter().map(|&block| self.board.sack(block, self.una, self.nxt)).sum();
+        let new = blocks.iter().map(|&block| self.board.sack(block, self.una, self.nxt, |_, _| ())).sum();
         if new > 0 {
             self.board.sacks_taken(self.una);
             // An ACK that SACKs something new is a duplicate, whatever else it says (RFC 6675 §2).
@@ -473,28 +537,78 @@ impl Sender {
         new
     }
 
+    /// Whether the first SACK block reports a segment that came twice (RFC 2883 §4): it lies below the ACK, or within the
+    /// second block.
+    #[cold]
+    fn hear_duplicate(&mut self, ack: &AckSegment) -> bool {
+        let (first, second) = (ack.sacks[0], ack.sacks[1]);
+        let within = ack.sack_count > 1 && second.0 <= first.0 && first.1 <= second.1;
+        if first.0 >= ack.ack && !within {
+            return false;
+        }
+        for seq in first.0..first.1.min(self.nxt) {
+            // What is still outstanding must have been sent again; of what is forgotten it is taken for granted (Linux).
+            if seq < self.una || self.sent.again(seq) {
+                self.undo.duplicate(seq);
+            }
+        }
+        true
+    }
+
+    /// Whether the ACK is the first to tell of a segment from before `recover` that left once only.
+    #[cold]
+    fn hear_original(&mut self, ack: &AckSegment) -> bool {
+        if !self.frto {
+            return false;
+        }
+        let mut original = false;
+        let mut look = |from: u32, to: u32| {
+            original |= (from..to.min(self.recover)).any(|seq| !self.sent.again(seq));
+        };
+        self.board.unsacked_below(ack.ack, self.una, &mut look);
+        for &(from, to) in &ack.sacks[..usize::from(ack.sack_count)] {
+            let from = from.max(ack.ack);
+            self.board.unsacked_below(to.min(self.nxt), from, &mut look);
+        }
+        original
+    }
+
     /// Everything but the common case: duplicates, SACKs, ECN, recovery.
-    fn on_ack_amiss(&mut self, ack: &AckSegment, acked: u32, delivered: u32, rtt: Option<Span>, now: Time) {
+    fn on_ack_amiss(&mut self, ack: &AckSegment, heard: Heard, now: Time) {
+        let Heard { acked, delivered, rtt, .. } = heard;
         // Without SACK an ACK after a timeout may tell of much that had arrived before: it counts for one segment
         // (RFC 3465 §2.3).
         let blind = self.phase == Phase::Loss && !self.settings.sack;
         let delivered = if blind { delivered.min(1) } else { delivered };
+        let echo = ack.ece && self.settings.ecn;
+        if echo {
+            self.undo.confirm();
+        }
+        self.first = First::Lost;
         if self.phase != Phase::Open && self.is_over() {
             // NewReno's full ACK sets the window and does no more (RFC 6582 §3.2 step 3). In ns-2 it is the other way
             // about: Newreno grows by it, Sack1 does not.
             let no_more = self.phase == Phase::Recovery && self.settings.sack == self.settings.packet_counted;
-            self.leave_recovery();
+            if self.proves_needless(&heard) {
+                self.give_back(false);
+            } else {
+                self.leave_recovery();
+            }
             if no_more {
                 return;
             }
+        } else {
+            self.reconsider(&heard);
         }
-        let echo = ack.ece && self.settings.ecn;
         match self.phase {
             Phase::Open => {
                 // RFC 6675 needs no such care: SACKs tell what has arrived from what was sent twice. ns-2's Sack1 takes it.
                 let careful = !self.settings.sack || self.settings.packet_counted;
                 if (!careful || self.is_news()) && self.finds_loss() {
                     self.signal(Signal::Loss, Phase::Recovery, now);
+                    if echo {
+                        self.undo.confirm();
+                    }
                     self.begin_resending(now);
                     self.count_as_sack1();
                     self.reduce(delivered, false);
@@ -508,7 +622,9 @@ impl Sender {
                 }
             }
             Phase::Recovery => {
-                if self.settings.sack {
+                if self.first == First::OnlyNew {
+                    self.reduce(delivered, acked > 0);
+                } else if self.settings.sack {
                     let before = self.board.missing();
                     self.board.mark_lost(self.una);
                     self.count_as_sack1();
@@ -530,6 +646,11 @@ impl Sender {
                 }
             }
             Phase::Loss => {
+                if self.settings.frto && !self.settings.sack {
+                    // A duplicate after F-RTO's new data says that some of that has arrived: room for what is lost.
+                    let arrived = acked == 0 && self.nxt > self.recover;
+                    self.inflation = if arrived { self.inflation + 1 } else { 0 };
+                }
                 if acked > 0 {
                     self.grow(delivered, rtt, ack.one_way, now);
                 }
@@ -543,6 +664,76 @@ impl Sender {
             // does that by itself.
             self.inflation = self.dup_acks.min(DUP_THRESH - 1) as i32;
         }
+    }
+
+    /// The reduction was for nothing: by stamps, by DSACKs, or, of a timeout, because originals arrive (RFC 5682 §3.1 step 3b).
+    fn proves_needless(&self, heard: &Heard) -> bool {
+        if self.phase == Phase::Reduced {
+            return false;
+        }
+        let delayed = heard.acked > 0 && self.undo.delayed(heard.echo);
+        delayed || self.undo.all_reported() || (self.frto && heard.original)
+    }
+
+    /// Before what was reduced for is acknowledged: was it for nothing?
+    fn reconsider(&mut self, heard: &Heard) {
+        match self.phase {
+            Phase::Open => {
+                if self.undo.all_reported() {
+                    self.give_back(false);
+                }
+            }
+            Phase::Reduced => {}
+            Phase::Recovery => {
+                if heard.acked > 0 && self.undo.delayed(heard.echo) {
+                    // An original filled the hole. Until the copies are in, losses are in doubt (Linux).
+                    if self.board.resent(self.una) > 0 {
+                        self.first = First::OnlyNew;
+                    } else {
+                        self.give_back(true);
+                    }
+                } else if self.undo.all_reported() {
+                    self.give_back(false);
+                }
+            }
+            Phase::Loss => {
+                let answered = heard.acked > 0 || heard.original;
+                if answered && self.proves_needless(heard) {
+                    self.give_back(true);
+                } else if self.frto {
+                    self.probe_timeout(heard);
+                }
+            }
+        }
+    }
+
+    /// F-RTO (RFC 5682 §3.1): the first ACK that advances lets new data out, the next one tells by what it acknowledges.
+    fn probe_timeout(&mut self, heard: &Heard) {
+        if self.nxt > self.recover {
+            // Step 3a: the new data has arrived and nothing from before the timeout. The loss was real.
+            self.frto &= !heard.duplicate;
+        } else if heard.acked > 0 {
+            self.recover = self.nxt;
+            self.first = First::New;
+        }
+    }
+
+    /// Undoes the reduction: cwnd and ssthresh as before, or as now where that is more (Linux's rule for CUBIC, Reno
+    /// and Vegas alike). With `unmark` nothing counts as lost any more.
+    fn give_back(&mut self, unmark: bool) {
+        self.stats.undos += 1;
+        if unmark {
+            self.board.unmark(self.una);
+        }
+        if let Some((cwnd, ssthresh)) = self.undo.take() {
+            self.control.set_cwnd(self.control.cwnd().max(cwnd));
+            if ssthresh > self.control.ssthresh() {
+                self.control.set_ssthresh(ssthresh);
+                self.cwr_due = false;
+            }
+        }
+        self.rtt.end_backoff();
+        self.reopen();
     }
 
     /// Duplicates or SACKs say that a segment is lost. With SACK they need not come in a row.
@@ -593,8 +784,15 @@ impl Sender {
 
     /// Congestion, in a window of data that was not reduced for yet.
     fn signal(&mut self, signal: Signal, next: Phase, now: Time) {
+        let cwnd = self.control.cwnd();
+        self.undo = Undo::new();
+        if signal != Signal::Ecn {
+            // A window that has outgrown ssthresh is remembered by three quarters of it (Linux).
+            let ssthresh = self.control.ssthresh().max(0.75 * cwnd);
+            self.undo.begin(self.settings.undo.then_some(self.una), cwnd, ssthresh);
+        }
         self.phase = next;
-        self.prr = Prr { delivered: 0, out: 0, from: self.control.cwnd() };
+        self.prr = Prr { delivered: 0, out: 0, from: cwnd };
         let inflight = self.nxt - self.una;
         self.control.on_congestion(&Congestion { now, signal, inflight });
         if signal == Signal::Ecn && !self.proportional() {
@@ -658,7 +856,12 @@ impl Sender {
             // ns-2's Sack1 is careful after timeouts only.
             self.recover = 0;
         }
+        self.reopen();
+    }
+
+    fn reopen(&mut self) {
         self.phase = Phase::Open;
+        self.frto = false;
         self.inflation = 0;
         self.force = false;
     }
@@ -683,14 +886,24 @@ impl Sender {
         self.stats.timeouts += 1;
         self.rtt.back_off();
         self.timed = None;
+        // F-RTO: not out of a recovery, but again at a further timeout of the same segment (RFC 5682 §2.1 step 1, §3.2; Linux).
+        let further = self.phase == Phase::Loss && self.una == self.timed_out;
+        let first = self.phase == Phase::Open || self.phase == Phase::Reduced;
+        self.frto = self.settings.frto && (first || further);
+        self.first = First::Lost;
         // ns-2 halves the window each time. RFC 5681 §3.1: ssthresh stays when the same data times out again.
-        if self.settings.packet_counted || self.phase != Phase::Loss || self.una != self.timed_out {
+        if self.settings.packet_counted || !further {
             let reduced = self.phase == Phase::Recovery || self.phase == Phase::Reduced;
             if reduced && self.una < self.recover && !self.settings.packet_counted {
-                // This window of data was reduced for: ssthresh follows from what cwnd was before (Linux).
+                // This window of data was reduced for: ssthresh follows from what cwnd was before, and so does what an
+                // undo gives back (Linux).
+                let undo = std::mem::replace(&mut self.undo, Undo::new());
                 self.control.set_cwnd(self.prr.from);
+                self.signal(Signal::Timeout, Phase::Loss, now);
+                self.undo = undo;
+            } else {
+                self.signal(Signal::Timeout, Phase::Loss, now);
             }
-            self.signal(Signal::Timeout, Phase::Loss, now);
         }
         self.control.set_cwnd(1.0);
         self.phase = Phase::Loss;

@@ -185,9 +185,10 @@ impl World {
         assert!(self.sender.poll(self.now).is_none(), "none is none");
     }
 
-    /// ns-2's Sack1 counts otherwise than RFC 6675.
+    /// ns-2's Sack1 counts otherwise than RFC 6675; an undo takes marks back, F-RTO lets new data out before lost.
     fn is_modelled(&self) -> bool {
-        self.params.sack && !self.params.packet_counted
+        let TcpParams { sack, packet_counted, undo, frto, .. } = self.params;
+        sack && !packet_counted && !undo && !frto
     }
 
     fn check_pipe(&self) {
@@ -259,7 +260,7 @@ fn congestion() -> impl Strategy<Value = CongestionKind> {
 }
 
 fn params() -> impl Strategy<Value = TcpParams> {
-    let switches = (any::<[bool; 8]>(), any::<bool>(), congestion());
+    let switches = (any::<[bool; 8]>(), any::<bool>(), congestion(), doubts());
     let windows = (
         1..20u32,
         prop::option::of(2..40u32),
@@ -276,6 +277,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
                 [sack, prr, limited_transmit, timestamps, ecn, packet_counted, pacing, hystart],
                 min_rto_on_variance,
                 congestion,
+                [dsack, undo, frto],
             ),
             (initial_window, initial_ssthresh, max_window, receive_buffer, growth, receive_window_fraction),
             (initial_rto, min_rto, tick_ns),
@@ -285,6 +287,9 @@ fn params() -> impl Strategy<Value = TcpParams> {
             mss,
             sack,
             prr,
+            dsack,
+            undo,
+            frto,
             limited_transmit,
             timestamps,
             ecn,
@@ -314,6 +319,11 @@ fn params() -> impl Strategy<Value = TcpParams> {
             max_rto_ns: 120_000_000_000,
         },
     )
+}
+
+/// What doubts a loss, in half of all cases nothing does: then the table above applies.
+fn doubts() -> impl Strategy<Value = [bool; 3]> {
+    prop_oneof![Just([false; 3]), any::<[bool; 3]>()]
 }
 
 fn channel(jitter_us: u64) -> impl Strategy<Value = Channel> {

@@ -61,6 +61,9 @@ class TcpSettings(BaseModel):
     ack_bytes: _HeaderBytes | None = None
     sack: bool | None = None
     prr: bool | None = None
+    dsack: bool | None = None
+    undo: bool | None = None
+    frto: bool | None = None
     limited_transmit: bool | None = None
     timestamps: bool | None = None
     initial_window: _Segments | None = None
@@ -96,6 +99,9 @@ _LINUX: dict[str, Any] = {
     "congestion": "cubic",
     "sack": True,
     "prr": True,
+    "dsack": True,
+    "undo": True,
+    "frto": True,
     "limited_transmit": True,
     "timestamps": True,
     "initial_window": 10,
@@ -127,6 +133,9 @@ _NS2: dict[str, Any] = {
     "congestion": "reno",
     "sack": False,
     "prr": False,
+    "dsack": False,
+    "undo": False,
+    "frto": False,
     "limited_transmit": True,
     "timestamps": False,
     "initial_window": 2,
@@ -185,6 +194,9 @@ _ORDER = (
         "ack_bytes",
         "sack",
         "prr",
+        "dsack",
+        "undo",
+        "frto",
         "limited_transmit",
         "timestamps",
         "ecn",

@@ -173,6 +173,10 @@ impl CongestionControl for Cubic {
     fn ssthresh(&self) -> f64 {
         self.ssthresh
     }
+
+    fn set_ssthresh(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh;
+    }
 }
 
 /// Below this window a round has too few samples to decide on.

@@ -127,6 +127,10 @@ impl CongestionControl for Ledbat {
         self.ssthresh
     }
 
+    fn set_ssthresh(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh;
+    }
+
     /// It never doubles, so it is never paced for that.
     fn pacing_gain(&self) -> f64 {
         1.2

@@ -79,6 +79,9 @@ pub trait CongestionControl {
     /// The slow-start threshold, segments; infinite at first.
     fn ssthresh(&self) -> f64;
 
+    /// Sets the threshold: the sender, when it gives back what it took for nothing. What else a reduction changed stays.
+    fn set_ssthresh(&mut self, ssthresh: f64);
+
     /// Pacing rate over cwnd/srtt: as Linux, twice in slow start, 1.2 times after, and already in the last round trip
     /// of slow start, which would otherwise overshoot.
     fn pacing_gain(&self) -> f64 {
@@ -146,6 +149,10 @@ impl CongestionControl for Control {
         each!(self, c => c.ssthresh())
     }
 
+    fn set_ssthresh(&mut self, ssthresh: f64) {
+        each!(self, c => c.set_ssthresh(ssthresh))
+    }
+
     #[inline]
     fn pacing_gain(&self) -> f64 {
         each!(self, c => c.pacing_gain())
@@ -168,6 +175,9 @@ pub(crate) mod test {
             ack_bytes: 52,
             sack: true,
             prr: true,
+            dsack: true,
+            undo: true,
+            frto: true,
             limited_transmit: true,
             timestamps: true,
             ecn: false,

@@ -74,6 +74,10 @@ impl CongestionControl for Reno {
     fn ssthresh(&self) -> f64 {
         self.ssthresh
     }
+
+    fn set_ssthresh(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh;
+    }
 }
 
 #[cfg(test)]

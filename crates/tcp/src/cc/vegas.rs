@@ -202,6 +202,10 @@ impl CongestionControl for Vegas {
     fn ssthresh(&self) -> f64 {
         self.ssthresh
     }
+
+    fn set_ssthresh(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh;
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod limited_transmit;
 mod ns2;
 mod receiver;
 mod sack;
+mod spurious;
 mod timer;
 mod vegas;
 mod window;

@@ -13,6 +13,9 @@ pub fn linux() -> TcpParams {
         ack_bytes: 52,
         sack: true,
         prr: true,
+        dsack: true,
+        undo: true,
+        frto: true,
         limited_transmit: true,
         timestamps: true,
         ecn: false,
@@ -41,9 +44,14 @@ pub fn linux() -> TcpParams {
     }
 }
 
+/// A Linux host that takes each timeout and each loss for what it seems to be: no F-RTO, no undo.
+pub fn believing() -> TcpParams {
+    TcpParams { dsack: false, undo: false, frto: false, ..linux() }
+}
+
 /// An RFC 5681 host with Linux's timer: Reno, SACK or not.
 pub fn reno(sack: bool) -> TcpParams {
-    TcpParams { congestion: CongestionKind::Reno, sack, prr: false, hystart: false, ..linux() }
+    TcpParams { congestion: CongestionKind::Reno, sack, prr: false, hystart: false, ..believing() }
 }
 
 /// The same with a receiver that has room for so many segments.
@@ -58,6 +66,9 @@ pub fn ns2() -> TcpParams {
         congestion: CongestionKind::Reno,
         sack: false,
         prr: false,
+        dsack: false,
+        undo: false,
+        frto: false,
         timestamps: false,
         initial_window: 2,
         packet_counted: true,

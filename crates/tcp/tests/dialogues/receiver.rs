@@ -62,8 +62,8 @@ fn a_gap_and_its_filling_are_acknowledged_at_once() {
         < seq 4
         > ack 6
         delivered == 6000
-        < seq 4 again                 # a copy
-        > ack 6
+        < seq 4 again                 # a copy: told of (RFC 2883)
+        > ack 6 sack 4..5
         delivered == 6000
         ",
     );

@@ -1,7 +1,7 @@
 //! The retransmission timer (RFC 6298): its value, backoff, Karn's rule, and recovery after it.
 
 use crate::player::{play, play_transfer};
-use crate::profiles::{linux, reno, room};
+use crate::profiles::{believing, linux, reno, room};
 use tcp::TcpParams;
 
 #[test]
@@ -144,7 +144,7 @@ fn each_ack_of_new_data_restarts_the_timer_and_the_last_stops_it() {
 #[test]
 fn after_a_timeout_all_is_sent_again_but_what_is_sacked() {
     play(
-        &room(10, linux()),
+        &room(10, believing()),
         "
         > seq 0..10
         +0.1 < ack 0 sack 3..4
@@ -206,7 +206,7 @@ fn a_timeout_in_recovery_does_not_reduce_twice() {
 #[test]
 fn progress_after_a_timeout_makes_the_next_one_news() {
     play(
-        &linux(),
+        &believing(),
         "
         > seq 0..10
         @1 timer

@@ -1,0 +1,259 @@
+//! Timeouts and retransmissions that prove needless: F-RTO (RFC 5682), Eifel (RFC 3522), DSACK (RFC 2883, RFC 3708), and the
+//! window that is given back. Re-expresses what packetdrill's scripts for Linux check (frto_ack_on_sack, frto_spurious,
+//! undo by timestamp and by DSACK).
+
+use crate::player::{play, play_transfer};
+use crate::profiles::{believing, linux, room};
+use tcp::TcpParams;
+
+/// Linux without timestamps: F-RTO and DSACK are the only witnesses.
+fn stampless() -> TcpParams {
+    TcpParams { timestamps: false, ..linux() }
+}
+
+#[test]
+fn an_echo_from_before_the_retransmission_undoes_a_timeout() {
+    // Eifel. The path stalls for a second; the originals arrive after all, so the ACK echoes the stamp of 0's original, 0.
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        @1 timer
+        > seq 0 again
+        cwnd == 1
+        ssthresh == 7
+        rto == 2
+        +0.01 < ack 1 echo 0          # 10 and slow start's one: eleven, of which nine are out
+        > seq 10..12
+        cwnd == 11
+        ssthresh == none
+        undos == 1
+        rto == 3.03                   # srtt 1.01 s and four times half of it
+        retransmits == 1
+        ",
+    );
+}
+
+#[test]
+fn an_echo_of_the_retransmission_proves_the_timeout() {
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        @1 timer
+        > seq 0 again
+        +0.1 < ack 1 echo 1
+        > seq 10..12                  # F-RTO's step 2b
+        cwnd == 2
+        ssthresh == 7
+        undos == 0
+        +0.1 < ack 1 sack 10..11      # step 3a: the new data has arrived, 1 has not
+        > seq 1 again
+        undos == 0
+        < ack 1 sack 10..12
+        > seq 2 again
+        +0.1 < ack 2 sack 10..12 echo 1.2
+        > seq 3..5 again
+        ",
+    );
+}
+
+#[test]
+fn without_timestamps_new_data_tells_a_spurious_timeout() {
+    // frto_spurious: the first ACK lets two new segments out; the second acknowledges an original, so nothing was lost.
+    play(
+        &stampless(),
+        "
+        > seq 0..10
+        @1 timer
+        > seq 0 again
+        ssthresh == 7
+        +0.1 < ack 1
+        > seq 10..12
+        cwnd == 2
+        timeouts == 1
+        undos == 0
+        < ack 2                       # 1 was sent once only
+        > seq 12                      # 2..12 are out
+        cwnd == 11                    # 10 as before, and one in slow start
+        ssthresh == none
+        undos == 1
+        retransmits == 1
+        ",
+    );
+}
+
+#[test]
+fn an_ack_of_more_than_was_sent_again_tells_at_once() {
+    // All ACKs were lost: the first one after the timeout covers segments that were sent once.
+    play(
+        &stampless(),
+        "
+        > seq 0..10
+        @1 timer
+        > seq 0 again
+        +0.1 < ack 10
+        > seq 10..30                  # 10 as before, and ten in slow start
+        cwnd == 20
+        ssthresh == none
+        undos == 1
+        ",
+    );
+}
+
+#[test]
+fn a_sack_of_an_original_after_a_timeout_undoes_it() {
+    // frto_ack_on_sack: 0 is lost indeed, but 3 and 4 arrive late; not everything was lost. Then 0 is found in the usual way.
+    play(
+        &stampless(),
+        "
+        > seq 0..10
+        @1 timer
+        > seq 0 again
+        +0.1 < ack 0 sack 3..4
+        > seq 10                      # of ten nine are out and one is SACKed; 0 counts once
+        undos == 1
+        cwnd == 10
+        ",
+    );
+}
+
+#[test]
+fn without_new_data_there_is_no_telling() {
+    // RFC 5682 §2.1 step 2b: a transfer's end. The usual recovery.
+    play_transfer(
+        &stampless(),
+        10_000,
+        "
+        > seq 0..10
+        @1 timer
+        > seq 0 again
+        +0.1 < ack 1
+        > seq 1..3 again
+        +0.1 < ack 3
+        > seq 3..7 again
+        undos == 0
+        ",
+    );
+}
+
+#[test]
+fn a_timeout_within_a_recovery_is_not_probed() {
+    // RFC 5682 §2.1 step 1: what SACKs have told of is lost.
+    play(
+        &room(20, stampless()),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again
+        < ack 0 sack 1..8
+        > seq 10..14
+        @1.1 timer
+        > seq 0 again
+        +0.1 < ack 8
+        > seq 8..10 again             # the conventional slow start
+        undos == 0
+        ",
+    );
+}
+
+#[test]
+fn a_fast_retransmit_of_what_was_late_is_undone_by_its_stamp() {
+    // 0 is overtaken by four. Its ACK echoes its stamp, 0, which is older than the copy's.
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again
+        ssthresh == 7
+        +0.01 < ack 5 echo 0
+        > seq 10..17                  # five are out
+        undos == 1
+        ssthresh == none
+        cwnd == 12                    # 10, and slow start by 0 and 4; 1..4 had their share
+        retransmits == 1
+        ",
+    );
+}
+
+#[test]
+fn duplicates_reported_for_all_copies_undo_a_fast_retransmit() {
+    // Without timestamps the receiver's DSACK is the proof, here after the recovery is over.
+    play(
+        &stampless(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again
+        < ack 0 sack 1..10
+        > seq 10..16
+        +0.01 < ack 10                # the late original
+        > seq 16
+        cwnd == 7
+        ssthresh == 7
+        +0.09 < ack 15 sack 0..1      # the copy
+        undos == 1
+        ssthresh == none
+        cwnd == 15                    # 10, and slow start by five
+        > seq 17..30
+        ",
+    );
+}
+
+#[test]
+fn a_duplicate_for_one_of_two_copies_proves_nothing() {
+    play(
+        &stampless(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 2..6
+        > seq 0..2 again
+        > seq 10                      # PRR: as many as arrived, but at most seven in flight
+        +0.1 < ack 10 sack 0..1       # 1 was lost
+        > seq 11..17
+        undos == 0
+        cwnd == 7
+        ",
+    );
+}
+
+#[test]
+fn after_an_ecn_echo_nothing_is_given_back() {
+    let params = TcpParams { ecn: true, ..linux() };
+    play(
+        &params,
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4 ece
+        > seq 0 again not-ect
+        +0.01 < ack 5 echo 0
+        > seq 10 cwr
+        > seq 11
+        ssthresh == 7
+        cwnd == 7
+        ",
+    );
+}
+
+#[test]
+fn who_believes_in_losses_sends_all_again() {
+    // The same stall without any of it: nine of ten are sent twice for nothing.
+    play(
+        &room(10, believing()),
+        "
+        > seq 0..10
+        @1 timer
+        > seq 0 again
+        +0.01 < ack 1 echo 0
+        > seq 1..3 again
+        < ack 2 echo 0
+        > seq 3..5 again
+        < ack 3 echo 0
+        > seq 5..7 again
+        < ack 4 echo 0
+        > seq 7..9 again
+        ssthresh == 7
+        ",
+    );
+}
