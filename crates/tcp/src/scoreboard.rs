@@ -29,6 +29,12 @@ pub struct Scoreboard {
     lost_below: u32,
     resent_below: u32,
     missing: u32,
+    /// What only recoveries need.
+    copied: Box<Copied>,
+}
+
+#[derive(Debug, Default)]
+struct Copied {
     /// Copies on their way, in the order in which they left; those below `una` or SACKed have arrived.
     copies: VecDeque<u32>,
     /// Segments below `resent_below` whose copies are lost too, ascending.
@@ -129,16 +135,16 @@ impl Scoreboard {
     /// Segments sent again and on their way.
     pub fn resent(&self, una: u32) -> u32 {
         let below = self.resent_below.max(una);
-        below - una - self.sacked_below(below) - self.again.len() as u32
+        below - una - self.sacked_below(below) - self.copied.again.len() as u32
     }
 
     /// Nothing was lost after all; what was sent again is on its way twice, and judged by its copy (RACK).
     pub fn trust<T: Ord>(&mut self, una: u32, sent: impl Fn(u32) -> T) {
         self.resent_below = self.resent_below.max(una);
         self.lost_below = self.resent_below;
-        self.again.sort_unstable_by_key(|&seq| sent(seq));
-        for seq in self.again.drain(..).rev() {
-            self.copies.push_front(seq);
+        self.copied.again.sort_unstable_by_key(|&seq| sent(seq));
+        for seq in self.copied.again.drain(..).rev() {
+            self.copied.copies.push_front(seq);
         }
         self.missing = 0;
     }
@@ -147,8 +153,8 @@ impl Scoreboard {
     pub fn unmark(&mut self, una: u32) {
         self.lost_below = una;
         self.resent_below = una;
-        self.copies.clear();
-        self.again.clear();
+        self.copied.copies.clear();
+        self.copied.again.clear();
         self.missing = 0;
     }
 
@@ -200,8 +206,8 @@ impl Scoreboard {
     pub fn mark_all_lost(&mut self, una: u32, nxt: u32) {
         self.lost_below = nxt;
         self.resent_below = una;
-        self.copies.clear();
-        self.again.clear();
+        self.copied.copies.clear();
+        self.copied.again.clear();
         self.recount(una);
     }
 
@@ -210,9 +216,9 @@ impl Scoreboard {
         let old = |seq| if seq == una || is_old(seq) { Verdict::Lost } else { Verdict::Unknown };
         self.judge(una, nxt, old);
         // The copy of the first may have left after others that are not old.
-        if self.resent_below > una && !self.again.contains(&una) {
-            self.copies.retain(|&seq| seq != una);
-            self.again.insert(0, una);
+        if self.resent_below > una && !self.copied.again.contains(&una) {
+            self.copied.copies.retain(|&seq| seq != una);
+            self.copied.again.insert(0, una);
         }
         self.recount(una);
     }
@@ -239,16 +245,16 @@ impl Scoreboard {
             seq += 1;
         }
         let mut index = 0;
-        while let Some(&seq) = self.copies.get(index) {
+        while let Some(&seq) = self.copied.copies.get(index) {
             let arrived = seq < una || self.sacked_to(seq).is_some();
             let verdict = if arrived { Verdict::Lost } else { verdict(seq) };
             match verdict {
                 Verdict::Lost if index == 0 => {
-                    self.copies.pop_front();
+                    self.copied.copies.pop_front();
                     if !arrived {
                         found.copies = true;
-                        let at = self.again.partition_point(|&other| other < seq);
-                        self.again.insert(at, seq);
+                        let at = self.copied.again.partition_point(|&other| other < seq);
+                        self.copied.again.insert(at, seq);
                     }
                     continue;
                 }
@@ -274,7 +280,7 @@ impl Scoreboard {
         if self.missing == 0 {
             return None;
         }
-        Some(self.again.first().copied().unwrap_or_else(|| self.skip_sacked(self.resent_below)))
+        Some(self.copied.again.first().copied().unwrap_or_else(|| self.skip_sacked(self.resent_below)))
     }
 
     /// The first segment neither SACKed nor lost that has SACKed ones above: RFC 6675's NextSeg rule 3. To be asked when
@@ -287,11 +293,11 @@ impl Scoreboard {
     /// The segment is sent again.
     pub fn send_again(&mut self, seq: u32) {
         if seq < self.resent_below {
-            self.again.remove(0);
+            self.copied.again.remove(0);
         }
         self.resent_below = self.resent_below.max(seq + 1);
         self.missing -= 1;
-        self.copies.push_back(seq);
+        self.copied.copies.push_back(seq);
     }
 
     /// The last segment below `nxt` that is not SACKed: RFC 6675's rescue retransmission.
@@ -319,14 +325,14 @@ impl Scoreboard {
     /// have stayed behind `una`.
     fn recount(&mut self, una: u32) {
         self.resent_below = self.resent_below.max(una);
-        if !self.again.is_empty() {
+        if !self.copied.again.is_empty() {
             let ranges = &self.ranges;
-            self.again.retain(|&seq| seq >= una && range_end(ranges, seq).is_none());
+            self.copied.again.retain(|&seq| seq >= una && range_end(ranges, seq).is_none());
         }
-        while self.copies.front().is_some_and(|&seq| seq < una) {
-            self.copies.pop_front();
+        while self.copied.copies.front().is_some_and(|&seq| seq < una) {
+            self.copied.copies.pop_front();
         }
-        self.missing = self.again.len() as u32;
+        self.missing = self.copied.again.len() as u32;
         let (from, to) = (self.resent_below, self.lost_below);
         if from >= to {
             return;

@@ -168,11 +168,12 @@ pub struct Sender {
     last_window_segments: u32,
     settings: Settings,
     prr: Prr,
-    undo: Undo,
+    /// Boxed, like `rack`: seldom looked at, and a thousand senders shall fit into the cache.
+    undo: Box<Undo>,
     /// After a timeout that may be spurious.
     frto: bool,
     first: First,
-    rack: Rack,
+    rack: Box<Rack>,
     /// A probe leaves now, whatever the window says.
     probing: bool,
     /// Without timestamps one segment at a time is timed (Karn): its number and when it left.
@@ -240,10 +241,10 @@ impl Sender {
             last_window_segments: u32::MAX,
             settings,
             prr: Prr::default(),
-            undo: Undo::new(),
+            undo: Box::new(Undo::new()),
             frto: false,
             first: First::Lost,
-            rack: Rack::new(),
+            rack: Box::new(Rack::new()),
             probing: false,
             timed: None,
             partial_acks: 0,
@@ -468,7 +469,10 @@ impl Sender {
         self.probing = false;
         self.sent.sent(seq, self.una, now);
         let segment = self.send(seq, false, now);
-        if self.settings.tlp {
+        // The ACK that let it out has set the probe's timer; not so at the start, when paced, or for a lone segment before it.
+        if self.settings.tlp
+            && (self.early_at == Time::NEVER || self.settings.pacing || self.nxt - self.una == 2)
+        {
             self.arm_probe(now);
         }
         segment
@@ -658,7 +662,7 @@ impl Sender {
         if !self.frto && !self.settings.rack {
             return false;
         }
-        let (sent, rack, recover) = (&self.sent, &mut self.rack, self.recover);
+        let (sent, rack, recover) = (&self.sent, &mut *self.rack, self.recover);
         let (highest, min_rtt) = (self.board.highest(), self.rtt.min_rtt());
         let mut original = false;
         let mut look = |from: u32, to: u32| {
@@ -930,7 +934,7 @@ impl Sender {
         } else if ack.ack > probe.end {
             // The copy filled a hole: a loss, repaired before it was found.
             self.signal(Signal::Loss, Phase::Open, now);
-            self.undo = Undo::new();
+            *self.undo = Undo::new();
             self.control.set_cwnd(self.control.ssthresh());
         }
     }
@@ -980,7 +984,7 @@ impl Sender {
     /// Congestion, in a window of data that was not reduced for yet.
     fn signal(&mut self, signal: Signal, next: Phase, now: Time) {
         let cwnd = self.control.cwnd();
-        self.undo = Undo::new();
+        *self.undo = Undo::new();
         if signal != Signal::Ecn {
             // A window that has outgrown ssthresh is remembered by three quarters of it (Linux).
             let ssthresh = self.control.ssthresh().max(0.75 * cwnd);
@@ -1129,10 +1133,10 @@ impl Sender {
             if reduced && self.una < self.recover && !self.settings.packet_counted {
                 // This window of data was reduced for: ssthresh follows from what cwnd was before, and so does what an
                 // undo gives back (Linux).
-                let undo = std::mem::replace(&mut self.undo, Undo::new());
+                let undo = std::mem::replace(&mut *self.undo, Undo::new());
                 self.control.set_cwnd(self.prr.from);
                 self.signal(Signal::Timeout, Phase::Loss, now);
-                self.undo = undo;
+                *self.undo = undo;
             } else {
                 self.signal(Signal::Timeout, Phase::Loss, now);
             }
