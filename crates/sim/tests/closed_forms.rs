@@ -151,19 +151,20 @@ fn waits(tables: &Tables, ping: usize) -> Vec<f64> {
 fn a_ping_passes_a_full_lower_band_within_one_transmission() {
     let tables = ping_beside_overload(PfifoFastVariant::Linux, DsField::BEST_EFFORT);
     let waits = waits(&tables, 1);
-    assert!(tables.of("links", "backlog_mean_packets", 0) > 97.0, "the lower band is full");
+    assert!(tables.of("links", "backlog_mean_packets", 0) > 84.0, "the lower band is full");
     assert!(waits.len() > 190 && waits.iter().all(|wait| (0.0..=PACKET_MS).contains(wait)), "{waits:?}");
     assert!(waits.iter().any(|&wait| wait > PACKET_MS / 2.0), "they do meet packets in transmission");
 }
 
-/// In one band all wait alike: 99 packets and the rest of the one in transmission, or there is no room.
+/// In one band all wait alike: 99 packets and the rest of the one in transmission, up to 16 less while places are not yet
+/// given back, or there is no room.
 #[test]
 fn a_ping_in_the_same_band_waits_like_all() {
     let waits = waits(&ping_beside_overload(PfifoFastVariant::Linux, THROUGHPUT), 1);
     let received: Vec<f64> = waits.into_iter().filter(|&wait| wait >= 0.0).collect();
     assert!(received.len() > 20);
     assert!(
-        received.iter().all(|wait| (98.0 * PACKET_MS..=100.0 * PACKET_MS).contains(wait)),
+        received.iter().all(|wait| (82.0 * PACKET_MS..=100.0 * PACKET_MS).contains(wait)),
         "{received:?}"
     );
 }
@@ -186,7 +187,7 @@ fn replies_carry_the_codepoint_of_their_flow() {
     let ping = Traffic::Ping { interval_ns: 100 * MS, packet_bytes: 84 };
     for traffic in [short, ping] {
         let least_rtt_ms = |ds| {
-            let fast = Params::PfifoFast(PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 100 });
+            let fast = Params::PfifoFast(PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 30 });
             let links = vec![link("down", 0, 10 * MS, pfifo(1)), link("up", 10_000_000, 10 * MS, fast)];
             let back =
                 FlowSpec { ds: THROUGHPUT, path: vec![1], back: vec![0], ..flow("up", overload.clone()) };
@@ -198,6 +199,6 @@ fn replies_carry_the_codepoint_of_their_flow() {
         };
         let (passing, waiting) = (least_rtt_ms(DsField::BEST_EFFORT), least_rtt_ms(THROUGHPUT));
         assert!((20.0..20.0 + 2.0 * PACKET_MS).contains(&passing), "{passing} ms");
-        assert!((130.0..141.5).contains(&waiting), "{waiting} ms");
+        assert!((46.0..57.5).contains(&waiting), "{waiting} ms");
     }
 }

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import click
 
+from sojourn.cli.agree import agree
 from sojourn.cli.compare import compare
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
@@ -45,7 +46,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, report, list_, kernel):
+for command in (run, compare, reproduce, agree, report, list_, kernel):
     cli.add_command(command)
 
 
