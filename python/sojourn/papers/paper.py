@@ -49,8 +49,8 @@ class Study:
     quick_variants: Collection[str] | None = None
     """The variants that the quick version runs; None: all."""
     quick_seeds: int = 3
-    kernel_variants: Collection[str] | None = ()
-    """The variants that are run on the real kernel too; None: all. A guest takes a hundred times as long."""
+    kernel_variants: Mapping[str, Mapping[str, Any]] | Collection[str] | None = ()
+    """The variants that are run on the real kernel too; None: all. A guest takes a hundred times as long. A mapping says what differs there."""
     kernel_seeds: int = 3
 
     def scenarios(self, folder: Path, quick: bool, engine: str = "sim") -> dict[str, Scenario]:
@@ -63,9 +63,10 @@ class Study:
         seeds = self.quick_seeds if quick else self.seeds
         if engine != "sim":
             seeds = min(seeds, self.kernel_seeds)
+        there = self.kernel_variants if engine != "sim" and isinstance(self.kernel_variants, Mapping) else {}
         return {
             name: base.with_(
-                {**self.variants[name], **(self.quick if quick else {})},
+                {**self.variants[name], **(self.quick if quick else {}), **there.get(name, {})},
                 seeds=list(range(1, seeds + 1)),
                 label=name,
             )
