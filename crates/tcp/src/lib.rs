@@ -9,6 +9,7 @@
 //! docs/tcp.md goes through every parameter and says what is absent.
 
 mod cc;
+mod rack;
 mod receiver;
 mod rtt;
 mod scoreboard;
@@ -100,6 +101,12 @@ pub struct TcpParams {
     pub undo: bool,
     /// F-RTO: after a timeout new data leaves first, to see whether the timeout was spurious (RFC 5682). Undoes it if so.
     pub frto: bool,
+    /// With SACK, losses are found by when segments left (RFC 8985), those of copies too; otherwise by how many are SACKed above
+    /// (RFC 6675). Not with `packet_counted`.
+    pub rack: bool,
+    /// With SACK, a probe after two RTTs without an answer, so that a lost tail need not wait for the timer (RFC 8985 §7).
+    /// Not with `packet_counted`.
+    pub tlp: bool,
     /// Limited transmit: the first two duplicate ACKs let out a new segment each (RFC 3042).
     pub limited_transmit: bool,
     /// Timestamps: every ACK of new data gives an RTT sample, sent twice or not; otherwise one segment at a time is timed.

@@ -17,7 +17,10 @@ pub struct RttEstimator {
     srtt: f64,
     rttvar: f64,
     rto: Span,
+    /// When a probe is due: two RTTs and 2 ms, less than which Linux's timers don't wait.
+    probe: Span,
     backoff: u32,
+    latest: Span,
     min_rtt: Span,
     tick: u64,
     min: f64,
@@ -32,7 +35,9 @@ impl RttEstimator {
             srtt: 0.0,
             rttvar: 0.0,
             rto: Span(params.initial_rto_ns),
+            probe: Span(params.initial_rto_ns),
             backoff: 0,
+            latest: Span::ZERO,
             min_rtt: Span(u64::MAX),
             tick: params.tick_ns.max(1),
             min: params.min_rto_ns as f64,
@@ -45,6 +50,7 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, sent: Time, now: Time) -> Span {
         let rtt = now.since(sent);
+        self.latest = rtt;
         self.min_rtt = self.min_rtt.min(rtt);
         let r = if self.tick == 1 {
             rtt.0.max(1) as f64
@@ -68,6 +74,7 @@ impl RttEstimator {
         };
         self.rto = Span(rto.min(self.max) as u64);
         self.backoff = 0;
+        self.probe = Span((2.0 * self.srtt) as u64 + 2_000_000);
         rtt
     }
 
@@ -78,6 +85,13 @@ impl RttEstimator {
             return self.rto;
         }
         (self.rto * (1 << self.backoff)).min(Span(self.max as u64))
+    }
+
+    /// When to probe for a lost tail (RFC 8985 §7.2); a lone segment's ACK may be delayed, for so long as an RTO is at least.
+    #[inline]
+    pub fn probe(&self, lone: bool) -> Span {
+        let delayed = if lone { Span(self.min as u64) } else { Span::ZERO };
+        self.probe + delayed
     }
 
     /// The timer went off: twice as long the next time, up to the upper bound.
@@ -96,6 +110,11 @@ impl RttEstimator {
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt > 0.0).then_some(Span(self.srtt as u64))
+    }
+
+    /// The last sample; zero before the first.
+    pub fn latest(&self) -> Span {
+        self.latest
     }
 
     /// The least RTT so far.

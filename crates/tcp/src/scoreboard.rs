@@ -5,10 +5,17 @@
 //! `nxt - una - sacked - missing`, where `missing` counts the lost segments not sent again. While nothing is lost
 //! nothing here is touched.
 //!
-//! Source: RFC 6675 §§2-5.
-//! Deviations: sets are kept per segment, not per byte, as all segments but a transfer's last are of one size. `resent_below`
-//! moves over a segment once, so a lost retransmission is found by the timer only (RFC 6675 §5.1). What NextSeg's rules
-//! 3 and 4 send again is in flight once, not twice.
+//! RACK judges by the time of sending. Originals left in order, so what it finds lost of them is a prefix too; copies are
+//! queued in the order in which they left, and those of them that are lost are missing once more, ahead of the rest.
+//!
+//! Sources: RFC 6675 §§2-5, RFC 8985 §6.
+//! Deviations: sets are kept per segment, not per byte, as all segments but a transfer's last are of one size. Without RACK
+//! a lost retransmission is found by the timer only (RFC 6675 §5.1). What NextSeg's rules 3 and 4 send again is in flight
+//! once, not twice.
+
+use crate::rack::Verdict;
+use std::collections::VecDeque;
+use units::Span;
 
 /// Duplicate ACKs, or segments SACKed above, that make a segment count as lost (RFC 5681, RFC 6675).
 pub const DUP_THRESH: u32 = 3;
@@ -22,6 +29,19 @@ pub struct Scoreboard {
     lost_below: u32,
     resent_below: u32,
     missing: u32,
+    /// Copies on their way, in the order in which they left; those below `una` or SACKed have arrived.
+    copies: VecDeque<u32>,
+    /// Segments below `resent_below` whose copies are lost too, ascending.
+    again: Vec<u32>,
+}
+
+/// What a look for losses found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Copies newly lost.
+    pub copies: bool,
+    /// The longest that a segment has still to wait for its verdict.
+    pub wait: Span,
 }
 
 impl Scoreboard {
@@ -106,16 +126,29 @@ impl Scoreboard {
         }
     }
 
-    /// Segments sent again that are not SACKed.
+    /// Segments sent again and on their way.
     pub fn resent(&self, una: u32) -> u32 {
         let below = self.resent_below.max(una);
-        below - una - self.sacked_below(below)
+        below - una - self.sacked_below(below) - self.again.len() as u32
     }
 
-    /// Nothing was lost after all. What was sent again counts as any segment.
+    /// Nothing was lost after all; what was sent again is on its way twice, and judged by its copy (RACK).
+    pub fn trust<T: Ord>(&mut self, una: u32, sent: impl Fn(u32) -> T) {
+        self.resent_below = self.resent_below.max(una);
+        self.lost_below = self.resent_below;
+        self.again.sort_unstable_by_key(|&seq| sent(seq));
+        for seq in self.again.drain(..).rev() {
+            self.copies.push_front(seq);
+        }
+        self.missing = 0;
+    }
+
+    /// Nothing was lost after all; what was sent again counts as any segment (RFC 6675).
     pub fn unmark(&mut self, una: u32) {
         self.lost_below = una;
         self.resent_below = una;
+        self.copies.clear();
+        self.again.clear();
         self.missing = 0;
     }
 
@@ -167,7 +200,66 @@ impl Scoreboard {
     pub fn mark_all_lost(&mut self, una: u32, nxt: u32) {
         self.lost_below = nxt;
         self.resent_below = una;
+        self.copies.clear();
+        self.again.clear();
         self.recount(una);
+    }
+
+    /// A timeout under RACK: the first segment is lost, and what `is_old` of the others.
+    pub fn mark_old_lost(&mut self, una: u32, nxt: u32, is_old: impl Fn(u32) -> bool) {
+        let old = |seq| if seq == una || is_old(seq) { Verdict::Lost } else { Verdict::Unknown };
+        self.judge(una, nxt, old);
+        // The copy of the first may have left after others that are not old.
+        if self.resent_below > una && !self.again.contains(&una) {
+            self.copies.retain(|&seq| seq != una);
+            self.again.insert(0, una);
+        }
+        self.recount(una);
+    }
+
+    /// RACK: marks what `verdict` says is lost, originals and copies alike, each in the order in which they left.
+    pub fn judge(&mut self, una: u32, nxt: u32, verdict: impl Fn(u32) -> Verdict) -> Found {
+        let mut found = Found::default();
+        let mut waiting = false;
+        let mut seq = self.lost_below.max(una);
+        while seq < nxt {
+            if let Some(end) = self.sacked_to(seq) {
+                seq = end;
+                continue;
+            }
+            match verdict(seq) {
+                Verdict::Lost if !waiting => self.lost_below = seq + 1,
+                Verdict::Lost => {}
+                Verdict::Wait(wait) => {
+                    waiting = true;
+                    found.wait = found.wait.max(wait);
+                }
+                Verdict::Unknown => break,
+            }
+            seq += 1;
+        }
+        let mut index = 0;
+        while let Some(&seq) = self.copies.get(index) {
+            let arrived = seq < una || self.sacked_to(seq).is_some();
+            let verdict = if arrived { Verdict::Lost } else { verdict(seq) };
+            match verdict {
+                Verdict::Lost if index == 0 => {
+                    self.copies.pop_front();
+                    if !arrived {
+                        found.copies = true;
+                        let at = self.again.partition_point(|&other| other < seq);
+                        self.again.insert(at, seq);
+                    }
+                    continue;
+                }
+                Verdict::Lost => {}
+                Verdict::Wait(wait) => found.wait = found.wait.max(wait),
+                Verdict::Unknown => break,
+            }
+            index += 1;
+        }
+        self.recount(una);
+        found
     }
 
     /// Forgets all SACKs, at a timeout (ns-2's Sack1, as RFC 2018 §8 allows).
@@ -182,7 +274,7 @@ impl Scoreboard {
         if self.missing == 0 {
             return None;
         }
-        Some(self.skip_sacked(self.resent_below))
+        Some(self.again.first().copied().unwrap_or_else(|| self.skip_sacked(self.resent_below)))
     }
 
     /// The first segment neither SACKed nor lost that has SACKed ones above: RFC 6675's NextSeg rule 3. To be asked when
@@ -194,8 +286,12 @@ impl Scoreboard {
 
     /// The segment is sent again.
     pub fn send_again(&mut self, seq: u32) {
-        self.resent_below = seq + 1;
+        if seq < self.resent_below {
+            self.again.remove(0);
+        }
+        self.resent_below = self.resent_below.max(seq + 1);
         self.missing -= 1;
+        self.copies.push_back(seq);
     }
 
     /// The last segment below `nxt` that is not SACKed: RFC 6675's rescue retransmission.
@@ -211,31 +307,44 @@ impl Scoreboard {
     }
 
     fn skip_sacked(&self, seq: u32) -> u32 {
-        let index = self.ranges.partition_point(|r| r.1 <= seq);
-        match self.ranges.get(index) {
-            Some(&(start, end)) if start <= seq => end,
-            _ => seq,
-        }
+        self.sacked_to(seq).unwrap_or(seq)
+    }
+
+    /// The end of the SACKed range that holds the segment, if one does.
+    fn sacked_to(&self, seq: u32) -> Option<u32> {
+        range_end(&self.ranges, seq)
     }
 
     /// `missing` anew: segments of [resent_below, lost_below) that are not SACKed. Where `advance` had nothing to do the marks
     /// have stayed behind `una`.
     fn recount(&mut self, una: u32) {
         self.resent_below = self.resent_below.max(una);
+        if !self.again.is_empty() {
+            let ranges = &self.ranges;
+            self.again.retain(|&seq| seq >= una && range_end(ranges, seq).is_none());
+        }
+        while self.copies.front().is_some_and(|&seq| seq < una) {
+            self.copies.pop_front();
+        }
+        self.missing = self.again.len() as u32;
         let (from, to) = (self.resent_below, self.lost_below);
         if from >= to {
-            self.missing = 0;
             return;
         }
         let first = self.ranges.partition_point(|r| r.1 <= from);
         let inside = self.ranges[first..].iter().take_while(|r| r.0 < to);
-        self.missing = to - from - inside.map(|&(s, e)| e.min(to) - s.max(from)).sum::<u32>();
+        self.missing += to - from - inside.map(|&(s, e)| e.min(to) - s.max(from)).sum::<u32>();
     }
 
     /// After SACKs were taken in.
     pub fn sacks_taken(&mut self, una: u32) {
         self.recount(una);
     }
+}
+
+fn range_end(ranges: &[(u32, u32)], seq: u32) -> Option<u32> {
+    let index = ranges.partition_point(|r| r.1 <= seq);
+    ranges.get(index).filter(|r| r.0 <= seq).map(|r| r.1)
 }
 
 #[cfg(test)]
@@ -253,6 +362,10 @@ mod tests {
         Resend,
         Doubt,
         Timeout { forget: bool },
+        Unmark,
+        Judge { recent: u32 },
+        Expire { recent: u32 },
+        Trust,
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -265,6 +378,10 @@ mod tests {
             4 => Just(Step::Resend),
             1 => Just(Step::Doubt),
             1 => any::<bool>().prop_map(|forget| Step::Timeout { forget }),
+            1 => Just(Step::Unmark),
+            3 => (0..30u32).prop_map(|recent| Step::Judge { recent }),
+            1 => (0..30u32).prop_map(|recent| Step::Expire { recent }),
+            1 => Just(Step::Trust),
         ]
     }
 
@@ -274,22 +391,46 @@ mod tests {
         sacked: bool,
         lost: bool,
         resent: bool,
+        /// The order of sending.
+        sent: u32,
+    }
+
+    impl Entry {
+        fn lose(&mut self) {
+            (self.lost, self.resent) = (!self.sacked, false);
+        }
+
+        fn in_flight(&self) -> bool {
+            !self.sacked && (!self.lost || self.resent)
+        }
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn ranges_and_two_marks_say_what_a_table_of_segments_says(steps in prop::collection::vec(step(), 1..120)) {
+        fn ranges_and_two_marks_say_what_a_table_of_segments_says(
+            steps in prop::collection::vec(step(), 1..120), by_time in any::<bool>()
+        ) {
             let mut board = Scoreboard::default();
             let mut table: Vec<Entry> = Vec::new();
             let mut una = 0;
+            let mut clock = 0;
             for step in steps {
+                // Losses are found by counting or by time.
+                let timed = matches!(step, Step::Judge { .. } | Step::Expire { .. } | Step::Trust);
+                let either = matches!(step, Step::Send { .. } | Step::Sack { .. } | Step::Advance { .. } | Step::Resend);
+                if !either && timed != by_time {
+                    continue;
+                }
                 let nxt = table.len() as u32;
                 let resend = |table: &mut [Entry]| table.iter().position(|e| !e.sacked && e.lost && !e.resent);
                 match step {
                     Step::Send { segments } => {
-                        table.resize(table.len() + segments as usize, Entry::default());
+                        for _ in 0..segments {
+                            table.push(Entry { sent: clock, ..Entry::default() });
+                            clock += 1;
+                        }
                     }
                     Step::Sack { from, segments } => {
                         // Never `una` itself: that would have been acknowledged.
@@ -312,7 +453,7 @@ mod tests {
                         }
                         let below = table[..una as usize].iter().filter(|e| e.sacked).count();
                         let gone = table[..una as usize].iter_mut();
-                        gone.for_each(|e| *e = Entry { sacked: false, lost: true, resent: true });
+                        gone.for_each(|e| *e = Entry { sacked: false, lost: true, resent: true, sent: 0 });
                         prop_assert_eq!(board.sacked_below(una), below as u32);
                         board.advance(una);
                     }
@@ -335,6 +476,8 @@ mod tests {
                         if let Some(next) = next {
                             board.send_again(next as u32);
                             table[next].resent = true;
+                            table[next].sent = clock;
+                            clock += 1;
                         }
                     }
                     Step::Doubt if board.missing() == 0 => {
@@ -351,10 +494,41 @@ mod tests {
                         board.mark_all_lost(una, nxt);
                         for entry in &mut table[una as usize..] {
                             entry.sacked &= !forget;
-                            (entry.lost, entry.resent) = (!entry.sacked, false);
+                            entry.lose();
                         }
                     }
-                    Step::MarkFirstLost | Step::Doubt => {}
+                    Step::Unmark => {
+                        board.unmark(una);
+                        table[una as usize..].iter_mut().for_each(|e| (e.lost, e.resent) = (false, false));
+                    }
+                    Step::Judge { recent } => {
+                        let old = |sent: u32| sent + recent < clock;
+                        let verdict = |seq: u32| match old(table[seq as usize].sent) {
+                            true => Verdict::Lost,
+                            false => Verdict::Unknown,
+                        };
+                        let found = board.judge(una, nxt, verdict);
+                        let lost = table[una as usize..].iter_mut().filter(|e| e.in_flight() && old(e.sent));
+                        let copies = lost.map(|e| (e.resent, e.lose()).0).fold(false, |any, copy| any | copy);
+                        prop_assert_eq!(found.copies, copies);
+                    }
+                    Step::Expire { recent } if una < nxt => {
+                        let old = |sent: u32| sent + recent < clock;
+                        board.mark_old_lost(una, nxt, |seq| old(table[seq as usize].sent));
+                        table[una as usize].lose();
+                        let out = table[una as usize..].iter_mut().filter(|e| e.in_flight());
+                        out.filter(|e| old(e.sent)).for_each(Entry::lose);
+                    }
+                    Step::Trust => {
+                        board.trust(una, |seq| table[seq as usize].sent);
+                        let copied = board.resent_below;
+                        for (seq, entry) in table.iter_mut().enumerate().filter(|(_, e)| e.lost && !e.sacked) {
+                            // What was sent again before is on its way as that copy.
+                            entry.lost = (seq as u32) < copied;
+                            entry.resent = entry.lost;
+                        }
+                    }
+                    Step::MarkFirstLost | Step::Doubt | Step::Expire { .. } => {}
                 }
                 prop_assert_eq!(board.sacked(), table.iter().filter(|e| e.sacked).count() as u32);
                 let missing = table.iter().filter(|e| !e.sacked && e.lost && !e.resent).count();

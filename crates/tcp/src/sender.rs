@@ -3,19 +3,22 @@
 //! Four states. *Open*: growing. *Recovery*: a loss was inferred from duplicate ACKs or SACKs; lost segments are sent again
 //! while the window comes down, until everything outstanding at the start is acknowledged. *Reduced*: the same without a
 //! loss, after an ECN echo. *Loss*: the timer went off; everything outstanding counts as lost and is sent again in slow
-//! start. What is in flight is always `nxt - una - sacked - missing` (see `scoreboard`), less the duplicate ACKs
-//! where there is no SACK, and a segment may leave while that is below cwnd. A window of data is reduced for once,
-//! whatever signals come: `recover` says how far it reaches. What was reduced for nothing is given back (see `undo`).
+//! start, unless F-RTO finds that it was not. What is in flight is always `nxt - una - sacked - missing` (see
+//! `scoreboard`), less the duplicate ACKs where there is no SACK, and a segment may leave while that is below cwnd. A
+//! window of data is reduced for once, whatever signals come: `recover` says how far it reaches. What was reduced for
+//! nothing is given back (see `undo`).
 //!
 //! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC 6582 (NewReno),
-//! RFC 3042 (limited transmit), RFC 5682 (F-RTO), RFC 4015 (undo), RFC 6298 (timer), RFC 3168 §6.1 (ECN); Linux and ns-2.35 where these leave a choice.
-//! Deviations: no handshake and no teardown; no tail loss probe, no
-//! RACK: a lost retransmission waits for the timer. No zero-window probe: a window narrower than a segment counts as
-//! one segment. What NextSeg's rule 3 sends again counts as lost, so once and not twice in what is in flight.
+//! RFC 3042 (limited transmit), RFC 8985 (RACK, tail loss probe), RFC 5682 (F-RTO), RFC 6298 (timer), RFC 3168 §6.1
+//! (ECN); Linux and ns-2.35 where these leave a choice.
+//! Deviations: no handshake and no teardown. No zero-window probe: a window narrower than a segment counts as one
+//! segment. What NextSeg's rule 3 sends again counts as lost, so once and not twice in what is in flight. Without RACK a
+//! lost retransmission waits for the timer.
 
 use crate::cc::{Ack, Congestion, CongestionControl, Control, Signal};
+use crate::rack::Rack;
 use crate::rtt::RttEstimator;
-use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::scoreboard::{DUP_THRESH, Found, Scoreboard};
 use crate::sent::SentTimes;
 use crate::undo::Undo;
 use crate::{AckSegment, Segment, TcpParams};
@@ -39,6 +42,24 @@ enum First {
     OnlyNew,
 }
 
+/// What the second timer, which may go off before the retransmission timer, is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Early {
+    /// To probe for a lost tail.
+    Probe,
+    /// To judge segments that had not waited for long enough (RACK).
+    Judge,
+}
+
+/// A tail loss probe that is not answered.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// One past what was outstanding with it (RFC 8985's TLP.end_seq).
+    end: u32,
+    /// When it left, if it was a copy.
+    copy: Option<Time>,
+}
+
 /// What an ACK says beyond its number.
 struct Heard {
     acked: u32,
@@ -49,6 +70,8 @@ struct Heard {
     original: bool,
     /// SACKs something new, or (without SACK) is a duplicate.
     duplicate: bool,
+    /// What came twice at the receiver.
+    reported: Option<u32>,
 }
 
 /// What an ACK did.
@@ -75,6 +98,8 @@ pub struct SenderStats {
     pub fast_recoveries: u64,
     /// Windows reduced for an ECN echo.
     pub ecn_reductions: u64,
+    /// Tail loss probes.
+    pub probes: u64,
     /// Reductions that proved needless and were undone.
     pub undos: u64,
 }
@@ -87,6 +112,8 @@ struct Settings {
     prr: bool,
     undo: bool,
     frto: bool,
+    rack: bool,
+    tlp: bool,
     limited_transmit: bool,
     timestamps: bool,
     ecn: bool,
@@ -127,6 +154,10 @@ pub struct Sender {
     /// `una` at the last timeout.
     timed_out: u32,
     rto_at: Time,
+    /// The second timer; NEVER while it does not run.
+    early_at: Time,
+    early: Early,
+    probe: Option<Probe>,
     control: Control,
     board: Scoreboard,
     sent: SentTimes,
@@ -141,6 +172,9 @@ pub struct Sender {
     /// After a timeout that may be spurious.
     frto: bool,
     first: First,
+    rack: Rack,
+    /// A probe leaves now, whatever the window says.
+    probing: bool,
     /// Without timestamps one segment at a time is timed (Karn): its number and when it left.
     timed: Option<(u32, Time)>,
     partial_acks: u32,
@@ -168,6 +202,8 @@ impl Sender {
             prr: params.prr,
             undo: params.undo,
             frto: params.frto,
+            rack: params.rack && params.sack && !params.packet_counted,
+            tlp: params.tlp && params.sack && !params.packet_counted,
             limited_transmit: params.limited_transmit,
             timestamps: params.timestamps,
             ecn: params.ecn,
@@ -192,6 +228,9 @@ impl Sender {
             recover: 0,
             timed_out: 0,
             rto_at: Time::NEVER,
+            early_at: Time::NEVER,
+            early: Early::Probe,
+            probe: None,
             control,
             board: Scoreboard::default(),
             sent: SentTimes::new(),
@@ -204,6 +243,8 @@ impl Sender {
             undo: Undo::new(),
             frto: false,
             first: First::Lost,
+            rack: Rack::new(),
+            probing: false,
             timed: None,
             partial_acks: 0,
             rescued: false,
@@ -223,7 +264,10 @@ impl Sender {
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         let inflight = self.pipe();
-        if inflight >= self.window && !(self.force && self.board.missing() > 0) {
+        if inflight >= self.window && !(self.force && self.first == First::Lost && self.board.missing() > 0) {
+            if self.probing {
+                return self.poll_probe(now);
+            }
             // Recovery's window is not the connection's: it says nothing about what limits the flow.
             if self.phase == Phase::Open || self.phase == Phase::Loss {
                 self.limited_until = self.nxt;
@@ -238,10 +282,10 @@ impl Sender {
             return self.poll_lost(now);
         }
         if self.nxt < self.bound {
-            let seq = self.nxt;
-            self.nxt += 1;
-            self.sent.sent(seq, self.una, now);
-            return Some(self.send(seq, false, now));
+            return Some(self.send_new(now));
+        }
+        if self.probing {
+            return self.poll_probe(now);
         }
         self.poll_doubtful(now)
     }
@@ -257,9 +301,9 @@ impl Sender {
         let mut delivered = acked;
         // Nothing of this is worth a look while all is well.
         let telling = ack.sack_count > 0 && self.settings.sack;
-        let reported = telling && self.hear_duplicate(ack);
-        let amiss = self.phase != Phase::Open || self.board.sacked() > 0 || telling;
-        let original = amiss && self.hear_original(ack);
+        let reported = if telling { self.hear_duplicate(ack) } else { None };
+        let amiss = self.phase != Phase::Open || self.board.sacked() > 0 || telling || self.probe.is_some();
+        let original = amiss && self.hear_arrivals(ack, now);
         self.open_edge(ack.ack, ack.window);
         let mut rtt = None;
         if acked > 0 {
@@ -284,8 +328,8 @@ impl Sender {
             self.dup_acks += 1;
             delivered = 1;
         }
-        let quiet = self.phase == Phase::Open && self.dup_acks == 0 && self.board.sacked() == 0;
-        if quiet && !ack.ece && !reported {
+        let quiet = !amiss && self.dup_acks == 0;
+        if quiet && !ack.ece {
             // The common case: new data acknowledged, nothing amiss.
             if acked > 0 {
                 self.grow(delivered, rtt, ack.one_way, now);
@@ -293,7 +337,7 @@ impl Sender {
             }
         } else {
             let duplicate = self.dup_acks > dup_acks;
-            let heard = Heard { acked, delivered, rtt, echo: ack.echo, original, duplicate };
+            let heard = Heard { acked, delivered, rtt, echo: ack.echo, original, duplicate, reported };
             self.on_ack_amiss(ack, heard, now);
         }
         if acked > 0 {
@@ -306,7 +350,8 @@ impl Sender {
     /// When `on_deadline` wants to be called: the retransmission timer, or the release of a paced segment.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        let at = if self.paced_out { self.rto_at.min(self.release) } else { self.rto_at };
+        let timer = self.rto_at.min(self.early_at);
+        let at = if self.paced_out { timer.min(self.release) } else { timer };
         (at != Time::NEVER).then_some(at)
     }
 
@@ -314,6 +359,19 @@ impl Sender {
     pub fn on_deadline(&mut self, now: Time) {
         if self.paced_out && self.release <= now {
             self.paced_out = false;
+        }
+        if self.early_at <= now {
+            self.early_at = Time::NEVER;
+            match self.early {
+                Early::Probe if self.nxt < self.bound || self.board.highest() < self.nxt => {
+                    // It takes the timer's turn, which begins anew.
+                    self.probing = true;
+                    self.rto_at = now + self.rtt.rto();
+                }
+                // The last segment has arrived: the tail is not what is lost.
+                Early::Probe => {}
+                Early::Judge => self.judge_late(now),
+            }
         }
         if self.rto_at <= now {
             self.timeout(now);
@@ -404,6 +462,32 @@ impl Sender {
     // --- sending ---
 
     #[inline]
+    fn send_new(&mut self, now: Time) -> Segment {
+        let seq = self.nxt;
+        self.nxt += 1;
+        self.probing = false;
+        self.sent.sent(seq, self.una, now);
+        let segment = self.send(seq, false, now);
+        if self.settings.tlp {
+            self.arm_probe(now);
+        }
+        segment
+    }
+
+    /// A tail loss probe (RFC 8985 §7.3): a new segment, or the last one again.
+    #[cold]
+    fn poll_probe(&mut self, now: Time) -> Option<Segment> {
+        self.probing = false;
+        let new = self.nxt < self.bound;
+        let segment = if new { self.send_new(now) } else { self.resend(self.nxt - 1, now) };
+        self.stats.probes += 1;
+        self.probe = Some(Probe { end: self.nxt, copy: (!new).then_some(now) });
+        self.early_at = Time::NEVER;
+        self.rto_at = now + self.rtt.rto();
+        Some(segment)
+    }
+
+    #[inline]
     fn send(&mut self, seq: u32, retransmit: bool, now: Time) -> Segment {
         self.stats.sent_segments += 1;
         if self.rto_at == Time::NEVER {
@@ -456,7 +540,11 @@ impl Sender {
     /// A recovery with room in the window and nothing that is certain to be of use: RFC 6675's NextSeg, rules 3 and 4.
     #[inline]
     fn poll_doubtful(&mut self, now: Time) -> Option<Segment> {
-        if self.phase != Phase::Recovery || !self.settings.sack || self.first == First::OnlyNew {
+        if self.phase != Phase::Recovery
+            || !self.settings.sack
+            || self.settings.rack
+            || self.first == First::OnlyNew
+        {
             return None;
         }
         if let Some(seq) = self.board.next_doubtful(self.una) {
@@ -540,11 +628,11 @@ impl Sender {
     /// Whether the first SACK block reports a segment that came twice (RFC 2883 §4): it lies below the ACK, or within the
     /// second block.
     #[cold]
-    fn hear_duplicate(&mut self, ack: &AckSegment) -> bool {
+    fn hear_duplicate(&mut self, ack: &AckSegment) -> Option<u32> {
         let (first, second) = (ack.sacks[0], ack.sacks[1]);
         let within = ack.sack_count > 1 && second.0 <= first.0 && first.1 <= second.1;
         if first.0 >= ack.ack && !within {
-            return false;
+            return None;
         }
         for seq in first.0..first.1.min(self.nxt) {
             // What is still outstanding must have been sent again; of what is forgotten it is taken for granted (Linux).
@@ -552,18 +640,39 @@ impl Sender {
                 self.undo.duplicate(seq);
             }
         }
-        true
+        if !self.is_probe_copy(first.1) {
+            self.rack.duplicate(self.una, self.nxt);
+        }
+        Some(first.1)
     }
 
-    /// Whether the ACK is the first to tell of a segment from before `recover` that left once only.
+    /// The probe was a copy of the segment before `end`.
+    fn is_probe_copy(&self, end: u32) -> bool {
+        self.probe.is_some_and(|probe| probe.copy.is_some() && probe.end == end)
+    }
+
+    /// Looks at each segment that the ACK is the first to tell of. True if one of them is from before `recover` and left once
+    /// only.
     #[cold]
-    fn hear_original(&mut self, ack: &AckSegment) -> bool {
-        if !self.frto {
+    fn hear_arrivals(&mut self, ack: &AckSegment, now: Time) -> bool {
+        if !self.frto && !self.settings.rack {
             return false;
         }
+        let (sent, rack, recover) = (&self.sent, &mut self.rack, self.recover);
+        let (highest, min_rtt) = (self.board.highest(), self.rtt.min_rtt());
         let mut original = false;
         let mut look = |from: u32, to: u32| {
-            original |= (from..to.min(self.recover)).any(|seq| !self.sent.again(seq));
+            for seq in from..to {
+                let again = sent.again(seq);
+                original |= !again && seq < recover;
+                rack.reordering_seen |= !again && seq < highest;
+                // An echo from before the copy left: the original is acknowledged (RFC 8985 §6.2 step 2). Of what lies beyond a
+                // gap the echo says nothing.
+                let of_original = again && seq < ack.ack && ack.echo < sent.at(seq);
+                if !of_original {
+                    rack.arrived(seq, sent.at(seq), again, min_rtt, now);
+                }
+            }
         };
         self.board.unsacked_below(ack.ack, self.una, &mut look);
         for &(from, to) in &ack.sacks[..usize::from(ack.sack_count)] {
@@ -585,6 +694,8 @@ impl Sender {
             self.undo.confirm();
         }
         self.first = First::Lost;
+        self.probing = false;
+        self.answer_probe(ack, &heard, now);
         if self.phase != Phase::Open && self.is_over() {
             // NewReno's full ACK sets the window and does no more (RFC 6582 §3.2 step 3). In ns-2 it is the other way
             // about: Newreno grows by it, Sack1 does not.
@@ -604,7 +715,7 @@ impl Sender {
             Phase::Open => {
                 // RFC 6675 needs no such care: SACKs tell what has arrived from what was sent twice. ns-2's Sack1 takes it.
                 let careful = !self.settings.sack || self.settings.packet_counted;
-                if (!careful || self.is_news()) && self.finds_loss() {
+                if (!careful || self.is_news()) && self.finds_loss(now) {
                     self.signal(Signal::Loss, Phase::Recovery, now);
                     if echo {
                         self.undo.confirm();
@@ -626,7 +737,7 @@ impl Sender {
                     self.reduce(delivered, acked > 0);
                 } else if self.settings.sack {
                     let before = self.board.missing();
-                    self.board.mark_lost(self.una);
+                    self.mark_lost(now);
                     self.count_as_sack1();
                     self.reduce(delivered, acked > 0 && self.board.missing() <= before);
                 } else {
@@ -634,7 +745,7 @@ impl Sender {
                 }
             }
             Phase::Reduced => {
-                if self.finds_loss() {
+                if self.finds_loss(now) {
                     // The window was reduced for this round trip already: only the lost segments are sent again.
                     self.phase = Phase::Recovery;
                     self.begin_resending(now);
@@ -651,7 +762,12 @@ impl Sender {
                     let arrived = acked == 0 && self.nxt > self.recover;
                     self.inflation = if arrived { self.inflation + 1 } else { 0 };
                 }
-                if acked > 0 {
+                if self.settings.rack && self.mark_lost(now).copies {
+                    // What was sent again is lost again: congestion anew (Linux).
+                    self.signal(Signal::Loss, Phase::Recovery, now);
+                    self.begin_resending(now);
+                    self.reduce(delivered, false);
+                } else if acked > 0 {
                     self.grow(delivered, rtt, ack.one_way, now);
                 }
             }
@@ -722,9 +838,13 @@ impl Sender {
     /// and Vegas alike). With `unmark` nothing counts as lost any more.
     fn give_back(&mut self, unmark: bool) {
         self.stats.undos += 1;
-        if unmark {
-            self.board.unmark(self.una);
+        match (unmark, self.settings.rack) {
+            (false, _) => {}
+            (true, false) => self.board.unmark(self.una),
+            (true, true) => self.board.trust(self.una, |seq| self.sent.at(seq)),
         }
+        // RACK looks again.
+        self.rack.advanced = true;
         if let Some((cwnd, ssthresh)) = self.undo.take() {
             self.control.set_cwnd(self.control.cwnd().max(cwnd));
             if ssthresh > self.control.ssthresh() {
@@ -737,8 +857,82 @@ impl Sender {
     }
 
     /// Duplicates or SACKs say that a segment is lost. With SACK they need not come in a row.
-    fn finds_loss(&mut self) -> bool {
+    fn finds_loss(&mut self, now: Time) -> bool {
+        if self.settings.rack {
+            self.mark_lost(now);
+            return self.board.missing() > 0;
+        }
         if self.settings.sack { self.board.mark_lost(self.una) } else { self.dup_acks >= DUP_THRESH }
+    }
+
+    /// Marks what SACKs say is lost: by RACK, or by RFC 6675.
+    fn mark_lost(&mut self, now: Time) -> Found {
+        if !self.settings.rack {
+            self.board.mark_lost(self.una);
+        } else if std::mem::take(&mut self.rack.advanced) {
+            return self.judge(now);
+        }
+        Found::default()
+    }
+
+    /// RACK: judges everything outstanding; comes back to what has to wait.
+    fn judge(&mut self, now: Time) -> Found {
+        let recovering = self.phase == Phase::Recovery || self.phase == Phase::Loss;
+        let sure = recovering || self.board.sacked() >= DUP_THRESH;
+        let window = self.rack.window(sure, self.rtt.min_rtt(), self.rtt.srtt());
+        let (rack, sent) = (&self.rack, &self.sent);
+        let found = self
+            .board
+            .judge(self.una, self.nxt, |seq| rack.judge(seq, (sent.at(seq), sent.again(seq)), window, now));
+        if found.wait > Span::ZERO {
+            // Linux's timers don't wait for less than 2 ms.
+            self.early = Early::Judge;
+            self.early_at = now + found.wait + Span::from_millis(2);
+        } else if self.early == Early::Judge {
+            self.early_at = Time::NEVER;
+        }
+        found
+    }
+
+    /// The reordering window has passed without an ACK.
+    fn judge_late(&mut self, now: Time) {
+        let before = self.board.missing();
+        self.judge(now);
+        if self.board.missing() == before {
+            return;
+        }
+        match self.phase {
+            Phase::Recovery => {}
+            Phase::Reduced => {
+                self.phase = Phase::Recovery;
+                self.begin_resending(now);
+                self.reduce(1, false);
+            }
+            Phase::Open | Phase::Loss => {
+                self.signal(Signal::Loss, Phase::Recovery, now);
+                self.begin_resending(now);
+                self.reduce(1, false);
+            }
+        }
+        self.refresh();
+    }
+
+    /// RFC 8985 §7.4: what the answer to a probe tells.
+    fn answer_probe(&mut self, ack: &AckSegment, heard: &Heard, now: Time) {
+        let Some(probe) = self.probe else { return };
+        if ack.ack < probe.end {
+            return;
+        }
+        let twice = heard.reported == Some(probe.end) || (heard.acked == 0 && !heard.duplicate);
+        if probe.copy.is_none() || twice {
+            // It was new data, or both the original and the copy have arrived.
+            self.probe = None;
+        } else if ack.ack > probe.end {
+            // The copy filled a hole: a loss, repaired before it was found.
+            self.signal(Signal::Loss, Phase::Open, now);
+            self.undo = Undo::new();
+            self.control.set_cwnd(self.control.ssthresh());
+        }
     }
 
     /// What the window was reduced for is acknowledged. After an ECN echo one segment more: that one carried CWR, and
@@ -770,6 +964,7 @@ impl Sender {
         self.partial_acks = 0;
         self.rescued = false;
         self.force = true;
+        self.end_probe();
         if !self.settings.sack {
             // All that three duplicates tell is that the first segment is lost.
             self.board.mark_lost_below(self.una + 1, self.una);
@@ -790,6 +985,12 @@ impl Sender {
             // A window that has outgrown ssthresh is remembered by three quarters of it (Linux).
             let ssthresh = self.control.ssthresh().max(0.75 * cwnd);
             self.undo.begin(self.settings.undo.then_some(self.una), cwnd, ssthresh);
+            if let Some(Probe { copy: Some(sent), .. }) = self.probe {
+                self.undo.sent_again(sent);
+            }
+        }
+        if signal != Signal::Ecn {
+            self.end_probe();
         }
         self.phase = next;
         self.prr = Prr { delivered: 0, out: 0, from: cwnd };
@@ -852,6 +1053,9 @@ impl Sender {
             _ if self.proportional() => self.control.set_cwnd(self.control.ssthresh()),
             _ => {}
         }
+        if self.phase != Phase::Reduced {
+            self.rack.recovered();
+        }
         if self.phase == Phase::Recovery && self.is_sack1() {
             // ns-2's Sack1 is careful after timeouts only.
             self.recover = 0;
@@ -872,9 +1076,37 @@ impl Sender {
     fn restart_timer(&mut self, now: Time) {
         if self.una == self.nxt {
             self.rto_at = Time::NEVER;
-        } else if self.settings.sack || self.phase != Phase::Recovery || self.partial_acks <= 1 {
+            self.early_at = Time::NEVER;
+            return;
+        }
+        if self.settings.sack || self.phase != Phase::Recovery || self.partial_acks <= 1 {
             // NewReno's impatient variant: only the first partial ACK restarts the timer (RFC 6582 §4).
             self.rto_at = now + self.rtt.rto();
+        }
+        if self.settings.tlp {
+            self.arm_probe(now);
+        }
+    }
+
+    /// Sets the second timer to probe, while all is well and no probe is out (RFC 8985 §7.2).
+    #[inline]
+    fn arm_probe(&mut self, now: Time) {
+        self.probing = false;
+        let well = self.phase == Phase::Open || self.phase == Phase::Reduced;
+        if well && self.board.sacked() == 0 && self.probe.is_none() {
+            self.early = Early::Probe;
+            self.early_at = (now + self.rtt.probe(self.nxt - self.una == 1)).min(self.rto_at);
+        } else if self.early == Early::Probe {
+            self.early_at = Time::NEVER;
+        }
+    }
+
+    /// No probe is out or due any more.
+    fn end_probe(&mut self) {
+        self.probe = None;
+        self.probing = false;
+        if self.early == Early::Probe {
+            self.early_at = Time::NEVER;
         }
     }
 
@@ -905,6 +1137,8 @@ impl Sender {
                 self.signal(Signal::Timeout, Phase::Loss, now);
             }
         }
+        self.end_probe();
+        self.early_at = Time::NEVER;
         self.control.set_cwnd(1.0);
         self.phase = Phase::Loss;
         self.timed_out = self.una;
@@ -915,7 +1149,14 @@ impl Sender {
         if self.settings.packet_counted {
             self.board.forget_sacks();
         }
-        self.board.mark_all_lost(self.una, self.nxt);
+        if self.settings.rack {
+            let (latest, sent) = (self.rtt.latest(), &self.sent);
+            self.board.mark_old_lost(self.una, self.nxt, |seq| sent.at(seq) + latest <= now);
+            // What was sent a moment ago is still on its way.
+            self.control.set_cwnd(f64::from(self.pipe() + 1));
+        } else {
+            self.board.mark_all_lost(self.una, self.nxt);
+        }
         self.rto_at = now + self.rtt.rto();
         self.release = self.release.min(now);
         self.refresh();

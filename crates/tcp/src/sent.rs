@@ -37,7 +37,6 @@ impl SentTimes {
     }
 
     /// When it left last.
-    #[cfg(test)]
     pub fn at(&self, seq: u32) -> Time {
         Time(self.entries[self.index(seq)] & !AGAIN)
     }

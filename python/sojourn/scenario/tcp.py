@@ -64,6 +64,8 @@ class TcpSettings(BaseModel):
     dsack: bool | None = None
     undo: bool | None = None
     frto: bool | None = None
+    rack: bool | None = None
+    tlp: bool | None = None
     limited_transmit: bool | None = None
     timestamps: bool | None = None
     initial_window: _Segments | None = None
@@ -102,6 +104,8 @@ _LINUX: dict[str, Any] = {
     "dsack": True,
     "undo": True,
     "frto": True,
+    "rack": True,
+    "tlp": True,
     "limited_transmit": True,
     "timestamps": True,
     "initial_window": 10,
@@ -136,6 +140,8 @@ _NS2: dict[str, Any] = {
     "dsack": False,
     "undo": False,
     "frto": False,
+    "rack": False,
+    "tlp": False,
     "limited_transmit": True,
     "timestamps": False,
     "initial_window": 2,
@@ -197,6 +203,8 @@ _ORDER = (
         "dsack",
         "undo",
         "frto",
+        "rack",
+        "tlp",
         "limited_transmit",
         "timestamps",
         "ecn",

@@ -21,6 +21,8 @@ pub fn reno() -> TcpParams {
         dsack: true,
         undo: true,
         frto: true,
+        rack: true,
+        tlp: true,
         limited_transmit: true,
         timestamps: true,
         ecn: false,

@@ -178,6 +178,8 @@ pub(crate) mod test {
             dsack: true,
             undo: true,
             frto: true,
+            rack: true,
+            tlp: true,
             limited_transmit: true,
             timestamps: true,
             ecn: false,

@@ -1,11 +1,11 @@
 //! LEDBAT between its two ends: the receiver tells the one-way delay, the window follows it.
 
 use crate::player::{play, play_receiver};
-use crate::profiles::{linux, room};
+use crate::profiles::{counting, linux, room};
 use tcp::{CongestionKind, TcpParams};
 
 fn ledbat() -> TcpParams {
-    TcpParams { congestion: CongestionKind::Ledbat, initial_window: 2, ..room(100, linux()) }
+    TcpParams { congestion: CongestionKind::Ledbat, initial_window: 2, ..room(100, counting()) }
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod fast_retransmit;
 mod ledbat;
 mod limited_transmit;
 mod ns2;
+mod rack;
 mod receiver;
 mod sack;
 mod spurious;

@@ -11,7 +11,7 @@
 //! | `stop` | the application stops |
 //! | `< seq 4 ce` | a segment reaches the receiver; also `again`, `cwr`, `len 500`, `stamp 0.1` (else: sent now) |
 //! | `> ack 5 sack 7..8 ece win 4000 echo 0.1` | the receiver answers so; what is not said of `sack`, `ece` and `oneway` must not be there |
-//! | `cwnd == 7` | also ssthresh, inflight, retransmits, timeouts, recoveries, reductions, undos, rto, srtt, window, delivered; `>=` and `<=` too |
+//! | `cwnd == 7` | also ssthresh, inflight, retransmits, timeouts, recoveries, reductions, undos, probes, rto, srtt, window, delivered; `>=` and `<=` too |
 //! | `# text` | a remark, also after a line |
 //!
 //! Windows are in segments, times in seconds. No deadline may pass unmentioned and no segment leave unexpected.
@@ -314,6 +314,7 @@ impl Stage for SenderStage {
             "retransmits" => stats.retransmits as f64,
             "timeouts" => stats.timeouts as f64,
             "recoveries" => stats.fast_recoveries as f64,
+            "probes" => stats.probes as f64,
             "undos" => stats.undos as f64,
             "reductions" => stats.ecn_reductions as f64,
             "rto" => self.sender.rto().as_secs_f64(),

@@ -16,6 +16,8 @@ pub fn linux() -> TcpParams {
         dsack: true,
         undo: true,
         frto: true,
+        rack: true,
+        tlp: true,
         limited_transmit: true,
         timestamps: true,
         ecn: false,
@@ -44,9 +46,14 @@ pub fn linux() -> TcpParams {
     }
 }
 
-/// A Linux host that takes each timeout and each loss for what it seems to be: no F-RTO, no undo.
+/// A Linux host with RFC 6675's loss detection and the timer, nothing else.
+pub fn counting() -> TcpParams {
+    TcpParams { rack: false, tlp: false, ..linux() }
+}
+
+/// The same that takes each timeout and each loss for what it seems to be: no F-RTO, no undo.
 pub fn believing() -> TcpParams {
-    TcpParams { dsack: false, undo: false, frto: false, ..linux() }
+    TcpParams { dsack: false, undo: false, frto: false, ..counting() }
 }
 
 /// An RFC 5681 host with Linux's timer: Reno, SACK or not.
@@ -69,6 +76,8 @@ pub fn ns2() -> TcpParams {
         dsack: false,
         undo: false,
         frto: false,
+        rack: false,
+        tlp: false,
         timestamps: false,
         initial_window: 2,
         packet_counted: true,

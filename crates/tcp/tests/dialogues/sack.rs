@@ -1,7 +1,7 @@
-//! Recovery with SACK (RFC 6675) and proportional rate reduction (RFC 6937, Linux's variant).
+//! Recovery with SACK (RFC 6675; rack.rs has RFC 8985) and proportional rate reduction (RFC 6937, Linux's variant).
 
 use crate::player::{play, play_transfer};
-use crate::profiles::{linux, reno, room};
+use crate::profiles::{counting, linux, reno, room};
 use tcp::TcpParams;
 
 #[test]
@@ -183,7 +183,7 @@ fn a_lost_tail_is_found_by_the_rescue_retransmission() {
     // A transfer of ten segments; 0, 8 and 9 are lost. Nothing above 8 will be SACKed, so RFC 6675's rule 4 sends the
     // last segment again, and its SACK shows 8 (rule 3).
     play_transfer(
-        &linux(),
+        &counting(),
         10_000,
         "
         > seq 0..10
@@ -205,7 +205,7 @@ fn a_lost_tail_is_found_by_the_rescue_retransmission() {
 #[test]
 fn there_is_one_rescue_a_recovery() {
     play_transfer(
-        &linux(),
+        &counting(),
         10_000,
         "
         > seq 0..10                   # 0, 8 and 9 are lost, and what is sent of them again
@@ -228,7 +228,7 @@ fn there_is_one_rescue_a_recovery() {
 fn a_hole_below_too_few_sacks_is_sent_again_when_there_is_nothing_else() {
     // 0 and 7 of ten are lost: two SACKs above 7 don't prove it, and no more will come. RFC 6675's rule 3.
     play_transfer(
-        &linux(),
+        &counting(),
         10_000,
         "
         > seq 0..10
@@ -248,7 +248,7 @@ fn a_hole_below_too_few_sacks_is_sent_again_when_there_is_nothing_else() {
 #[test]
 fn new_data_goes_before_what_is_doubtful() {
     play(
-        &linux(),
+        &counting(),
         "
         > seq 0..10
         +0.1 < ack 0 sack 1..4
@@ -263,7 +263,7 @@ fn new_data_goes_before_what_is_doubtful() {
 fn a_retransmission_lost_waits_for_the_timer() {
     // RFC 6675 §5.1: there is no RACK here. Everything else arrives, new data flows on.
     play(
-        &linux(),
+        &counting(),
         "
         > seq 0..10
         +0.1 < ack 1

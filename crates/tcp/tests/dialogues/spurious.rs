@@ -3,8 +3,13 @@
 //! undo by timestamp and by DSACK).
 
 use crate::player::{play, play_transfer};
-use crate::profiles::{believing, linux, room};
+use crate::profiles::{self, believing, room};
 use tcp::TcpParams;
+
+/// Linux without the tail loss probe, which would go before the timer.
+fn linux() -> TcpParams {
+    TcpParams { tlp: false, ..profiles::linux() }
+}
 
 /// Linux without timestamps: F-RTO and DSACK are the only witnesses.
 fn stampless() -> TcpParams {

@@ -1,13 +1,13 @@
 //! The retransmission timer (RFC 6298): its value, backoff, Karn's rule, and recovery after it.
 
 use crate::player::{play, play_transfer};
-use crate::profiles::{believing, linux, reno, room};
+use crate::profiles::{believing, counting, reno, room};
 use tcp::TcpParams;
 
 #[test]
 fn the_timer_doubles_each_time() {
     play(
-        &linux(),
+        &counting(),
         "
         > seq 0..10
         rto == 1
@@ -29,7 +29,7 @@ fn the_timer_doubles_each_time() {
 
 #[test]
 fn the_timer_doubles_up_to_its_bound() {
-    let params = TcpParams { max_rto_ns: 5_000_000_000, ..linux() };
+    let params = TcpParams { max_rto_ns: 5_000_000_000, ..counting() };
     play(
         &params,
         "
@@ -127,7 +127,7 @@ fn linux_bounds_the_variance_and_others_the_sum() {
 #[test]
 fn each_ack_of_new_data_restarts_the_timer_and_the_last_stops_it() {
     play_transfer(
-        &linux(),
+        &counting(),
         10_000,
         "
         > seq 0..10
@@ -189,7 +189,7 @@ fn without_sack_slow_start_after_a_timeout_counts_acks() {
 fn a_timeout_in_recovery_does_not_reduce_twice() {
     // 0.7 · 10 = 7; PRR has cwnd at 7 when the timer goes off, but this window of data was reduced for.
     play(
-        &linux(),
+        &counting(),
         "
         > seq 0..10
         +0.1 < ack 0 sack 1..4 win 10000
@@ -245,7 +245,7 @@ fn a_loss_during_slow_start_after_a_timeout_waits_for_its_end() {
 #[test]
 fn a_stopped_sender_waits_for_its_acks_only() {
     play(
-        &linux(),
+        &counting(),
         "
         > seq 0..10
         stop

@@ -1,7 +1,7 @@
 //! Vegas through the sender: slow start up to the first sign of a queue, then one segment a round trip, or none.
 
 use crate::player::play;
-use crate::profiles::{linux, ns2, room};
+use crate::profiles::{counting, ns2, room};
 use tcp::{CongestionKind, TcpParams};
 
 fn vegas(params: TcpParams) -> TcpParams {
@@ -11,7 +11,7 @@ fn vegas(params: TcpParams) -> TcpParams {
 #[test]
 fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_queued() {
     play(
-        &TcpParams { initial_window: 6, ..vegas(linux()) },
+        &TcpParams { initial_window: 6, ..vegas(counting()) },
         "
         > seq 0..6
         +0.1 < ack 2                # base RTT 100 ms; the first round ends after segment 6
@@ -61,7 +61,7 @@ fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_qu
 #[test]
 fn fewer_than_three_samples_a_round_make_it_reno() {
     // Two segments a round, acknowledged by one ACK: one sample. The window of four grows by 2/4 an ACK.
-    let params = TcpParams { initial_ssthresh: Some(2), ..vegas(linux()) };
+    let params = TcpParams { initial_ssthresh: Some(2), ..vegas(counting()) };
     play(
         &TcpParams { initial_window: 2, ..params },
         "

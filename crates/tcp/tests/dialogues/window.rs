@@ -178,7 +178,7 @@ fn pacing_slows_down_in_the_last_round_of_slow_start() {
 
 #[test]
 fn retransmissions_are_paced_as_well_and_the_timer_is_not_held_up() {
-    let params = TcpParams { pacing: true, ..linux() };
+    let params = TcpParams { pacing: true, tlp: false, ..linux() };
     play_transfer(
         &params,
         10_000,

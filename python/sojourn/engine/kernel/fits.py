@@ -118,6 +118,7 @@ def _flow_problems(flow: Entry) -> Iterator[Problem]:
 
 
 _FIXED = {
+    "undo": "always takes back what it reduced for nothing",
     "prr": "always does proportional rate reduction",
     "limited_transmit": "always does limited transmit",
     "initial_ssthresh": "begins without a slow-start threshold",

@@ -156,6 +156,10 @@ class TcpSide:
 
     ecn: bool
     sack: bool
+    dsack: bool
+    frto: bool
+    rack: bool
+    tlp: bool
     timestamps: bool
     receive_buffer: int
     receive_buffer_max: int
@@ -601,6 +605,10 @@ def _tcp_side(tcp: Entry) -> TcpSide:
     return TcpSide(
         ecn=tcp["ecn"],
         sack=tcp["sack"],
+        dsack=tcp["dsack"],
+        frto=tcp["frto"],
+        rack=tcp["rack"],
+        tlp=tcp["tlp"],
         timestamps=tcp["timestamps"],
         receive_buffer=tcp["receive_buffer"],
         receive_buffer_max=tcp["receive_buffer_max"],
@@ -612,6 +620,10 @@ def _tcp_side(tcp: Entry) -> TcpSide:
 def _sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:
     yield "tcp_ecn", int(side.ecn)
     yield "tcp_sack", int(side.sack)
+    yield "tcp_dsack", int(side.dsack)
+    yield "tcp_frto", 2 * side.frto
+    yield "tcp_recovery", int(side.rack)
+    yield "tcp_early_retrans", 3 * side.tlp
     yield "tcp_timestamps", int(side.timestamps)
     yield "tcp_rmem", f"4096 {side.receive_buffer} {side.receive_buffer_max}"
     # The simulator's senders always have something to send.

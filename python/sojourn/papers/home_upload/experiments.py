@@ -67,7 +67,7 @@ READINGS: dict[str, Changes] = {
     **both("Wi-Fi of 5 Mbit/s", {"link.wlan0.rate": "5 Mbit/s"}),
     f"large buffer, window of 13, {WITHOUT}": {
         "link.modem.qdisc": "pfifo limit 256",
-        "flow.upload.tcp": {"max_window": 13},
+        "flow.upload.tcp.max_window": 13,
     },
     # tc's rate tables were steps of 8 bytes until Linux 3.8: 1514 was charged as 1520, and 98 as 104.
     f"htb's rate table, {WITH}": shaped(rate="125kbps overhead 6"),

@@ -132,7 +132,7 @@ READINGS = (
         "server of the upload", "not stated", "as near as the ping's, 20 ms", "The only distance that the source gives.", _server,
     ),
     Reading(
-        "TCP", "not stated", "the profile linux: CUBIC, SACK, ten segments at the start", "Linux of 2012, as shipped.", _tcp,
+        "TCP", "not stated", "the profile linux: CUBIC, SACK, ten segments at the start; without RACK and tail loss probe", "Linux of 2012, as shipped: the probe came with 3.10, RACK with 4.4.", _tcp,
     ),
     Reading(
         "Wi-Fi", "not stated", "20 Mbit/s, up to 1 ms of jitter", "Any Wi-Fi is much faster than this line; then its rate doesn't matter.", _wifi,

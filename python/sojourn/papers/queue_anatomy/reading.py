@@ -435,8 +435,8 @@ READINGS = (
     Reading(
         "TCP",
         "not stated; Debian 6, Linux 3.2 and 3.11",
-        "CUBIC with SACK, timestamps, HyStart, F-RTO and undo, RTO of at least 200 ms above the smoothed RTT",
-        "Linux's defaults then and now: a timer that went off too soon is found out by the next ACK, and the window is given back. Linux 6.12 itself, in a guest, sends at ring 4096 as many segments again "
+        "CUBIC with SACK, timestamps, HyStart, F-RTO and undo, RTO of at least 200 ms above the smoothed RTT; without RACK (Linux 4.4) and tail loss probe (3.10)",
+        "Linux's defaults of then: a timer that went off too soon is found out by the next ACK, and the window is given back. Linux 6.12 itself, in a guest, sends at ring 4096 as many segments again "
         "as were dropped: none needlessly (`sojourn reproduce queue-anatomy --engine kernel --quick`).",
         _tcp,
     ),

@@ -1,0 +1,232 @@
+//! Losses by the time of sending, and probes for lost tails (RFC 8985). Re-expresses what Linux's packetdrill scripts tcp_rack,
+//! tcp_tlp and tcp_fast_recovery check.
+
+use crate::player::{play, play_transfer};
+use crate::profiles::{linux, room};
+use tcp::TcpParams;
+
+/// No probe goes before the timer.
+fn unprobing() -> TcpParams {
+    TcpParams { tlp: false, ..linux() }
+}
+
+#[test]
+fn a_retransmission_lost_is_found_when_something_sent_later_arrives() {
+    // Where RFC 6675 waits for the timer. 1 is lost, and its copy. 12 left after the copy.
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        +0.1 < ack 1
+        > seq 10..12
+        < ack 1 sack 2..5             # three: no waiting for reordering
+        > seq 1 again
+        inflight == 8
+        +0.1 < ack 1 sack 2..12
+        > seq 12..18
+        +0.1 < ack 1 sack 2..13
+        > seq 1 again
+        > seq 18
+        inflight == 7                 # 13..19, and 1
+        timeouts == 0
+        recoveries == 1
+        retransmits == 2
+        +0.1 < ack 18
+        > seq 19..25
+        cwnd == 7
+        ssthresh == 7
+        ",
+    );
+}
+
+#[test]
+fn one_sack_and_a_quarter_of_the_least_rtt_make_a_loss() {
+    // Fewer than three are SACKed, so reordering gets min_rtt/4 = 25 ms, and the timer 2 ms more.
+    play_transfer(
+        &linux(),
+        4000,
+        "
+        > seq 0..4
+        +0.1 < ack 1
+        < ack 1 sack 3..4
+        > nothing
+        @0.127 timer
+        > seq 1 again                 # PRR: one for one
+        recoveries == 1
+        +0.1 < ack 2 sack 3..4
+        > seq 2 again
+        +0.1 < ack 4
+        complete == 1
+        timeouts == 0
+        ",
+    );
+}
+
+#[test]
+fn what_comes_within_the_reordering_window_was_not_lost() {
+    play_transfer(
+        &unprobing(),
+        4000,
+        "
+        > seq 0..4
+        +0.1 < ack 1
+        < ack 1 sack 3..4
+        @0.120 < ack 4 echo 0
+        complete == 1
+        retransmits == 0
+        ",
+    );
+}
+
+#[test]
+fn after_reordering_three_sacks_are_not_enough() {
+    // 1 comes after 2: reordering was seen. Now 4 waits for its 25 ms, though 5 to 9 are SACKed.
+    play(
+        &room(10, unprobing()),
+        "
+        > seq 0..10
+        +0.1 < ack 1
+        > seq 10
+        < ack 1 sack 2..3
+        < ack 4
+        > seq 11..14
+        < ack 4 sack 5..10
+        > nothing
+        recoveries == 0
+        @0.127 timer
+        > seq 4 again
+        recoveries == 1
+        ",
+    );
+}
+
+#[test]
+fn a_timeout_spares_what_was_sent_a_moment_ago() {
+    // The window opens 50 ms before the timer, which is less than the RTT: 3 is still on its way.
+    let params = TcpParams { initial_window: 2, ..room(2, unprobing()) };
+    play(
+        &params,
+        "
+        > seq 0..2
+        +0.1 < ack 1
+        > seq 2
+        @0.35 < ack 1 win 60000
+        > seq 3
+        @0.4 timer
+        > seq 1 again
+        inflight == 2
+        cwnd == 2                     # what is in flight, and one
+        ",
+    );
+}
+
+#[test]
+fn a_lost_tail_is_found_by_a_probe_after_two_round_trips() {
+    // tcp_tlp: ten segments, the last three are lost. 2 · 100 + 2 ms after the last ACK the last segment leaves again; its
+    // SACK shows the other two.
+    play_transfer(
+        &linux(),
+        10_000,
+        "
+        > seq 0..10
+        +0.1 < ack 7
+        @0.302 timer
+        > seq 9 again
+        probes == 1
+        cwnd == 17
+        @0.402 < ack 7 sack 9..10     # sent 302 ms after 7 and 8: no need to wait for these
+        > seq 7 again                 # PRR: one for one
+        recoveries == 1
+        @0.502 < ack 8 sack 9..10
+        > seq 8 again
+        @0.602 < ack 10
+        complete == 1
+        timeouts == 0
+        ",
+    );
+}
+
+#[test]
+fn a_probe_sends_new_data_where_there_is_some_whatever_the_window_says() {
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        +0.1 < ack 2
+        > seq 10..14
+        cwnd == 12
+        @0.302 timer
+        > seq 14
+        inflight == 13
+        retransmits == 0
+        @0.602 timer                  # the timer began anew with the probe: 300 ms
+        > seq 2 again
+        timeouts == 1
+        ",
+    );
+}
+
+#[test]
+fn a_lone_segment_waits_for_the_delayed_ack_too() {
+    // 2 · 100 + 200 ms is beyond the timer's 300, so the probe takes its place.
+    play_transfer(
+        &linux(),
+        2000,
+        "
+        > seq 0..2
+        +0.1 < ack 1
+        rto == 0.3
+        @0.4 timer
+        > seq 1 again
+        probes == 1
+        timeouts == 0
+        @0.7 timer
+        > seq 1 again
+        timeouts == 1
+        ",
+    );
+}
+
+#[test]
+fn a_probe_reported_as_a_duplicate_costs_nothing() {
+    // The ACK was late, the tail was not lost: DSACK of the probe.
+    play(
+        &room(4, TcpParams { initial_window: 4, ..linux() }),
+        "
+        > seq 0..4
+        +0.1 < ack 2
+        > seq 4..6
+        @0.302 timer
+        > seq 5 again
+        cwnd == 6
+        @0.31 < ack 6 echo 0.1
+        > seq 6..10
+        @0.4 < ack 6 sack 5..6        # the copy
+        @0.42 < ack 10 echo 0.31
+        > seq 10..14
+        ssthresh == none
+        retransmits == 1
+        ",
+    );
+}
+
+#[test]
+fn a_probe_that_filled_a_hole_costs_half_the_window() {
+    // The same, but no duplicate is reported: the original was lost.
+    play(
+        &room(4, TcpParams { initial_window: 4, ..linux() }),
+        "
+        > seq 0..4
+        +0.1 < ack 2
+        > seq 4..6
+        @0.302 timer
+        > seq 5 again
+        @0.402 < ack 6 echo 0.1
+        > seq 6..10
+        @0.502 < ack 10
+        ssthresh == 7                 # 0.7 · 10
+        recoveries == 0
+        > seq 10..14
+        ",
+    );
+}
