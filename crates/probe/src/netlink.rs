@@ -7,6 +7,7 @@
 //! Source: netlink(7), rtnetlink(7), linux/gen_stats.h. Deviations: none.
 
 use std::io::{self, Error, ErrorKind};
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use crate::sys;
@@ -15,6 +16,8 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
+const RTM_NEWROUTE: u16 = 24;
+const RTM_GETROUTE: u16 = 26;
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
@@ -28,10 +31,13 @@ const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 const TCA_STATS_PKT64: u16 = 8;
 const IFLA_STATS64: u16 = 23;
-/// Bytes of nlmsghdr, tcmsg and ifinfomsg.
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+/// Bytes of nlmsghdr, tcmsg, ifinfomsg and rtmsg.
 const HEADER: usize = 16;
 const TCMSG: usize = 20;
 const IFINFOMSG: usize = 16;
+const RTMSG: usize = 12;
 
 /// A queue discipline as of now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,6 +123,27 @@ impl Netlink {
             }
         })?;
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("device {device} has no counters")))
+    }
+
+    /// The device that packets to this address leave by.
+    pub fn route_device(&mut self, to: IpAddr) -> io::Result<u32> {
+        let (family, octets) = match to {
+            IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
+            IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
+        };
+        let mut body = vec![0; RTMSG];
+        body[0] = family as u8;
+        body[1] = 8 * octets.len() as u8;
+        body.extend((4 + octets.len() as u16).to_ne_bytes());
+        body.extend(RTA_DST.to_ne_bytes());
+        body.extend(octets);
+        let mut found = None;
+        self.ask(RTM_GETROUTE, 0, &body, |kind, body| {
+            if kind == RTM_NEWROUTE {
+                found = parse_route_device(body);
+            }
+        })?;
+        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("no device leads to {to}")))
     }
 
     /// Brings a device up.
@@ -270,6 +297,11 @@ fn parse_counters(body: &[u8]) -> Option<Counters> {
     })
 }
 
+fn parse_route_device(body: &[u8]) -> Option<u32> {
+    let (_, device) = attributes(body.get(RTMSG..)?).find(|&(kind, _)| kind == RTA_OIF)?;
+    word(device, 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,6 +347,7 @@ mod tests {
             for message in messages(&bytes[..end]) {
                 let _ = parse_qdisc(message.body);
                 let _ = parse_counters(message.body);
+                let _ = parse_route_device(message.body);
             }
         }
     }
@@ -330,6 +363,18 @@ mod tests {
     fn an_error_is_the_kernels() {
         let body = (-libc::ENODEV).to_ne_bytes();
         assert_eq!(error_of(&body).raw_os_error(), Some(libc::ENODEV));
+    }
+
+    #[test]
+    fn the_way_to_this_host_is_loopback() {
+        let device = sys::device_index("lo").unwrap();
+        for address in ["127.0.0.1", "::1"] {
+            match Netlink::new().unwrap().route_device(address.parse().unwrap()) {
+                Ok(found) => assert_eq!(found, device),
+                // A host may have no IPv6.
+                Err(error) => assert!(address == "::1", "{address}: {error}"),
+            }
+        }
     }
 
     #[test]
