@@ -44,7 +44,7 @@ pub struct Loaded {
     pub broken: Option<String>,
 }
 
-const PREPARE: u8 = 0;
+/// What is wanted of a thread; it begins with making the connections ready, 0.
 const GO: u8 = 1;
 const STOP: u8 = 2;
 const ABANDON: u8 = 3;

@@ -45,11 +45,6 @@ impl Probing {
         Ok(Probing { stop, thread })
     }
 
-    /// Whether it ended by itself, which only a broken event loop makes it do.
-    pub fn is_finished(&self) -> bool {
-        self.thread.is_finished()
-    }
-
     /// Ends it.
     pub fn finish(self) -> io::Result<Probed> {
         self.stop.store(true, Ordering::Relaxed);
