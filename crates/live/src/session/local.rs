@@ -33,7 +33,7 @@ pub struct Local {
 pub struct Sample {
     /// When, ns.
     pub t: i64,
-    /// Its root qdisc; `None`: it has none that the kernel lists.
+    /// Its root qdisc; `None`: it has no queue.
     pub root: Option<Root>,
     /// Its counters.
     pub counters: Counters,
@@ -100,7 +100,9 @@ impl Local {
         }
         let taken = self.netlink.counters(self.device).and_then(|counters| {
             let qdiscs = self.netlink.qdiscs()?;
-            Ok((counters, qdiscs.into_iter().find(|q| q.device == self.device && q.parent == ROOT)))
+            let root = qdiscs.into_iter().find(|q| q.device == self.device && q.parent == ROOT);
+            // "noqueue" is what a device without a queue has, and it counts nothing.
+            Ok((counters, root.filter(|q| q.kind != "noqueue")))
         });
         match taken {
             Ok((counters, root)) => {
