@@ -22,7 +22,7 @@ from live_network import CLIENT, ROUTER_TO_CLIENT, SERVER, SLOW_DOWN, SLOW_UP, L
 
 from sojourn import _core
 from sojourn.live.server import Caps, Server
-from sojourn.live.session import MS, S, LiveError, Phase, Plan, Session, Target, measure
+from sojourn.live.session import MS, LiveError, Phase, Plan, S, Session, Target, measure
 from sojourn.records import Names, frame
 
 HERE = Path(__file__).parent
@@ -69,14 +69,28 @@ def of(session: Session, table: str, column: str, flow: str) -> np.ndarray[Any, 
 def whole() -> Session:
     """A session with every kind of phase."""
     with serving() as port:
-        spans = (("idle", 0.5), ("download", 0.7), ("upload", 0.7), ("both", 0.7), ("download", 0.4), ("idle", 0.5))
+        spans = (
+            ("idle", 0.5),
+            ("download", 0.7),
+            ("upload", 0.7),
+            ("both", 0.7),
+            ("download", 0.4),
+            ("idle", 0.5),
+        )
         return measure(plan(port, *spans, targets=(Target("udp"), Target("icmp"))))
 
 
 def test_a_session_is_whole(whole: Session) -> None:
     facts = whole.facts
     assert (facts["outcome"], facts["why"]) == ("complete", "")
-    assert [phase["name"] for phase in facts["phases"]] == ["idle", "download", "upload", "both", "download 2", "idle"]
+    assert [phase["name"] for phase in facts["phases"]] == [
+        "idle",
+        "download",
+        "upload",
+        "both",
+        "download 2",
+        "idle",
+    ]
     assert all(phase["complete"] for phase in facts["phases"])
     ends = [time for phase in facts["phases"] for time in (phase["start_ns"], phase["end_ns"])]
     assert ends == sorted(ends)
@@ -187,7 +201,7 @@ def test_nobody_serves() -> None:
 
 
 def test_there_is_no_such_host() -> None:
-    with pytest.raises(LiveError, match="there is no host 'no-such-host.invalid'"):
+    with pytest.raises(LiveError, match=r"there is no host 'no-such-host\.invalid'"):
         measure(Plan("no-such-host.invalid", phases=phases(("idle", 0.3))))
 
 
@@ -211,7 +225,18 @@ def test_what_the_server_does_not_grant_is_refused_before_anything_is_measured(
     with serving(Caps(seconds=10, streams=2)) as port:
         began = time.monotonic()
         with pytest.raises(LiveError, match=said):
-            measure(Plan(**{"host": "127.0.0.1", "port": port, "targets": UDP, "streams": 2, "phases": phases(("idle", 60), ("upload", 1)), **asked}))
+            measure(
+                Plan(
+                    **{
+                        "host": "127.0.0.1",
+                        "port": port,
+                        "targets": UDP,
+                        "streams": 2,
+                        "phases": phases(("idle", 60), ("upload", 1)),
+                        **asked,
+                    }
+                )
+            )
         assert time.monotonic() - began < 30
 
 
@@ -279,14 +304,18 @@ def test_a_server_that_turns_out_to_be_another_kind_leaves_an_honest_rest() -> N
         ((WELCOME,), "did not answer for 1 s"),
         ((WELCOME, b"\xff\xfe\n"), "is not understood"),
         ((WELCOME, b'{"say":"samples","load":7,"rows":[[1,2]]}\n'), "is not understood"),
-        ((WELCOME, b'{"say":"clock","asked":-9223372036854775808,"at":9223372036854775807}\n' * 9), "did not answer"),
+        (
+            (WELCOME, b'{"say":"clock","asked":-9223372036854775808,"at":9223372036854775807}\n' * 9),
+            "did not answer",
+        ),
     ):
         with pretending(*words, close=False) as port:
             session = measure(plan(port, ("idle", 3), patience_ns=S))
         assert session.facts["outcome"] == "partial"
         assert why in session.facts["why"], words
         assert session.facts["probes"][0]["received"] == 0
-        assert "never answered" in " ".join(session.facts["notes"])
+        if session.facts["probes"][0]["sent"]:
+            assert "never answered" in " ".join(session.facts["notes"])
 
 
 # ------------------------------------------------------------------------------------------------------- cut short
@@ -451,7 +480,11 @@ def test_without_the_right_to_icmp_the_other_probes_go_on() -> None:
 
 def session_through(net: LiveNetwork, **more: Any) -> dict[str, Any]:
     """A session from client to server."""
-    given = {"host": SERVER, "targets": [["udp"], ["icmp", "server"], ["icmp", "gateway"]], "congestion": "cubic"}
+    given = {
+        "host": SERVER,
+        "targets": [["udp"], ["icmp", "server"], ["icmp", "gateway"]],
+        "congestion": "cubic",
+    }
     command = [sys.executable, PROGRAM, json.dumps({**given, **more})]
     return told(net.run("client", *command, check=False))
 
@@ -464,7 +497,9 @@ def served(net: LiveNetwork) -> Iterator[subprocess.Popen[str]]:
         yield server
 
 
-def rtts_ms(result: dict[str, Any], probe: str, phase: int, column: str = "rtt_ns", skip_s: float = 0) -> np.ndarray[Any, Any]:
+def rtts_ms(
+    result: dict[str, Any], probe: str, phase: int, column: str = "rtt_ns", skip_s: float = 0
+) -> np.ndarray[Any, Any]:
     """Of the requests that were sent in a phase and answered, without the first so many seconds of it."""
     facts, rows = result["facts"], {key: np.array(value) for key, value in result["tables"]["probe"].items()}
     number = [flow["name"] for flow in facts["flows"]].index(probe)
@@ -478,7 +513,7 @@ def test_the_bloat_is_what_the_queues_hold(live_network: LiveNetwork) -> None:
     with served(live_network):
         result = session_through(
             live_network,
-            phases=[["idle", 1], ["download", 8], ["upload", 8], ["idle", 1]],
+            phases=[["idle", 1], ["download", 6], ["upload", 6], ["idle", 1]],
             probe_interval_ns=20 * MS,
             streams=8,
         )
@@ -517,11 +552,17 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
             live_network,
             phases=[["idle", 0.5], ["upload", 5]],
             targets=[["udp"], ["icmp", nobody]],
-            streams=6,
+            # Of each the kernel lets only a few packets into its own queue.
+            streams=32,
             probe_timeout_ns=S,
         )
     facts, queue = result["facts"], {key: np.array(value) for key, value in result["tables"]["queue"].items()}
-    assert facts["links"][0] == {"name": "eth0", "interface": "eth0", "direction": "out", "qdisc": "htb, bfifo"}
+    assert facts["links"][0] == {
+        "name": "eth0",
+        "interface": "eth0",
+        "direction": "out",
+        "qdisc": "htb, bfifo",
+    }
     out = queue["link"] == 0
     assert queue["backlog_bytes"][out].max() == pytest.approx(60_000, rel=AGREES)
     assert queue["dropped_packets"][out].sum() > 0
@@ -535,7 +576,9 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
 
 def test_a_line_that_is_cut_ends_in_what_was_measured(live_network: LiveNetwork) -> None:
     with served(live_network):
-        cut = threading.Timer(3.0, lambda: live_network.run("router", "ip", "link", "set", "to-server", "down"))
+        cut = threading.Timer(
+            3.0, lambda: live_network.run("router", "ip", "link", "set", "to-server", "down")
+        )
         cut.start()
         result = session_through(
             live_network, phases=[["idle", 0.5], ["both", 60]], patience_ns=3 * S, probe_interval_ns=20 * MS
@@ -555,37 +598,24 @@ def test_a_line_that_is_cut_ends_in_what_was_measured(live_network: LiveNetwork)
 
 
 def test_loss_is_told_by_its_direction(live_network: LiveNetwork) -> None:
-    # What comes back to the client is thrown away for a while, then what goes out.
-    police = "u32 match ip protocol 17 0xff action drop"
-    live_network.tc("router", "qdisc add dev to-server ingress")
-    live_network.tc("router", "qdisc add dev to-client ingress")
-
-    def lose(device: str) -> None:
-        live_network.tc("router", f"filter add dev {device} parent ffff: protocol ip prio 1 {police}")
+    def lose(host: str) -> None:
+        live_network.run("router", "ip", "route", "add", "blackhole", f"{host}/32")
         time.sleep(1.0)
-        live_network.tc("router", f"filter del dev {device} parent ffff: protocol ip prio 1")
+        live_network.run("router", "ip", "route", "del", "blackhole", f"{host}/32")
 
     def lose_both() -> None:
-        time.sleep(1.5)
-        lose("to-server")
+        time.sleep(2.0)
+        lose(SERVER)
         time.sleep(1.0)
-        lose("to-client")
+        lose(CLIENT)
 
-    try:
-        lose_once = live_network.run("router", "tc", "filter", "add", "dev", "to-client", "parent", "ffff:", "protocol", "ip", "prio", "2", *police.split(), check=False)
-    finally:
-        live_network.run("router", "tc", "filter", "del", "dev", "to-client", "parent", "ffff:", "protocol", "ip", "prio", "2", check=False)
-    if lose_once.returncode != 0:
-        pytest.skip(f"this kernel can't drop by a filter: {lose_once.stderr.strip()}")
     with served(live_network):
         losing = threading.Thread(target=lose_both)
         losing.start()
-        result = session_through(live_network, phases=[["idle", 7]], targets=[["udp"]], probe_timeout_ns=S)
+        result = session_through(live_network, phases=[["idle", 8]], targets=[["udp"]], probe_timeout_ns=S)
         losing.join()
     udp = result["facts"]["probes"][0]
     assert udp["lost"] == udp["lost_forward"] + udp["lost_backward"]
     # A second of each, at 20/s; how long exactly depends on how quickly tc is started.
     assert udp["lost_forward"] > 10
     assert udp["lost_backward"] > 10
-
-
