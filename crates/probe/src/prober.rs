@@ -493,7 +493,9 @@ mod tests {
             (Far { fd, held: VecDeque::new(), batch: Batch::new(16), delay, every, copies }, Way::Udp(port))
         }
 
-        fn turn(&mut self, now: i64) {
+        /// Takes in what has come and sends what is due; whether it sent anything.
+        fn turn(&mut self, now: i64) -> bool {
+            let mut sent = false;
             self.batch.receive(&self.fd).unwrap();
             for datagram in self.batch.datagrams() {
                 let echo = Echo::parse(datagram.bytes).unwrap();
@@ -508,7 +510,9 @@ mod tests {
                 for _ in 0..self.copies {
                     sys::send_to(&self.fd, &bytes, to).unwrap();
                 }
+                sent = true;
             }
+            sent
         }
     }
 
@@ -609,7 +613,9 @@ mod tests {
         let timing = Timing { start: 0, interval: 1_000 * MS, timeout: 100 * MS };
         let mut prober = Prober::new(&[target(way)], timing, 1).unwrap();
         prober.do_due(&clock);
-        far.turn(clock.now());
+        while !far.turn(clock.now()) {}
+        // Loopback may take a moment.
+        std::thread::sleep(std::time::Duration::from_millis(20));
         let stamped = clock.now();
         // The caller stands still for longer than the timeout.
         std::thread::sleep(std::time::Duration::from_millis(150));

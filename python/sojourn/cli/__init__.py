@@ -16,6 +16,7 @@ from sojourn.cli.agree import agree
 from sojourn.cli.compare import compare
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
+from sojourn.cli.monitor import monitor
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
@@ -46,7 +47,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, agree, report, list_, kernel):
+for command in (run, compare, reproduce, agree, report, list_, kernel, monitor):
     cli.add_command(command)
 
 

@@ -506,6 +506,15 @@ class Reader:
         ):
             yield _row(row)
 
+    def outline(self, target: int, width: int, start_s: float, end_s: float) -> dict[str, list[int | None]]:
+        """As `rows`, without their distributions: columns t_s, sent, lost, min_ns, p10_ns, p50_ns, p90_ns, max_ns (None: no reply)."""
+        names = ("t_s", "sent", "lost", "min_ns", "p10_ns", "p50_ns", "p90_ns", "max_ns")
+        rows = self._all(
+            f"SELECT {', '.join(names)} FROM rtt_{width} WHERE t_s > ? AND t_s < ? AND target = ? ORDER BY t_s",
+            (start_s - width, end_s, target),
+        )
+        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
     def probes(self, target: int, start_s: float, end_s: float) -> tuple[Integers, Floats]:
         """When each probe was sent (ns, UTC) and its RTT (ns; NaN: lost), in order of time."""
         rows = self._all(
