@@ -9,8 +9,8 @@
 //! The caller owns clock and event loop: it adds `sockets` to its `Epoll`, calls `do_due` at `next_due` and `on_readable` when
 //! a socket is, in any order, late or too often, and takes the `Sample`s whenever it likes.
 //!
-//! Round trips end at the kernel's receive stamp, which is in time of day. It is put on the caller's clock by how long ago it is, so a
-//! step of the time of day moves no sample.
+//! Round trips end at the kernel's receive stamp, which is in time of day. It is put on the caller's clock by the difference of the two as of
+//! its coming in, so a step of the time of day moves no sample.
 
 use std::collections::VecDeque;
 use std::io::{self, Error, ErrorKind};

@@ -81,12 +81,12 @@ impl Clock {
         time_of_day - self.zero_of_day
     }
 
-    /// The stamp of a packet that has just come in, on this clock, by how long ago it is: unlike `stamp` it minds no step of the
-    /// time of day since the start. One that can't be, for a step right now or before `earliest`, is taken for now.
+    /// The stamp of a packet that has just come in, on this clock, by the difference of the two clocks now: unlike `stamp` it
+    /// minds no step of the time of day since the start. One that can't be, for a step right now or before `earliest`, is taken for now.
     pub fn just_stamped(&self, time_of_day: i64, earliest: i64) -> i64 {
+        let stamped = time_of_day - Clock::difference() - self.zero;
         let now = self.now();
-        let age = read_clock(Kernel::Realtime) - time_of_day;
-        if (0..=now - earliest).contains(&age) { now - age } else { now }
+        if (earliest..=now).contains(&stamped) { stamped } else { now }
     }
 
     /// A time of this clock on the kernel's monotonic one, as timers want it.

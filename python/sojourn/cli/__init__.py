@@ -14,6 +14,7 @@ import click
 
 from sojourn.cli.agree import agree
 from sojourn.cli.compare import compare
+from sojourn.cli.graph import graph
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
 from sojourn.cli.monitor import monitor
@@ -47,7 +48,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, agree, report, list_, kernel, monitor):
+for command in (run, compare, reproduce, agree, report, list_, kernel, monitor, graph):
     cli.add_command(command)
 
 

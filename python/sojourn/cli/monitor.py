@@ -93,7 +93,7 @@ def monitor(
 
     A TARGET is a host's name or address, which is sent ICMP echo requests, or udp:HOST:PORT for whoever sends datagrams back (RFC 862). Several of
     them (the router at home, the first one of the provider, a server) show where the trouble is. Every probe is kept for a
-    day, roll-ups of a second for 3 days, of 10 s for 14, of a minute for 90, of an hour for ever.
+    day, roll-ups of a second for 3 days, of 10 s for 7, of a minute for 90, of an hour for ever.
 
     \b
     sojourn monitor 192.168.1.1 example.net --page
@@ -300,14 +300,9 @@ def _summary(watched: Sequence[Watched], missed: int) -> dict[str, Any]:
         rtt: dict[str, float | None] = dict.fromkeys(("min", "p10", "median", "mean", "p90", "p99", "max"))
         back = one.sent - one.lost
         if back:
-            rtt = {
-                "min": one.rtt.least / 1e6,
-                "max": one.rtt.greatest / 1e6,
-                "mean": one.sum_ns / back / 1e6,
-            } | {
-                name: float(value) / 1e6
-                for name, value in zip(LEVELS, one.rtt.quantiles(LEVELS.values()), strict=True)
-            }
+            quantiles = (one.rtt.quantiles(LEVELS.values()) / 1e6).tolist()
+            rtt.update(zip(LEVELS, quantiles, strict=True))
+            rtt.update(min=one.rtt.least / 1e6, mean=one.sum_ns / back / 1e6, max=one.rtt.greatest / 1e6)
         return {
             "name": one.aim.name,
             "address": one.aim.address,

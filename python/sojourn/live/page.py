@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, "text/plain", b"there is no such page\n")
 
     def _ours(self, token: str) -> bool:
-        port = self.server.socket.getsockname()[1]
+        port = self.connection.getsockname()[1]
         hosts = {f"{HOST}:{port}", f"localhost:{port}"}
         origin = self.headers.get("Origin")
         return (
@@ -159,7 +159,8 @@ def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
                     }
                 )
         events = [
-            {"t": event.t_ns / 1e9, "text": event.text or event.kind} for event in reader.events(start, end)
+            {"t": event.t_ns / 1e9, "text": f"{event.kind} {event.text}".strip()}
+            for event in reader.events(start, end)
         ]
     return {"now": now_s, "width": width, "targets": targets, "traffic": traffic, "events": events}
 
