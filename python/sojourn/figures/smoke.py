@@ -95,10 +95,11 @@ def smoke(
         title,
         f"each column {words}: median, further out lighter blue; its colour is the loss · grey: nothing was sent",
     )
+    lossy = any(target.density.lost.any() for target in targets)
     panels = [
         row[0]
         for row in style.panels(
-            figure, style.Margins(top=top + 0.22, right=0.8, bottom=0.65), heights, gap=0.3
+            figure, style.Margins(top=top + 0.22, right=0.8 if lossy else 0.3, bottom=0.65), heights, gap=0.3
         )
     ]
     for axes, target in zip(panels, targets, strict=False):

@@ -202,11 +202,12 @@ class Store:
                 f"{path} is being written by another monitor",
                 "stop that one, or name another file: --db FILE",
             ) from None
+        db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
-            db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             with _explained(path):
                 _prepare(db, path)
         except BaseException:
+            db.close()
             os.close(lock)
             raise
         return cls(path, keep or Keep(), db, lock)
@@ -370,14 +371,16 @@ class Store:
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
     """Makes the tables of a new file; refuses one that is not ours."""
+    new = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    if not new:
+        _check(db, path)
     # Each commit writes the page at the end of every table: small ones spare the disk.
     db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA busy_timeout = 5000")
-    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+    if new:
         db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-    _check(db, path)
 
 
 def _check(db: sqlite3.Connection, path: Path) -> None:
@@ -450,14 +453,18 @@ class Reader:
     def _connect(self) -> sqlite3.Connection:
         where = self.path.resolve().as_uri()
         try:
-            db = sqlite3.connect(f"{where}?mode=ro", uri=True, check_same_thread=False, isolation_level=None)
-            _check(db, self.path)
+            return self._checked(f"{where}?mode=ro")
         except sqlite3.OperationalError:
             # In a folder that we may not write to SQLite can't make the file by which it would tell a writer, so there is none.
-            db = sqlite3.connect(
-                f"{where}?immutable=1", uri=True, check_same_thread=False, isolation_level=None
-            )
+            return self._checked(f"{where}?immutable=1")
+
+    def _checked(self, uri: str) -> sqlite3.Connection:
+        db = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+        try:
             _check(db, self.path)
+        except BaseException:
+            db.close()
+            raise
         return db
 
     def __enter__(self) -> Reader:
