@@ -227,10 +227,9 @@ def test_what_was_committed_survives_kill_9_and_is_gone_on_with(tmp_path: Path) 
         command = [sys.executable, "-c", WRITER, path, str(kept)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
-            for _ in range(40):
-                writer.stdout.readline()
+            said = [writer.stdout.readline() for _ in range(40)]
             writer.send_signal(signal.SIGKILL)
-            told = int(writer.stdout.read().split()[-1])
+            told = int((said + writer.stdout.readlines())[-1])
         with Reader(path) as reader:
             t_ns, _ = reader.probes(1, 0, 2**33)
             # All that it said was committed, and at most the one that it was about to say.

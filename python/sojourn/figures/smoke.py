@@ -115,8 +115,9 @@ def smoke(
         _dates(axes, start_s, span, zone, named=axes is panels[-1])
     for remark in _apart(remarks, span):
         panels[0].annotate(
-            remark.text, (remark.t, 1), xycoords=("data", "axes fraction"), xytext=(2, -3), textcoords="offset points",
-            ha="left", va="top", size=6.5, color=style.MUTED, rotation=270, parse_math=False, annotation_clip=True,
+            remark.text, (remark.t, 1), xycoords=("data", "axes fraction"), xytext=(2, -8), textcoords="offset points",
+            ha="left", va="top", size=6.5, color=style.MUTED, rotation=270, parse_math=False,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5},
         )  # fmt: skip
     return figure
 
@@ -158,7 +159,7 @@ def _target(axes: Axes, target: Smoke, span: float) -> None:
     if lost:
         shown = columns.lost > 0
         axes.vlines(
-            (columns.t + right)[shown] / 2, 1 - 0.1 * share[shown] - 0.03, 1, transform=axes.get_xaxis_transform(),
+            (columns.t + right)[shown] / 2, 1 - 0.02 - 0.11 * np.sqrt(share[shown]), 1, transform=axes.get_xaxis_transform(),
             color=style.LOST, linewidth=1.0, gid="lost",
         )  # fmt: skip
         keys = [Patch(color=colour, label=text) for _, colour, text in LOSSES]

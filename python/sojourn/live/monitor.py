@@ -7,6 +7,7 @@ stamped right.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 import time
@@ -70,8 +71,9 @@ def _address(host: str, kind: socket.SocketKind) -> str:
             f"can't find {host!r}: {reason}",
             "check the name, and that names resolve here; or give an IP address",
         ) from None
-    address = str(found[0][4][0])
-    if "%" in address:
+    address = str(found[0][4][0]).partition("%")[0]
+    parsed = ipaddress.ip_address(address)
+    if parsed.version == 6 and parsed.is_link_local:
         raise MonitorError(
             f"{host!r} is a link-local address",
             "give another address of it: link-local ones are not supported",

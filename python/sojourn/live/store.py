@@ -452,15 +452,17 @@ class Reader:
 
     def _connect(self) -> sqlite3.Connection:
         where = self.path.resolve().as_uri()
-        try:
-            return self._checked(f"{where}?mode=ro")
-        except sqlite3.OperationalError:
-            # In a folder that we may not write to SQLite can't make the file by which it would tell a writer, so there is none.
-            return self._checked(f"{where}?immutable=1")
+        # Who may write takes away what reading leaves behind (SQLite's index of what was written last), who may only read can't; and in
+        # a folder that may not be written to there is no such index and no writer either.
+        for way in ("mode=rw", "mode=ro"):
+            with contextlib.suppress(sqlite3.OperationalError):
+                return self._checked(f"{where}?{way}")
+        return self._checked(f"{where}?immutable=1")
 
     def _checked(self, uri: str) -> sqlite3.Connection:
         db = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
         try:
+            db.execute("PRAGMA query_only = 1")
             _check(db, self.path)
         except BaseException:
             db.close()
