@@ -145,7 +145,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 
 fn reply(sample: &Sample) -> Option<(i64, Option<i64>)> {
     match sample.outcome {
-        Outcome::Reply { rtt, turned } => Some((rtt, turned)),
+        Outcome::Reply { rtt, turned, .. } => Some((rtt, turned)),
         Outcome::Lost(_) => None,
     }
 }
@@ -184,7 +184,7 @@ fn drive(
 #[pyfunction]
 pub fn route_device(address: &str) -> PyResult<u32> {
     let address = parse(address)?;
-    Ok(Netlink::new()?.route_device(address)?)
+    Ok(Netlink::new()?.route(address)?.device)
 }
 
 /// Bytes received and sent by a device since it was made.

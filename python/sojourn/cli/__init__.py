@@ -21,6 +21,7 @@ from sojourn.cli.monitor import monitor
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
+from sojourn.cli.serve import serve
 
 CTRL_C = 130
 WRONG_INPUT = 2
@@ -48,7 +49,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, agree, report, list_, kernel, monitor, graph):
+for command in (run, compare, reproduce, agree, report, list_, kernel, serve, monitor, graph):
     cli.add_command(command)
 
 
