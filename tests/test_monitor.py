@@ -403,6 +403,36 @@ def test_a_line_that_is_down_is_loss_with_a_reason_until_it_is_up(tmp_path: Path
 
 
 @pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize("groups", ["", "0 0"], ids=["raw", "unprivileged"])
+def test_what_icmp_says_of_a_request_is_told(tmp_path: Path, groups: str) -> None:
+    # At the other end of the wire nobody has these addresses: the host itself says so, after three seconds of asking.
+    script = """
+    if [ -n "$1" ]; then echo $1 > /proc/sys/net/ipv4/ping_group_range || exit 3; fi; shift
+    ip link set lo up; ip link add here type veth peer name there; ip address add 192.0.2.1/24 dev here
+    ip link set here up; ip link set there up
+    exec "$@"
+    """
+    command = sojourn(
+        "monitor", "192.0.2.2", "udp:192.0.2.3:9", "udp:127.0.0.1:9", "127.0.0.1", "--timeout", "60s", "--for", "7s",
+        "--db", tmp_path / "m.db", "--json",
+    )  # fmt: skip
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", script, "sh", groups, *command],
+        capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+    )  # fmt: skip
+    if done.returncode == 3 or "Operation not supported" in done.stderr:
+        pytest.skip(f"no such sockets or no veth here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    said = {target["name"]: target["last_loss"] for target in json.loads(done.stdout)["targets"]}
+    assert said == {
+        "192.0.2.2": "host unreachable",
+        "udp:192.0.2.3:9": "host unreachable",
+        "udp:127.0.0.1:9": "port closed",
+        "127.0.0.1": None,
+    }
+
+
+@pytest.mark.usefixtures("namespaces")
 def test_without_the_privilege_to_ping_it_says_what_to_do(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     command = sojourn("monitor", "127.0.0.1", "--db", tmp_path / "m.db")

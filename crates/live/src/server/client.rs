@@ -209,7 +209,9 @@ impl Client {
             return Err(format!("there is a load {load} already"));
         }
         if sample_ms < LEAST_SAMPLE_MS {
-            return Err(format!("samples are {LEAST_SAMPLE_MS} ms apart at least; {sample_ms} were asked for"));
+            return Err(format!(
+                "samples are {LEAST_SAMPLE_MS} ms apart at least; {sample_ms} were asked for"
+            ));
         }
         let samples = self.samples + u64::from(streams) * (u64::from(milliseconds / sample_ms) + 2);
         if samples > SAMPLES {

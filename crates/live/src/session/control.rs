@@ -25,7 +25,10 @@ impl Control {
         let patience = Duration::from_nanos(plan.patience_ns as u64);
         let (host, port) = (plan.host.as_str(), plan.port);
         let all = (host, port).to_socket_addrs().map_err(|e| {
-            Failure::new(format!("there is no host '{host}': {e}"), "give the name or address of the host that runs `sojourn serve`")
+            Failure::new(
+                format!("there is no host '{host}': {e}"),
+                "give the name or address of the host that runs `sojourn serve`",
+            )
         })?;
         let wanted = |a: &SocketAddr| plan.family.is_none_or(|family| (family == 4) == a.is_ipv4());
         let addresses: Vec<SocketAddr> = all.filter(wanted).collect();
@@ -54,7 +57,10 @@ impl Control {
                 format!("{at} does not answer within {:.0} s", patience.as_secs_f64()),
                 "see that `sojourn serve` runs there and that no firewall is between (TCP and UDP)",
             ),
-            Some((at, e)) => Failure::new(format!("{at} can't be reached: {e}"), "see that the network is up and the address right"),
+            Some((at, e)) => Failure::new(
+                format!("{at} can't be reached: {e}"),
+                "see that the network is up and the address right",
+            ),
         })
     }
 
@@ -84,7 +90,12 @@ impl Control {
         match self.lines.read(&mut self.stream) {
             Ok(0) => Err(Gone("the server closed the connection".into())),
             Ok(_) => self.next(),
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) =>
+            {
                 Ok(None)
             }
             Err(error) => Err(Gone(format!("the server is gone: {error}"))),

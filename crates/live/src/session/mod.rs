@@ -214,8 +214,12 @@ fn ask(control: &mut Control, plan: &Plan, patience: Duration) -> Result<(), Fai
     if seconds == 0 {
         return Ok(());
     }
-    crate::server::check_congestion(plan.congestion.as_deref())
-        .map_err(|why| Failure::new(format!("here: {why}"), "sysctl net.ipv4.tcp_available_congestion_control names those there are"))?;
+    crate::server::check_congestion(plan.congestion.as_deref()).map_err(|why| {
+        Failure::new(
+            format!("here: {why}"),
+            "sysctl net.ipv4.tcp_available_congestion_control names those there are",
+        )
+    })?;
     let at = control.address();
     let broken = |Gone(why): Gone| Failure::new(format!("{at}: {why}"), "");
     let congestion = plan.congestion.clone();
@@ -415,8 +419,8 @@ impl Session<'_> {
                 interval: self.plan.sample_ns,
                 patience,
             };
-            let loading =
-                Loading::start(spec, self.clock).map_err(|e| End::Refused(format!("a thread for load: {e}")))?;
+            let loading = Loading::start(spec, self.clock)
+                .map_err(|e| End::Refused(format!("a thread for load: {e}")))?;
             going.push((number, loading));
         }
         let streams = self.plan.streams as usize;
