@@ -117,6 +117,14 @@ impl Pinger {
     }
 }
 
+impl Pinger {
+    /// The sequence number of this request, if it is one of ours: as an error quotes it, without the IP header.
+    pub fn request(&self, bytes: &[u8]) -> Option<u16> {
+        let (identifier, sequence) = parse(bytes, types(self.to.ip()).request)?;
+        (identifier == self.identifier).then_some(sequence)
+    }
+}
+
 impl AsRawFd for Pinger {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()

@@ -4,13 +4,14 @@
 //! one moment. A slot is never moved: a request that goes out late says by how much, and slots that have passed altogether
 //! (the program stood still) are left out and counted, not made up for in a burst. A reply settles its request at once; one
 //! that has not come within the timeout is lost, and counts as late should it come after all. A request that the kernel would
-//! not send is lost at once, with the reason, and probing goes on.
+//! not send, or of which a router or the target says that it can't be delivered, is lost at once, with the reason, and probing
+//! goes on.
 //!
 //! The caller owns clock and event loop: it adds `sockets` to its `Epoll`, calls `do_due` at `next_due` and `on_readable` when
 //! a socket is, in any order, late or too often, and takes the `Sample`s whenever it likes.
 //!
-//! Round trips end at the kernel's receive stamp, which is in time of day. It is put on the caller's clock by how long ago it is, so a
-//! step of the time of day moves no sample.
+//! Round trips end at the kernel's receive stamp, which is in time of day. It is put on the caller's clock by the difference of the two as of
+//! its coming in, so a step of the time of day moves no sample.
 
 use std::collections::VecDeque;
 use std::io::{self, Error, ErrorKind};
@@ -318,7 +319,12 @@ impl Aim {
         let sequence = self.counts.sent;
         self.counts.sent += 1;
         self.outstanding.push_back(Request { sent: now, lateness: now - slot, settled: false });
-        if let Err(error) = self.socket.send(&self.target, self.token, sequence, now) {
+        let mut result = self.socket.send(&self.target, self.token, sequence, now);
+        if result.as_ref().is_err_and(|error| Loss::of(error) != Loss::NoBuffers) {
+            // It may be an earlier request that this is about: then nothing was sent.
+            result = self.socket.send(&self.target, self.token, sequence, now);
+        }
+        if let Err(error) = result {
             self.lose(sequence, Loss::of(&error), record);
         }
     }
@@ -341,8 +347,9 @@ impl Aim {
     }
 
     fn take_replies(&mut self, batch: &mut Batch, clock: &Clock, timeout: i64, record: &mut Record) {
-        // An error is one that the socket held; it is gone by that, and the request it is about will time out.
-        while let Ok(1..) = batch.receive(&self.socket) {
+        self.take_errors(batch, record);
+        // An error is one that `take_errors` has told of; the socket no longer holds it.
+        while let Ok(1..) = batch.receive(&self.socket).or_else(|_| batch.receive(&self.socket)) {
             for datagram in batch.datagrams() {
                 let (Some(from), Some(stamp)) = (datagram.from, datagram.stamp) else {
                     continue;
@@ -351,6 +358,32 @@ impl Aim {
                     let rtt = |sent| clock.just_stamped(stamp, sent) - sent;
                     self.reply(sequence, rtt, echo, timeout, record);
                 }
+            }
+        }
+    }
+
+    /// Loses the requests of which someone says that they can't be delivered.
+    fn take_errors(&mut self, batch: &mut Batch, record: &mut Record) {
+        while let Ok(1..) = batch.receive_errors(&self.socket) {
+            for datagram in batch.datagrams() {
+                let Some((sequence, code)) = self.quoted(datagram.bytes).zip(datagram.error) else {
+                    continue;
+                };
+                let at = sequence.checked_sub(self.first).map(|at| at as usize);
+                if at.and_then(|at| self.outstanding.get(at)).is_some_and(|request| !request.settled) {
+                    self.lose(sequence, Loss::of(&Error::from_raw_os_error(code)), record);
+                }
+            }
+        }
+    }
+
+    /// Sequence number of a request as an error quotes it, which may be too little to tell.
+    fn quoted(&self, bytes: &[u8]) -> Option<u64> {
+        let latest = self.counts.sent.checked_sub(1)?;
+        match &self.socket {
+            Socket::Icmp(pinger) => Some(unwrap_sequence(pinger.request(bytes)?, latest)),
+            Socket::Udp(_) => {
+                latest.checked_sub(u64::from((latest as u32).wrapping_sub(Echo::parse(bytes)?.sequence)))
             }
         }
     }
@@ -436,7 +469,10 @@ impl Socket {
                 let mut last = Error::from(ErrorKind::AddrInUse);
                 for identifier in identifiers {
                     match Pinger::new(any, target.address, identifier, target.ds) {
-                        Ok(pinger) => return Ok(Socket::Icmp(pinger)),
+                        Ok(pinger) => {
+                            keep_errors(&pinger, any)?;
+                            return Ok(Socket::Icmp(pinger));
+                        }
                         Err(error) if error.kind() == ErrorKind::AddrInUse => last = error,
                         Err(error) => return Err(error),
                     }
@@ -448,6 +484,7 @@ impl Socket {
                 sys::bind(&fd, SocketAddr::new(any, 0))?;
                 sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
                 set_ds(&fd, any, target.ds)?;
+                keep_errors(&fd, any)?;
                 Ok(Socket::Udp(fd))
             }
         }
@@ -463,6 +500,15 @@ impl Socket {
             (Socket::Icmp(pinger), _) => pinger.send(sequence as u16, target.size),
             (Socket::Udp(_), Way::Icmp) => unreachable!("a socket is opened for its target's way"),
         }
+    }
+}
+
+/// Lets a socket keep what ICMP says of its requests.
+fn keep_errors(fd: &impl AsRawFd, family: IpAddr) -> io::Result<()> {
+    if family.is_ipv4() {
+        sys::set_option(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1)
+    } else {
+        sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1)
     }
 }
 
@@ -505,7 +551,9 @@ mod tests {
             (Far { fd, held: VecDeque::new(), batch: Batch::new(16), delay, every, copies }, Way::Udp(port))
         }
 
-        fn turn(&mut self, now: i64) {
+        /// Takes in what has come and sends what is due; whether it sent anything.
+        fn turn(&mut self, now: i64) -> bool {
+            let mut sent = false;
             self.batch.receive(&self.fd).unwrap();
             for datagram in self.batch.datagrams() {
                 let echo = Echo::parse(datagram.bytes).unwrap();
@@ -520,7 +568,9 @@ mod tests {
                 for _ in 0..self.copies {
                     sys::send_to(&self.fd, &bytes, to).unwrap();
                 }
+                sent = true;
             }
+            sent
         }
     }
 
@@ -621,7 +671,9 @@ mod tests {
         let timing = Timing { start: 0, interval: 1_000 * MS, timeout: 100 * MS };
         let mut prober = Prober::new(&[target(way)], timing, 1).unwrap();
         prober.do_due(&clock);
-        far.turn(clock.now());
+        while !far.turn(clock.now()) {}
+        // Loopback may take a moment.
+        std::thread::sleep(std::time::Duration::from_millis(20));
         let stamped = clock.now();
         // The caller stands still for longer than the timeout.
         std::thread::sleep(std::time::Duration::from_millis(150));
@@ -664,6 +716,23 @@ mod tests {
                 .all(|s| matches!(s.outcome, Outcome::Lost(Loss::Forbidden | Loss::NetworkUnreachable)))
         );
         assert_eq!(prober.counts(1).received, prober.counts(1).sent);
+    }
+
+    #[test]
+    fn a_closed_port_is_told_and_every_request_to_it_is_sent() {
+        for here in [HERE, IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            let Ok(fd) = sys::socket(Kind::Datagram, here) else { continue };
+            // A host may have no IPv6.
+            let Ok(()) = sys::bind(&fd, SocketAddr::new(here, 0)) else { continue };
+            let way = Way::Udp(sys::local_address(&fd).unwrap().port());
+            drop(fd);
+            let clock = Clock::starting_in(0);
+            let timing = Timing { start: 0, interval: 10 * MS, timeout: 20_000 * MS };
+            let mut prober = Prober::new(&[Target { address: here, ..target(way) }], timing, 1).unwrap();
+            let samples = drive(&mut prober, &clock, 200 * MS, None);
+            assert!(samples.len() > 5);
+            assert!(samples.iter().all(|s| s.outcome == Outcome::Lost(Loss::Refused)), "{samples:?}");
+        }
     }
 
     #[test]

@@ -81,12 +81,12 @@ impl Clock {
         time_of_day - self.zero_of_day
     }
 
-    /// The stamp of a packet that has just come in, on this clock, by how long ago it is: unlike `stamp` it minds no step of the
-    /// time of day since the start. One that can't be, for a step right now or before `earliest`, is taken for now.
+    /// The stamp of a packet that has just come in, on this clock, by the difference of the two clocks now: unlike `stamp` it
+    /// minds no step of the time of day since the start. One that can't be, for a step right now or before `earliest`, is taken for now.
     pub fn just_stamped(&self, time_of_day: i64, earliest: i64) -> i64 {
+        let stamped = time_of_day - Clock::difference() - self.zero;
         let now = self.now();
-        let age = read_clock(Kernel::Realtime) - time_of_day;
-        if (0..=now - earliest).contains(&age) { now - age } else { now }
+        if (earliest..=now).contains(&stamped) { stamped } else { now }
     }
 
     /// A time of this clock on the kernel's monotonic one, as timers want it.
@@ -526,6 +526,8 @@ pub struct Datagram<'a> {
     pub from: Option<SocketAddr>,
     /// When the kernel received it, ns of the time of day; `None` if SO_TIMESTAMPNS is not set.
     pub stamp: Option<i64>,
+    /// The errno of what came back instead of a reply, if this is one that was sent (`Batch::receive_errors`).
+    pub error: Option<i32>,
 }
 
 /// Room for datagrams: many come in by one call.
@@ -536,8 +538,8 @@ pub struct Batch {
 
 /// Bytes kept of each datagram.
 const KEPT: usize = 256;
-/// Room for the control message that carries the stamp: a header of 16 bytes and a timespec of 16.
-const CONTROL: usize = 64;
+/// Room for control messages: the stamp takes 32 bytes, an error with the address of who reported it up to 64.
+const CONTROL: usize = 128;
 
 #[derive(Clone)]
 struct Room {
@@ -558,6 +560,16 @@ impl Batch {
 
     /// Receives what there is, as far as there is room; how many. When that is all the room, there may be more.
     pub fn receive(&mut self, fd: &impl AsRawFd) -> io::Result<usize> {
+        self.take(fd, 0)
+    }
+
+    /// Receives errors instead (IP_RECVERR), as `receive`: datagrams that were sent, as far as ICMP quotes them without their
+    /// IP and UDP headers, with the address they were sent to.
+    pub fn receive_errors(&mut self, fd: &impl AsRawFd) -> io::Result<usize> {
+        self.take(fd, libc::MSG_ERRQUEUE)
+    }
+
+    fn take(&mut self, fd: &impl AsRawFd, flags: c_int) -> io::Result<usize> {
         let mut parts: Vec<libc::iovec> = self
             .room
             .iter_mut()
@@ -583,7 +595,7 @@ impl Batch {
                 fd.as_raw_fd(),
                 heads.as_mut_ptr(),
                 heads.len() as libc::c_uint,
-                libc::MSG_TRUNC as _,
+                (libc::MSG_TRUNC | flags) as _,
                 std::ptr::null_mut(),
             )
         };
@@ -606,24 +618,40 @@ impl Batch {
             length: room.length,
             from: Name::parse(&room.from),
             stamp: stamp_of(&room.control, room.control_length),
+            error: error_of(&room.control, room.control_length),
         })
     }
 }
 
-/// The stamp among control messages: each is (length: usize, level: i32, type: i32, data), aligned to 8.
+/// The stamp among control messages.
 fn stamp_of(control: &[u64], length: usize) -> Option<i64> {
-    let mut at = 0;
-    while at + 4 <= length / 8 {
-        let size = control[at] as usize;
-        let bytes = control[at + 1].to_ne_bytes();
+    let (_, _, data) = control_messages(control, length)
+        .find(|&(level, kind, _)| level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS)?;
+    Some(*data.first()? as i64 * 1_000_000_000 + *data.get(1)? as i64)
+}
+
+/// The errno among control messages: it is the first word of a sock_extended_err.
+fn error_of(control: &[u64], length: usize) -> Option<i32> {
+    let ours = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
+    let (_, _, data) =
+        control_messages(control, length).find(|&(level, kind, _)| ours.contains(&(level, kind)))?;
+    let bytes = data.first()?.to_ne_bytes();
+    Some(i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+}
+
+/// Control messages as (level, type, data in whole words): each is (length: usize, level: i32, type: i32, data), aligned to 8.
+fn control_messages(control: &[u64], length: usize) -> impl Iterator<Item = (i32, i32, &[u64])> {
+    let mut rest = &control[..control.len().min(length / 8)];
+    std::iter::from_fn(move || {
+        let (&size, &names) = (rest.first()?, rest.get(1)?);
+        let bytes = names.to_ne_bytes();
         let level = i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let kind = i32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
-        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS && size >= 32 {
-            return Some(control[at + 2] as i64 * 1_000_000_000 + control[at + 3] as i64);
-        }
-        at += size.div_ceil(8).max(2);
-    }
-    None
+        let words = (size as usize).div_ceil(8).max(2);
+        let data = rest.get(2..words)?;
+        rest = &rest[words..];
+        Some((level, kind, data))
+    })
 }
 
 // ------------------------------------------------------------------------------------------------------- packet rings

@@ -71,6 +71,8 @@ impl Prober {
         let shared = Arc::new(Mutex::new(Shared::default()));
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("prober".into()).spawn(move || {
+            // As far as its privileges go: it mostly sleeps.
+            probe::sys::prefer_thread();
             // The reading end lives as long as the thread waits for it.
             let _ends = ends;
             if let Err(error) = drive(probes, epoll, &timer, &clock, &theirs) {

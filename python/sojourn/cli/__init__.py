@@ -14,8 +14,10 @@ import click
 
 from sojourn.cli.agree import agree
 from sojourn.cli.compare import compare
+from sojourn.cli.graph import graph
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
+from sojourn.cli.monitor import monitor
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
@@ -47,7 +49,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, agree, report, list_, kernel, serve):
+for command in (run, compare, reproduce, agree, report, list_, kernel, serve, monitor, graph):
     cli.add_command(command)
 
 

@@ -8,6 +8,7 @@ unsteady, not only slow. Over minutes and hours a column is several seconds; the
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
@@ -56,22 +57,7 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
         style.note(axes, "no ping was sent")
 
     left, right = columns.t, np.minimum(columns.t + columns.column_s, end)
-    for i, colour in enumerate(SHADES):
-        low, high = columns.rtt_ms[i], columns.rtt_ms[-1 - i]
-        seen = np.isfinite(low)
-        boxes = np.stack(
-            [
-                np.column_stack((x, y))[seen]
-                for x, y in ((left, low), (right, low), (right, high), (left, high))
-            ],
-            axis=1,
-        )
-        axes.add_collection(
-            PolyCollection(
-                list(boxes), facecolors=colour, edgecolors=colour, linewidths=0.3, gid=f"band {i}"
-            ),
-            autolim=False,
-        )
+    bands(axes, columns, right)
     x = np.column_stack((left, right)).ravel()
     axes.plot(
         x,
@@ -99,3 +85,24 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
         )  # fmt: skip
     style.shade_warmup([axes], run.meta.warmup_ns / 1e9, end)
     return figure
+
+
+def bands(axes: Axes, columns: series.Density, right: series.Floats) -> None:
+    """The spread of each column about its median, out to `right`, where the column ends."""
+    left = columns.t
+    for i, colour in enumerate(SHADES):
+        low, high = columns.rtt_ms[i], columns.rtt_ms[-1 - i]
+        seen = np.isfinite(low)
+        boxes = np.stack(
+            [
+                np.column_stack((x, y))[seen]
+                for x, y in ((left, low), (right, low), (right, high), (left, high))
+            ],
+            axis=1,
+        )
+        axes.add_collection(
+            PolyCollection(
+                list(boxes), facecolors=colour, edgecolors=colour, linewidths=0.3, gid=f"band {i}"
+            ),
+            autolim=False,
+        )

@@ -56,7 +56,7 @@ class Keep:
 
     probes_s: int | None = DAY_S
     every_1_s: int | None = 3 * DAY_S
-    every_10_s: int | None = 14 * DAY_S
+    every_10_s: int | None = 7 * DAY_S
     every_60_s: int | None = 90 * DAY_S
     every_3600_s: int | None = None
 
@@ -202,11 +202,12 @@ class Store:
                 f"{path} is being written by another monitor",
                 "stop that one, or name another file: --db FILE",
             ) from None
+        db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
-            db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             with _explained(path):
                 _prepare(db, path)
         except BaseException:
+            db.close()
             os.close(lock)
             raise
         return cls(path, keep or Keep(), db, lock)
@@ -370,13 +371,16 @@ class Store:
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
     """Makes the tables of a new file; refuses one that is not ours."""
-    db.execute("PRAGMA page_size = 4096")
+    new = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    if not new:
+        _check(db, path)
+    # Each commit writes the page at the end of every table: small ones spare the disk.
+    db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA busy_timeout = 5000")
-    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+    if new:
         db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-    _check(db, path)
 
 
 def _check(db: sqlite3.Connection, path: Path) -> None:
@@ -448,15 +452,21 @@ class Reader:
 
     def _connect(self) -> sqlite3.Connection:
         where = self.path.resolve().as_uri()
+        # Who may write takes away what reading leaves behind (SQLite's index of what was written last), who may only read can't; and in
+        # a folder that may not be written to there is no such index and no writer either.
+        for way in ("mode=rw", "mode=ro"):
+            with contextlib.suppress(sqlite3.OperationalError):
+                return self._checked(f"{where}?{way}")
+        return self._checked(f"{where}?immutable=1")
+
+    def _checked(self, uri: str) -> sqlite3.Connection:
+        db = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
         try:
-            db = sqlite3.connect(f"{where}?mode=ro", uri=True, check_same_thread=False, isolation_level=None)
+            db.execute("PRAGMA query_only = 1")
             _check(db, self.path)
-        except sqlite3.OperationalError:
-            # In a folder that we may not write to SQLite can't make the file by which it would tell a writer, so there is none.
-            db = sqlite3.connect(
-                f"{where}?immutable=1", uri=True, check_same_thread=False, isolation_level=None
-            )
-            _check(db, self.path)
+        except BaseException:
+            db.close()
+            raise
         return db
 
     def __enter__(self) -> Reader:
@@ -505,6 +515,15 @@ class Reader:
             (start_s - width, end_s, target),
         ):
             yield _row(row)
+
+    def outline(self, target: int, width: int, start_s: float, end_s: float) -> dict[str, list[int | None]]:
+        """As `rows`, without their distributions: columns t_s, sent, lost, min_ns, p10_ns, p50_ns, p90_ns, max_ns (None: no reply)."""
+        names = ("t_s", "sent", "lost", "min_ns", "p10_ns", "p50_ns", "p90_ns", "max_ns")
+        rows = self._all(
+            f"SELECT {', '.join(names)} FROM rtt_{width} WHERE t_s > ? AND t_s < ? AND target = ? ORDER BY t_s",
+            (start_s - width, end_s, target),
+        )
+        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
     def probes(self, target: int, start_s: float, end_s: float) -> tuple[Integers, Floats]:
         """When each probe was sent (ns, UTC) and its RTT (ns; NaN: lost), in order of time."""

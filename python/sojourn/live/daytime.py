@@ -1,0 +1,87 @@
+"""Times of a clock that is never stepped, put on the time of day, and what happened to the latter.
+
+Probes are timed by CLOCK_MONOTONIC, which neither steps nor runs while the machine is suspended. What is kept is the time of day. The
+difference of the two is read again and again: while it drifts (a clock being slewed) it is followed; when it jumps, what
+was sent before the jump keeps the old difference, and the jump is told. CLOCK_BOOTTIME, which runs on while the machine is
+suspended, tells whether it slept or the clock was stepped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+S = 10**9
+JUMP_NS = 50_000_000
+"""The difference drifts by 0.5 ms a second at most (adjtimex(2)); more than this between two looks is a jump."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The three clocks at one moment, ns."""
+
+    monotonic: int
+    day: int
+    boot: int
+
+
+@dataclass(frozen=True)
+class Jump:
+    """What happened between two looks: the machine slept so long, and the clock was stepped by so much (ns)."""
+
+    slept_ns: int
+    stepped_ns: int
+
+
+def read() -> Reading:
+    """The clocks can't be read at once: of three tries the one that took least counts."""
+
+    def once() -> tuple[int, Reading]:
+        before = time.monotonic_ns()
+        day, boot = time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        took = time.monotonic_ns() - before
+        return took, Reading(before + took // 2, day, boot)
+
+    return min((once(), once(), once()), key=lambda timed: timed[0])[1]
+
+
+class DayTime:
+    """The time of day of times of the monotonic clock."""
+
+    def __init__(self, read: Callable[[], Reading] = read) -> None:
+        self._read = read
+        self._latest = read()
+        self._before = self._now = self._latest.day - self._latest.monotonic
+        self.jumped_at = self._latest.monotonic
+        """The look at which a jump was seen last, ns of the monotonic clock; the first look if there was none."""
+
+    def look(self) -> Jump | None:
+        """Reads the clocks; what has happened since the last look, if anything."""
+        old, self._latest = self._latest, self._read()
+        new = self._latest
+        slept = new.boot - new.monotonic - (old.boot - old.monotonic)
+        stepped = new.day - new.boot - (old.day - old.boot)
+        difference = new.day - new.monotonic
+        if abs(slept) < JUMP_NS and abs(stepped) < JUMP_NS:
+            self._now = difference
+            return None
+        self._before, self._now, self.jumped_at = self._now, difference, new.monotonic
+        return Jump(slept if abs(slept) >= JUMP_NS else 0, stepped if abs(stepped) >= JUMP_NS else 0)
+
+    @property
+    def now_ns(self) -> int:
+        """The time of day at the last look, UTC since 1970."""
+        return self._latest.day
+
+    @property
+    def monotonic_ns(self) -> int:
+        """The monotonic clock at the last look."""
+        return self._latest.monotonic
+
+    def of(self, monotonic: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Times of the monotonic clock as times of day (ns, UTC since 1970)."""
+        return monotonic + np.where(monotonic < self.jumped_at, self._before, self._now)
