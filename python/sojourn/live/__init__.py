@@ -1,0 +1,1 @@
+"""A live link: measuring it, what comes of a measurement, watching it, curing it."""
