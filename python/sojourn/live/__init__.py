@@ -1,1 +1,1 @@
-"""A live link: measuring it, what comes of a measurement, watching it, curing it."""
+"""Measuring a real link: a session with a server of ours, and what is made of it."""
