@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sojourn.records import Phase, Run
+from sojourn.records import FlowInfo, Phase, Run
 
 Floats = NDArray[np.float64]
 
@@ -62,6 +62,10 @@ class Stream:
     """Goodput of the interval that ends at t_s."""
     srtt_ms: Floats
     """The sender's smoothed RTT; NaN: not known."""
+    cwnd_bytes: Floats
+    """The sender's congestion window; NaN: not known."""
+    congestion: str
+    """"" where not known."""
     retransmits: int
     """Segments in this phase; 0 where not known."""
 
@@ -204,7 +208,7 @@ def _parts(run: Run, seed: int) -> list[Part]:
                 stream
                 for flow in run.meta.flows
                 if flow.kind != "ping" and flow.name in flows
-                for stream in _stream(flows[flow.name], flow.direction, phase)
+                for stream in _stream(flows[flow.name], flow, phase)
             ),
         )
         for phase in phases
@@ -222,7 +226,7 @@ def _pings(table: pl.DataFrame | None, phase: Phase) -> Pings:
     return Pings(here["t_ns"].to_numpy() / 1e9, _ms(here["rtt_ns"]), _ms(here["forward_ns"]))
 
 
-def _stream(table: pl.DataFrame, direction: str, phase: Phase) -> list[Stream]:
+def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
     """The samples of a connection in this phase; none where it has none. Its first interval begins with the phase."""
     t = table["t_ns"].to_numpy()
     inside = (t > phase.start_ns) & (t <= phase.end_ns)
@@ -240,10 +244,12 @@ def _stream(table: pl.DataFrame, direction: str, phase: Phase) -> list[Stream]:
         mbps = np.where(took > 0, got * 8 / took / 1e6, 0.0)
     return [
         Stream(
-            direction or "down",
+            flow.direction or "down",
             t[inside] / 1e9,
             mbps,
             _ms(table["srtt_ns"])[inside],
+            1e6 * _ms(table["cwnd_bytes"])[inside],
+            flow.congestion or "",
             int(sent[inside][-1] - (sent[first - 1] if first else 0)),
         )
     ]
