@@ -70,8 +70,7 @@ class Choice:
 
 def export(run: Run, path: Path, choice: Choice | None = None) -> Path:
     """Writes a phase as `.flent.gz` (or `.flent`, unpacked)."""
-    if not path.name.endswith((".flent.gz", ".flent")):
-        raise RunError(f"{path}: flent opens no file of that name", "end it in .flent.gz")
+    check_name(path)
     text = json.dumps(document(run, choice), allow_nan=False).encode()
     packed = gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text
     try:
@@ -79,6 +78,12 @@ def export(run: Run, path: Path, choice: Choice | None = None) -> Path:
     except OSError as error:
         raise RunError(f"can't write {path}: {error.strerror or error}", "choose another file") from None
     return path
+
+
+def check_name(path: Path) -> None:
+    """Refuses a name under which flent would not take the file for one of its own."""
+    if not path.name.endswith((".flent.gz", ".flent")):
+        raise RunError(f"{path}: flent opens no file of that name", "end it in .flent.gz")
 
 
 def document(run: Run, choice: Choice | None = None) -> Json:

@@ -66,8 +66,8 @@ class Stream:
     """The sender's congestion window; NaN: not known."""
     congestion: str
     """"" where not known."""
-    retransmits: int
-    """Segments in this phase; 0 where not known."""
+    retransmits: int | None
+    """Segments in this phase; None: not known."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,9 @@ def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
     # What had arrived when the phase began lies between two samples.
     before = float(np.interp(phase.start_ns, t[: first + 1], delivered[: first + 1])) if first else 0.0
     began = max(int(t[first - 1]) if first else phase.start_ns, phase.start_ns)
-    sent = table["retransmits"].fill_null(0).to_numpy()
+    sent = table["retransmits"].to_list()
+    known = [value for value, here in zip(sent, inside, strict=True) if here and value is not None]
+    earlier = [value for value in sent[:first] if value is not None]
     took = np.diff(np.concatenate(([began], t[inside]))) / 1e9
     got = np.diff(np.concatenate(([before], delivered[inside])))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -250,7 +252,7 @@ def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
             _ms(table["srtt_ns"])[inside],
             1e6 * _ms(table["cwnd_bytes"])[inside],
             flow.congestion or "",
-            int(sent[inside][-1] - (sent[first - 1] if first else 0)),
+            known[-1] - (earlier[-1] if earlier else 0) if known else None,
         )
     ]
 
