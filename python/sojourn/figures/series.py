@@ -117,7 +117,7 @@ def goodputs(run: Run, seed: int) -> dict[str, Line]:
     """Mbit/s of each data flow in each interval, from delivered_bytes."""
     table = run.table("flow", seed)
     return {
-        name: _rate(part["t_ns"].to_numpy(), part["delivered_bytes"].to_numpy())
+        name: _rate(part["t_ns"].to_numpy(), part["delivered_bytes"].to_numpy(), since_0=not is_measured(run))
         for name, part in _by_flow(run, table)
     }
 
@@ -179,11 +179,12 @@ def _by_flow(run: Run, table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     return [(flow.name, parts[flow.name].sort("t_ns")) for flow in carriers(run) if flow.name in parts]
 
 
-def _rate(t_ns: NDArray[np.int64], total_bytes: NDArray[np.int64]) -> Line:
+def _rate(t_ns: NDArray[np.int64], total_bytes: NDArray[np.int64], *, since_0: bool = True) -> Line:
     if t_ns.size == 0:
         return EMPTY
-    # The first interval begins at 0, when nothing had been delivered.
-    before = np.concatenate(([0], t_ns[:-1]))
+    # The first interval begins at 0, when nothing had been delivered; that of a connection that began later is like its second.
+    began = 0 if since_0 or t_ns.size < 2 else max(2 * int(t_ns[0]) - int(t_ns[1]), 0)
+    before = np.concatenate(([began], t_ns[:-1]))
     took = (t_ns - before) / 1e9
     delivered = np.diff(total_bytes, prepend=0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -365,7 +366,7 @@ def _counted(run: Run, seed: int, link: str | None) -> list[Losses]:
     for column_, marked in (("dropped_packets", False), ("marked_packets", True)):
         counts = table[column_].fill_null(0).to_numpy()
         if counts.sum() > 0:
-            found.append(Losses("not told", marked, np.repeat(t, counts)))
+            found.append(Losses("cause not told", marked, np.repeat(t, counts)))
     return found
 
 

@@ -89,11 +89,11 @@ def buffer(one: of.Buffer) -> str:
 
 
 def places(found: Findings) -> list[str]:
-    """Where each load's queue is; phases that agree share a sentence."""
-    by_words: dict[str, list[str]] = {}
+    """Where each load's queue is; loads that agree share a sentence."""
+    alike: dict[tuple[str | None, str | None], list[of.Place]] = {}
     for place in found.places:
-        by_words.setdefault(_place(place), []).append(place.phase)
-    said = [f"Under {_and(phases)} {words}" for words, phases in by_words.items()]
+        alike.setdefault((place.after, place.nearest), []).append(place)
+    said = [_places(group) for group in alike.values()]
     if found.rows and not found.places and any(row.kind != "idle" for row in found.rows):
         said.append(
             "Where the queue is can't be said: one target alone was probed, or answered. --ping names more."
@@ -101,18 +101,18 @@ def places(found: Findings) -> list[str]:
     return said
 
 
-def _place(place: of.Place) -> str:
-    if place.nearest is None:
-        return "the delay rises at no target."
-    rise = number(place.rises[place.nearest])
-    if place.after is None:
-        return (
-            f"already {place.nearest}, the nearest target, takes {rise} ms longer: the queue is in this host, its Wi-Fi or the "
-            "way to that target."
-        )
+def _places(alike: Sequence[of.Place]) -> str:
+    under = f"Under {_and([place.phase for place in alike])}"
+    after, nearest = alike[0].after, alike[0].nearest
+    if nearest is None:
+        return f"{under} the delay rises at no target."
+    rises = f"{nearest} takes {_and([number(place.rises[nearest]) for place in alike])} ms longer"
+    if after is None:
+        return f"{under} already {rises}, the nearest target: the queue is in this host, its Wi-Fi or on the way to that target."
+    before = max((place.rises[after] for place in alike), key=abs)
     return (
-        f"{place.nearest} takes {rise} ms longer and {place.after}, before it, {number(place.rises[place.after])} ms: "
-        f"the queue is between {place.after} and {place.nearest}."
+        f"{under} the queue is between {after} and {nearest}: {rises}, {after} before it "
+        f"{'no more than ' if len(alike) > 1 else ''}{number(max(before, 0.0))} ms."
     )
 
 
