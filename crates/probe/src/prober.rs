@@ -28,7 +28,8 @@ use crate::sys::{self, Batch, Kind};
 pub enum Way {
     /// ICMP echo, which every host answers by itself unless told not to.
     Icmp,
-    /// Our own echo to this UDP port, where someone turns datagrams round (`echo`).
+    /// Our own echo to this UDP port, where someone turns datagrams round: a server of ours (`echo`), or any that sends back what
+    /// it gets (RFC 862).
     Udp(u16),
 }
 
@@ -132,6 +133,8 @@ pub enum Outcome {
         rtt: i64,
         /// When it turned round, ns on the far end's clock; our own echo says so.
         turned: Option<i64>,
+        /// Which of the 64 requests up to this one the far end has heard (`Echo::heard`); 0: not told.
+        heard: u64,
     },
     /// None did.
     Lost(Loss),
@@ -201,6 +204,7 @@ impl Prober {
             aims.push(Aim {
                 target: *target,
                 socket,
+                token: 0,
                 due: timing.start + phase as i64,
                 first: 0,
                 outstanding: VecDeque::new(),
@@ -209,6 +213,11 @@ impl Prober {
             });
         }
         Ok(Prober { aims, timing, batch: Batch::new(16), settled: Vec::new(), stopped: false })
+    }
+
+    /// Lets a target's requests by our own echo bear this token, without which a server does not answer.
+    pub fn bear(&mut self, index: usize, token: u64) {
+        self.aims[index].token = token;
     }
 
     /// The sockets, in the order of the targets: `on_readable` wants to be told when one is readable.
@@ -227,7 +236,12 @@ impl Prober {
     pub fn do_due(&mut self, clock: &Clock) {
         for (index, aim) in self.aims.iter_mut().enumerate() {
             let mut record = Record { target: index, settled: &mut self.settled };
-            aim.give_up(clock.now() - self.timing.timeout, &mut record);
+            let before = clock.now() - self.timing.timeout;
+            if aim.oldest().is_some_and(|sent| sent <= before) {
+                // A reply may have come in time and wait for a caller who stood still.
+                aim.take_replies(&mut self.batch, clock, self.timing.timeout, &mut record);
+                aim.give_up(before, &mut record);
+            }
             // Read right before sending: what else was due may have taken some time.
             let now = clock.now();
             if !self.stopped && aim.due <= now {
@@ -238,24 +252,9 @@ impl Prober {
 
     /// Takes in the replies of a target, whose socket is readable.
     pub fn on_readable(&mut self, index: usize, clock: &Clock) {
-        let Some(aim) = self.aims.get_mut(index) else {
-            return;
-        };
-        let mut record = Record { target: index, settled: &mut self.settled };
-        loop {
-            // An error is one that the socket held; it is gone by that, and the request it is about will time out.
-            let Ok(1..) = self.batch.receive(&aim.socket) else {
-                return;
-            };
-            for datagram in self.batch.datagrams() {
-                let (Some(from), Some(stamp)) = (datagram.from, datagram.stamp) else {
-                    continue;
-                };
-                let Some((sequence, turned)) = aim.read(from, datagram.bytes) else {
-                    continue;
-                };
-                aim.reply(sequence, |sent| clock.just_stamped(stamp, sent) - sent, turned, &mut record);
-            }
+        if let Some(aim) = self.aims.get_mut(index) {
+            let mut record = Record { target: index, settled: &mut self.settled };
+            aim.take_replies(&mut self.batch, clock, self.timing.timeout, &mut record);
         }
     }
 
@@ -293,6 +292,8 @@ struct Request {
 struct Aim {
     target: Target,
     socket: Socket,
+    /// What its requests by our own echo bear.
+    token: u64,
     /// Its next slot.
     due: i64,
     /// The sequence number of the first of `outstanding`, which does not begin with a settled one.
@@ -317,20 +318,20 @@ impl Aim {
         let sequence = self.counts.sent;
         self.counts.sent += 1;
         self.outstanding.push_back(Request { sent: now, lateness: now - slot, settled: false });
-        if let Err(error) = self.socket.send(&self.target, sequence, now) {
+        if let Err(error) = self.socket.send(&self.target, self.token, sequence, now) {
             self.lose(sequence, Loss::of(&error), record);
         }
     }
 
     /// Sequence number and turning time of a reply that came from there.
-    fn read(&self, from: SocketAddr, bytes: &[u8]) -> Option<(u64, Option<i64>)> {
+    fn read(&self, from: SocketAddr, bytes: &[u8]) -> Option<(u64, Option<Echo>)> {
         let latest = self.counts.sent.checked_sub(1)?;
         match (&self.socket, self.target.way) {
             (Socket::Udp(_), Way::Udp(port)) if from == SocketAddr::new(self.target.address, port) => {
                 let echo = Echo::parse(bytes)?;
                 // The upper half as with ICMP. A number that has not been sent yet is nobody's.
                 let behind = u64::from((latest as u32).wrapping_sub(echo.sequence));
-                Some((latest.checked_sub(behind)?, Some(echo.turned)))
+                Some((latest.checked_sub(behind)?, Some(echo)))
             }
             (Socket::Icmp(pinger), _) if from.ip() == self.target.address => {
                 Some((unwrap_sequence(pinger.reply(bytes)?, latest), None))
@@ -339,22 +340,50 @@ impl Aim {
         }
     }
 
-    /// A reply to this request came; `rtt` tells its round trip from when it was sent.
-    fn reply(&mut self, sequence: u64, rtt: impl Fn(i64) -> i64, turned: Option<i64>, record: &mut Record) {
-        let request = sequence.checked_sub(self.first).and_then(|at| self.outstanding.get(at as usize));
-        match request {
-            Some(request) if !request.settled => {
-                let rtt = rtt(request.sent);
-                self.counts.received += 1;
-                self.settle(sequence, Outcome::Reply { rtt, turned }, record);
-            }
-            _ => match self.given_up.binary_search(&sequence) {
-                Ok(at) => {
-                    self.given_up.remove(at);
-                    self.counts.late += 1;
+    fn take_replies(&mut self, batch: &mut Batch, clock: &Clock, timeout: i64, record: &mut Record) {
+        // An error is one that the socket held; it is gone by that, and the request it is about will time out.
+        while let Ok(1..) = batch.receive(&self.socket) {
+            for datagram in batch.datagrams() {
+                let (Some(from), Some(stamp)) = (datagram.from, datagram.stamp) else {
+                    continue;
+                };
+                if let Some((sequence, echo)) = self.read(from, datagram.bytes) {
+                    let rtt = |sent| clock.just_stamped(stamp, sent) - sent;
+                    self.reply(sequence, rtt, echo, timeout, record);
                 }
-                Err(_) => self.counts.duplicate += 1,
-            },
+            }
+        }
+    }
+
+    /// A reply to this request came; `rtt` tells its round trip from when it was sent.
+    fn reply(
+        &mut self,
+        sequence: u64,
+        rtt: impl Fn(i64) -> i64,
+        echo: Option<Echo>,
+        timeout: i64,
+        record: &mut Record,
+    ) {
+        let request = sequence.checked_sub(self.first).and_then(|at| self.outstanding.get(at as usize));
+        if let Some(request) = request.filter(|request| !request.settled) {
+            let rtt = rtt(request.sent);
+            if rtt <= timeout {
+                self.counts.received += 1;
+                // Whoever only sends back what he gets does not say when.
+                let turned = echo.map(|echo| echo.turned).filter(|&turned| turned != 0);
+                let heard = echo.map_or(0, |echo| echo.heard);
+                self.settle(sequence, Outcome::Reply { rtt, turned, heard }, record);
+                return;
+            }
+            // It came too late, and is taken in before it was given up.
+            self.lose(sequence, Loss::Timeout, record);
+        }
+        match self.given_up.binary_search(&sequence) {
+            Ok(at) => {
+                self.given_up.remove(at);
+                self.counts.late += 1;
+            }
+            Err(_) => self.counts.duplicate += 1,
         }
     }
 
@@ -424,10 +453,10 @@ impl Socket {
         }
     }
 
-    fn send(&self, target: &Target, sequence: u64, now: i64) -> io::Result<()> {
+    fn send(&self, target: &Target, token: u64, sequence: u64, now: i64) -> io::Result<()> {
         match (self, target.way) {
             (Socket::Udp(fd), Way::Udp(port)) => {
-                let echo = Echo { sequence: sequence as u32, sent: now, turned: 0 };
+                let echo = Echo { sequence: sequence as u32, sent: now, token, ..Echo::default() };
                 let to = SocketAddr::new(target.address, port);
                 sys::send_to(fd, &echo.write(target.size), to).map(drop)
             }
@@ -551,7 +580,7 @@ mod tests {
                 // The slot of the second target lies half an interval after that of the first.
                 assert_eq!((s.sent - s.lateness).rem_euclid(10 * MS), index as i64 * 5 * MS);
                 assert!((0..10 * MS).contains(&s.lateness));
-                let Outcome::Reply { rtt, turned } = s.outcome else { panic!("{s:?}") };
+                let Outcome::Reply { rtt, turned, .. } = s.outcome else { panic!("{s:?}") };
                 assert!(rtt > 0);
                 assert_eq!(turned, Some(7_000 + s.sequence as i64));
             }
@@ -583,6 +612,26 @@ mod tests {
         assert!(samples.iter().all(|s| s.outcome == Outcome::Lost(Loss::Timeout)));
         assert_eq!(counts.lost, counts.sent);
         assert!(counts.late > 0 && counts.late.abs_diff(counts.duplicate) <= 1, "{counts:?}");
+    }
+
+    #[test]
+    fn a_reply_that_waited_for_the_caller_is_judged_by_its_stamp() {
+        let (mut far, way) = Far::new(0, 1, 1);
+        let clock = Clock::starting_in(0);
+        let timing = Timing { start: 0, interval: 1_000 * MS, timeout: 100 * MS };
+        let mut prober = Prober::new(&[target(way)], timing, 1).unwrap();
+        prober.do_due(&clock);
+        far.turn(clock.now());
+        let stamped = clock.now();
+        // The caller stands still for longer than the timeout.
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        prober.do_due(&clock);
+        let samples = prober.take();
+        let [Sample { sent, outcome: Outcome::Reply { rtt, .. }, .. }] = samples[..] else {
+            panic!("{samples:?}")
+        };
+        assert!(sent + rtt <= stamped);
+        assert_eq!(prober.counts(0).lost, 0);
     }
 
     #[test]

@@ -22,6 +22,7 @@ from sojourn.cli.measure import measure
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
+from sojourn.cli.serve import serve
 
 CTRL_C = 130
 WRONG_INPUT = 2
@@ -49,7 +50,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, agree, report, measure, import_, export, list_, kernel):
+for command in (run, compare, reproduce, agree, report, serve, measure, import_, export, list_, kernel):
     cli.add_command(command)
 
 
