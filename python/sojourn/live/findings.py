@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -350,7 +351,8 @@ def _settled(part: Part, direction: str) -> float:
 
 
 def places(whole: Cut) -> list[Place]:
-    """Where the queue of each load is, as far as several targets tell."""
+    """Where the queue of each load is, as far as several targets tell. Of a load both ways only where neither way was measured alone: it
+    has two queues."""
     if whole.idle is None:
         return []
     idle = {
@@ -358,17 +360,36 @@ def places(whole: Cut) -> list[Place]:
         for target in whole.targets
         if (rtt := whole.rtts(whole.idle, target)).size
     }
+    order = sorted(idle, key=lambda target: (_hops(whole.run, target), idle[target]))
+    alone = [name for name in whole.loads if whole.kind(name) != "both"]
     found = []
-    for name in whole.loads:
+    for name in alone or whole.loads:
         rises = {
             target: float(np.median(rtt)) - idle[target]
-            for target in sorted(idle, key=lambda target: idle[target])
+            for target in order
             if (rtt := whole.rtts(name, target)).size
         }
-        if len(rises) < 2 or not whole.complete(name):
-            continue
-        found.append(_place(name, rises))
+        if len(rises) > 1 and whole.complete(name):
+            found.append(_place(name, rises))
     return found
+
+
+ELSEWHERE, SERVER = 100, 1000
+
+
+def _hops(run: Run, target: str) -> int:
+    """How far away a target is, in routers, where the session knows; the idle RTT orders those that are equal."""
+    for fact in run.meta.facts.values():
+        told = next((probe for probe in fact.get("probes", ()) if probe["name"] == target), None)
+        if told is None:
+            continue
+        if told["address"] == fact["server"]["address"]:
+            return SERVER
+        if told["address"] == fact["client"]["gateway"]:
+            return 1
+        hop = re.match(r"hop (\d+)", target)
+        return int(hop[1]) if hop else ELSEWHERE
+    return ELSEWHERE
 
 
 def _place(name: str, rises: Mapping[str, float]) -> Place:
