@@ -16,11 +16,16 @@ def plan_of(text: str) -> Plan:
 
 def main() -> int:
     try:
-        session = measure(plan_of(sys.argv[1]), lambda now, _total, _phase: print(now, file=sys.stderr, flush=True) or True)
+        session = measure(
+            plan_of(sys.argv[1]), lambda now, _total, _phase: print(now, file=sys.stderr, flush=True) or True
+        )
     except LiveError as error:
         print(f"error: {error.problem}\nhint: {error.hint}", file=sys.stderr)
         return 2
-    tables = {name: {key: column.tolist() for key, column in table.items()} for name, table in session.tables.items()}
+    tables = {
+        name: {key: column.tolist() for key, column in table.items()}
+        for name, table in session.tables.items()
+    }
     print(json.dumps({"facts": session.facts, "tables": tables}))
     return 0
 

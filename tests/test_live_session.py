@@ -69,14 +69,28 @@ def of(session: Session, table: str, column: str, flow: str) -> np.ndarray[Any, 
 def whole() -> Session:
     """A session with every kind of phase."""
     with serving() as port:
-        spans = (("idle", 0.5), ("download", 0.7), ("upload", 0.7), ("both", 0.7), ("download", 0.4), ("idle", 0.5))
+        spans = (
+            ("idle", 0.5),
+            ("download", 0.7),
+            ("upload", 0.7),
+            ("both", 0.7),
+            ("download", 0.4),
+            ("idle", 0.5),
+        )
         return measure(plan(port, *spans, targets=(Target("udp"), Target("icmp"))))
 
 
 def test_a_session_is_whole(whole: Session) -> None:
     facts = whole.facts
     assert (facts["outcome"], facts["why"]) == ("complete", "")
-    assert [phase["name"] for phase in facts["phases"]] == ["idle", "download", "upload", "both", "download 2", "idle"]
+    assert [phase["name"] for phase in facts["phases"]] == [
+        "idle",
+        "download",
+        "upload",
+        "both",
+        "download 2",
+        "idle",
+    ]
     assert all(phase["complete"] for phase in facts["phases"])
     ends = [time for phase in facts["phases"] for time in (phase["start_ns"], phase["end_ns"])]
     assert ends == sorted(ends)
@@ -211,7 +225,18 @@ def test_what_the_server_does_not_grant_is_refused_before_anything_is_measured(
     with serving(Caps(seconds=10, streams=2)) as port:
         began = time.monotonic()
         with pytest.raises(LiveError, match=said):
-            measure(Plan(**{"host": "127.0.0.1", "port": port, "targets": UDP, "streams": 2, "phases": phases(("idle", 60), ("upload", 1)), **asked}))
+            measure(
+                Plan(
+                    **{
+                        "host": "127.0.0.1",
+                        "port": port,
+                        "targets": UDP,
+                        "streams": 2,
+                        "phases": phases(("idle", 60), ("upload", 1)),
+                        **asked,
+                    }
+                )
+            )
         assert time.monotonic() - began < 30
 
 
@@ -279,7 +304,10 @@ def test_a_server_that_turns_out_to_be_another_kind_leaves_an_honest_rest() -> N
         ((WELCOME,), "did not answer for 1 s"),
         ((WELCOME, b"\xff\xfe\n"), "is not understood"),
         ((WELCOME, b'{"say":"samples","load":7,"rows":[[1,2]]}\n'), "is not understood"),
-        ((WELCOME, b'{"say":"clock","asked":-9223372036854775808,"at":9223372036854775807}\n' * 9), "did not answer"),
+        (
+            (WELCOME, b'{"say":"clock","asked":-9223372036854775808,"at":9223372036854775807}\n' * 9),
+            "did not answer",
+        ),
     ):
         with pretending(*words, close=False) as port:
             session = measure(plan(port, ("idle", 3), patience_ns=S))
@@ -451,7 +479,11 @@ def test_without_the_right_to_icmp_the_other_probes_go_on() -> None:
 
 def session_through(net: LiveNetwork, **more: Any) -> dict[str, Any]:
     """A session from client to server."""
-    given = {"host": SERVER, "targets": [["udp"], ["icmp", "server"], ["icmp", "gateway"]], "congestion": "cubic"}
+    given = {
+        "host": SERVER,
+        "targets": [["udp"], ["icmp", "server"], ["icmp", "gateway"]],
+        "congestion": "cubic",
+    }
     command = [sys.executable, PROGRAM, json.dumps({**given, **more})]
     return told(net.run("client", *command, check=False))
 
@@ -464,7 +496,9 @@ def served(net: LiveNetwork) -> Iterator[subprocess.Popen[str]]:
         yield server
 
 
-def rtts_ms(result: dict[str, Any], probe: str, phase: int, column: str = "rtt_ns", skip_s: float = 0) -> np.ndarray[Any, Any]:
+def rtts_ms(
+    result: dict[str, Any], probe: str, phase: int, column: str = "rtt_ns", skip_s: float = 0
+) -> np.ndarray[Any, Any]:
     """Of the requests that were sent in a phase and answered, without the first so many seconds of it."""
     facts, rows = result["facts"], {key: np.array(value) for key, value in result["tables"]["probe"].items()}
     number = [flow["name"] for flow in facts["flows"]].index(probe)
@@ -521,7 +555,12 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
             probe_timeout_ns=S,
         )
     facts, queue = result["facts"], {key: np.array(value) for key, value in result["tables"]["queue"].items()}
-    assert facts["links"][0] == {"name": "eth0", "interface": "eth0", "direction": "out", "qdisc": "htb, bfifo"}
+    assert facts["links"][0] == {
+        "name": "eth0",
+        "interface": "eth0",
+        "direction": "out",
+        "qdisc": "htb, bfifo",
+    }
     out = queue["link"] == 0
     assert queue["backlog_bytes"][out].max() == pytest.approx(60_000, rel=AGREES)
     assert queue["dropped_packets"][out].sum() > 0
@@ -535,7 +574,9 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
 
 def test_a_line_that_is_cut_ends_in_what_was_measured(live_network: LiveNetwork) -> None:
     with served(live_network):
-        cut = threading.Timer(3.0, lambda: live_network.run("router", "ip", "link", "set", "to-server", "down"))
+        cut = threading.Timer(
+            3.0, lambda: live_network.run("router", "ip", "link", "set", "to-server", "down")
+        )
         cut.start()
         result = session_through(
             live_network, phases=[["idle", 0.5], ["both", 60]], patience_ns=3 * S, probe_interval_ns=20 * MS
@@ -572,9 +613,38 @@ def test_loss_is_told_by_its_direction(live_network: LiveNetwork) -> None:
         lose("to-client")
 
     try:
-        lose_once = live_network.run("router", "tc", "filter", "add", "dev", "to-client", "parent", "ffff:", "protocol", "ip", "prio", "2", *police.split(), check=False)
+        lose_once = live_network.run(
+            "router",
+            "tc",
+            "filter",
+            "add",
+            "dev",
+            "to-client",
+            "parent",
+            "ffff:",
+            "protocol",
+            "ip",
+            "prio",
+            "2",
+            *police.split(),
+            check=False,
+        )
     finally:
-        live_network.run("router", "tc", "filter", "del", "dev", "to-client", "parent", "ffff:", "protocol", "ip", "prio", "2", check=False)
+        live_network.run(
+            "router",
+            "tc",
+            "filter",
+            "del",
+            "dev",
+            "to-client",
+            "parent",
+            "ffff:",
+            "protocol",
+            "ip",
+            "prio",
+            "2",
+            check=False,
+        )
     if lose_once.returncode != 0:
         pytest.skip(f"this kernel can't drop by a filter: {lose_once.stderr.strip()}")
     with served(live_network):
@@ -587,5 +657,3 @@ def test_loss_is_told_by_its_direction(live_network: LiveNetwork) -> None:
     # A second of each, at 20/s; how long exactly depends on how quickly tc is started.
     assert udp["lost_forward"] > 10
     assert udp["lost_backward"] > 10
-
-

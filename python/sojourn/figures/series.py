@@ -554,7 +554,9 @@ def subtitle(runs: Sequence[Run], seed: int | None = None) -> str:
         counts = sorted({len(run.seeds) for run in runs})
         seeds = " or ".join(map(str, counts)) + (f" {word}" if counts == [1] else f" {word}s")
     warmups = {run.meta.warmup_ns for run in runs}
-    parts = [engines, seeds, f"{seconds(first.duration_ns)}"]
+    # A measurement takes as long as it takes, to the nanosecond.
+    duration_ns = round(first.duration_ns, -8) if is_measured(runs[0]) else first.duration_ns
+    parts = [engines, seeds, f"{seconds(duration_ns)}"]
     if len(warmups) == 1 and first.warmup_ns > 0:
         parts.append(f"the first {seconds(first.warmup_ns)} are warm-up, left out of all totals")
     return " · ".join(parts)
