@@ -4,7 +4,7 @@ phases as [kind, seconds] and targets as [how, address]."""
 import json
 import sys
 
-from sojourn.live.session import S, LiveError, Phase, Plan, Target, measure
+from sojourn.live.session import LiveError, Phase, Plan, S, Target, measure
 
 
 def plan_of(text: str) -> Plan:

@@ -22,7 +22,7 @@ from live_network import CLIENT, ROUTER_TO_CLIENT, SERVER, SLOW_DOWN, SLOW_UP, L
 
 from sojourn import _core
 from sojourn.live.server import Caps, Server
-from sojourn.live.session import MS, S, LiveError, Phase, Plan, Session, Target, measure
+from sojourn.live.session import MS, LiveError, Phase, Plan, S, Session, Target, measure
 from sojourn.records import Names, frame
 
 HERE = Path(__file__).parent
@@ -201,7 +201,7 @@ def test_nobody_serves() -> None:
 
 
 def test_there_is_no_such_host() -> None:
-    with pytest.raises(LiveError, match="there is no host 'no-such-host.invalid'"):
+    with pytest.raises(LiveError, match=r"there is no host 'no-such-host\.invalid'"):
         measure(Plan("no-such-host.invalid", phases=phases(("idle", 0.3))))
 
 
@@ -314,7 +314,8 @@ def test_a_server_that_turns_out_to_be_another_kind_leaves_an_honest_rest() -> N
         assert session.facts["outcome"] == "partial"
         assert why in session.facts["why"], words
         assert session.facts["probes"][0]["received"] == 0
-        assert "never answered" in " ".join(session.facts["notes"])
+        if session.facts["probes"][0]["sent"]:
+            assert "never answered" in " ".join(session.facts["notes"])
 
 
 # ------------------------------------------------------------------------------------------------------- cut short
@@ -512,7 +513,7 @@ def test_the_bloat_is_what_the_queues_hold(live_network: LiveNetwork) -> None:
     with served(live_network):
         result = session_through(
             live_network,
-            phases=[["idle", 1], ["download", 8], ["upload", 8], ["idle", 1]],
+            phases=[["idle", 1], ["download", 6], ["upload", 6], ["idle", 1]],
             probe_interval_ns=20 * MS,
             streams=8,
         )
@@ -551,7 +552,8 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
             live_network,
             phases=[["idle", 0.5], ["upload", 5]],
             targets=[["udp"], ["icmp", nobody]],
-            streams=6,
+            # Of each the kernel lets only a few packets into its own queue.
+            streams=32,
             probe_timeout_ns=S,
         )
     facts, queue = result["facts"], {key: np.array(value) for key, value in result["tables"]["queue"].items()}
@@ -596,61 +598,21 @@ def test_a_line_that_is_cut_ends_in_what_was_measured(live_network: LiveNetwork)
 
 
 def test_loss_is_told_by_its_direction(live_network: LiveNetwork) -> None:
-    # What comes back to the client is thrown away for a while, then what goes out.
-    police = "u32 match ip protocol 17 0xff action drop"
-    live_network.tc("router", "qdisc add dev to-server ingress")
-    live_network.tc("router", "qdisc add dev to-client ingress")
-
-    def lose(device: str) -> None:
-        live_network.tc("router", f"filter add dev {device} parent ffff: protocol ip prio 1 {police}")
+    def lose(host: str) -> None:
+        live_network.run("router", "ip", "route", "add", "blackhole", f"{host}/32")
         time.sleep(1.0)
-        live_network.tc("router", f"filter del dev {device} parent ffff: protocol ip prio 1")
+        live_network.run("router", "ip", "route", "del", "blackhole", f"{host}/32")
 
     def lose_both() -> None:
-        time.sleep(1.5)
-        lose("to-server")
+        time.sleep(2.0)
+        lose(SERVER)
         time.sleep(1.0)
-        lose("to-client")
+        lose(CLIENT)
 
-    try:
-        lose_once = live_network.run(
-            "router",
-            "tc",
-            "filter",
-            "add",
-            "dev",
-            "to-client",
-            "parent",
-            "ffff:",
-            "protocol",
-            "ip",
-            "prio",
-            "2",
-            *police.split(),
-            check=False,
-        )
-    finally:
-        live_network.run(
-            "router",
-            "tc",
-            "filter",
-            "del",
-            "dev",
-            "to-client",
-            "parent",
-            "ffff:",
-            "protocol",
-            "ip",
-            "prio",
-            "2",
-            check=False,
-        )
-    if lose_once.returncode != 0:
-        pytest.skip(f"this kernel can't drop by a filter: {lose_once.stderr.strip()}")
     with served(live_network):
         losing = threading.Thread(target=lose_both)
         losing.start()
-        result = session_through(live_network, phases=[["idle", 7]], targets=[["udp"]], probe_timeout_ns=S)
+        result = session_through(live_network, phases=[["idle", 8]], targets=[["udp"]], probe_timeout_ns=S)
         losing.join()
     udp = result["facts"]["probes"][0]
     assert udp["lost"] == udp["lost_forward"] + udp["lost_backward"]
