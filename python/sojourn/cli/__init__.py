@@ -14,9 +14,12 @@ import click
 
 from sojourn.cli.agree import agree
 from sojourn.cli.compare import compare
+from sojourn.cli.export import export
 from sojourn.cli.graph import graph
+from sojourn.cli.import_ import import_
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
+from sojourn.cli.measure import measure
 from sojourn.cli.monitor import monitor
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
@@ -49,7 +52,21 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, agree, report, list_, kernel, serve, monitor, graph):
+for command in (
+    run,
+    compare,
+    reproduce,
+    agree,
+    report,
+    measure,
+    serve,
+    monitor,
+    graph,
+    import_,
+    export,
+    list_,
+    kernel,
+):
     cli.add_command(command)
 
 
