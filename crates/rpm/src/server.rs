@@ -1,0 +1,358 @@
+//! The server: four URLs over HTTP/2 and TLS, for any client of the draft.
+//!
+//! `/.well-known/nq` says where the others are: `/small` (one byte), `/large` (8 GiB, sent as it is asked for), `/upload`
+//! (a POST, thrown away). Nothing is kept of what a client sends, and what it may ask for is bounded: connections and bytes
+//! (`accounts`), the time that a connection lives, the time it may be silent. Whatever is not a request in HTTP/2 ends its own
+//! connection and nothing else.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
+use http::{Method, Request, Response, StatusCode};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::time::{sleep, timeout, timeout_at};
+use tokio_rustls::TlsAcceptor;
+
+use crate::accounts::{Accounts, Admission, Limits};
+use crate::document::{self, Document};
+use crate::tls::{H2, Identity};
+use crate::unsent::Unsent;
+use crate::{FRAME, Problem, ZEROS};
+
+/// What is served, and how much of it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to listen; port 0: any that is free.
+    pub at: SocketAddr,
+    /// Names and addresses for the certificate that is made at start, beside this host's loopback ones.
+    pub names: Vec<String>,
+    /// PEM files of a certificate chain and its key, in place of one made at start.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// How long a connection may live.
+    pub lifetime: Duration,
+    /// Bytes that a client may move in an hour.
+    pub bytes: u64,
+    /// Connections that a client may have at once.
+    pub connections: u32,
+}
+
+/// What the large object holds: the draft's "at least 8 GB".
+pub const LARGE_BYTES: u64 = 8 << 30;
+
+/// Connections of all clients together are this many times one client's.
+const CLIENTS: u32 = 4;
+/// To be through with TLS and the first words of HTTP/2.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// A connection with no request under way is closed after this.
+const SILENCE: Duration = Duration::from_secs(60);
+/// What HTTP/2 lets a client send before it has been read. It is read at once.
+const WINDOW: u32 = 8 << 20;
+/// What a response may hold ready in HTTP/2's own buffer: four frames, so that the connection never waits for us.
+pub(crate) const READY: usize = 4 * FRAME;
+/// What TLS may hold ready: one record.
+pub(crate) const SEALED: usize = ZEROS.len();
+const STREAMS: u32 = 128;
+const HEADERS: u32 = 16 * 1024;
+
+/// What has been served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Connections now.
+    pub connections: usize,
+    /// Connections that came, those refused too.
+    pub accepted: u64,
+    /// Of them refused: the client had as many, or as many bytes, as it may.
+    pub refused: u64,
+    /// Requests answered with what they asked for.
+    pub requests: u64,
+    /// Bytes of large objects handed to connections.
+    pub sent_bytes: u64,
+    /// Bytes of uploads that arrived.
+    pub received_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    connections: AtomicUsize,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    requests: AtomicU64,
+    sent_bytes: AtomicU64,
+    received_bytes: AtomicU64,
+}
+
+/// A server that runs until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    certificate: Option<String>,
+    counters: Arc<Counters>,
+    // Dropping it ends every task, and with them every connection.
+    runtime: Option<Runtime>,
+}
+
+impl Server {
+    /// Listens and serves, on threads of its own.
+    pub fn start(options: &Options) -> Result<Server, Problem> {
+        let identity = match &options.identity {
+            Some((chain, key)) => Identity::read(chain, key)?,
+            None => Identity::self_signed(&names(options))?,
+        };
+        let certificate = identity.pem.clone();
+        let acceptor = TlsAcceptor::from(Arc::new(identity.into_config()?));
+        let runtime = crate::client::runtime().map_err(|error| {
+            Problem::new(format!("no thread can be started: {error}"), "end other programs")
+        })?;
+        let cannot = |error: io::Error| listening_problem(options.at, &error);
+        let listener = runtime.block_on(TcpListener::bind(options.at)).map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        let counters = Arc::<Counters>::default();
+        let limits = Limits {
+            connections: options.connections,
+            all_connections: options.connections.saturating_mul(CLIENTS),
+            bytes: options.bytes,
+        };
+        let house = House {
+            acceptor,
+            accounts: Accounts::new(limits),
+            counters: Arc::clone(&counters),
+            lifetime: options.lifetime,
+        };
+        runtime.spawn(Arc::new(house).accept(listener));
+        Ok(Server { address, certificate, counters, runtime: Some(runtime) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its certificate as PEM, if it was made at start.
+    pub fn certificate(&self) -> Option<&str> {
+        self.certificate.as_deref()
+    }
+
+    /// What it has done so far.
+    pub fn served(&self) -> Served {
+        let counters = &self.counters;
+        Served {
+            connections: counters.connections.load(Ordering::Relaxed),
+            accepted: counters.accepted.load(Ordering::Relaxed),
+            refused: counters.refused.load(Ordering::Relaxed),
+            requests: counters.requests.load(Ordering::Relaxed),
+            sent_bytes: counters.sent_bytes.load(Ordering::Relaxed),
+            received_bytes: counters.received_bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_secs(2));
+        }
+    }
+}
+
+fn names(options: &Options) -> Vec<String> {
+    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(String::from).into();
+    let listens = options.at.ip();
+    let listens = (!listens.is_unspecified()).then(|| listens.to_string());
+    for name in listens.iter().chain(&options.names) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+fn listening_problem(at: SocketAddr, error: &io::Error) -> Problem {
+    let hint = match error.kind() {
+        ErrorKind::AddrInUse => "another program listens there: choose another port",
+        ErrorKind::PermissionDenied => "ports below 1024 are root's: choose a higher one",
+        ErrorKind::AddrNotAvailable => "that address is not this host's: see `ip address`",
+        _ => "choose another address and port",
+    };
+    Problem::new(format!("can't listen at {at}: {error}"), hint)
+}
+
+struct House {
+    acceptor: TlsAcceptor,
+    accounts: Arc<Accounts>,
+    counters: Arc<Counters>,
+    lifetime: Duration,
+}
+
+/// One client's connection, as its requests see it.
+struct Guest {
+    house: Arc<House>,
+    admission: Admission,
+    unsent: Mutex<Unsent>,
+    requests_under_way: AtomicUsize,
+}
+
+impl House {
+    async fn accept(self: Arc<Self>, listener: TcpListener) -> Infallible {
+        loop {
+            let Ok((socket, from)) = listener.accept().await else {
+                // No file descriptor is free: those who are here must go first.
+                sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            self.counters.accepted.fetch_add(1, Ordering::Relaxed);
+            match self.accounts.admit(from.ip(), Instant::now()) {
+                Some(admission) => drop(tokio::spawn(Arc::clone(&self).serve(socket, admission))),
+                None => drop(self.counters.refused.fetch_add(1, Ordering::Relaxed)),
+            }
+        }
+    }
+
+    async fn serve(self: Arc<Self>, socket: TcpStream, admission: Admission) {
+        self.counters.connections.fetch_add(1, Ordering::Relaxed);
+        // Whatever a client sends that is no request in HTTP/2 over TLS ends here, with its connection.
+        let _ = timeout(self.lifetime, self.clone().converse(socket, admission)).await;
+        self.counters.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    async fn converse(self: Arc<Self>, socket: TcpStream, admission: Admission) -> Option<()> {
+        socket.set_nodelay(true).ok()?;
+        let handle = socket.as_fd().try_clone_to_owned().ok()?;
+        let unsent = Mutex::new(Unsent::new(handle, Instant::now()));
+        let mut stream = timeout(HANDSHAKE, self.acceptor.accept(socket)).await.ok()?.ok()?;
+        let (_, tls) = stream.get_mut();
+        if tls.alpn_protocol() != Some(H2) {
+            return None;
+        }
+        tls.set_buffer_limit(Some(SEALED));
+        let mut http = h2::server::Builder::new();
+        http.initial_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
+            .max_concurrent_streams(STREAMS)
+            .max_header_list_size(HEADERS)
+            .max_send_buffer_size(READY);
+        let mut connection = timeout(HANDSHAKE, http.handshake::<_, Bytes>(stream)).await.ok()?.ok()?;
+        let requests_under_way = AtomicUsize::new(0);
+        let guest = Arc::new(Guest { house: self, admission, unsent, requests_under_way });
+        loop {
+            let silent_until = tokio::time::Instant::now() + SILENCE;
+            match timeout_at(silent_until, connection.accept()).await {
+                Ok(Some(Ok((request, respond)))) => {
+                    guest.requests_under_way.fetch_add(1, Ordering::Relaxed);
+                    tokio::spawn(Arc::clone(&guest).answer(request, respond));
+                }
+                Ok(None | Some(Err(_))) => return None,
+                Err(_) if guest.requests_under_way.load(Ordering::Relaxed) == 0 => return None,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+impl Guest {
+    async fn answer(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        // A client that has gone, or broke off its request, needs no answer.
+        let answered = self.give(request, respond).await.is_ok();
+        self.requests_under_way.fetch_sub(1, Ordering::Relaxed);
+        if answered {
+            self.house.counters.requests.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn give(&self, request: Request<RecvStream>, mut to: SendResponse<Bytes>) -> Result<(), h2::Error> {
+        let (head, body) = request.into_parts();
+        match (head.method, head.uri.path()) {
+            (Method::GET, document::PATH) => {
+                let Some(authority) = head.uri.authority() else {
+                    return refuse(&mut to, StatusCode::BAD_REQUEST);
+                };
+                let json = Document::write(authority.as_str());
+                let mut body = to.send_response(head_of("application/json", json.len() as u64), false)?;
+                body.send_data(json.into(), true)
+            }
+            (Method::GET, document::SMALL) => {
+                to.send_response(head_of(OCTETS, 1), false)?.send_data(Bytes::from_static(b"0"), true)
+            }
+            (Method::GET, document::LARGE) => {
+                let body = to.send_response(head_of(OCTETS, LARGE_BYTES), false)?;
+                self.send_large(body).await
+            }
+            (Method::POST | Method::PUT, document::UPLOAD) => {
+                self.discard(body).await?;
+                to.send_response(head_of(OCTETS, 0), true).map(drop)
+            }
+            (_, document::PATH | document::SMALL | document::LARGE | document::UPLOAD) => {
+                refuse(&mut to, StatusCode::METHOD_NOT_ALLOWED)
+            }
+            _ => refuse(&mut to, StatusCode::NOT_FOUND),
+        }
+    }
+
+    async fn send_large(&self, mut body: SendStream<Bytes>) -> Result<(), h2::Error> {
+        let mut left = LARGE_BYTES;
+        while left > 0 {
+            let most = left.min(FRAME as u64) as usize;
+            let bytes = capacity(&mut body, most).await?.min(most);
+            if !self.admission.charge(bytes) {
+                body.send_reset(Reason::ENHANCE_YOUR_CALM);
+                return Err(Reason::ENHANCE_YOUR_CALM.into());
+            }
+            left -= bytes as u64;
+            body.send_data(Bytes::from_static(&ZEROS[..bytes]), left == 0)?;
+            self.house.counters.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.unsent.lock().unwrap_or_else(PoisonError::into_inner).handed(bytes, Instant::now());
+        }
+        Ok(())
+    }
+
+    async fn discard(&self, mut body: RecvStream) -> Result<(), h2::Error> {
+        while let Some(data) = body.data().await {
+            let bytes = data?.len();
+            self.house.counters.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            if !self.admission.charge(bytes) {
+                return Err(Reason::ENHANCE_YOUR_CALM.into());
+            }
+            body.flow_control().release_capacity(bytes)?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until the stream takes something, at best `most`; how much.
+pub(crate) async fn capacity(body: &mut SendStream<Bytes>, most: usize) -> Result<usize, h2::Error> {
+    body.reserve_capacity(most);
+    while body.capacity() == 0 {
+        poll_fn(|context| body.poll_capacity(context)).await.unwrap_or(Err(Reason::CANCEL.into()))?;
+    }
+    Ok(body.capacity())
+}
+
+const OCTETS: &str = "application/octet-stream";
+
+fn head_of(kind: &'static str, bytes: u64) -> Response<()> {
+    let mut head = Response::new(());
+    head.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(kind));
+    head.headers_mut().insert(http::header::CONTENT_LENGTH, bytes.into());
+    head
+}
+
+fn refuse(to: &mut SendResponse<Bytes>, status: StatusCode) -> Result<(), h2::Error> {
+    let mut head = Response::new(());
+    *head.status_mut() = status;
+    to.send_response(head, true).map(drop)
+}
+
+/// Whether an address is this host's alone.
+pub fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
