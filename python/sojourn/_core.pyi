@@ -33,3 +33,42 @@ def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]
 
     Raises ValueError with args (message, line, column) on a syntax error.
     """
+
+LIVE_PORT: int
+"""TCP and UDP port of `Server`, where no other is asked for."""
+
+class MeasureError(Exception):
+    """Nothing could be measured or served. args: (what and where, what to do)."""
+
+class Server:
+    """Answers `measure`: load and echoes for clients of ours. Its sockets are bound when it is made.
+
+    `options_json`: {bind: [address, ...], port (0: any), caps: {seconds, bytes, streams, clients}}, all of them needed (crates/live/src/caps.rs).
+    Raises MeasureError when an address can't be bound, ValueError when the JSON is not such options.
+    """
+
+    def __init__(self, options_json: str) -> None: ...
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """What it is bound to: (address, port)."""
+
+    def run(
+        self, seconds: float | None = None, once: bool = False, tell: Callable[[str], None] | None = None
+    ) -> None:
+        """Serves, the GIL released, until `stop`, for so long, or (`once`) until the first client that came is gone.
+
+        `tell` is called with a line for each client that comes and goes. Raises KeyboardInterrupt on Ctrl-C in the main thread.
+        """
+
+    def stop(self) -> None:
+        """Ends `run` within half a second; from any thread, any number of times."""
+
+def measure(
+    plan_json: str, reached: Callable[[int, int, str], bool] | None = None
+) -> tuple[dict[str, Columns], str]:
+    """One measuring session, the GIL released: tables, and facts as JSON. `sojourn.live.session` says what both hold.
+
+    `plan_json` is `sojourn.live.session.Plan`. `reached` is called about ten times a second with (time reached in ns, total in ns, phase);
+    returning False, or Ctrl-C in the main thread, ends the session, and what was measured is returned. Raises MeasureError when nothing could be
+    measured, ValueError when the JSON is not a plan.
+    """

@@ -289,6 +289,24 @@ class FlowInfo:
     """Links its packets cross, in order."""
     finite: bool = False
     """It transfers a size and completes."""
+    direction: str = ""
+    """"down" or "up", seen from who measures; "" where the path says it all."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A span of a measurement under one kind of load; a Run of a simulator has none."""
+
+    name: str
+    """Of its own in a seed: "idle", "download", "idle 2"."""
+    kind: str
+    """idle, download, upload, both"""
+    start_ns: int
+    end_ns: int
+    """Both on the clock of the seed's tables."""
+    seed: int = 1
+    complete: bool = True
+    """False: the measurement ended in it."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +330,10 @@ class Meta:
     """Seeds that finished, ascending."""
     cpu_s: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the same on every rerun."""
+    phases: tuple[Phase, ...] = ()
+    """Of a measurement: those of every seed, each seed's in order of time."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Of a measurement: what else each seed brought back, by the seed in digits (`sojourn.live.session.Session.facts`)."""
 
     @property
     def measured_s(self) -> float:
@@ -321,6 +343,10 @@ class Meta:
     def link(self, name: str) -> LinkInfo:
         """The link of this name."""
         return next(link for link in self.links if link.name == name)
+
+    def phases_of(self, seed: int) -> tuple[Phase, ...]:
+        """The phases of one seed."""
+        return tuple(phase for phase in self.phases if phase.seed == seed)
 
     def flow(self, name: str) -> FlowInfo:
         """The flow of this name."""
@@ -354,7 +380,7 @@ class Run:
 
     @property
     def scenario_text(self) -> str:
-        """The scenario as it was given, sweeps resolved (TOML)."""
+        """The scenario as it was given, sweeps resolved (TOML); of a measurement what was asked."""
         return (self.path / SCENARIO).read_text(encoding="utf-8")
 
     def tables(self) -> tuple[str, ...]:
@@ -606,6 +632,7 @@ def _read_meta(file: Path) -> Meta:
                 "seeds_asked": tuple(raw["seeds_asked"]),
                 "links": tuple(LinkInfo(**link) for link in raw["links"]),
                 "flows": tuple(FlowInfo(**{**flow, "path": tuple(flow["path"])}) for flow in raw["flows"]),
+                "phases": tuple(Phase(**phase) for phase in raw.get("phases", ())),
             }
         )
     except (TypeError, KeyError):

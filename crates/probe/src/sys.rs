@@ -81,6 +81,14 @@ impl Clock {
         time_of_day - self.zero_of_day
     }
 
+    /// The stamp of a packet that has just come in, on this clock, by how long ago it is: unlike `stamp` it minds no step of the
+    /// time of day since the start. One that can't be, for a step right now or before `earliest`, is taken for now.
+    pub fn just_stamped(&self, time_of_day: i64, earliest: i64) -> i64 {
+        let now = self.now();
+        let age = read_clock(Kernel::Realtime) - time_of_day;
+        if (0..=now - earliest).contains(&age) { now - age } else { now }
+    }
+
     /// A time of this clock on the kernel's monotonic one, as timers want it.
     pub fn monotonic(&self, time: i64) -> i64 {
         self.zero + time
@@ -157,6 +165,8 @@ pub enum Interest {
     Readable,
     /// Readable; told when more has arrived.
     ReadableEdge,
+    /// Writable, or the far end has closed; told again while it stays so.
+    Writable,
     /// Writable, or the far end has closed; told when that changes.
     WritableEdge,
 }
@@ -194,6 +204,7 @@ impl Epoll {
         let events = match interest {
             Interest::Readable => libc::EPOLLIN,
             Interest::ReadableEdge => libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET,
+            Interest::Writable => libc::EPOLLOUT | libc::EPOLLRDHUP,
             Interest::WritableEdge => libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET,
         };
         let mut event = libc::epoll_event { events: events as u32, u64: token };
@@ -403,6 +414,15 @@ pub fn local_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
     let mut length = bytes.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into the live array.
     check(unsafe { libc::getsockname(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut length) })?;
+    Name::parse(&bytes).ok_or_else(|| Error::from(ErrorKind::Unsupported))
+}
+
+/// The address of the other end of a connection.
+pub fn peer_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
+    let mut bytes = [0; 28];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: as in `local_address`.
+    check(unsafe { libc::getpeername(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut length) })?;
     Name::parse(&bytes).ok_or_else(|| Error::from(ErrorKind::Unsupported))
 }
 
@@ -663,6 +683,41 @@ impl Drop for Ring {
         // SAFETY: the mapping made in `map`, of the same length, which nothing refers to any more.
         unsafe { libc::munmap(self.start.cast(), self.block_bytes * self.blocks) };
     }
+}
+
+// ------------------------------------------------------------------------------------------------------------ threads
+
+/// How soon a thread runs once it has something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Before all others.
+    Realtime,
+    /// Before most others.
+    Raised,
+    /// As any other.
+    Normal,
+}
+
+/// Lets the calling thread run before others, as far as its privileges go; how far they went. It must be one that mostly sleeps.
+pub fn prefer_thread() -> Priority {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: a live struct; 0 is the calling thread.
+    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) } == 0 {
+        return Priority::Realtime;
+    }
+    if set_nice(-10) { Priority::Raised } else { Priority::Normal }
+}
+
+/// Lets the calling thread run after others that want to.
+pub fn defer_thread() {
+    // Nobody is refused that.
+    set_nice(5);
+}
+
+/// Sets the calling thread's niceness.
+fn set_nice(nice: c_int) -> bool {
+    // SAFETY: no pointers; 0 is the calling thread.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
 // --------------------------------------------------------------------------------------------------------- namespaces
