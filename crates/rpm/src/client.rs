@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::{AbortHandle, JoinSet};
@@ -26,7 +26,8 @@ use crate::load::{Direction, Load};
 use crate::tls::Trust;
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// A host, `host:port`, or the URL of a server's document.
     pub url: String,
@@ -40,8 +41,14 @@ pub struct Plan {
     pub idle_probes: u32,
     /// Chooses the connections of self probes.
     pub seed: u64,
-    /// A probe without an answer after this has none.
-    pub patience: Duration,
+    /// A probe without an answer after this has none, ns.
+    pub patience_ns: u64,
+}
+
+impl Plan {
+    fn patience(&self) -> Duration {
+        Duration::from_nanos(self.patience_ns)
+    }
 }
 
 /// How far it is.
@@ -59,8 +66,12 @@ pub struct Reached {
     pub goodput_bps: f64,
 }
 
-/// The kinds of probe, in the order of their numbers.
-pub const PROBES: [&str; 4] = ["self", "foreign-tcp", "foreign-tls", "foreign-http"];
+/// The kinds of probe, in the order of their numbers: the handshake first, which is what comes nearest to a ping.
+pub const PROBES: [&str; 4] = ["foreign-tcp", "foreign-tls", "foreign-http", "self"];
+const TCP: usize = 0;
+const TLS: usize = 1;
+const HTTP: usize = 2;
+const SELF: usize = 3;
 
 /// One probe: what was asked and how long it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +156,12 @@ pub struct Outcome {
     pub document: Document,
     /// The address that was measured.
     pub address: SocketAddr,
+    /// The time of day at t = 0, ns since 1970.
+    pub zero_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Round trips of a TLS handshake with this server: what a foreign probe's whole handshake took is so many times its sample.
+    pub tls_round_trips: u32,
     /// The idle phase: from the start to here.
     pub idle_end_ns: u64,
     /// What was measured under load.
@@ -232,8 +249,15 @@ async fn ways_to(url: &Url, host: &str, tls: &TlsConnector, patience: Duration) 
     Ok(ways)
 }
 
+/// What the first request brought, and how.
+struct Answer {
+    way: Way,
+    content: Vec<u8>,
+    round_trips: u32,
+}
+
 /// The first of a host's addresses that answers, and what it answers to a request for `url`.
-async fn first_answer(ways: Vec<Way>, url: &Arc<Url>) -> Result<(Way, Vec<u8>), Failure> {
+async fn first_answer(ways: Vec<Way>, url: &Arc<Url>) -> Result<Answer, Failure> {
     let mut last = Failure::Silent(Duration::ZERO);
     for way in ways {
         let made = match way.connect().await {
@@ -244,7 +268,8 @@ async fn first_answer(ways: Vec<Way>, url: &Arc<Url>) -> Result<(Way, Vec<u8>), 
             }
         };
         tokio::spawn(timeout(2 * way.patience, made.connection));
-        return asking::get(made.requests, url, way.patience).await.map(|content| (way, content));
+        let content = asking::get(made.requests, url, way.patience).await?;
+        return Ok(Answer { way, content, round_trips: made.round_trips });
     }
     Err(last)
 }
@@ -255,6 +280,8 @@ struct Session {
     document: Arc<Document>,
     small: Arc<Url>,
     zero: Instant,
+    zero_of_day: SystemTime,
+    tls_round_trips: u32,
     shared: Arc<Shared>,
 }
 
@@ -289,9 +316,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Session {
     async fn begin(plan: &Plan, url: &Url, tls: TlsConnector) -> Result<Session, Problem> {
         let asked = Arc::new(url.clone());
-        let ways = ways_to(url, &url.host, &tls, plan.patience).await?;
-        let (way, json) = first_answer(ways, &asked).await.map_err(|failure| failure.problem(url))?;
-        let document = Document::parse(&json).map_err(|why| {
+        let ways = ways_to(url, &url.host, &tls, plan.patience()).await?;
+        let answer = first_answer(ways, &asked).await.map_err(|failure| failure.problem(url))?;
+        let document = Document::parse(&answer.content).map_err(|why| {
             Problem::new(
                 format!("{url} does not describe a responsiveness server: {why}"),
                 "give the URL of its /.well-known/nq",
@@ -299,12 +326,12 @@ impl Session {
         })?;
         let small = Arc::new(document.small.clone());
         let same_place = small.host == url.host && small.port == url.port && document.endpoint.is_none();
-        let way = if same_place {
-            way
+        let answer = if same_place {
+            answer
         } else {
             let host = document.endpoint.as_deref().unwrap_or(&small.host);
-            let ways = ways_to(&small, host, &tls, plan.patience).await?;
-            first_answer(ways, &small).await.map_err(|failure| failure.problem(&small))?.0
+            let ways = ways_to(&small, host, &tls, plan.patience()).await?;
+            first_answer(ways, &small).await.map_err(|failure| failure.problem(&small))?
         };
         Ok(Session { way, document: Arc::new(document), small, zero: Instant::now(), shared: Arc::default() })
     }
@@ -317,6 +344,9 @@ impl Session {
         let mut outcome = Outcome {
             document: (*self.document).clone(),
             address: self.way.address,
+            zero_ns: self.zero_of_day.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64,
+            end_ns: 0,
+            tls_round_trips: self.tls_round_trips,
             idle_end_ns: 0,
             loaded: Vec::new(),
             probes: Vec::new(),
@@ -340,6 +370,7 @@ impl Session {
             outcome.loaded.push(loaded);
             outcome.stopped = ended.err();
         }
+        outcome.end_ns = self.now_ns();
         let mut probes: Vec<Probe> = locked(&self.shared.probes).done.iter().map(|done| done.probe).collect();
         probes.sort_by_key(|probe| (probe.t_ns, probe.seq, probe.kind));
         outcome.probes = probes;
@@ -591,10 +622,10 @@ impl<'a> Test<'a> {
         for Done { probe, done_ns } in &locked(&self.session.shared.probes).done {
             let Some(rtt_ns) = probe.rtt_ns.filter(|_| *done_ns >= start_ns) else { continue };
             let kind = match probe.kind {
-                0 => &mut samples.http_l,
-                1 => &mut samples.tcp_f,
-                2 => &mut samples.tls_f,
-                _ => &mut samples.http_f,
+                TCP => &mut samples.tcp_f,
+                TLS => &mut samples.tls_f,
+                HTTP => &mut samples.http_f,
+                _ => &mut samples.http_l,
             };
             kind.push(rtt_ns as f64 / 1e6);
         }
@@ -628,8 +659,7 @@ impl Drop for Probing {
 impl Probes {
     /// Whole probes that are over: a foreign one's parts count as one.
     fn done_count(&self) -> u64 {
-        self.done.iter().filter(|done| matches!(PROBES[done.probe.kind], "self" | "foreign-http")).count()
-            as u64
+        self.done.iter().filter(|done| matches!(done.probe.kind, SELF | HTTP)).count() as u64
     }
 }
 
@@ -713,15 +743,15 @@ impl Prober {
         match outcome {
             Ok(times) => {
                 let asked_ns = since(self.zero, times.asked);
-                let secured_ns = t_ns + times.tcp.as_nanos() as u64;
+                let connected_ns = t_ns + times.tcp.as_nanos() as u64;
                 self.over(&[
-                    part(t_ns, 1, Some(times.tcp)),
-                    part(secured_ns, 2, Some(times.tls)),
-                    part(asked_ns, 3, Some(times.http)),
+                    part(t_ns, TCP, Some(times.tcp)),
+                    part(connected_ns, TLS, Some(times.tls)),
+                    part(asked_ns, HTTP, Some(times.http)),
                 ]);
             }
             Err(failure) => {
-                self.over(&[part(t_ns, 1, None), part(t_ns, 2, None), part(t_ns, 3, None)]);
+                self.over(&[part(t_ns, TCP, None), part(t_ns, TLS, None), part(t_ns, HTTP, None)]);
                 self.fail(&failure);
             }
         }
@@ -732,7 +762,7 @@ impl Prober {
         let begun = Instant::now();
         let outcome = asking::get(load.requests.clone(), &self.small, self.way.patience).await;
         let took = begun.elapsed().as_nanos() as u64;
-        self.over(&[Probe { t_ns, kind: 0, seq, rtt_ns: outcome.as_ref().ok().map(|_| took) }]);
+        self.over(&[Probe { t_ns, kind: SELF, seq, rtt_ns: outcome.as_ref().ok().map(|_| took) }]);
         if let Err(failure) = outcome {
             self.fail(&failure);
         }

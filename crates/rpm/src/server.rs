@@ -8,7 +8,7 @@
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,6 +19,7 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::{Method, Request, Response, StatusCode};
+use serde::Deserialize;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout, timeout_at};
@@ -31,16 +32,17 @@ use crate::unsent::Unsent;
 use crate::{FRAME, Problem, ZEROS};
 
 /// What is served, and how much of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Options {
-    /// Where to listen; port 0: any that is free.
-    pub at: SocketAddr,
+    /// Where to listen: addresses with the same port. Port 0: one that is free.
+    pub at: Vec<SocketAddr>,
     /// Names and addresses for the certificate that is made at start, beside this host's loopback ones.
     pub names: Vec<String>,
     /// PEM files of a certificate chain and its key, in place of one made at start.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// How long a connection may live.
-    pub lifetime: Duration,
+    /// How long a connection may live, s.
+    pub seconds: u64,
     /// Bytes that a client may move in an hour.
     pub bytes: u64,
     /// Connections that a client may have at once.
@@ -95,7 +97,7 @@ struct Counters {
 /// A server that runs until it is dropped.
 #[derive(Debug)]
 pub struct Server {
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
     certificate: Option<String>,
     counters: Arc<Counters>,
     // Dropping it ends every task, and with them every connection.
@@ -114,28 +116,37 @@ impl Server {
         let runtime = crate::client::runtime().map_err(|error| {
             Problem::new(format!("no thread can be started: {error}"), "end other programs")
         })?;
-        let cannot = |error: io::Error| listening_problem(options.at, &error);
-        let listener = runtime.block_on(TcpListener::bind(options.at)).map_err(cannot)?;
-        let address = listener.local_addr().map_err(cannot)?;
+        let (mut addresses, mut listeners) = (Vec::<SocketAddr>::new(), Vec::new());
+        for &(mut at) in &options.at {
+            if at.port() == 0 {
+                at.set_port(addresses.first().map_or(0, SocketAddr::port));
+            }
+            let cannot = |error: io::Error| listening_problem(at, &error);
+            let listener = runtime.block_on(TcpListener::bind(at)).map_err(cannot)?;
+            addresses.push(listener.local_addr().map_err(cannot)?);
+            listeners.push(listener);
+        }
         let counters = Arc::<Counters>::default();
         let limits = Limits {
             connections: options.connections,
             all_connections: options.connections.saturating_mul(CLIENTS),
             bytes: options.bytes,
         };
-        let house = House {
+        let house = Arc::new(House {
             acceptor,
             accounts: Accounts::new(limits),
             counters: Arc::clone(&counters),
-            lifetime: options.lifetime,
-        };
-        runtime.spawn(Arc::new(house).accept(listener));
-        Ok(Server { address, certificate, counters, runtime: Some(runtime) })
+            lifetime: Duration::from_secs(options.seconds),
+        });
+        for listener in listeners {
+            runtime.spawn(Arc::clone(&house).accept(listener));
+        }
+        Ok(Server { addresses, certificate, counters, runtime: Some(runtime) })
     }
 
     /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Its certificate as PEM, if it was made at start.
@@ -167,11 +178,10 @@ impl Drop for Server {
 
 fn names(options: &Options) -> Vec<String> {
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(String::from).into();
-    let listens = options.at.ip();
-    let listens = (!listens.is_unspecified()).then(|| listens.to_string());
-    for name in listens.iter().chain(&options.names) {
-        if !names.contains(name) {
-            names.push(name.clone());
+    let listens = options.at.iter().map(SocketAddr::ip).filter(|address| !address.is_unspecified());
+    for name in listens.map(|address| address.to_string()).chain(options.names.iter().cloned()) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names
@@ -350,9 +360,4 @@ fn refuse(to: &mut SendResponse<Bytes>, status: StatusCode) -> Result<(), h2::Er
     let mut head = Response::new(());
     *head.status_mut() = status;
     to.send_response(head, true).map(drop)
-}
-
-/// Whether an address is this host's alone.
-pub fn is_loopback(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
 }
