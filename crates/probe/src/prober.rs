@@ -132,6 +132,8 @@ pub enum Outcome {
         rtt: i64,
         /// When it turned round, ns on the far end's clock; our own echo says so.
         turned: Option<i64>,
+        /// Which of the 64 requests up to this one the far end has heard (`Echo::heard`); 0: not told.
+        heard: u64,
     },
     /// None did.
     Lost(Loss),
@@ -201,6 +203,7 @@ impl Prober {
             aims.push(Aim {
                 target: *target,
                 socket,
+                token: 0,
                 due: timing.start + phase as i64,
                 first: 0,
                 outstanding: VecDeque::new(),
@@ -209,6 +212,11 @@ impl Prober {
             });
         }
         Ok(Prober { aims, timing, batch: Batch::new(16), settled: Vec::new(), stopped: false })
+    }
+
+    /// Lets a target's requests by our own echo bear this token, without which a server does not answer.
+    pub fn bear(&mut self, index: usize, token: u64) {
+        self.aims[index].token = token;
     }
 
     /// The sockets, in the order of the targets: `on_readable` wants to be told when one is readable.
@@ -251,10 +259,10 @@ impl Prober {
                 let (Some(from), Some(stamp)) = (datagram.from, datagram.stamp) else {
                     continue;
                 };
-                let Some((sequence, turned)) = aim.read(from, datagram.bytes) else {
+                let Some((sequence, echo)) = aim.read(from, datagram.bytes) else {
                     continue;
                 };
-                aim.reply(sequence, |sent| clock.just_stamped(stamp, sent) - sent, turned, &mut record);
+                aim.reply(sequence, |sent| clock.just_stamped(stamp, sent) - sent, echo, &mut record);
             }
         }
     }
@@ -293,6 +301,8 @@ struct Request {
 struct Aim {
     target: Target,
     socket: Socket,
+    /// What its requests by our own echo bear.
+    token: u64,
     /// Its next slot.
     due: i64,
     /// The sequence number of the first of `outstanding`, which does not begin with a settled one.
@@ -317,20 +327,20 @@ impl Aim {
         let sequence = self.counts.sent;
         self.counts.sent += 1;
         self.outstanding.push_back(Request { sent: now, lateness: now - slot, settled: false });
-        if let Err(error) = self.socket.send(&self.target, sequence, now) {
+        if let Err(error) = self.socket.send(&self.target, self.token, sequence, now) {
             self.lose(sequence, Loss::of(&error), record);
         }
     }
 
-    /// Sequence number and turning time of a reply that came from there.
-    fn read(&self, from: SocketAddr, bytes: &[u8]) -> Option<(u64, Option<i64>)> {
+    /// Sequence number of a reply that came from there, and the echo if it is ours.
+    fn read(&self, from: SocketAddr, bytes: &[u8]) -> Option<(u64, Option<Echo>)> {
         let latest = self.counts.sent.checked_sub(1)?;
         match (&self.socket, self.target.way) {
             (Socket::Udp(_), Way::Udp(port)) if from == SocketAddr::new(self.target.address, port) => {
                 let echo = Echo::parse(bytes)?;
                 // The upper half as with ICMP. A number that has not been sent yet is nobody's.
                 let behind = u64::from((latest as u32).wrapping_sub(echo.sequence));
-                Some((latest.checked_sub(behind)?, Some(echo.turned)))
+                Some((latest.checked_sub(behind)?, Some(echo)))
             }
             (Socket::Icmp(pinger), _) if from.ip() == self.target.address => {
                 Some((unwrap_sequence(pinger.reply(bytes)?, latest), None))
@@ -340,13 +350,14 @@ impl Aim {
     }
 
     /// A reply to this request came; `rtt` tells its round trip from when it was sent.
-    fn reply(&mut self, sequence: u64, rtt: impl Fn(i64) -> i64, turned: Option<i64>, record: &mut Record) {
+    fn reply(&mut self, sequence: u64, rtt: impl Fn(i64) -> i64, echo: Option<Echo>, record: &mut Record) {
         let request = sequence.checked_sub(self.first).and_then(|at| self.outstanding.get(at as usize));
         match request {
             Some(request) if !request.settled => {
                 let rtt = rtt(request.sent);
                 self.counts.received += 1;
-                self.settle(sequence, Outcome::Reply { rtt, turned }, record);
+                let (turned, heard) = (echo.map(|e| e.turned), echo.map_or(0, |e| e.heard));
+                self.settle(sequence, Outcome::Reply { rtt, turned, heard }, record);
             }
             _ => match self.given_up.binary_search(&sequence) {
                 Ok(at) => {
@@ -424,10 +435,10 @@ impl Socket {
         }
     }
 
-    fn send(&self, target: &Target, sequence: u64, now: i64) -> io::Result<()> {
+    fn send(&self, target: &Target, token: u64, sequence: u64, now: i64) -> io::Result<()> {
         match (self, target.way) {
             (Socket::Udp(fd), Way::Udp(port)) => {
-                let echo = Echo { sequence: sequence as u32, sent: now, turned: 0 };
+                let echo = Echo { sequence: sequence as u32, sent: now, token, ..Echo::default() };
                 let to = SocketAddr::new(target.address, port);
                 sys::send_to(fd, &echo.write(target.size), to).map(drop)
             }
@@ -551,7 +562,7 @@ mod tests {
                 // The slot of the second target lies half an interval after that of the first.
                 assert_eq!((s.sent - s.lateness).rem_euclid(10 * MS), index as i64 * 5 * MS);
                 assert!((0..10 * MS).contains(&s.lateness));
-                let Outcome::Reply { rtt, turned } = s.outcome else { panic!("{s:?}") };
+                let Outcome::Reply { rtt, turned, .. } = s.outcome else { panic!("{s:?}") };
                 assert!(rtt > 0);
                 assert_eq!(turned, Some(7_000 + s.sequence as i64));
             }

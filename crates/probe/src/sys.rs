@@ -215,6 +215,15 @@ impl Epoll {
         check(result).map(drop)
     }
 
+    /// Takes a descriptor out.
+    pub fn remove(&self, fd: &impl AsRawFd) -> io::Result<()> {
+        // SAFETY: no event is handed over, and none is wanted for this operation.
+        let result = unsafe {
+            libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_DEL, fd.as_raw_fd(), std::ptr::null_mut())
+        };
+        check(result).map(drop)
+    }
+
     /// Waits until something happens, at most `timeout_ms` (for ever without), and appends it to `happened`.
     pub fn wait(&mut self, timeout_ms: Option<u32>, happened: &mut Vec<Happened>) -> io::Result<()> {
         let timeout = timeout_ms.map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX));

@@ -333,7 +333,15 @@ impl Session {
             let ways = ways_to(&small, host, &tls, plan.patience()).await?;
             first_answer(ways, &small).await.map_err(|failure| failure.problem(&small))?
         };
-        Ok(Session { way, document: Arc::new(document), small, zero: Instant::now(), shared: Arc::default() })
+        Ok(Session {
+            way: answer.way,
+            document: Arc::new(document),
+            small,
+            zero: Instant::now(),
+            zero_of_day: SystemTime::now(),
+            tls_round_trips: answer.round_trips,
+            shared: Arc::default(),
+        })
     }
 
     fn now_ns(&self) -> u64 {
