@@ -3,6 +3,7 @@
 //! This is the only crate that knows Python. What each function takes and gives is written, with its types, in
 //! `python/sojourn/_core.pyi`.
 
+mod rpm;
 mod run;
 mod toml;
 
@@ -27,5 +28,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
     module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;
+    module.add("RpmError", module.py().get_type::<rpm::RpmError>())?;
+    module.add_class::<rpm::RpmServer>()?;
+    module.add_function(wrap_pyfunction!(rpm::measure_rpm, module)?)?;
     Ok(())
 }

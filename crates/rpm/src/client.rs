@@ -4,13 +4,15 @@
 //! time. The judge (`algorithm`) only decides when to stop.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, sleep_until, timeout};
@@ -195,10 +197,20 @@ const IDLE_EVERY: Duration = Duration::from_millis(100);
 /// Probes under way, at most, in seconds' worth of MPS: those of a network that answers after longer tell no more.
 const UNDER_WAY_S: f64 = 10.0;
 
-/// Threads for sockets: two at least, so that load on the one does not delay probes on the other.
-pub(crate) fn runtime() -> io::Result<Runtime> {
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    Builder::new_multi_thread().worker_threads(cores.clamp(2, 8)).thread_name("rpm").enable_all().build()
+/// Threads for sockets. Load keeps them busy for long; they look up every few tasks for whom a time or a packet has come.
+pub(crate) fn runtime(name: &str, threads: usize) -> Result<Runtime, Problem> {
+    Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name(name)
+        .event_interval(7)
+        .enable_all()
+        .build()
+        .map_err(|error| Problem::new(format!("no thread can be started: {error}"), "end other programs"))
+}
+
+/// One for each core, as far as that helps.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
 }
 
 /// Measures. `tell` is called every 100 ms and ends the measurement early by answering `false`. An error means that nothing
@@ -206,14 +218,36 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
 pub fn measure(plan: &Plan, tell: &mut dyn FnMut(&Reached) -> bool) -> Result<Outcome, Problem> {
     let url = whole_url(&plan.url)?;
     let tls = TlsConnector::from(Arc::new(plan.trust.clone().client()?));
-    let runtime = runtime()
-        .map_err(|error| Problem::new(format!("no thread can be started: {error}"), "end other programs"))?;
-    let outcome = runtime.block_on(async {
-        let session = Session::begin(plan, &url, tls).await?;
+    // Probes have threads of their own: gigabits of load must not make them late.
+    let (probes, load) = (runtime("rpm-probe", 2)?, runtime("rpm-load", cores())?);
+    let outcome = probes.block_on(async {
+        let begun = attended(Session::begin(plan, &url, tls, load.handle().clone()), tell).await;
+        let session =
+            begun.unwrap_or_else(|| Err(Problem::new("ended before the server had answered", "")))?;
         Ok(session.run(plan, tell).await)
     });
-    runtime.shutdown_background();
+    probes.shutdown_background();
+    load.shutdown_background();
     outcome
+}
+
+/// Waits for something without load meanwhile, and tells of it; `None`: ended by `tell`.
+async fn attended<T>(work: impl Future<Output = T>, tell: &mut dyn FnMut(&Reached) -> bool) -> Option<T> {
+    let (begun, mut work) = (Instant::now(), pin!(work));
+    loop {
+        match timeout(SAMPLE_EVERY, &mut work).await {
+            Ok(done) => return Some(done),
+            Err(_) if tell(&Reached::idle(begun)) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+impl Reached {
+    fn idle(zero: Instant) -> Reached {
+        let elapsed_ns = since(zero, Instant::now());
+        Reached { elapsed_ns, phase: 0, stage: Stage::Goodput, intervals: 0, goodput_bps: 0.0 }
+    }
 }
 
 /// A host alone means its document.
@@ -282,6 +316,8 @@ struct Session {
     zero: Instant,
     zero_of_day: SystemTime,
     tls_round_trips: u32,
+    /// Where load runs.
+    load: Handle,
     shared: Arc<Shared>,
 }
 
@@ -314,7 +350,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Session {
-    async fn begin(plan: &Plan, url: &Url, tls: TlsConnector) -> Result<Session, Problem> {
+    async fn begin(plan: &Plan, url: &Url, tls: TlsConnector, load: Handle) -> Result<Session, Problem> {
         let asked = Arc::new(url.clone());
         let ways = ways_to(url, &url.host, &tls, plan.patience()).await?;
         let answer = first_answer(ways, &asked).await.map_err(|failure| failure.problem(url))?;
@@ -340,6 +376,7 @@ impl Session {
             zero: Instant::now(),
             zero_of_day: SystemTime::now(),
             tls_round_trips: answer.round_trips,
+            load,
             shared: Arc::default(),
         })
     }
@@ -369,8 +406,10 @@ impl Session {
             if outcome.stopped.is_some() {
                 break;
             }
-            if number > 0 {
-                sleep(REST.min(Duration::from_nanos(plan.parameters.id_ns))).await;
+            let rest = if number > 0 { REST } else { Duration::ZERO };
+            if attended(sleep(rest), tell).await.is_none() {
+                outcome.stopped = Some(Stopped::Asked);
+                break;
             }
             let mut test = Test::new(&self, plan, number + 1, directions, &mut outcome);
             let ended = test.run(tell).await;
@@ -390,15 +429,8 @@ impl Session {
         locked(&self.shared.probes).phase = Some(0);
         for _ in 0..plan.idle_probes {
             let begun = tokio::time::Instant::now();
-            Prober::new(self, plan, 0).foreign().await;
-            let reached = Reached {
-                elapsed_ns: self.now_ns(),
-                phase: 0,
-                stage: Stage::Goodput,
-                intervals: 0,
-                goodput_bps: 0.0,
-            };
-            if !tell(&reached) {
+            let probe = attended(Prober::new(self, plan, 0).foreign(), tell).await;
+            if probe.is_none() || !tell(&Reached::idle(self.zero)) {
                 return Err(Stopped::Asked);
             }
             if let Some((why, _)) = &locked(&self.shared.probes).failing {
@@ -501,12 +533,13 @@ impl<'a> Test<'a> {
                 self.flows.push(format!("{}-{opened}", direction.word()));
                 let (shared, failed) = (Arc::clone(&self.session.shared), self.failed.clone());
                 let (way, document) = (self.session.way.clone(), Arc::clone(&self.session.document));
-                self.loads.spawn(async move {
+                let carry = async move {
                     let begun = |load| locked(&shared.load).push(load);
                     let failure = Load::carry(way, document, direction, number, begun).await;
                     // Nobody listens any more where the test has ended.
                     let _ = failed.send((number, failure));
-                });
+                };
+                self.loads.spawn_on(carry, &self.session.load);
             }
         }
     }
@@ -528,7 +561,8 @@ impl<'a> Test<'a> {
             let now = tokio::time::Instant::now();
             next_sample = (next_sample + SAMPLE_EVERY).max(now);
             if now >= next_interval {
-                next_interval += interval;
+                // Where this host stood still there is no interval of no time at all.
+                next_interval = (next_interval + interval).max(now + interval / 2);
                 self.end_interval(t_ns, &delivered, &at_boundary)?;
                 at_boundary = delivered;
             }

@@ -9,6 +9,7 @@
 //! - `client`: a measurement; `load` and `asking` are its two kinds of traffic.
 //! - `server`: what it measures against; `accounts` is what a client may ask of it.
 //! - `document`: `/.well-known/nq`, which tells a client where everything is.
+//! - `facts`: an outcome as tables and JSON.
 //! - `tls`: certificates, and whom to trust. `unsent`: why a socket is no queue here.
 //!
 //! Source: draft-ietf-ippm-responsiveness-09 for the parameters, of which only the interval differs from the text of -06 that
@@ -24,6 +25,7 @@ pub mod algorithm;
 mod asking;
 pub mod client;
 pub mod document;
+pub mod facts;
 pub mod load;
 pub mod server;
 pub mod tls;

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,11 +21,13 @@ use h2::{Reason, RecvStream, SendStream};
 use http::{Method, Request, Response, StatusCode};
 use serde::Deserialize;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::time::{sleep, timeout, timeout_at};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::accounts::{Accounts, Admission, Limits};
+use crate::client::{cores, runtime};
 use crate::document::{self, Document};
 use crate::tls::{H2, Identity};
 use crate::unsent::Unsent;
@@ -100,8 +102,8 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     certificate: Option<String>,
     counters: Arc<Counters>,
-    // Dropping it ends every task, and with them every connection.
-    runtime: Option<Runtime>,
+    // Their end is that of every task, and with them of every connection.
+    runtimes: Vec<Runtime>,
 }
 
 impl Server {
@@ -113,16 +115,14 @@ impl Server {
         };
         let certificate = identity.pem.clone();
         let acceptor = TlsAcceptor::from(Arc::new(identity.into_config()?));
-        let runtime = crate::client::runtime().map_err(|error| {
-            Problem::new(format!("no thread can be started: {error}"), "end other programs")
-        })?;
+        let (front, load) = (runtime("rpm-answer", 2)?, runtime("rpm-serve", cores())?);
         let (mut addresses, mut listeners) = (Vec::<SocketAddr>::new(), Vec::new());
         for &(mut at) in &options.at {
             if at.port() == 0 {
                 at.set_port(addresses.first().map_or(0, SocketAddr::port));
             }
             let cannot = |error: io::Error| listening_problem(at, &error);
-            let listener = runtime.block_on(TcpListener::bind(at)).map_err(cannot)?;
+            let listener = front.block_on(TcpListener::bind(at)).map_err(cannot)?;
             addresses.push(listener.local_addr().map_err(cannot)?);
             listeners.push(listener);
         }
@@ -137,11 +137,12 @@ impl Server {
             accounts: Accounts::new(limits),
             counters: Arc::clone(&counters),
             lifetime: Duration::from_secs(options.seconds),
+            load: load.handle().clone(),
         });
         for listener in listeners {
-            runtime.spawn(Arc::clone(&house).accept(listener));
+            front.spawn(Arc::clone(&house).accept(listener));
         }
-        Ok(Server { addresses, certificate, counters, runtime: Some(runtime) })
+        Ok(Server { addresses, certificate, counters, runtimes: vec![front, load] })
     }
 
     /// Where it listens.
@@ -170,7 +171,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        for runtime in self.runtimes.drain(..) {
             runtime.shutdown_timeout(Duration::from_secs(2));
         }
     }
@@ -202,6 +203,8 @@ struct House {
     accounts: Arc<Accounts>,
     counters: Arc<Counters>,
     lifetime: Duration,
+    /// The threads of connections that carry load: those that make new ones and answer small requests are not theirs.
+    load: Handle,
 }
 
 /// One client's connection, as its requests see it.
@@ -210,6 +213,8 @@ struct Guest {
     admission: Admission,
     unsent: Mutex<Unsent>,
     requests_under_way: AtomicUsize,
+    /// It has asked for something large.
+    loaded: AtomicBool,
 }
 
 impl House {
@@ -228,14 +233,17 @@ impl House {
         }
     }
 
+    /// Whatever a client sends that is no request in HTTP/2 over TLS ends here, with its connection.
     async fn serve(self: Arc<Self>, socket: TcpStream, admission: Admission) {
-        self.counters.connections.fetch_add(1, Ordering::Relaxed);
-        // Whatever a client sends that is no request in HTTP/2 over TLS ends here, with its connection.
-        let _ = timeout(self.lifetime, self.clone().converse(socket, admission)).await;
-        self.counters.connections.fetch_sub(1, Ordering::Relaxed);
+        let present = Present::new(&self);
+        let until = tokio::time::Instant::now() + self.lifetime;
+        let Ok(Some((connection, guest))) = timeout_at(until, self.greet(socket, admission)).await else {
+            return;
+        };
+        Visit { connection, guest, until, _present: present }.converse().await;
     }
 
-    async fn converse(self: Arc<Self>, socket: TcpStream, admission: Admission) -> Option<()> {
+    async fn greet(self: Arc<Self>, socket: TcpStream, admission: Admission) -> Option<(Http, Arc<Guest>)> {
         socket.set_nodelay(true).ok()?;
         let handle = socket.as_fd().try_clone_to_owned().ok()?;
         let unsent = Mutex::new(Unsent::new(handle, Instant::now()));
@@ -251,21 +259,78 @@ impl House {
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(HEADERS)
             .max_send_buffer_size(READY);
-        let mut connection = timeout(HANDSHAKE, http.handshake::<_, Bytes>(stream)).await.ok()?.ok()?;
+        let connection = timeout(HANDSHAKE, http.handshake::<_, Bytes>(stream)).await.ok()?.ok()?;
         let requests_under_way = AtomicUsize::new(0);
-        let guest = Arc::new(Guest { house: self, admission, unsent, requests_under_way });
+        let loaded = AtomicBool::new(false);
+        Some((connection, Arc::new(Guest { house: self, admission, unsent, requests_under_way, loaded })))
+    }
+}
+
+type Http = h2::server::Connection<TlsStream<TcpStream>, Bytes>;
+
+/// A connection that speaks HTTP/2, and until when it may.
+struct Visit {
+    connection: Http,
+    guest: Arc<Guest>,
+    until: tokio::time::Instant,
+    _present: Present,
+}
+
+impl Visit {
+    /// Answers small requests; moves to the threads of load with the first large one.
+    async fn converse(mut self) {
+        while let Some((request, respond)) = self.next().await {
+            let answer = Arc::clone(&self.guest).answer(request, respond);
+            if self.guest.loaded.load(Ordering::Relaxed) {
+                let load = self.guest.house.load.clone();
+                load.spawn(answer);
+                load.spawn(self.converse_loaded());
+                return;
+            }
+            tokio::spawn(answer);
+        }
+    }
+
+    async fn converse_loaded(mut self) {
+        while let Some((request, respond)) = self.next().await {
+            tokio::spawn(Arc::clone(&self.guest).answer(request, respond));
+        }
+    }
+
+    /// The next request; `None`: the connection is over, or has to be.
+    async fn next(&mut self) -> Option<(Request<RecvStream>, SendResponse<Bytes>)> {
         loop {
             let silent_until = tokio::time::Instant::now() + SILENCE;
-            match timeout_at(silent_until, connection.accept()).await {
+            match timeout_at(silent_until.min(self.until), self.connection.accept()).await {
                 Ok(Some(Ok((request, respond)))) => {
-                    guest.requests_under_way.fetch_add(1, Ordering::Relaxed);
-                    tokio::spawn(Arc::clone(&guest).answer(request, respond));
+                    self.guest.requests_under_way.fetch_add(1, Ordering::Relaxed);
+                    if matches!(request.uri().path(), document::LARGE | document::UPLOAD) {
+                        self.guest.loaded.store(true, Ordering::Relaxed);
+                    }
+                    return Some((request, respond));
                 }
                 Ok(None | Some(Err(_))) => return None,
-                Err(_) if guest.requests_under_way.load(Ordering::Relaxed) == 0 => return None,
+                Err(_) if tokio::time::Instant::now() >= self.until => return None,
+                Err(_) if self.guest.requests_under_way.load(Ordering::Relaxed) == 0 => return None,
                 Err(_) => {}
             }
         }
+    }
+}
+
+/// Counts a connection for as long as it is there.
+struct Present(Arc<Counters>);
+
+impl Present {
+    fn new(house: &House) -> Present {
+        house.counters.connections.fetch_add(1, Ordering::Relaxed);
+        Present(Arc::clone(&house.counters))
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
