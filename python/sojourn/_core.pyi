@@ -73,15 +73,12 @@ def measure(
     measured, ValueError when the JSON is not a plan.
     """
 
-class RpmError(Exception):
-    """Nothing could be measured or served. args: (what and where, what to do)."""
-
 class RpmServer:
     """Answers clients of draft-ietf-ippm-responsiveness over HTTP/2 and TLS, from when it is made, on threads of its own.
 
     `options_json`: {at: ["address:port", ...] (port 0: any), names: [host, ...] (for its certificate), identity: [chain, key] (PEM files) or null
     (made at start), seconds (a connection may live), bytes (a client may move in an hour), connections (a client may have at once)}, all of them
-    needed (crates/rpm/src/server.rs). Raises RpmError when it can't listen or its certificate can't be read, ValueError when the JSON is not such options.
+    needed (crates/rpm/src/server.rs). Raises MeasureError when it can't listen or its certificate can't be read, ValueError when the JSON is not such options.
     """
 
     def __init__(self, options_json: str) -> None: ...
@@ -109,5 +106,50 @@ def measure_rpm(
 
     `plan_json` is `sojourn.live.rpm.Plan`. `reached` is called about ten times a second with (time reached in ns, phase from 0, what is waited for, intervals of
     this phase, goodput of the last second in bit/s); returning False, or Ctrl-C in the main thread, ends the measurement, and what was measured is
-    returned. Raises RpmError when nothing could be measured, ValueError when the JSON is not a plan, and whatever `reached` raises.
+    returned. Raises MeasureError when nothing could be measured, ValueError when the JSON is not a plan, and whatever `reached` raises.
     """
+
+LOSSES: list[str]
+"""Why a probe has no reply, in words, in the order of their number in a Prober's column `loss`."""
+
+class Prober:
+    """Probes several targets at fixed times from a thread of its own, which holds no GIL.
+
+    A target is (IP address, None) for ICMP echo or (IP address, UDP port) for our own echo. Each gets a request of `size` bytes
+    (behind the IP or UDP header, with this DS field) every `interval_ns`, the targets evenly apart; one without a reply for
+    `timeout_ns` is lost. `identifier` is the first one's in ICMP: probers of one host want different ones.
+
+    Raises PermissionError where neither an unprivileged nor a raw ICMP socket is allowed, ValueError for what makes no
+    sense, OSError for what the kernel refuses.
+    """
+
+    def __init__(
+        self,
+        targets: list[tuple[str, int | None]],
+        interval_ns: int,
+        timeout_ns: int,
+        *,
+        size: int = 56,
+        ds: int = 0,
+        identifier: int = 1,
+    ) -> None: ...
+    def take(self) -> dict[str, NDArray[np.int64]]:
+        """The samples that have settled since the last call, in that order, as columns of equal length.
+
+        `target` (index), `sequence`, `sent_ns` (CLOCK_MONOTONIC, as `time.monotonic_ns()`), `lateness_ns` (sent after its slot), `rtt_ns` (-1:
+        lost), `turned_ns` (on the far end's clock; -1: ICMP, or lost), `loss` (index in LOSSES; -1: not lost). Raises
+        RuntimeError if the thread has died.
+        """
+
+    def counts(self) -> list[dict[str, int]]:
+        """Totals of each target: sent, received, lost, late (replies after the timeout), duplicate, missed (slots that
+        passed while this host stood still; nothing was sent)."""
+
+    def stop(self) -> None:
+        """Ends the thread. What is on the way is no sample; `take` gives what has settled before."""
+
+def route_device(address: str) -> int:
+    """The index of the interface by which packets to this IP address leave. Raises OSError if there is no route."""
+
+def device_bytes(index: int) -> tuple[int, int]:
+    """Bytes (received, sent) by the interface with this index since it was made. Raises OSError if there is none."""

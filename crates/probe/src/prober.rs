@@ -28,7 +28,8 @@ use crate::sys::{self, Batch, Kind};
 pub enum Way {
     /// ICMP echo, which every host answers by itself unless told not to.
     Icmp,
-    /// Our own echo to this UDP port, where someone turns datagrams round (`echo`).
+    /// Our own echo to this UDP port, where someone turns datagrams round: a server of ours (`echo`), or any that sends back what
+    /// it gets (RFC 862).
     Udp(u16),
 }
 
@@ -235,7 +236,12 @@ impl Prober {
     pub fn do_due(&mut self, clock: &Clock) {
         for (index, aim) in self.aims.iter_mut().enumerate() {
             let mut record = Record { target: index, settled: &mut self.settled };
-            aim.give_up(clock.now() - self.timing.timeout, &mut record);
+            let before = clock.now() - self.timing.timeout;
+            if aim.oldest().is_some_and(|sent| sent <= before) {
+                // A reply may have come in time and wait for a caller who stood still.
+                aim.take_replies(&mut self.batch, clock, self.timing.timeout, &mut record);
+                aim.give_up(before, &mut record);
+            }
             // Read right before sending: what else was due may have taken some time.
             let now = clock.now();
             if !self.stopped && aim.due <= now {
@@ -246,24 +252,9 @@ impl Prober {
 
     /// Takes in the replies of a target, whose socket is readable.
     pub fn on_readable(&mut self, index: usize, clock: &Clock) {
-        let Some(aim) = self.aims.get_mut(index) else {
-            return;
-        };
-        let mut record = Record { target: index, settled: &mut self.settled };
-        loop {
-            // An error is one that the socket held; it is gone by that, and the request it is about will time out.
-            let Ok(1..) = self.batch.receive(&aim.socket) else {
-                return;
-            };
-            for datagram in self.batch.datagrams() {
-                let (Some(from), Some(stamp)) = (datagram.from, datagram.stamp) else {
-                    continue;
-                };
-                let Some((sequence, echo)) = aim.read(from, datagram.bytes) else {
-                    continue;
-                };
-                aim.reply(sequence, |sent| clock.just_stamped(stamp, sent) - sent, echo, &mut record);
-            }
+        if let Some(aim) = self.aims.get_mut(index) {
+            let mut record = Record { target: index, settled: &mut self.settled };
+            aim.take_replies(&mut self.batch, clock, self.timing.timeout, &mut record);
         }
     }
 
@@ -332,7 +323,7 @@ impl Aim {
         }
     }
 
-    /// Sequence number of a reply that came from there, and the echo if it is ours.
+    /// Sequence number and turning time of a reply that came from there.
     fn read(&self, from: SocketAddr, bytes: &[u8]) -> Option<(u64, Option<Echo>)> {
         let latest = self.counts.sent.checked_sub(1)?;
         match (&self.socket, self.target.way) {
@@ -349,23 +340,50 @@ impl Aim {
         }
     }
 
-    /// A reply to this request came; `rtt` tells its round trip from when it was sent.
-    fn reply(&mut self, sequence: u64, rtt: impl Fn(i64) -> i64, echo: Option<Echo>, record: &mut Record) {
-        let request = sequence.checked_sub(self.first).and_then(|at| self.outstanding.get(at as usize));
-        match request {
-            Some(request) if !request.settled => {
-                let rtt = rtt(request.sent);
-                self.counts.received += 1;
-                let (turned, heard) = (echo.map(|e| e.turned), echo.map_or(0, |e| e.heard));
-                self.settle(sequence, Outcome::Reply { rtt, turned, heard }, record);
-            }
-            _ => match self.given_up.binary_search(&sequence) {
-                Ok(at) => {
-                    self.given_up.remove(at);
-                    self.counts.late += 1;
+    fn take_replies(&mut self, batch: &mut Batch, clock: &Clock, timeout: i64, record: &mut Record) {
+        // An error is one that the socket held; it is gone by that, and the request it is about will time out.
+        while let Ok(1..) = batch.receive(&self.socket) {
+            for datagram in batch.datagrams() {
+                let (Some(from), Some(stamp)) = (datagram.from, datagram.stamp) else {
+                    continue;
+                };
+                if let Some((sequence, echo)) = self.read(from, datagram.bytes) {
+                    let rtt = |sent| clock.just_stamped(stamp, sent) - sent;
+                    self.reply(sequence, rtt, echo, timeout, record);
                 }
-                Err(_) => self.counts.duplicate += 1,
-            },
+            }
+        }
+    }
+
+    /// A reply to this request came; `rtt` tells its round trip from when it was sent.
+    fn reply(
+        &mut self,
+        sequence: u64,
+        rtt: impl Fn(i64) -> i64,
+        echo: Option<Echo>,
+        timeout: i64,
+        record: &mut Record,
+    ) {
+        let request = sequence.checked_sub(self.first).and_then(|at| self.outstanding.get(at as usize));
+        if let Some(request) = request.filter(|request| !request.settled) {
+            let rtt = rtt(request.sent);
+            if rtt <= timeout {
+                self.counts.received += 1;
+                // Whoever only sends back what he gets does not say when.
+                let turned = echo.map(|echo| echo.turned).filter(|&turned| turned != 0);
+                let heard = echo.map_or(0, |echo| echo.heard);
+                self.settle(sequence, Outcome::Reply { rtt, turned, heard }, record);
+                return;
+            }
+            // It came too late, and is taken in before it was given up.
+            self.lose(sequence, Loss::Timeout, record);
+        }
+        match self.given_up.binary_search(&sequence) {
+            Ok(at) => {
+                self.given_up.remove(at);
+                self.counts.late += 1;
+            }
+            Err(_) => self.counts.duplicate += 1,
         }
     }
 
@@ -594,6 +612,26 @@ mod tests {
         assert!(samples.iter().all(|s| s.outcome == Outcome::Lost(Loss::Timeout)));
         assert_eq!(counts.lost, counts.sent);
         assert!(counts.late > 0 && counts.late.abs_diff(counts.duplicate) <= 1, "{counts:?}");
+    }
+
+    #[test]
+    fn a_reply_that_waited_for_the_caller_is_judged_by_its_stamp() {
+        let (mut far, way) = Far::new(0, 1, 1);
+        let clock = Clock::starting_in(0);
+        let timing = Timing { start: 0, interval: 1_000 * MS, timeout: 100 * MS };
+        let mut prober = Prober::new(&[target(way)], timing, 1).unwrap();
+        prober.do_due(&clock);
+        far.turn(clock.now());
+        let stamped = clock.now();
+        // The caller stands still for longer than the timeout.
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        prober.do_due(&clock);
+        let samples = prober.take();
+        let [Sample { sent, outcome: Outcome::Reply { rtt, .. }, .. }] = samples[..] else {
+            panic!("{samples:?}")
+        };
+        assert!(sent + rtt <= stamped);
+        assert_eq!(prober.counts(0).lost, 0);
     }
 
     #[test]

@@ -477,6 +477,44 @@ pub fn discard(fd: &impl AsRawFd, most: usize) -> io::Result<usize> {
     check_size(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
 }
 
+/// Who reported the oldest error that a datagram socket holds (IP_RECVERR), by an ICMP message; `None`: it holds none, or none by ICMP.
+pub fn error_source(fd: &impl AsRawFd) -> io::Result<Option<IpAddr>> {
+    let mut control = [0u64; 32];
+    // SAFETY: an all-zero msghdr is a valid value: integers and null pointers.
+    let mut head: libc::msghdr = unsafe { std::mem::zeroed() };
+    head.msg_control = control.as_mut_ptr().cast::<c_void>();
+    head.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the only pointer in `head` is to the live array, with its length.
+    let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut head, libc::MSG_ERRQUEUE) };
+    match check_size(result) {
+        Ok(_) => Ok(source_of(&control, head.msg_controllen as usize)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The address among control messages as `stamp_of` walks them: behind a sock_extended_err of 16 bytes.
+fn source_of(control: &[u64], length: usize) -> Option<IpAddr> {
+    let bytes: Vec<u8> = control.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let bytes = bytes.get(..length)?;
+    let mut at = 0;
+    while let Some(head) = bytes.get(at..at + 16) {
+        let size = u64::from_ne_bytes(head[..8].try_into().ok()?) as usize;
+        let level = i32::from_ne_bytes(head[8..12].try_into().ok()?);
+        let kind = i32::from_ne_bytes(head[12..].try_into().ok()?);
+        let ours = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
+        if ours.contains(&(level, kind)) {
+            let mut name = [0; 28];
+            let given = bytes.get(at + 32..(at + size).min(bytes.len()))?;
+            let most = given.len().min(name.len());
+            name[..most].copy_from_slice(&given[..most]);
+            return Name::parse(&name).map(|address| address.ip());
+        }
+        at += size.next_multiple_of(8).max(16);
+    }
+    None
+}
+
 /// A datagram that has come in.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {

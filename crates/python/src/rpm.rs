@@ -11,18 +11,13 @@ use rpm::Problem;
 use rpm::client::{Outcome, Plan, Reached, measure};
 use rpm::server::{Options, Served, Server};
 
-pyo3::create_exception!(
-    _core,
-    RpmError,
-    pyo3::exceptions::PyException,
-    "Nothing could be measured or served. args: (what and where, what to do)."
-);
+use crate::live::MeasureError;
 
 /// Between two looks at Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 fn refusal(problem: Problem) -> PyErr {
-    RpmError::new_err((problem.problem, problem.hint))
+    MeasureError::new_err((problem.problem, problem.hint))
 }
 
 /// A server for RPM clients; see `_core.pyi`.

@@ -22,6 +22,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.live import measurement, scores
+from sojourn.live.session import LiveError
 from sojourn.records import TABLES, Run, RunError, check_room, check_vacant
 
 if TYPE_CHECKING:
@@ -41,10 +42,6 @@ REPEAT_BYTES = 10_000_000
 Reached = Callable[[int, int, str, int, float], bool]
 """Called with the time reached in ns, the phase from 0, what is waited for ("goodput" or "responsiveness"), the phase's intervals so far and the
 goodput of the last second in bit/s. False ends the measurement as Ctrl-C does."""
-
-
-class RpmError(RunError):
-    """Nothing could be measured or served. `problem` says what and where, `hint` what to do."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) 
     """Measures as often as asked, and keeps each repeat as soon as it is over.
 
     Raises:
-        RpmError: nothing could be measured: no such host, no responsiveness server there, or none to be trusted.
+        LiveError: nothing could be measured: no such host, no responsiveness server there, or none to be trusted.
         measurement.Interrupted: ended early; what had been measured by then is kept, the phase under way as an incomplete one.
     """
     how = how or measurement.How()
@@ -146,9 +143,9 @@ def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) 
             )
         except KeyboardInterrupt:
             raise measurement.Interrupted(run, repeat) from None
-        except _core.RpmError as error:
+        except _core.MeasureError as error:
             if run is None:
-                raise RpmError(*error.args) from None
+                raise LiveError(*error.args) from None
             # The server was there before: what the earlier repeats brought is a result.
             break
         facts = json.loads(told)
@@ -341,7 +338,7 @@ def server(service: Service) -> _core.RpmServer:
     """A server that answers from now until its `stop`.
 
     Raises:
-        RpmError: it can't listen there, or its certificate can't be read.
+        LiveError: it can't listen there, or its certificate can't be read.
     """
     options = {
         "at": [f"[{at}]:{service.port}" if ":" in at else f"{at}:{service.port}" for at in service.at],
@@ -355,8 +352,8 @@ def server(service: Service) -> _core.RpmServer:
         _check_address(at)
     try:
         return _core.RpmServer(json.dumps(options))
-    except _core.RpmError as error:
-        raise RpmError(*error.args) from None
+    except _core.MeasureError as error:
+        raise LiveError(*error.args) from None
 
 
 def _check_address(text: str) -> None:
@@ -365,7 +362,7 @@ def _check_address(text: str) -> None:
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        raise RpmError(
+        raise LiveError(
             f"{text!r} is not an address to listen at", "write one of this host's, or 0.0.0.0 for all of them"
         ) from None
 

@@ -20,6 +20,7 @@ use probe::{Clock, Epoll};
 use crate::caps::Caps;
 use crate::protocol::{self, LINE, Lines, PORT, Reply, Request, VERSION};
 use client::Client;
+pub(crate) use client::check_congestion;
 
 const SECOND: i64 = 1_000_000_000;
 /// For a connection to say what it is.

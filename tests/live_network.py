@@ -1,0 +1,185 @@
+"""A network to measure and to shape on: client, router and server, each a network namespace of its own.
+
+    client eth0 ---- to-client router to-server ---- eth0 server
+    10.77.1.2            10.77.1.1   10.77.2.1       10.77.2.2
+
+The router's two devices are the bottleneck: `to-server` is up, `to-client` is down, each htb with one bfifo below it, so that the longest
+queue is known in bytes. No packet is larger than the MTU: what a queue's limit says in bytes is what it holds.
+
+The namespaces hang on one process of ours, as root or, for any other user, in a user namespace; they have names in a mount namespace that
+nobody else sees. That process ends when our end of its pipe does, however we end, and takes with it whoever is still in one of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from sojourn.engine import netns
+from sojourn.engine.kernel.errors import GuestError
+
+HOSTS = ("client", "router", "server")
+CLIENT, ROUTER_TO_CLIENT, ROUTER_TO_SERVER, SERVER = "10.77.1.2", "10.77.1.1", "10.77.2.1", "10.77.2.2"
+PATIENCE_S = 60.0
+"""Until what must happen is taken not to."""
+FULL_PACKET = 1514
+_READY = "ready"
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """htb with a bfifo; the longest wait is about limit_bytes * 8 / bps."""
+
+    bps: int
+    limit_bytes: int
+
+    @property
+    def longest_wait_ms(self) -> float:
+        return self.limit_bytes * 8e3 / self.bps
+
+
+SLOW_UP = Bottleneck(5_000_000, 125_000)
+"""200 ms at most."""
+SLOW_DOWN = Bottleneck(20_000_000, 250_000)
+"""100 ms at most."""
+
+
+def _script(up: Bottleneck, down: Bottleneck) -> str:
+    steps = ["set -e", "mount -t tmpfs none /run", *(f"ip netns add {host}" for host in HOSTS)]
+    for host, ours, theirs, subnet in (
+        ("client", CLIENT, ROUTER_TO_CLIENT, "10.77.2.0/24"),
+        ("server", SERVER, ROUTER_TO_SERVER, "10.77.1.0/24"),
+    ):
+        steps += [
+            f"ip link add name eth0 gso_max_segs 1 netns {host} type veth peer name to-{host} gso_max_segs 1 netns router",
+            f"ip -n {host} addr add {ours}/24 dev eth0",
+            f"ip -n router addr add {theirs}/24 dev to-{host}",
+            f"ip -n {host} link set eth0 up",
+            f"ip -n router link set to-{host} up",
+            f"ip -n {host} route add {subnet} via {theirs}",
+        ]
+    steps += [f"ip -n {host} link set lo up" for host in HOSTS]
+    steps += ["ip netns exec router sysctl -q -w net.ipv4.ip_forward=1"]
+    for device, bottleneck in (("to-server", up), ("to-client", down)):
+        root = f"qdisc add dev {device} root handle 1: htb default 1"
+        steps += [f"tc -n router {line}" for line in (root, *queue(device, bottleneck))]
+    # What is left in the namespaces at the end, say a program that went into the background, is ended.
+    ending = "for host in " + " ".join(HOSTS) + "; do kill -9 $(ip netns pids $host) 2>/dev/null; done"
+    return "\n".join([*steps, f"echo {_READY}", "cat > /dev/null", "set +e", ending])
+
+
+def queue(device: str, bottleneck: Bottleneck) -> list[str]:
+    """tc's lines, to make it and to change it."""
+    rate = (
+        f"rate {bottleneck.bps}bit ceil {bottleneck.bps}bit burst {2 * FULL_PACKET} cburst {2 * FULL_PACKET}"
+    )
+    return [
+        f"class replace dev {device} parent 1: classid 1:1 htb {rate} quantum {FULL_PACKET}",
+        f"qdisc replace dev {device} parent 1:1 handle 10: bfifo limit {bottleneck.limit_bytes}",
+    ]
+
+
+class LiveNetwork:
+    """The three hosts, and how to run programs on them."""
+
+    def __init__(self, holder: subprocess.Popen[str], way: netns.Way) -> None:
+        self._holder = holder
+        self.way = way
+
+    def command(self, host: str, *words: str) -> list[str]:
+        """The command line that runs `words` on a host. Each of its steps becomes the next one: it is one process, which dies with us."""
+        joins = ["nsenter", f"--target={self._holder.pid}", "--mount"]
+        if self.way is netns.USER:
+            joins += ["--user", "--preserve-credentials"]
+        return [*joins, "--", "ip", "netns", "exec", host, "setpriv", "--pdeathsig", "KILL", "--", *words]
+
+    def run(
+        self, host: str, *words: str, check: bool = True, timeout: float = PATIENCE_S, **more: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program to its end."""
+        done = subprocess.run(
+            self.command(host, *words), capture_output=True, text=True, check=False, timeout=timeout, **more
+        )
+        assert not check or done.returncode == 0, (
+            f"{' '.join(words)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        )
+        return done
+
+    @contextlib.contextmanager
+    def start(self, host: str, *words: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
+        """A program that runs as long as the block, unless it ends before; stdout and stderr are pipes unless told otherwise."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(self.command(host, *words), **{**pipes, **more}) as program:
+            try:
+                yield program
+            finally:
+                program.kill()
+
+    def tc(self, host: str, line: str) -> str:
+        """What `tc` says to a line."""
+        return self.run(host, "tc", *line.split()).stdout
+
+    def limit(self, direction: str, bottleneck: Bottleneck) -> None:
+        """Changes the bottleneck: direction `up` or `down`."""
+        device = {"up": "to-server", "down": "to-client"}[direction]
+        for line in queue(device, bottleneck):
+            self.tc("router", line)
+
+
+@contextlib.contextmanager
+def network(up: Bottleneck = SLOW_UP, down: Bottleneck = SLOW_DOWN) -> Iterator[LiveNetwork]:
+    """A network that lasts as long as the block; skips the test where none can be made, with the reason."""
+    try:
+        way = netns.way()
+    except GuestError as error:
+        pytest.skip(f"{error.problem}; {error.hint}")
+    command = way.command(_script(up, down))
+    pipe = subprocess.PIPE
+    env = {**os.environ, "PATH": f"{netns.PATH}:{os.environ.get('PATH', '')}"}
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env, start_new_session=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stderr is not None
+        if holder.stdout.readline().strip() != _READY:
+            pytest.skip(f"no network of namespaces here: {holder.stderr.read().strip()}")
+        try:
+            yield LiveNetwork(holder, way)
+        finally:
+            _end(holder)
+
+
+def _end(holder: subprocess.Popen[str]) -> None:
+    assert holder.stdin is not None
+    with contextlib.suppress(OSError):
+        holder.stdin.close()
+    try:
+        holder.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(holder.pid, signal.SIGKILL)
+        raise
+
+
+@pytest.fixture
+def live_network() -> Iterator[LiveNetwork]:
+    """5 Mbit/s up with up to 200 ms of queue, 20 Mbit/s down with up to 100 ms."""
+    with network() as found:
+        yield found
+
+
+def wait_until(what: str, true: Any, patience_s: float = PATIENCE_S) -> Any:
+    """Asks again and again until `true()` is; what it gave."""
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end:
+        if found := true():
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"not within {patience_s:g} s: {what}")
