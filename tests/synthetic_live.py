@@ -120,10 +120,10 @@ def session(line: Line) -> Session:
         "probe": probe,
         "flow": flow,
         "flows": _flows(flows, flow, probes),
-        "queue": _queue(line, grid, queues["up"], flow, flows) if links else _none("queue"),
-        "links": _links(grid, queues["up"]) if links else _none("links"),
+        "queue": _queue(line, grid, queues["up"], flow, flows) if links else measurement.nothing("queue"),
+        "links": _links(grid, queues["up"]) if links else measurement.nothing("links"),
         "engine": {name: np.array([0]) for name in ("events", "packets", "peak_entries")},
-        **{name: _none(name) for name in ("drops", "sojourn", "rtt", "transfers")},
+        **{name: measurement.nothing(name) for name in ("drops", "sojourn", "rtt", "transfers")},
     }
     facts = {
         "format": 1,
@@ -243,7 +243,7 @@ def _queue(
     flows: list[dict[str, Any]],
 ) -> Columns:
     """Of the local link: its egress holds the uplink's queue, its ingress has counters only."""
-    made = _none("queue", grid.size * 2)
+    made = measurement.nothing("queue", grid.size * 2)
     held = (up_ms / 1e3 * line.up_mbps * 1e6 / 8).astype(np.int64)
     made["t_ns"] = np.tile(grid, 2)
     made["link"] = np.repeat([0, 1], grid.size)
@@ -258,7 +258,7 @@ def _queue(
 
 
 def _links(grid: np.ndarray[Any, Any], up_ms: np.ndarray[Any, Any]) -> Columns:
-    made = _none("links", 2)
+    made = measurement.nothing("links", 2)
     made["link"] = np.array([0, 1])
     for name in ("arrived_packets", "sent_packets"):
         made[name] = np.array([82 * grid.size, 82 * grid.size])
@@ -268,16 +268,6 @@ def _links(grid: np.ndarray[Any, Any], up_ms: np.ndarray[Any, Any]) -> Columns:
     made["backlog_mean_packets"] = np.array([float(up_ms.mean()), np.nan])
     made["measured_ns"] = np.full(2, int(grid[-1]))
     return made
-
-
-def _none(table: str, rows: int = 0) -> Columns:
-    """A table of nothing: nulls in every row."""
-    reals = ("sojourn_mean_ns", "limit", "count", "probability", "average", "flows", "backlog_mean_packets")
-    reals = (*reals, "backlog_mean_bytes", "ring_mean_packets")
-    return {
-        column.name: np.full(rows, np.nan) if column.name in reals else np.full(rows, -1, np.int64)
-        for column in TABLES[table]
-    }
 
 
 def run(path: Path | None, *lines: Line, label: str = "") -> Run:

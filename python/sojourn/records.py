@@ -531,13 +531,13 @@ class Run:
 
     def _write_meta(self) -> None:
         text = json.dumps({"format": FORMAT, **dataclasses.asdict(self.meta)}, indent=2, ensure_ascii=False)
-        _replace(self.path / META, (text + "\n").encode())
+        write_whole(self.path / META, (text + "\n").encode())
 
 
 def write_index(folder: Path, names: Iterable[str]) -> None:
     """Writes the order of the Runs in a folder of Runs."""
     try:
-        _replace(folder / INDEX, (json.dumps({"runs": list(names)}, indent=2) + "\n").encode())
+        write_whole(folder / INDEX, (json.dumps({"runs": list(names)}, indent=2) + "\n").encode())
     except OSError as error:
         raise RunError(
             f"can't write to {folder}: {error.strerror or error}", "choose another folder"
@@ -586,7 +586,8 @@ def _parquet(table: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def _replace(file: Path, content: bytes) -> None:
+def write_whole(file: Path, content: bytes) -> None:
+    """Writes a file, or replaces it, in one step: whole or not at all. Raises OSError."""
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         temporary.write_bytes(content)

@@ -72,7 +72,8 @@ class Row:
     spread: Spread
     mbps: Mapping[str, float]
     """Goodput by direction; NaN where nothing was sent that way."""
-    retransmits: int
+    retransmits: int | None
+    """Segments that TCP sent again; None: not known."""
     induced: Induced | None
     """None: an idle phase, or no idle one to compare with."""
 
@@ -86,8 +87,8 @@ class Buffer:
     ms: float
     bytes: float
     mbps: float
-    overflowed: bool
-    """TCP had to send again in this phase: the queue was as long as it gets. Else it may be deeper."""
+    overflowed: bool | None
+    """TCP had to send again in this phase: the queue was as long as it gets. Else it may be deeper. None: not known."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def _row(whole: Cut, name: str, by: str) -> Row:
         complete=whole.complete(name),
         spread=spread(whole, name, whole.target) if whole.target is not None else empty,
         mbps={direction: _mean([part.mbps(direction) for part in parts]) for direction in ("down", "up")},
-        retransmits=sum(stream.retransmits for part in parts for stream in part.streams),
+        retransmits=_sent_again(parts),
         induced=induced(whole, name, by),
     )
 
@@ -291,14 +292,23 @@ def buffers(whole: Cut) -> list[Buffer]:
 def _buffer(whole: Cut, name: str, direction: str, ms: float) -> Buffer:
     rates = [_settled(part, direction) for part in whole.of(name)]
     mbps = _mean(rates)
-    sent_again = sum(
-        stream.retransmits
-        for part in whole.of(name)
-        for stream in part.streams
-        if stream.direction == direction
-    )
+    sent_again = _sent_again(whole.of(name), direction)
     ms = max(ms, 0.0) if not math.isnan(ms) else math.nan
-    return Buffer(direction, name, ms, ms / 1e3 * mbps * 1e6 / 8 * WIRE, mbps, sent_again > 0)
+    return Buffer(
+        direction,
+        name,
+        ms,
+        ms / 1e3 * mbps * 1e6 / 8 * WIRE,
+        mbps,
+        None if sent_again is None else sent_again > 0,
+    )
+
+
+def _sent_again(parts: Sequence[Part], direction: str | None = None) -> int | None:
+    """Segments sent again by the streams of these phases; None: nobody knows."""
+    streams = [stream for part in parts for stream in part.streams if direction in (None, stream.direction)]
+    known = [stream.retransmits for stream in streams if stream.retransmits is not None]
+    return sum(known) if known else None
 
 
 def _standing(rtt: Floats) -> float:

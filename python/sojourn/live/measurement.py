@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import polars as pl
 
 from sojourn.records import TABLES, FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant
 
@@ -27,6 +28,8 @@ EMPTY = ("drops", "sojourn", "rtt", "transfers")
 REPEAT_BYTES = 5_000_000
 """What a repeat may take on disk: a minute of probes at 20/s and samples of 16 connections is 0.5 MB."""
 
+Columns = dict[str, np.ndarray[Any, Any]]
+Tables = dict[str, Columns]
 Reached = Callable[[int, int, int, str], bool]
 """Called with the repeat (from 0), the time reached and the whole time of it (both ns) and the phase. False ends all."""
 
@@ -236,9 +239,7 @@ def _numbers(known: Iterable[str], names: Iterable[str]) -> np.ndarray[Any, Any]
     return np.array([at[name] for name in names], dtype=np.int64)
 
 
-def _padded(
-    name: str, columns: dict[str, np.ndarray[Any, Any]], key: str, count: int
-) -> dict[str, np.ndarray[Any, Any]]:
+def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
     """Totals with a row for each of the Run's flows or links: zeros for those that this session had not."""
     missing = np.setdiff1d(np.arange(count), columns[key])
     whole = {}
@@ -259,3 +260,13 @@ def _phases(told: Sequence[dict[str, Any]], seed: int) -> tuple[Phase, ...]:
         Phase(name, phase["kind"], phase["start_ns"], phase["end_ns"], seed, phase["complete"])
         for name, phase in zip(names, told, strict=True)
     )
+
+
+def nothing(table: str, rows: int = 0) -> Columns:
+    """A table of so many rows that say nothing: "none" in every column."""
+    return {
+        column.name: np.full(rows, np.nan)
+        if column.dtype is pl.Float64
+        else np.full(rows, -1, dtype=np.int64)
+        for column in TABLES[table]
+    }

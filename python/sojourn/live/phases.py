@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sojourn.records import Phase, Run
+from sojourn.records import FlowInfo, Phase, Run
 
 Floats = NDArray[np.float64]
 
@@ -62,8 +62,12 @@ class Stream:
     """Goodput of the interval that ends at t_s."""
     srtt_ms: Floats
     """The sender's smoothed RTT; NaN: not known."""
-    retransmits: int
-    """Segments in this phase; 0 where not known."""
+    cwnd_bytes: Floats
+    """The sender's congestion window; NaN: not known."""
+    congestion: str
+    """"" where not known."""
+    retransmits: int | None
+    """Segments in this phase; None: not known."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,7 @@ def _parts(run: Run, seed: int) -> list[Part]:
                 stream
                 for flow in run.meta.flows
                 if flow.kind != "ping" and flow.name in flows
-                for stream in _stream(flows[flow.name], flow.direction, phase)
+                for stream in _stream(flows[flow.name], flow, phase)
             ),
         )
         for phase in phases
@@ -222,7 +226,7 @@ def _pings(table: pl.DataFrame | None, phase: Phase) -> Pings:
     return Pings(here["t_ns"].to_numpy() / 1e9, _ms(here["rtt_ns"]), _ms(here["forward_ns"]))
 
 
-def _stream(table: pl.DataFrame, direction: str, phase: Phase) -> list[Stream]:
+def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
     """The samples of a connection in this phase; none where it has none. Its first interval begins with the phase."""
     t = table["t_ns"].to_numpy()
     inside = (t > phase.start_ns) & (t <= phase.end_ns)
@@ -233,18 +237,22 @@ def _stream(table: pl.DataFrame, direction: str, phase: Phase) -> list[Stream]:
     # What had arrived when the phase began lies between two samples.
     before = float(np.interp(phase.start_ns, t[: first + 1], delivered[: first + 1])) if first else 0.0
     began = max(int(t[first - 1]) if first else phase.start_ns, phase.start_ns)
-    sent = table["retransmits"].fill_null(0).to_numpy()
+    sent = table["retransmits"].to_list()
+    known = [value for value, here in zip(sent, inside, strict=True) if here and value is not None]
+    earlier = [value for value in sent[:first] if value is not None]
     took = np.diff(np.concatenate(([began], t[inside]))) / 1e9
     got = np.diff(np.concatenate(([before], delivered[inside])))
     with np.errstate(divide="ignore", invalid="ignore"):
         mbps = np.where(took > 0, got * 8 / took / 1e6, 0.0)
     return [
         Stream(
-            direction or "down",
+            flow.direction or "down",
             t[inside] / 1e9,
             mbps,
             _ms(table["srtt_ns"])[inside],
-            int(sent[inside][-1] - (sent[first - 1] if first else 0)),
+            1e6 * _ms(table["cwnd_bytes"])[inside],
+            flow.congestion or "",
+            known[-1] - (earlier[-1] if earlier else 0) if known else None,
         )
     ]
 
