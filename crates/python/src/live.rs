@@ -19,7 +19,7 @@ pyo3::create_exception!(
 );
 
 /// A panic is a broken invariant of ours; it must not look like an exit request to Python's `except Exception`.
-fn unbroken<T>(outcome: std::thread::Result<T>) -> PyResult<T> {
+pub fn unbroken<T>(outcome: std::thread::Result<T>) -> PyResult<T> {
     outcome.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
@@ -43,7 +43,9 @@ impl Server {
             .map_err(|e| PyValueError::new_err(format!("not a server's options: {e}")))?;
         let server = server::Server::bind(&options).map_err(|e| {
             let hint = match e.kind() {
-                std::io::ErrorKind::AddrInUse => "another server has the port: stop it, or choose another one",
+                std::io::ErrorKind::AddrInUse => {
+                    "another server has the port: stop it, or choose another one"
+                }
                 std::io::ErrorKind::AddrNotAvailable => "bind to an address of this host",
                 std::io::ErrorKind::PermissionDenied => "ports below 1024 are for root: choose another one",
                 _ => "",
@@ -62,13 +64,7 @@ impl Server {
 
     /// Serves.
     #[pyo3(signature = (seconds = None, once = false, tell = None))]
-    fn run(
-        &self,
-        py: Python<'_>,
-        seconds: Option<f64>,
-        once: bool,
-        tell: Option<Py<PyAny>>,
-    ) -> PyResult<()> {
+    fn run(&self, py: Python<'_>, seconds: Option<f64>, once: bool, tell: Option<Py<PyAny>>) -> PyResult<()> {
         let until = seconds.map(|s| Instant::now() + Duration::from_secs_f64(s.clamp(0.0, 1e9)));
         let mut owner = Caller { until, tell, error: None };
         let outcome = py.detach(|| {
@@ -147,8 +143,7 @@ pub fn measure<'py>(
     if let Some(error) = watcher.error {
         return Err(error);
     }
-    let measured =
-        measured.map_err(|Failure { problem, hint }| MeasureError::new_err((problem, hint)))?;
+    let measured = measured.map_err(|Failure { problem, hint }| MeasureError::new_err((problem, hint)))?;
     let tables = PyDict::new(py);
     for table in measured.tables {
         let columns = PyDict::new(py);

@@ -1,5 +1,6 @@
 //! `RpmServer` and `measure_rpm`: responsiveness over HTTP/2, on threads of their own, the GIL released.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use rpm::Problem;
 use rpm::client::{Outcome, Plan, Reached, measure};
 use rpm::server::{Options, Served, Server};
 
-use crate::live::MeasureError;
+use crate::live::{MeasureError, unbroken};
 
 /// Between two looks at Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -114,15 +115,13 @@ pub fn measure_rpm<'py>(
     let plan: Plan = serde_json::from_str(plan_json)
         .map_err(|error| PyValueError::new_err(format!("not a plan: {error}")))?;
     let mut raised = None;
-    let outcome = py.detach(|| {
-        measure(&plan, &mut |now| match go_on(now, reached.as_ref()) {
-            Ok(more) => more,
-            Err(error) => {
-                raised = Some(error);
-                false
-            }
+    let mut tell = |now: &Reached| {
+        go_on(now, reached.as_ref()).unwrap_or_else(|error| {
+            raised = Some(error);
+            false
         })
-    });
+    };
+    let outcome = unbroken(py.detach(|| catch_unwind(AssertUnwindSafe(|| measure(&plan, &mut tell)))))?;
     // Ctrl-C ends the measurement and keeps what there is; what the callback raises is the caller's.
     let outcome = match (outcome, raised) {
         (Ok(outcome), Some(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => outcome,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import ipaddress
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -244,7 +245,9 @@ def results(run: Run) -> list[Result]:
     for seed in run.seeds:
         facts = run.meta.facts.get(str(seed), {})
         if "rpm" not in facts:
-            raise RunError(f"{run.path} is not a measurement of responsiveness", "make one: sojourn measure --rpm")
+            raise RunError(
+                f"{run.path} is not a measurement of responsiveness", "make one: sojourn measure --rpm"
+            )
         table = run.table("probe", seed)
         loads = [phase for phase in run.meta.phases_of(seed) if phase.kind != "idle"]
         for phase, told in zip(loads, facts["rpm"]["loaded"], strict=True):
@@ -270,7 +273,9 @@ def _result(
         seed=seed,
         phase=phase,
         complete=complete,
-        draft=scores.rpm_draft09(*(times[kind] for kind in FOREIGN), times[SELF]),
+        draft=scores.rpm_draft09(
+            times["foreign-tcp"], times["foreign-tls"], times["foreign-http"], times[SELF]
+        ),
         go=scores.rpm_go(total, times[SELF]),
         go_p90=scores.rpm_go_p90(total, times[SELF]),
         goodput_mbps={
@@ -357,8 +362,6 @@ def server(service: Service) -> _core.RpmServer:
 
 
 def _check_address(text: str) -> None:
-    import ipaddress
-
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -367,8 +370,11 @@ def _check_address(text: str) -> None:
         ) from None
 
 
-def url(made: _core.RpmServer) -> str:
-    """What to give a client of this server."""
-    address, port = made.addresses[0]
-    host = f"[{address}]" if ":" in address else address
-    return f"https://{host}:{port}"
+def url(address: str, port: int) -> str:
+    """What to give a client of a server there."""
+    return f"https://[{address}]:{port}" if ":" in address else f"https://{address}:{port}"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this host reaches it."""
+    return ipaddress.ip_address(address).is_loopback
