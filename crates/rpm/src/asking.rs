@@ -19,6 +19,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{self, AlertDescription, HandshakeKind, InvalidMessage, ProtocolVersion};
 
 use crate::Problem;
+use crate::brief::Brief;
 use crate::document::Url;
 use crate::server::{READY, SEALED};
 use crate::tls::H2;
@@ -41,7 +42,7 @@ pub struct Way {
 /// A connection that speaks HTTP/2, and what its making took.
 pub struct Made {
     pub requests: SendRequest<Bytes>,
-    pub connection: Connection<TlsStream<TcpStream>, Bytes>,
+    pub connection: Connection<Brief<TlsStream<TcpStream>>, Bytes>,
     /// A handle to its socket, for the kernel's numbers.
     pub socket: OwnedFd,
     pub tcp: Duration,
@@ -168,7 +169,7 @@ impl Way {
             .initial_connection_window_size(WINDOW)
             .enable_push(false)
             .max_send_buffer_size(READY);
-        let (requests, connection) = http.handshake(stream).await.map_err(Failure::Http)?;
+        let (requests, connection) = http.handshake(Brief(stream)).await.map_err(Failure::Http)?;
         let (tcp, tls) = (connected - begun, secured - connected);
         Ok(Made { requests, connection, socket: handle, tcp, tls, round_trips })
     }

@@ -10,7 +10,7 @@
 //! - `server`: what it measures against; `accounts` is what a client may ask of it.
 //! - `document`: `/.well-known/nq`, which tells a client where everything is.
 //! - `facts`: an outcome as tables and JSON.
-//! - `tls`: certificates, and whom to trust. `unsent`: why a socket is no queue here.
+//! - `tls`: certificates, and whom to trust. `unsent`, `brief`: why socket and TLS are no queues here.
 //!
 //! Source: draft-ietf-ippm-responsiveness-09 for the parameters, of which only the interval differs from the text of -06 that
 //! the algorithm was read in. Deviations:
@@ -23,6 +23,7 @@
 mod accounts;
 pub mod algorithm;
 mod asking;
+mod brief;
 pub mod client;
 pub mod document;
 pub mod facts;
@@ -61,5 +62,5 @@ static ZEROS: [u8; 16 * 1024] = [0; 16 * 1024];
 
 /// The most of one DATA frame: with its header of 9 bytes it fills one TLS record of 2^14 bytes and no second one.
 const FRAME: usize = ZEROS.len() - 9;
-/// What such a frame is on the wire: 9 bytes of header in HTTP/2; in TLS 5 of header, 1 of type, 16 of seal.
-const FRAME_ON_WIRE: usize = FRAME + 9 + 22;
+/// What a frame is longer on the wire: 9 bytes of header in HTTP/2; in TLS 1.3 5 of header, 1 of type, 16 of seal.
+const OVERHEAD: usize = 9 + 22;

@@ -22,7 +22,7 @@ use crate::asking::{Failure, Made, Way, request};
 use crate::document::Document;
 use crate::server::capacity;
 use crate::unsent::Unsent;
-use crate::{FRAME, FRAME_ON_WIRE, ZEROS};
+use crate::{OVERHEAD, ZEROS};
 
 /// Which way the load goes, seen from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -54,7 +54,11 @@ pub struct Load {
     /// For self probes.
     pub requests: SendRequest<Bytes>,
     socket: OwnedFd,
+    /// Bytes delivered, as far as is known.
     arrived: AtomicU64,
+    /// Of an upload: bytes and frames handed to the connection.
+    handed: AtomicU64,
+    frames: AtomicU64,
     /// What TLS's handshake had had acknowledged when the transfer began.
     acked_before: u64,
 }
@@ -73,11 +77,11 @@ impl Load {
 
     fn uploaded(&self, info: &TcpInfo) -> u64 {
         let acked = u128::from(info.bytes_acked.saturating_sub(self.acked_before));
-        // A connection may deliver less than it was told to, never more.
-        let payload = (acked * FRAME as u128 / FRAME_ON_WIRE as u128) as u64;
-        let payload = payload.max(self.arrived.load(Ordering::Relaxed));
-        self.arrived.store(payload, Ordering::Relaxed);
-        payload
+        let handed = u128::from(self.handed.load(Ordering::Relaxed));
+        let on_wire = handed + u128::from(self.frames.load(Ordering::Relaxed)) * OVERHEAD as u128;
+        let payload = (acked * handed / on_wire.max(1)).min(handed) as u64;
+        // The share of overhead moves a little with the size of frames; what was delivered stays so.
+        self.arrived.fetch_max(payload, Ordering::Relaxed).max(payload)
     }
 
     /// Connects, tells `begun` of it, and transfers until it is aborted or fails.
@@ -95,8 +99,9 @@ impl Load {
         let Made { requests, connection, socket, .. } = made;
         let acked_before = TcpInfo::of(&socket).map_or(0, |info| info.bytes_acked);
         let handle = socket.try_clone();
-        let load = Load { direction, number, requests, socket, arrived: AtomicU64::new(0), acked_before };
-        let load = Arc::new(load);
+        let (arrived, handed, frames) = Default::default();
+        let load =
+            Arc::new(Load { direction, number, requests, socket, arrived, handed, frames, acked_before });
         let unsent = match handle {
             Ok(handle) => Unsent::new(handle, Instant::now()),
             Err(error) => return Failure::Tcp(error),
@@ -158,13 +163,16 @@ impl Load {
         let fill = async {
             let mut unsent = unsent;
             loop {
-                let bytes = match capacity(&mut body, FRAME).await {
-                    Ok(bytes) => bytes.min(FRAME),
+                let most = unsent.frame();
+                let bytes = match capacity(&mut body, most).await {
+                    Ok(bytes) => bytes.min(most),
                     Err(error) => return Failure::Http(error),
                 };
                 if let Err(error) = body.send_data(Bytes::from_static(&ZEROS[..bytes]), false) {
                     return Failure::Http(error);
                 }
+                self.handed.fetch_add(bytes as u64, Ordering::Relaxed);
+                self.frames.fetch_add(1, Ordering::Relaxed);
                 unsent.handed(bytes, Instant::now());
             }
         };

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -27,6 +27,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::accounts::{Accounts, Admission, Limits};
+use crate::brief::Brief;
 use crate::client::{cores, runtime};
 use crate::document::{self, Document};
 use crate::tls::{H2, Identity};
@@ -259,14 +260,14 @@ impl House {
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(HEADERS)
             .max_send_buffer_size(READY);
-        let connection = timeout(HANDSHAKE, http.handshake::<_, Bytes>(stream)).await.ok()?.ok()?;
+        let connection = timeout(HANDSHAKE, http.handshake::<_, Bytes>(Brief(stream))).await.ok()?.ok()?;
         let requests_under_way = AtomicUsize::new(0);
         let loaded = AtomicBool::new(false);
         Some((connection, Arc::new(Guest { house: self, admission, unsent, requests_under_way, loaded })))
     }
 }
 
-type Http = h2::server::Connection<TlsStream<TcpStream>, Bytes>;
+type Http = h2::server::Connection<Brief<TlsStream<TcpStream>>, Bytes>;
 
 /// A connection that speaks HTTP/2, and until when it may.
 struct Visit {
@@ -373,10 +374,14 @@ impl Guest {
         }
     }
 
+    fn unsent(&self) -> MutexGuard<'_, Unsent> {
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn send_large(&self, mut body: SendStream<Bytes>) -> Result<(), h2::Error> {
         let mut left = LARGE_BYTES;
         while left > 0 {
-            let most = left.min(FRAME as u64) as usize;
+            let most = left.min(self.unsent().frame() as u64) as usize;
             let bytes = capacity(&mut body, most).await?.min(most);
             if !self.admission.charge(bytes) {
                 body.send_reset(Reason::ENHANCE_YOUR_CALM);
@@ -385,7 +390,7 @@ impl Guest {
             left -= bytes as u64;
             body.send_data(Bytes::from_static(&ZEROS[..bytes]), left == 0)?;
             self.house.counters.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-            self.unsent.lock().unwrap_or_else(PoisonError::into_inner).handed(bytes, Instant::now());
+            self.unsent().handed(bytes, Instant::now());
         }
         Ok(())
     }
