@@ -50,6 +50,8 @@ TESTS = ("auto", "rrul", "rrul_be", "rrul_be_nflows", "tcp_nup", "tcp_ndown")
 _CLASSES = {"rrul": (" BE", " BK", " CS5", " EF"), "rrul_be": (" BE", " BE2", " BE3", " BE4")}
 _PINGS = {"rrul": "UDP BE", "rrul_be": "UDP BE1", "rrul_be_nflows": "UDP BE"}
 COMPUTED = ("avg", "sum", "fairness", "totals")
+MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
+"""No time of a series, no RTT, no goodput and no counter is larger."""
 LARGEST_FILE = 1_000_000_000
 """Bytes, unpacked: more is no measurement."""
 
@@ -418,31 +420,43 @@ def read(path: Path, how: measurement.How | None = None) -> Run:
     """A flent file as a Run, engine "flent"."""
     raw = _load(path)
     try:
-        session = _session(raw)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        session, title, asked = _session(raw), _title(raw["metadata"]), _asked(path, raw["metadata"])
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from None
     if not session.facts["flows"]:
         raise RunError(
             f"{path} has neither pings nor TCP streams",
             "sojourn reads flent's series `Ping (ms) ..` and `TCP ..`",
         )
-    metadata = raw["metadata"]
     how = how or measurement.How()
-    began = session.facts["zero_ns"] / S
-    asked = [
-        ("file", path.name),
-        ("test", str(metadata["NAME"])),
-        ("host", str(metadata.get("HOST", ""))),
-        ("began", datetime.fromtimestamp(began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")),
-        ("length_s", float(metadata["LENGTH"])),
-    ]
-    title = f"flent {metadata['NAME']} to {metadata.get('HOST') or 'unknown'}" + (
-        f": {metadata['TITLE']}" if metadata.get("TITLE") else ""
-    )
-    version = str(metadata.get("FLENT_VERSION", ""))
+    version = str(raw["metadata"].get("FLENT_VERSION", ""))
     run = measurement.create(title, version, asked, how, f"{hash_of(raw):016x}", engine="flent")
     measurement.add(run, 1, session.tables, session.facts)
     return run
+
+
+def _title(metadata: Json) -> str:
+    return f"flent {metadata['NAME']} to {metadata.get('HOST') or 'unknown'}" + (
+        f": {metadata['TITLE']}" if metadata.get("TITLE") else ""
+    )
+
+
+def _asked(path: Path, metadata: Json) -> list[tuple[str, object]]:
+    return [
+        ("file", path.name),
+        ("test", str(metadata["NAME"])),
+        ("host", str(metadata.get("HOST", ""))),
+        ("began", str(metadata.get("T0") or metadata["TIME"])),
+        ("length_s", _real(metadata["LENGTH"], MOST_S)),
+    ]
+
+
+def _real(value: Any, most: float, least: float = 0.0) -> float:
+    """A number of the file, which no measurement has beyond these bounds. ValueError where it is."""
+    number = float(value)
+    if not least <= number <= most:
+        raise ValueError(f"{number} is not between {least:g} and {most:g}")
+    return number
 
 
 def hash_of(raw: Json) -> int:
@@ -505,7 +519,7 @@ def _session(raw: Json) -> _Session:
     streams = [(name, points) for name, points in series if name.startswith("TCP") and points]
     meta = metadata.get("SERIES_META") or {}
     lab = metadata.get("LAB") or {}
-    mss = int(lab.get("mss", MSS))
+    mss = int(_real(lab.get("mss", MSS), 1e6, 1))
     flows = [
         {
             "name": name, "kind": "bulk", "direction": "up" if name.startswith("TCP upload") else "down", "phase": 1,
@@ -567,14 +581,14 @@ def _is_computed(name: str) -> bool:
 def _points(name: str, raw: Json, x: Floats, t0: float) -> list[Json]:
     """A series' raw points, t in seconds since T0; of a series without, its column."""
     points = raw["raw_values"].get(name) or []
-    found = [{**point, "t": float(point["t"]) - t0} for point in points]
+    found = [{**point, "t": _real(float(point["t"]) - t0, MOST_S, -MOST_S)} for point in points]
     if not found:
         found = [
-            {"t": float(at), "val": float(value)}
+            {"t": _real(at, MOST_S), "val": value}
             for at, value in zip(x, raw["results"][name], strict=True)
             if value is not None
         ]
-    found = [point for point in found if point["t"] >= 0 and math.isfinite(point["t"])]
+    found = [point for point in found if point["t"] >= 0]
     return sorted(found, key=lambda point: float(point["t"]))
 
 
@@ -583,13 +597,14 @@ def _phases_in(metadata: Json, directions: set[str]) -> list[Json]:
     if told:
         return [
             {
-                "name": str(phase["name"]), "kind": str(phase["kind"]), "start_ns": int(phase["start_ns"]), "end_ns": int(phase["end_ns"]),
+                "name": str(phase["name"]), "kind": str(phase["kind"]), "start_ns": int(_real(phase["start_ns"], MOST_S * S)),
+                "end_ns": int(_real(phase["end_ns"], MOST_S * S)),
                 "complete": bool(phase["complete"]),
             }
             for phase in told
         ]  # fmt: skip
-    length = float(metadata["LENGTH"])
-    whole = float(metadata.get("TOTAL_LENGTH") or length + 2 * DELAY_S)
+    length = _real(metadata["LENGTH"], MOST_S)
+    whole = _real(metadata.get("TOTAL_LENGTH") or length + 2 * DELAY_S, MOST_S)
     load = {frozenset({"up"}): "upload", frozenset({"down"}): "download", frozenset({"up", "down"}): "both"}
     kind = load.get(frozenset(directions), IDLE)
     spans = [(IDLE, 0.0, DELAY_S), (kind, DELAY_S, DELAY_S + length), (IDLE, DELAY_S + length, whole)]
@@ -612,14 +627,16 @@ def _flow_table(streams: Sequence[Sequence[Mapping[str, Any]]], mss: int) -> mea
         for point in goodput:
             t = float(point["t"])
             while at < len(state) and float(state[at]["t"]) <= t:
-                cwnd = float(state[at].get("tcp_cwnd", cwnd / mss)) * mss
-                rtt = float(state[at].get("tcp_rtt", rtt / 1e6)) * 1e6
+                if "tcp_cwnd" in state[at]:
+                    cwnd = _real(state[at]["tcp_cwnd"], MOST_COUNT / mss) * mss
+                if "tcp_rtt" in state[at]:
+                    rtt = _real(state[at]["tcp_rtt"], MOST_MS) * 1e6
                 at += 1
-            took = float(point.get("dur") or (t - before if before is not None else STEP_S))
+            took = _real(point.get("dur") or (t - before if before is not None else STEP_S), MOST_S)
             if before is None:
                 # Where counting begins: nothing had arrived.
                 rows.append([(t - took) * S, number, -1, -1, 0])
-            delivered += float(point["val"]) * took * 1e6 / 8
+            delivered += _real(point["val"], MOST_MBPS) * took * 1e6 / 8
             before = t
             rows.append([t * S, number, cwnd, rtt, delivered])
     table = measurement.nothing("flow", len(rows))
@@ -636,9 +653,9 @@ def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> me
         (
             float(point["t"]) * S,
             first + number,
-            int(point.get("seq", i)),
-            -1 if point.get("lost") or point.get("val") is None else float(point["val"]) * 1e6,
-            -1 if point.get("owd_up") is None else float(point["owd_up"]) * 1e6,
+            _real(point.get("seq", i), MOST_COUNT),
+            -1 if point.get("lost") or point.get("val") is None else _real(point["val"], MOST_MS) * 1e6,
+            -1 if point.get("owd_up") is None else _real(max(point["owd_up"], 0), MOST_MS) * 1e6,
         )
         for number, points in enumerate(pings)
         for i, point in enumerate(points)
@@ -668,12 +685,15 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> me
         table["t_ns"] = np.round([(float(point["t"]) - t0) * S for point in points]).astype(np.int64)
         table["link"] = np.full(len(points), number)
         for ours, theirs in _QDISC.items():
-            table[ours] = np.array([int(point.get(theirs, -1)) for point in points], dtype=np.int64)
+            counts = [_real(point.get(theirs, -1), MOST_COUNT, -1) for point in points]
+            table[ours] = np.array(counts, dtype=np.float64).astype(np.int64)
         for ours, theirs in (("sent_bytes", "sent_bytes"), ("sent_packets", "sent_pkts")):
-            counted = np.array([float(point.get(theirs, 0)) for point in points])
+            counted = np.array([_real(point.get(theirs, 0), MOST_COUNT) for point in points])
             table[ours] = np.diff(counted, prepend=counted[:1]).astype(np.int64)
-        delays = np.array([float(point.get("delay", math.nan)) for point in points])
-        table["sojourn_mean_ns"] = delays * 1e6
+        delays = [
+            math.nan if point.get("delay") is None else _real(point["delay"], MOST_MS) for point in points
+        ]
+        table["sojourn_mean_ns"] = np.array(delays, dtype=np.float64) * 1e6
         tables.append(table)
     return {
         column.name: np.concatenate([table[column.name] for table in tables]) for column in TABLES["queue"]

@@ -235,6 +235,11 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+def measured(run: Run) -> bool:
+    """Whether this Run is a measurement of responsiveness."""
+    return any("rpm" in facts for facts in run.meta.facts.values())
+
+
 def results(run: Run) -> list[Result]:
     """The scores of every stage of every seed, from the raw samples of a Run that `measure` made.
 
