@@ -252,33 +252,29 @@ def _how(rest: Mapping[str, Any]) -> How:
 
 def measure_rpm(plan: Plan, how: How, *, as_json: bool = False, quiet: bool = False) -> int:
     """Measures, prints the scores, and gives the exit status."""
-    from sojourn.live import measurement, rpm
+    from sojourn.live import rpm
 
     least, most = plan.least_ns / NS, plan.most_ns / NS
     work.say(
         f"measuring the responsiveness of {plan.url}: {how.repeats} × {least:.0f} to {most:.0f} s", quiet
     )
-    ended = ""
-    try:
-        with work.progress(quiet, lambda reached: reached) as tell:
-            run: Run | None = rpm.measure(plan, how, _told(tell, plan))
-    except measurement.Interrupted as stop:
-        run, ended = stop.run, f"interrupted: {stop.finished} of {how.repeats} repeats were finished"
+    with work.progress(quiet, lambda step: step) as tell:
+        outcome = rpm.measure(plan, how, _told(tell, plan))
+    run = outcome.run
     if run is None:
-        work.say("interrupted: nothing had been measured", quiet=False)
+        work.say("interrupted: nothing was measured, nothing is kept")
         raise click.exceptions.Exit(130)
-    last = run.meta.facts[str(run.seeds[-1])]
     if as_json:
         work.show(json.dumps(_plain(run, plan.parameters), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         work.show(described(run, plan.parameters))
     if how.out is not None:
         work.say(f"wrote {how.out}; as a page: sojourn report {how.out}", quiet)
-    if ended:
-        work.say(ended, quiet=False)
+    if outcome.interrupted:
+        work.say("interrupted: the above is what was measured")
         raise click.exceptions.Exit(130)
-    if last["outcome"] != "complete":
-        work.say(f"error: {last['why']}\nhint: what was measured until then is above", quiet=False)
+    if outcome.why:
+        work.say(f"ended early: {outcome.why}")
         return INCOMPLETE
     return 0
 

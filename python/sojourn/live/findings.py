@@ -439,12 +439,13 @@ LOADS = ("download", "upload", "both")
 def _measured_rpms(run: Run) -> list[Score]:
     """Those of a measurement of responsiveness, by requests that were sent: means over its repeats."""
     results = rpm.results(run)
+    formulas: dict[str, tuple[Callable[[rpm.Result], float], str]] = {
+        "RPM, draft-09": (lambda result: result.draft.rpm, f"{scores.DRAFT} §4.3"),
+        "RPM, goresponsiveness": (lambda result: result.go.rpm, "goresponsiveness, rpm/calculations.go"),
+        "RPM, goresponsiveness P90": (lambda result: result.go_p90.rpm, "goresponsiveness, rpm/calculations.go"),
+    }  # fmt: skip
     found = []
-    for title, of, source in (
-        ("RPM, draft-09", lambda result: result.draft.rpm, f"{scores.DRAFT} §4.3"),
-        ("RPM, goresponsiveness", lambda result: result.go.rpm, "goresponsiveness, rpm/calculations.go"),
-        ("RPM, goresponsiveness P90", lambda result: result.go_p90.rpm, "goresponsiveness, rpm/calculations.go"),
-    ):  # fmt: skip
+    for title, (of, source) in formulas.items():
         means = {
             phase: _mean([of(result) for result in results if result.phase == phase])
             for phase in dict.fromkeys(result.phase for result in results)

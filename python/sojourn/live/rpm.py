@@ -23,6 +23,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.live import measurement, scores
+from sojourn.live.measurement import Outcome
 from sojourn.live.session import LiveError
 from sojourn.records import TABLES, Run, RunError, check_room, check_vacant
 
@@ -125,12 +126,11 @@ class Plan:
 # ------------------------------------------------------------------------------------------------------------ measuring
 
 
-def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) -> Run:
-    """Measures as often as asked, and keeps each repeat as soon as it is over.
+def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) -> Outcome:
+    """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended early what there is.
 
     Raises:
         LiveError: nothing could be measured: no such host, no responsiveness server there, or none to be trusted.
-        measurement.Interrupted: ended early; what had been measured by then is kept, the phase under way as an incomplete one.
     """
     how = how or measurement.How()
     if how.out is not None:
@@ -138,26 +138,25 @@ def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) 
         check_room(how.out, REPEAT_BYTES * how.repeats)
     run: Run | None = None
     for repeat in range(how.repeats):
+        asked = dataclasses.replace(plan, seed=plan.seed + repeat)
         try:
-            tables, told = _core.measure_rpm(
-                dataclasses.replace(plan, seed=plan.seed + repeat).to_json(), reached
-            )
+            tables, told = _core.measure_rpm(asked.to_json(), reached)
         except KeyboardInterrupt:
-            raise measurement.Interrupted(run, repeat) from None
+            return Outcome(run, interrupted=True)
         except _core.MeasureError as error:
             if run is None:
                 raise LiveError(*error.args) from None
-            # The server was there before: what the earlier repeats brought is a result.
-            break
+            return Outcome(run, f"repeat {repeat + 1} could not be measured: {error.args[0]}")
         facts = json.loads(told)
-        run = run or _start(plan, facts, how)
-        measurement.add(run, repeat + 1, _whole(tables), facts)
-        if facts["outcome"] == "interrupted":
-            raise measurement.Interrupted(run, repeat)
+        interrupted = facts["outcome"] == "interrupted"
+        if not interrupted or any(phase["complete"] for phase in facts["phases"]):
+            run = _start(plan, facts, how) if run is None else run
+            measurement.add(run, repeat + 1, _whole(tables), facts)
+        if interrupted:
+            return Outcome(run, interrupted=True)
         if facts["outcome"] != "complete":
-            break
-    assert run is not None, "a measurement that brings nothing back raises"
-    return run
+            return Outcome(run, str(facts["why"]))
+    return Outcome(run)
 
 
 def _whole(tables: Mapping[str, _core.Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
