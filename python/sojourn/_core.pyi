@@ -73,6 +73,42 @@ def measure(
     measured, ValueError when the JSON is not a plan.
     """
 
+class RpmServer:
+    """Answers clients of draft-ietf-ippm-responsiveness over HTTP/2 and TLS, from when it is made, on threads of its own.
+
+    `options_json`: {at: ["address:port", ...] (port 0: any), names: [host, ...] (for its certificate), identity: [chain, key] (PEM files) or null
+    (made at start), seconds (a connection may live), bytes (a client may move in an hour), connections (a client may have at once)}, all of them
+    needed (crates/rpm/src/server.rs). Raises MeasureError when it can't listen or its certificate can't be read, ValueError when the JSON is not such options.
+    """
+
+    def __init__(self, options_json: str) -> None: ...
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where it listens: (address, port)."""
+
+    @property
+    def certificate(self) -> str | None:
+        """Its certificate as PEM, if it was made at start."""
+
+    def served(self) -> dict[str, int]:
+        """connections (now), accepted, refused (of them, for want of leave), requests, sent_bytes, received_bytes."""
+
+    def run(self, seconds: float | None = None) -> None:
+        """Waits until `stop` or for so long, the GIL released. Raises KeyboardInterrupt on Ctrl-C in the main thread; the server goes on until `stop`."""
+
+    def stop(self) -> None:
+        """Ends every connection and frees the port; from any thread, any number of times."""
+
+def measure_rpm(
+    plan_json: str, reached: Callable[[int, int, str, int, float], bool] | None = None
+) -> tuple[dict[str, Columns], str]:
+    """One measurement of responsiveness, the GIL released: tables, and facts as JSON. `sojourn.live.rpm` says what both hold.
+
+    `plan_json` is `sojourn.live.rpm.Plan`. `reached` is called about ten times a second with (time reached in ns, phase from 0, what is waited for, intervals of
+    this phase, goodput of the last second in bit/s); returning False, or Ctrl-C in the main thread, ends the measurement, and what was measured is
+    returned. Raises MeasureError when nothing could be measured, ValueError when the JSON is not a plan, and whatever `reached` raises.
+    """
+
 LOSSES: list[str]
 """Why a probe has no reply, in words, in the order of their number in a Prober's column `loss`."""
 

@@ -5,6 +5,7 @@
 
 mod live;
 mod prober;
+mod rpm;
 mod run;
 mod toml;
 
@@ -37,5 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
     module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;
+    module.add_class::<rpm::RpmServer>()?;
+    module.add_function(wrap_pyfunction!(rpm::measure_rpm, module)?)?;
     Ok(())
 }

@@ -19,7 +19,7 @@ pyo3::create_exception!(
 );
 
 /// A panic is a broken invariant of ours; it must not look like an exit request to Python's `except Exception`.
-fn unbroken<T>(outcome: std::thread::Result<T>) -> PyResult<T> {
+pub fn unbroken<T>(outcome: std::thread::Result<T>) -> PyResult<T> {
     outcome.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import verdict, work
+from sojourn.cli import rpm, verdict, work
 
 if TYPE_CHECKING:
     from sojourn.live.measurement import How, Outcome, Reached
@@ -101,6 +101,7 @@ CHECK_FAILED = 1
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only.")
+@rpm.measuring
 def measure(
     host: str,
     port: int | None,

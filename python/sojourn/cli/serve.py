@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sojourn.cli import work
+from sojourn.cli import rpm, work
 
 PORT = 35_500
 """As `sojourn.live.session.PORT`, which is slow to import."""
@@ -103,6 +103,7 @@ def _size(given: str) -> int:
     help="Clients at once.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@rpm.serving
 def serve(
     bind: tuple[str, ...],
     port: int,

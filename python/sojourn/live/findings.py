@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.live import intervals, scores
+from sojourn.live import intervals, rpm, scores
 from sojourn.live.intervals import Interval
 from sojourn.live.phases import IDLE, WHOLE, Cut, Part, cut
 from sojourn.records import Run
@@ -198,7 +198,7 @@ def find(run: Run) -> Findings:
             target: {name: spread(whole, name, target) for name in whole.names} for target in whole.targets
         },
         buffers=tuple(buffers(whole)),
-        places=tuple(places(whole)),
+        places=() if rpm.measured(run) else tuple(places(whole)),
         scores=tuple(all_scores(whole)),
         facts=tuple(run.meta.facts[str(seed)] for seed in run.seeds if str(seed) in run.meta.facts),
     )
@@ -426,7 +426,7 @@ def all_scores(whole: Cut) -> list[Score]:
                     f"LibreQoS, {which}", Grade(graded.grade), letters, f"LibreQoS bufferbloat test, {source}"
                 )
             )
-    found += _rpms(whole, list(names.values()))
+    found += _measured_rpms(whole.run) if rpm.measured(whole.run) else _rpms(whole, list(names.values()))
     gaming = {names[kind]: Grade("", scores.qoo(rtt), "of 100") for kind, rtt in rtts.items()}
     if gaming:
         found.append(Score("QoO, gaming", None, gaming, "goresponsiveness, qualityattenuation.go"))
@@ -434,6 +434,30 @@ def all_scores(whole: Cut) -> list[Score]:
 
 
 LOADS = ("download", "upload", "both")
+
+
+def _measured_rpms(run: Run) -> list[Score]:
+    """Those of a measurement of responsiveness, by requests that were sent: means over its repeats."""
+    results = rpm.results(run)
+    formulas: dict[str, tuple[Callable[[rpm.Result], float], str]] = {
+        "RPM, draft-09": (lambda result: result.draft.rpm, f"{scores.DRAFT} §4.3"),
+        "RPM, goresponsiveness": (lambda result: result.go.rpm, "goresponsiveness, rpm/calculations.go"),
+        "RPM, goresponsiveness P90": (lambda result: result.go_p90.rpm, "goresponsiveness, rpm/calculations.go"),
+    }  # fmt: skip
+    found = []
+    for title, (of, source) in formulas.items():
+        means = {
+            phase: _mean([of(result) for result in results if result.phase == phase])
+            for phase in dict.fromkeys(result.phase for result in results)
+        }
+        grades = {
+            phase: Grade(scores.rpm_class(mean), mean, "RPM")
+            for phase, mean in means.items()
+            if not math.isnan(mean)
+        }
+        if grades:
+            found.append(Score(title, None, grades, source))
+    return found
 
 
 def _rpms(whole: Cut, names: Sequence[str]) -> list[Score]:
@@ -461,9 +485,9 @@ def _rpms(whole: Cut, names: Sequence[str]) -> list[Score]:
                 _last(whole, part, scores.MOVING_AVERAGE_DISTANCE * interval_s) for part in whole.of(name)
             ]
             echo, loaded = (np.concatenate(side) for side in zip(*sides, strict=True))
-            rpm = formula(echo, loaded) if echo.size and loaded.size else math.nan
-            if not math.isnan(rpm):
-                grades[name] = Grade(scores.rpm_class(rpm), rpm, "RPM")
+            score = formula(echo, loaded) if echo.size and loaded.size else math.nan
+            if not math.isnan(score):
+                grades[name] = Grade(scores.rpm_class(score), score, "RPM")
         if grades:
             found.append(Score(title, None, grades, f"{source}; estimate: no HTTP was sent"))
     return found

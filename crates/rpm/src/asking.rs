@@ -1,0 +1,240 @@
+//! Asking for one byte, and how long it took: on a connection of its own (foreign), or on one that carries load (self).
+//!
+//! A foreign probe gives three times: TCP's handshake, TLS's per round trip, the request's. A self probe gives the request's.
+//! A request's time goes from its being issued to the last byte of its response. No priorities are asked for.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use h2::client::{Connection, SendRequest};
+use http::{Method, Request, StatusCode, Uri};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{self, AlertDescription, HandshakeKind, InvalidMessage, ProtocolVersion};
+
+use crate::Problem;
+use crate::brief::Brief;
+use crate::document::Url;
+use crate::server::{READY, SEALED};
+use crate::tls::H2;
+
+/// What the server may send before it has been read: more than any path holds. It is read at once.
+const WINDOW: u32 = 1 << 30;
+/// A small object, or a document, is no larger.
+const SMALL_BYTES: usize = 64 * 1024;
+
+/// How to reach one server.
+#[derive(Clone)]
+pub struct Way {
+    pub address: SocketAddr,
+    pub name: ServerName<'static>,
+    pub tls: TlsConnector,
+    /// How long to wait for an answer.
+    pub patience: Duration,
+}
+
+/// A connection that speaks HTTP/2, and what its making took.
+pub struct Made {
+    pub requests: SendRequest<Bytes>,
+    pub connection: Connection<Brief<TlsStream<TcpStream>>, Bytes>,
+    /// A handle to its socket, for the kernel's numbers.
+    pub socket: OwnedFd,
+    pub tcp: Duration,
+    /// The whole of TLS's handshake, and its round trips.
+    pub tls: Duration,
+    pub round_trips: u32,
+}
+
+/// Why a connection or a request came to nothing.
+#[derive(Debug)]
+pub enum Failure {
+    Tcp(std::io::Error),
+    Tls(std::io::Error),
+    NoHttp2,
+    Http(h2::Error),
+    Status(StatusCode),
+    TooLarge,
+    Silent(Duration),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Tcp(error) | Failure::Tls(error) => write!(f, "{error}"),
+            Failure::NoHttp2 => write!(f, "no HTTP/2"),
+            Failure::Http(error) => write!(f, "{error}"),
+            Failure::Status(status) => write!(f, "it answers {status}"),
+            Failure::TooLarge => write!(f, "its answer is larger than {SMALL_BYTES} bytes"),
+            Failure::Silent(after) => write!(f, "no answer in {:.3} s", after.as_secs_f64()),
+        }
+    }
+}
+
+impl Failure {
+    /// In words for the person who gave the URL.
+    pub fn problem(&self, url: &Url) -> Problem {
+        let place = url.authority();
+        let another = "give the URL of a responsiveness server: `sojourn serve --rpm` starts one";
+        match self {
+            Failure::Tcp(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Problem::new(
+                format!("{place} refuses connections to port {}", url.port),
+                "check host and port; `sojourn serve --rpm` starts a server and says its URL",
+            ),
+            Failure::Tcp(error) => {
+                Problem::new(format!("{place} can't be reached: {error}"), "check the host and the network")
+            }
+            Failure::Tls(error) => tls_problem(&place, error),
+            Failure::NoHttp2 => Problem::new(format!("{place} does not speak HTTP/2"), another),
+            Failure::Http(error) => {
+                Problem::new(format!("{place} broke off in the midst of HTTP/2: {error}"), another)
+            }
+            Failure::Status(status) => Problem::new(format!("{url} answers {status}"), another),
+            Failure::TooLarge => Problem::new(format!("{url}: {self}"), another),
+            Failure::Silent(_) => Problem::new(
+                format!("{place}: {self}"),
+                "check the host and the network: a firewall may drop what it does not want",
+            ),
+        }
+    }
+}
+
+fn tls_problem(place: &str, error: &std::io::Error) -> Problem {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(why)) => Problem::new(
+            format!("the certificate of {place} is not to be trusted: {}", words(why)),
+            "name it, or who signed it, with --ca FILE; or take any with --insecure",
+        ),
+        Some(
+            rustls::Error::NoApplicationProtocol
+            | rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol),
+        ) => Problem::new(
+            format!("{place} speaks TLS, but not HTTP/2"),
+            "give the URL of a responsiveness server: `sojourn serve --rpm` starts one",
+        ),
+        Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => Problem::new(
+            format!("{place} does not speak TLS"),
+            "give the URL of a responsiveness server: `sojourn serve --rpm` starts one",
+        ),
+        _ => Problem::new(
+            format!("no connection by TLS with {place}: {error}"),
+            "give the URL of a responsiveness server: `sojourn serve --rpm` starts one",
+        ),
+    }
+}
+
+fn words(why: &rustls::CertificateError) -> String {
+    match why {
+        rustls::CertificateError::UnknownIssuer => "nobody whom we trust has signed it".into(),
+        rustls::CertificateError::NotValidForName
+        | rustls::CertificateError::NotValidForNameContext { .. } => "it is for another name".into(),
+        rustls::CertificateError::Expired | rustls::CertificateError::ExpiredContext { .. } => {
+            "it has expired".into()
+        }
+        other => other.to_string(),
+    }
+}
+
+impl Way {
+    /// Makes a connection. The caller has to poll `connection` for anything to happen on it.
+    pub async fn connect(&self) -> Result<Made, Failure> {
+        timeout(self.patience, self.connect_patiently()).await.unwrap_or(Err(Failure::Silent(self.patience)))
+    }
+
+    async fn connect_patiently(&self) -> Result<Made, Failure> {
+        let begun = Instant::now();
+        let socket = TcpStream::connect(self.address).await.map_err(Failure::Tcp)?;
+        let connected = Instant::now();
+        socket.set_nodelay(true).map_err(Failure::Tcp)?;
+        let handle = socket.as_fd().try_clone_to_owned().map_err(Failure::Tcp)?;
+        let mut stream = self.tls.connect(self.name.clone(), socket).await.map_err(Failure::Tls)?;
+        let secured = Instant::now();
+        let (_, tls) = stream.get_mut();
+        if tls.alpn_protocol() != Some(H2) {
+            return Err(Failure::NoHttp2);
+        }
+        // TLS 1.3 takes one round trip, one more if the server asks for another key; TLS 1.2 takes two.
+        let again = tls.handshake_kind() == Some(HandshakeKind::FullWithHelloRetryRequest);
+        let older = tls.protocol_version() == Some(ProtocolVersion::TLSv1_2);
+        let round_trips = 1 + u32::from(again || older);
+        tls.set_buffer_limit(Some(SEALED));
+        let mut http = h2::client::Builder::new();
+        http.initial_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
+            .enable_push(false)
+            .max_send_buffer_size(READY);
+        let (requests, connection) = http.handshake(Brief(stream)).await.map_err(Failure::Http)?;
+        let (tcp, tls) = (connected - begun, secured - connected);
+        Ok(Made { requests, connection, socket: handle, tcp, tls, round_trips })
+    }
+}
+
+/// Asks for a small object on this connection; what it holds.
+pub async fn get(
+    requests: SendRequest<Bytes>,
+    url: &Arc<Url>,
+    patience: Duration,
+) -> Result<Vec<u8>, Failure> {
+    timeout(patience, get_patiently(requests, url)).await.unwrap_or(Err(Failure::Silent(patience)))
+}
+
+async fn get_patiently(requests: SendRequest<Bytes>, url: &Arc<Url>) -> Result<Vec<u8>, Failure> {
+    let mut requests = requests.ready().await.map_err(Failure::Http)?;
+    let (response, _) = requests.send_request(request(Method::GET, url), true).map_err(Failure::Http)?;
+    let (head, mut body) = response.await.map_err(Failure::Http)?.into_parts();
+    if head.status != StatusCode::OK {
+        return Err(Failure::Status(head.status));
+    }
+    let mut content = Vec::new();
+    while let Some(data) = body.data().await {
+        let data = data.map_err(Failure::Http)?;
+        if content.len() + data.len() > SMALL_BYTES {
+            return Err(Failure::TooLarge);
+        }
+        content.extend_from_slice(&data);
+        let _ = body.flow_control().release_capacity(data.len());
+    }
+    Ok(content)
+}
+
+/// A request as all of ours are: nothing compressed.
+pub fn request(method: Method, url: &Url) -> Request<()> {
+    // What was read as a URL is one again: only the host's brackets and the usual port were taken off.
+    let uri: Uri = url.to_string().parse().expect("a URL that was read before");
+    let mut request = Request::new(());
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    let headers = request.headers_mut();
+    headers.insert(http::header::ACCEPT_ENCODING, http::HeaderValue::from_static("identity"));
+    headers.insert(http::header::USER_AGENT, http::HeaderValue::from_static(AGENT));
+    request
+}
+
+const AGENT: &str = concat!("sojourn/", env!("CARGO_PKG_VERSION"));
+
+/// The times of a foreign probe.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign {
+    pub tcp: Duration,
+    /// Per round trip of its handshake.
+    pub tls: Duration,
+    pub http: Duration,
+    /// When the request was issued.
+    pub asked: Instant,
+}
+
+/// A whole foreign probe.
+pub async fn foreign(way: &Way, small: &Arc<Url>) -> Result<Foreign, Failure> {
+    let Made { requests, connection, tcp, tls, round_trips, .. } = way.connect().await?;
+    // Ends by itself when its last request has, and no later than that must.
+    tokio::spawn(timeout(2 * way.patience, connection));
+    let asked = Instant::now();
+    get(requests, small, way.patience).await?;
+    Ok(Foreign { tcp, tls: tls / round_trips, http: asked.elapsed(), asked })
+}

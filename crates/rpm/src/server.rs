@@ -1,0 +1,433 @@
+//! The server: four URLs over HTTP/2 and TLS, for any client of the draft.
+//!
+//! `/.well-known/nq` says where the others are: `/small` (one byte), `/large` (8 GiB, sent as it is asked for), `/upload`
+//! (a POST, thrown away). Nothing is kept of what a client sends, and what it may ask for is bounded: connections and bytes
+//! (`accounts`), the time that a connection lives, the time it may be silent. Whatever is not a request in HTTP/2 ends its own
+//! connection and nothing else.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
+use http::{Method, Request, Response, StatusCode};
+use serde::Deserialize;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Handle, Runtime};
+use tokio::time::{sleep, timeout, timeout_at};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::accounts::{Accounts, Admission, Limits};
+use crate::brief::Brief;
+use crate::client::{cores, runtime};
+use crate::document::{self, Document};
+use crate::tls::{H2, Identity};
+use crate::unsent::Unsent;
+use crate::{FRAME, Problem, ZEROS};
+
+/// What is served, and how much of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// Where to listen: addresses with the same port. Port 0: one that is free.
+    pub at: Vec<SocketAddr>,
+    /// Names and addresses for the certificate that is made at start, beside this host's loopback ones.
+    pub names: Vec<String>,
+    /// PEM files of a certificate chain and its key, in place of one made at start.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// How long a connection may live, s.
+    pub seconds: u64,
+    /// Bytes that a client may move in an hour.
+    pub bytes: u64,
+    /// Connections that a client may have at once.
+    pub connections: u32,
+}
+
+/// What the large object holds: the draft's "at least 8 GB".
+pub const LARGE_BYTES: u64 = 8 << 30;
+
+/// Connections of all clients together are this many times one client's.
+const CLIENTS: u32 = 4;
+/// To be through with TLS and the first words of HTTP/2.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// A connection with no request under way is closed after this.
+const SILENCE: Duration = Duration::from_secs(60);
+/// What HTTP/2 lets a client send before it has been read. It is read at once.
+const WINDOW: u32 = 8 << 20;
+/// What a response may hold ready in HTTP/2's own buffer: four frames, so that the connection never waits for us.
+pub(crate) const READY: usize = 4 * FRAME;
+/// What TLS may hold ready: one record.
+pub(crate) const SEALED: usize = ZEROS.len();
+const STREAMS: u32 = 128;
+const HEADERS: u32 = 16 * 1024;
+
+/// What has been served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Connections now.
+    pub connections: usize,
+    /// Connections that came, those refused too.
+    pub accepted: u64,
+    /// Of them refused: the client had as many, or as many bytes, as it may.
+    pub refused: u64,
+    /// Requests answered with what they asked for.
+    pub requests: u64,
+    /// Bytes of large objects handed to connections.
+    pub sent_bytes: u64,
+    /// Bytes of uploads that arrived.
+    pub received_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    connections: AtomicUsize,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    requests: AtomicU64,
+    sent_bytes: AtomicU64,
+    received_bytes: AtomicU64,
+}
+
+/// A server that runs until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    addresses: Vec<SocketAddr>,
+    certificate: Option<String>,
+    counters: Arc<Counters>,
+    // Their end is that of every task, and with them of every connection.
+    runtimes: Vec<Runtime>,
+}
+
+impl Server {
+    /// Listens and serves, on threads of its own.
+    pub fn start(options: &Options) -> Result<Server, Problem> {
+        let identity = match &options.identity {
+            Some((chain, key)) => Identity::read(chain, key)?,
+            None => Identity::self_signed(&names(options))?,
+        };
+        let certificate = identity.pem.clone();
+        let acceptor = TlsAcceptor::from(Arc::new(identity.into_config()?));
+        let (front, load) = (runtime("rpm-answer", 2)?, runtime("rpm-serve", cores())?);
+        let (mut addresses, mut listeners) = (Vec::<SocketAddr>::new(), Vec::new());
+        for &(mut at) in &options.at {
+            if at.port() == 0 {
+                at.set_port(addresses.first().map_or(0, SocketAddr::port));
+            }
+            let cannot = |error: io::Error| listening_problem(at, &error);
+            let listener = front.block_on(TcpListener::bind(at)).map_err(cannot)?;
+            addresses.push(listener.local_addr().map_err(cannot)?);
+            listeners.push(listener);
+        }
+        let counters = Arc::<Counters>::default();
+        let limits = Limits {
+            connections: options.connections,
+            all_connections: options.connections.saturating_mul(CLIENTS),
+            bytes: options.bytes,
+        };
+        let house = Arc::new(House {
+            acceptor,
+            accounts: Accounts::new(limits),
+            counters: Arc::clone(&counters),
+            lifetime: Duration::from_secs(options.seconds),
+            load: load.handle().clone(),
+        });
+        for listener in listeners {
+            front.spawn(Arc::clone(&house).accept(listener));
+        }
+        Ok(Server { addresses, certificate, counters, runtimes: vec![front, load] })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Its certificate as PEM, if it was made at start.
+    pub fn certificate(&self) -> Option<&str> {
+        self.certificate.as_deref()
+    }
+
+    /// What it has done so far.
+    pub fn served(&self) -> Served {
+        let counters = &self.counters;
+        Served {
+            connections: counters.connections.load(Ordering::Relaxed),
+            accepted: counters.accepted.load(Ordering::Relaxed),
+            refused: counters.refused.load(Ordering::Relaxed),
+            requests: counters.requests.load(Ordering::Relaxed),
+            sent_bytes: counters.sent_bytes.load(Ordering::Relaxed),
+            received_bytes: counters.received_bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        for runtime in self.runtimes.drain(..) {
+            runtime.shutdown_timeout(Duration::from_secs(2));
+        }
+    }
+}
+
+fn names(options: &Options) -> Vec<String> {
+    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(String::from).into();
+    let listens = options.at.iter().map(SocketAddr::ip).filter(|address| !address.is_unspecified());
+    for name in listens.map(|address| address.to_string()).chain(options.names.iter().cloned()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn listening_problem(at: SocketAddr, error: &io::Error) -> Problem {
+    let hint = match error.kind() {
+        ErrorKind::AddrInUse => "another program listens there: choose another port",
+        ErrorKind::PermissionDenied => "ports below 1024 are root's: choose a higher one",
+        ErrorKind::AddrNotAvailable => "that address is not this host's: see `ip address`",
+        _ => "choose another address and port",
+    };
+    Problem::new(format!("can't listen at {at}: {error}"), hint)
+}
+
+struct House {
+    acceptor: TlsAcceptor,
+    accounts: Arc<Accounts>,
+    counters: Arc<Counters>,
+    lifetime: Duration,
+    /// The threads of connections that carry load: those that make new ones and answer small requests are not theirs.
+    load: Handle,
+}
+
+/// One client's connection, as its requests see it.
+struct Guest {
+    house: Arc<House>,
+    admission: Admission,
+    unsent: Mutex<Unsent>,
+    requests_under_way: AtomicUsize,
+    /// It has asked for something large.
+    loaded: AtomicBool,
+}
+
+impl House {
+    async fn accept(self: Arc<Self>, listener: TcpListener) -> Infallible {
+        loop {
+            let Ok((socket, from)) = listener.accept().await else {
+                // No file descriptor is free: those who are here must go first.
+                sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            self.counters.accepted.fetch_add(1, Ordering::Relaxed);
+            match self.accounts.admit(from.ip(), Instant::now()) {
+                Some(admission) => drop(tokio::spawn(Arc::clone(&self).serve(socket, admission))),
+                None => drop(self.counters.refused.fetch_add(1, Ordering::Relaxed)),
+            }
+        }
+    }
+
+    /// Whatever a client sends that is no request in HTTP/2 over TLS ends here, with its connection.
+    async fn serve(self: Arc<Self>, socket: TcpStream, admission: Admission) {
+        let present = Present::new(&self);
+        let until = tokio::time::Instant::now() + self.lifetime;
+        let Ok(Some((connection, guest))) = timeout_at(until, self.greet(socket, admission)).await else {
+            return;
+        };
+        Visit { connection, guest, until, _present: present }.converse().await;
+    }
+
+    async fn greet(self: Arc<Self>, socket: TcpStream, admission: Admission) -> Option<(Http, Arc<Guest>)> {
+        socket.set_nodelay(true).ok()?;
+        let handle = socket.as_fd().try_clone_to_owned().ok()?;
+        let unsent = Mutex::new(Unsent::new(handle, Instant::now()));
+        let mut stream = timeout(HANDSHAKE, self.acceptor.accept(socket)).await.ok()?.ok()?;
+        let (_, tls) = stream.get_mut();
+        if tls.alpn_protocol() != Some(H2) {
+            return None;
+        }
+        tls.set_buffer_limit(Some(SEALED));
+        let mut http = h2::server::Builder::new();
+        http.initial_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
+            .max_concurrent_streams(STREAMS)
+            .max_header_list_size(HEADERS)
+            .max_send_buffer_size(READY);
+        let connection = timeout(HANDSHAKE, http.handshake::<_, Bytes>(Brief(stream))).await.ok()?.ok()?;
+        let requests_under_way = AtomicUsize::new(0);
+        let loaded = AtomicBool::new(false);
+        Some((connection, Arc::new(Guest { house: self, admission, unsent, requests_under_way, loaded })))
+    }
+}
+
+type Http = h2::server::Connection<Brief<TlsStream<TcpStream>>, Bytes>;
+
+/// A connection that speaks HTTP/2, and until when it may.
+struct Visit {
+    connection: Http,
+    guest: Arc<Guest>,
+    until: tokio::time::Instant,
+    _present: Present,
+}
+
+impl Visit {
+    /// Answers small requests; moves to the threads of load with the first large one.
+    async fn converse(mut self) {
+        while let Some((request, respond)) = self.next().await {
+            let answer = Arc::clone(&self.guest).answer(request, respond);
+            if self.guest.loaded.load(Ordering::Relaxed) {
+                let load = self.guest.house.load.clone();
+                load.spawn(answer);
+                load.spawn(self.converse_loaded());
+                return;
+            }
+            tokio::spawn(answer);
+        }
+    }
+
+    async fn converse_loaded(mut self) {
+        while let Some((request, respond)) = self.next().await {
+            tokio::spawn(Arc::clone(&self.guest).answer(request, respond));
+        }
+    }
+
+    /// The next request; `None`: the connection is over, or has to be.
+    async fn next(&mut self) -> Option<(Request<RecvStream>, SendResponse<Bytes>)> {
+        loop {
+            let silent_until = tokio::time::Instant::now() + SILENCE;
+            match timeout_at(silent_until.min(self.until), self.connection.accept()).await {
+                Ok(Some(Ok((request, respond)))) => {
+                    self.guest.requests_under_way.fetch_add(1, Ordering::Relaxed);
+                    if matches!(request.uri().path(), document::LARGE | document::UPLOAD) {
+                        self.guest.loaded.store(true, Ordering::Relaxed);
+                    }
+                    return Some((request, respond));
+                }
+                Ok(None | Some(Err(_))) => return None,
+                Err(_) if tokio::time::Instant::now() >= self.until => return None,
+                Err(_) if self.guest.requests_under_way.load(Ordering::Relaxed) == 0 => return None,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// Counts a connection for as long as it is there.
+struct Present(Arc<Counters>);
+
+impl Present {
+    fn new(house: &House) -> Present {
+        house.counters.connections.fetch_add(1, Ordering::Relaxed);
+        Present(Arc::clone(&house.counters))
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Guest {
+    async fn answer(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        // A client that has gone, or broke off its request, needs no answer.
+        let answered = self.give(request, respond).await.is_ok();
+        self.requests_under_way.fetch_sub(1, Ordering::Relaxed);
+        if answered {
+            self.house.counters.requests.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn give(&self, request: Request<RecvStream>, mut to: SendResponse<Bytes>) -> Result<(), h2::Error> {
+        let (head, body) = request.into_parts();
+        match (head.method, head.uri.path()) {
+            (Method::GET, document::PATH) => {
+                let Some(authority) = head.uri.authority() else {
+                    return refuse(&mut to, StatusCode::BAD_REQUEST);
+                };
+                let json = Document::write(authority.as_str());
+                let mut body = to.send_response(head_of("application/json", json.len() as u64), false)?;
+                body.send_data(json.into(), true)
+            }
+            (Method::GET, document::SMALL) => {
+                to.send_response(head_of(OCTETS, 1), false)?.send_data(Bytes::from_static(b"0"), true)
+            }
+            (Method::GET, document::LARGE) => {
+                let body = to.send_response(head_of(OCTETS, LARGE_BYTES), false)?;
+                self.send_large(body).await
+            }
+            (Method::POST | Method::PUT, document::UPLOAD) => {
+                self.discard(body).await?;
+                to.send_response(head_of(OCTETS, 0), true).map(drop)
+            }
+            (_, document::PATH | document::SMALL | document::LARGE | document::UPLOAD) => {
+                refuse(&mut to, StatusCode::METHOD_NOT_ALLOWED)
+            }
+            _ => refuse(&mut to, StatusCode::NOT_FOUND),
+        }
+    }
+
+    fn unsent(&self) -> MutexGuard<'_, Unsent> {
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn send_large(&self, mut body: SendStream<Bytes>) -> Result<(), h2::Error> {
+        let mut left = LARGE_BYTES;
+        while left > 0 {
+            let most = left.min(self.unsent().frame() as u64) as usize;
+            let bytes = capacity(&mut body, most).await?.min(most);
+            if !self.admission.charge(bytes) {
+                body.send_reset(Reason::ENHANCE_YOUR_CALM);
+                return Err(Reason::ENHANCE_YOUR_CALM.into());
+            }
+            left -= bytes as u64;
+            body.send_data(Bytes::from_static(&ZEROS[..bytes]), left == 0)?;
+            self.house.counters.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.unsent().handed(bytes, Instant::now());
+        }
+        Ok(())
+    }
+
+    async fn discard(&self, mut body: RecvStream) -> Result<(), h2::Error> {
+        while let Some(data) = body.data().await {
+            let bytes = data?.len();
+            self.house.counters.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            if !self.admission.charge(bytes) {
+                return Err(Reason::ENHANCE_YOUR_CALM.into());
+            }
+            body.flow_control().release_capacity(bytes)?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until the stream takes something, at best `most`; how much.
+pub(crate) async fn capacity(body: &mut SendStream<Bytes>, most: usize) -> Result<usize, h2::Error> {
+    body.reserve_capacity(most);
+    while body.capacity() == 0 {
+        poll_fn(|context| body.poll_capacity(context)).await.unwrap_or(Err(Reason::CANCEL.into()))?;
+    }
+    Ok(body.capacity())
+}
+
+const OCTETS: &str = "application/octet-stream";
+
+fn head_of(kind: &'static str, bytes: u64) -> Response<()> {
+    let mut head = Response::new(());
+    head.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(kind));
+    head.headers_mut().insert(http::header::CONTENT_LENGTH, bytes.into());
+    head
+}
+
+fn refuse(to: &mut SendResponse<Bytes>, status: StatusCode) -> Result<(), h2::Error> {
+    let mut head = Response::new(());
+    *head.status_mut() = status;
+    to.send_response(head, true).map(drop)
+}
