@@ -19,6 +19,7 @@ from sojourn.cli.list import list_
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
+from sojourn.cli.shape import shape
 
 CTRL_C = 130
 WRONG_INPUT = 2
@@ -46,7 +47,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, agree, report, list_, kernel):
+for command in (run, compare, reproduce, agree, report, list_, kernel, shape):
     cli.add_command(command)
 
 
