@@ -622,6 +622,8 @@ def _everything_to(index: int) -> dict[str, Any]:
 
 _COUNTED = re.compile(r"refcnt \d+ ?|direct_packets_stat \d+|\bref \d+ bind \d+|[ \t]+$", re.MULTILINE)
 """What differs from moment to moment."""
+_OWN = re.compile(r"^qdisc \S+ 0: .*\n", re.MULTILINE)
+"""The kernel's default."""
 
 
 def shown(device: str, parents: Sequence[int]) -> str:
@@ -671,9 +673,12 @@ def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
                     scratch.make_again(former)
                 except RefusedError as error:
                     raise NotRestorableError(f"{error.what}: {error.words}") from None
-                again = scratch.former(former.name).words
-                if again != former.words:
-                    raise NotRestorableError(_difference(former.words, again))
+                # What is the kernel's own differs between kinds of devices, and stays.
+                before, again = (
+                    _OWN.sub("", words) for words in (former.words, scratch.former(former.name).words)
+                )
+                if again != before:
+                    raise NotRestorableError(_difference(before, again))
             for operation in operations:
                 scratch.do(operation)
 
