@@ -16,7 +16,7 @@ from sojourn.records import TABLES
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
-CORE_READERS = {"scenario", "engine"}
+CORE_READERS = {"scenario", "engine", "live"}
 """May import the extension, says the sentence below the tables."""
 
 

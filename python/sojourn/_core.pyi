@@ -33,3 +33,87 @@ def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]
 
     Raises ValueError with args (message, line, column) on a syntax error.
     """
+
+LIVE_PORT: int
+"""TCP and UDP port of `Server`, where no other is asked for."""
+
+class MeasureError(Exception):
+    """Nothing could be measured or served. args: (what and where, what to do)."""
+
+class Server:
+    """Answers `measure`: load and echoes for clients of ours. Its sockets are bound when it is made.
+
+    `options_json`: {bind: [address, ...], port (0: any), caps: {seconds, bytes, streams, clients}}, all of them needed (crates/live/src/caps.rs).
+    Raises MeasureError when an address can't be bound, ValueError when the JSON is not such options.
+    """
+
+    def __init__(self, options_json: str) -> None: ...
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """What it is bound to: (address, port)."""
+
+    def run(
+        self, seconds: float | None = None, once: bool = False, tell: Callable[[str], None] | None = None
+    ) -> None:
+        """Serves, the GIL released, until `stop`, for so long, or (`once`) until the first client that came is gone.
+
+        `tell` is called with a line for each client that comes and goes. Raises KeyboardInterrupt on Ctrl-C in the main thread.
+        """
+
+    def stop(self) -> None:
+        """Ends `run` within half a second; from any thread, any number of times."""
+
+def measure(
+    plan_json: str, reached: Callable[[int, int, str], bool] | None = None
+) -> tuple[dict[str, Columns], str]:
+    """One measuring session, the GIL released: tables, and facts as JSON. `sojourn.live.session` says what both hold.
+
+    `plan_json` is `sojourn.live.session.Plan`. `reached` is called about ten times a second with (time reached in ns, total in ns, phase);
+    returning False, or Ctrl-C in the main thread, ends the session, and what was measured is returned. Raises MeasureError when nothing could be
+    measured, ValueError when the JSON is not a plan.
+    """
+
+LOSSES: list[str]
+"""Why a probe has no reply, in words, in the order of their number in a Prober's column `loss`."""
+
+class Prober:
+    """Probes several targets at fixed times from a thread of its own, which holds no GIL.
+
+    A target is (IP address, None) for ICMP echo or (IP address, UDP port) for our own echo. Each gets a request of `size` bytes
+    (behind the IP or UDP header, with this DS field) every `interval_ns`, the targets evenly apart; one without a reply for
+    `timeout_ns` is lost. `identifier` is the first one's in ICMP: probers of one host want different ones.
+
+    Raises PermissionError where neither an unprivileged nor a raw ICMP socket is allowed, ValueError for what makes no
+    sense, OSError for what the kernel refuses.
+    """
+
+    def __init__(
+        self,
+        targets: list[tuple[str, int | None]],
+        interval_ns: int,
+        timeout_ns: int,
+        *,
+        size: int = 56,
+        ds: int = 0,
+        identifier: int = 1,
+    ) -> None: ...
+    def take(self) -> dict[str, NDArray[np.int64]]:
+        """The samples that have settled since the last call, in that order, as columns of equal length.
+
+        `target` (index), `sequence`, `sent_ns` (CLOCK_MONOTONIC, as `time.monotonic_ns()`), `lateness_ns` (sent after its slot), `rtt_ns` (-1:
+        lost), `turned_ns` (on the far end's clock; -1: ICMP, or lost), `loss` (index in LOSSES; -1: not lost). Raises
+        RuntimeError if the thread has died.
+        """
+
+    def counts(self) -> list[dict[str, int]]:
+        """Totals of each target: sent, received, lost, late (replies after the timeout), duplicate, missed (slots that
+        passed while this host stood still; nothing was sent)."""
+
+    def stop(self) -> None:
+        """Ends the thread. What is on the way is no sample; `take` gives what has settled before."""
+
+def route_device(address: str) -> int:
+    """The index of the interface by which packets to this IP address leave. Raises OSError if there is no route."""
+
+def device_bytes(index: int) -> tuple[int, int]:
+    """Bytes (received, sent) by the interface with this index since it was made. Raises OSError if there is none."""

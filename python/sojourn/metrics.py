@@ -93,7 +93,7 @@ def summary(run: Run) -> Summary:
 def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> Numbers:
     """The numbers of one seed."""
     # Cut up once: looking a thousand flows up in a table of all of them takes longer than the run.
-    rows = {row["flow"]: row for row in tables["flows"].iter_rows(named=True)}
+    rows = {row["flow"]: _seen(row) for row in tables["flows"].iter_rows(named=True)}
     rtts = _by(tables["rtt"], "flow")
     transfers = _by(tables["transfers"].filter(pl.col("start_ns") >= meta.warmup_ns), "flow")
     flows = [_flow(meta, info, rows[info.name], rtts.get(info.name)) for info in meta.flows]
@@ -121,7 +121,7 @@ def _by(table: pl.DataFrame, key: str) -> dict[str, pl.DataFrame]:
 
 
 def _queue(meta: Meta, info: LinkInfo, tables: Mapping[str, pl.DataFrame], flows: list[Numbers]) -> Numbers:
-    row = tables["links"].filter(pl.col("link") == info.name).row(0, named=True)
+    row = _seen(tables["links"].filter(pl.col("link") == info.name).row(0, named=True))
     histogram = tables["sojourn"].filter(pl.col("link") == info.name)
     events = tables["drops"].filter((pl.col("link") == info.name) & (pl.col("t_ns") >= meta.warmup_ns))
     crossing = {flow.name for flow in meta.flows if info.name in flow.path}
@@ -146,6 +146,18 @@ def _queue(meta: Meta, info: LinkInfo, tables: Mapping[str, pl.DataFrame], flows
         "ring": _ring(row),
         "goodput_mbps": sum(flow["goodput_mbps"] for flow in here if flow["kind"] != "ping"),
         "jain": jain(_endless(meta, here)),
+    }
+
+
+_ABSENT = ("capacity_bits", "ring_", "bql_")
+"""Columns whose null says that there is no such thing, not that it was not seen."""
+
+
+def _seen(row: Numbers) -> Numbers:
+    """A row with NaN for what the engine did not see: a live host's kernel does not say how long packets waited."""
+    return {
+        key: math.nan if value is None and not key.startswith(_ABSENT) else value
+        for key, value in row.items()
     }
 
 

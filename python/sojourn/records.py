@@ -289,6 +289,24 @@ class FlowInfo:
     """Links its packets cross, in order."""
     finite: bool = False
     """It transfers a size and completes."""
+    direction: str = ""
+    """"down" or "up", seen from who measures; "" where the path says it all."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A span of a measurement under one kind of load; a Run of a simulator has none."""
+
+    name: str
+    """Of its own in a seed: "idle", "download", "idle 2"."""
+    kind: str
+    """idle, download, upload, both"""
+    start_ns: int
+    end_ns: int
+    """Both on the clock of the seed's tables."""
+    seed: int = 1
+    complete: bool = True
+    """False: the measurement ended in it."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +330,10 @@ class Meta:
     """Seeds that finished, ascending."""
     cpu_s: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the same on every rerun."""
+    phases: tuple[Phase, ...] = ()
+    """Of a measurement: those of every seed, each seed's in order of time."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Of a measurement: what else each seed brought back, by the seed in digits (`sojourn.live.session.Session.facts`)."""
 
     @property
     def measured_s(self) -> float:
@@ -321,6 +343,10 @@ class Meta:
     def link(self, name: str) -> LinkInfo:
         """The link of this name."""
         return next(link for link in self.links if link.name == name)
+
+    def phases_of(self, seed: int) -> tuple[Phase, ...]:
+        """The phases of one seed."""
+        return tuple(phase for phase in self.phases if phase.seed == seed)
 
     def flow(self, name: str) -> FlowInfo:
         """The flow of this name."""
@@ -354,7 +380,7 @@ class Run:
 
     @property
     def scenario_text(self) -> str:
-        """The scenario as it was given, sweeps resolved (TOML)."""
+        """The scenario as it was given, sweeps resolved (TOML); of a measurement what was asked."""
         return (self.path / SCENARIO).read_text(encoding="utf-8")
 
     def tables(self) -> tuple[str, ...]:
@@ -505,13 +531,13 @@ class Run:
 
     def _write_meta(self) -> None:
         text = json.dumps({"format": FORMAT, **dataclasses.asdict(self.meta)}, indent=2, ensure_ascii=False)
-        _replace(self.path / META, (text + "\n").encode())
+        write_whole(self.path / META, (text + "\n").encode())
 
 
 def write_index(folder: Path, names: Iterable[str]) -> None:
     """Writes the order of the Runs in a folder of Runs."""
     try:
-        _replace(folder / INDEX, (json.dumps({"runs": list(names)}, indent=2) + "\n").encode())
+        write_whole(folder / INDEX, (json.dumps({"runs": list(names)}, indent=2) + "\n").encode())
     except OSError as error:
         raise RunError(
             f"can't write to {folder}: {error.strerror or error}", "choose another folder"
@@ -560,7 +586,8 @@ def _parquet(table: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def _replace(file: Path, content: bytes) -> None:
+def write_whole(file: Path, content: bytes) -> None:
+    """Writes a file, or replaces it, in one step: whole or not at all. Raises OSError."""
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         temporary.write_bytes(content)
@@ -606,6 +633,7 @@ def _read_meta(file: Path) -> Meta:
                 "seeds_asked": tuple(raw["seeds_asked"]),
                 "links": tuple(LinkInfo(**link) for link in raw["links"]),
                 "flows": tuple(FlowInfo(**{**flow, "path": tuple(flow["path"])}) for flow in raw["flows"]),
+                "phases": tuple(Phase(**phase) for phase in raw.get("phases", ())),
             }
         )
     except (TypeError, KeyError):

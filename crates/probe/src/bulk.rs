@@ -29,13 +29,20 @@ pub struct Options {
 }
 
 impl Options {
-    fn apply(&self, fd: &OwnedFd, family: IpAddr) -> io::Result<()> {
+    /// Sets them on a connection's socket.
+    pub fn apply(&self, fd: &OwnedFd, family: IpAddr) -> io::Result<()> {
         if let Some(name) = &self.congestion {
             sys::set_option_bytes(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()).map_err(
                 |e| match e.raw_os_error() {
                     Some(libc::ENOENT) => io::Error::new(
                         ErrorKind::Unsupported,
                         format!("this kernel has no congestion control '{name}'"),
+                    ),
+                    Some(libc::EPERM) => io::Error::new(
+                        ErrorKind::PermissionDenied,
+                        format!(
+                            "congestion control '{name}' is not for everyone here (sysctl net.ipv4.tcp_allowed_congestion_control)"
+                        ),
                     ),
                     _ => e,
                 },
@@ -72,6 +79,8 @@ pub struct Sender {
     state: State,
     left: Option<u64>,
     written: u64,
+    /// Written at most at a time.
+    most: u64,
 }
 
 /// How far a sender is.
@@ -102,7 +111,20 @@ impl Sender {
         sys::set_option(&fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
         sys::bind(&fd, SocketAddr::new(from, 0))?;
         sys::connect(&fd, to)?;
-        Ok(Sender { fd, state: State::Connecting, left: bytes, written: 0 })
+        Ok(Sender { fd, state: State::Connecting, left: bytes, written: 0, most: u64::MAX })
+    }
+
+    /// Sends for ever over a connection that is there, at most `most` bytes at a time: on a path as quick as memory a socket may never
+    /// fill, and others want their turn. So it is to be told while the socket is writable (`Interest::Writable`).
+    pub fn over(fd: OwnedFd, most: u64) -> io::Result<Sender> {
+        sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
+        Ok(Sender { fd, state: State::Sending, left: None, written: 0, most })
+    }
+
+    /// Ends at once: what has not been acknowledged is thrown away, and the far end is told so.
+    pub fn abort(self) -> io::Result<()> {
+        let linger = [1i32, 0].map(i32::to_ne_bytes).concat();
+        sys::set_option_bytes(&self.fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
     }
 
     /// To be called when the socket has become writable or the far end has closed (`Interest::WritableEdge`).
@@ -144,7 +166,11 @@ impl Sender {
     }
 
     fn fill(&mut self) -> io::Result<()> {
+        let until = self.written.saturating_add(self.most);
         while self.left != Some(0) {
+            if self.written >= until {
+                return Ok(());
+            }
             let most = self.left.map_or(ZEROS.len(), |left| ZEROS.len().min(left as usize));
             match sys::send(&self.fd, &ZEROS[..most]) {
                 Ok(sent) => {
@@ -201,7 +227,7 @@ impl Listener {
                 if let Some(bytes) = self.gather_bytes {
                     sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes as i32)?;
                 }
-                Ok(Some(Receiver { fd, received: 0, ended: false }))
+                Ok(Some(Receiver::over(fd)))
             }
             // ECONNABORTED: it came and went.
             Err(e) if e.kind() == ErrorKind::WouldBlock || e.raw_os_error() == Some(libc::ECONNABORTED) => {
@@ -230,6 +256,11 @@ pub struct Receiver {
 const GULP: usize = 1 << 20;
 
 impl Receiver {
+    /// Receives over a connection that is there.
+    pub fn over(fd: OwnedFd) -> Receiver {
+        Receiver { fd, received: 0, ended: false }
+    }
+
     /// To be called when the socket has become readable (`Interest::ReadableEdge`): takes everything, says how much. What
     /// comes after a gulp that was not full is told anew, but for an end that was told already.
     pub fn on_ready(&mut self, closed: bool) -> io::Result<u64> {

@@ -98,6 +98,11 @@ impl Pinger {
         Ok(fd)
     }
 
+    /// Whether it had to take a raw socket.
+    pub fn is_raw(&self) -> bool {
+        self.raw
+    }
+
     /// Sends the request with this sequence number, `size` bytes with the ICMP header and without IP's.
     pub fn send(&self, sequence: u16, size: usize) -> io::Result<()> {
         let packet = echo(types(self.to.ip()).request, self.identifier, sequence, size);

@@ -5,6 +5,8 @@
 //!
 //! - `bulk`: a TCP sender that never starves its socket and a receiver that throws away what it gets.
 //! - `icmp`, `echo`: echo requests by ICMP and by our own datagrams, with the kernel's receive stamps.
+//! - `hops`: the routers on the way to a host.
+//! - `prober`: requests to several targets at fixed times, and what became of each.
 //! - `tcp_info`: what the kernel says about a connection.
 //! - `netlink`: queue disciplines and device counters.
 //! - `tap`, `journey`: packets as a device sees them, and one packet's times at several places.
@@ -14,10 +16,12 @@
 
 pub mod bulk;
 pub mod echo;
+pub mod hops;
 pub mod icmp;
 pub mod journey;
 pub mod netlink;
 pub mod netns;
+pub mod prober;
 pub mod sys;
 pub mod tap;
 pub mod tcp_info;

@@ -7,6 +7,7 @@
 //! Source: netlink(7), rtnetlink(7), linux/gen_stats.h. Deviations: none.
 
 use std::io::{self, Error, ErrorKind};
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use crate::sys;
@@ -15,6 +16,8 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
+const RTM_NEWROUTE: u16 = 24;
+const RTM_GETROUTE: u16 = 26;
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
@@ -27,11 +30,16 @@ const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 const TCA_STATS_PKT64: u16 = 8;
+const IFLA_IFNAME: u16 = 3;
 const IFLA_STATS64: u16 = 23;
-/// Bytes of nlmsghdr, tcmsg and ifinfomsg.
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
+/// Bytes of nlmsghdr, tcmsg, ifinfomsg and rtmsg.
 const HEADER: usize = 16;
 const TCMSG: usize = 20;
 const IFINFOMSG: usize = 16;
+const RTMSG: usize = 12;
 
 /// A queue discipline as of now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,6 +89,15 @@ pub struct Counters {
     pub sent_dropped: u64,
 }
 
+/// Where packets to an address go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Index of the device that sends them.
+    pub device: u32,
+    /// The router they go to; `None`: they go straight there.
+    pub gateway: Option<IpAddr>,
+}
+
 /// A conversation with the kernel about one network namespace.
 #[derive(Debug)]
 pub struct Netlink {
@@ -117,6 +134,37 @@ impl Netlink {
             }
         })?;
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("device {device} has no counters")))
+    }
+
+    /// The devices of the namespace: (index, name).
+    pub fn devices(&mut self) -> io::Result<Vec<(u32, String)>> {
+        let mut found = Vec::new();
+        self.ask(RTM_GETLINK, NLM_F_DUMP, &[0; IFINFOMSG], |kind, body| {
+            if kind == RTM_NEWLINK {
+                found.extend(parse_device(body));
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Where packets to this address go now.
+    pub fn route(&mut self, to: IpAddr) -> io::Result<Route> {
+        let mut body = vec![0; RTMSG];
+        let (family, octets) = match to {
+            IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
+            IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
+        };
+        (body[0], body[1]) = (family as u8, octets.len() as u8 * 8);
+        body.extend((octets.len() as u16 + 4).to_ne_bytes());
+        body.extend(RTA_DST.to_ne_bytes());
+        body.extend(octets);
+        let mut found = None;
+        self.ask(RTM_GETROUTE, 0, &body, |kind, body| {
+            if kind == RTM_NEWROUTE {
+                found = parse_route(body);
+            }
+        })?;
+        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no route to {to}")))
     }
 
     /// Brings a device up.
@@ -258,6 +306,30 @@ fn read_stats(bytes: &[u8], qdisc: &mut Qdisc) -> Option<()> {
     Some(())
 }
 
+fn parse_device(body: &[u8]) -> Option<(u32, String)> {
+    let index = word(body, 4)?;
+    let (_, name) = attributes(body.get(IFINFOMSG..)?).find(|&(kind, _)| kind == IFLA_IFNAME)?;
+    let text = name.split(|&b| b == 0).next().unwrap_or(&[]);
+    Some((index, String::from_utf8_lossy(text).into_owned()))
+}
+
+fn parse_route(body: &[u8]) -> Option<Route> {
+    let (mut device, mut gateway) = (None, None);
+    for (kind, value) in attributes(body.get(RTMSG..)?) {
+        match kind {
+            RTA_OIF => device = word(value, 0),
+            RTA_GATEWAY => {
+                gateway = <[u8; 4]>::try_from(value)
+                    .map(IpAddr::from)
+                    .or_else(|_| <[u8; 16]>::try_from(value).map(IpAddr::from))
+                    .ok();
+            }
+            _ => {}
+        }
+    }
+    Some(Route { device: device?, gateway })
+}
+
 fn parse_counters(body: &[u8]) -> Option<Counters> {
     let (_, stats) = attributes(body.get(IFINFOMSG..)?).find(|&(kind, _)| kind == IFLA_STATS64)?;
     Some(Counters {
@@ -315,6 +387,7 @@ mod tests {
             for message in messages(&bytes[..end]) {
                 let _ = parse_qdisc(message.body);
                 let _ = parse_counters(message.body);
+                let _ = (parse_device(message.body), parse_route(message.body));
             }
         }
     }
@@ -333,6 +406,18 @@ mod tests {
     }
 
     #[test]
+    fn the_way_to_this_host_is_loopback() {
+        let device = sys::device_index("lo").unwrap();
+        for address in ["127.0.0.1", "::1"] {
+            match Netlink::new().unwrap().route(address.parse().unwrap()) {
+                Ok(found) => assert_eq!(found, Route { device, gateway: None }),
+                // A host may have no IPv6.
+                Err(error) => assert!(address == "::1", "{address}: {error}"),
+            }
+        }
+    }
+
+    #[test]
     fn loopback_counts_what_it_carries() {
         let mut netlink = Netlink::new().unwrap();
         let device = sys::device_index("lo").unwrap();
@@ -344,6 +429,7 @@ mod tests {
         assert!(after.sent_packets > before.sent_packets);
         assert!(after.sent_bytes >= before.sent_bytes + 128);
         assert!(netlink.counters(u32::MAX / 2).is_err());
+        assert!(netlink.devices().unwrap().contains(&(device, "lo".to_string())));
         netlink.qdiscs().unwrap();
     }
 }

@@ -81,6 +81,14 @@ impl Clock {
         time_of_day - self.zero_of_day
     }
 
+    /// The stamp of a packet that has just come in, on this clock, by how long ago it is: unlike `stamp` it minds no step of the
+    /// time of day since the start. One that can't be, for a step right now or before `earliest`, is taken for now.
+    pub fn just_stamped(&self, time_of_day: i64, earliest: i64) -> i64 {
+        let now = self.now();
+        let age = read_clock(Kernel::Realtime) - time_of_day;
+        if (0..=now - earliest).contains(&age) { now - age } else { now }
+    }
+
     /// A time of this clock on the kernel's monotonic one, as timers want it.
     pub fn monotonic(&self, time: i64) -> i64 {
         self.zero + time
@@ -157,6 +165,8 @@ pub enum Interest {
     Readable,
     /// Readable; told when more has arrived.
     ReadableEdge,
+    /// Writable, or the far end has closed; told again while it stays so.
+    Writable,
     /// Writable, or the far end has closed; told when that changes.
     WritableEdge,
 }
@@ -194,12 +204,22 @@ impl Epoll {
         let events = match interest {
             Interest::Readable => libc::EPOLLIN,
             Interest::ReadableEdge => libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET,
+            Interest::Writable => libc::EPOLLOUT | libc::EPOLLRDHUP,
             Interest::WritableEdge => libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET,
         };
         let mut event = libc::epoll_event { events: events as u32, u64: token };
         // SAFETY: `event` is live for the call.
         let result = unsafe {
             libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event)
+        };
+        check(result).map(drop)
+    }
+
+    /// Takes a descriptor out.
+    pub fn remove(&self, fd: &impl AsRawFd) -> io::Result<()> {
+        // SAFETY: no event is handed over, and none is wanted for this operation.
+        let result = unsafe {
+            libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_DEL, fd.as_raw_fd(), std::ptr::null_mut())
         };
         check(result).map(drop)
     }
@@ -406,6 +426,15 @@ pub fn local_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
     Name::parse(&bytes).ok_or_else(|| Error::from(ErrorKind::Unsupported))
 }
 
+/// The address of the other end of a connection.
+pub fn peer_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
+    let mut bytes = [0; 28];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: as in `local_address`.
+    check(unsafe { libc::getpeername(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut length) })?;
+    Name::parse(&bytes).ok_or_else(|| Error::from(ErrorKind::Unsupported))
+}
+
 /// Says that nothing more will be sent.
 pub fn end_sending(fd: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: no pointers.
@@ -446,6 +475,44 @@ pub fn receive(fd: &impl AsRawFd, bytes: &mut [u8]) -> io::Result<usize> {
 pub fn discard(fd: &impl AsRawFd, most: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC a TCP socket copies nothing (tcp(7)), so the null pointer is not written to.
     check_size(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
+}
+
+/// Who reported the oldest error that a datagram socket holds (IP_RECVERR), by an ICMP message; `None`: it holds none, or none by ICMP.
+pub fn error_source(fd: &impl AsRawFd) -> io::Result<Option<IpAddr>> {
+    let mut control = [0u64; 32];
+    // SAFETY: an all-zero msghdr is a valid value: integers and null pointers.
+    let mut head: libc::msghdr = unsafe { std::mem::zeroed() };
+    head.msg_control = control.as_mut_ptr().cast::<c_void>();
+    head.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the only pointer in `head` is to the live array, with its length.
+    let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut head, libc::MSG_ERRQUEUE) };
+    match check_size(result) {
+        Ok(_) => Ok(source_of(&control, head.msg_controllen as usize)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The address among control messages as `stamp_of` walks them: behind a sock_extended_err of 16 bytes.
+fn source_of(control: &[u64], length: usize) -> Option<IpAddr> {
+    let bytes: Vec<u8> = control.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let bytes = bytes.get(..length)?;
+    let mut at = 0;
+    while let Some(head) = bytes.get(at..at + 16) {
+        let size = u64::from_ne_bytes(head[..8].try_into().ok()?) as usize;
+        let level = i32::from_ne_bytes(head[8..12].try_into().ok()?);
+        let kind = i32::from_ne_bytes(head[12..].try_into().ok()?);
+        let ours = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
+        if ours.contains(&(level, kind)) {
+            let mut name = [0; 28];
+            let given = bytes.get(at + 32..(at + size).min(bytes.len()))?;
+            let most = given.len().min(name.len());
+            name[..most].copy_from_slice(&given[..most]);
+            return Name::parse(&name).map(|address| address.ip());
+        }
+        at += size.next_multiple_of(8).max(16);
+    }
+    None
 }
 
 /// A datagram that has come in.
@@ -663,6 +730,41 @@ impl Drop for Ring {
         // SAFETY: the mapping made in `map`, of the same length, which nothing refers to any more.
         unsafe { libc::munmap(self.start.cast(), self.block_bytes * self.blocks) };
     }
+}
+
+// ------------------------------------------------------------------------------------------------------------ threads
+
+/// How soon a thread runs once it has something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Before all others.
+    Realtime,
+    /// Before most others.
+    Raised,
+    /// As any other.
+    Normal,
+}
+
+/// Lets the calling thread run before others, as far as its privileges go; how far they went. It must be one that mostly sleeps.
+pub fn prefer_thread() -> Priority {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: a live struct; 0 is the calling thread.
+    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) } == 0 {
+        return Priority::Realtime;
+    }
+    if set_nice(-10) { Priority::Raised } else { Priority::Normal }
+}
+
+/// Lets the calling thread run after others that want to.
+pub fn defer_thread() {
+    // Nobody is refused that.
+    set_nice(5);
+}
+
+/// Sets the calling thread's niceness.
+fn set_nice(nice: c_int) -> bool {
+    // SAFETY: no pointers; 0 is the calling thread.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
 // --------------------------------------------------------------------------------------------------------- namespaces

@@ -3,6 +3,8 @@
 //! This is the only crate that knows Python. What each function takes and gives is written, with its types, in
 //! `python/sojourn/_core.pyi`.
 
+mod live;
+mod prober;
 mod run;
 mod toml;
 
@@ -24,6 +26,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
+    module.add("LOSSES", probe::prober::Loss::ALL.map(probe::prober::Loss::word).to_vec())?;
+    module.add("LIVE_PORT", ::live::protocol::PORT)?;
+    module.add("MeasureError", module.py().get_type::<live::MeasureError>())?;
+    module.add_class::<live::Server>()?;
+    module.add_function(wrap_pyfunction!(live::measure, module)?)?;
+    module.add_class::<prober::Prober>()?;
+    module.add_function(wrap_pyfunction!(prober::route_device, module)?)?;
+    module.add_function(wrap_pyfunction!(prober::device_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
     module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;

@@ -14,11 +14,15 @@ import click
 
 from sojourn.cli.agree import agree
 from sojourn.cli.compare import compare
+from sojourn.cli.export import export
+from sojourn.cli.import_ import import_
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
+from sojourn.cli.measure import measure
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
+from sojourn.cli.serve import serve
 from sojourn.cli.shape import shape
 
 CTRL_C = 130
@@ -47,7 +51,7 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, agree, report, list_, kernel, shape):
+for command in (run, compare, reproduce, agree, report, serve, measure, shape, import_, export, list_, kernel):
     cli.add_command(command)
 
 

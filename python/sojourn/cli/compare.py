@@ -1,4 +1,4 @@
-"""`sojourn compare`: several queue disciplines at the bottleneck of one scenario, and which of them wins."""
+"""`sojourn compare`: several queue disciplines at the bottleneck of one scenario, and which of them wins; or Runs, before and after."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import comparison, work
+from sojourn.cli import comparison, verdict, work
 
 if TYPE_CHECKING:
     from sojourn.records import Run
@@ -17,8 +17,8 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path), metavar="SCENARIO")
-@click.argument("qdiscs", nargs=-1, metavar="[QDISC]...")
+@click.argument("path", type=click.Path(path_type=Path), metavar="SCENARIO|RUN")
+@click.argument("qdiscs", nargs=-1, metavar="[QDISC|RUN]...")
 @click.option(
     "--qdisc", "more", multiple=True, metavar="QDISC", help='One more, e.g. --qdisc "codel target 20ms".'
 )
@@ -56,11 +56,20 @@ def compare(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Compare queue disciplines at the bottleneck of one scenario.
+    """Compare queue disciplines at the bottleneck of one scenario, or Runs that are there.
 
     QDISC is in tc(8)'s words, quoted when it has parameters: pfifo "fq_codel target 5ms". A red without parameters gets
     those that tc-red(8) recommends for the link. Without any: pfifo red codel fq_codel.
+
+    RUN is a folder that `sojourn measure` or `sojourn run` wrote: the first is BEFORE, each other one AFTER it.
     """
+    if path.is_dir():
+        if more or link or seed is not None or seeds is not None or changes:
+            raise click.UsageError(
+                "Runs are compared as they are: --qdisc, --link, --seed, --seeds and --set are for a scenario"
+            )
+        _before_and_after([path, *map(Path, qdiscs)], out, suffixes, as_json, quiet)
+        return
     from sojourn import metrics
     from sojourn.engine import Interrupted, run_all, variants
     from sojourn.scenario import load
@@ -97,6 +106,42 @@ def compare(
         _write(runs, folder, suffixes or ("svg",), quiet)
 
 
+def _before_and_after(
+    paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_json: bool, quiet: bool
+) -> None:
+    """Runs as they lie on disk. Without -o nothing is written: they are kept already."""
+    from sojourn.figures import series, style
+    from sojourn.live import change
+    from sojourn.records import Run, RunError
+
+    work.check_suffixes(suffixes)
+    runs = [run for path in paths for run in Run.find(path)]
+    if len(runs) < 2:
+        raise RunError(
+            f"{paths[0]} is one Run", "name another one to compare it with: sojourn compare BEFORE AFTER"
+        )
+    series.check(runs)
+    names = [look.label for look in style.looks(runs, series.bottlenecks(runs))]
+    found = [
+        change.compare(runs[0], run, (names[0], name)) for run, name in zip(runs[1:], names[1:], strict=True)
+    ]
+    if as_json:
+        whole = {"comparisons": [one.to_dict() for one in found]}
+        work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        work.show("\n\n".join(verdict.changes(one) for one in found))
+    if out is not None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"can't write to {out}: {error.strerror or error}", "choose another folder with -o"
+            ) from None
+        _write(runs, out, suffixes or ("svg",), quiet, "")
+    elif suffixes:
+        raise click.UsageError("--figures of Runs needs -o DIR: where to draw them")
+
+
 def _print(
     title: str, rows: list[comparison.Contender], link: str, verdict: str, qdiscs: list[tuple[str, str]]
 ) -> None:
@@ -117,12 +162,18 @@ def _print(
     work.show(f"\n{verdict}")
 
 
-def _write(runs: list[Run], folder: Path, suffixes: tuple[str, ...], quiet: bool) -> None:
+def _write(
+    runs: list[Run],
+    folder: Path,
+    suffixes: tuple[str, ...],
+    quiet: bool,
+    beside: str = ", and a Run per discipline beside it",
+) -> None:
     from sojourn import report
 
     drawn = work.draw(runs, folder / "figures", suffixes)
     page = report.write(runs, folder / "report.html")
     work.say(
-        f"wrote {page}\n      {folder / 'figures'} ({drawn} figures), and a Run per discipline beside it",
+        f"wrote {page}\n      {folder / 'figures'} ({drawn} figures){beside}",
         quiet,
     )

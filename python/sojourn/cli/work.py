@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,20 +151,39 @@ def say(words: str, quiet: bool = False) -> None:
             click.echo(words, err=True)
 
 
+@dataclass(frozen=True)
+class Step:
+    """How far some long work is, in words and as a share of 1."""
+
+    words: str
+    fraction: float
+    done: bool = False
+    """Nothing more is to come."""
+
+
+Tell = Callable[[Any], None]
+
+
+def simulated(p: Progress) -> Step:
+    """How far the runs of a scenario are."""
+    return Step(f"{p.finished} of {p.runs} runs", p.fraction, p.finished == p.runs)
+
+
 @contextlib.contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Something to call with each Progress: a bar with an ETA on a terminal, else a line now and then."""
+def progress(quiet: bool, step: Callable[[Any], Step] = simulated) -> Iterator[Tell]:
+    """Something to call with each Progress (whatever `step` understands): a bar with an ETA on a terminal, else a line now and then."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
         with _bar() as update:
-            yield update
+            yield lambda p: update(step(p))
     else:
-        yield _lines()
+        lines = _lines()
+        yield lambda p: lines(step(p))
 
 
 @contextlib.contextmanager
-def _bar() -> Iterator[Callable[[Progress], None]]:
+def _bar() -> Iterator[Callable[[Step], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -172,23 +192,23 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
     with Progress(
         *columns, TimeRemainingColumn(elapsed_when_finished=True), console=console, transient=True
     ) as bar:
-        task = bar.add_task("simulating", total=1.0)
-        yield lambda p: bar.update(task, completed=p.fraction, description=f"{p.finished} of {p.runs} runs")
+        task = bar.add_task("beginning", total=1.0)
+        yield lambda p: bar.update(task, completed=p.fraction, description=p.words)
 
 
-def _lines() -> Callable[[Progress], None]:
+def _lines() -> Callable[[Step], None]:
     began = time.monotonic()
     told = began
 
-    def update(p: Progress) -> None:
+    def update(p: Step) -> None:
         nonlocal told
         now = time.monotonic()
-        if now - told < PLAIN_EVERY_S or p.finished == p.runs:
+        if now - told < PLAIN_EVERY_S or p.done:
             return
         told = now
         left = (now - began) * (1 - p.fraction) / p.fraction if p.fraction > 0 else None
         eta = "" if left is None else f", about {left:.0f} s left"
-        say(f"{p.finished} of {p.runs} runs finished, {p.fraction:.0%} simulated{eta}")
+        say(f"{p.words}, {p.fraction:.0%} done{eta}")
 
     return update
 
@@ -205,6 +225,26 @@ def interrupted(runs: Sequence[Run], missing: Sequence[tuple[Run, int]], kept: b
             state = f"seeds kept: {text.ranges(run.seeds)} in {run.path}"
         click.echo(f"  {run.name}: {state}; missing: {text.ranges(lost)}", err=True)
     raise click.exceptions.Exit(130)
+
+
+# ------------------------------------------------------------------------------------------------------------ files
+
+
+def check_parent(file: Path | None) -> None:
+    """Refuses, before long work begins, a file that could not be written for want of its folder."""
+    if file is not None and not file.parent.is_dir():
+        raise click.BadParameter(f"{file.parent} is not a folder", param_hint=str(file))
+
+
+def write(file: Path, words: str) -> Path:
+    """Writes a text file whole or not at all."""
+    from sojourn.records import RunError, write_whole
+
+    try:
+        write_whole(file, words.encode())
+    except OSError as error:
+        raise RunError(f"can't write {file}: {error.strerror or error}", "choose another file") from None
+    return file
 
 
 # ---------------------------------------------------------------------------------------------------------- figures

@@ -16,13 +16,24 @@ from matplotlib.figure import Figure
 
 from sojourn.figures import series
 from sojourn.figures.comparison import bars, tradeoff
-from sojourn.figures.distribution import cdf
+from sojourn.figures.distribution import cdf, cdf_by_phase
 from sojourn.figures.over_time import timeline
 from sojourn.figures.pings import density
 from sojourn.figures.style import FORMATS, FormatError, save
 from sojourn.records import Run
 
-__all__ = ["FORMATS", "FormatError", "all_for", "bars", "cdf", "density", "save", "timeline", "tradeoff"]
+__all__ = [
+    "FORMATS",
+    "FormatError",
+    "all_for",
+    "bars",
+    "cdf",
+    "cdf_by_phase",
+    "density",
+    "save",
+    "timeline",
+    "tradeoff",
+]
 
 
 def all_for(runs: Sequence[Run]) -> dict[str, Figure]:
@@ -31,8 +42,15 @@ def all_for(runs: Sequence[Run]) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
     for run, link in zip(runs, series.bottlenecks(runs), strict=True):
         found[_free(f"timeline-{slug(run.name)}", found)] = timeline(run, link=link)
-        for probe in series.probes(run)[:1]:
+        for probe in series.answered(run)[:1]:
             found[_free(f"density-{slug(run.name)}", found)] = density(run, probe)
+        if series.is_measured(run):
+            found[_free(f"cdf-phases-{slug(run.name)}", found)] = cdf_by_phase(run)
+    if all(map(series.is_measured, runs)):
+        if len(runs) > 1:
+            for name in series.phase_names(runs):
+                found[_free(f"cdf-ping-{slug(name)}", found)] = cdf(runs, "ping", name)
+        return found
     found["cdf-sojourn"] = cdf(runs, "sojourn")
     if any(series.probes(run) for run in runs):
         found["cdf-ping"] = cdf(runs, "ping")

@@ -1,4 +1,4 @@
-"""How long packets waited, as a distribution: one curve per Run, seeds pooled, the 95th and 99th percentile marked."""
+"""How long packets waited, as a distribution: one curve per Run, or per phase of one, seeds pooled, the 95th and 99th percentile marked."""
 
 from __future__ import annotations
 
@@ -33,18 +33,48 @@ def distribution(run: Run, what: What, link: str | None) -> Distribution:
 
 
 @style.drawn
-def cdf(runs: Sequence[Run], what: What = "sojourn") -> Figure:
-    """Cumulative distributions of sojourn times, of TCP's RTT samples or of ping RTTs, one curve per Run."""
+def cdf(runs: Sequence[Run], what: What = "sojourn", phase: str | None = None) -> Figure:
+    """Cumulative distributions of sojourn times, of TCP's RTT samples or of ping RTTs (of one phase), one curve per Run."""
     series.check(runs)
     links = series.bottlenecks(runs)
-    found = [distribution(run, what, link) for run, link in zip(runs, links, strict=True)]
-    looks = style.looks(runs, links)
-    figure = style.blank(8.4, 4.6 + 0.17 * max(len(runs) - 4, 0))
-    top = style.heading(figure, series.title(runs), f"CDF of the {WORDS[what]} · {series.subtitle(runs)}")
-    key = 0.42 + 0.19 * len(runs)
+    if phase is not None:
+        found = [series.ping_rtts(run, phase=phase) for run in runs]
+    else:
+        found = [distribution(run, what, link) for run, link in zip(runs, links, strict=True)]
+    during = f" during {phase}" if phase is not None else ""
+    return _drawn(runs, f"{WORDS[what]}{during}", found, style.looks(runs, links))
+
+
+@style.drawn
+def cdf_by_phase(run: Run, probe: str | None = None) -> Figure:
+    """Cumulative distributions of a measurement's ping RTTs, one curve per phase: of one target, the first unless told."""
+    series.check([run])
+    probe = next(iter(series.answered(run)), None) if probe is None else probe
+    names = series.phase_names([run])
+    found = [series.ping_rtts(run, probe, name) for name in names]
+    return _drawn([run], f"RTT to {probe}" if probe is not None else WORDS["ping"], found, phase_looks(names))
+
+
+def phase_looks(names: Sequence[str]) -> list[style.Look]:
+    """How a measurement's phases are drawn beside each other."""
+    looks = []
+    for name in names:
+        idle = name.startswith("idle")
+        nth = sum(earlier.startswith(name.split(" ")[0]) for earlier in names[: names.index(name)])
+        colour = style.INK if idle else style.phase_colour(name)
+        looks.append(style.Look(name, colour, style.DASHES[nth % len(style.DASHES)], "osD^"[nth % 4]))
+    return looks
+
+
+def _drawn(
+    runs: Sequence[Run], words: str, found: Sequence[Distribution], looks: Sequence[style.Look]
+) -> Figure:
+    figure = style.blank(8.4, 4.6 + 0.17 * max(len(looks) - 4, 0))
+    top = style.heading(figure, series.title(runs), f"CDF of the {words} · {series.subtitle(runs)}")
+    key = 0.42 + 0.19 * len(looks)
     axes = style.panels(figure, style.Margins(top=top + 0.1, right=0.4, bottom=0.42 + key))[0][0]
     axes.set_ylabel("share of samples")
-    axes.set_xlabel(f"{WORDS[what]} [ms]")
+    axes.set_xlabel(f"{words} [ms]")
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
 

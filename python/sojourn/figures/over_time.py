@@ -1,4 +1,4 @@
-"""One Run over time: what the flows got, what the queue did to them, and why.
+"""One Run over time: what the flows got, what the queue did to them, and why. A measurement's phases are shaded and named.
 
 Panels stacked on one time axis: goodput, sojourn and ping, backlog with the discipline's own state over it, drops
 and marks by cause, cwnd. A cause and its effect stand above each other. The warm-up is shaded and named.
@@ -68,6 +68,7 @@ def timeline(run: Run, seed: int | None = None, link: str | None = None) -> Figu
         draw(panel, view)
     axes[-1].set_xlabel("time [s]")
     style.shade_warmup(axes, run.meta.warmup_ns / 1e9, end)
+    style.shade_phases(axes, series.spans(run, seed))
     figure.align_ylabels(axes)
     return figure
 
@@ -82,10 +83,16 @@ class _View:
         self.queue = series.queue(run, seed, link)
         self.goodputs = series.goodputs(run, seed)
         self.cwnds = series.cwnds(run, seed)
+        self.measured = series.is_measured(run)
+        if self.measured:
+            # Connections come and go with the phases: what counts is each direction's sum.
+            self.goodputs = series.by_direction(run, self.goodputs)
+            self.cwnds = series.by_direction(run, self.cwnds)
         self.losses = series.losses(run, seed, link)
         self.state = series.state(self.queue, run.meta.link(link)) if link is not None else None
         names = [flow.name for flow in series.carriers(run)]
         self.looks = {name: style.flow_look(i) for i, name in enumerate(names)}
+        self.looks |= {word: (style.phase_colour(word), style.SOLID) for word in series.WAYS.values()}
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ def _goodput(axes: Axes, view: _View) -> None:
             colour, dash = view.looks[name]
             _plot(axes, line, _Pen(colour, dash), f"goodput {name}")
             ends[name] = (line, colour)
-    if len(view.goodputs) > 1:
+    if len(view.goodputs) > 1 and not view.measured:
         _plot(axes, total, _Pen(style.INK, width=1.5), "goodput total")
         ends[f"all {len(view.goodputs)} flows"] = (total, style.INK)
     if view.state is not None and view.state.estimate is not None:
@@ -170,7 +177,7 @@ def _goodput_spread(axes: Axes, view: _View) -> None:
 
 
 def _cwnd(axes: Axes, view: _View) -> None:
-    axes.set_ylabel("cwnd [kB]")
+    axes.set_ylabel("cwnd, all\n[kB]" if view.measured else "cwnd [kB]")
     if len(view.cwnds) > FEW:
         _band(axes, view.cwnds, "cwnd")
         axes.set_ylim(bottom=0)
@@ -207,7 +214,7 @@ def _sojourn(axes: Axes, view: _View) -> None:
     ends: dict[str, tuple[Line, str]] = {}
     remarks = []
     everything = []
-    for i, probe in enumerate(series.probes(view.run)[:4]):
+    for i, probe in enumerate(series.answered(view.run)[:4]):
         line = series.pings(view.run, view.seed, probe)
         everything.append(line.y)
         colour = (style.VERMILLION, style.PURPLE, style.ORANGE, "#8a7a00")[i]
@@ -216,7 +223,7 @@ def _sojourn(axes: Axes, view: _View) -> None:
             dots.t, dots.y, linestyle="none", marker=".", markersize=2.6, color=colour, markeredgewidth=0,
             gid=f"rtt {probe}", rasterized=dots.t.size > 5000,
         )  # fmt: skip
-        ends[f"{probe}: RTT"] = (line, colour)
+        ends[f"{probe}" if view.measured else f"{probe}: RTT"] = (line, colour)
         lost = line.t[np.isnan(line.y)]
         if lost.size:
             axes.plot(
@@ -230,8 +237,10 @@ def _sojourn(axes: Axes, view: _View) -> None:
         everything += [mean.y, largest.y]
         _plot(axes, largest, _Pen(style.SKY, width=0.8), "sojourn max")
         _plot(axes, mean, _Pen(style.BLUE, width=1.3), "sojourn mean")
-        ends |= {"sojourn: largest": (largest, "#2f86b8"), "sojourn: mean": (mean, style.BLUE)}
-    axes.set_ylabel("sojourn, ping\n[ms]" if len(everything) > 2 or view.link is None else "sojourn [ms]")
+        if not view.measured or np.isfinite(mean.y).any():
+            ends |= {"sojourn: largest": (largest, "#2f86b8"), "sojourn: mean": (mean, style.BLUE)}
+    words = "sojourn, ping\n[ms]" if len(everything) > 2 or view.link is None else "sojourn [ms]"
+    axes.set_ylabel("RTT [ms]" if view.measured else words)
     values = np.concatenate(everything) if everything else np.empty(0)
     values = values[np.isfinite(values) & (values > 0)]
     if values.size == 0:

@@ -22,7 +22,7 @@ SHADES = ("#dbe9f6", "#b7d4ea", "#89bedc", "#539ecd", "#2b7bba")
 def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figure:
     """Pings of one probe (the first, unless told) over time, in one seed (the first, unless told)."""
     series.check([run])
-    names = series.probes(run)
+    names = series.answered(run) if series.is_measured(run) else series.probes(run)
     if probe is None and names:
         probe = names[0]
     if probe is not None and probe not in names:
@@ -98,4 +98,5 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
             size=7.5, color=style.LOST,
         )  # fmt: skip
     style.shade_warmup([axes], run.meta.warmup_ns / 1e9, end)
+    style.shade_phases([axes], series.spans(run, seed))
     return figure

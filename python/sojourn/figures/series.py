@@ -8,7 +8,7 @@ tables hold, or, where there are more points than pixels, the least and the larg
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -73,6 +73,15 @@ def probes(run: Run) -> list[str]:
     return [flow.name for flow in run.meta.flows if flow.kind == "ping"]
 
 
+def answered(run: Run) -> list[str]:
+    """Names of the pings, those without any reply last."""
+    if not run.seeds:
+        return probes(run)
+    table = run.table("probe")
+    heard = set(table.filter(pl.col("rtt_ns").is_not_null())["probe"].unique().to_list())
+    return sorted(probes(run), key=lambda name: name not in heard)
+
+
 def carriers(run: Run) -> list[FlowInfo]:
     """The flows that carry data: all but pings."""
     return [flow for flow in run.meta.flows if flow.kind != "ping"]
@@ -108,9 +117,49 @@ def goodputs(run: Run, seed: int) -> dict[str, Line]:
     """Mbit/s of each data flow in each interval, from delivered_bytes."""
     table = run.table("flow", seed)
     return {
-        name: _rate(part["t_ns"].to_numpy(), part["delivered_bytes"].to_numpy())
+        name: _rate(part["t_ns"].to_numpy(), part["delivered_bytes"].to_numpy(), since_0=not is_measured(run))
         for name, part in _by_flow(run, table)
     }
+
+
+WAYS = {"down": "download", "up": "upload"}
+"""A measurement's directions, and what its load is called."""
+
+
+def by_direction(run: Run, lines: Mapping[str, Line]) -> dict[str, Line]:
+    """Lines of a measurement's connections, summed for each direction: "download", "upload". Where nothing was sent is a gap."""
+    summed = {}
+    for direction, word in WAYS.items():
+        mine = [line for name, line in lines.items() if run.meta.flow(name).direction == direction]
+        if mine:
+            summed[word] = gaps(total(mine))
+    return summed
+
+
+def gaps(line: Line) -> Line:
+    """A line with a gap wherever samples are much further apart than usual: it does not go on through what was not measured."""
+    if line.t.size < 3:
+        return line
+    apart = np.diff(line.t)
+    after = np.flatnonzero(apart > 5 * np.median(apart)) + 1
+    return Line(
+        np.insert(line.t, after, (line.t[after - 1] + line.t[after]) / 2), np.insert(line.y, after, np.nan)
+    )
+
+
+def is_measured(run: Run) -> bool:
+    """Whether the Run is a measurement, made of phases: its flows come and go, and there is no warm-up."""
+    return bool(run.meta.phases)
+
+
+def spans(run: Run, seed: int) -> list[tuple[str, float, float]]:
+    """The phases of one seed: name, begin and end in seconds."""
+    return [(phase.name, phase.start_ns / 1e9, phase.end_ns / 1e9) for phase in run.meta.phases_of(seed)]
+
+
+def phase_names(runs: Sequence[Run]) -> list[str]:
+    """Names of the phases that any of these Runs has, in order."""
+    return list(dict.fromkeys(phase.name for run in runs for phase in run.meta.phases))
 
 
 def cwnds(run: Run, seed: int) -> dict[str, Line]:
@@ -130,11 +179,12 @@ def _by_flow(run: Run, table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     return [(flow.name, parts[flow.name].sort("t_ns")) for flow in carriers(run) if flow.name in parts]
 
 
-def _rate(t_ns: NDArray[np.int64], total_bytes: NDArray[np.int64]) -> Line:
+def _rate(t_ns: NDArray[np.int64], total_bytes: NDArray[np.int64], *, since_0: bool = True) -> Line:
     if t_ns.size == 0:
         return EMPTY
-    # The first interval begins at 0, when nothing had been delivered.
-    before = np.concatenate(([0], t_ns[:-1]))
+    # The first interval begins at 0, when nothing had been delivered; that of a connection that began later is like its second.
+    began = 0 if since_0 or t_ns.size < 2 else max(2 * int(t_ns[0]) - int(t_ns[1]), 0)
+    before = np.concatenate(([began], t_ns[:-1]))
     took = (t_ns - before) / 1e9
     delivered = np.diff(total_bytes, prepend=0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -298,12 +348,26 @@ class Losses:
 def losses(run: Run, seed: int, link: str | None) -> list[Losses]:
     """Drops and marks on a link by cause, the commonest first."""
     table = run.table("drops", seed).filter(pl.col("link") == link)
+    if table.is_empty():
+        return _counted(run, seed, link)
     parts = table.partition_by("cause", "marked", as_dict=True)
     found = [
         Losses(str(key[0]), bool(key[1]), np.sort(part["t_ns"].to_numpy()) / 1e9)
         for key, part in parts.items()
     ]
     return sorted(found, key=lambda one: (one.marked, -one.t.size, one.cause))
+
+
+def _counted(run: Run, seed: int, link: str | None) -> list[Losses]:
+    """From the queue's own counters, where its drops were not seen one by one: all of an interval at its end."""
+    table = queue(run, seed, link)
+    t = table["t_ns"].to_numpy() / 1e9
+    found = []
+    for column_, marked in (("dropped_packets", False), ("marked_packets", True)):
+        counts = table[column_].fill_null(0).to_numpy()
+        if counts.sum() > 0:
+            found.append(Losses("cause not told", marked, np.repeat(t, counts)))
+    return found
 
 
 # ------------------------------------------------------------------------------------------------------ distributions
@@ -345,13 +409,29 @@ def rtts(run: Run) -> Distribution:
     return _binned(run.table("rtt").filter(pl.col("flow").is_in(sampled(run))), "samples")
 
 
-def ping_rtts(run: Run, probe: str | None = None) -> Distribution:
-    """RTTs of one probe, or of all, after the warm-up; lost ones are left out."""
+def ping_rtts(run: Run, probe: str | None = None, phase: str | None = None) -> Distribution:
+    """RTTs of one probe, or of all, after the warm-up, or of one phase; lost ones are left out.
+
+    A measurement's targets are at different distances: unless told, its first alone.
+    """
     if not run.seeds:
         return NOTHING
     table = run.table("probe").filter(pl.col("rtt_ns").is_not_null() & (pl.col("t_ns") >= run.meta.warmup_ns))
+    if probe is None and is_measured(run):
+        probe = next(iter(answered(run)), None)
     if probe is not None:
         table = table.filter(pl.col("probe") == probe)
+    if phase is not None:
+        inside = pl.lit(False)
+        for one in run.meta.phases:
+            if one.name == phase:
+                here = (
+                    (pl.col("seed") == one.seed)
+                    & (pl.col("t_ns") >= one.start_ns)
+                    & (pl.col("t_ns") < one.end_ns)
+                )
+                inside = inside | here
+        table = table.filter(inside)
     values = np.sort(table["rtt_ns"].to_numpy()) / 1e6
     if values.size == 0:
         return NOTHING
@@ -466,11 +546,12 @@ def subtitle(runs: Sequence[Run], seed: int | None = None) -> str:
     """Engine, seeds, length and warm-up, for the line under a figure's title."""
     first = runs[0].meta
     engines = ", ".join(dict.fromkeys(f"{run.meta.engine} {run.meta.version}".strip() for run in runs))
+    word = "repeat" if all(map(is_measured, runs)) else "seed"
     if seed is not None:
-        seeds = f"seed {seed}"
+        seeds = f"{word} {seed}"
     else:
         counts = sorted({len(run.seeds) for run in runs})
-        seeds = " or ".join(map(str, counts)) + (" seed" if counts == [1] else " seeds")
+        seeds = " or ".join(map(str, counts)) + (f" {word}" if counts == [1] else f" {word}s")
     warmups = {run.meta.warmup_ns for run in runs}
     parts = [engines, seeds, f"{seconds(first.duration_ns)}"]
     if len(warmups) == 1 and first.warmup_ns > 0:

@@ -149,8 +149,11 @@ _MARKERS = "osD^vPX<>*"
 
 def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
     """The look of each Run, from the qdisc of the link it is shown for; labels are made unique."""
-    kinds = [qdisc_kind(run, link) for run, link in zip(runs, links, strict=True)]
     labels = _unique([run.name for run in runs])
+    if all(run.meta.phases for run in runs):
+        # What makes measurements differ is not their local qdisc.
+        return [Look(label, *flow_look(i), _MARKERS[i % len(_MARKERS)]) for i, label in enumerate(labels)]
+    kinds = [qdisc_kind(run, link) for run, link in zip(runs, links, strict=True)]
     found = []
     for i, (label, kind) in enumerate(zip(labels, kinds, strict=True)):
         nth, of = kinds[:i].count(kind), kinds.count(kind)
@@ -305,6 +308,35 @@ def shade_warmup(axes: Sequence[Axes], warmup: float, end: float) -> None:
         "warm-up", (min(warmup, end) / 2 if wide else 0, 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
         textcoords="offset points", ha="center" if wide else "left", va="bottom", size=7, color=MUTED,
     )  # fmt: skip
+
+
+PHASES = {"idle": "#ffffff", "download": BLUE, "upload": VERMILLION, "both": PURPLE}
+"""Tints of a measurement's phases, by kind."""
+
+
+def phase_colour(name: str) -> str:
+    """The colour of a phase: that of its kind, which its name begins with."""
+    return next((colour for kind, colour in PHASES.items() if name.startswith(kind)), MUTED)
+
+
+def shade_phases(axes: Sequence[Axes], spans: Sequence[tuple[str, float, float]]) -> None:
+    """Shades a measurement's loaded phases in every panel, and names all of them above the first."""
+    for name, start, end in spans:
+        for panel in axes:
+            if not name.startswith("idle"):
+                panel.axvspan(
+                    start,
+                    end,
+                    color=phase_colour(name),
+                    alpha=0.08,
+                    linewidth=0,
+                    zorder=0,
+                    gid=f"phase {name}",
+                )
+        axes[0].annotate(
+            name, ((start + end) / 2, 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
+            textcoords="offset points", ha="center", va="bottom", size=7.5, color=MUTED, parse_math=False,
+        )  # fmt: skip
 
 
 def shorten(text: str, most: int) -> str:

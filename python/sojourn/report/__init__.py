@@ -24,7 +24,7 @@ from sojourn import figures
 from sojourn.figures import quantities, series, style
 from sojourn.figures.quantities import Measured
 from sojourn.records import Run, RunError
-from sojourn.report import data, parts, verdict
+from sojourn.report import data, live, parts, verdict
 
 __all__ = ["render", "write"]
 
@@ -59,20 +59,25 @@ def render(runs: Sequence[Run]) -> str:
     looks = style.looks(runs, [one.link for one in measured])
     labels = [look.label for look in looks]
     packed = data.payload(runs)
-    bars, tradeoff = _pictures(runs)
+    page = live.Page(runs, labels) if all(map(series.is_measured, runs)) else None
+    bars, tradeoff = _pictures(runs) if page is None else ("", "")
     toggles = _run_toggles(looks) if len(runs) > 1 else ""
     seeds = {view["seed"] for view in packed["views"]}
     return parts.template("page.html").substitute(
         title=escape(series.title(runs)),
         about=escape(series.subtitle(runs)),
-        verdict="\n".join(f"<p>{escape(sentence)}</p>" for sentence in verdict.sentences(measured, labels)),
+        verdict="\n".join(
+            f"<p>{escape(sentence)}</p>"
+            for sentence in (page.sentences() if page is not None else verdict.sentences(measured, labels))
+        ),
         css=parts.text("vendor/uPlot.min.css")
         + parts.text("page.css")
         + parts.colours(toggles + bars + tradeoff),
         run_toggles=toggles,
+        seed_word="Seed" if page is None else "Repeat",
         seed_hidden="" if len(seeds) > 1 else "hidden",
         left_out=_left_out(packed["left_out"]),
-        numbers=_numbers(measured, labels),
+        numbers=_numbers(measured, labels) if page is None else page.numbers(),
         bars=bars,
         tradeoff=tradeoff,
         facts="\n".join(_facts(one, label) for one, label in zip(measured, labels, strict=True)),
@@ -138,19 +143,25 @@ def _numbers(measured: Sequence[Measured], labels: Sequence[str]) -> str:
 
 def _facts(one: Measured, label: str) -> str:
     meta = one.run.meta
+    seeds = "Repeats" if series.is_measured(one.run) else "Seeds"
     rate = {link.name: link.rate_bps for link in meta.links}
     facts = [
         ("Title", meta.title),
         ("Engine", f"{meta.engine} {meta.version}"),
-        ("Seeds", ", ".join(map(str, one.run.seeds))),
+        (seeds, ", ".join(map(str, one.run.seeds))),
     ]
     missing = sorted(set(meta.seeds_asked) - set(one.run.seeds))
     if missing:
-        facts.append(("Seeds not finished", ", ".join(map(str, missing))))
-    facts.append(
-        ("Duration", f"{series.seconds(meta.duration_ns)}, of which {series.seconds(meta.warmup_ns)} warm-up")
-    )
+        facts.append((f"{seeds} not finished", ", ".join(map(str, missing))))
+    warmup = "" if series.is_measured(one.run) else f", of which {series.seconds(meta.warmup_ns)} warm-up"
+    facts.append(("Duration", series.seconds(meta.duration_ns) + warmup))
     for link in meta.links:
+        if series.is_measured(one.run):
+            below = f" under {link.shaper}" if link.shaper else ""
+            facts.append(
+                (f"Local link {link.name}", f"qdisc {link.qdisc}{below}" if link.qdisc else "counters only")
+            )
+            continue
         bps = rate[link.name]
         speed = f"{series.number(bps / 1e6)} Mbit/s" if bps is not None else "no rate limit"
         here = " (the bottleneck)" if link.name == one.link else ""

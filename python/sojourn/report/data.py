@@ -19,6 +19,7 @@ import numpy as np
 from sojourn.figures import distribution, pings, series, style
 from sojourn.figures.series import Line
 from sojourn.records import Run
+from sojourn.report import phases
 
 Json = dict[str, Any]
 
@@ -70,6 +71,7 @@ def payload(runs: Sequence[Run]) -> Json:
     looks = style.looks(runs, links)
     views: list[Json] = []
     waits: dict[str, list[series.Floats]] = {"ping": [], "mean": []}
+    common = phases.common(runs)
     left_out = 0
     # Seed by seed over all Runs, so that what is left out is left out of all.
     for nth in range(max(len(run.seeds) for run in runs)):
@@ -78,21 +80,24 @@ def payload(runs: Sequence[Run]) -> Json:
             break
         for i, run in enumerate(runs):
             if nth < len(run.seeds):
-                views.append({"run": i, **_view(run, run.seeds[nth], links[i], buffers)})
+                views.append({"run": i, **_view(run, run.seeds[nth], links[i], buffers, common)})
                 if nth == 0:
                     waits["ping"] += [
-                        series.pings(run, run.seeds[0], probe).y for probe in series.probes(run)[:1]
+                        series.pings(run, run.seeds[0], probe).y for probe in series.answered(run)[:1]
                     ]
                     waits["mean"].append(
                         series.column(series.queue(run, run.seeds[0], links[i]), "sojourn_mean_ns", 1e-6).y
                     )
     return {
-        "duration": max(run.meta.duration_ns for run in runs) / 1e9,
+        "duration": phases.end_s(runs, common),
         "warmup": max(run.meta.warmup_ns for run in runs) / 1e9,
         "runs": [
             {"name": look.label, "colour": both(look.colour), "dash": dash(look.dash)} for look in looks
         ],
         "views": views,
+        "measured": all(map(series.is_measured, runs)),
+        "repeats": "repeat" if all(map(series.is_measured, runs)) else "seed",
+        "phases": _spans(common),
         "log": {"ping": spans_decades(waits["ping"]), "sojourn": spans_decades(waits["mean"])},
         "left_out": left_out,
         "cdfs": _cdfs(runs, links, buffers),
@@ -104,25 +109,49 @@ def payload(runs: Sequence[Run]) -> Json:
 # ------------------------------------------------------------------------------------------------------ one time line
 
 
-def _view(run: Run, seed: int, link: str | None, buffers: Buffers) -> Json:
+def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: phases.Spans) -> Json:
     table = series.queue(run, seed, link)
     goodputs = series.goodputs(run, seed)
-    probes = series.probes(run)
+    probes = series.answered(run)
     total = series.total(list(goodputs.values()))
-    lines: Json = {"goodput": buffers.line(total)} if goodputs else {}
+    shown: dict[str, Line] = {}
+    if series.is_measured(run):
+        shown = series.by_direction(run, goodputs)
+    elif goodputs:
+        shown["goodput"] = total
     if probes:
-        lines["ping"] = buffers.line(series.pings(run, seed, probes[0]))
+        shown["ping"] = series.pings(run, seed, probes[0])
     if link is not None:
-        lines["mean"] = buffers.line(series.column(table, "sojourn_mean_ns", 1e-6))
-        lines["largest"] = buffers.line(series.column(table, "sojourn_max_ns", 1e-6))
-        lines["backlog"] = buffers.line(series.column(table, "backlog_packets"))
+        shown["mean"] = series.column(table, "sojourn_mean_ns", 1e-6)
+        shown["largest"] = series.column(table, "sojourn_max_ns", 1e-6)
+        shown["backlog"] = series.column(table, "backlog_packets")
+    own = series.spans(run, seed)
+    lines: Json = {
+        name: buffers.line(phases.aligned(line, own, common))
+        for name, line in shown.items()
+        if np.isfinite(line.y).any() or not series.is_measured(run)
+    }
     return {
         "seed": seed,
         "lines": lines,
         "top": series.ceiling(total) or float(np.nanmax(total.y, initial=0.0)),
+        "phases": _spans(own),
         "panels": _panels(run, seed, link, buffers),
         "density": [_density(run, seed, probe, buffers) for probe in probes[:4]],
     }
+
+
+def _spans(spans: phases.Spans) -> list[Json]:
+    """Phases as the page shades them."""
+    return [
+        {
+            "name": name,
+            "start": start,
+            "end": end,
+            "colour": None if name.startswith("idle") else both(style.phase_colour(name)),
+        }
+        for name, start, end in spans
+    ]
 
 
 def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Json]:
@@ -135,11 +164,16 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
         if entries:
             panels.append({"title": title, "unit": unit, "log": False, "series": entries, **more})
 
-    goodputs = series.goodputs(run, seed)
+    goodputs, cwnds = series.goodputs(run, seed), series.cwnds(run, seed)
+    measured = series.is_measured(run)
+    if measured:
+        # Connections come and go with the phases: what counts is each direction's sum.
+        goodputs, cwnds = series.by_direction(run, goodputs), series.by_direction(run, cwnds)
+        looks = {word: (style.phase_colour(word), style.SOLID) for word in series.WAYS.values()}
     together = series.total(list(goodputs.values()))
     top = series.ceiling(together)
     capped = {"top": top, "hint": f"peaks above the axis: {series.PEAKS}"} if top is not None else {}
-    total = [entry("all flows", together, buffers, INK)] if len(goodputs) > 1 else []
+    total = [entry("all flows", together, buffers, INK)] if len(goodputs) > 1 and not measured else []
     if len(goodputs) > FEW:
         add("Goodput", "Mbit/s", total, **capped)
         add(f"Goodput of each of the {len(goodputs)} flows", "Mbit/s", _spread(goodputs, buffers))
@@ -154,14 +188,16 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
             ("sojourn_mean_ns", "sojourn, mean", 1.6),
         ):
             line = series.column(table, name, 1e-6)
+            if measured and not np.isfinite(line.y).any():
+                continue
             seen.append(line.y)
             waits.append(entry(label, line, buffers, style.SKY if width == 1.0 else style.BLUE, width=width))
-    for i, probe in enumerate(series.probes(run)[:4]):
+    for i, probe in enumerate(series.answered(run)[:4]):
         line = series.pings(run, seed, probe)
         seen.append(line.y)
         colour = (style.VERMILLION, style.PURPLE, style.ORANGE, "#8a7a00")[i]
         waits.append(entry(f"{probe}, RTT", line, buffers, colour, dots=True))
-    add("Sojourn and ping", "ms", waits)
+    add("RTT of each target" if measured else "Sojourn and ping", "ms", waits)
     if waits:
         panels[-1]["log"] = spans_decades(seen)
 
@@ -182,8 +218,11 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
             }
         )
 
-    cwnds = series.cwnds(run, seed)
-    add("cwnd", "kB", _spread(cwnds, buffers) if len(cwnds) > FEW else _flows(cwnds, looks, buffers))
+    add(
+        "cwnd of each direction's connections together" if measured else "cwnd",
+        "kB",
+        _spread(cwnds, buffers) if len(cwnds) > FEW else _flows(cwnds, looks, buffers),
+    )
     return panels
 
 
@@ -263,23 +302,56 @@ def spans_decades(values: Sequence[series.Floats]) -> bool:
 
 
 def _cdfs(runs: Sequence[Run], links: Sequence[str | None], buffers: Buffers) -> list[Json]:
+    if all(map(series.is_measured, runs)):
+        return _cdfs_of_phases(runs, buffers)
     found = []
     for what in ("ping", "sojourn", "rtt"):
         curves = [distribution.distribution(run, what, link) for run, link in zip(runs, links, strict=True)]
-        seen = [curve for curve in curves if curve.samples]
-        if not seen:
-            continue
-        positive = np.concatenate([curve.x[curve.x > 0] for curve in seen])
-        least = min(max(curve.quantile(0.01), 1e-6) for curve in seen)
-        log = bool(positive.size and positive.max() / least > 8)
-        entries = []
-        for i, curve in enumerate(curves):
-            if curve.samples:
-                x, fraction = curve.drawn(max(least / 1.5, float(positive.max()) / 1e5) if log else 0.0)
-                x, fraction = _ascending(x, fraction * 100)
-                entries.append({"run": i, "x": buffers.add(x), "y": buffers.add(fraction)})
-        found.append({"title": f"CDF of the {distribution.WORDS[what]}", "log": log, "series": entries})
+        found += _cdf(
+            f"CDF of the {distribution.WORDS[what]}", curves, [{"run": i} for i in range(len(runs))], buffers
+        )
     return found
+
+
+def _cdfs_of_phases(runs: Sequence[Run], buffers: Buffers) -> list[Json]:
+    """Of one measurement a chart with a curve for each phase; of several one for each phase."""
+    names = series.phase_names(runs)
+    if len(runs) == 1:
+        target = next(iter(series.answered(runs[0])), "")
+        looks = [
+            {
+                "label": look.label,
+                "colour": both(look.colour) if look.colour != style.INK else INK,
+                "dash": dash(look.dash),
+            }
+            for look in distribution.phase_looks(names)
+        ]
+        curves = [series.ping_rtts(runs[0], target, name) for name in names]
+        return _cdf(f"CDF of the RTT to {target}, phase by phase", curves, looks, buffers)
+    found = []
+    for name in names:
+        curves = [series.ping_rtts(run, phase=name) for run in runs]
+        found += _cdf(f"CDF of the ping RTT, {name}", curves, [{"run": i} for i in range(len(runs))], buffers)
+    return found
+
+
+def _cdf(
+    title: str, curves: Sequence[series.Distribution], who: Sequence[Json], buffers: Buffers
+) -> list[Json]:
+    """One chart, or none without a sample. `who`: the Run of each curve, or a look of its own."""
+    seen = [curve for curve in curves if curve.samples]
+    if not seen:
+        return []
+    positive = np.concatenate([curve.x[curve.x > 0] for curve in seen])
+    least = min(max(curve.quantile(0.01), 1e-6) for curve in seen)
+    log = bool(positive.size and positive.max() / least > 8)
+    entries = []
+    for own, curve in zip(who, curves, strict=True):
+        if curve.samples:
+            x, fraction = curve.drawn(max(least / 1.5, float(positive.max()) / 1e5) if log else 0.0)
+            x, fraction = _ascending(x, fraction * 100)
+            entries.append({**own, "x": buffers.add(x), "y": buffers.add(fraction)})
+    return [{"title": title, "log": log, "series": entries}]
 
 
 def _ascending(x: series.Floats, y: series.Floats) -> tuple[series.Floats, series.Floats]:

@@ -55,7 +55,8 @@
     if (!tables.length) return [[...view]];
     const first = tables[0][0];
     const same = tables.every(([x]) => x.length === first.length && x.every((v, i) => v === first[i]));
-    return same ? [first, ...tables.map(t => t[1])] : uPlot.join(tables);
+    // A gap of one line lasts to its next value, whatever times other lines have in it (2: NULL_EXPAND).
+    return same ? [first, ...tables.map(t => t[1])] : uPlot.join(tables, tables.map(t => t.map(() => 2)));
   };
 
   const number = v => {
@@ -126,6 +127,32 @@
     if (x1 - x0 > 60 * devicePixelRatio) u.ctx.fillText("warm-up", x0 + 4, u.bbox.top + 3);
     u.ctx.restore();
   };
+
+  // A measurement's phases: loaded ones tinted behind the lines, all of them named along the top.
+  const paintPhases = (u, phases, paint) => {
+    u.ctx.save();
+    u.ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
+    u.ctx.textBaseline = "top";
+    u.ctx.textAlign = "left";
+    for (const phase of phases || []) {
+      const from = Math.max(phase.start, view[0]), to = Math.min(phase.end, view[1]);
+      if (to > from) paint(phase, u.valToPos(from, "x", true), u.valToPos(to, "x", true));
+    }
+    u.ctx.restore();
+  };
+  const shadePhases = (u, phases) => paintPhases(u, phases, (phase, x0, x1) => {
+    if (!phase.colour) return;
+    u.ctx.fillStyle = colour(phase.colour) + "1c";
+    u.ctx.fillRect(x0, u.bbox.top, x1 - x0, u.bbox.height);
+  });
+  const namePhases = (u, phases) => paintPhases(u, phases, (phase, x0, x1) => {
+    const wide = u.ctx.measureText(phase.name).width + 6;
+    if (wide + 4 > x1 - x0) return;
+    u.ctx.fillStyle = css("--paper");
+    u.ctx.fillRect(x0 + 2, u.bbox.top + 1, wide, 12 * devicePixelRatio);
+    u.ctx.fillStyle = css("--muted");
+    u.ctx.fillText(phase.name, x0 + 5, u.bbox.top + 2);
+  });
 
   const line = (entry, unit) => ({
     label: entry.label,
@@ -200,8 +227,8 @@
       },
       hooks: {
         setSelect: [u => selected(u)],
-        drawClear: [u => { shadeWarmup(u); if (panel.density) paintDensity(u, panel.density); }],
-        draw: [u => { if (panel.ticks) paintTicks(u, panel.ticks); }],
+        drawClear: [u => { shadeWarmup(u); shadePhases(u, panel.phases); if (panel.density) paintDensity(u, panel.density); }],
+        draw: [u => { if (panel.ticks) paintTicks(u, panel.ticks); namePhases(u, panel.phases); }],
       },
     }, fresh(), holder);
     if (panel.ticks) holder.querySelector(".u-legend .u-series:last-child").style.display = "none";
@@ -301,7 +328,10 @@
       axes: look,
       series: [
         { label: "at most", value: (u, v) => v === null || v === undefined ? "–" : `${number(v)} ms` },
-        ...cdf.series.map(e => ({ ...line({ ...data.runs[e.run], dash: cdf.series.length > 1 ? data.runs[e.run].dash : [], label: data.runs[e.run].name, width: 1.8 }, "%"), spanGaps: true })),
+        ...cdf.series.map(e => {
+          const who = e.label === undefined ? { ...data.runs[e.run], label: data.runs[e.run].name } : e;
+          return { ...line({ label: who.label, colour: who.colour, dash: cdf.series.length > 1 ? who.dash : [], width: 1.8 }, "%"), spanGaps: true };
+        }),
       ],
       cursor: { drag: { x: true, y: false }, y: false, hover: { skip: [null, undefined] } },
       hooks: {
@@ -324,7 +354,7 @@
       },
     }, tables.length ? uPlot.join(tables) : [[]], holder);
     others.push({ u, toggle: () => cdf.series.forEach((e, i) => {
-      if (u.series[i + 1].show !== shown[e.run]) u.setSeries(i + 1, { show: shown[e.run] });
+      if (e.run !== undefined && u.series[i + 1].show !== shown[e.run]) u.setSeries(i + 1, { show: shown[e.run] });
     }) });
   };
 
@@ -384,7 +414,9 @@
     { key: "ping", title: "Ping RTT", hint: "lost pings are gaps", unit: "ms", parts: [["ping", ""]] },
     { key: "sojourn", title: "Sojourn at the bottleneck", unit: "ms", parts: [["largest", ", largest"], ["mean", ", mean"]] },
     { key: "goodput", title: "Goodput, all flows", unit: "Mbit/s", parts: [["goodput", ""]] },
-    { key: "backlog", title: "Backlog at the bottleneck", unit: "packets", parts: [["backlog", ""]] },
+    { key: "down", title: "Goodput of the download", unit: "Mbit/s", parts: [["download", ""]] },
+    { key: "up", title: "Goodput of the upload", unit: "Mbit/s", parts: [["upload", ""]] },
+    { key: "backlog", title: data.measured ? "Backlog of the local link" : "Backlog at the bottleneck", unit: "packets", parts: [["backlog", ""]] },
   ];
 
   const comparedPanel = kind => {
@@ -401,7 +433,7 @@
           dash: data.runs.length > 1 ? run.dash : [], width: faint ? 1 : 1.5, line: v.lines[name] });
       }
     }
-    return { title: kind.title, hint: kind.hint, unit: kind.unit, log: data.log[kind.key] || false, series: entries,
+    return { title: kind.title, hint: kind.hint, unit: kind.unit, log: data.log[kind.key] || false, series: entries, phases: data.phases,
       top: kind.key === "goodput" ? top : undefined };
   };
 
@@ -434,11 +466,11 @@
       label.append(box, flow);
       toggles.append(label);
     }
-    for (const panel of found.panels) overTime(place, panel, "inside");
+    for (const panel of found.panels) overTime(place, { ...panel, phases: found.phases }, "inside");
     for (const d of found.density) {
       const sent = buffer(d.sent).reduce((a, b) => a + b, 0), lost = buffer(d.lost).reduce((a, b) => a + b, 0);
       const hint = `each column is ${d.column} s: median, and bands further from it; red: lost, ${lost} of ${sent}`;
-      overTime(place, { title: `Density graph of ${d.probe}`, unit: "ms", hint, density: d, height: 230 }, "inside");
+      overTime(place, { title: `Density graph of ${d.probe}`, unit: "ms", hint, density: d, height: 230, phases: found.phases }, "inside");
     }
   };
 
@@ -454,8 +486,8 @@
     }));
     select.onchange = () => change(Number(select.value));
   };
-  const seedsOf = run => data.views.filter(v => v.run === run).map(v => [v.seed, `seed ${v.seed}`]);
-  pick("seed", seeds.map(s => [s, `seed ${s}`]), chosen.seed, value => { chosen.seed = value; drawCompared(); });
+  const seedsOf = run => data.views.filter(v => v.run === run).map(v => [v.seed, `${data.repeats} ${v.seed}`]);
+  pick("seed", seeds.map(s => [s, `${data.repeats} ${s}`]), chosen.seed, value => { chosen.seed = value; drawCompared(); });
   const pickInside = () => pick("inside-seed", seedsOf(chosen.run), chosen.insideSeed, value => { chosen.insideSeed = value; drawInside(); });
   pick("inside-run", data.runs.map((r, i) => [i, r.name]), 0, value => {
     chosen.run = value;

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from sojourn.figures import series
 from sojourn.figures.quantities import QUANTITY, Measured
+from sojourn.live.findings import judgement
 
 
 def sentences(measured: Sequence[Measured], labels: Sequence[str]) -> list[str]:
@@ -41,11 +42,11 @@ def _alone(one: Measured, key: str) -> list[str]:
         added = max(high - base, 0.0)
         said = [
             f"Under this load one ping in twenty takes {number(high)} ms or longer; through empty queues it takes "
-            f"{number(base)} ms. The queues add {number(added)} ms: {_judgement(added)}."
+            f"{number(base)} ms. The queues add {number(added)} ms: {judgement(added)}."
         ]
     else:
         said = [
-            f"One packet in twenty waits {number(high)} ms or longer at the bottleneck: {_judgement(high)}."
+            f"One packet in twenty waits {number(high)} ms or longer at the bottleneck: {judgement(high)}."
         ]
     used, _ = one.over_seeds("utilisation")
     goodput, _ = one.over_seeds("goodput")
@@ -54,18 +55,6 @@ def _alone(one: Measured, key: str) -> list[str]:
             f"The bottleneck is {number(used)} % used and the flows get {number(goodput)} Mbit/s of goodput together."
         )
     return said
-
-
-def _judgement(added_ms: float) -> str:
-    for most, words in (
-        (5, "no bufferbloat"),
-        (30, "hardly any bufferbloat; calls and games run well"),
-        (100, "some bufferbloat, which games feel"),
-        (300, "bufferbloat: calls suffer"),
-    ):
-        if added_ms < most:
-            return words
-    return "severe bufferbloat: calls and games are hopeless while this runs"
 
 
 def _base(one: Measured) -> float | None:

@@ -94,7 +94,7 @@ impl Probes {
         let result = match &self.ends {
             Ends::Ping(pinger) => pinger.send(sequence as u16, self.size),
             Ends::Echo { client, .. } => {
-                let echo = Echo { sequence: sequence as u32, sent: now, turned: 0 };
+                let echo = Echo { sequence: sequence as u32, sent: now, ..Echo::default() };
                 sys::send(client, &echo.write(self.size)).map(drop)
             }
         };

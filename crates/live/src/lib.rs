@@ -1,0 +1,35 @@
+//! Measuring a real link: a server that takes and gives load and turns echoes round, and a session with it.
+//!
+//! The load runs on threads of its own, so does the prober, which is preferred: what is measured is the network, not how busy this
+//! program is with loading it; by how much requests were late is part of the result. Times are on the kernel's
+//! monotonic clock. `unsafe` has no place here: system calls are `probe`'s.
+//!
+//! - `protocol`: what client and server say to each other. `caps`: what a server grants.
+//! - `load`: the connections of a load, at whichever end.
+//! - `server`: `Server`, one thread for all clients and one for echoes.
+//! - `session`: `measure`, from a `Plan` to tables and facts.
+
+pub mod caps;
+pub mod load;
+pub mod protocol;
+pub mod server;
+pub mod session;
+
+use std::io::{self, Read};
+
+/// The kernel's release.
+fn kernel() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()
+}
+
+/// The congestion control that connections have by default.
+fn default_congestion() -> String {
+    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default().trim().to_string()
+}
+
+/// A number that nobody else knows, and not 0.
+fn secret() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes).max(1))
+}

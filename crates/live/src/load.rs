@@ -1,0 +1,405 @@
+//! The connections of one load, at whichever end: one of its ends only sends, the other only receives.
+//!
+//! The owner has the event loop: it adds each connection's `fd` to its `Epoll` as `interest` says, calls `on_ready` when something happens to it,
+//! and `sample` when that is due. Nothing here waits. An end that breaks is over; the others go on.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use probe::bulk::{Receiver, Sender};
+use probe::sys::Interest;
+use probe::tcp_info::TcpInfo;
+use serde::{Deserialize, Serialize};
+
+/// A sender writes at most this much before others have their turn: some 200 µs on loopback.
+const TURN: u64 = 1 << 20;
+/// The kernel's word for "no slow-start threshold", segments.
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// A sample of one connection; what this end does not know is -1. Counters are since the connection began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[i64; 15]", into = "[i64; 15]")]
+pub struct Row {
+    /// The connection's number in its load.
+    pub stream: i64,
+    /// When, ns, on the clock of whoever took it.
+    pub t: i64,
+    /// Bytes that the receiver has taken out.
+    pub received: i64,
+    /// The sender's congestion window, bytes.
+    pub cwnd: i64,
+    /// Its slow-start threshold, bytes; -1 also for none.
+    pub ssthresh: i64,
+    /// Its smoothed RTT, ns; -1 also before the first sample.
+    pub srtt: i64,
+    /// Bytes that it takes to be in the network.
+    pub inflight: i64,
+    /// Bytes acknowledged.
+    pub acked: i64,
+    /// Segments sent again.
+    pub retransmits: i64,
+    /// The window that the receiver advertises, bytes.
+    pub window: i64,
+    /// The least RTT, ns.
+    pub min_rtt: i64,
+    /// Segments with data sent.
+    pub segments: i64,
+    /// Bytes sent, retransmissions too.
+    pub sent: i64,
+    /// Segments delivered.
+    pub delivered: i64,
+    /// Retransmission timeouts.
+    pub timeouts: i64,
+}
+
+impl From<[i64; 15]> for Row {
+    fn from(values: [i64; 15]) -> Row {
+        let [
+            stream,
+            t,
+            received,
+            cwnd,
+            ssthresh,
+            srtt,
+            inflight,
+            acked,
+            retransmits,
+            window,
+            min_rtt,
+            segments,
+            sent,
+            delivered,
+            timeouts,
+        ] = values;
+        Row {
+            stream,
+            t,
+            received,
+            cwnd,
+            ssthresh,
+            srtt,
+            inflight,
+            acked,
+            retransmits,
+            window,
+            min_rtt,
+            segments,
+            sent,
+            delivered,
+            timeouts,
+        }
+    }
+}
+
+impl From<Row> for [i64; 15] {
+    fn from(row: Row) -> [i64; 15] {
+        [
+            row.stream,
+            row.t,
+            row.received,
+            row.cwnd,
+            row.ssthresh,
+            row.srtt,
+            row.inflight,
+            row.acked,
+            row.retransmits,
+            row.window,
+            row.min_rtt,
+            row.segments,
+            row.sent,
+            row.delivered,
+            row.timeouts,
+        ]
+    }
+}
+
+impl Row {
+    /// Of an end that receives.
+    fn receiver(stream: usize, t: i64, received: u64) -> Row {
+        let mut values = [-1; 15];
+        values[..3].copy_from_slice(&[stream as i64, t, received as i64]);
+        values.into()
+    }
+
+    /// Of an end that sends.
+    fn sender(stream: usize, t: i64, info: &TcpInfo) -> Row {
+        let mss = i64::from(info.snd_mss_bytes);
+        let us = |value: u32| if value == 0 { -1 } else { i64::from(value) * 1000 };
+        Row {
+            stream: stream as i64,
+            t,
+            received: -1,
+            cwnd: i64::from(info.cwnd_segments) * mss,
+            ssthresh: match info.ssthresh_segments {
+                NO_THRESHOLD.. => -1,
+                segments => i64::from(segments) * mss,
+            },
+            srtt: us(info.srtt_us),
+            inflight: info.inflight_bytes() as i64,
+            // The beginning of the stream counts as one.
+            acked: info.bytes_acked.saturating_sub(1) as i64,
+            retransmits: i64::from(info.total_retrans_segments),
+            window: i64::from(info.snd_wnd_bytes),
+            min_rtt: if info.min_rtt_us == u32::MAX { -1 } else { us(info.min_rtt_us) },
+            segments: i64::from(info.data_segs_out),
+            sent: info.bytes_sent as i64,
+            delivered: i64::from(info.delivered_segments),
+            timeouts: info.total_rto.map_or(-1, i64::from),
+        }
+    }
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+enum End {
+    /// It has not come.
+    Absent,
+    /// It will send.
+    Waiting(OwnedFd),
+    Sending(Sender),
+    Receiving(Receiver),
+    Over,
+}
+
+/// The connections of a load.
+#[derive(Debug)]
+pub struct Load {
+    sends: bool,
+    ends: Vec<End>,
+    rows: Vec<Row>,
+    /// Bytes of the connections' beginnings that were read with their first lines.
+    early: Vec<u64>,
+    moved: u64,
+    broken: Option<String>,
+}
+
+impl Load {
+    /// Of so many connections, none of which has come, whose ends here send or receive.
+    pub fn new(sends: bool, streams: usize) -> Load {
+        Load {
+            sends,
+            ends: (0..streams).map(|_| End::Absent).collect(),
+            rows: Vec::new(),
+            early: vec![0; streams],
+            moved: 0,
+            broken: None,
+        }
+    }
+
+    /// What to wait for: receivers from the time they are added, senders from `go` on.
+    pub fn interest(&self) -> Interest {
+        if self.sends { Interest::Writable } else { Interest::Readable }
+    }
+
+    /// Whether this end sends.
+    pub fn sends(&self) -> bool {
+        self.sends
+    }
+
+    /// Adds a connection that has come; false: there is no such number, or it is there already. `early`: bytes already read.
+    pub fn add(&mut self, stream: usize, fd: OwnedFd, early: u64) -> bool {
+        let Some(end @ End::Absent) = self.ends.get_mut(stream) else {
+            return false;
+        };
+        *end = if self.sends { End::Waiting(fd) } else { End::Receiving(Receiver::over(fd)) };
+        self.early[stream] = early;
+        self.moved += early;
+        true
+    }
+
+    /// Whether there is this number, and its connection has not come.
+    pub fn lacks(&self, stream: usize) -> bool {
+        matches!(self.ends.get(stream), Some(End::Absent))
+    }
+
+    /// Connections that have not come.
+    pub fn absent(&self) -> usize {
+        self.ends.iter().filter(|end| matches!(end, End::Absent)).count()
+    }
+
+    /// Begins to send, where this end sends. Their owner waits for them from now on: (number, descriptor).
+    pub fn go(&mut self) -> io::Result<Vec<(usize, RawFd)>> {
+        let mut begun = Vec::new();
+        for (stream, end) in self.ends.iter_mut().enumerate() {
+            match std::mem::replace(end, End::Over) {
+                End::Waiting(fd) => {
+                    begun.push((stream, fd.as_raw_fd()));
+                    *end = End::Sending(Sender::over(fd, TURN)?);
+                }
+                other => *end = other,
+            }
+        }
+        Ok(begun)
+    }
+
+    /// Something happened to a connection.
+    pub fn on_ready(&mut self, stream: usize, closed: bool) {
+        let Some(end) = self.ends.get_mut(stream) else {
+            return;
+        };
+        let result = match end {
+            End::Sending(sender) => {
+                let before = sender.written();
+                let result = sender.on_ready(closed).map(drop);
+                self.moved += sender.written() - before;
+                // Nobody receives any more: level-triggered, that would be told for ever.
+                if closed && result.is_ok() {
+                    Err(io::Error::from(io::ErrorKind::ConnectionReset))
+                } else {
+                    result
+                }
+            }
+            End::Receiving(receiver) => match receiver.on_ready(closed) {
+                Ok(got) => {
+                    self.moved += got;
+                    if receiver.ended() {
+                        self.early[stream] += receiver.received();
+                        *end = End::Over;
+                    }
+                    Ok(())
+                }
+                Err(error) => {
+                    // A sender that ends at once resets its connection: that is how a load is meant to end.
+                    self.early[stream] += receiver.received();
+                    *end = End::Over;
+                    if error.kind() == io::ErrorKind::ConnectionReset { Ok(()) } else { Err(error) }
+                }
+            },
+            End::Absent | End::Waiting(_) | End::Over => Ok(()),
+        };
+        if let Err(error) = result {
+            *end = End::Over;
+            self.broken.get_or_insert(format!("stream {stream}: {error}"));
+        }
+    }
+
+    /// Adds a sample of each connection that is there.
+    pub fn sample(&mut self, now: i64) {
+        for (stream, end) in self.ends.iter().enumerate() {
+            match end {
+                End::Receiving(receiver) => {
+                    let received = self.early[stream] + receiver.received();
+                    self.rows.push(Row::receiver(stream, now, received));
+                }
+                End::Over if !self.sends => self.rows.push(Row::receiver(stream, now, self.early[stream])),
+                End::Sending(sender) => {
+                    // One that the kernel has no TCP_INFO for any more has nothing to say.
+                    if let Ok(info) = TcpInfo::of(sender) {
+                        self.rows.push(Row::sender(stream, now, &info));
+                    }
+                }
+                End::Absent | End::Waiting(_) | End::Over => {}
+            }
+        }
+    }
+
+    /// Ends what this end sends, at once. What it receives ends when the other end does, or with `close`.
+    pub fn stop(&mut self) {
+        for end in &mut self.ends {
+            match std::mem::replace(end, End::Over) {
+                // If it can't be reset it is closed in the ordinary way.
+                End::Sending(sender) => drop(sender.abort()),
+                other @ End::Receiving(_) => *end = other,
+                End::Absent | End::Waiting(_) | End::Over => {}
+            }
+        }
+    }
+
+    /// Closes everything.
+    pub fn close(&mut self) {
+        self.stop();
+        self.ends.iter_mut().for_each(|end| *end = End::Over);
+    }
+
+    /// Whether nothing more can happen.
+    pub fn is_over(&self) -> bool {
+        self.ends.iter().all(|end| matches!(end, End::Over))
+    }
+
+    /// Bytes written or taken out, of all connections.
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// The first connection that broke before its end, in words.
+    pub fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// The samples so far, which are not kept.
+    pub fn take_rows(&mut self) -> Vec<Row> {
+        std::mem::take(&mut self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let far = listener.accept().unwrap().0;
+        for stream in [&near, &far] {
+            stream.set_nonblocking(true).unwrap();
+        }
+        (near.into(), far.into())
+    }
+
+    #[test]
+    fn bytes_that_are_sent_are_received_and_both_ends_say_so() {
+        let (mut from, mut to) = (Load::new(true, 2), Load::new(false, 2));
+        for stream in 0..2 {
+            let (near, far) = pair();
+            assert!(from.add(stream, near, 0));
+            assert!(to.add(stream, far, 7));
+        }
+        assert_eq!((from.absent(), to.absent()), (0, 0));
+        assert!(!from.add(0, pair().0, 0) && !from.add(2, pair().0, 0));
+        assert_eq!(from.go().unwrap().len(), 2);
+        assert!(to.go().unwrap().is_empty());
+        for stream in 0..2 {
+            from.on_ready(stream, false);
+        }
+        assert!(from.moved() > 0);
+        from.sample(5);
+        from.stop();
+        assert!(from.is_over() && from.broken().is_none());
+        while !to.is_over() {
+            (0..2).for_each(|stream| to.on_ready(stream, false));
+        }
+        to.sample(9);
+        let (sent, received) = (from.take_rows(), to.take_rows());
+        assert_eq!((sent.len(), received.len()), (2, 2));
+        assert!(sent.iter().all(|row| row.t == 5 && row.cwnd > 0 && row.received == -1));
+        assert_eq!(received.iter().map(|row| row.received).sum::<i64>() as u64, to.moved());
+        // What was written and not yet sent was thrown away; 7 bytes each had come with the first line.
+        assert!((14..=from.moved() + 14).contains(&to.moved()));
+        assert!(received.iter().all(|row| (row.t, row.cwnd) == (9, -1)));
+    }
+
+    #[test]
+    fn a_receiver_that_goes_away_ends_its_stream_alone() {
+        let mut from = Load::new(true, 2);
+        let (near, far) = pair();
+        let (other, _kept) = pair();
+        from.add(0, near, 0);
+        from.add(1, other, 0);
+        from.go().unwrap();
+        drop(far);
+        from.on_ready(0, true);
+        assert!(from.broken().is_some() && !from.is_over());
+        from.on_ready(1, false);
+        from.sample(1);
+        assert_eq!(from.take_rows().iter().map(|row| row.stream).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn a_row_survives_the_wire() {
+        let row = Row::from(std::array::from_fn::<i64, 15, _>(|i| i as i64));
+        let text = serde_json::to_string(&row).unwrap();
+        assert_eq!(text, "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14]");
+        assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
+    }
+}

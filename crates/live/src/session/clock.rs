@@ -1,0 +1,145 @@
+//! The server's clock on ours, from exchanges: each says when it was sent and came back here, and when it was turned round there.
+//!
+//! An exchange that was not delayed puts the server's moment in the middle of ours (RFC 5905 §8); one that was is off by half the difference of its two
+//! delays. So of each second only the quickest counts (RFC 5905 §10, the clock filter), and only if it was nearly as quick as the quickest of
+//! all. The line through them is Theil and Sen's: the median of the slopes of all pairs. How far off it may be is half the least round trip,
+//! since a path may be longer one way than the other, and the samples' median distance from the line.
+
+const SECOND: i64 = 1_000_000_000;
+/// An exchange is nearly as quick as the quickest up to this, ns, or a tenth more.
+const NEARLY: i64 = 200_000;
+/// A slope is told from exchanges at least this far apart: quartz clocks differ by less than 100 ppm, so by 0.1 ms a second.
+const APART: i64 = 5 * SECOND;
+/// Quartz clocks, disciplined or not, don't differ by more.
+const MOST_DRIFT: f64 = 500e-6;
+
+/// An exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// When it was sent, ns, on our clock.
+    pub sent: i64,
+    /// Its round trip, ns.
+    pub rtt: i64,
+    /// When it was turned round, ns, on the server's clock.
+    pub turned: i64,
+}
+
+impl Exchange {
+    /// The server's clock less ours, if both ways took the same time.
+    fn offset(&self) -> f64 {
+        (self.turned - self.sent) as f64 - self.rtt as f64 / 2.0
+    }
+
+    fn middle(&self) -> f64 {
+        self.sent as f64 + self.rtt as f64 / 2.0
+    }
+}
+
+/// The server's clock less ours: a line over our time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offset {
+    /// At our time 0, ns.
+    pub at_zero: f64,
+    /// How much it grows in a nanosecond.
+    pub drift: f64,
+    /// How far off it may be, ns.
+    pub error: f64,
+    /// Exchanges that it is from.
+    pub samples: usize,
+}
+
+impl Offset {
+    /// From exchanges in any order; `None` without any.
+    pub fn fit(exchanges: &[Exchange]) -> Option<Offset> {
+        let best = exchanges.iter().map(|e| e.rtt).min()?;
+        let mut quickest: std::collections::BTreeMap<i64, Exchange> = Default::default();
+        for exchange in exchanges {
+            let of_second = quickest.entry(exchange.sent.div_euclid(SECOND)).or_insert(*exchange);
+            if exchange.rtt < of_second.rtt {
+                *of_second = *exchange;
+            }
+        }
+        let good: Vec<Exchange> =
+            quickest.into_values().filter(|e| e.rtt <= best + NEARLY.max(best / 10)).collect();
+        let mut slopes = Vec::new();
+        for (i, one) in good.iter().enumerate() {
+            for other in &good[i + 1..] {
+                let apart = other.middle() - one.middle();
+                if apart >= APART as f64 {
+                    slopes.push((other.offset() - one.offset()) / apart);
+                }
+            }
+        }
+        let drift = median(&mut slopes).filter(|drift| drift.abs() <= MOST_DRIFT).unwrap_or(0.0);
+        let mut zeros: Vec<f64> = good.iter().map(|e| e.offset() - drift * e.middle()).collect();
+        let at_zero = median(&mut zeros)?;
+        let mut distances: Vec<f64> = zeros.iter().map(|zero| (zero - at_zero).abs()).collect();
+        let error = best as f64 / 2.0 + median(&mut distances)?;
+        Some(Offset { at_zero, drift, error, samples: good.len() })
+    }
+
+    /// A moment of the server's clock on ours.
+    pub fn ours(&self, theirs: i64) -> i64 {
+        ((theirs as f64 - self.at_zero) / (1.0 + self.drift)).round() as i64
+    }
+}
+
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+    const ZERO: i64 = 77 * SECOND;
+
+    /// An exchange at `sent` whose ways take so long, with a clock that gains 50 ppm.
+    fn exchange(sent: i64, forward: i64, backward: i64) -> Exchange {
+        let there = sent + forward;
+        Exchange { sent, rtt: forward + backward, turned: ZERO + there + there / 20_000 }
+    }
+
+    #[test]
+    fn offset_and_drift_are_found_below_a_queue() {
+        // 20/s for a minute; from second 10 to 50 up to 300 ms of queue in one direction or the other.
+        let all: Vec<Exchange> = (0..1200)
+            .map(|i| {
+                let (sent, queue) = (i * 50 * MS, (i * 37 % 300) * MS);
+                match sent / SECOND {
+                    10..30 => exchange(sent, 5 * MS + queue, 5 * MS),
+                    30..50 => exchange(sent, 5 * MS, 5 * MS + queue),
+                    _ => exchange(sent, 5 * MS + i % 7 * 1000, 5 * MS),
+                }
+            })
+            .collect();
+        let offset = Offset::fit(&all).unwrap();
+        assert!((offset.drift - 50e-6).abs() < 1e-6, "{offset:?}");
+        assert!((offset.at_zero - ZERO as f64).abs() < 20_000.0, "{offset:?}");
+        assert!((5e6..5.2e6).contains(&offset.error), "{offset:?}");
+        let there = ZERO + 60 * SECOND + 3 * MS;
+        assert!((offset.ours(there) - 60 * SECOND).abs() < 30_000, "{}", offset.ours(there));
+    }
+
+    #[test]
+    fn a_path_that_is_longer_one_way_is_within_the_error() {
+        let all: Vec<Exchange> = (0..100).map(|i| exchange(i * 100 * MS, 9 * MS, MS)).collect();
+        let offset = Offset::fit(&all).unwrap();
+        assert!((offset.at_zero - ZERO as f64).abs() <= offset.error, "{offset:?}");
+    }
+
+    #[test]
+    fn few_exchanges_tell_the_offset_and_no_drift() {
+        assert_eq!(Offset::fit(&[]), None);
+        let offset = Offset::fit(&[exchange(SECOND, MS, MS)]).unwrap();
+        assert_eq!((offset.drift, offset.samples), (0.0, 1));
+        assert!((offset.ours(ZERO + SECOND) - SECOND).abs() < MS);
+    }
+}

@@ -1,0 +1,132 @@
+//! The client's end of the control connection.
+
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use super::{Failure, Plan};
+use crate::protocol::{self, ANSWER, Lines, Reply, Request, VERSION};
+
+/// Why nothing more will be heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone(pub String);
+
+/// A connection to a server.
+#[derive(Debug)]
+pub struct Control {
+    stream: TcpStream,
+    lines: Lines,
+    address: SocketAddr,
+}
+
+impl Control {
+    /// Connects to the first of the host's addresses that answers.
+    pub fn connect(plan: &Plan) -> Result<Control, Failure> {
+        let patience = Duration::from_nanos(plan.patience_ns as u64);
+        let (host, port) = (plan.host.as_str(), plan.port);
+        let all = (host, port).to_socket_addrs().map_err(|e| {
+            Failure::new(format!("there is no host '{host}': {e}"), "give the name or address of the host that runs `sojourn serve`")
+        })?;
+        let wanted = |a: &SocketAddr| plan.family.is_none_or(|family| (family == 4) == a.is_ipv4());
+        let addresses: Vec<SocketAddr> = all.filter(wanted).collect();
+        let mut last = None;
+        for &address in &addresses {
+            match TcpStream::connect_timeout(&address, patience) {
+                Ok(stream) => {
+                    let broken = |e: std::io::Error| Failure::new(format!("{address}: {e}"), "");
+                    stream.set_nodelay(true).map_err(broken)?;
+                    stream.set_write_timeout(Some(patience)).map_err(broken)?;
+                    return Ok(Control { stream, lines: Lines::new(ANSWER), address });
+                }
+                Err(error) => last = Some((address, error)),
+            }
+        }
+        Err(match last {
+            None => Failure::new(
+                format!("{host} has no IPv{} address", plan.family.unwrap_or(4)),
+                "leave the family open, or give another host",
+            ),
+            Some((at, e)) if e.kind() == ErrorKind::ConnectionRefused => Failure::new(
+                format!("nobody serves at {at}"),
+                "run `sojourn serve` there; from another host it is reached only with --bind ADDRESS",
+            ),
+            Some((at, e)) if matches!(e.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) => Failure::new(
+                format!("{at} does not answer within {:.0} s", patience.as_secs_f64()),
+                "see that `sojourn serve` runs there and that no firewall is between (TCP and UDP)",
+            ),
+            Some((at, e)) => Failure::new(format!("{at} can't be reached: {e}"), "see that the network is up and the address right"),
+        })
+    }
+
+    /// The server's address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Our own address towards it.
+    pub fn own_address(&self) -> Option<SocketAddr> {
+        self.stream.local_addr().ok()
+    }
+
+    /// Says something.
+    pub fn say(&mut self, request: &Request) -> Result<(), Gone> {
+        let line = protocol::line(request);
+        self.stream.write_all(&line).map_err(|e| Gone(format!("the server can't be told anything: {e}")))
+    }
+
+    /// What the server says next, if it says something in time.
+    pub fn hear(&mut self, timeout: Duration) -> Result<Option<Reply>, Gone> {
+        if let Some(reply) = self.next()? {
+            return Ok(Some(reply));
+        }
+        let timeout = timeout.max(Duration::from_millis(1));
+        self.stream.set_read_timeout(Some(timeout)).map_err(|e| Gone(e.to_string()))?;
+        match self.lines.read(&mut self.stream) {
+            Ok(0) => Err(Gone("the server closed the connection".into())),
+            Ok(_) => self.next(),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {
+                Ok(None)
+            }
+            Err(error) => Err(Gone(format!("the server is gone: {error}"))),
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Reply>, Gone> {
+        let strange = |e: std::io::Error| Gone(format!("what the server says is not understood: {e}"));
+        match self.lines.next_line().map_err(strange)? {
+            None => Ok(None),
+            Some(line) => match protocol::parse(&line).map_err(strange)? {
+                Reply::Ending { why } => Err(Gone(why)),
+                reply => Ok(Some(reply)),
+            },
+        }
+    }
+
+    /// Says hello; the welcome.
+    pub fn hello(&mut self, patience: Duration) -> Result<Reply, Failure> {
+        let address = self.address;
+        self.say(&Request::Hello { version: VERSION }).map_err(|Gone(why)| Failure::new(why, ""))?;
+        match self.answer(patience) {
+            Ok(welcome @ Reply::Welcome { .. }) => Ok(welcome),
+            Ok(Reply::Refused { why }) => Err(Failure::new(format!("{address} refused: {why}"), "")),
+            Ok(_) => Err(Failure::new(format!("{address} speaks another language"), NO_SERVER)),
+            Err(Gone(why)) => Err(Failure::new(format!("{address} did not say welcome: {why}"), NO_SERVER)),
+        }
+    }
+
+    /// What the server says next, waited for.
+    pub fn answer(&mut self, patience: Duration) -> Result<Reply, Gone> {
+        let until = std::time::Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                return Err(Gone(format!("no answer within {:.0} s", patience.as_secs_f64())));
+            }
+            if let Some(reply) = self.hear(left)? {
+                return Ok(reply);
+            }
+        }
+    }
+}
+
+const NO_SERVER: &str = "see that it is `sojourn serve` that listens at this port";

@@ -1,0 +1,219 @@
+//! The client's end of a load, on a thread of its own.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::thread::JoinHandle;
+
+use probe::bulk::Options;
+use probe::sys::{self, Interest, Kind};
+use probe::{Clock, Epoll};
+
+use crate::load::{Load, Row};
+use crate::protocol::{self, Direction, Request};
+
+/// What is to be loaded.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Which way.
+    pub direction: Direction,
+    /// The load's number.
+    pub number: u32,
+    /// Connections.
+    pub streams: usize,
+    /// The server.
+    pub server: SocketAddr,
+    /// What connections must bear.
+    pub token: u64,
+    /// Congestion control, where this end sends.
+    pub congestion: Option<String>,
+    /// From sample to sample, ns.
+    pub interval: i64,
+    /// For connections to be made, and for what is on the way to arrive at the end, ns.
+    pub patience: i64,
+}
+
+/// What a load thread brought back.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// Samples of this end, on our clock.
+    pub rows: Vec<Row>,
+    /// What went wrong, if something did.
+    pub broken: Option<String>,
+}
+
+/// What is wanted of a thread; it begins with making the connections ready, 0.
+const GO: u8 = 1;
+const STOP: u8 = 2;
+const ABANDON: u8 = 3;
+/// At least this often it is looked what is wanted, ms.
+const LOOK: u32 = 2;
+
+#[derive(Debug, Default)]
+struct Shared {
+    wanted: AtomicU8,
+    /// Connections that are ready.
+    ready: AtomicI64,
+}
+
+/// A load thread.
+#[derive(Debug)]
+pub struct Loading {
+    shared: Arc<Shared>,
+    thread: JoinHandle<Loaded>,
+}
+
+impl Loading {
+    /// Makes the connections.
+    pub fn start(spec: Spec, clock: Clock) -> io::Result<Loading> {
+        let shared = Arc::new(Shared::default());
+        let seen = shared.clone();
+        let thread = std::thread::Builder::new().name("load".into()).spawn(move || {
+            sys::defer_thread();
+            let mut load = Load::new(spec.direction == Direction::Up, spec.streams);
+            let result = drive(&mut load, &spec, &clock, &seen);
+            let broken = result.err().map(|e| e.to_string());
+            Loaded { broken: broken.or(load.broken().map(str::to_string)), rows: load.take_rows() }
+        })?;
+        Ok(Loading { shared, thread })
+    }
+
+    /// Connections that are ready.
+    pub fn ready(&self) -> usize {
+        self.shared.ready.load(Ordering::Relaxed) as usize
+    }
+
+    /// Whether it has ended.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Begins to send.
+    pub fn go(&self) {
+        self.want(GO);
+    }
+
+    /// Ends what it sends; it lives until what it receives has ended as well.
+    pub fn stop(&self) {
+        self.want(STOP);
+    }
+
+    fn want(&self, what: u8) {
+        self.shared.wanted.fetch_max(what, Ordering::Relaxed);
+    }
+
+    /// Ends it now.
+    pub fn finish(self) -> Loaded {
+        self.want(ABANDON);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn drive(load: &mut Load, spec: &Spec, clock: &Clock, shared: &Shared) -> io::Result<()> {
+    let mut epoll = Epoll::new()?;
+    if !connect(load, spec, clock, shared, &mut epoll)? {
+        return Ok(());
+    }
+    let mut happened = Vec::new();
+    let mut due = None;
+    let mut over = None;
+    loop {
+        let wanted = shared.wanted.load(Ordering::Relaxed);
+        let now = clock.now();
+        if due.is_none() && wanted >= GO {
+            for (stream, fd) in load.go()? {
+                epoll.add(&fd, Interest::Writable, stream as u64)?;
+            }
+            load.sample(now);
+            due = Some(now + spec.interval);
+        }
+        if over.is_none() && wanted >= STOP {
+            load.sample(now);
+            load.stop();
+            over = Some(now + spec.patience);
+        }
+        if let Some(at) = due
+            && now >= at
+            && over.is_none()
+        {
+            load.sample(now);
+            due = Some(at + spec.interval * ((now - at) / spec.interval + 1));
+        }
+        if load.is_over() && (over.is_some() || load.sends())
+            || over.is_some_and(|until| now >= until)
+            || wanted == ABANDON
+        {
+            // What came after the end counts for the connection, not for the phase.
+            if !load.sends() {
+                load.sample(now);
+            }
+            load.close();
+            return Ok(());
+        }
+        happened.clear();
+        epoll.wait(Some(LOOK), &mut happened)?;
+        for event in &happened {
+            load.on_ready(event.token as usize, event.closed);
+        }
+    }
+}
+
+/// Makes all connections and says on each what it is; false: it is not wanted any more.
+fn connect(
+    load: &mut Load,
+    spec: &Spec,
+    clock: &Clock,
+    shared: &Shared,
+    epoll: &mut Epoll,
+) -> io::Result<bool> {
+    let any: IpAddr = match spec.server.ip() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let options = Options {
+        congestion: spec.congestion.clone().filter(|_| load.sends()),
+        ..Options::default()
+    };
+    let mut coming: Vec<Option<OwnedFd>> = Vec::new();
+    for stream in 0..spec.streams {
+        let fd = sys::socket(Kind::Stream, any)?;
+        options.apply(&fd, any)?;
+        sys::connect(&fd, spec.server)?;
+        epoll.add(&fd, Interest::WritableEdge, stream as u64)?;
+        coming.push(Some(fd));
+    }
+    let until = clock.now() + spec.patience;
+    let mut happened = Vec::new();
+    while coming.iter().any(Option::is_some) {
+        if shared.wanted.load(Ordering::Relaxed) >= STOP {
+            return Ok(false);
+        }
+        if clock.now() >= until {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "its connections did not come about in time"));
+        }
+        happened.clear();
+        epoll.wait(Some(LOOK * 5), &mut happened)?;
+        for event in &happened {
+            let stream = event.token as usize;
+            let Some(fd) = coming[stream].take() else {
+                continue;
+            };
+            sys::take_error(&fd)?;
+            let first = Request::Stream { token: spec.token, load: spec.number, stream: stream as u32 };
+            let line = protocol::line(&first);
+            // The first bytes of a connection find room.
+            if sys::send(&fd, &line)? != line.len() {
+                return Err(io::Error::from(io::ErrorKind::WriteZero));
+            }
+            epoll.remove(&fd)?;
+            if !load.sends() {
+                epoll.add(&fd.as_raw_fd(), load.interest(), stream as u64)?;
+            }
+            load.add(stream, fd, 0);
+            shared.ready.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,433 @@
+//! What was measured becomes tables and facts.
+
+use probe::prober::{Outcome, Sample};
+use probe::sys::Priority;
+use serde_json::{Map, Value, json};
+
+use super::clock::{Exchange, Offset};
+use super::plan::{How, Kind};
+use super::probing::Probed;
+use super::tables::{self, Request, Stream};
+use super::{End, MS, Measured, Session};
+use crate::protocol::Direction;
+
+/// Echoes that one echo tells of.
+const TOLD: u64 = 64;
+/// A clock that was stepped by more than slewing does is worth a word, ns.
+const STEPPED: i64 = 100 * MS;
+
+/// Makes them. `duration`: the session's time at its end.
+pub fn make(mut session: Session, probed: Probed, ended: &Result<(), End>, duration: i64) -> Measured {
+    let offsets = Offsets::of(&session, &probed.samples);
+    let probes = requests(&session, &probed.samples, offsets.best());
+    let plan = session.plan;
+    let mut streams: Vec<Stream> = Vec::new();
+    let mut flows = Vec::new();
+    let mut goodput = Vec::new();
+    let mut acked = false;
+    let names = LoadNames::of(&session);
+    for (group, pair) in session.loads.iter().enumerate() {
+        let count = plan.streams as usize;
+        let (made, by_ack) = tables::streams(pair, count, offsets.best(), plan.sample_ns);
+        acked |= by_ack;
+        let begun = session.phases.get(pair.phase);
+        if let Some(phase) = begun {
+            let between = |s: &Stream| s.delivered_at(phase.end) - s.delivered_at(phase.start);
+            let bytes: i64 = made.iter().map(between).sum();
+            let span = (phase.end - phase.start).max(1);
+            goodput.push(json!({
+                "phase": pair.phase, "direction": pair.direction.word(), "bytes": bytes,
+                "bps": (bytes as f64 * 8e9 / span as f64).round() as i64,
+            }));
+        }
+        for number in 0..made.len() {
+            flows.push(json!({
+                "name": format!("{}-{}", names.of_load(group), number + 1), "kind": "bulk", "direction": pair.direction.word(),
+                "phase": begun.map(|_| pair.phase), "group": group, "congestion": congestion(&session, pair.direction),
+            }));
+        }
+        streams.extend(made);
+    }
+    if acked {
+        session.notes.push(
+            "the server's samples of an upload are missing: delivered_bytes is what it acknowledged".into(),
+        );
+    }
+    let first = streams.len();
+    for (index, aim) in session.aims.iter().enumerate() {
+        flows.push(json!({
+            "name": aim.name, "kind": "ping", "direction": "", "phase": null, "group": session.loads.len() + index,
+            "congestion": null,
+        }));
+    }
+    let told = tell_probes(&mut session, &probed, &probes);
+    let (queue, links) = tables::queue_and_links(session.local.as_ref());
+    let (totals, base) = totals(&streams, &probes);
+    let mut all = vec![
+        tables::flow(&streams),
+        tables::flows(&totals, &base),
+        tables::probe(&probes, first),
+        queue,
+        links,
+    ];
+    all.extend(tables::others(totals[..first].iter().map(|t| t[2]).sum()));
+    let facts = facts(session, &probed, ended, duration, &offsets, json!({"flows": flows, "probes": told, "goodput": goodput}));
+    Measured { tables: all, facts }
+}
+
+/// What the streams of each load are called.
+struct LoadNames(Vec<String>);
+
+impl LoadNames {
+    fn of(session: &Session) -> LoadNames {
+        let name = |pair: &super::Pair| match session.phases.get(pair.phase) {
+            Some(phase) if phase.kind == Kind::Both => {
+                format!("{}-{}", phase.name.replace(' ', "-"), pair.direction.word())
+            }
+            Some(phase) => phase.name.replace(' ', "-"),
+            // Its phase never began.
+            None => format!("{}-unbegun", pair.direction.word()),
+        };
+        LoadNames(session.loads.iter().map(name).collect())
+    }
+
+    fn of_load(&self, group: usize) -> &str {
+        &self.0[group]
+    }
+}
+
+/// The congestion control of those who send in this direction.
+fn congestion(session: &Session, direction: Direction) -> String {
+    let default = match direction {
+        Direction::Down => session.welcome.congestion.clone(),
+        Direction::Up => crate::default_congestion(),
+    };
+    session.plan.congestion.clone().unwrap_or(default)
+}
+
+// -------------------------------------------------------------------------------------------------------------- clocks
+
+/// The server's clock by the two ways there are to ask for it.
+struct Offsets {
+    udp: Option<Offset>,
+    control: Option<Offset>,
+}
+
+impl Offsets {
+    fn of(session: &Session, samples: &[Sample]) -> Offsets {
+        let echoes = samples.iter().filter_map(|sample| match sample.outcome {
+            Outcome::Reply { rtt, turned: Some(turned), .. }
+                if session.aims[sample.target].how == How::Udp =>
+            {
+                Some(Exchange { sent: sample.sent, rtt, turned })
+            }
+            _ => None,
+        });
+        let echoes: Vec<Exchange> = echoes.collect();
+        Offsets { udp: Offset::fit(&echoes), control: Offset::fit(&session.exchanges) }
+    }
+
+    /// Echoes have the kernels' stamps and no retransmissions.
+    fn best(&self) -> Option<&Offset> {
+        self.udp.as_ref().or(self.control.as_ref())
+    }
+
+    fn by(&self) -> &'static str {
+        match (&self.udp, &self.control) {
+            (Some(_), _) => "udp",
+            (None, Some(_)) => "control",
+            (None, None) => "",
+        }
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------- probes
+
+/// The requests of each target, in their order.
+fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> Vec<Vec<Request>> {
+    let targets = session.aims.iter().enumerate();
+    let of_target = |(index, aim): (usize, &super::Aim)| {
+        let ours: Vec<&Sample> = samples.iter().filter(|s| s.target == index).collect();
+        let told = (aim.how == How::Udp).then(|| Told::of(&ours, session.heard));
+        let mut requests: Vec<Request> = ours
+            .iter()
+            .map(|sample| match sample.outcome {
+                Outcome::Reply { rtt, turned, .. } => Request {
+                    sent: sample.sent,
+                    sequence: sample.sequence,
+                    rtt: Some(rtt),
+                    forward: offset.zip(turned).map(|(o, turned)| (o.ours(turned) - sample.sent).clamp(0, rtt)),
+                    arrived: Some(true),
+                },
+                Outcome::Lost(_) => Request {
+                    sent: sample.sent,
+                    sequence: sample.sequence,
+                    rtt: None,
+                    forward: None,
+                    arrived: told.as_ref().and_then(|told| told.arrived(sample.sequence)),
+                },
+            })
+            .collect();
+        requests.sort_by_key(|request| request.sequence);
+        requests
+    };
+    targets.map(of_target).collect()
+}
+
+/// What the server's echoes tell of the requests that it heard.
+struct Told {
+    /// Of each request by its number: not told, not heard, heard.
+    requests: Vec<Option<bool>>,
+}
+
+impl Told {
+    /// From the echoes, and from what the server says at the end: (number of the latest, bits).
+    fn of(samples: &[&Sample], last: Option<(u32, u64)>) -> Told {
+        let count = samples.iter().map(|s| s.sequence + 1).max().unwrap_or(0);
+        let mut told = Told { requests: vec![None; count as usize] };
+        for sample in samples {
+            if let Outcome::Reply { heard, .. } = sample.outcome {
+                told.add(sample.sequence, heard);
+            }
+        }
+        if let Some((latest, bits)) = last {
+            let latest = u64::from(latest);
+            if bits != 0 {
+                told.add(latest, bits);
+            }
+            // Nothing after the latest one came.
+            let from = if bits == 0 { 0 } else { latest + 1 };
+            (from..count).for_each(|sequence| told.set(sequence, false));
+        }
+        told
+    }
+
+    fn add(&mut self, sequence: u64, heard: u64) {
+        // Nothing is told by an echo without bits: its own is always set.
+        if heard != 0 {
+            for behind in 0..TOLD.min(sequence + 1) {
+                self.set(sequence - behind, heard >> behind & 1 == 1);
+            }
+        }
+    }
+
+    /// One that was overtaken is told as missing before it is told as heard.
+    fn set(&mut self, sequence: u64, heard: bool) {
+        if let Some(known) = self.requests.get_mut(sequence as usize) {
+            *known = Some(heard || known.unwrap_or(false));
+        }
+    }
+
+    fn arrived(&self, sequence: u64) -> Option<bool> {
+        self.requests.get(sequence as usize).copied().flatten()
+    }
+}
+
+/// Lost requests, and where: (all, on the way there, on the way back); the latter two only if all are known.
+fn lost<'a>(requests: impl Iterator<Item = &'a Request>) -> (usize, Option<usize>, Option<usize>) {
+    let (mut all, mut there, mut back, mut unknown) = (0, 0, 0, 0);
+    for request in requests.filter(|request| request.rtt.is_none()) {
+        all += 1;
+        match request.arrived {
+            Some(false) => there += 1,
+            Some(true) => back += 1,
+            None => unknown += 1,
+        }
+    }
+    let known = |count: usize| (unknown == 0).then_some(count);
+    (all, known(there), known(back))
+}
+
+fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) -> Vec<Value> {
+    let mut told = Vec::new();
+    let mut notes = Vec::new();
+    for (index, (aim, requests)) in session.aims.iter().zip(probes).enumerate() {
+        let udp = aim.how == How::Udp;
+        let where_lost = |requests: &mut dyn Iterator<Item = &Request>| {
+            let (all, there, back) = lost(requests);
+            if udp { (all, there, back) } else { (all, None, None) }
+        };
+        let received = requests.iter().filter(|r| r.rtt.is_some()).count();
+        let (all, there, back) = where_lost(&mut requests.iter());
+        let mut reasons: Map<String, Value> = Map::new();
+        for sample in probed.samples.iter().filter(|s| s.target == index) {
+            if let Outcome::Lost(loss) = sample.outcome {
+                let count = reasons.get(loss.word()).and_then(Value::as_u64).unwrap_or(0);
+                reasons.insert(loss.word().into(), (count + 1).into());
+            }
+        }
+        let phases: Vec<Value> = session
+            .phases
+            .iter()
+            .enumerate()
+            .map(|(number, phase)| {
+                let sent = || requests.iter().filter(|r| (phase.start..phase.end).contains(&r.sent));
+                let (all, there, back) = where_lost(&mut sent());
+                json!({"phase": number, "sent": sent().count(), "lost": all, "lost_forward": there, "lost_backward": back})
+            })
+            .collect();
+        if received == 0 && !requests.is_empty() {
+            let why = reasons.keys().next().map_or("no reply", String::as_str);
+            notes.push(format!("{} ({}) never answered any of {} requests by {}: {why}", aim.name, aim.address, requests.len(), aim.how.word()));
+        }
+        let counts = probed.counts[index];
+        if counts.missed > 0 {
+            notes.push(format!("{} slots of {} were missed: this host stood still", counts.missed, aim.name));
+        }
+        told.push(json!({
+            "name": aim.name, "how": aim.how.word(), "address": aim.address.to_string(), "socket": aim.socket,
+            "sent": requests.len(), "received": received, "lost": all, "late": counts.late,
+            "duplicate": counts.duplicate, "missed": counts.missed, "reasons": reasons,
+            "lost_forward": there, "lost_backward": back, "phases": phases,
+        }));
+    }
+    session.notes.extend(notes);
+    told
+}
+
+/// Totals of all flows, and their base RTTs.
+fn totals(streams: &[Stream], probes: &[Vec<Request>]) -> (Vec<tables::Totals>, Vec<i64>) {
+    let of_probe = |requests: &Vec<Request>| -> tables::Totals {
+        let received = requests.iter().filter(|r| r.rtt.is_some()).count() as i64;
+        let sent = requests.len() as i64;
+        [sent, 0, received, 0, sent - received, 0, 0, 0, 0, 0, -1, -1]
+    };
+    let totals: Vec<tables::Totals> =
+        streams.iter().map(tables::totals).chain(probes.iter().map(of_probe)).collect();
+    let of_stream = streams.iter().map(|s| s.last.map_or(0, |row| row.min_rtt.max(0)));
+    let least = |requests: &Vec<Request>| requests.iter().filter_map(|r| r.rtt).min().unwrap_or(0);
+    let base = of_stream.chain(probes.iter().map(least)).collect();
+    (totals, base)
+}
+
+// --------------------------------------------------------------------------------------------------------------- facts
+
+fn facts(
+    mut session: Session,
+    probed: &Probed,
+    ended: &Result<(), End>,
+    duration: i64,
+    offsets: &Offsets,
+    more: Value,
+) -> Value {
+    let (outcome, why) = match ended {
+        Ok(()) => ("complete", String::new()),
+        Err(End::Interrupted) => ("interrupted", "it was ended before its end".into()),
+        Err(End::Gone(why) | End::Refused(why)) => ("partial", why.clone()),
+    };
+    let stepped = session.clock.stepped();
+    if stepped.abs() >= STEPPED {
+        let seconds = stepped as f64 / 1e9;
+        session.notes.push(format!("the time of day was stepped by {seconds:.3} s meanwhile; no time here follows it"));
+    }
+    if let Some(why) = session.local.as_ref().and_then(|local| local.broken.as_ref()) {
+        session.notes.push(format!("{} was watched until it broke off: {why}", session.local.as_ref().map_or("", |l| &l.name)));
+    }
+    let phases: Vec<Value> = session
+        .phases
+        .iter()
+        .map(|p| json!({"name": p.name, "kind": p.kind.word(), "start_ns": p.start, "end_ns": p.end, "complete": p.complete}))
+        .collect();
+    let links: Vec<Value> = session.local.iter().flat_map(|local| {
+        let name = &local.name;
+        [json!({"name": name, "interface": name, "direction": "out", "qdisc": local.qdisc}),
+         json!({"name": format!("{name} in"), "interface": name, "direction": "in", "qdisc": ""})]
+    }).collect();
+    let mut late: Vec<i64> = probed.samples.iter().map(|sample| sample.lateness).collect();
+    let [p50, p90, p99, max] = tables::quantiles(&mut late, [0.5, 0.9, 0.99, 1.0]).unwrap_or([0; 4]);
+    let priority = match probed.priority {
+        Priority::Realtime => "realtime",
+        Priority::Raised => "raised",
+        Priority::Normal => "normal",
+    };
+    let clock = match offsets.best() {
+        Some(offset) => json!({
+            "offset_ns": offset.at_zero.round() as i64, "drift_ppm": offset.drift * 1e6, "error_ns": offset.error.round() as i64,
+            "by": offsets.by(), "samples": offset.samples, "stepped_ns": stepped,
+        }),
+        None => json!({"offset_ns": null, "drift_ppm": null, "error_ns": null, "by": "", "samples": 0, "stepped_ns": stepped}),
+    };
+    let address = session.control.address();
+    let mut facts = json!({
+        "format": 1,
+        "outcome": outcome,
+        "why": why,
+        "zero_ns": session.clock.zero_of_day(),
+        "duration_ns": duration,
+        "phases": phases,
+        "links": links,
+        "clock": clock,
+        "lateness_ns": {"sends": late.len(), "p50": p50, "p90": p90, "p99": p99, "max": max, "priority": priority},
+        "load": {
+            "streams": session.plan.streams,
+            "congestion": {
+                "asked": session.plan.congestion,
+                "client": congestion(&session, Direction::Up), "server": congestion(&session, Direction::Down),
+            },
+        },
+        "server": {
+            "host": session.plan.host, "address": address.ip().to_canonical().to_string(), "port": address.port(),
+            "version": session.welcome.software, "kernel": session.welcome.kernel, "caps": session.welcome.caps,
+        },
+        "client": {
+            "address": session.control.own_address().map(|a| a.ip().to_canonical().to_string()),
+            "interface": session.around.device, "gateway": session.around.gateway.map(|g| g.to_string()),
+            "version": env!("CARGO_PKG_VERSION"), "kernel": crate::kernel(),
+        },
+        "notes": session.notes,
+    });
+    if let (Value::Object(facts), Value::Object(more)) = (&mut facts, more) {
+        facts.extend(more);
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(sequence: u64, heard: u64) -> Sample {
+        let outcome = Outcome::Reply { rtt: 1, turned: Some(1), heard };
+        Sample { target: 0, sequence, sent: 0, lateness: 0, outcome }
+    }
+
+    fn lost_one(sequence: u64) -> Sample {
+        let outcome = Outcome::Lost(probe::prober::Loss::Timeout);
+        Sample { target: 0, sequence, sent: 0, lateness: 0, outcome }
+    }
+
+    #[test]
+    fn where_a_request_was_lost_is_told_by_later_echoes_and_at_the_end() {
+        // 1 was lost on the way there, 2 on the way back, 4 and 5 there, 6 back.
+        let samples = [reply(0, 0b1), lost_one(1), lost_one(2), reply(3, 0b1101), lost_one(4), lost_one(5), lost_one(6)];
+        let samples: Vec<&Sample> = samples.iter().collect();
+        let told = Told::of(&samples, Some((6, 0b1001101)));
+        let arrived: Vec<_> = (0..7).map(|i| told.arrived(i)).collect();
+        assert_eq!(arrived, [true, false, true, true, false, false, true].map(Some));
+        // Without the server's last word the end is not known.
+        let told = Told::of(&samples, None);
+        assert_eq!((told.arrived(1), told.arrived(2), told.arrived(5)), (Some(false), Some(true), None));
+        // One who heard nothing at all.
+        let none = [lost_one(0), lost_one(1)];
+        let told = Told::of(&none.iter().collect::<Vec<_>>(), Some((0, 0)));
+        assert_eq!((told.arrived(0), told.arrived(1)), (Some(false), Some(false)));
+    }
+
+    #[test]
+    fn one_that_is_overtaken_was_heard() {
+        let samples = [reply(1, 0b10), reply(2, 0b110), lost_one(0)];
+        let told = Told::of(&samples.iter().collect::<Vec<_>>(), None);
+        assert_eq!(told.arrived(0), Some(true));
+        let samples = [reply(1, 0b1), reply(2, 0b111), lost_one(0)];
+        let told = Told::of(&samples.iter().collect::<Vec<_>>(), None);
+        assert_eq!(told.arrived(0), Some(true));
+    }
+
+    #[test]
+    fn losses_of_which_one_is_unknown_have_no_direction() {
+        let request = |arrived| Request { sent: 0, sequence: 0, rtt: None, forward: None, arrived };
+        let all = [request(Some(true)), request(Some(false)), request(Some(false))];
+        assert_eq!(lost(all.iter()), (3, Some(2), Some(1)));
+        assert_eq!(lost([request(Some(true)), request(None)].iter()), (2, None, None));
+    }
+}

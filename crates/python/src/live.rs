@@ -1,0 +1,164 @@
+//! `Server` and `measure`: the live crate without the GIL, which comes back now and then for Ctrl-C and for who looks on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use live::server::{self, Options, Owner, Stopper};
+use live::session::{self, Column, Failure, Plan, Watcher};
+use numpy::IntoPyArray;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+pyo3::create_exception!(
+    _core,
+    MeasureError,
+    pyo3::exceptions::PyException,
+    "Nothing could be measured or served: (what and where, what to do)."
+);
+
+/// A panic is a broken invariant of ours; it must not look like an exit request to Python's `except Exception`.
+fn unbroken<T>(outcome: std::thread::Result<T>) -> PyResult<T> {
+    outcome.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+        PyRuntimeError::new_err(format!("the measurement broke an invariant: {}", text.unwrap_or_default()))
+    })
+}
+
+/// A server; see `_core.pyi`.
+#[pyclass]
+pub struct Server {
+    server: Mutex<server::Server>,
+    stopper: Stopper,
+    addresses: Vec<(String, u16)>,
+}
+
+#[pymethods]
+impl Server {
+    #[new]
+    fn new(options_json: &str) -> PyResult<Server> {
+        let options: Options = serde_json::from_str(options_json)
+            .map_err(|e| PyValueError::new_err(format!("not a server's options: {e}")))?;
+        let server = server::Server::bind(&options).map_err(|e| {
+            let hint = match e.kind() {
+                std::io::ErrorKind::AddrInUse => "another server has the port: stop it, or choose another one",
+                std::io::ErrorKind::AddrNotAvailable => "bind to an address of this host",
+                std::io::ErrorKind::PermissionDenied => "ports below 1024 are for root: choose another one",
+                _ => "",
+            };
+            MeasureError::new_err((format!("can't serve at {e}"), hint.to_string()))
+        })?;
+        let addresses = server.addresses().iter().map(|a| (a.ip().to_string(), a.port())).collect();
+        Ok(Server { stopper: server.stopper(), server: Mutex::new(server), addresses })
+    }
+
+    /// What it is bound to.
+    #[getter]
+    fn addresses(&self) -> Vec<(String, u16)> {
+        self.addresses.clone()
+    }
+
+    /// Serves.
+    #[pyo3(signature = (seconds = None, once = false, tell = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        seconds: Option<f64>,
+        once: bool,
+        tell: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let until = seconds.map(|s| Instant::now() + Duration::from_secs_f64(s.clamp(0.0, 1e9)));
+        let mut owner = Caller { until, tell, error: None };
+        let outcome = py.detach(|| {
+            let server = self.server.try_lock().map_err(|_| "it serves already")?;
+            Ok::<_, &str>(catch_unwind(AssertUnwindSafe(|| server.serve(once, &mut owner))))
+        });
+        let served = unbroken(outcome.map_err(PyRuntimeError::new_err)?)?;
+        match owner.error {
+            Some(error) => Err(error),
+            None => Ok(served?),
+        }
+    }
+
+    /// Ends `run`.
+    fn stop(&self) {
+        self.stopper.stop();
+    }
+}
+
+/// The Python side of a server or a session.
+struct Caller {
+    until: Option<Instant>,
+    tell: Option<Py<PyAny>>,
+    /// What Python raised, which ends it.
+    error: Option<PyErr>,
+}
+
+impl Owner for Caller {
+    fn tell(&mut self, words: &str) {
+        if let Some(tell) = &self.tell
+            && let Err(error) = Python::attach(|py| tell.call1(py, (words,)).map(drop))
+        {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn go_on(&mut self) -> bool {
+        if let Err(error) = Python::attach(|py| py.check_signals()) {
+            self.error.get_or_insert(error);
+        }
+        self.error.is_none() && self.until.is_none_or(|until| Instant::now() < until)
+    }
+}
+
+impl Watcher for Caller {
+    fn reached(&mut self, now: i64, total: i64, phase: &str) -> bool {
+        let go_on = Python::attach(|py| {
+            if py.check_signals().is_err() {
+                // Ctrl-C: what has been measured is kept, and the facts say how it ended.
+                return Ok(false);
+            }
+            match &self.tell {
+                Some(tell) => tell.call1(py, (now, total, phase))?.is_truthy(py),
+                None => Ok(true),
+            }
+        });
+        go_on.unwrap_or_else(|error| {
+            self.error.get_or_insert(error);
+            false
+        })
+    }
+}
+
+/// One measuring session; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (plan_json, reached = None))]
+pub fn measure<'py>(
+    py: Python<'py>,
+    plan_json: &str,
+    reached: Option<Py<PyAny>>,
+) -> PyResult<(Bound<'py, PyDict>, String)> {
+    let plan = Plan::parse(plan_json).map_err(|e| PyValueError::new_err(format!("not a plan: {e}")))?;
+    let mut watcher = Caller { until: None, tell: reached, error: None };
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| session::measure(&plan, &mut watcher))));
+    let measured = unbroken(outcome)?;
+    if let Some(error) = watcher.error {
+        return Err(error);
+    }
+    let measured =
+        measured.map_err(|Failure { problem, hint }| MeasureError::new_err((problem, hint)))?;
+    let tables = PyDict::new(py);
+    for table in measured.tables {
+        let columns = PyDict::new(py);
+        for (name, column) in table.columns {
+            match column {
+                Column::I64(values) => columns.set_item(name, values.into_pyarray(py))?,
+                Column::F64(values) => columns.set_item(name, values.into_pyarray(py))?,
+            }
+        }
+        tables.set_item(table.name, columns)?;
+    }
+    Ok((tables, measured.facts.to_string()))
+}

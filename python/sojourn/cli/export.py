@@ -1,0 +1,54 @@
+"""`sojourn export`: a measurement as other programs read it."""
+
+from pathlib import Path
+
+import click
+
+from sojourn.cli import work
+
+FLENT_TESTS = ("auto", "rrul", "rrul_be", "rrul_be_nflows", "tcp_nup", "tcp_ndown")
+"""As `sojourn.live.flent.TESTS`, which is slow to import."""
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="RUN")
+@click.option(
+    "-o", "--out", "files", multiple=True, required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="What to write, by its ending: .flent.gz, .csv (all samples), .json (what they say, and all samples). May be repeated.",
+)  # fmt: skip
+@click.option(
+    "--phase", metavar="NAME", help="flent: which load. [default: both, else upload, else download]"
+)
+@click.option(
+    "--repeat", type=click.IntRange(min=0), metavar="N", help="flent: which repeat. [default: the first]"
+)
+@click.option(
+    "--test",
+    type=click.Choice(FLENT_TESTS),
+    default="auto",
+    show_default=True,
+    help="flent: the test it goes under; rrul calls four unmarked streams BE, BK, CS5 and EF.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No talk; errors only.")
+def export(
+    path: Path, files: tuple[Path, ...], phase: str | None, repeat: int | None, test: str, quiet: bool
+) -> None:
+    """Write a measurement for flent, or as CSV or JSON."""
+    from sojourn.live import flent, samples
+    from sojourn.records import Run, RunError
+
+    run = Run.open(path)
+    if not run.seeds:
+        raise RunError(f"{run.path}: no repeat has finished", "measure again")
+    for file in files:
+        if file.suffix not in (".csv", ".json"):
+            flent.check_name(file)
+        work.check_parent(file)
+    for file in files:
+        if file.suffix == ".csv":
+            work.write(file, samples.csv(run))
+        elif file.suffix == ".json":
+            work.write(file, samples.json_of(run))
+        else:
+            flent.export(run, file, flent.Choice(phase, repeat, test))
+        work.say(f"wrote {file}", quiet)

@@ -1,0 +1,243 @@
+"""`sojourn measure`: what a line does under load, against a `sojourn serve` at the other end."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import verdict, work
+
+if TYPE_CHECKING:
+    from sojourn.live.measurement import How, Reached
+    from sojourn.live.session import Phase, Plan, Target
+    from sojourn.records import Run
+
+KINDS = ("idle", "download", "upload", "both")
+USUAL = ("idle", "download", "upload", "both", "idle")
+PINGS = ("udp", "icmp", "gateway", "hop 2")
+TOO_MUCH = 1
+"""Exit status of --fail-above."""
+
+
+@click.command()
+@click.argument("host", metavar="HOST")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="The server's. [default: that of sojourn serve]",
+)
+@click.option("-4", "family", flag_value="4", help="IPv4 only.")
+@click.option("-6", "family", flag_value="6", help="IPv6 only.")
+@click.option(
+    "-n",
+    "--streams",
+    type=click.IntRange(1, 128),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="TCP connections in each loaded direction.",
+)
+@click.option("--cc", metavar="NAME", help="Congestion control of both senders. [default: each host's own]")
+@click.option(
+    "-l", "--length", default="10 s", show_default=True, metavar="TIME", help="Of each loaded phase."
+)
+@click.option("--idle", default="5 s", show_default=True, metavar="TIME", help="Of each idle phase.")
+@click.option(
+    "--phase",
+    "phases",
+    multiple=True,
+    type=click.Choice(KINDS),
+    metavar="KIND",
+    help="idle, download, upload or both; in this order, may be repeated. [default: idle download upload both idle]",
+)
+@click.option("-r", "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N")
+@click.option(
+    "--ping",
+    "pings",
+    multiple=True,
+    metavar="TARGET",
+    help='Who is probed: udp (our echo at the server), icmp (the server), gateway, "hop 2", or any host. The first is what the '
+    'verdict is about. May be repeated. [default: udp icmp gateway "hop 2"]',
+)
+@click.option(
+    "--interval", default="50 ms", show_default=True, metavar="TIME", help="From probe to probe of a target."
+)
+@click.option(
+    "--iface",
+    metavar="IFACE",
+    help="Whose qdisc is watched; none: none. [default: the one towards the server]",
+)
+@click.option(
+    "-t", "--title", default="", metavar="TEXT", help="What to call this measurement in comparisons."
+)
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), metavar="DIR",
+    help="Folder of the Run. [default: runs/measure-<host>; with --json nothing is kept]",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace a Run that is already in the output folder.")
+@click.option(
+    "--flent",
+    "flent_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write a phase as .flent.gz.",
+)
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write all samples as CSV.",
+)
+@click.option(
+    "--fail-above",
+    metavar="TIME",
+    help="Exit with 1 if a load adds more than this to the idle RTT at the 95th percentile, or that can't be said: 100ms.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only.")
+def measure(
+    host: str,
+    port: int | None,
+    family: str | None,
+    streams: int,
+    cc: str | None,
+    length: str,
+    idle: str,
+    phases: tuple[str, ...],
+    repeats: int,
+    pings: tuple[str, ...],
+    interval: str,
+    iface: str | None,
+    title: str,
+    out: Path | None,
+    force: bool,
+    flent_file: Path | None,
+    csv_file: Path | None,
+    fail_above: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Measure a line: its delay idle and under load, its goodput, where its queues are and how deep.
+
+    HOST runs `sojourn serve`. Phases: idle, download, upload, both, idle, while HOST and the routers on the way to it are pinged.
+    """
+    from sojourn.figures import slug
+    from sojourn.live import flent, measurement
+    from sojourn.units import parse_duration
+
+    most_ns = parse_duration(fail_above, what="the delay of --fail-above") if fail_above is not None else None
+    if flent_file is not None:
+        flent.check_name(flent_file)
+    for file in (flent_file, csv_file):
+        work.check_parent(file)
+    spans = {
+        "idle": parse_duration(idle, what="the length of an idle phase", zero=False),
+        "load": parse_duration(length, what="the length of a phase", zero=False),
+    }
+    order = phases or USUAL
+    asked = _plan(
+        host, port, family, streams, cc, iface, parse_duration(interval, what="an interval", zero=False)
+    )
+    asked = _with(
+        asked, [(kind, spans["idle" if kind == "idle" else "load"]) for kind in order], pings or PINGS
+    )
+    folder = out if out is not None or as_json else work.unused(Path("runs") / f"measure-{slug(host)}")
+    how = measurement.How(repeats=repeats, out=folder, force=force, label=title)
+    run, ended = _measured(asked, how, quiet)
+    if run is None:
+        work.say("interrupted: nothing had been measured", quiet=False)
+        raise click.exceptions.Exit(130)
+    added_ms = _show(run, as_json)
+    if flent_file is not None:
+        work.say(f"wrote {flent.export(run, flent_file)}", quiet)
+    if csv_file is not None:
+        work.say(f"wrote {work.write(csv_file, _csv(run))}", quiet)
+    if folder is not None:
+        work.say(f"wrote {folder}; as a page: sojourn report {folder}", quiet)
+    if ended:
+        work.say(f"interrupted: {ended}", quiet=False)
+        raise click.exceptions.Exit(130)
+    if most_ns is not None and not added_ms <= most_ns / 1e6:
+        work.say(verdict.too_much(added_ms, most_ns / 1e6), quiet)
+        return TOO_MUCH
+    return 0
+
+
+def _plan(
+    host: str, port: int | None, family: str | None, streams: int, cc: str | None, iface: str | None, interval_ns: int
+) -> Plan:  # fmt: skip
+    from sojourn.live.session import PORT, Plan
+
+    return Plan(
+        host=host,
+        port=port or PORT,
+        family=int(family) if family is not None else None,
+        streams=streams,
+        congestion=cc,
+        probe_interval_ns=interval_ns,
+        interface="" if iface == "none" else iface,
+    )
+
+
+def _with(plan: Plan, phases: list[tuple[str, int]], pings: tuple[str, ...]) -> Plan:
+    import dataclasses
+
+    from sojourn.live.session import Phase
+
+    told: tuple[Phase, ...] = tuple(Phase(kind, length_ns) for kind, length_ns in phases)
+    return dataclasses.replace(plan, phases=told, targets=tuple(_target(words) for words in pings))
+
+
+def _target(words: str) -> Target:
+    from sojourn.live.session import Target
+
+    if words in ("udp", "icmp"):
+        return Target(words)
+    return Target("icmp", words)
+
+
+def _measured(plan: Plan, how: How, quiet: bool) -> tuple[Run | None, str]:
+    """The Run, and how it was interrupted ("": it was not)."""
+    from sojourn.live import measurement
+
+    whole = sum(phase.duration_ns for phase in plan.phases) / 1e9
+    work.say(f"measuring the way to {plan.host}: {how.repeats} × about {whole:.0f} s", quiet)
+    try:
+        with work.progress(quiet, lambda reached: reached) as tell:
+            return measurement.measure(plan, how, _told(tell, how.repeats)), ""
+    except measurement.Interrupted as stop:
+        return stop.run, f"{stop.finished} of {how.repeats} repeats were finished"
+
+
+def _told(tell: work.Tell, repeats: int) -> Reached:
+    def reached(repeat: int, now_ns: int, whole_ns: int, phase: str) -> bool:
+        share = min(now_ns / whole_ns, 1.0) if whole_ns else 0.0
+        which = f"repeat {repeat + 1} of {repeats}, " if repeats > 1 else ""
+        tell(work.Step(f"{which}{phase or 'the queue drains'}", (repeat + share) / repeats))
+        return True
+
+    return reached
+
+
+def _show(run: Run, as_json: bool) -> float:
+    """Prints the findings; what the worst load adds at the 95th percentile, ms."""
+    from sojourn.live import findings
+
+    found = findings.find(run)
+    if as_json:
+        work.show(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        work.show(verdict.text_of(found))
+    return found.induced_p95_ms if not math.isnan(found.induced_p95_ms) else math.inf
+
+
+def _csv(run: Run) -> str:
+    from sojourn.live import samples
+
+    return samples.csv(run)

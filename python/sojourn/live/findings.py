@@ -1,0 +1,471 @@
+"""What a measurement says, as numbers: delay in each phase, what the load adds, how deep the buffers are, where, every score. Pure.
+
+    induced delay   a percentile of the RTT under load less the median of the idle RTT, ms
+    standing queue  the largest running median of three RTTs under load less the least RTT of all: a single late reply is
+                    no queue. In bytes: that time at the rate that the direction carried, headers of full segments included
+    where           the nearest target whose delay rises: half as much, at least, as the farthest one's
+
+All repeats are taken together, except in intervals (`intervals`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.live import intervals, scores
+from sojourn.live.intervals import Interval
+from sojourn.live.phases import IDLE, WHOLE, Cut, Part, cut
+from sojourn.records import Run
+
+Floats = NDArray[np.float64]
+
+WIRE = 1514 / 1448
+"""Bytes of Ethernet to bytes of TCP in full segments with timestamps: what a queue of `goodput` holds."""
+RISES = 0.5
+"""A target shares a queue with the farthest if its delay rises by this part of that one's."""
+LEAST_RISE_MS = 5.0
+"""Below this there is no queue to look for."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """RTTs of one target in one phase, ms; NaN without a reply."""
+
+    sent: int
+    lost: int
+    min: float
+    p10: float
+    median: float
+    mean: float
+    p90: float
+    p95: float
+    max: float
+
+    @property
+    def loss(self) -> float:
+        """The share of the probes that were not answered."""
+        return self.lost / self.sent if self.sent else math.nan
+
+
+@dataclass(frozen=True)
+class Induced:
+    """What the load adds to the RTT, ms."""
+
+    median: Interval
+    p95: Interval
+
+
+@dataclass(frozen=True)
+class Row:
+    """One phase, seen by the Run's target."""
+
+    phase: str
+    kind: str
+    complete: bool
+    spread: Spread
+    mbps: Mapping[str, float]
+    """Goodput by direction; NaN where nothing was sent that way."""
+    retransmits: int | None
+    """Segments that TCP sent again; None: not known."""
+    induced: Induced | None
+    """None: an idle phase, or no idle one to compare with."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """The standing queue of one direction."""
+
+    direction: str
+    phase: str
+    ms: float
+    bytes: float
+    mbps: float
+    overflowed: bool | None
+    """TCP had to send again in this phase: the queue was as long as it gets. Else it may be deeper. None: not known."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which target's delay rises in a phase."""
+
+    phase: str
+    rises: Mapping[str, float]
+    """Induced delay (median) by target, the nearest first, ms."""
+    after: str | None
+    """The last target whose delay does not rise; None: the nearest already does."""
+    nearest: str | None
+    """The nearest whose delay rises; None: the delay rises nowhere."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One score in its own words."""
+
+    name: str
+    of: str
+    """Which phases."""
+    value: str
+    number: float
+    unit: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that is said of a measurement."""
+
+    title: str
+    label: str
+    engine: str
+    version: str
+    target: str | None
+    repeats: int
+    asked: int
+    by: str
+    """What the intervals are over: "repeats" or "blocks"."""
+    rows: tuple[Row, ...]
+    others: Mapping[str, Mapping[str, Spread]]
+    """By target, the Run's own included, and phase."""
+    buffers: tuple[Buffer, ...]
+    places: tuple[Place, ...]
+    scores: tuple[Score, ...]
+    facts: tuple[Mapping[str, Any], ...]
+    """Of each repeat."""
+
+    @property
+    def worst(self) -> Row | None:
+        """The load that adds most, by its 95th percentile."""
+        known = [
+            row for row in self.rows if row.induced is not None and not math.isnan(row.induced.p95.value)
+        ]
+        return max(known, key=lambda row: row.induced.p95.value if row.induced else 0.0, default=None)
+
+    @property
+    def induced_p95_ms(self) -> float:
+        """The most that a load adds at the 95th percentile, ms: what `--fail-above` looks at; NaN: not known."""
+        worst = self.worst
+        return worst.induced.p95.value if worst is not None and worst.induced is not None else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; NaN becomes None."""
+        plain: dict[str, Any] = _plain(dataclasses.asdict(self))
+        return plain
+
+
+def judgement(added_ms: float) -> str:
+    """Induced delay in words."""
+    for most, words in (
+        (5, "no bufferbloat"),
+        (30, "hardly any bufferbloat; calls and games run well"),
+        (100, "some bufferbloat, which games feel"),
+        (300, "bufferbloat: calls suffer"),
+    ):
+        if added_ms < most:
+            return words
+    return "severe bufferbloat: calls and games are hopeless while this runs"
+
+
+def find(run: Run) -> Findings:
+    """All of it, from a Run."""
+    whole = cut(run)
+    by = "repeats" if len(run.seeds) >= intervals.LEAST_REPEATS else "blocks"
+    return Findings(
+        title=run.meta.title,
+        label=run.meta.label,
+        engine=run.meta.engine,
+        version=run.meta.version,
+        target=whole.target,
+        repeats=len(run.seeds),
+        asked=len(run.meta.seeds_asked),
+        by=by,
+        rows=tuple(_row(whole, name, by) for name in whole.names),
+        others={
+            target: {name: spread(whole, name, target) for name in whole.names} for target in whole.targets
+        },
+        buffers=tuple(buffers(whole)),
+        places=tuple(places(whole)),
+        scores=tuple(all_scores(whole)),
+        facts=tuple(run.meta.facts[str(seed)] for seed in run.seeds if str(seed) in run.meta.facts),
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- phases
+
+
+def spread(whole: Cut, name: str, target: str) -> Spread:
+    """The RTTs of a target in a phase, all repeats together."""
+    pings = [part.pings[target] for part in whole.of(name)]
+    sent, lost = sum(each.sent for each in pings), sum(each.lost for each in pings)
+    rtt = whole.rtts(name, target)
+    if rtt.size == 0:
+        return Spread(sent, lost, *[math.nan] * 7)
+    p10, median, p90, p95 = (float(np.percentile(rtt, q)) for q in (10, 50, 90, 95))
+    return Spread(sent, lost, float(rtt.min()), p10, median, float(rtt.mean()), p90, p95, float(rtt.max()))
+
+
+def _row(whole: Cut, name: str, by: str) -> Row:
+    parts = whole.of(name)
+    empty = Spread(0, 0, *[math.nan] * 7)
+    return Row(
+        phase=name,
+        kind=whole.kind(name),
+        complete=whole.complete(name),
+        spread=spread(whole, name, whole.target) if whole.target is not None else empty,
+        mbps={direction: _mean([part.mbps(direction) for part in parts]) for direction in ("down", "up")},
+        retransmits=_sent_again(parts),
+        induced=induced(whole, name, by),
+    )
+
+
+def induced(whole: Cut, name: str, by: str) -> Induced | None:
+    """What this phase's load adds to the median idle RTT, with intervals over repeats or over blocks of time."""
+    if whole.kind(name) in (IDLE, WHOLE) or whole.idle is None or whole.target is None:
+        return None
+    loaded, idle = pieces(whole, name), pieces(whole, whole.idle)
+    if not any(piece.size for piece in loaded) or not any(piece.size for piece in idle):
+        return None
+    median = intervals.percentile(50)
+    found = []
+    for q in (50, 95):
+        statistic = intervals.percentile(q)
+        if by == "repeats":
+            each = per_repeat(whole, name, lambda part, q=q: _percentile(part, whole.target, q))
+            rest = per_repeat(whole, whole.idle, lambda part: _percentile(part, whole.target, 50))
+            shared = sorted(set(each) & set(rest))
+            found.append(intervals.over_repeats([each[seed] - rest[seed] for seed in shared]))
+        else:
+            found.append(intervals.over_blocks(loaded, idle, statistic, median))
+    return Induced(*found)
+
+
+def pieces(whole: Cut, name: str) -> list[Floats]:
+    """The RTTs of the Run's target in each repeat of a phase, ms, in order of sending."""
+    return [part.pings[whole.target].answered for part in whole.of(name)] if whole.target is not None else []
+
+
+def per_repeat(whole: Cut, name: str, read: Any) -> dict[int, float]:
+    """A number of each repeat of a phase that has it, by seed."""
+    values = {part.seed: float(read(part)) for part in whole.of(name)}
+    return {seed: value for seed, value in values.items() if not math.isnan(value)}
+
+
+def _percentile(part: Part, target: str | None, q: float) -> float:
+    rtt = part.pings[target].answered if target is not None else np.empty(0)
+    return float(np.percentile(rtt, q)) if rtt.size else math.nan
+
+
+# ------------------------------------------------------------------------------------------------------------- buffers
+
+
+def buffers(whole: Cut) -> list[Buffer]:
+    """The standing queue of each direction that had a phase of its own, or, by one-way parts, of both in a phase of both."""
+    if whole.target is None:
+        return []
+    rtts = [part.pings[whole.target].answered for part in whole.parts]
+    rtts = [each for each in rtts if each.size]
+    if not rtts:
+        return []
+    base = float(np.concatenate(rtts).min())
+    found = []
+    for direction, kind in (("down", "download"), ("up", "upload")):
+        own = whole.first(kind)
+        if own is not None:
+            standing = max(
+                (_standing(part.pings[whole.target].answered) for part in whole.of(own)), default=math.nan
+            )
+            found.append(_buffer(whole, own, direction, standing - base))
+        elif (both := whole.first("both")) is not None:
+            depth = max(
+                (_one_way(part, whole.target, direction) for part in whole.of(both)), default=math.nan
+            )
+            found.append(_buffer(whole, both, direction, depth))
+    return [buffer for buffer in found if not math.isnan(buffer.ms)]
+
+
+def _buffer(whole: Cut, name: str, direction: str, ms: float) -> Buffer:
+    rates = [_settled(part, direction) for part in whole.of(name)]
+    mbps = _mean(rates)
+    sent_again = _sent_again(whole.of(name), direction)
+    ms = max(ms, 0.0) if not math.isnan(ms) else math.nan
+    return Buffer(
+        direction,
+        name,
+        ms,
+        ms / 1e3 * mbps * 1e6 / 8 * WIRE,
+        mbps,
+        None if sent_again is None else sent_again > 0,
+    )
+
+
+def _sent_again(parts: Sequence[Part], direction: str | None = None) -> int | None:
+    """Segments sent again by the streams of these phases; None: nobody knows."""
+    streams = [stream for part in parts for stream in part.streams if direction in (None, stream.direction)]
+    known = [stream.retransmits for stream in streams if stream.retransmits is not None]
+    return sum(known) if known else None
+
+
+def _standing(rtt: Floats) -> float:
+    """The largest running median of three: 20, 180, 20, 90, 95, 92 is 92."""
+    if rtt.size < 3:
+        return float(rtt.max()) if rtt.size else math.nan
+    return float(np.median(np.lib.stride_tricks.sliding_window_view(rtt, 3), axis=1).max())
+
+
+def _one_way(part: Part, target: str, direction: str) -> float:
+    pings = part.pings[target]
+    forward = pings.forward_ms if direction == "up" else pings.rtt_ms - pings.forward_ms
+    known = forward[np.isfinite(forward)]
+    return _standing(known) - float(known.min()) if known.size else math.nan
+
+
+def _settled(part: Part, direction: str) -> float:
+    """The rate that a direction carried once it ran: the median over the phase's second half of goodput in seconds."""
+    t, mbps = part.goodput(direction)
+    if t.size == 0:
+        return math.nan
+    half = (part.phase.start_ns + part.phase.end_ns) / 2e9
+    t, mbps = t[t > half], mbps[t > half]
+    if t.size == 0:
+        return part.mbps(direction)
+    seconds = np.floor(t - t[0]).astype(np.int64)
+    sums, counts = np.bincount(seconds, mbps), np.bincount(seconds)
+    return float(np.median(sums[counts > 0] / counts[counts > 0]))
+
+
+# --------------------------------------------------------------------------------------------------------------- where
+
+
+def places(whole: Cut) -> list[Place]:
+    """Where the queue of each load is, as far as several targets tell."""
+    if whole.idle is None:
+        return []
+    idle = {
+        target: float(np.median(rtt))
+        for target in whole.targets
+        if (rtt := whole.rtts(whole.idle, target)).size
+    }
+    found = []
+    for name in whole.loads:
+        rises = {
+            target: float(np.median(rtt)) - idle[target]
+            for target in sorted(idle, key=lambda target: idle[target])
+            if (rtt := whole.rtts(name, target)).size
+        }
+        if len(rises) < 2 or not whole.complete(name):
+            continue
+        found.append(_place(name, rises))
+    return found
+
+
+def _place(name: str, rises: Mapping[str, float]) -> Place:
+    order = list(rises)
+    far = rises[order[-1]]
+    if far < LEAST_RISE_MS:
+        return Place(name, rises, None, None)
+    at = next(i for i, target in enumerate(order) if rises[target] >= RISES * far)
+    return Place(name, rises, order[at - 1] if at else None, order[at])
+
+
+# -------------------------------------------------------------------------------------------------------------- scores
+
+
+def all_scores(whole: Cut) -> list[Score]:
+    """Every score that the samples suffice for."""
+    idle = whole.rtts(whole.idle)
+    of_kind = {kind: whole.rtts(whole.first(kind)) for kind in ("download", "upload", "both")}
+    found: list[Score] = []
+    if idle.size and (of_kind["download"].size or of_kind["upload"].size):
+        letter, increase = scores.dslreports(idle, of_kind["download"], of_kind["upload"])
+        loads = " and ".join(kind for kind in ("download", "upload") if of_kind[kind].size)
+        found.append(Score("DSLReports", loads, letter, increase, "ms", "dslreports.com/faq/17930"))
+    if idle.size and any(rtt.size for rtt in of_kind.values()):
+        for which, scale in (("code", scores.LIBREQOS_CODE), ("README", scores.LIBREQOS_README)):
+            graded = scores.libreqos(idle, of_kind, scale)
+            says = ", ".join(f"{kind} {letter}" for kind, letter in graded.phases.items())
+            source = "latencyGradeThresholds.json" if which == "code" else "README"
+            found.append(
+                Score(
+                    f"LibreQoS, {which}",
+                    says,
+                    graded.grade,
+                    math.nan,
+                    "",
+                    f"LibreQoS bufferbloat test, {source}",
+                )
+            )
+    for kind in of_kind:
+        name = whole.first(kind)
+        if name is not None:
+            found += _rpms(whole, name)
+    for kind, rtt in of_kind.items():
+        if rtt.size:
+            value = scores.qoo(rtt)
+            found.append(
+                Score(
+                    "QoO, gaming",
+                    kind,
+                    f"{value:.0f}",
+                    value,
+                    "of 100",
+                    "goresponsiveness, qualityattenuation.go",
+                )
+            )
+    return found
+
+
+def _rpms(whole: Cut, name: str) -> list[Score]:
+    """RPMs of a phase from what stands in for HTTP: echoes for new connections, TCP's smoothed RTT for loaded ones.
+
+    A new connection takes a round trip for TCP and one for its GET, and the draft allows the smoothed RTT where no GET can be sent on the load's
+    connections (§4.2). No server's time is in them, so they are bounds from above.
+    """
+    parts = whole.of(name)
+    draft = [_last(whole, part, scores.MOVING_AVERAGE_DISTANCE * scores.INTERVAL_S) for part in parts]
+    go = [_last(whole, part, scores.MOVING_AVERAGE_DISTANCE * 1.0) for part in parts]
+    echo, loaded = (np.concatenate(side) for side in zip(*draft, strict=True))
+    go_echo, go_loaded = (np.concatenate(side) for side in zip(*go, strict=True))
+    if echo.size == 0 or loaded.size == 0:
+        return []
+    found = [("RPM, draft-09", scores.rpm_draft09(echo, [], echo, loaded).rpm, f"{scores.DRAFT} §4.3")]
+    for title, read in (
+        ("RPM, goresponsiveness", scores.rpm_go),
+        ("RPM, goresponsiveness P90", scores.rpm_go_p90),
+    ):
+        found.append((title, read(3 * go_echo, go_loaded).rpm, "goresponsiveness, rpm/calculations.go"))
+    return [
+        Score(title, name, scores.rpm_class(rpm), rpm, "RPM", f"{source}; estimate: no HTTP was sent")
+        for title, rpm, source in found
+        if not math.isnan(rpm)
+    ]
+
+
+def _last(whole: Cut, part: Part, seconds: float) -> tuple[Floats, Floats]:
+    """Echo RTTs and smoothed RTTs of the last seconds of a phase, ms."""
+    assert whole.target is not None, "a phase with probes has a target"
+    since = part.phase.end_ns / 1e9 - seconds
+    pings = part.pings[whole.target]
+    echo = pings.rtt_ms[(pings.t_s >= since) & np.isfinite(pings.rtt_ms)]
+    loaded = [stream.srtt_ms[(stream.t_s >= since) & np.isfinite(stream.srtt_ms)] for stream in part.streams]
+    return echo, np.concatenate(loaded) if loaded else np.empty(0)
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

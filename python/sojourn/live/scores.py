@@ -1,0 +1,243 @@
+"""Every known score of a loaded line, from the same raw samples, each with the version of its formula. Pure.
+
+A score is a convention, not a measurement, and the conventions disagree: the same line may be a C for one site and an F for
+another. So they stand side by side, each naming where its formula was read. Samples are milliseconds; lost probes are no
+samples. What can't be said for want of samples is NaN.
+
+    DSLReports   faq/17930: the mean increase under load, of upload and download averaged
+    LibreQoS     mean(loaded) - p25(idle), in two scales that its repository publishes at once: its code's and its README's
+    RPM          draft-ietf-ippm-responsiveness-09 §4.3: round trips per minute, of new connections and loaded ones averaged
+    RPM (go)     goresponsiveness, rpm/calculations.go: the same samples, averaged before they are inverted
+    QoO          draft-ietf-ippm-qoo as goresponsiveness implements it: how far percentiles are from perfect to useless
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+DRAFT = "draft-ietf-ippm-responsiveness-09"
+
+MOVING_AVERAGE_DISTANCE = 4
+"""MAD: how many intervals the moving average and the final number reach back."""
+INTERVAL_S = 5.0
+"""ID of -09; earlier drafts and goresponsiveness have 1 s."""
+TRIMMED_MEAN_PERCENT = 95.0
+"""TMP: the share of the samples, the best, that the trimmed mean keeps."""
+TOLERANCE = 0.05
+"""SDT: a moving average is stable when its last MAD values have a standard deviation below this share of the latest."""
+
+GO_KEEPS_PERCENT = 5.0
+"""goresponsiveness's default of -rpm.tmp. Its help calls it the share to trim; its code (utilities.TrimBy) keeps that share."""
+GO_PERCENTILE = 90.0
+
+
+# ----------------------------------------------------------------------------------------------------------------- RPM
+
+
+@dataclass(frozen=True)
+class Rpm:
+    """Round trips per minute: 60 000 over milliseconds."""
+
+    rpm: float
+    foreign: float
+    """Of new connections; NaN without samples."""
+    loaded: float
+    """On the load's own connections; NaN without samples."""
+
+
+def trimmed_mean(samples: ArrayLike, keep_percent: float = TRIMMED_MEAN_PERCENT) -> float:
+    """TM: the mean of the best `keep_percent` of the samples, one at least; NaN without a sample.
+
+    1 .. 20 at 95 %: the 20 goes, (1 + .. + 19) / 19 = 10.
+    """
+    values = np.sort(_known(samples))
+    if values.size == 0:
+        return math.nan
+    kept = max(int(values.size * keep_percent / 100), 1)
+    return float(values[:kept].mean())
+
+
+def rpm_draft09(tcp_f: ArrayLike, tls_f: ArrayLike, http_f: ArrayLike, http_l: ArrayLike) -> Rpm:
+    """Responsiveness by draft-ietf-ippm-responsiveness-09, §4.3.1: times in ms, of the last MAD intervals.
+
+    `tcp_f`: TCP handshakes of foreign probes; `tls_f`: their TLS handshakes, divided by the round trips each took (empty:
+    no TLS, and the foreign part is of two times instead of three); `http_f`: their GETs; `http_l`: GETs of self probes, on
+    load-generating connections, or the smoothed RTT of TCP, which the draft allows where no GET can be multiplexed.
+
+    All 60 ms: 1000 RPM. Foreign 20, 40, 60 ms: 60 000 / 40 = 1500; loaded 120 ms: 500; together 1000.
+    """
+    tls = [trimmed_mean(tls_f)] if _known(tls_f).size else []
+    parts = [trimmed_mean(tcp_f), *tls, trimmed_mean(http_f)]
+    foreign = _per_minute(sum(parts) / len(parts))
+    loaded = _per_minute(trimmed_mean(http_l))
+    return Rpm((foreign + loaded) / 2, foreign, loaded)
+
+
+def rpm_go(foreign_total: ArrayLike, http_l: ArrayLike, keep_percent: float = GO_KEEPS_PERCENT) -> Rpm:
+    """RPM as goresponsiveness's trimmed mean (rpm/calculations.go): 60 s over the mean of two mean round trips.
+
+    `foreign_total`: ms of a whole foreign probe, TCP, TLS and GET together; a third of it counts as a round trip, TLS 1.2's
+    fourth and plain HTTP's missing one notwithstanding. The trimmed mean is that of its code: of n values the
+    int(n * keep_percent / 100) least (NaN if that is none), each foreign one three times.
+
+    Every third 40 ms and every self probe 120 ms: 60 000 / ((40 + 120) / 2) = 750, where the draft says 1000.
+    """
+    thirds = np.repeat(_known(foreign_total) / 3, 3)
+    foreign = _least_mean(thirds, keep_percent)
+    loaded = _least_mean(_known(http_l), keep_percent)
+    return Rpm(_per_minute((foreign + loaded) / 2), _per_minute(foreign), _per_minute(loaded))
+
+
+def rpm_go_p90(foreign_total: ArrayLike, http_l: ArrayLike) -> Rpm:
+    """RPM as goresponsiveness's P90: as `rpm_go`, of 90th percentiles, each the sorted sample number int(0.9 n)."""
+    foreign = _percentile_go(np.repeat(_known(foreign_total) / 3, 3))
+    loaded = _percentile_go(_known(http_l))
+    return Rpm(_per_minute((foreign + loaded) / 2), _per_minute(foreign), _per_minute(loaded))
+
+
+def moving_averages(per_interval: Sequence[float], distance: int = MOVING_AVERAGE_DISTANCE) -> list[float]:
+    """The mean of each interval and the `distance` - 1 before it, or as many as there are."""
+    values = np.asarray(per_interval, dtype=np.float64)
+    return [float(values[max(i + 1 - distance, 0) : i + 1].mean()) for i in range(values.size)]
+
+
+def stable(
+    averages: Sequence[float], distance: int = MOVING_AVERAGE_DISTANCE, tolerance: float = TOLERANCE
+) -> bool:
+    """Whether the last `distance` moving averages have a standard deviation below `tolerance` of the latest (§4.4)."""
+    if len(averages) < distance:
+        return False
+    last = np.asarray(averages[-distance:], dtype=np.float64)
+    return bool(last.std() < tolerance * abs(last[-1]))
+
+
+def confidence(intervals: int, goodput_stable: bool, responsiveness_stable: bool) -> str:
+    """The draft's word (§4.5): Low below MAD intervals, High where both were stable, else Medium."""
+    if intervals < MOVING_AVERAGE_DISTANCE:
+        return "Low"
+    return "High" if goodput_stable and responsiveness_stable else "Medium"
+
+
+def rpm_class(rpm: float) -> str:
+    """The class of -09: Poor below 300 RPM, Fair to 1000, Good to 6000, Excellent above; "" for NaN."""
+    if math.isnan(rpm):
+        return ""
+    return next(
+        (word for least, word in ((6000, "Excellent"), (1000, "Good"), (300, "Fair")) if rpm >= least), "Poor"
+    )
+
+
+def _per_minute(ms: float) -> float:
+    return 60_000 / ms if ms > 0 else math.nan
+
+
+def _least_mean(values: Floats, keep_percent: float) -> float:
+    kept = int(values.size * keep_percent / 100)
+    return float(np.sort(values)[:kept].mean()) if kept else math.nan
+
+
+def _percentile_go(values: Floats) -> float:
+    at = int(GO_PERCENTILE / 100 * values.size)
+    return float(np.sort(values)[at]) if at < values.size else math.nan
+
+
+def _known(samples: ArrayLike) -> Floats:
+    values = np.asarray(samples, dtype=np.float64).ravel()
+    return values[np.isfinite(values)]
+
+
+# -------------------------------------------------------------------------------------------------------------- grades
+
+DSLREPORTS = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
+"""dslreports.com/faq/17930: an increase below so many ms earns the letter; F from 400 ms."""
+LIBREQOS_CODE = ((5, "A+"), (25, "A"), (50, "B"), (75, "C"), (100, "D"))
+"""LibreQoS/bufferbloat test, latencyGradeThresholds.json."""
+LIBREQOS_README = DSLREPORTS
+"""The same repository's README and public page."""
+LIBREQOS_BASELINE = ((75, "A+"), (100, "A"), (125, "B"), (150, "C"), (175, "D"))
+"""LibreQoS's grade of the idle RTT itself, ms."""
+POINTS = {"A+": 6, "A": 5, "B": 4, "C": 3, "D": 2, "F": 1}
+
+
+def grade(increase_ms: float, scale: Sequence[tuple[float, str]] = DSLREPORTS) -> str:
+    """The letter of an increase: 29.9 ms is an A of DSLReports, 30 ms a B; "" for NaN."""
+    if math.isnan(increase_ms):
+        return ""
+    return next((letter for below, letter in scale if increase_ms < below), "F")
+
+
+def dslreports(idle: ArrayLike, down: ArrayLike, up: ArrayLike) -> tuple[str, float]:
+    """DSLReports's grade and the increase it grades, ms: (mean(down) + mean(up)) / 2 - mean(idle).
+
+    Idle 20, downloading 40, uploading 120 ms: (20 + 100) / 2 = 60 ms, a C. With one direction measured, that one alone.
+    """
+    base = _mean(idle)
+    increase = _mean([_mean(part) - base for part in (down, up)])
+    return grade(increase), increase
+
+
+@dataclass(frozen=True)
+class LibreQos:
+    """LibreQoS's grade, and what it is made of."""
+
+    grade: str
+    baseline: str
+    """Of the idle RTT."""
+    phases: Mapping[str, str]
+    """Of the increase under each load."""
+
+
+def libreqos(
+    idle: ArrayLike, loaded: Mapping[str, ArrayLike], scale: Sequence[tuple[float, str]] = LIBREQOS_CODE
+) -> LibreQos:
+    """LibreQoS's total grade: the worse of the idle RTT's grade and the mean of the loads' ("down", "up", "both").
+
+    The increase under a load is its mean less the 25th percentile of the idle RTT. Letters are averaged as 6 (A+) to 1
+    (F) and become letters again at 5.5, 4.5, 3.5, 2.5 and 1.5. Idle 20 ms; down 40 (A), up 120 (F), both 60 ms (B): the mean of 5, 1 and 4
+    is 3.33, a C.
+    """
+    known = _known(idle)
+    if known.size == 0:
+        return LibreQos("", "", {})
+    base = float(np.quantile(known, 0.25))
+    letters = {name: grade(_mean(part) - base, scale) for name, part in loaded.items() if _known(part).size}
+    baseline = grade(_mean(known), LIBREQOS_BASELINE)
+    if not letters:
+        return LibreQos("", baseline, {})
+    mean = sum(POINTS[letter] for letter in letters.values()) / len(letters)
+    least = min(float(POINTS[baseline]), mean)
+    total = next((letter for letter, points in POINTS.items() if least >= points - 0.5), "F")
+    return LibreQos(total, baseline, letters)
+
+
+# ----------------------------------------------------------------------------------------------------------------- QoO
+
+GAMING = ((50, 30.0, 150.0), (95, 65.0, 200.0), (99, 100.0, 250.0))
+"""goresponsiveness's "gaming": at a percentile, the RTT in ms that is perfect and the one that is useless."""
+
+
+def qoo(samples: ArrayLike, wanted: Sequence[tuple[float, float, float]] = GAMING) -> float:
+    """Quality of Outcome, 0 to 100: of each percentile how far it is from useless towards perfect, and the least of them.
+
+    Every RTT 90 ms: at p50 (150 - 90) / (150 - 30) = 50 %, the rest is perfect: 50. NaN without a sample.
+    """
+    known = _known(samples)
+    if known.size == 0:
+        return math.nan
+    shares = []
+    for percentile, perfect, useless in wanted:
+        value = float(np.quantile(known, percentile / 100))
+        shares.append(min(max((useless - value) / (useless - perfect), 0.0), 1.0))
+    return 100 * min(shares)
+
+
+def _mean(samples: ArrayLike) -> float:
+    known = _known(samples)
+    return float(known.mean()) if known.size else math.nan
