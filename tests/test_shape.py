@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sojourn.engine import tc
 from sojourn.engine.rtnl import Former, Interface, Thing
-from sojourn.live.shape import Wanted, ifb_name, one_packet, parse_shaped_rate, plan, rates
+from sojourn.live.shape import Wanted, again, ifb_name, one_packet, parse_shaped_rate, plan
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.wire import LINK_LAYERS, parse_link_layer
 from sojourn.units import UnitError
@@ -155,13 +155,20 @@ def test_what_is_said_is_not_chosen() -> None:
     )
 
 
-def test_the_rate_of_a_shaper_that_is_there_is_changed_in_its_class_alone() -> None:
-    asked = wanted("18mbit", "90mbit", link="pppoe-ptm")
-    made = [one for one in plan(asked, ETH0, EMPTY).operations if isinstance(one, tc.SetClass)]
-    assert rates(asked, ETH0, "sj-eth0") == [replace(one, change=True) for one in made]
-    assert tc.command(rates(asked, ETH0, "sj-eth0")[1]).startswith(
-        "tc class change dev sj-eth0 parent 1: classid 1:1 htb"
+def test_another_rate_makes_the_same_tree_anew() -> None:
+    first, other = (
+        wanted(up, down, link="pppoe-ptm") for up, down in (("18mbit", "90mbit"), ("1mbit", "2mbit"))
     )
+    trees = [
+        line
+        for line in commands(other)
+        if line.startswith(("tc qdisc add dev eth0 root", "tc class", "tc qdisc add dev sj-eth0"))
+        or " parent 1:1 " in line
+    ]
+    changed = [tc.command(one) for one in again(other, ETH0, plan(first, ETH0, EMPTY).ifb)]
+    assert changed.pop(0) == "tc qdisc del dev eth0 root"
+    assert changed.pop(3) == "tc qdisc del dev sj-eth0 root"
+    assert changed == trees
 
 
 def test_what_somebody_put_there_is_removed_first_and_told_of() -> None:

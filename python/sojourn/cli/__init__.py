@@ -24,6 +24,7 @@ from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
 from sojourn.cli.serve import serve
 from sojourn.cli.shape import shape
+from sojourn.cli.tune import tune
 
 CTRL_C = 130
 WRONG_INPUT = 2
@@ -51,7 +52,21 @@ def cli() -> None:
     """
 
 
-for command in (run, compare, reproduce, agree, report, serve, measure, shape, import_, export, list_, kernel):
+for command in (
+    run,
+    compare,
+    reproduce,
+    agree,
+    report,
+    serve,
+    measure,
+    shape,
+    tune,
+    import_,
+    export,
+    list_,
+    kernel,
+):
     cli.add_command(command)
 
 

@@ -98,7 +98,7 @@ def shape(
     else:
         wanted = wanted_of(up, down, qdisc, link)
         if act:
-            _apply(interface, wanted, confirm_within, as_json)
+            apply_shaper(interface, wanted, confirm_within, as_json)
         else:
             _print(interface, wanted, as_json)
 
@@ -133,7 +133,8 @@ def _print(interface: str, wanted: Wanted, as_json: bool) -> None:
     work.say("nothing was done: --apply carries it out, with a way back")
 
 
-def _apply(interface: str, wanted: Wanted, confirm_within: str, as_json: bool) -> None:
+def apply_shaper(interface: str, wanted: Wanted, confirm_within: str, as_json: bool) -> None:
+    """Shapes, says so, and says how to keep it."""
     from sojourn.live import shaper
     from sojourn.units import UnitError, parse_duration
 

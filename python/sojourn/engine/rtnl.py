@@ -332,11 +332,8 @@ class Kernel:
                 place = {"root": ROOT, "ingress": INGRESS}.get(parent) or _number(parent)
                 self._ask("qdisc", self._index(device), _number(handle), place, attributes)
             case tc.SetClass(device, parent, classid):
-                options = _htb_class(operation)
-                flags = 0 if operation.change else _CREATE | _EXCLUSIVE
-                attributes = [("TCA_KIND", "htb"), ("TCA_OPTIONS", options)]
-                index = self._index(device)
-                self._ask("class", index, _number(classid), _number(parent), attributes, flags=flags)
+                attributes = [("TCA_KIND", "htb"), ("TCA_OPTIONS", _htb_class(operation))]
+                self._ask("class", self._index(device), _number(classid), _number(parent), attributes)
             case tc.Redirect(device, to):
                 protocol = socket.htons(_EVERY_PROTOCOL)
                 attributes = [("TCA_KIND", "u32"), ("TCA_OPTIONS", _everything_to(self._index(to)))]
@@ -351,12 +348,11 @@ class Kernel:
         parent: int,
         attributes: Sequence[tuple[str, Any]],
         info: int = 0,
-        flags: int = _CREATE | _EXCLUSIVE,
     ) -> None:
         message = tcmsg.tcmsg()
         message["index"], message["handle"], message["parent"], message["info"] = index, handle, parent, info
         message["attrs"] = list(attributes)
-        self._tc.nlm_request(message, _SORTS[sort][0], _REQUEST | _ACK | flags)
+        self._tc.nlm_request(message, _SORTS[sort][0], _REQUEST | _ACK | _CREATE | _EXCLUSIVE)
 
     def _delete(self, index: int, parent: int) -> None:
         message = _Message()

@@ -314,7 +314,7 @@ class DeleteQdisc:
 
 @dataclass(frozen=True)
 class SetClass:
-    """A class of htb: made, or with `change` given another rate."""
+    """A class of htb."""
 
     device: str
     parent: str
@@ -325,7 +325,6 @@ class SetClass:
     overhead_bytes: int = 0
     minimum_bytes: int = 0
     cells: str = "none"
-    change: bool = False
 
 
 @dataclass(frozen=True)
@@ -362,8 +361,7 @@ def command(operation: Operation) -> str:
         case SetClass(device, parent, classid):
             charge = _charge(operation.overhead_bytes, operation.minimum_bytes, operation.cells)
             words = _class(operation.bps, operation.burst_bytes, charge, operation.quantum)
-            verb = "change" if operation.change else "add"
-            return f"tc class {verb} dev {device} parent {parent} classid {classid} {words}"
+            return f"tc class add dev {device} parent {parent} classid {classid} {words}"
         case Redirect(device, to):
             return (
                 f"tc filter add dev {device} parent {INGRESS} protocol all prio {PREFERENCE} u32 match u32 0 0"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sojourn.engine import tc
@@ -137,14 +137,15 @@ def plan(wanted: Wanted, interface: Interface, former: Former) -> Shape:
     return Shape(tuple(operations), tuple(_notes(wanted, interface, former)), ifb)
 
 
-def rates(wanted: Wanted, interface: Interface, ifb: str | None) -> list[tc.Operation]:
-    """The operations that give a shaper that is there other rates (htb only)."""
-    classes = []
+def again(wanted: Wanted, interface: Interface, ifb: str | None) -> list[tc.Operation]:
+    """The operations that give other rates to a shaper that `plan` made in the same directions."""
+    operations: list[tc.Operation] = []
     for device, bps in ((interface.name, wanted.up_bps), (ifb, wanted.down_bps)):
         if device is not None and bps is not None:
-            tree = _tree(device, bps, wanted, interface, arriving=device == ifb)
-            classes += [replace(one, change=True) for one in tree if isinstance(one, tc.SetClass)]
-    return list(classes)
+            # Made anew: what is chosen for a rate (target, limit) goes with it, and not every discipline can change that.
+            operations.append(tc.DeleteQdisc(device, "root"))
+            operations += _tree(device, bps, wanted, interface, arriving=device == ifb)
+    return operations
 
 
 def ifb_name(interface: Interface) -> str:

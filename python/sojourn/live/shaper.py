@@ -13,12 +13,12 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sojourn.engine import rtnl, tc
 from sojourn.live import journal
-from sojourn.live.shape import LEAVES, Shape, Wanted, cake, plan
+from sojourn.live.shape import LEAVES, Shape, Wanted, again, cake, plan
 from sojourn.records import RunError
 from sojourn.scenario.qdisc import Qdisc
 
@@ -78,6 +78,50 @@ def apply(name: str, wanted: Wanted, within_s: float) -> tuple[journal.Entry, Sh
         ShapeError: nothing was done, or what was done was undone; why, and what to do.
         UnitError: see `plan`.
     """
+    with _in_place(name, wanted, within_s) as placed:
+        state = "applied" if within_s else "confirmed"
+        deadline = journal.now() + within_s if within_s else None
+        entry = replace(placed.entry, state=state, deadline_s=deadline)
+        journal.save(entry)
+        placed.tell(APPLIED)
+    return entry, placed.shape
+
+
+@contextlib.contextmanager
+def trial(name: str, wanted: Wanted) -> Iterator[Callable[[Wanted], None]]:
+    """Shapes an interface as long as the block, which gets a function to give it other rates in the same directions.
+
+    However the block ends, by kill -9 too, what was there comes back.
+
+    Raises:
+        ShapeError, UnitError: see `apply`.
+    """
+    with _in_place(name, wanted, 0) as placed:
+
+        def change(other: Wanted) -> None:
+            with rtnl.Kernel() as kernel:
+                for operation in again(other, placed.interface, placed.shape.ifb):
+                    kernel.do(operation)
+
+        try:
+            yield change
+        finally:
+            put_back(placed.entry)
+            journal.forget(name)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    entry: journal.Entry
+    shape: Shape
+    interface: rtnl.Interface
+    tell: Callable[[bytes], object]
+    """The watchdog."""
+
+
+@contextlib.contextmanager
+def _in_place(name: str, wanted: Wanted, within_s: float) -> Iterator[_Placed]:
+    """A shaper that is carried out but not yet applied: if this process ends in the block, the watchdog puts back what was there."""
     demand(name)
     with journal.locked():
         refuse_if_shaped(name)
@@ -102,12 +146,7 @@ def apply(name: str, wanted: Wanted, within_s: float) -> tuple[journal.Entry, Sh
                         f"{error.problem}; {name} is as it was", hint_for(error, wanted)
                     ) from None
                 raise
-            state = "applied" if within_s else "confirmed"
-            deadline = journal.now() + within_s if within_s else None
-            entry = replace(entry, state=state, deadline_s=deadline)
-            journal.save(entry)
-            tell(APPLIED)
-    return entry, shape
+            yield _Placed(entry, shape, interface, tell)
 
 
 def confirm(name: str) -> journal.Entry:
