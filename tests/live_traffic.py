@@ -15,8 +15,9 @@ import time
 PORT = 5001
 EVERY_S = 0.02
 CHUNK = bytes(65536)
-CONNECTIONS = 12
-"""Their first windows, of ten packets each, are together longer than the queues: cubic alone takes a long time to fill one on a path this short."""
+CONNECTIONS = 4
+CONGESTION = b"reno"
+"""Every host has it; it fills a queue from its slow start on, and gives way to losses."""
 
 
 def serve(address: str) -> None:
@@ -37,6 +38,7 @@ def serve(address: str) -> None:
 
 def answer(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONGESTION)
         if connection.recv(1) == b"d":
             while True:
                 connection.sendall(CHUNK)
@@ -53,6 +55,7 @@ def load(direction: str, address: str, seconds: float) -> None:
         with socket.create_connection((address, PORT), timeout=10) as connection:
             # What is still in its buffers at the end is not sent.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, CONGESTION)
             connection.sendall(direction[:1].encode())
             while time.monotonic() < begin + seconds:
                 count = connection.send(CHUNK) if direction == "up" else len(connection.recv(65536))
