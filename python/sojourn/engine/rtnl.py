@@ -540,7 +540,6 @@ def _cake(params: Mapping[str, Any]) -> dict[str, int]:
         "BASE_RATE64": params["bps"] // 8,
         "DIFFSERV_MODE": _TINS[params["tins"]],
         "FLOW_MODE": _ISOLATION.index(params["isolation"]),
-        "NAT": int(params["nat"]),
         "WASH": int(params["wash"]),
         "ACK_FILTER": _ACK_FILTERS.index(params["ack_filter"]),
         "SPLIT_GSO": int(params["split_gso"]),
@@ -549,6 +548,9 @@ def _cake(params: Mapping[str, Any]) -> dict[str, int]:
         # As tc(8) does it: a twentieth.
         "TARGET": max(1, params["rtt_us"] // 20),
     }
+    if params["nat"]:
+        # A kernel without conntrack refuses even to be told no.
+        values["NAT"] = 1
     if params["memory_bytes"] is not None:
         values["MEMORY"] = params["memory_bytes"]
     if params["overhead_bytes"] is None:
@@ -678,8 +680,8 @@ def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
             for operation in operations:
                 scratch.do(operation)
 
-    if changed := _changed_default(former):
-        raise NotRestorableError(changed)
+    if doubt := _changed_default(former) or _hidden(former):
+        raise NotRestorableError(doubt)
     try:
         in_a_namespace(work)
     except NoNamespaceError:
@@ -698,6 +700,15 @@ def _changed_default(former: Former) -> str:
     kinds = [one.kind for one in former.things if one.sort == "qdisc" and not one.handle]
     found = next((kind for kind in kinds if kind not in fixed), None)
     return f"its default {found} would become {default} (sysctl net.core.default_qdisc)" if found else ""
+
+
+def _hidden(former: Former) -> str:
+    """What the kernel has and does not show. Other disciplines of which it hides something refuse to be made without."""
+    for one in former.things:
+        # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter.
+        if one.kind == "netem" and any(one.attribute(_OPTIONS)[20:24]):
+            return "netem scatters delays by a table that the kernel does not show"
+    return ""
 
 
 def _double_all(scratch: Kernel, former: Former, others: Sequence[Former]) -> None:

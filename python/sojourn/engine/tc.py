@@ -383,7 +383,8 @@ def _cake(params: Mapping[str, Any]) -> str:
         f"cake bandwidth {params['bps']}bit",
         params["tins"],
         params["isolation"],
-        "nat" if params["nat"] else "nonat",
+        # A kernel without conntrack refuses even `nonat`.
+        *(["nat"] if params["nat"] else []),
         "wash" if params["wash"] else "nowash",
         params["ack_filter"],
         "split-gso" if params["split_gso"] else "no-split-gso",

@@ -30,7 +30,7 @@ PATIENCE_S = 30.0
 _NET_ADMIN = 12
 
 
-_CAKE = cake("cake", 10**6, None, arriving=False)
+_CAKE = cake("cake nonat", 10**6, None, arriving=False)
 
 
 class ShapeError(RunError):
@@ -234,6 +234,8 @@ def hint_for(error: rtnl.RefusedError, wanted: Wanted) -> str:
     if " htb default" in error.what:
         return "load the module: modprobe sch_htb"
     kind = wanted.qdisc.split()[0]
+    if "conntrack" in error.words:
+        return f"without it hosts behind NAT can't be told apart: --qdisc '{wanted.qdisc} nonat'"
     module = "sch_fifo" if "fifo" in kind else f"sch_{kind}"
     able = [each for each in available() if each != kind]
     if not able:
