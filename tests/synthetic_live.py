@@ -272,12 +272,15 @@ def _links(grid: np.ndarray[Any, Any], up_ms: np.ndarray[Any, Any]) -> Columns:
 
 def run(path: Path | None, *lines: Line, label: str = "") -> Run:
     """A Run of these repeats."""
-    how = measurement.How(repeats=max(len(lines), 1), out=path, label=label)
-    sessions = [session(line) for line in lines or (Line(),)]
-    first = sessions[0].facts
+    return of_sessions(*[session(line) for line in lines or (Line(),)], path=path, label=label)
+
+
+def of_sessions(*sessions: Session, path: Path | None = None, label: str = "") -> Run:
+    """A Run of sessions."""
+    how = measurement.How(repeats=len(sessions), out=path, label=label)
     made = measurement.create(
         "Measurement of lab.example, 4 streams cubic", "0.1.0",
-        [("host", "lab.example"), ("phases", ["idle 4 s"])], how, f"{first['zero_ns']:x}",
+        [("host", "lab.example"), ("phases", ["idle 4 s"])], how, f"{sessions[0].facts['zero_ns']:x}",
     )  # fmt: skip
     for i, one in enumerate(sessions):
         measurement.add(made, i + 1, one.tables, one.facts)

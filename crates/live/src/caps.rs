@@ -69,7 +69,10 @@ mod tests {
     #[test]
     fn what_is_within_is_granted_and_more_is_refused_in_words() {
         let caps = Caps { seconds: 10, bytes: 5_000_000, streams: 2, clients: 1 };
-        assert_eq!((caps.seconds(10), caps.streams(2), caps.clients(0), caps.bytes(4_999_999)), (Ok(()), Ok(()), Ok(()), Ok(())));
+        assert_eq!(
+            (caps.seconds(10), caps.streams(2), caps.clients(0), caps.bytes(4_999_999)),
+            (Ok(()), Ok(()), Ok(()), Ok(()))
+        );
         assert!(caps.seconds(11).unwrap_err().contains("10 s of load"));
         assert!(caps.streams(3).unwrap_err().contains("2 streams"));
         assert!(caps.streams(0).is_err());

@@ -24,7 +24,10 @@ fn kernel() -> String {
 
 /// The congestion control that connections have by default.
 fn default_congestion() -> String {
-    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default().trim().to_string()
+    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control")
+        .unwrap_or_default()
+        .trim()
+        .to_string()
 }
 
 /// A number that nobody else knows, and not 0.

@@ -12,15 +12,15 @@ import click
 from sojourn.cli import verdict, work
 
 if TYPE_CHECKING:
-    from sojourn.live.measurement import How, Reached
+    from sojourn.live.measurement import How, Outcome, Reached
     from sojourn.live.session import Phase, Plan, Target
     from sojourn.records import Run
 
 KINDS = ("idle", "download", "upload", "both")
 USUAL = ("idle", "download", "upload", "both", "idle")
 PINGS = ("udp", "icmp", "gateway", "hop 2")
-TOO_MUCH = 1
-"""Exit status of --fail-above."""
+CHECK_FAILED = 1
+"""Exit status where --fail-above says so, or where the server went away."""
 
 
 @click.command()
@@ -149,9 +149,10 @@ def measure(
     )
     folder = out if out is not None or as_json else work.unused(Path("runs") / f"measure-{slug(host)}")
     how = measurement.How(repeats=repeats, out=folder, force=force, label=title)
-    run, ended = _measured(asked, how, quiet)
+    outcome = _measured(asked, how, quiet)
+    run = outcome.run
     if run is None:
-        work.say("interrupted: nothing had been measured", quiet=False)
+        work.say("interrupted: no phase was finished, nothing is kept")
         raise click.exceptions.Exit(130)
     added_ms = _show(run, as_json)
     if flent_file is not None:
@@ -160,12 +161,16 @@ def measure(
         work.say(f"wrote {work.write(csv_file, _csv(run))}", quiet)
     if folder is not None:
         work.say(f"wrote {folder}; as a page: sojourn report {folder}", quiet)
-    if ended:
-        work.say(f"interrupted: {ended}", quiet=False)
+    if outcome.interrupted:
+        kept = f", kept in {folder}" if folder is not None else ""
+        work.say(f"interrupted: the above is what was finished{kept}")
         raise click.exceptions.Exit(130)
+    if outcome.why:
+        work.say(f"ended early: {outcome.why}")
+        return CHECK_FAILED
     if most_ns is not None and not added_ms <= most_ns / 1e6:
         work.say(verdict.too_much(added_ms, most_ns / 1e6), quiet)
-        return TOO_MUCH
+        return CHECK_FAILED
     return 0
 
 
@@ -202,17 +207,13 @@ def _target(words: str) -> Target:
     return Target("icmp", words)
 
 
-def _measured(plan: Plan, how: How, quiet: bool) -> tuple[Run | None, str]:
-    """The Run, and how it was interrupted ("": it was not)."""
+def _measured(plan: Plan, how: How, quiet: bool) -> Outcome:
     from sojourn.live import measurement
 
     whole = sum(phase.duration_ns for phase in plan.phases) / 1e9
     work.say(f"measuring the way to {plan.host}: {how.repeats} × about {whole:.0f} s", quiet)
-    try:
-        with work.progress(quiet, lambda reached: reached) as tell:
-            return measurement.measure(plan, how, _told(tell, how.repeats)), ""
-    except measurement.Interrupted as stop:
-        return stop.run, f"{stop.finished} of {how.repeats} repeats were finished"
+    with work.progress(quiet, lambda step: step) as tell:
+        return measurement.measure(plan, how, _told(tell, how.repeats))
 
 
 def _told(tell: work.Tell, repeats: int) -> Reached:

@@ -84,12 +84,20 @@ def _targets(found: Findings) -> str:
 
 
 def _scores(found: Findings) -> str:
-    rows = []
-    for score in found.scores:
-        shown = "-" if math.isnan(score.number) else f"{text.number(score.number)} {score.unit}".rstrip()
-        value = score.value if score.value != shown.split(" ")[0] else ""
-        rows.append([score.name, score.of, value, shown, score.source])
-    return text.table(["score", "of", "", "", "formula"], rows, left=5)
+    from sojourn.live.verdict import grade
+
+    phases = list(dict.fromkeys(phase for score in found.scores for phase in score.phases))
+    rows = [
+        [
+            score.name,
+            grade(score.overall) if score.overall is not None else "",
+            *(grade(score.phases[phase]) if phase in score.phases else "" for phase in phases),
+            score.source,
+        ]
+        for score in found.scores
+    ]
+    header = ["score", "overall", *phases, "formula"]
+    return text.table(header, rows, left=len(header))
 
 
 def _block(sentences: Sequence[str], indent: str = "") -> str:

@@ -98,8 +98,9 @@ def sampled(run: Run) -> list[str]:
 
 
 def queue(run: Run, seed: int, link: str | None) -> pl.DataFrame:
-    """The `queue` table of one link."""
-    return run.table("queue", seed).filter(pl.col("link") == link).sort("t_ns")
+    """The `queue` table of one link; without rows where there is none."""
+    table = run.table("queue", seed)
+    return table.clear() if link is None else table.filter(pl.col("link") == link).sort("t_ns")
 
 
 def column(table: pl.DataFrame, name: str, scale: float = 1.0) -> Line:
@@ -347,7 +348,7 @@ class Losses:
 
 def losses(run: Run, seed: int, link: str | None) -> list[Losses]:
     """Drops and marks on a link by cause, the commonest first."""
-    table = run.table("drops", seed).filter(pl.col("link") == link)
+    table = run.table("drops", seed).filter(pl.col("link") == (link or ""))
     if table.is_empty():
         return _counted(run, seed, link)
     parts = table.partition_by("cause", "marked", as_dict=True)
@@ -553,7 +554,9 @@ def subtitle(runs: Sequence[Run], seed: int | None = None) -> str:
         counts = sorted({len(run.seeds) for run in runs})
         seeds = " or ".join(map(str, counts)) + (f" {word}" if counts == [1] else f" {word}s")
     warmups = {run.meta.warmup_ns for run in runs}
-    parts = [engines, seeds, f"{seconds(first.duration_ns)}"]
+    # A measurement takes as long as it takes, to the nanosecond.
+    duration_ns = round(first.duration_ns, -8) if is_measured(runs[0]) else first.duration_ns
+    parts = [engines, seeds, f"{seconds(duration_ns)}"]
     if len(warmups) == 1 and first.warmup_ns > 0:
         parts.append(f"the first {seconds(first.warmup_ns)} are warm-up, left out of all totals")
     return " · ".join(parts)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,15 +106,22 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Grade:
+    """What a score gives: a letter or class ("": it has none), and the number behind it (NaN: none)."""
+
+    word: str
+    number: float = math.nan
+    unit: str = ""
+
+
+@dataclass(frozen=True)
 class Score:
-    """One score in its own words."""
+    """One score: of the whole measurement, of each load, or both."""
 
     name: str
-    of: str
-    """Which phases."""
-    value: str
-    number: float
-    unit: str
+    overall: Grade | None
+    phases: Mapping[str, Grade]
+    """By the phase's name."""
     source: str
 
 
@@ -155,7 +163,7 @@ class Findings:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values; NaN becomes None."""
-        plain: dict[str, Any] = _plain(dataclasses.asdict(self))
+        plain: dict[str, Any] = _plain({**dataclasses.asdict(self), "induced_p95_ms": self.induced_p95_ms})
         return plain
 
 
@@ -343,7 +351,8 @@ def _settled(part: Part, direction: str) -> float:
 
 
 def places(whole: Cut) -> list[Place]:
-    """Where the queue of each load is, as far as several targets tell."""
+    """Where the queue of each load is, as far as several targets tell. Of a load both ways only where neither way was measured alone: it
+    has two queues."""
     if whole.idle is None:
         return []
     idle = {
@@ -351,17 +360,36 @@ def places(whole: Cut) -> list[Place]:
         for target in whole.targets
         if (rtt := whole.rtts(whole.idle, target)).size
     }
+    order = sorted(idle, key=lambda target: (_hops(whole.run, target), idle[target]))
+    alone = [name for name in whole.loads if whole.kind(name) != "both"]
     found = []
-    for name in whole.loads:
+    for name in alone or whole.loads:
         rises = {
             target: float(np.median(rtt)) - idle[target]
-            for target in sorted(idle, key=lambda target: idle[target])
+            for target in order
             if (rtt := whole.rtts(name, target)).size
         }
-        if len(rises) < 2 or not whole.complete(name):
-            continue
-        found.append(_place(name, rises))
+        if len(rises) > 1 and whole.complete(name):
+            found.append(_place(name, rises))
     return found
+
+
+ELSEWHERE, SERVER = 100, 1000
+
+
+def _hops(run: Run, target: str) -> int:
+    """How far away a target is, in routers, where the session knows; the idle RTT orders those that are equal."""
+    for fact in run.meta.facts.values():
+        told = next((probe for probe in fact.get("probes", ()) if probe["name"] == target), None)
+        if told is None:
+            continue
+        if told["address"] == fact["server"]["address"]:
+            return SERVER
+        if told["address"] == fact["client"]["gateway"]:
+            return 1
+        hop = re.match(r"hop (\d+)", target)
+        return int(hop[1]) if hop else ELSEWHERE
+    return ELSEWHERE
 
 
 def _place(name: str, rises: Mapping[str, float]) -> Place:
@@ -378,77 +406,73 @@ def _place(name: str, rises: Mapping[str, float]) -> Place:
 
 def all_scores(whole: Cut) -> list[Score]:
     """Every score that the samples suffice for."""
+    names = {kind: name for kind in LOADS if (name := whole.first(kind)) is not None}
+    rtts = {kind: rtt for kind, name in names.items() if (rtt := whole.rtts(name)).size}
     idle = whole.rtts(whole.idle)
-    of_kind = {kind: whole.rtts(whole.first(kind)) for kind in ("download", "upload", "both")}
     found: list[Score] = []
-    if idle.size and (of_kind["download"].size or of_kind["upload"].size):
-        letter, increase = scores.dslreports(idle, of_kind["download"], of_kind["upload"])
-        loads = " and ".join(kind for kind in ("download", "upload") if of_kind[kind].size)
-        found.append(Score("DSLReports", loads, letter, increase, "ms", "dslreports.com/faq/17930"))
-    if idle.size and any(rtt.size for rtt in of_kind.values()):
-        for which, scale in (("code", scores.LIBREQOS_CODE), ("README", scores.LIBREQOS_README)):
-            graded = scores.libreqos(idle, of_kind, scale)
-            says = ", ".join(f"{kind} {letter}" for kind, letter in graded.phases.items())
-            source = "latencyGradeThresholds.json" if which == "code" else "README"
+    if idle.size and ("download" in rtts or "upload" in rtts):
+        none = np.empty(0)
+        letter, increase = scores.dslreports(idle, rtts.get("download", none), rtts.get("upload", none))
+        found.append(Score("DSLReports", Grade(letter, increase, "ms"), {}, "dslreports.com/faq/17930"))
+    if idle.size and rtts:
+        for which, scale, source in (
+            ("code", scores.LIBREQOS_CODE, "latencyGradeThresholds.json"),
+            ("README", scores.LIBREQOS_README, "README"),
+        ):
+            graded = scores.libreqos(idle, rtts, scale)
+            letters = {names[kind]: Grade(letter) for kind, letter in graded.phases.items()}
             found.append(
                 Score(
-                    f"LibreQoS, {which}",
-                    says,
-                    graded.grade,
-                    math.nan,
-                    "",
-                    f"LibreQoS bufferbloat test, {source}",
+                    f"LibreQoS, {which}", Grade(graded.grade), letters, f"LibreQoS bufferbloat test, {source}"
                 )
             )
-    for kind in of_kind:
-        name = whole.first(kind)
-        if name is not None:
-            found += _rpms(whole, name)
-    for kind, rtt in of_kind.items():
-        if rtt.size:
-            value = scores.qoo(rtt)
-            found.append(
-                Score(
-                    "QoO, gaming",
-                    kind,
-                    f"{value:.0f}",
-                    value,
-                    "of 100",
-                    "goresponsiveness, qualityattenuation.go",
-                )
-            )
+    found += _rpms(whole, list(names.values()))
+    gaming = {names[kind]: Grade("", scores.qoo(rtt), "of 100") for kind, rtt in rtts.items()}
+    if gaming:
+        found.append(Score("QoO, gaming", None, gaming, "goresponsiveness, qualityattenuation.go"))
     return found
 
 
-def _rpms(whole: Cut, name: str) -> list[Score]:
-    """RPMs of a phase from what stands in for HTTP: echoes for new connections, TCP's smoothed RTT for loaded ones.
+LOADS = ("download", "upload", "both")
+
+
+def _rpms(whole: Cut, names: Sequence[str]) -> list[Score]:
+    """RPMs of each load from what stands in for HTTP: echoes for new connections, TCP's smoothed RTT for loaded ones.
 
     A new connection takes a round trip for TCP and one for its GET, and the draft allows the smoothed RTT where no GET can be sent on the load's
     connections (§4.2). No server's time is in them, so they are bounds from above.
     """
-    parts = whole.of(name)
-    draft = [_last(whole, part, scores.MOVING_AVERAGE_DISTANCE * scores.INTERVAL_S) for part in parts]
-    go = [_last(whole, part, scores.MOVING_AVERAGE_DISTANCE * 1.0) for part in parts]
-    echo, loaded = (np.concatenate(side) for side in zip(*draft, strict=True))
-    go_echo, go_loaded = (np.concatenate(side) for side in zip(*go, strict=True))
-    if echo.size == 0 or loaded.size == 0:
-        return []
-    found = [("RPM, draft-09", scores.rpm_draft09(echo, [], echo, loaded).rpm, f"{scores.DRAFT} §4.3")]
-    for title, read in (
-        ("RPM, goresponsiveness", scores.rpm_go),
-        ("RPM, goresponsiveness P90", scores.rpm_go_p90),
-    ):
-        found.append((title, read(3 * go_echo, go_loaded).rpm, "goresponsiveness, rpm/calculations.go"))
-    return [
-        Score(title, name, scores.rpm_class(rpm), rpm, "RPM", f"{source}; estimate: no HTTP was sent")
-        for title, rpm, source in found
-        if not math.isnan(rpm)
-    ]
+    formulas: dict[str, tuple[float, Callable[[Floats, Floats], float], str]] = {
+        "RPM, draft-09": (
+            scores.INTERVAL_S, lambda echo, loaded: scores.rpm_draft09(echo, [], echo, loaded).rpm, f"{scores.DRAFT} §4.3",
+        ),
+        "RPM, goresponsiveness": (
+            1.0, lambda echo, loaded: scores.rpm_go(3 * echo, loaded).rpm, "goresponsiveness, rpm/calculations.go",
+        ),
+        "RPM, goresponsiveness P90": (
+            1.0, lambda echo, loaded: scores.rpm_go_p90(3 * echo, loaded).rpm, "goresponsiveness, rpm/calculations.go",
+        ),
+    }  # fmt: skip
+    found = []
+    for title, (interval_s, formula, source) in formulas.items():
+        grades = {}
+        for name in names:
+            sides = [
+                _last(whole, part, scores.MOVING_AVERAGE_DISTANCE * interval_s) for part in whole.of(name)
+            ]
+            echo, loaded = (np.concatenate(side) for side in zip(*sides, strict=True))
+            rpm = formula(echo, loaded) if echo.size and loaded.size else math.nan
+            if not math.isnan(rpm):
+                grades[name] = Grade(scores.rpm_class(rpm), rpm, "RPM")
+        if grades:
+            found.append(Score(title, None, grades, f"{source}; estimate: no HTTP was sent"))
+    return found
 
 
 def _last(whole: Cut, part: Part, seconds: float) -> tuple[Floats, Floats]:
     """Echo RTTs and smoothed RTTs of the last seconds of a phase, ms."""
-    assert whole.target is not None, "a phase with probes has a target"
+    if whole.target is None:
+        return np.empty(0), np.empty(0)
     since = part.phase.end_ns / 1e9 - seconds
     pings = part.pings[whole.target]
     echo = pings.rtt_ms[(pings.t_s >= since) & np.isfinite(pings.rtt_ms)]

@@ -35,7 +35,9 @@ RESAMPLES = 2000
 SEED = 0x50_0A
 """The same samples give the same interval."""
 MOST_DRAWN = 20_000_000
-"""Numbers drawn at once: a long measurement is drawn less often, not slower."""
+"""Numbers drawn in all: a long measurement is drawn less often, not slower."""
+AT_ONCE = 2_000_000
+"""Of them in memory."""
 LEAST_BLOCKS = 3
 """Blocks are so short that at least so many make up a phase, however long its memory."""
 
@@ -135,14 +137,22 @@ def resampled(
     pieces: Sequence[Floats], statistic: Statistic, luck: np.random.Generator, count: int
 ) -> Floats:
     """The statistic of `count` resamplings of these pieces (a phase of each repeat), each drawn in blocks within itself."""
-    columns = []
-    for piece in pieces:
-        length = block_length(piece)
-        blocks = -(-piece.size // length)
-        starts = luck.integers(0, piece.size, (count, blocks))
-        at = (starts[:, :, None] + np.arange(length)).reshape(count, -1)[:, : piece.size] % piece.size
-        columns.append(piece[at])
-    return np.asarray(statistic(np.concatenate(columns, axis=1)))
+    size = sum(piece.size for piece in pieces)
+    rows = max(AT_ONCE // max(size, 1), 1)
+    lengths = [block_length(piece) for piece in pieces]
+    found = []
+    for begin in range(0, count, rows):
+        some = min(rows, count - begin)
+        drawn = [_drawn(piece, length, luck, some) for piece, length in zip(pieces, lengths, strict=True)]
+        found.append(statistic(np.concatenate(drawn, axis=1)))
+    return np.concatenate(found)
+
+
+def _drawn(piece: Floats, length: int, luck: np.random.Generator, rows: int) -> Floats:
+    """Rows as long as the piece, of blocks that begin anywhere in it and go round at its end."""
+    starts = luck.integers(0, piece.size, (rows, -(-piece.size // length)))
+    at = (starts[:, :, None] + np.arange(length)).reshape(rows, -1)[:, : piece.size]
+    return np.asarray(piece[at % piece.size])
 
 
 def over_blocks(

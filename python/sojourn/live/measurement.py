@@ -34,14 +34,16 @@ Reached = Callable[[int, int, int, str], bool]
 """Called with the repeat (from 0), the time reached and the whole time of it (both ns) and the phase. False ends all."""
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or the progress function said so. What was finished is in `run`; None: nothing was."""
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What measuring came to."""
 
-    def __init__(self, run: Run | None, finished: int) -> None:
-        super().__init__()
-        self.run = run
-        self.finished = finished
-        """Whole repeats."""
+    run: Run | None
+    """None: it was interrupted before anything was measured."""
+    why: str = ""
+    """Why it ended early, a sentence; "": it did not."""
+    interrupted: bool = False
+    """By Ctrl-C, or because the progress function said so."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,12 +59,11 @@ class How:
     """Tells it from others in a comparison."""
 
 
-def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) -> Run:
-    """Measures as often as asked, and keeps each repeat as soon as it is over.
+def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) -> Outcome:
+    """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended early its phases so far.
 
     Raises:
         LiveError: nothing could be measured.
-        Interrupted: ended early; what had been measured by then is kept, the phase under way as an incomplete one.
     """
     from sojourn.live import session
 
@@ -74,22 +75,19 @@ def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) 
     for repeat in range(how.repeats):
         try:
             got = session.measure(plan, _told(reached, repeat))
-        except KeyboardInterrupt:
-            raise Interrupted(run, repeat) from None
-        except session.LiveError:
+        except session.LiveError as error:
             if run is None:
                 raise
-            # The server was there before: what the earlier repeats brought is a result.
-            break
-        if run is None:
-            run = start(plan, got, how)
-        add(run, repeat + 1, got.tables, got.facts)
-        if got.facts["outcome"] == "interrupted":
-            raise Interrupted(run, repeat)
+            return Outcome(run, f"repeat {repeat + 1} could not be measured: {error.problem}")
+        interrupted = got.facts["outcome"] == "interrupted"
+        if not interrupted or any(phase["complete"] for phase in got.facts["phases"]):
+            run = start(plan, got, how) if run is None else run
+            add(run, repeat + 1, got.tables, got.facts)
+        if interrupted:
+            return Outcome(run, "", interrupted=True)
         if got.facts["outcome"] != "complete":
-            break
-    assert run is not None, "a session that brings nothing back raises"
-    return run
+            return Outcome(run, str(got.facts["why"]))
+    return Outcome(run)
 
 
 def _told(reached: Reached | None, repeat: int) -> Callable[[int, int, str], bool] | None:

@@ -233,6 +233,9 @@ def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
     if not inside.any():
         return []
     first = int(np.argmax(inside))
+    if inside.sum() > 2 and t[first] - phase.start_ns < np.median(np.diff(t[inside])) / 2:
+        # A sample right after the beginning: its interval is too short for a rate, and goes into the next.
+        inside[first] = False
     delivered = table["delivered_bytes"].to_numpy()
     # What had arrived when the phase began lies between two samples.
     before = float(np.interp(phase.start_ns, t[: first + 1], delivered[: first + 1])) if first else 0.0

@@ -17,6 +17,9 @@ from sojourn.live.intervals import Interval
 LATE_MS = 2.0
 """Requests that go out later than this cloud short delays."""
 
+NOTHING_MS = 1.0
+"""Less is within what hosts take to answer."""
+
 WAYS = {"down": "download", "up": "upload"}
 
 
@@ -35,6 +38,12 @@ def within(interval: Interval) -> str:
     if math.isnan(interval.low) or math.isnan(interval.high):
         return number(interval.value)
     return f"{number(interval.value)} (95 % interval {number(interval.low)} to {number(interval.high)})"
+
+
+def grade(one: of.Grade) -> str:
+    """`C, 84.8 ms`, `Good, 1715 RPM`."""
+    shown = "" if math.isnan(one.number) else f"{number(one.number)} {one.unit}"
+    return ", ".join(filter(None, (one.word, shown)))
 
 
 def size(byte_count: float) -> str:
@@ -63,6 +72,8 @@ def _verdict(found: Findings) -> str:
             return "There is no verdict: delay under load has no idle line to be compared with, or no probe was answered."
         return "There is no verdict: no load was measured."
     added = worst.induced.p95.value
+    if added < NOTHING_MS:
+        return f"No bufferbloat: no load adds as much as {number(NOTHING_MS)} ms to the idle RTT, at the 95th percentile."
     words = of.judgement(added)
     return (
         f"{words[0].upper()}{words[1:]}. {worst.phase.capitalize()} adds {number(worst.induced.median.value)} ms to the idle RTT at the "

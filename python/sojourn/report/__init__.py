@@ -154,7 +154,8 @@ def _facts(one: Measured, label: str) -> str:
     if missing:
         facts.append((f"{seeds} not finished", ", ".join(map(str, missing))))
     warmup = "" if series.is_measured(one.run) else f", of which {series.seconds(meta.warmup_ns)} warm-up"
-    facts.append(("Duration", series.seconds(meta.duration_ns) + warmup))
+    duration_ns = round(meta.duration_ns, -8) if series.is_measured(one.run) else meta.duration_ns
+    facts.append(("Duration", series.seconds(duration_ns) + warmup))
     for link in meta.links:
         if series.is_measured(one.run):
             below = f" under {link.shaper}" if link.shaper else ""

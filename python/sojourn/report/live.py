@@ -9,7 +9,7 @@ from html import escape
 from sojourn.figures.series import number
 from sojourn.live import change, findings, verdict
 from sojourn.live.change import Comparison
-from sojourn.live.findings import Findings, Row, Score
+from sojourn.live.findings import Findings, Grade, Row
 from sojourn.live.intervals import Interval
 from sojourn.records import Run
 
@@ -133,29 +133,30 @@ def _changes(one: Comparison) -> str:
 
 
 def _scores(found: Sequence[Findings], labels: Sequence[str]) -> str:
-    """A row for each score and what it is of, a column for each measurement."""
-    keys = list(dict.fromkeys((score.name, _of(score)) for one in found for score in one.scores))
-    if not keys:
+    """A row for each score of each measurement, the same scores beside each other."""
+    names = list(dict.fromkeys(score.name for one in found for score in one.scores))
+    phases = list(dict.fromkeys(phase for one in found for score in one.scores for phase in score.phases))
+    if not names:
         return ""
-    known = [{(score.name, _of(score)): score for score in one.scores} for one in found]
     rows = []
-    for key in keys:
-        first = next(scores[key] for scores in known if key in scores)
-        cells = [_score(scores[key]) if key in scores else "–" for scores in known]
-        rows.append([escape(first.name), escape(key[1]), *cells, escape(first.source)])
-    head = ["Score", "of", *(escape(label) if len(labels) > 1 else "" for label in labels), "formula"]
-    kinds = {1: "words", **{2 + i: "words" for i in range(len(labels))}, 2 + len(labels): "formula"}
+    for name in names:
+        for one, label in zip(found, labels, strict=True):
+            score = next((score for score in one.scores if score.name == name), None)
+            if score is not None:
+                row = [
+                    _grade(score.overall),
+                    *(_grade(score.phases.get(phase)) for phase in phases),
+                    escape(score.source),
+                ]
+                rows.append([escape(name), *([escape(label)] if len(labels) > 1 else []), *row])
+    several = ["Run"] if len(labels) > 1 else []
+    head = ["Score", *several, "overall", *map(escape, phases), "formula"]
+    kinds = {**dict.fromkeys(range(1, len(head) - 1), "words"), len(head) - 1: "formula"}
     return _table("Scores, of the same samples", head, rows, kinds)
 
 
-def _of(score: Score) -> str:
-    """LibreQoS says how it came about, which differs from one measurement to the next."""
-    return "" if score.name.startswith("LibreQoS") else score.of
-
-
-def _score(score: Score) -> str:
-    detail = score.of if score.name.startswith("LibreQoS") else ""
-    value = "" if math.isnan(score.number) else f"{number(score.number)} {score.unit}".strip()
-    shown = score.value if score.value != f"{score.number:.0f}" else ""
-    parts = " · ".join(filter(None, (value, detail)))
-    return f"{escape(shown)} <small>{escape(parts)}</small>" if shown else escape(parts)
+def _grade(one: Grade | None) -> str:
+    if one is None:
+        return ""
+    shown = "" if math.isnan(one.number) else f"{number(one.number)} {one.unit}"
+    return f"{escape(one.word)} <small>{escape(shown)}</small>" if one.word else escape(shown)

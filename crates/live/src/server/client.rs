@@ -19,6 +19,8 @@ const SECOND: i64 = 1_000_000_000;
 const GATHER: i64 = 15 * SECOND;
 /// For what is under way to arrive when a load has ended.
 const DRAIN: i64 = 5 * SECOND;
+/// When nothing has come for so long then, nothing will: the end of a connection may be lost like any packet.
+const QUIET: i64 = SECOND / 2;
 /// Samples of one client at most: their memory is ours.
 const SAMPLES: u64 = 200_000;
 /// The shortest time between two samples, ms.
@@ -37,7 +39,7 @@ enum State {
     Complete(i64),
     /// It goes on until then.
     Going(i64),
-    /// What is under way is to arrive until then.
+    /// What is under way is to arrive until then, or until nothing has come for a while.
     Draining(i64),
     /// All has been said of it.
     Over,
@@ -60,6 +62,8 @@ struct Served {
     interval: i64,
     /// The next sample.
     due: i64,
+    /// Bytes when they were last seen to have grown, and when that was.
+    grown: (u64, i64),
     why: String,
 }
 
@@ -136,7 +140,11 @@ impl Client {
     pub fn next_due(&self) -> Option<i64> {
         let loads = self.loads.values().filter_map(|served| {
             let until = served.state.until()?;
-            Some(if matches!(served.state, State::Going(_)) { until.min(served.due) } else { until })
+            Some(match served.state {
+                State::Going(_) => until.min(served.due),
+                State::Draining(_) => until.min(served.grown.1 + QUIET),
+                _ => until,
+            })
         });
         loads.chain([self.silent_until]).min()
     }
@@ -209,7 +217,9 @@ impl Client {
             return Err(format!("there is a load {load} already"));
         }
         if sample_ms < LEAST_SAMPLE_MS {
-            return Err(format!("samples are {LEAST_SAMPLE_MS} ms apart at least; {sample_ms} were asked for"));
+            return Err(format!(
+                "samples are {LEAST_SAMPLE_MS} ms apart at least; {sample_ms} were asked for"
+            ));
         }
         let samples = self.samples + u64::from(streams) * (u64::from(milliseconds / sample_ms) + 2);
         if samples > SAMPLES {
@@ -226,6 +236,7 @@ impl Client {
             length: i64::from(milliseconds) * 1_000_000,
             interval: i64::from(sample_ms) * 1_000_000,
             due: 0,
+            grown: (0, 0),
             why: String::new(),
         };
         self.loads.insert(load, served);
@@ -250,7 +261,7 @@ impl Client {
     }
 
     /// A data connection has come, which may. `early`: bytes of it that were read with its first line.
-    pub fn join(&mut self, number: u32, stream: u32, fd: OwnedFd, early: u64) {
+    pub fn join(&mut self, number: u32, stream: u32, fd: OwnedFd, early: u64, now: i64) {
         let Some(served) = self.loads.get_mut(&number) else {
             return;
         };
@@ -261,7 +272,7 @@ impl Client {
         let applied = served.options.apply(&fd, self.from);
         served.load.add(stream as usize, fd, early);
         if let Err(error) = applied {
-            self.stop(number, &error.to_string(), 0);
+            self.stop(number, &error.to_string(), now);
             return;
         }
         if served.load.absent() == 0 {
@@ -303,6 +314,7 @@ impl Client {
         }
         served.load.stop();
         served.state = State::Draining(now + DRAIN);
+        served.grown = (served.load.moved(), now);
         self.finish_if_over(number, now);
     }
 
@@ -313,7 +325,10 @@ impl Client {
         let State::Draining(until) = served.state else {
             return;
         };
-        if !served.load.is_over() && now < until {
+        if served.load.moved() != served.grown.0 {
+            served.grown = (served.load.moved(), now);
+        }
+        if !served.load.is_over() && now < until.min(served.grown.1 + QUIET) {
             return;
         }
         if !served.load.sends() {

@@ -116,7 +116,9 @@ impl Server {
             let listener = match listen(at) {
                 Ok(listener) => listener,
                 // A host may do without one of the families.
-                Err(e) if optional && e.kind() != ErrorKind::AddrInUse && !server.listeners.is_empty() => continue,
+                Err(e) if optional && e.kind() != ErrorKind::AddrInUse && !server.listeners.is_empty() => {
+                    continue;
+                }
                 Err(e) => return Err(said(e, "TCP")),
             };
             let bound = listener.local_addr()?;
@@ -145,7 +147,8 @@ impl Server {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let echoes = scope.spawn(|| echo::turn_round(&self.datagrams, &known, clock, &over));
-            let result = Serving::new(self, clock, known.clone()).and_then(|mut serving| serving.run(once, owner));
+            let result =
+                Serving::new(self, clock, known.clone()).and_then(|mut serving| serving.run(once, owner));
             over.store(true, Ordering::Relaxed);
             let echoed = echoes.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             result.and(echoed)
@@ -175,7 +178,11 @@ enum Conn {
     New(Newcomer),
     Control(Box<Client>),
     /// The connection of a load: its client's key, the load, its number there.
-    Data { client: u64, load: u32, stream: u32 },
+    Data {
+        client: u64,
+        load: u32,
+        stream: u32,
+    },
 }
 
 struct Serving<'a> {
@@ -284,7 +291,8 @@ impl<'a> Serving<'a> {
                 "this server speaks version {VERSION} of the protocol, the client version {version}; use one release of sojourn"
             )),
             Ok(Request::Stream { token, load, stream }) => {
-                let found = self.client_of(token, newcomer.from).ok_or("no client has this token".to_string());
+                let found =
+                    self.client_of(token, newcomer.from).ok_or("no client has this token".to_string());
                 match found.and_then(|(owner, client)| client.may_join(load, stream).map(|()| owner)) {
                     Ok(owner) => {
                         self.join(key, newcomer, Conn::Data { client: owner, load, stream });
@@ -304,8 +312,7 @@ impl<'a> Serving<'a> {
 
     fn let_in(&mut self, key: u64, newcomer: Newcomer, token: u64, owner: &mut impl Owner) {
         let caps = self.server.caps;
-        let mut client =
-            Client::new(newcomer.stream, newcomer.from, token, caps, self.clock.now() + SILENCE);
+        let mut client = Client::new(newcomer.stream, newcomer.from, token, caps, self.clock.now() + SILENCE);
         self.known.add(token, newcomer.from);
         client.say(&Reply::Welcome {
             version: VERSION,
@@ -328,6 +335,7 @@ impl<'a> Serving<'a> {
         let Conn::Data { client: owner, load, stream } = conn else {
             return;
         };
+        let now = self.clock.now();
         let Some(Conn::Control(client)) = self.conns.get_mut(&owner) else {
             return;
         };
@@ -335,7 +343,7 @@ impl<'a> Serving<'a> {
             // What a receiver says does not matter; it is waited for again when there is something to send.
             let _ = self.epoll.remove(&newcomer.stream);
         }
-        client.join(load, stream, newcomer.stream.into(), newcomer.lines.rest() as u64);
+        client.join(load, stream, newcomer.stream.into(), newcomer.lines.rest() as u64, now);
         self.conns.insert(key, conn);
     }
 

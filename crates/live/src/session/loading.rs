@@ -172,10 +172,8 @@ fn connect(
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let options = Options {
-        congestion: spec.congestion.clone().filter(|_| load.sends()),
-        ..Options::default()
-    };
+    let options =
+        Options { congestion: spec.congestion.clone().filter(|_| load.sends()), ..Options::default() };
     let mut coming: Vec<Option<OwnedFd>> = Vec::new();
     for stream in 0..spec.streams {
         let fd = sys::socket(Kind::Stream, any)?;
@@ -191,7 +189,10 @@ fn connect(
             return Ok(false);
         }
         if clock.now() >= until {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "its connections did not come about in time"));
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "its connections did not come about in time",
+            ));
         }
         happened.clear();
         epoll.wait(Some(LOOK * 5), &mut happened)?;

@@ -71,7 +71,14 @@ pub fn make(mut session: Session, probed: Probed, ended: &Result<(), End>, durat
         links,
     ];
     all.extend(tables::others(totals[..first].iter().map(|t| t[2]).sum()));
-    let facts = facts(session, &probed, ended, duration, &offsets, json!({"flows": flows, "probes": told, "goodput": goodput}));
+    let facts = facts(
+        session,
+        &probed,
+        ended,
+        duration,
+        &offsets,
+        json!({"flows": flows, "probes": told, "goodput": goodput}),
+    );
     Measured { tables: all, facts }
 }
 
@@ -156,7 +163,9 @@ fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> V
                     sent: sample.sent,
                     sequence: sample.sequence,
                     rtt: Some(rtt),
-                    forward: offset.zip(turned).map(|(o, turned)| (o.ours(turned) - sample.sent).clamp(0, rtt)),
+                    forward: offset
+                        .zip(turned)
+                        .map(|(o, turned)| (o.ours(turned) - sample.sent).clamp(0, rtt)),
                     arrived: Some(true),
                 },
                 Outcome::Lost(_) => Request {
@@ -268,7 +277,13 @@ fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) 
             .collect();
         if received == 0 && !requests.is_empty() {
             let why = reasons.keys().next().map_or("no reply", String::as_str);
-            notes.push(format!("{} ({}) never answered any of {} requests by {}: {why}", aim.name, aim.address, requests.len(), aim.how.word()));
+            notes.push(format!(
+                "{} ({}) never answered any of {} requests by {}: {why}",
+                aim.name,
+                aim.address,
+                requests.len(),
+                aim.how.word()
+            ));
         }
         let counts = probed.counts[index];
         if counts.missed > 0 {
@@ -318,21 +333,32 @@ fn facts(
     let stepped = session.clock.stepped();
     if stepped.abs() >= STEPPED {
         let seconds = stepped as f64 / 1e9;
-        session.notes.push(format!("the time of day was stepped by {seconds:.3} s meanwhile; no time here follows it"));
+        session.notes.push(format!(
+            "the time of day was stepped by {seconds:.3} s meanwhile; no time here follows it"
+        ));
     }
     if let Some(why) = session.local.as_ref().and_then(|local| local.broken.as_ref()) {
-        session.notes.push(format!("{} was watched until it broke off: {why}", session.local.as_ref().map_or("", |l| &l.name)));
+        session.notes.push(format!(
+            "{} was watched until it broke off: {why}",
+            session.local.as_ref().map_or("", |l| &l.name)
+        ));
     }
     let phases: Vec<Value> = session
         .phases
         .iter()
         .map(|p| json!({"name": p.name, "kind": p.kind.word(), "start_ns": p.start, "end_ns": p.end, "complete": p.complete}))
         .collect();
-    let links: Vec<Value> = session.local.iter().flat_map(|local| {
-        let name = &local.name;
-        [json!({"name": name, "interface": name, "direction": "out", "qdisc": local.qdisc}),
-         json!({"name": format!("{name} in"), "interface": name, "direction": "in", "qdisc": ""})]
-    }).collect();
+    let links: Vec<Value> = session
+        .local
+        .iter()
+        .flat_map(|local| {
+            let name = &local.name;
+            [
+                json!({"name": name, "interface": name, "direction": "out", "qdisc": local.qdisc}),
+                json!({"name": format!("{name} in"), "interface": name, "direction": "in", "qdisc": ""}),
+            ]
+        })
+        .collect();
     let mut late: Vec<i64> = probed.samples.iter().map(|sample| sample.lateness).collect();
     let [p50, p90, p99, max] = tables::quantiles(&mut late, [0.5, 0.9, 0.99, 1.0]).unwrap_or([0; 4]);
     let priority = match probed.priority {
@@ -345,7 +371,9 @@ fn facts(
             "offset_ns": offset.at_zero.round() as i64, "drift_ppm": offset.drift * 1e6, "error_ns": offset.error.round() as i64,
             "by": offsets.by(), "samples": offset.samples, "stepped_ns": stepped,
         }),
-        None => json!({"offset_ns": null, "drift_ppm": null, "error_ns": null, "by": "", "samples": 0, "stepped_ns": stepped}),
+        None => {
+            json!({"offset_ns": null, "drift_ppm": null, "error_ns": null, "by": "", "samples": 0, "stepped_ns": stepped})
+        }
     };
     let address = session.control.address();
     let mut facts = json!({
@@ -399,9 +427,17 @@ mod tests {
     #[test]
     fn where_a_request_was_lost_is_told_by_later_echoes_and_at_the_end() {
         // 1 was lost on the way there, 2 on the way back, 4 and 5 there, 6 back.
-        let samples = [reply(0, 0b1), lost_one(1), lost_one(2), reply(3, 0b1101), lost_one(4), lost_one(5), lost_one(6)];
+        let samples = [
+            reply(0, 0b1),
+            lost_one(1),
+            lost_one(2),
+            reply(3, 0b1011),
+            lost_one(4),
+            lost_one(5),
+            lost_one(6),
+        ];
         let samples: Vec<&Sample> = samples.iter().collect();
-        let told = Told::of(&samples, Some((6, 0b1001101)));
+        let told = Told::of(&samples, Some((6, 0b1011001)));
         let arrived: Vec<_> = (0..7).map(|i| told.arrived(i)).collect();
         assert_eq!(arrived, [true, false, true, true, false, false, true].map(Some));
         // Without the server's last word the end is not known.

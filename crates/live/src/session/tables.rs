@@ -1,8 +1,8 @@
 //! Columns as `sojourn.records.TABLES` has them. What there is none of is -1, in reals NaN.
 
+use super::Pair;
 use super::clock::Offset;
 use super::local::{Local, Sample};
-use super::Pair;
 use crate::load::Row;
 use crate::protocol::Direction;
 
@@ -47,7 +47,9 @@ impl Table {
     fn in_reals(mut self, names: &[&str]) -> Table {
         for (name, column) in &mut self.columns {
             if let (true, Column::I64(values)) = (names.contains(name), &column) {
-                *column = Column::F64(values.iter().map(|&v| if v == NONE { f64::NAN } else { v as f64 }).collect());
+                *column = Column::F64(
+                    values.iter().map(|&v| if v == NONE { f64::NAN } else { v as f64 }).collect(),
+                );
             }
         }
         self
@@ -244,10 +246,7 @@ fn counts(samples: &[Sample]) -> [Vec<(i64, Count)>; 2] {
         dropped: sample.counters.received_dropped as i64,
         backlog: [NONE; 2],
     };
-    [
-        samples.iter().map(|s| (s.t, out(s))).collect(),
-        samples.iter().map(|s| (s.t, into(s))).collect(),
-    ]
+    [samples.iter().map(|s| (s.t, out(s))).collect(), samples.iter().map(|s| (s.t, into(s))).collect()]
 }
 
 /// What was counted between two samples. A qdisc that was replaced in between, or never counted below a noqueue, begins anew.
@@ -482,7 +481,11 @@ mod tests {
                 sent_bytes: sent * 100,
                 dropped: 0,
             }),
-            counters: Counters { received_packets: received, received_bytes: received * 10, ..Counters::default() },
+            counters: Counters {
+                received_packets: received,
+                received_bytes: received * 10,
+                ..Counters::default()
+            },
         };
         let mut local = Local::new(probe::sys::device_index("lo").unwrap(), "lo").unwrap();
         // In between the qdisc is replaced: it counts from 0 again.

@@ -69,7 +69,10 @@ pub fn resolve(
             (given, _) => given.to_string(),
         };
         if aims.iter().any(|aim| aim.name == name) {
-            return Err(Failure::new(format!("two targets are called '{name}'"), "give them names of their own"));
+            return Err(Failure::new(
+                format!("two targets are called '{name}'"),
+                "give them names of their own",
+            ));
         }
         aims.push(Aim { name, how: target.how, address, socket });
     }
@@ -102,7 +105,8 @@ fn address(
     }
     if let Some(number) = word.strip_prefix("hop ") {
         let wrong = || Failure::new(format!("'{word}' is no router"), format!("hop 1 .. hop {FARTHEST}"));
-        let number: u8 = number.trim().parse().ok().filter(|n| (1..=FARTHEST).contains(n)).ok_or_else(wrong)?;
+        let number: u8 =
+            number.trim().parse().ok().filter(|n| (1..=FARTHEST).contains(n)).ok_or_else(wrong)?;
         if around.gateway.is_none() {
             return Ok(None);
         }
@@ -113,10 +117,14 @@ fn address(
         return Ok(found.ok().flatten());
     }
     let unknown = |e: io::Error| {
-        Failure::new(format!("there is no host '{word}' to probe: {e}"), "give an address, or leave the target out")
+        Failure::new(
+            format!("there is no host '{word}' to probe: {e}"),
+            "give an address, or leave the target out",
+        )
     };
     let all = (word, 0).to_socket_addrs().map_err(unknown)?;
-    let mut all = all.map(|a| a.ip()).filter(|a| plan.family.is_none_or(|family| (family == 4) == a.is_ipv4()));
+    let mut all =
+        all.map(|a| a.ip()).filter(|a| plan.family.is_none_or(|family| (family == 4) == a.is_ipv4()));
     all.next().map(Some).ok_or_else(|| unknown(ErrorKind::NotFound.into()))
 }
 
@@ -172,16 +180,16 @@ mod tests {
 
     #[test]
     fn the_same_target_is_probed_once_and_what_is_not_there_is_said() {
-        let (names, notes) = asked(&[
-            (How::Udp, "server", ""),
-            (How::Udp, "127.0.0.1", "x"),
-        ]);
+        let (names, notes) = asked(&[(How::Udp, "server", ""), (How::Udp, "127.0.0.1", "x")]);
         assert!(names.unwrap_err().problem.contains("only the server"));
         assert!(notes.is_empty());
-        let (names, notes) = asked(&[(How::Udp, "server", ""), (How::Udp, "server", "again"), (How::Icmp, "gateway", "")]);
+        let (names, notes) =
+            asked(&[(How::Udp, "server", ""), (How::Udp, "server", "again"), (How::Icmp, "gateway", "")]);
         assert_eq!(names.unwrap(), ["server udp"]);
         assert_eq!(notes, ["there is no gateway: the server is on this host's own network"]);
         assert!(asked(&[(How::Icmp, "hop 9", "")]).0.unwrap_err().hint.contains("hop 8"));
-        assert!(asked(&[(How::Icmp, "no.such.host.invalid", "")]).0.unwrap_err().problem.contains("no.such.host"));
+        assert!(
+            asked(&[(How::Icmp, "no.such.host.invalid", "")]).0.unwrap_err().problem.contains("no.such.host")
+        );
     }
 }

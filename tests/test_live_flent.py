@@ -1,0 +1,322 @@
+"""flent's files: what goes out is in flent's format and comes back with the same numbers; nonsense is refused kindly."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import synthetic
+import synthetic_live
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic_live import Line
+
+from sojourn.live import flent, measurement, phases
+from sojourn.records import Run, RunError
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return synthetic_live.run(None, Line(loss=0.05))
+
+
+def document(run: Run, **choice: Any) -> dict[str, Any]:
+    return flent.document(run, flent.Choice(**choice))
+
+
+def saved(path: Path, content: object) -> Path:
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    return path
+
+
+# ------------------------------------------------------------------------------------------------------------- format
+
+
+@pytest.mark.parametrize("phase", ["download", "upload", "both"])
+def test_every_column_is_as_long_as_x(run: Run, phase: str) -> None:
+    made = document(run, phase=phase)
+    assert made["version"] == 4
+    length = len(made["x_values"])
+    assert {len(column) for column in made["results"].values()} == {length}
+    assert set(made["raw_values"]) == set(made["results"])
+    assert made["x_values"][1] == made["metadata"]["STEP_SIZE"] == 0.2
+    assert made["metadata"]["TOTAL_LENGTH"] == made["metadata"]["LENGTH"] + 10
+    json.dumps(made, allow_nan=False)
+
+
+def test_times_have_a_fraction_and_a_z(run: Run) -> None:
+    for key in ("T0", "TIME"):
+        assert document(run)["metadata"][key].endswith("Z")
+        assert "." in document(run)["metadata"][key]
+
+
+def test_raw_points_are_on_the_clock_of_t0(run: Run) -> None:
+    from datetime import UTC, datetime
+
+    made = document(run, phase="upload")
+    t0 = datetime.strptime(made["metadata"]["T0"], flent.TIME).replace(tzinfo=UTC).timestamp()
+    first = min(point["t"] for point in made["raw_values"]["TCP upload::1"]) - t0
+    assert 5.0 <= first <= 5.2
+    lost = [point for point in made["raw_values"]["Ping (ms) ICMP"] if point.get("lost")]
+    assert lost
+    assert all("val" not in point for point in lost)
+
+
+def test_a_load_one_way_is_tcp_nup_or_tcp_ndown(run: Run) -> None:
+    up, down = document(run, phase="upload"), document(run, phase="download")
+    assert up["metadata"]["NAME"] == "tcp_nup"
+    assert up["metadata"]["TEST_PARAMETERS"]["upload_streams"] == 4
+    assert {
+        "TCP upload::1",
+        "TCP upload::4",
+        "TCP upload avg",
+        "TCP upload sum",
+        "TCP upload fairness",
+    } <= set(up["results"])
+    assert down["metadata"]["NAME"] == "tcp_ndown"
+    assert "TCP download::4" in down["results"]
+
+
+def test_a_load_both_ways_is_rrul_without_marks(run: Run) -> None:
+    made = document(run)
+    assert made["metadata"]["NAME"] == "rrul_be"
+    assert {"TCP upload BE", "TCP download BE4", "TCP totals", "Ping (ms) UDP BE1", "Ping (ms) ICMP"} <= set(
+        made["results"]
+    )
+    assert "mark" in made["metadata"]["NOTE"]
+
+
+def test_rrul_by_name_has_its_four_classes(run: Run) -> None:
+    made = document(run, test="rrul")
+    assert made["metadata"]["NAME"] == "rrul"
+    assert {"TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"} <= set(made["results"])
+    assert "Ping (ms) UDP BE" in made["results"]
+
+
+def test_other_numbers_of_streams_are_rrul_be_nflows() -> None:
+    made = document(synthetic_live.run(None, Line(streams=2)))
+    assert made["metadata"]["NAME"] == "rrul_be_nflows"
+    assert {"TCP upload BE::1", "TCP download BE::2"} <= set(made["results"])
+    with pytest.raises(RunError, match="is no rrul"):
+        document(synthetic_live.run(None, Line(streams=2)), test="rrul")
+
+
+def test_computed_series_are_of_the_others(run: Run) -> None:
+    results = document(run)["results"]
+    at = 60
+    ways = {way: [results[f"TCP {way} BE{i}"][at] for i in ("", 2, 3, 4)] for way in ("upload", "download")}
+    for way, parts in ways.items():
+        assert results[f"TCP {way} sum"][at] == pytest.approx(sum(parts), abs=1e-5)
+        assert results[f"TCP {way} avg"][at] == pytest.approx(sum(parts) / 4, abs=1e-5)
+    assert results["TCP totals"][at] == pytest.approx(sum(ways["upload"] + ways["download"]), abs=1e-5)
+
+
+def test_the_local_qdisc_goes_along(run: Run) -> None:
+    made = document(run, phase="upload")
+    points = made["raw_values"]["qdisc_stats_localhost"]
+    assert max(point["backlog_bytes"] for point in points) == 125_000
+    assert made["metadata"]["TEST_PARAMETERS"]["qdisc_stats_interfaces"] == "eth0"
+    assert "qdisc_stats_localhost::dropped" in made["results"]
+
+
+# --------------------------------------------------------------------------------------------------------- round trip
+
+
+@pytest.mark.parametrize("phase", ["download", "upload", "both"])
+def test_what_goes_out_comes_back(run: Run, phase: str, tmp_path: Path) -> None:
+    file = flent.export(run, tmp_path / "x.flent.gz", flent.Choice(phase))
+    back = flent.read(file)
+    assert back.meta.engine == "flent"
+    (ours,), (theirs,) = phases.cut(run).of(phase), phases.cut(back).of(phase)
+    assert theirs.seconds == pytest.approx(ours.seconds, abs=1e-6)
+    for target in ("server udp", "server icmp", "gateway"):
+        assert theirs.pings[target].sent == ours.pings[target].sent
+        assert theirs.pings[target].lost == ours.pings[target].lost
+        np.testing.assert_allclose(theirs.pings[target].rtt_ms, ours.pings[target].rtt_ms, atol=2e-6)
+    np.testing.assert_allclose(
+        theirs.pings["server udp"].forward_ms, ours.pings["server udp"].forward_ms, atol=2e-6
+    )
+    for way in ("down", "up"):
+        assert theirs.mbps(way) == pytest.approx(ours.mbps(way), rel=1e-5, nan_ok=True)
+    np.testing.assert_allclose(theirs.srtt_ms(), ours.srtt_ms(), atol=1e-5)
+    assert [len(stream.cwnd_bytes) for stream in theirs.streams] == [
+        len(stream.cwnd_bytes) for stream in ours.streams
+    ]
+    np.testing.assert_allclose(theirs.streams[0].cwnd_bytes, ours.streams[0].cwnd_bytes, atol=1.0)
+    backlog = [each.table("queue", 1)["backlog_bytes"].max() for each in (run, back)]
+    assert backlog[0] == backlog[1]
+
+
+def test_every_packing_of_flent_is_read(run: Run, tmp_path: Path) -> None:
+    text = json.dumps(document(run)).encode()
+    (tmp_path / "a.flent").write_bytes(text)
+    (tmp_path / "a.flent.bz2").write_bytes(bz2.compress(text))
+    (tmp_path / "a.flent.gz").write_bytes(gzip.compress(text))
+    means = {
+        flent.read(tmp_path / name).table("probe")["rtt_ns"].mean()
+        for name in ("a.flent", "a.flent.bz2", "a.flent.gz")
+    }
+    assert len(means) == 1
+
+
+def test_a_file_of_flents_own_has_idle_load_idle(tmp_path: Path) -> None:
+    """Written by hand after flent 2.3.0's: netperf's uneven intervals, no ss, a lost ping as a gap."""
+    t0 = 1_588_855_600.0
+    pings = [
+        {"t": t0 + 0.2 * i, "val": 20.0 if not 25 <= i < 50 else 120.0, "seq": i}
+        for i in range(75)
+        if i != 30
+    ]
+    stream = [{"t": t0 + 5 + 0.5 * i, "val": 8.0, "dur": 0.5} for i in range(1, 11)]
+    file = saved(
+        tmp_path / "own.flent.gz",
+        {
+            "version": 4,
+            "x_values": [0.2 * i for i in range(75)],
+            "results": {"Ping (ms) ICMP": [None] * 75, "TCP upload": [None] * 75, "Ping (ms) avg": [None] * 75},
+            "raw_values": {"Ping (ms) ICMP": pings, "TCP upload": stream, "Ping (ms) avg": []},
+            "metadata": {
+                "NAME": "tcp_1up", "TITLE": "cable", "HOST": "netperf.example", "LENGTH": 5, "TOTAL_LENGTH": 15, "STEP_SIZE": 0.2,
+                "T0": "2020-05-07T12:46:40.000000Z", "TIME": "2020-05-07T12:46:40.000000Z", "FLENT_VERSION": "2.3.0",
+            },
+        },
+    )  # fmt: skip
+    run = flent.read(file)
+    whole = phases.cut(run)
+    assert whole.names == ("idle", "upload", "idle 2")
+    assert whole.of("upload")[0].mbps("up") == pytest.approx(8.0)
+    assert np.median(whole.rtts("upload")) == 120
+    assert np.median(whole.rtts("idle")) == 20
+    assert "cable" in run.meta.title
+    assert run.meta.facts["1"]["zero_ns"] == 1_588_855_600 * 10**9
+
+
+def test_a_series_without_raw_points_is_read_from_its_column(run: Run, tmp_path: Path) -> None:
+    made = document(run, phase="upload")
+    made["raw_values"] = {}
+    back = flent.read(saved(tmp_path / "x.flent.gz", made))
+    ours, theirs = phases.cut(run).of("upload")[0], phases.cut(back).of("upload")[0]
+    assert theirs.mbps("up") == pytest.approx(ours.mbps("up"), rel=0.05)
+
+
+# ------------------------------------------------------------------------------------------------------------ refusals
+
+
+def test_a_run_of_the_simulator_does_not_go_out(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no loaded phase"):
+        flent.export(synthetic.run(tmp_path / "sim"), tmp_path / "x.flent.gz")
+
+
+def test_a_name_that_flent_does_not_open_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="opens no file"):
+        flent.export(run, tmp_path / "x.json.gz")
+
+
+def test_a_phase_or_repeat_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no load is called 'idle'"):
+        document(run, phase="idle")
+    with pytest.raises(RunError, match="no repeat 7"):
+        document(run, seed=7)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "not a flent file"),
+        (b"\x1f\x8bnonsense", "not a flent file"),
+        (b"BZhnonsense", "not a flent file"),
+        (b"[1, 2]", "no metadata"),
+        (b'{"version": 5, "metadata": {}}', "version 5"),
+        (b'{"metadata": {}}', "version None"),
+        (b'{"version": 4, "metadata": {}}', "not a flent file"),
+        (
+            b'{"version": 4, "metadata": {"T0": "yesterday"}, "x_values": [], "results": {}}',
+            "not a flent file",
+        ),
+    ],
+)
+def test_what_is_no_flent_file_is_refused(content: bytes, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.flent.gz"
+    file.write_bytes(content)
+    with pytest.raises(RunError, match=says):
+        flent.read(file, measurement.How(out=tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_nothing_we_know_is_refused(run: Run, tmp_path: Path) -> None:
+    made = document(run)
+    made["results"] = {"cpu_stats": [None] * len(made["x_values"])}
+    with pytest.raises(RunError, match="neither pings nor TCP"):
+        flent.read(saved(tmp_path / "x.flent.gz", made))
+
+
+def _spoiled(value: Any, where: list[int], what: Any) -> Any:
+    """The document with one thing in it, found by these numbers, replaced."""
+    if not where or not isinstance(value, (dict, list)) or not value:
+        return what
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    key = keys[where[0] % len(keys)]
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[key] = _spoiled(value[key], where[1:], what)
+    return copy
+
+
+SMALL = flent.document(
+    synthetic_live.run(None, Line(phases=(("idle", 1), ("upload", 2)), probe_ms=200, streams=1))
+)
+
+
+@settings(max_examples=150)
+@given(
+    where=st.lists(st.integers(0, 50), min_size=1, max_size=5),
+    what=st.none()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.lists(st.integers(), max_size=3),
+)
+def test_a_spoiled_file_is_read_or_refused_but_never_a_crash(
+    where: list[int], what: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("spoiled") / "x.flent.gz"
+    file.write_bytes(gzip.compress(json.dumps(_spoiled(SMALL, where, what)).encode()))
+    try:
+        found = flent.read(file)
+    except RunError as error:
+        assert error.hint
+    else:
+        phases.cut(found)
+
+
+# -------------------------------------------------------------------------------------------------------- flent itself
+
+FLENT = os.environ.get("FLENT", "")
+
+
+@pytest.mark.skipif(not FLENT, reason="flent itself is only asked where FLENT names its program")
+@pytest.mark.parametrize("phase", ["download", "upload", "both"])
+def test_flent_opens_and_plots_it(run: Run, phase: str, tmp_path: Path) -> None:
+    file = flent.export(run, tmp_path / "x.flent.gz", flent.Choice(phase))
+    plots = (
+        ["totals", "backlog", "tcp_cwnd", "tcp_rtt_cdf"]
+        if phase != "both"
+        else ["all_scaled", "ping_cdf", "backlog"]
+    )
+    for plot in plots:
+        picture = tmp_path / f"{plot}.png"
+        done = subprocess.run(
+            [FLENT, "-f", "plot", "-p", plot, "-o", str(picture), str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert picture.stat().st_size > 5_000, done.stderr

@@ -1,0 +1,363 @@
+"""`sojourn measure`, `compare`, `import`, `export` as their users meet them: over loopback, and over a bottleneck that is known."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import synthetic
+import synthetic_live
+from live_network import SERVER, SLOW_DOWN, SLOW_UP, Bottleneck, network
+from synthetic_live import Line
+
+from sojourn.cli import status
+from sojourn.records import Run
+
+ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+SOJOURN = (sys.executable, "-m", "sojourn")
+QUICK = ("--length", "1 s", "--idle", "600ms", "--ping", "udp", "--iface", "none")
+
+
+@contextlib.contextmanager
+def server() -> Iterator[str]:
+    """A server on loopback; its port."""
+    command = [*SOJOURN, "serve", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENV
+    ) as program:
+        try:
+            assert program.stdout is not None
+            found = re.search(r"127\.0\.0\.1:(\d+)", program.stdout.readline())
+            assert found is not None
+            yield found[1]
+        finally:
+            program.send_signal(signal.SIGTERM)
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[str]:
+    with server() as number:
+        yield number
+
+
+class Said:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Say:
+    monkeypatch.chdir(tmp_path)
+    return Say(capsys)
+
+
+class Say:
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *arguments: str | Path) -> Said:
+        self.capsys.readouterr()
+        code = status([str(one) for one in arguments])
+        captured = self.capsys.readouterr()
+        return Said(code, captured.out, captured.err)
+
+
+# ----------------------------------------------------------------------------------------------------------- loopback
+
+
+def test_a_measurement_is_printed_kept_and_written(say: Say, port: str, tmp_path: Path) -> None:
+    said = say(
+        "measure",
+        "127.0.0.1",
+        "--port",
+        port,
+        *QUICK,
+        "-o",
+        "home",
+        "--flent",
+        "x.flent.gz",
+        "--csv",
+        "x.csv",
+        "-t",
+        "loop",
+    )
+    assert said.code == 0, said.err
+    assert re.search(r"^download +\d+ +0", said.out, re.MULTILINE)
+    assert "Scores, of the same samples" in said.out
+    assert "sojourn report home" in said.err
+    run = Run.open(tmp_path / "home")
+    assert [phase.name for phase in run.meta.phases] == ["idle", "download", "upload", "both", "idle 2"]
+    assert run.name == "loop"
+    with (tmp_path / "x.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["quantity"] for row in rows} >= {"rtt_ms", "goodput_mbps"}
+    assert say("import", "x.flent.gz", "-o", "back").code == 0
+    assert say("report", "home", "-o", "page.html").code == 0
+    assert "Probes went out on time" in (tmp_path / "page.html").read_text()
+
+
+def test_json_is_one_object_and_nothing_is_kept(say: Say, port: str, tmp_path: Path) -> None:
+    said = say(
+        "measure", "127.0.0.1", "--port", port, *QUICK, "--phase", "idle", "--phase", "upload", "--json", "-q"
+    )
+    assert said.code == 0
+    assert said.err == ""
+    whole = json.loads(said.out)
+    assert [row["phase"] for row in whole["rows"]] == ["idle", "upload"]
+    assert whole["rows"][1]["mbps"]["up"] > 1
+    assert whole["induced_p95_ms"] is not None
+    assert not (tmp_path / "runs").exists()
+
+
+def test_repeats_are_seeds(say: Say, port: str, tmp_path: Path) -> None:
+    asked = ("--phase", "idle", "--phase", "download", "-r", "3", "-o", "thrice")
+    said = say("measure", "127.0.0.1", "--port", port, *QUICK, *asked)
+    assert said.code == 0
+    assert Run.open(tmp_path / "thrice").seeds == (1, 2, 3)
+    assert "in 3 repeats" in said.out
+    assert "over the repeats" in said.out
+
+
+def test_fail_above_is_for_scripts(say: Say, port: str) -> None:
+    asked = (
+        "measure",
+        "127.0.0.1",
+        "--port",
+        port,
+        *QUICK,
+        "--phase",
+        "idle",
+        "--phase",
+        "download",
+        "--json",
+    )
+    assert say(*asked, "--fail-above", "10 s").code == 0
+    # Without an idle phase there is nothing to say, which is not a pass.
+    said = say(
+        "measure",
+        "127.0.0.1",
+        "--port",
+        port,
+        *QUICK,
+        "--phase",
+        "download",
+        "--json",
+        "--fail-above",
+        "10 s",
+    )
+    assert said.code == 1
+    assert "could not be measured" in said.err
+
+
+def test_ctrl_c_keeps_the_phases_that_were_finished(port: str, tmp_path: Path) -> None:
+    command = [
+        *SOJOURN,
+        "measure",
+        "127.0.0.1",
+        "--port",
+        port,
+        "--idle",
+        "1 s",
+        "-l",
+        "60 s",
+        "-o",
+        str(tmp_path / "cut"),
+        "--ping",
+        "udp",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV
+    ) as program:
+        time.sleep(6)
+        program.send_signal(signal.SIGINT)
+        out, err = program.communicate(timeout=60)
+    assert program.returncode == 130, err
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert "download (cut short)" in out
+    run = Run.open(tmp_path / "cut")
+    assert [(phase.name, phase.complete) for phase in run.meta.phases] == [
+        ("idle", True),
+        ("download", False),
+    ]
+
+
+def test_a_server_that_vanishes_leaves_a_partial_result(say: Say, tmp_path: Path) -> None:
+    command = [*SOJOURN, "serve", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENV
+    ) as program:
+        assert program.stdout is not None
+        found = re.search(r"127\.0\.0\.1:(\d+)", program.stdout.readline())
+        assert found is not None
+        asked = [
+            *SOJOURN,
+            "measure",
+            "127.0.0.1",
+            "--port",
+            found[1],
+            "--idle",
+            "1 s",
+            "-l",
+            "30 s",
+            "-o",
+            str(tmp_path / "half"),
+            "--ping",
+            "udp",
+        ]
+        with subprocess.Popen(
+            asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV
+        ) as client:
+            time.sleep(6)
+            program.kill()
+            out, err = client.communicate(timeout=60)
+    assert client.returncode == 1, err
+    assert "ended early" in err
+    assert "idle" in out
+    assert Run.open(tmp_path / "half").meta.phases[0].complete
+
+
+# -------------------------------------------------------------------------------------------------- a known bottleneck
+
+
+def test_bloat_is_measured_as_deep_as_it_is_and_its_cure_is_seen(say: Say, tmp_path: Path) -> None:
+    """The router's bfifos are 125 kB at 5 Mbit/s up and 250 kB at 20 Mbit/s down; then short ones."""
+    with network() as net, net.start("server", *SOJOURN, "serve", "--bind", SERVER, env=ENV) as serving:
+        assert serving.stdout is not None
+        assert SERVER in serving.stdout.readline()
+        asked = [*SOJOURN, "measure", SERVER, "-l", "6 s", "--idle", "2 s", "--cc", "cubic"]
+        try:
+            net.run("client", *asked, "-o", str(tmp_path / "before"), env=ENV, timeout=120)
+        except AssertionError as error:
+            if "cubic" not in str(error):
+                raise
+            pytest.skip("this kernel has no cubic")
+        net.limit("up", Bottleneck(SLOW_UP.bps, 10_000))
+        net.limit("down", Bottleneck(SLOW_DOWN.bps, 40_000))
+        failing = net.run(
+            "client",
+            *asked,
+            "-o",
+            str(tmp_path / "after"),
+            "--fail-above",
+            "5ms",
+            env=ENV,
+            timeout=120,
+            check=False,
+        )
+    assert failing.returncode == 1
+    assert "(--fail-above)" in failing.stderr
+
+    from sojourn.live import findings
+
+    found = findings.find(Run.open(tmp_path / "before"))
+    depth = {buffer.direction: buffer for buffer in found.buffers}
+    assert depth["up"].bytes == pytest.approx(SLOW_UP.limit_bytes, rel=0.1)
+    assert depth["up"].ms == pytest.approx(SLOW_UP.longest_wait_ms, rel=0.1)
+    assert depth["down"].bytes == pytest.approx(SLOW_DOWN.limit_bytes, rel=0.1)
+    assert depth["down"].ms == pytest.approx(SLOW_DOWN.longest_wait_ms, rel=0.1)
+    places = {place.phase: place for place in found.places}
+    # What goes up waits behind the router; what comes down waits before the client, so the router's answers do too.
+    assert (places["upload"].after, places["upload"].nearest is not None) == ("gateway", True)
+    assert places["download"].nearest == "gateway"
+
+    said = say("compare", tmp_path / "before", tmp_path / "after", "-o", "cured", "--figures", "png")
+    assert said.code == 0
+    assert "Better: with after" in said.out
+    assert (tmp_path / "cured" / "report.html").is_file()
+    assert (tmp_path / "cured" / "figures" / "cdf-ping-upload.png").is_file()
+
+
+# ------------------------------------------------------------------------------------------- before and after on disk
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("pair")
+    later = 1_800_000_600 * 10**9
+    for name, line in (("before", Line()), ("after", Line(up_buffer=10_000, seed=2, zero_ns=later))):
+        synthetic_live.run(folder / name, line)
+    return [folder / "before", folder / "after"]
+
+
+def test_compare_takes_runs(say: Say, pair: list[Path], tmp_path: Path) -> None:
+    said = say("compare", *pair)
+    assert said.code == 0
+    assert "before: before" in said.out
+    assert "better" in said.out
+    assert list(tmp_path.iterdir()) == []
+    whole = json.loads(say("compare", *pair, "--json").out)
+    assert whole["comparisons"][0]["after"] == "after"
+    several = json.loads(say("compare", *pair, pair[0], "--json").out)
+    assert [one["before"] for one in several["comparisons"]] == ["before (1)", "before (1)"]
+
+
+def test_compare_takes_runs_of_the_simulator(say: Say, tmp_path: Path) -> None:
+    synthetic.pair(tmp_path)
+    said = say("compare", tmp_path / "0", tmp_path / "1")
+    assert said.code == 0
+    assert "RTT, 95 % [ms]" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("{0}",), "is one Run"),
+        (("{0}", "nowhere"), "nowhere is not a folder"),
+        (("{0}", "{1}", "--seeds", "3"), "Runs are compared as they are"),
+        (("{0}", "{1}", "--figures", "png"), "needs -o DIR"),
+    ],
+)
+def test_what_can_not_be_compared_is_refused(
+    say: Say, pair: list[Path], arguments: tuple[str, ...], says: str
+) -> None:
+    said = say("compare", *(word.format(*pair) for word in arguments))
+    assert said.code == 2
+    assert says in said.err
+    assert "Traceback" not in said.err
+
+
+def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path: Path) -> None:
+    said = say("export", pair[0], "-o", "x.flent.gz", "-o", "x.csv", "-o", "x.json", "--phase", "upload")
+    assert said.code == 0
+    assert json.loads((tmp_path / "x.json").read_text())["samples"]["value"]
+    assert say("import", "x.flent.gz").code == 0
+    assert Run.open(tmp_path / "runs" / "x").meta.engine == "flent"
+    both = say("compare", pair[0], tmp_path / "runs" / "x")
+    assert both.code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("export", "{0}", "-o", "x.txt"), "flent opens no file"),
+        (("export", "{0}", "-o", "no/where/x.csv"), "is not a folder"),
+        (("export", "{0}", "-o", "x.flent.gz", "--phase", "idle"), "no load is called"),
+        (("export", "{0}", "-o", "x.flent.gz", "--test", "rrul", "--phase", "upload"), "is no rrul"),
+        (("export", "nowhere", "-o", "x.csv"), "is not a folder"),
+        (("import", "nowhere.flent.gz"), "can't read"),
+        (("measure", "127.0.0.1", "--flent", "x.txt"), "flent opens no file"),
+        (("measure", "127.0.0.1", "--length", "10"), "needs a unit"),
+        (("measure", "127.0.0.1", "--fail-above", "100"), "needs a unit"),
+        (("measure", "127.0.0.1", "--phase", "sideways"), "sideways"),
+        (("measure", "127.0.0.1", "--port", "1"), "nobody serves"),
+    ],
+)
+def test_wrong_input_is_told_kindly(
+    say: Say, pair: list[Path], arguments: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    said = say(*(word.format(*pair) for word in arguments))
+    assert said.code == 2
+    assert says in said.err
+    assert "Traceback" not in said.err
+    assert not list(tmp_path.glob("x.*"))
