@@ -25,6 +25,8 @@ from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
 from sojourn.cli.serve import serve
+from sojourn.cli.shape import shape
+from sojourn.cli.tune import tune
 
 CTRL_C = 130
 WRONG_INPUT = 2
@@ -62,6 +64,8 @@ for command in (
     serve,
     monitor,
     graph,
+    shape,
+    tune,
     import_,
     export,
     list_,

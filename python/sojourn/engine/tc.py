@@ -9,7 +9,10 @@ The tree on a device is the same everywhere: what limits the rate is `htb` with 
     root   1: htb -- class 1:1 -- 10: codel             a shaper, or htb in the place of a transmitter
     root   1: htb -- class 1:1 -- class 1:2 -- 10: codel    both: the shaper's class borrows nothing
 
-Source: tc-htb(8), tc-stab(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8).
+A shaper of a live interface is a list of operations, each a value: `command` writes one as a line for a terminal, and engine/rtnl says the
+same to the kernel.
+
+Source: tc-htb(8), tc-stab(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8), tc-cake(8), tc-u32(8), ip-link(8).
 """
 
 import re
@@ -197,12 +200,12 @@ def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> s
     return f"dev {device} parent {ROOT} classid 1:1 {_class(transmitter.bps, burst, charge)}"
 
 
-def _class(bps: int, burst: int, charge: str) -> str:
+def _class(bps: int, burst: int, charge: str, quantum: int = _FULL_PACKET) -> str:
     if bps < _LEAST_RATE:
         raise TcError(f"htb has no rate of {bps} bit/s", f"the least is {_LEAST_RATE} bit/s")
     # ceil and cburst are as rate and burst: one class alone has nobody to borrow from. The quantum shares between
     # classes; without it the kernel complains of the one it would choose.
-    return f"htb rate {bps}bit ceil {bps}bit burst {burst}b cburst {burst}b quantum {_FULL_PACKET}{charge}"
+    return f"htb rate {bps}bit ceil {bps}bit burst {burst}b cburst {burst}b quantum {quantum}{charge}"
 
 
 def _charge(overhead: int, minimum: int, cells: str) -> str:
@@ -258,3 +261,141 @@ def mirror(device: str, to: str) -> list[str]:
         f"qdisc add dev {device} clsact",
         f"filter add dev {device} egress protocol all matchall action mirred egress mirror dev {to}",
     ]
+
+
+# ------------------------------------------------------------------------------------------------------- operations
+
+
+INGRESS = "ffff:"
+"""The handle that what arrives has, in every kernel."""
+
+
+@dataclass(frozen=True)
+class AddIfb:
+    """A device to which what arrives elsewhere is sent, so that it passes a queue."""
+
+    device: str
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """Switches a device on."""
+
+    device: str
+
+
+@dataclass(frozen=True)
+class DeleteLink:
+    """Removes a device that AddIfb made."""
+
+    device: str
+
+
+@dataclass(frozen=True)
+class AddQdisc:
+    """A queue discipline: `params` are a scenario's discipline, or htb, ingress and cake with their own."""
+
+    device: str
+    parent: str
+    """`root`, `ingress`, or a class like `1:1`."""
+    handle: str
+    params: Mapping[str, Any]
+    extra_bytes: int = 0
+    """By tc-stab(8): what is added to each packet's length."""
+
+
+@dataclass(frozen=True)
+class DeleteQdisc:
+    """What is at `root` or `ingress`; for root the kernel puts its own default there."""
+
+    device: str
+    parent: str
+
+
+@dataclass(frozen=True)
+class SetClass:
+    """A class of htb."""
+
+    device: str
+    parent: str
+    classid: str
+    bps: int
+    burst_bytes: int
+    quantum: int
+    overhead_bytes: int = 0
+    minimum_bytes: int = 0
+    cells: str = "none"
+
+
+@dataclass(frozen=True)
+class Redirect:
+    """All that arrives at `device` goes through the queue of `to`, and then on."""
+
+    device: str
+    to: str
+
+
+Operation = AddIfb | SetUp | DeleteLink | AddQdisc | DeleteQdisc | SetClass | Redirect
+
+PREFERENCE = 10
+"""Of the redirection among other filters."""
+
+
+def command(operation: Operation) -> str:
+    """The operation as a line for a terminal."""
+    match operation:
+        case AddIfb(device):
+            return f"ip link add name {device} type ifb"
+        case SetUp(device):
+            return f"ip link set dev {device} up"
+        case DeleteLink(device):
+            return f"ip link del dev {device}"
+        case DeleteQdisc(device, parent):
+            return f"tc qdisc del dev {device} {parent}"
+        case AddQdisc(device, "ingress", handle):
+            return f"tc qdisc add dev {device} handle {handle} ingress"
+        case AddQdisc(device, parent, handle, params, extra):
+            place = "root" if parent == "root" else f"parent {parent}"
+            stab = f"stab overhead {extra} " if extra else ""
+            return f"tc qdisc add dev {device} {place} handle {handle} {stab}{_shaping(params)}"
+        case SetClass(device, parent, classid):
+            charge = _charge(operation.overhead_bytes, operation.minimum_bytes, operation.cells)
+            words = _class(operation.bps, operation.burst_bytes, charge, operation.quantum)
+            return f"tc class add dev {device} parent {parent} classid {classid} {words}"
+        case Redirect(device, to):
+            return (
+                f"tc filter add dev {device} parent {INGRESS} protocol all prio {PREFERENCE} u32 match u32 0 0"
+                f" flowid 1:1 action mirred egress redirect dev {to}"
+            )
+
+
+def _shaping(params: Mapping[str, Any]) -> str:
+    match params["kind"]:
+        case "htb":
+            return f"htb default {params['default']}"
+        case "cake":
+            return _cake(params)
+    return discipline(params)
+
+
+def _cake(params: Mapping[str, Any]) -> str:
+    words = [
+        f"cake bandwidth {params['bps']}bit",
+        params["tins"],
+        params["isolation"],
+        # A kernel without conntrack refuses even `nonat`.
+        *(["nat"] if params["nat"] else []),
+        "wash" if params["wash"] else "nowash",
+        params["ack_filter"],
+        "split-gso" if params["split_gso"] else "no-split-gso",
+        "ingress" if params["ingress"] else "egress",
+        f"rtt {params['rtt_us']}us",
+    ]
+    if params["memory_bytes"] is not None:
+        words.append(f"memlimit {params['memory_bytes']}")
+    if params["overhead_bytes"] is None:
+        words.append("raw")
+    else:
+        cells = {"none": "noatm"}.get(params["cells"], params["cells"])
+        words.append(f"{cells} overhead {params['overhead_bytes']} mpu {params['minimum_bytes']}")
+    return " ".join(words)

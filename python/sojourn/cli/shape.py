@@ -1,0 +1,231 @@
+"""`sojourn shape`: prints the commands of a shaper for a live interface, or applies it, with a way back."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sojourn.cli import work
+
+if TYPE_CHECKING:
+    from sojourn.live.journal import Entry
+    from sojourn.live.shape import Shape, Wanted
+
+WITHIN = "60s"
+
+
+@click.command()
+@click.argument("interface", metavar="IFACE")
+@click.option(
+    "--up", metavar="RATE", help="What IFACE may send: 18mbit. About 90 % of what the line carries."
+)
+@click.option("--down", metavar="RATE", help="What IFACE may receive: 90mbit. Needs an IFB.")
+@click.option(
+    "--qdisc",
+    default="fq_codel",
+    show_default=True,
+    metavar="WORDS",
+    help="fq_codel, codel, cake, bfifo or pfifo with tc's words; what they leave open is chosen for the rate.",
+)
+@click.option(
+    "--link",
+    metavar="LAYER",
+    help="What the line adds to a packet: pppoe-ptm, docsis, ethernet, ... or `atm overhead 40`.",
+)
+@click.option(
+    "--apply", "act", is_flag=True, help="Do it. Without this the commands are printed, and nothing is done."
+)
+@click.option(
+    "--confirm-within",
+    default=WITHIN,
+    show_default=True,
+    metavar="TIME",
+    help="With --apply: what was there comes back after TIME unless you confirm; 0s: no need to.",
+)
+@click.option("--confirm", is_flag=True, help="Keep what was applied.")
+@click.option("--undo", is_flag=True, help="Put back what was there before.")
+@click.option("--status", "status_", is_flag=True, help="Say whether IFACE is shaped.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def shape(
+    interface: str,
+    up: str | None,
+    down: str | None,
+    qdisc: str,
+    link: str | None,
+    act: bool,
+    confirm_within: str,
+    confirm: bool,
+    undo: bool,
+    status_: bool,
+    as_json: bool,
+) -> None:
+    """Cure bufferbloat on a live interface: keep the queue here, short, by a shaper a little slower than the line.
+
+    Prints the exact commands of ip and tc; --apply carries them out, as root, and takes them back unless you confirm in time.
+
+    \b
+    sojourn shape eth0 --up 18mbit --down 90mbit --link docsis            what would be done
+    sudo sojourn shape eth0 --up 18mbit --down 90mbit --link docsis --apply
+    sudo sojourn shape eth0 --confirm                                    or wait: it is taken back
+    sudo sojourn shape eth0 --undo
+    """
+    asked = [
+        name
+        for name, on in (("--apply", act), ("--confirm", confirm), ("--undo", undo), ("--status", status_))
+        if on
+    ]
+    if len(asked) > 1:
+        raise click.UsageError(f"{' and '.join(asked)}: one at a time")
+    if asked and asked != ["--apply"] and (up or down or link):
+        raise click.UsageError(f"{asked[0]} takes no rate and no link")
+    from sojourn.live import shaper
+
+    if not status_:
+        _tell_of_others(interface)
+    if status_:
+        _status(interface, as_json)
+    elif confirm:
+        entry = shaper.confirm(interface)
+        _show(entry, as_json, f"{interface}: kept, {_described(entry)}")
+    elif undo:
+        entry, differs = shaper.undo(interface)
+        work.say(f"note: {differs}") if differs else None
+        _show(entry, as_json, f"{interface}: as it was before")
+    else:
+        wanted = wanted_of(up, down, qdisc, link)
+        if act:
+            apply_shaper(interface, wanted, confirm_within, as_json)
+        else:
+            _print(interface, wanted, as_json)
+
+
+def wanted_of(up: str | None, down: str | None, qdisc: str, link: str | None) -> Wanted:
+    """What the options ask for."""
+    from sojourn.live.shape import Wanted, parse_shaped_rate
+    from sojourn.scenario.wire import parse_link_layer
+
+    if not qdisc.strip():
+        raise click.BadParameter("no queue discipline", param_hint="--qdisc")
+    return Wanted(
+        parse_shaped_rate(up) if up else None,
+        parse_shaped_rate(down) if down else None,
+        qdisc,
+        parse_link_layer(link) if link else None,
+    )
+
+
+def _print(interface: str, wanted: Wanted, as_json: bool) -> None:
+    from sojourn.live import shaper
+    from sojourn.live.shape import plan
+
+    found, former = shaper.look(interface)
+    planned = plan(wanted, found, former)
+    _notes(planned)
+    if as_json:
+        work.show(json.dumps({"interface": interface, "state": "planned", **_as_json(planned)}))
+        return
+    for command in planned.commands:
+        work.show(command)
+    work.say("nothing was done: --apply carries it out, with a way back")
+
+
+def apply_shaper(interface: str, wanted: Wanted, confirm_within: str, as_json: bool) -> None:
+    """Shapes, says so, and says how to keep it."""
+    from sojourn.live import shaper
+    from sojourn.units import UnitError, parse_duration
+
+    within_s = parse_duration(confirm_within, what="a time", example="60 s") / 1e9
+    if within_s and not 1 <= within_s <= 86_400:
+        raise UnitError(
+            f"--confirm-within {confirm_within} is not from 1 s to a day", "write 60s; 0s: no need to confirm"
+        )
+    entry, planned = shaper.apply(interface, wanted, within_s)
+    _notes(planned)
+    _show(entry, as_json, f"{interface}: shaped, {_described(entry)}")
+    if within_s:
+        work.say(
+            f"what was there comes back in {within_s:g} s unless you say: sojourn shape {shlex.quote(interface)} --confirm"
+        )
+    else:
+        work.say(f"to put back what was there: sojourn shape {shlex.quote(interface)} --undo")
+
+
+def _status(interface: str, as_json: bool) -> None:
+    from sojourn.live import journal, shaper
+
+    shaper.look(interface)
+    entry = journal.load(interface)
+    if entry is None:
+        work.show(
+            json.dumps({"interface": interface, "state": "not shaped"})
+            if as_json
+            else f"{interface}: not shaped by sojourn"
+        )
+        return
+    _show(entry, as_json, f"{interface}: {_state(entry)}")
+    if not as_json:
+        for command in entry.commands:
+            work.show(f"  {command}")
+
+
+def _state(entry: Entry) -> str:
+    from sojourn.live import journal
+
+    what = _described(entry)
+    if entry.state == "rolled back":
+        return f"rolled back ({what}): {entry.why}"
+    since = time.strftime("%H:%M", time.localtime(entry.began_s))
+    if not entry.open:
+        return f"shaped since {since}, {what}"
+    if not entry.watched:
+        return f"shaped since {since}, {what}; neither confirmed nor rolled back, and nobody is left to do it: --undo or --confirm"
+    left = (entry.deadline_s or journal.now()) - journal.now()
+    return f"shaped since {since}, {what}; comes off in {max(0.0, left):.0f} s unless confirmed"
+
+
+def _described(entry: Entry) -> str:
+    from sojourn.live.shape import described
+
+    return described(entry.wanted)
+
+
+def _show(entry: Entry, as_json: bool, words: str) -> None:
+    if not as_json:
+        work.show(words)
+        return
+    kept = {
+        "interface": entry.interface,
+        "state": entry.state,
+        **entry.wanted,
+        "commands": list(entry.commands),
+    }
+    work.show(json.dumps({**kept, "watched": entry.watched, "why": entry.why}))
+
+
+def _as_json(planned: Shape) -> dict[str, Any]:
+    return {"commands": planned.commands, "notes": list(planned.notes)}
+
+
+def _notes(planned: Shape) -> None:
+    for note in planned.notes:
+        work.say(f"note: {note}")
+
+
+def _tell_of_others(interface: str) -> None:
+    """Something that was left behind is told of, whatever was called."""
+    from sojourn.live import journal
+    from sojourn.records import RunError
+
+    for name in (interface, *journal.others(interface)):
+        try:
+            entry = journal.load(name)
+        except RunError:
+            continue
+        if (entry is not None and entry.open and not entry.watched) or (
+            entry is not None and entry.state == "rolled back" and name == interface
+        ):
+            work.say(f"note: {name}: {_state(entry)}")
