@@ -20,7 +20,7 @@ Cancelled = _core.Cancelled
 """Raised by `Engine.tables` when `reached` says to stop."""
 
 ENGINES = {
-    "sim": "packet-level discrete-event simulator; every queue discipline and congestion control",
+    "sim": "packet-level discrete-event simulator: quick; the queue disciplines and congestion controls that we wrote",
     "kernel": "the real Linux kernel in virtual time, in the first guest that is ready",
     "kernel-uml": "the same in user-mode Linux, built once from Debian's source: quick, exact, with rings and BQL",
     "kernel-qemu": "the same in QEMU with Debian's stock kernel: nothing compiled; slower",

@@ -44,6 +44,7 @@ from sojourn.engine.kernel.fits import MODULE_WORDS
 from sojourn.engine.kernel.graph import has_queue, rate_steps
 from sojourn.engine.kernel.links import wire_bytes
 from sojourn.engine.kernel.passage import Passage
+from sojourn.scenario import linux
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.tcp import PROFILES
 
@@ -65,8 +66,22 @@ MOST_LATE = 0.02
 TYPICAL = (
     *("pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "codel", "fq_codel"),
     "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.1",
+    *(
+        "cake",
+        "choke limit 1000 bandwidth 10mbit",
+        "ets bands 3",
+        "fq",
+        "fq_pie",
+        "hhf",
+        "pie",
+        "prio",
+        "sfb",
+        "sfq",
+    ),
 )
-"""A queue discipline of each kind that Linux and we both have."""
+"""A queue discipline of each kind that Linux has."""
+CONGESTION = ("reno", "cubic", "vegas", *linux.CONGESTION)
+"""Linux's congestion controls."""
 MODULES = Path("/sys/module")
 _DEVICE = "t0"
 _PAIR = f"ip link add name {_DEVICE} gso_max_segs 1 type veth peer name t1 gso_max_segs 1"
@@ -272,7 +287,7 @@ def lacks() -> str | None:
     }
     lines["netem (delays and loss)"] = tc.wire(_DEVICE, 1000)
     absent = [name for name, line in lines.items() if _refusal(found, line) is not None]
-    absent += [name for name in ("reno", "cubic", "vegas") if _unknown(name, found) is not None]
+    absent += [name for name in CONGESTION if _unknown(name, found) is not None]
     return ", ".join(absent) or None
 
 
@@ -380,7 +395,7 @@ def _unknown(congestion: str, there: Way) -> str | None:
 
 def _module(name: str) -> str:
     """Where a discipline or congestion control of the kernel is to be had."""
-    tcp = name in ("reno", "cubic", "vegas")
+    tcp = name in CONGESTION
     module = f"tcp_{name}" if tcp else f"sch_{name}"
     folder = Path("/lib/modules") / platform.release()
     try:
@@ -391,7 +406,11 @@ def _module(name: str) -> str:
         return f"modprobe {module}, as root"
     if folder.is_dir():
         return f"{module} is a module of Debian's linux-image-amd64, of Fedora's kernel-modules-extra"
-    option = f"CONFIG_TCP_CONG_{name.upper()}" if tcp else f"CONFIG_NET_SCH_{name.upper()}"
+    option = (
+        f"CONFIG_TCP_CONG_{'HSTCP' if name == 'highspeed' else name.upper()}"
+        if tcp
+        else f"CONFIG_NET_SCH_{name.upper()}"
+    )
     return f"{module} is missing: this kernel ({platform.release()}) has no modules, and was built without {option}"
 
 
@@ -411,7 +430,7 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
             slow = _slowness(
                 link, Passage.of(link, tap, archive.tables[tap["table"]]), realised["duration_ns"]
             )
-            if slow > MOST_SLOW:
+            if slow > MOST_SLOW and not linux.shapes(link["qdisc"]):
                 found.append(f"link {link['name']!r} sent {slow:.1%} less than its rate while packets waited")
     late, due = lateness(
         archive.tables["device"]["t_ns"], int(realised["record"]["queue_ns"]), realised["duration_ns"]

@@ -10,7 +10,8 @@ import numpy as np
 
 from sojourn import _core
 from sojourn.engine.engines import Realised, Tables
-from sojourn.scenario import Scenario
+from sojourn.records import RunError
+from sojourn.scenario import Scenario, linux
 
 
 class Simulator:
@@ -25,7 +26,11 @@ class Simulator:
         return scenario
 
     def check(self, realised: Realised) -> None:
-        """It runs every scenario."""
+        """Refuses what Linux alone has."""
+        needed = list(linux.needed(realised["links"], realised["flows"]))
+        if needed:
+            lines = [f"{place}: the simulator has no {name}, Linux has" for place, name in needed]
+            raise RunError("\n".join(lines), "run it with -e kernel")
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
         """See `Engine.tables`."""

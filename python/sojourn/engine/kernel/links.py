@@ -17,7 +17,17 @@ from sojourn import _core
 from sojourn.engine import tc
 from sojourn.engine.kernel.archive import NEVER, Archive, Ints
 from sojourn.engine.kernel.graph import has_queue, rate_steps
-from sojourn.engine.kernel.passage import CAUSE, Fates, Mask, Own, Passage, Realised, fates, own_numbers
+from sojourn.engine.kernel.passage import (
+    CAUSE,
+    MARKS,
+    Fates,
+    Mask,
+    Own,
+    Passage,
+    Realised,
+    fates,
+    own_numbers,
+)
 from sojourn.engine.kernel.samples import Samples, Window, most_at_once, nearest, span_of, taken
 
 Column: TypeAlias = "_core.Column"
@@ -311,17 +321,27 @@ class Link:
     def _state(self, at: Ints, many: int) -> dict[str, Column]:
         """The discipline's own state at the samples, under the simulator's names."""
         params, numbers = self.link["qdisc"], self.own.numbers
-        state: dict[str, Column] = {"limit": np.full(many, float(params["limit"]))}
+        state: dict[str, Column] = {}
 
         def real(values: Ints) -> NDArray[np.float64]:
             taken = values[np.maximum(at, 0)].astype(np.float64) if len(values) else np.zeros(many)
             return np.where(at >= 0, taken, np.nan)
 
+        if params.get("limit") is not None:
+            state["limit"] = np.full(many, float(params["limit"]))
+        elif "limit" in numbers:
+            state["limit"] = real(numbers["limit"])
         match params["kind"]:
             case "codel":
                 state["count"] = real(np.where(numbers["dropping"] != 0, numbers["count"], 0))
-            case "fq_codel":
+            case "fq_codel" | "fq_pie":
                 state["flows"] = real(numbers["new_flows_len"] + numbers["old_flows_len"])
+            case "fq":
+                state["flows"] = real(numbers["flows"] - numbers["inactive_flows"])
+            case "pie":
+                state["probability"] = real(numbers["prob_high"]) / 2.0**32
+            case "sfb":
+                state["probability"] = real(numbers["avgprob"]) / 65535.0
             case "red":
                 moved = real(numbers["max_p"])
                 state["probability"] = np.where(moved >= 0, moved / 2.0**32, float(params["probability"]))
@@ -350,9 +370,8 @@ class Link:
             return
         passage = self.passage
         known = passage.flow >= 0
-        law = "early" if self.link["qdisc"]["kind"] == "red" else "target"
         marks = np.flatnonzero(passage.marked & self.sent & known)
-        words = {law: "ecn_mark", "ce_threshold": "ce_mark"} if law == "target" else {law: "marked"}
+        words = MARKS.get(self.link["qdisc"]["kind"], MARKS["codel"])
         for rows, times, cause, marked in (
             (drops := np.flatnonzero(self.gone & known), self.left_at[drops], self.cause[drops], 0),
             (

@@ -35,6 +35,7 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guests import Guest
+from sojourn.scenario import linux
 from sojourn.scenario.tcp import MTU, PROFILES
 
 VERSION = 1
@@ -703,9 +704,7 @@ def _longest_wait(link: Entry) -> int:
     rates += [link["shaper"]["bps"]] if link["shaper"] else []
     if not rates:
         return 0
-    limit = int(link["qdisc"]["limit"])
-    in_bytes = link["qdisc"]["kind"] in ("bfifo", "red")
-    return int((limit if in_bytes else limit * MTU) * 8 * 10**9 // min(rates))
+    return linux.packets(link["qdisc"]) * MTU * 8 * 10**9 // int(min(rates))
 
 
 _NAMESPACE_KB = 1200
