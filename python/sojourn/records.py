@@ -312,6 +312,8 @@ class Meta:
     """Seeds that finished, ascending."""
     cpu_s: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the same on every rerun."""
+    invalid: tuple[str, ...] = ()
+    """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds; none: nothing is known against them."""
 
     @property
     def measured_s(self) -> float:
@@ -440,7 +442,7 @@ class Run:
             folder.mkdir(parents=True, exist_ok=True)
             _remove_run(folder)
             _make(folder / SCENARIO, scenario.encode())
-            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}))
+            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}, invalid=()))
             run._write_meta()
         except FileExistsError:
             raise RunError(f"{folder} already holds a Run", "choose another folder with -o") from None
@@ -463,8 +465,12 @@ class Run:
         tables: Mapping[str, Mapping[str, np.ndarray[Any, Any]]],
         causes: Sequence[str],
         cpu_ns: int = 0,
+        invalid: Sequence[str] = (),
     ) -> None:
-        """Writes the tables of a finished seed: all of them or, if that fails, none. `causes`: see `Names`."""
+        """Writes the tables of a finished seed: all of them or, if that fails, none.
+
+        `causes`: see `Names`. `invalid`: why these tables can't be trusted, if they can't.
+        """
         names = Names(
             [link.name for link in self.meta.links], [flow.name for flow in self.meta.flows], causes
         )
@@ -485,6 +491,7 @@ class Run:
                 self.meta,
                 seeds=tuple(sorted({*self.meta.seeds, seed})),
                 cpu_s={**self.meta.cpu_s, str(seed): cpu_ns / 1e9},
+                invalid=_with_reasons(self.meta.invalid, seed, invalid),
             )
             self._write_meta()
         except OSError as error:
@@ -506,6 +513,16 @@ class Run:
     def _write_meta(self) -> None:
         text = json.dumps({"format": FORMAT, **dataclasses.asdict(self.meta)}, indent=2, ensure_ascii=False)
         _replace(self.path / META, (text + "\n").encode())
+
+
+def _with_reasons(known: Sequence[str], seed: int, reasons: Sequence[str]) -> tuple[str, ...]:
+    """Whichever seed finished first."""
+    others = [line for line in known if not line.startswith(f"seed {seed}: ")]
+    return tuple(sorted([*others, *(f"seed {seed}: {each}" for each in reasons)], key=_seed_of))
+
+
+def _seed_of(reason: str) -> int:
+    return int(reason.partition(":")[0].removeprefix("seed "))
 
 
 def write_index(folder: Path, names: Iterable[str]) -> None:
@@ -604,6 +621,7 @@ def _read_meta(file: Path) -> Meta:
                 **raw,
                 "seeds": tuple(raw["seeds"]),
                 "seeds_asked": tuple(raw["seeds_asked"]),
+                "invalid": tuple(raw.get("invalid", ())),
                 "links": tuple(LinkInfo(**link) for link in raw["links"]),
                 "flows": tuple(FlowInfo(**{**flow, "path": tuple(flow["path"])}) for flow in raw["flows"]),
             }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sojourn import _core
-from sojourn.engine.engines import Realised, Tables
+from sojourn.engine.engines import Outcome, Realised, Tables
 from sojourn.records import RunError
 from sojourn.scenario import Scenario, linux
 
@@ -32,9 +32,9 @@ class Simulator:
             lines = [f"{place}: the simulator has no {name}, Linux has" for place, name in needed]
             raise RunError("\n".join(lines), "run it with -e kernel")
 
-    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
-        return _tables(realised, reached)
+        return Outcome(*_tables(realised, reached))
 
 
 def simulate(scenario: Scenario, seed: int) -> Tables:

@@ -65,7 +65,8 @@ def render(runs: Sequence[Run]) -> str:
     return parts.template("page.html").substitute(
         title=escape(series.title(runs)),
         about=escape(series.subtitle(runs)),
-        verdict="\n".join(f"<p>{escape(sentence)}</p>" for sentence in verdict.sentences(measured, labels)),
+        verdict=_refusals(runs, labels)
+        + "\n".join(f"<p>{escape(sentence)}</p>" for sentence in verdict.sentences(measured, labels)),
         css=parts.text("vendor/uPlot.min.css")
         + parts.text("page.css")
         + parts.colours(toggles + bars + tradeoff),
@@ -83,6 +84,16 @@ def render(runs: Sequence[Run]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ pieces
+
+
+def _refusals(runs: Sequence[Run], labels: Sequence[str]) -> str:
+    """What is known against Runs, above all that is said of them."""
+    return "".join(
+        f'<p class="invalid"><strong>Invalid: the numbers of {escape(label)} are not to be used.</strong> '
+        f"{escape('; '.join(run.meta.invalid))}</p>\n"
+        for run, label in zip(runs, labels, strict=True)
+        if run.meta.invalid
+    )
 
 
 def _run_toggles(looks: Sequence[style.Look]) -> str:
@@ -144,6 +155,7 @@ def _facts(one: Measured, label: str) -> str:
         ("Engine", f"{meta.engine} {meta.version}"),
         ("Seeds", ", ".join(map(str, one.run.seeds))),
     ]
+    facts += [("Invalid", "; ".join(meta.invalid))] if meta.invalid else []
     missing = sorted(set(meta.seeds_asked) - set(one.run.seeds))
     if missing:
         facts.append(("Seeds not finished", ", ".join(map(str, missing))))

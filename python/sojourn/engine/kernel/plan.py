@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sojourn.engine import tc
+from sojourn.engine.kernel import selfcheck
 from sojourn.engine.kernel.fits import MODULE_WORDS, MOST_RATE, PlanError, Problem, Wiring, problems_of
 from sojourn.engine.kernel.graph import (
     Entry,
@@ -201,21 +202,33 @@ def plan(realised: Entry, machine: Machine) -> Planned:
     problems = list(problems_of(realised, machine.wiring, machine.own))
     if problems:
         raise PlanError(problems)
-    return _Builder(realised, machine).build()
+    whole = _Builder(realised, machine)
+    planned = whole.build()
+    # Its devices are numbered behind those of the run, and gone through before them.
+    check = _Builder(selfcheck.scenario(realised), machine, "c-", len(whole.cables)).build()
+    made = {**check.plan, "linger_ns": 0, "modules": []}
+    deadline = planned.plan["deadline_ns"] + made["settle_ns"] + made["duration_ns"]
+    return Planned(
+        {**planned.plan, "deadline_ns": deadline, "check": made},
+        pairs=planned.pairs + check.pairs,
+        memory_mb=planned.memory_mb,
+    )
 
 
 class _Builder:
     """Collects a plan."""
 
-    def __init__(self, realised: Entry, machine: Machine) -> None:
+    def __init__(self, realised: Entry, machine: Machine, prefix: str = "", first: int = 0) -> None:
+        """`prefix`: of its namespaces' names; `first`: the number of its first cable."""
         self.links: Sequence[Entry] = realised["links"]
         self.flows: Sequence[Entry] = realised["flows"]
         self.realised = realised
         self.machine = machine
         self.simnic = machine.wiring == "simnic"
         self.mtu = _mtu(self.flows)
-        self.nodes = nodes(self.links, self.flows)
-        self.namespaces: list[str] = sorted({node for ends in self.nodes for node in ends}, key=_number)
+        self.prefix, self.first = prefix, first
+        self.nodes = [(prefix + tail, prefix + head) for tail, head in nodes(self.links, self.flows)]
+        self.namespaces: list[str] = sorted({node for ends in self.nodes for node in ends}, key=self._number)
         self.cables: list[Cable] = []
         self.addresses = 0
         self.ip: dict[str, list[str]] = {name: [] for name in self.namespaces}
@@ -227,14 +240,18 @@ class _Builder:
 
     # ---------------------------------------------------------------------------------------------------- cables
 
-    def _namespace(self, name: str) -> str:
+    def _number(self, name: str) -> int:
+        return int(name.removeprefix(self.prefix)[1:])
+
+    def _namespace(self, kind: str, number: int) -> str:
+        name = f"{self.prefix}{kind}{number}"
         self.namespaces.append(name)
         self.ip[name] = []
         return name
 
     def _cable(self, a: str, b: str) -> Cable:
         """A new pair of devices between two namespaces, with addresses, up."""
-        number = len(self.cables)
+        number = self.first + len(self.cables)
         names = [f"{'nic' if self.simnic else 'v'}{number}{end}" for end in "ab"]
         # simnic's own: 02:'s':'j'.
         macs = [f"02:73:6a:{number >> 8:02x}:{number & 255:02x}:{end:02x}" for end in (0, 1)]
@@ -261,7 +278,7 @@ class _Builder:
             back = next(self._backs(index, found), None)
             here = (index,) if back is None else (index, back)
             if not self.simnic and any(needs_room(self.links[each]) for each in here):
-                middle = self._namespace(f"m{index}")
+                middle = self._namespace("m", index)
                 near, far = self._cable(tail, middle), self._cable(middle, head)
                 found[index] = Wire(tail, head, (near.leaving(tail), far.leaving(middle)))
                 returning: tuple[Hop, ...] = (far.leaving(head), near.leaving(middle))
@@ -401,7 +418,7 @@ class _Builder:
         return near, HostKind(target, flow["path_extra_ns"], flow["back_extra_ns"], jitter, side)
 
     def _host(self, kind: HostKind) -> Host:
-        name = self._namespace(f"h{len(self.hosts)}")
+        name = self._namespace("h", len(self.hosts))
         cable = self._cable(kind.node, name)
         inward, outward = cable.a, cable.b
         if self.simnic:
@@ -734,7 +751,3 @@ def _memory_mb(realised: Entry, namespaces: int) -> int:
 
 def _dotted(address: int) -> str:
     return ".".join(str(address >> shift & 255) for shift in (24, 16, 8, 0))
-
-
-def _number(name: str) -> int:
-    return int(name[1:])
