@@ -312,6 +312,8 @@ class Meta:
     """Seeds that finished, ascending."""
     cpu_s: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the same on every rerun."""
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    """What held that the scenario does not say: of a kernel its offloads and its HZ. Empty: the scenario says everything."""
     invalid: tuple[str, ...] = ()
     """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds; none: nothing is known against them."""
 

@@ -75,6 +75,10 @@ class Engine(Protocol):
         """Refuses what it can't run, in words, before anything is run."""
         ...
 
+    def conditions(self, realised: Realised) -> Mapping[str, str]:
+        """What holds for its runs that no scenario says, or leaves open: to be kept with the Run."""
+        ...
+
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """The tables of one seed.
 

@@ -108,6 +108,10 @@ class Netns:
         parts = ("netns", scenario, kernel, hashlib.sha256(program().read_bytes()).hexdigest())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
+    def conditions(self, realised: Realised) -> Mapping[str, str]:
+        """Offloads; HZ is this host's own, which nobody is told."""
+        return {"offloads": plan.offloads(realised)}
+
     def check(self, realised: Realised) -> None:
         """Refuses what Linux has no word for, and what this host's kernel does not have."""
         planned = plan.plan(dict(realised), plan.this_host())
@@ -431,7 +435,9 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
         link = realised["links"][tap["link"]]
         if has_queue(link):
             passage = Passage.of(link, tap, archive.tables[tap["table"]])
-            slow, waited = selfcheck.slowness(link, passage, realised["duration_ns"])
+            slow, waited = selfcheck.slowness(
+                link, passage, realised["duration_ns"], bool(realised.get("offloads"))
+            )
             if slow > MOST_SLOW and waited >= LEAST_BUSY_NS and not linux.shapes(link["qdisc"]):
                 found.append(f"link {link['name']!r} sent {slow:.1%} less than its rate while packets waited")
     late, due = lateness(

@@ -346,6 +346,7 @@ def _create(
             for flow in realised["flows"]
         ),
         fingerprint=engine.fingerprint(scenario.fingerprint()),
+        conditions=engine.conditions(realised),
         host={
             "system": platform.system(),
             "release": platform.release(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -27,10 +27,14 @@ class Simulator:
 
     def check(self, realised: Realised) -> None:
         """Refuses what Linux alone has."""
-        needed = list(linux.needed(realised["links"], realised["flows"]))
+        needed = list(linux.needed(realised))
         if needed:
             lines = [f"{place}: the simulator has no {name}, Linux has" for place, name in needed]
             raise RunError("\n".join(lines), "run it with -e kernel")
+
+    def conditions(self, realised: Realised) -> Mapping[str, str]:
+        """None: the scenario says everything."""
+        return {}
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""

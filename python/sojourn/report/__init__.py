@@ -171,6 +171,8 @@ def _facts(one: Measured, label: str) -> str:
     kinds = [" ".join(filter(None, (flow.kind, flow.congestion))) for flow in meta.flows]
     counted = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
     facts += [("Flows", counted or "none"), ("Fingerprint", meta.fingerprint or "none")]
+    if meta.conditions:
+        facts.append(("Conditions", ", ".join(f"{key} {value}" for key, value in meta.conditions.items())))
     facts.append(
         ("Host", ", ".join(f"{key} {value}" for key, value in sorted(meta.host.items())) or "not recorded")
     )

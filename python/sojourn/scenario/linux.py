@@ -8,7 +8,7 @@ Source: tc-cake(8), tc-choke(8), tc-ets(8), tc-fq(8), tc-fq_pie(8), tc-hhf(8), t
 kernel's net/sched/ and net/ipv4/Kconfig for defaults and names.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -298,16 +298,16 @@ def shapes(params: Mapping[str, Any]) -> bool:
     return params.get(held.get(params["kind"], "")) is not None
 
 
-def needed(
-    links: Sequence[Mapping[str, Any]], flows: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, str]]:
+def needed(realised: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What of a realised scenario needs a Linux kernel: (place, name)."""
+    if realised.get("offloads"):
+        yield "offloads", "packets of 64 kB"
     alone = {grammar.kind for grammar in DISCIPLINES}
-    for link in links:
+    for link in realised["links"]:
         if link["qdisc"]["kind"] in alone:
             yield f"link {link['name']!r}: qdisc", link["qdisc"]["kind"]
     told: set[int] = set()
-    for flow in flows:
+    for flow in realised["flows"]:
         name = flow["traffic"].get("tcp", {}).get("congestion")
         if name in CONGESTION and flow["group"] not in told:
             told.add(flow["group"])

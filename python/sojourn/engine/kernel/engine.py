@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -70,6 +70,10 @@ class Kernel:
         """Of scenario, kernel, its file system and our program."""
         parts = (scenario, self._guest.fingerprint, hashlib.sha256(program().read_bytes()).hexdigest())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def conditions(self, realised: Realised) -> Mapping[str, str]:
+        """Offloads, and HZ: the built kernel's by its configuration, Debian's own alike."""
+        return {"offloads": plan.offloads(realised), "HZ": "250"}
 
     def check(self, realised: Realised) -> None:
         """Refuses what Linux has no word for."""

@@ -55,6 +55,7 @@ class Link:
         self.end = int(realised["duration_ns"])
         self.window = Window(int(realised["warmup_ns"]), self.end)
         self.header = int(self.link["framing"]["header_bytes"])
+        self.offloads = bool(realised.get("offloads"))
         self.ring = self.link["ring"]
         taps = [tap for tap in archive.index["taps"] if tap["link"] == number]
         self.passage = Passage.of(self.link, taps[0], archive.tables[taps[0]["table"]]) if taps else None
@@ -147,7 +148,7 @@ class Link:
         sent = self.sent & window.holds(passage.after)
         dropped = self.gone & window.holds(self.left_at)
         sojourn = (passage.after - passage.before)[sent]
-        wire = int(wire_bytes(self.link["framing"], passage.bytes[sent]).sum())
+        wire = int(carried(self.link["framing"], passage.bytes[sent], self.offloads).sum())
         span = window.end - window.warm
         inside = window.overlap(passage.before, self.left_at)
         # As the discipline counts them, and exact: byte·ns of a long run do not fit into 64 bits.
@@ -388,6 +389,19 @@ class Link:
             ),
         ):
             yield Drops(times, passage.flow[rows], cause, np.full(len(rows), marked), passage.bytes[rows])
+
+
+_HEADERS, _PAYLOAD = 52, 1448
+"""Of a full segment of TCP with timestamps."""
+
+
+def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
+    """What packets take on the wire; with offloads one that is larger than a full one is several, each with headers of its own."""
+    if not offloads:
+        return wire_bytes(framing, ip_bytes)
+    others = np.maximum(-(-(ip_bytes - _HEADERS) // _PAYLOAD) - 1, 0)
+    full = wire_bytes(framing, np.array([_HEADERS + _PAYLOAD]))
+    return np.asarray(wire_bytes(framing, ip_bytes - others * _PAYLOAD) + others * full)
 
 
 def wire_bytes(framing: Realised, ip_bytes: Ints) -> Ints:

@@ -16,7 +16,7 @@ from sojourn.engine.kernel.archive import Archive, busy_share
 from sojourn.engine.kernel.archive import doubts as losses
 from sojourn.engine.kernel.flows import base_rtt
 from sojourn.engine.kernel.graph import has_queue, rate_steps
-from sojourn.engine.kernel.links import wire_bytes
+from sojourn.engine.kernel.links import carried, wire_bytes
 from sojourn.engine.kernel.passage import Passage, Realised
 from sojourn.scenario.tcp import MTU
 
@@ -25,8 +25,10 @@ EVERY_NS = 10**7
 IDLE_NS = 15 * 10**7
 """As long as the link is idle: eight pings, and time to come back."""
 FULL_NS = 10**8
-"""As long as it is full, at least."""
+"""As long as it is full: long enough for what holds a program up in real time to be seen."""
 LEAST_PACKETS = 20
+MOST_PACKETS = 500
+"""In virtual time, where nothing holds it up: a datagram costs as much there as four packets of TCP."""
 OVERLOAD = 1.2
 LEAST_BPS, MOST_BPS, USUAL_BPS = 10**6, 10**9, 10**7
 MOST_DELAY_NS = 2 * 10**7
@@ -40,12 +42,13 @@ LEAST_WAITED = 0.25
 """Of the time in which it is full: with less it was not, and the rate can't be told."""
 
 
-def scenario(realised: Realised) -> dict[str, Any]:
+def scenario(realised: Realised, real_time: bool) -> dict[str, Any]:
     """The check of a realised scenario: a realised scenario itself."""
     link = _link(realised)
     rate = max((step["bps"] for step in link["rate"]), default=0)
     slower = min([each for each in (rate, (link["shaper"] or {}).get("bps", 0)) if each])
-    full = max(FULL_NS, LEAST_PACKETS * MTU * 8 * 10**9 // slower)
+    packet_ns = MTU * 8 * 10**9 // slower
+    full = max(FULL_NS if real_time else min(FULL_NS, MOST_PACKETS * packet_ns), LEAST_PACKETS * packet_ns)
     ping = {"kind": "ping", "interval_ns": EVERY_NS, "packet_bytes": 84}
     flood = {"kind": "udp", "bps": round(OVERLOAD * slower), "packet_bytes": MTU}
     flood |= {"on_ns": None, "off_ns": None, "ecn": False}
@@ -108,7 +111,7 @@ def _flow(name: str, group: int, start: int, stop: int, traffic: Mapping[str, An
 
 def doubts(realised: Realised, measured: Archive, kind: str) -> Iterator[str]:
     """What is wrong with a guest of this kind by its self-check, each a sentence. `realised`: the scenario's."""
-    check, archive = scenario(realised), measured.check
+    check, archive = scenario(realised, kind == "host"), measured.check
     if archive is None:
         yield "self-check: it was not made"
         return
@@ -147,7 +150,9 @@ def _full(check: Realised, archive: Archive) -> Iterator[str]:
         yield f"self-check: a full link sent {abs(slow):.1%} {how} than its rate"
 
 
-def slowness(link: Mapping[str, Any], passage: Passage, end: int) -> tuple[float, int]:
+def slowness(
+    link: Mapping[str, Any], passage: Passage, end: int, offloads: bool = False
+) -> tuple[float, int]:
     """By how much less than its rate a link sent while packets waited, as a fraction, and for how long they did, ns."""
     sent = np.flatnonzero(passage.left)
     sent = sent[np.argsort(passage.after[sent], kind="stable")]
@@ -162,7 +167,7 @@ def slowness(link: Mapping[str, Any], passage: Passage, end: int) -> tuple[float
     if link["rate"]:
         at, bps = np.array(rate_steps(link, end), dtype=np.int64).T
         rate = bps[np.maximum(np.searchsorted(at, passage.after[one], side="right") - 1, 0)]
-        needed = wire_bytes(link["framing"], passage.bytes[one]) * 8e9 / rate
+        needed = carried(link["framing"], passage.bytes[one], offloads) * 8e9 / rate
     if link["shaper"]:
         charged = wire_bytes(link["shaper"], passage.bytes[one] + link["framing"]["header_bytes"])
         needed = np.maximum(needed, charged * 8e9 / link["shaper"]["bps"])
