@@ -233,7 +233,14 @@ def test_list_names_what_there_is(say: Command) -> None:
     everything = say("list").out
     for word in ("fq_codel", "cubic", "sim", "docsis"):
         assert word in everything
-    assert say("list", "congestion").out.split() == ["reno", "cubic", "vegas", "ledbat"]
+    controls = dict(reversed(line.rsplit(maxsplit=1)) for line in say("list", "congestion").out.splitlines())
+    assert [each.split() for each in map(controls.get, ("cubic", "ledbat", "bbr"))] == [
+        ["sim", "kernel"],
+        ["sim"],
+        ["kernel"],
+    ]
+    engines = {line[12:].split()[0]: line[:10].split() for line in say("list", "qdiscs").out.splitlines()}
+    assert (engines["pfifo"], engines["adt"], engines["cake"]) == (["sim", "kernel"], ["sim"], ["kernel"])
     assert "none" in say("list", "scenarios").out
 
 
@@ -285,6 +292,16 @@ def test_a_closed_pipe_does_not_stop_what_is_kept_on_disk(home: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(say: Command, home: Path) -> None:
+    changes = ("--set", "bottleneck.qdisc=cake", "--set", "flow.0.congestion=bbr")
+    said = say("run", "home.toml", *changes)
+    assert said.code == 2
+    assert "link 'up': qdisc: the simulator has no cake" in said.err
+    assert "congestion: the simulator has no bbr" in said.err
+    assert said.err.splitlines()[-1] == "hint: run it with -e kernel"
+    assert not (home / "runs").exists()
+
+
 @pytest.mark.parametrize("arguments", [["run", "home.toml"], ["list"]])
 def test_a_full_disk_behind_stdout_is_told_in_words(arguments: list[str], home: Path) -> None:
     with Path("/dev/full").open("w") as full:

@@ -483,6 +483,10 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
         ("red variant ns3", {"limit": 25, "min": 5.0, "max": 15.0, "weight": 0.002, "probability": 0.02, "byte_mode": False}),
         ("red variant ns3 adaptive max 30", {"min": 0.0, "max": 30.0, "weight": 0.0, "adaptive": True}),
         ("adt limit 500", {"limit": 500, "utilisation": 0.99, "increase": 1.01, "weight": 0.1, "sample_ns": 3 * 10**8}),
+        ("pie", {"limit": None, "target_ns": None, "ecn": None}),
+        ("pie target 20ms noecn", {"limit": None, "target_ns": 20_000_000, "ecn": False}),
+        ("cake bandwidth 8mbit rtt 50ms besteffort", {"bandwidth": 8_000_000, "rtt_ns": 50_000_000, "tins": "besteffort", "wash": None}),
+        ("ets bands 3 quanta 3000 1500 strict 1 priomap 0 1 2", {"bands": 3, "quanta": "3000 1500", "strict": 1, "priomap": "0 1 2"}),
     ],
 )  # fmt: skip
 def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, object]) -> None:
@@ -494,7 +498,18 @@ def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, objec
     ("text", "offset", "hint"),
     [
         ("codl", 0, "codel"),
-        ("cake", 0, "fq_codel"),
+        ("dualpi2", 0, "fq_codel"),
+        ("cak", 0, "cake"),
+        ("htb rate 1mbit", 0, "shaper"),
+        ("pie targt 15ms", 4, "did you mean target"),
+        ("pie target 15.0005ms", 11, "15ms"),
+        ("cake besteffort diffserv4", 16, "once"),
+        ("cake rtt 50ms lan", 0, "keep one"),
+        ("cake variant linux", 5, "leave variant out"),
+        ("choke bandwidth 10mbit", 0, "choke limit 1000"),
+        ("choke limit 100 min 30 max 20", 0, "min below max"),
+        ("prio priomap 1 2 x", 13, "1000"),
+        ("prio bands 17", 11, "from 2 to 16"),
         ("codel targt 5ms", 6, "target"),
         ("codel target", 6, "TIME"),
         ("codel target 5 ms", 15, "known words"),
@@ -533,7 +548,11 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
         "QUEUES": st.integers(1, 65536).map(str),
         "RATE": st.sampled_from(["10mbit", "1.5Mbit", "3kbps", "7"]),
         "TIME": st.sampled_from(["5ms", "100", "1.5s", "70us", "33ns"]),
-        "NUMBER": st.floats(1e-9, 1).map(repr),
+        "NUMBER": st.one_of(st.floats(1e-9, 1).map(repr), st.integers(1, 16).map(str)),
+        "SECONDS": st.integers(0, 100).map(str),
+        "MS": st.integers(0, 10**6).map(str),
+        "BAND...": st.lists(st.integers(0, 15).map(str), min_size=1, max_size=16).map(" ".join),
+        "BYTES...": st.lists(st.integers(300, 10**6).map(str), min_size=1, max_size=16).map(" ".join),
     }
     options = [st.just("") | values[word.value].map(f"{word.word} {{}}".format) for word in grammar.words]
     options += [st.sampled_from(["", flag.word]) for flag in grammar.flags]
@@ -857,9 +876,16 @@ def test_the_two_forms_are_not_mixed_and_one_is_needed() -> None:
 
 def test_disciplines_that_compute_with_the_rate_need_one() -> None:
     unlimited = DUMBBELL.replace('"20 Mbit/s"', '"unlimited"')
-    for qdisc in ("adt", "red variant ns2"):
+    for qdisc in ("adt", "red variant ns2", "cake bandwidth 5mbit", "fq maxrate 5mbit"):
         error = refusal(unlimited.replace("delay", f'qdisc = "{qdisc}"\ndelay', 1))
         assert [problem.dotted for problem in error.problems] == ["bottleneck.qdisc"]
+
+
+def test_dctcp_is_not_taken_without_ecn_which_makes_it_reno() -> None:
+    dctcp = DUMBBELL.replace('kind = "bulk"', 'kind = "bulk"\ncongestion = "dctcp"', 1)
+    problem = refusal(dctcp).problems[0]
+    assert (problem.dotted, problem.hint) == ("flow.0.congestion", "write ecn = true")
+    assert loads(dctcp.replace('"dctcp"', '"dctcp"\necn = true'))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sojourn import _core
-from sojourn.scenario import Scenario, ScenarioError, load, loads
+from sojourn.scenario import Scenario, ScenarioError, linux, load, loads
 
 FOLDER = Path(__file__).parent.parent / "scenarios"
 TEXTS = [path.read_text() for path in sorted(FOLDER.glob("*.toml"))]
@@ -57,7 +57,10 @@ def holds_together(scenario: Scenario) -> None:
     assert loads(scenario.to_toml()) == scenario
     for variant in scenario.variants()[:3]:
         brief = variant.with_(duration="1 ms", warmup=None, record=None)
-        tables = _core.run(json.dumps(brief.realise(brief.seeds[0])))
+        realised = brief.realise(brief.seeds[0])
+        if any(linux.needed(realised)):
+            continue
+        tables = _core.run(json.dumps(realised))
         assert len(tables["flows"]["flow"]) == sum(flow.count for flow in brief.flows)
 
 

@@ -50,6 +50,8 @@ class Summary:
     """One per seed: seed, queues, flows, probes, jain, goodput_mbps, cpu_s, packets."""
     summary: Numbers
     """The same shape, each number replaced by {mean, ci95} over the seeds; ci95 is NaN with one seed."""
+    invalid: tuple[str, ...] = ()
+    """Why the numbers are not to be used; none: nothing is known against them."""
 
     def to_dict(self) -> Numbers:
         """As one object of plain values; NaN becomes None."""
@@ -62,6 +64,7 @@ class Summary:
             "warmup_s": self.warmup_s,
             "seeds": list(self.seeds),
             "fingerprint": self.fingerprint,
+            "invalid": list(self.invalid),
             "runs": _without_nan(self.runs),
             "summary": _without_nan(self.summary),
         }
@@ -87,6 +90,7 @@ def summary(run: Run) -> Summary:
         fingerprint=meta.fingerprint,
         runs=runs,
         summary=over_seeds(runs) if runs else {},
+        invalid=meta.invalid,
     )
 
 

@@ -93,9 +93,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("marked_packets", "in the interval"),
         _real("limit", "limit in force, packets or bytes as the discipline counts"),
         _real("count", "CoDel's count of drops in this dropping state"),
-        _real("probability", "RED's maximum probability in force"),
+        _real("probability", "RED's maximum probability in force; PIE's probability, SFB's mean one"),
         _real("average", "RED's average queue; adt's throughput estimate, bit/s"),
-        _real("flows", "fq_codel's flows with packets"),
+        _real("flows", "flows with packets, of fq_codel, fq_pie and fq"),
         _int("ring_packets", "in the driver's ring at t_ns, the one in transmission too; null: no ring"),
         _int("ring_bytes", "in the driver's ring at t_ns, as the discipline counts bytes; null: no ring"),
         _int("bql_limit_bytes", "BQL's limit at t_ns; null: no BQL"),
@@ -334,6 +334,10 @@ class Meta:
     """Of a measurement: those of every seed, each seed's in order of time."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Of a measurement: what else each seed brought back, by the seed in digits (`sojourn.live.session.Session.facts`)."""
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    """What held that the scenario does not say: of a kernel its offloads and its HZ. Empty: the scenario says everything."""
+    invalid: tuple[str, ...] = ()
+    """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds; none: nothing is known against them."""
 
     @property
     def measured_s(self) -> float:
@@ -466,7 +470,7 @@ class Run:
             folder.mkdir(parents=True, exist_ok=True)
             _remove_run(folder)
             _make(folder / SCENARIO, scenario.encode())
-            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}))
+            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}, invalid=()))
             run._write_meta()
         except FileExistsError:
             raise RunError(f"{folder} already holds a Run", "choose another folder with -o") from None
@@ -489,8 +493,12 @@ class Run:
         tables: Mapping[str, Mapping[str, np.ndarray[Any, Any]]],
         causes: Sequence[str],
         cpu_ns: int = 0,
+        invalid: Sequence[str] = (),
     ) -> None:
-        """Writes the tables of a finished seed: all of them or, if that fails, none. `causes`: see `Names`."""
+        """Writes the tables of a finished seed: all of them or, if that fails, none.
+
+        `causes`: see `Names`. `invalid`: why these tables can't be trusted, if they can't.
+        """
         names = Names(
             [link.name for link in self.meta.links], [flow.name for flow in self.meta.flows], causes
         )
@@ -511,6 +519,7 @@ class Run:
                 self.meta,
                 seeds=tuple(sorted({*self.meta.seeds, seed})),
                 cpu_s={**self.meta.cpu_s, str(seed): cpu_ns / 1e9},
+                invalid=_with_reasons(self.meta.invalid, seed, invalid),
             )
             self._write_meta()
         except OSError as error:
@@ -532,6 +541,16 @@ class Run:
     def _write_meta(self) -> None:
         text = json.dumps({"format": FORMAT, **dataclasses.asdict(self.meta)}, indent=2, ensure_ascii=False)
         write_whole(self.path / META, (text + "\n").encode())
+
+
+def _with_reasons(known: Sequence[str], seed: int, reasons: Sequence[str]) -> tuple[str, ...]:
+    """Whichever seed finished first."""
+    others = [line for line in known if not line.startswith(f"seed {seed}: ")]
+    return tuple(sorted([*others, *(f"seed {seed}: {each}" for each in reasons)], key=_seed_of))
+
+
+def _seed_of(reason: str) -> int:
+    return int(reason.partition(":")[0].removeprefix("seed "))
 
 
 def write_index(folder: Path, names: Iterable[str]) -> None:
@@ -631,6 +650,7 @@ def _read_meta(file: Path) -> Meta:
                 **raw,
                 "seeds": tuple(raw["seeds"]),
                 "seeds_asked": tuple(raw["seeds_asked"]),
+                "invalid": tuple(raw.get("invalid", ())),
                 "links": tuple(LinkInfo(**link) for link in raw["links"]),
                 "flows": tuple(FlowInfo(**{**flow, "path": tuple(flow["path"])}) for flow in raw["flows"]),
                 "phases": tuple(Phase(**phase) for phase in raw.get("phases", ())),

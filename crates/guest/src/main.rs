@@ -3,7 +3,7 @@
 //! As first process of a guest (`/init`) it mounts what is needed, reads `/plan.json`, and powers the machine off at the end.
 //! On a host, as root, it does the same run in namespaces of its own: `sojourn-guest --plan FILE --out FILE`.
 //!
-//! What it says on standard output, one line each: `@BOOT <ns since boot> <kernel>`, `@START`, `@DONE <n> packets tapped`, `@END`, and in place of what
+//! What it says on standard output, one line each: `@BOOT <ns since boot> <kernel>`, `@CHECK` (where the plan has a check), `@START`, `@DONE <n> packets tapped`, `@END`, and in place of what
 //! did not happen `@FAIL <why>`. The results are in the archive (see `results`).
 
 mod flows;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use plan::{Output, Plan};
-use results::Archive;
+use results::{Archive, Part};
 use run::Run;
 use world::World;
 
@@ -102,10 +102,18 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
     load(&plan.modules).map_err(Failure::Run)?;
     // Two sockets to a connection, a listener, and what else there is.
     sys::allow_many_files(plan.flows.len() as u64 * 4 + 1024).map_err(|e| Failure::Run(e.to_string()))?;
-    let world = World::new(&plan.namespaces, first).map_err(Failure::Run)?;
-    for (i, step) in plan.setup.iter().enumerate() {
-        world.step(step).map_err(|e| Failure::Run(format!("setup[{i}]: {e}")))?;
-    }
+    let namespaces: Vec<String> =
+        plan.check.iter().flat_map(|check| &check.namespaces).chain(&plan.namespaces).cloned().collect();
+    let world = World::new(&namespaces, first).map_err(Failure::Run)?;
+    let check = match plan.check.as_deref() {
+        None => None,
+        Some(check) => {
+            say("@CHECK");
+            let run = carry_out(check, &world).map_err(|e| Failure::Run(format!("check: {e}")))?;
+            Some(Part::new("check/", |archive| run.write(archive)).map_err(|e| Failure::Run(e.to_string()))?)
+        }
+    };
+    furnish(&plan, &world).map_err(Failure::Run)?;
     let mut run = Run::new(&plan, &world).map_err(Failure::Run)?;
     say("@START");
     run.go().map_err(Failure::Run)?;
@@ -114,7 +122,24 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
     let mut archive = Archive::new(BufWriter::with_capacity(1 << 20, file));
     let mut index = run.write(&mut archive).map_err(|e| Failure::Run(format!("results: {e}")))?;
     index.insert("kernel".into(), kernel.into());
+    if let Some(part) = check {
+        let about = archive.part(part).map_err(|e| Failure::Run(format!("results: {e}")))?;
+        index.insert("check".into(), about.into());
+    }
     archive.finish(index).map_err(|e| Failure::Run(format!("results: {e}")))
+}
+
+fn furnish(plan: &Plan, world: &World) -> Result<(), String> {
+    let mut steps = plan.setup.iter().enumerate();
+    steps.try_for_each(|(i, step)| world.step(step).map_err(|e| format!("setup[{i}]: {e}")))
+}
+
+/// The whole of a run, from its set-up on.
+fn carry_out<'a>(plan: &'a Plan, world: &'a World) -> Result<Run<'a>, String> {
+    furnish(plan, world)?;
+    let mut run = Run::new(plan, world)?;
+    run.go()?;
+    Ok(run)
 }
 
 fn load(modules: &[String]) -> Result<(), String> {

@@ -51,6 +51,10 @@ pub struct Plan {
     pub sample: Sample,
     /// Where the results go.
     pub output: Output,
+    /// A short run on namespaces of its own that comes before, to see that this kernel keeps time here. Its results lie in the same
+    /// archive under `check/`, its index in that of the whole. Modules, deadline and output are those of the whole.
+    #[serde(default)]
+    pub check: Option<Box<Plan>>,
 }
 
 /// A step of the set-up.
@@ -366,6 +370,12 @@ impl Plan {
             }
             if matches!(step, Step::Run { argv, .. } if argv.is_empty()) {
                 return Err(format!("{place}: argv is empty"));
+            }
+        }
+        if let Some(check) = &self.check {
+            check.check().map_err(|e| format!("check: {e}"))?;
+            if let Some(name) = check.namespaces.iter().find(|n| known.contains(n.as_str())) {
+                return Err(format!("check: '{name}' is a namespace of the run itself"));
             }
         }
         if !self.events.is_sorted_by_key(|e| e.at_ns) {

@@ -77,7 +77,27 @@ impl<const N: usize> Rows<N> {
 /// An archive being written.
 pub struct Archive<W: Write> {
     out: W,
+    prefix: &'static str,
     tables: BTreeMap<String, Value>,
+}
+
+/// The results of a run within another's archive, complete but for the archive around it.
+pub struct Part {
+    bytes: Vec<u8>,
+    index: serde_json::Map<String, Value>,
+}
+
+impl Part {
+    /// What `write` puts into an archive, with `prefix` in front of each name, and the index it returns.
+    pub fn new(
+        prefix: &'static str,
+        write: impl FnOnce(&mut Archive<Vec<u8>>) -> io::Result<serde_json::Map<String, Value>>,
+    ) -> io::Result<Part> {
+        let mut archive = Archive { out: Vec::new(), prefix, tables: BTreeMap::new() };
+        let mut index = write(&mut archive)?;
+        index.insert("tables".into(), json!(archive.tables));
+        Ok(Part { bytes: archive.out, index })
+    }
 }
 
 /// Size of tar's blocks.
@@ -86,7 +106,13 @@ const BLOCK: usize = 512;
 impl<W: Write> Archive<W> {
     /// An empty archive.
     pub fn new(out: W) -> Archive<W> {
-        Archive { out, tables: BTreeMap::new() }
+        Archive { out, prefix: "", tables: BTreeMap::new() }
+    }
+
+    /// Adds the files of a part; its index.
+    pub fn part(&mut self, part: Part) -> io::Result<serde_json::Map<String, Value>> {
+        self.out.write_all(&part.bytes)?;
+        Ok(part.index)
     }
 
     /// Adds a table. Its columns are of one length.
@@ -104,7 +130,7 @@ impl<W: Write> Archive<W> {
 
     /// Adds a file.
     pub fn file(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.out.write_all(&header(name, bytes.len())?)?;
+        self.out.write_all(&header(&format!("{}{name}", self.prefix), bytes.len())?)?;
         self.out.write_all(bytes)?;
         let rest = bytes.len().next_multiple_of(BLOCK) - bytes.len();
         self.out.write_all(&[0; BLOCK][..rest])
@@ -174,6 +200,30 @@ mod tests {
             serde_json::from_slice(bytes[8 * BLOCK..].split(|&b| b == 0).next().unwrap()).unwrap();
         assert_eq!(index["tables"]["packets"]["rows"], 600);
         assert_eq!(index["tables"]["flow"]["columns"][1]["name"], "flow");
+    }
+
+    #[test]
+    fn a_part_has_its_files_in_the_archive_and_its_tables_to_itself() {
+        let rows = |value: i64| {
+            let mut rows = Rows::new(["t_ns"]);
+            rows.push([value]);
+            rows.columns()
+        };
+        let part = Part::new("check/", |archive| {
+            archive.table("flow", rows(5))?;
+            Ok(serde_json::Map::new())
+        })
+        .unwrap();
+        let mut bytes = Vec::new();
+        let mut archive = Archive::new(&mut bytes);
+        archive.table("flow", rows(7)).unwrap();
+        let index = archive.part(part).unwrap();
+        assert_eq!(index["tables"]["flow"]["rows"], 1);
+        archive.finish(serde_json::Map::from_iter([("check".to_string(), Value::from(index))])).unwrap();
+        assert_eq!(&bytes[..9], b"flow/t_ns");
+        assert_eq!(&bytes[2 * BLOCK..2 * BLOCK + 15], b"check/flow/t_ns");
+        assert_eq!(bytes[3 * BLOCK..3 * BLOCK + 8], 5i64.to_le_bytes());
+        assert_eq!(&bytes[4 * BLOCK..4 * BLOCK + 10], b"index.json");
     }
 
     #[test]

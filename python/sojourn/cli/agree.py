@@ -105,6 +105,7 @@ def agree(
         "version": theirs[0].meta.version,
         "tolerance": share,
         "agrees": all(one.agrees for one in found),
+        "invalid": [reason for run in theirs for reason in run.meta.invalid],
         "verdicts": agreement.verdicts(found),
         "cpu_s": {name: _cpu_s(runs) for name, runs in (("sim", ours), (engine, theirs))},
         "comparisons": [one.to_dict() for one in found],
@@ -123,7 +124,7 @@ def agree(
     if out is not None:
         _write(out / "agreement.json", written)
         work.say(f"wrote {out}", quiet)
-    if not whole["agrees"]:
+    if work.invalid(theirs) or not whole["agrees"]:
         raise click.exceptions.Exit(BEYOND)
 
 

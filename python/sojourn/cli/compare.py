@@ -101,9 +101,13 @@ def compare(
         whole = {"link": queue, "verdict": verdict, "variants": [row.summary.to_dict() for row in rows]}
         work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
     else:
+        for refused in filter(None, map(work.refusal, runs)):
+            work.show(refused)
         _print(scenario.title, rows, queue, verdict, [(run.name, run.meta.link(queue).qdisc) for run in runs])
     if folder is not None:
         _write(runs, folder, suffixes or ("svg",), quiet)
+    if work.invalid(runs):
+        raise click.exceptions.Exit(work.INVALID)
 
 
 def _before_and_after(

@@ -26,9 +26,18 @@ def list_(what: str | None) -> None:
 
 
 def _qdiscs() -> list[str]:
+    from sojourn.engine import tc
     from sojourn.scenario.qdisc import GRAMMARS
 
-    return [grammar.usage for variants in GRAMMARS.values() for grammar in variants.values()]
+    grammars = [grammar for variants in GRAMMARS.values() for grammar in variants.values()]
+    return [
+        _line(grammar.simulated, tc.has(grammar.kind, grammar.variant), grammar.usage) for grammar in grammars
+    ]
+
+
+def _line(simulated: bool, linux: bool, what: str) -> str:
+    """With the engines that have it in front; `kernel` stands for all that run Linux."""
+    return f"{'sim' if simulated else '':3} {'kernel' if linux else '':6}  {what}"
 
 
 def _engines() -> list[str]:
@@ -48,9 +57,12 @@ def _engines() -> list[str]:
 def _congestion() -> list[str]:
     from typing import get_args
 
+    from sojourn.scenario import linux
     from sojourn.scenario.tcp import Congestion
 
-    return list(get_args(Congestion))
+    return [
+        _line(name not in linux.CONGESTION, name not in linux.LACKS, name) for name in get_args(Congestion)
+    ]
 
 
 def _papers() -> list[str]:

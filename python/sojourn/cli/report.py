@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from sojourn.cli import work
+
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
@@ -29,3 +31,4 @@ def report(paths: tuple[Path, ...], out: Path) -> None:
         if not run.seeds:
             raise RunError(f"{run.path}: no seed has finished", "run it again")
     click.echo(f"wrote {pages.write(runs, out)}", err=True)
+    work.invalid(runs)

@@ -97,10 +97,11 @@ def reproduce(
             "\ninterrupted" + (f": the Runs are kept; to go on: sojourn reproduce {again}" if folder else "")
         )
         raise click.exceptions.Exit(INTERRUPTED) from None
+    untrusted = [work.invalid(one.invalid) for one in found]
     broken = [row for one in found for row in one.broken]
     for row in broken:
         work.say(f"does not hold, and must: {row.claim.says} ({row.because})")
-    if broken:
+    if broken or any(untrusted):
         raise click.exceptions.Exit(FAILED)
 
 
@@ -159,4 +160,5 @@ def _table(one: Reproduction) -> str:
     quick = " (quick version: shorter, fewer seeds)" if one.evidence.quick else ""
     seeds = sorted({row.ours.seeds for row in one.rows})
     about = f"{one.paper.id}: {one.paper.title}\n{one.paper.source}{quick}; mean over {' or '.join(map(str, seeds))} seeds ± 95 % interval"
+    about = "\n".join([*map(work.refusal, one.invalid), about])
     return "\n".join([about, "", text.table(header, rows), "", *claims, "", page.sentence([one]), ""])

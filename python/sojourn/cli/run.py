@@ -57,6 +57,7 @@ def run(
     loaded = [work.changed(load(path), changes) for path in scenarios]
     keep = out is not None or not as_json
     outputs: list[Numbers] = []
+    trusted = True
     for path, scenario in zip(scenarios, loaded, strict=True):
         folder = _folder(path, out, len(scenarios)) if keep else None
         wanted = work.seeds_wanted(scenario, seed, seeds)
@@ -88,6 +89,7 @@ def run(
             work.interrupted(stop.runs, stop.missing, kept=keep)
         summaries = [metrics.summary(one) for one in runs]
         outputs += [summary.to_dict() for summary in summaries]
+        trusted = not work.invalid(runs) and trusted
         if not as_json:
             for one, summary in zip(runs, summaries, strict=True):
                 work.show(_described(one, summary))
@@ -99,6 +101,8 @@ def run(
     if as_json:
         whole = outputs[0] if len(outputs) == 1 else {"variants": outputs}
         work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+    if not trusted:
+        raise click.exceptions.Exit(work.INVALID)
 
 
 def _folder(path: Path, out: Path | None, scenarios: int) -> Path:
@@ -124,7 +128,8 @@ def _described(run: Run, summary: Summary) -> str:
         parts.append(_flows(run, numbers["flows"]))
     if numbers["probes"]:
         parts.append(_probes(numbers["probes"]))
-    return "\n".join([parts[0], parts[1], "", "\n\n".join(parts[2:]), ""])
+    heading = [*filter(None, (work.refusal(run),)), *parts[:2]]
+    return "\n".join([*heading, "", "\n\n".join(parts[2:]), ""])
 
 
 def _queues(run: Run, queues: Sequence[Numbers]) -> str:

@@ -213,6 +213,27 @@ def _lines() -> Callable[[Step], None]:
     return update
 
 
+INVALID = 1
+"""Exit status: a check failed."""
+
+
+def invalid(runs: Sequence[Run]) -> bool:
+    """Says of each Run whose numbers are not to be used that they are not, and why. True: there is one."""
+    found = [run for run in runs if run.meta.invalid]
+    for run in found:
+        say(refusal(run))
+    return bool(found)
+
+
+def refusal(run: Run) -> str:
+    """That a Run is invalid, and why; empty if it is not."""
+    if not run.meta.invalid:
+        return ""
+    return "\n".join(
+        [f"INVALID: the numbers of {run.name} are not to be used", *(f"  {why}" for why in run.meta.invalid)]
+    )
+
+
 def interrupted(runs: Sequence[Run], missing: Sequence[tuple[Run, int]], kept: bool) -> None:
     """Says what Ctrl-C left behind, and exits."""
     finished = sum(len(run.seeds) for run in runs)

@@ -6,6 +6,7 @@ Engines are imported when they are asked for: the simulator needs the compiled c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from sojourn import _core
@@ -16,11 +17,23 @@ Realised: TypeAlias = "Mapping[str, Any]"
 Tables: TypeAlias = "dict[str, _core.Columns]"
 """The tables by name, each a dict of columns, with numbers for names; -1 and NaN where there is none."""
 
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one seed."""
+
+    tables: Tables
+    cpu_ns: int
+    """CPU time that it took."""
+    invalid: tuple[str, ...] = ()
+    """Why its tables can't be trusted, each a sentence; none: they can."""
+
+
 Cancelled = _core.Cancelled
 """Raised by `Engine.tables` when `reached` says to stop."""
 
 ENGINES = {
-    "sim": "packet-level discrete-event simulator; every queue discipline and congestion control",
+    "sim": "packet-level discrete-event simulator: quick; the queue disciplines and congestion controls that we wrote",
     "kernel": "the real Linux kernel in virtual time, in the first guest that is ready",
     "kernel-uml": "the same in user-mode Linux, built once from Debian's source: quick, exact, with rings and BQL",
     "kernel-qemu": "the same in QEMU with Debian's stock kernel: nothing compiled; slower",
@@ -62,8 +75,12 @@ class Engine(Protocol):
         """Refuses what it can't run, in words, before anything is run."""
         ...
 
-    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
-        """The tables of one seed, and the CPU time in ns that it took.
+    def conditions(self, realised: Realised) -> Mapping[str, str]:
+        """What holds for its runs that no scenario says, or leaves open: to be kept with the Run."""
+        ...
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
+        """The tables of one seed.
 
         `reached` is told the time of the run, ns, now and then; once it says False the run is given up with `Cancelled`.
         """

@@ -6,7 +6,7 @@ that nobody else sees, every device is made inside one of them, and it dies with
 reads and writes are files without names. So nothing of a run is left however it ends, and there is no journal to clean up by.
 
 What the kernel has is tried beforehand, in a namespace that is thrown away, with the words of the scenario. Real time is watched: a run whose
-links or whose program were held up is refused. Runs go one after another.
+links or whose program were held up is marked invalid. Runs go one after another.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from typing import IO, Any
 import numpy as np
 
 from sojourn.engine import tc
-from sojourn.engine.engines import Cancelled, Realised, Tables
-from sojourn.engine.kernel import plan
+from sojourn.engine.engines import Cancelled, Outcome, Realised
+from sojourn.engine.kernel import plan, selfcheck
 from sojourn.engine.kernel.archive import Archive, Ints
 from sojourn.engine.kernel.boot import BEGUN, ENDED, GAVE_UP, Child, see_to_its_end
-from sojourn.engine.kernel.engine import program, trusted
+from sojourn.engine.kernel.engine import outcome, program
 from sojourn.engine.kernel.errors import GuestError, GuestRunError
 from sojourn.engine.kernel.fits import MODULE_WORDS
-from sojourn.engine.kernel.graph import has_queue, rate_steps
-from sojourn.engine.kernel.links import wire_bytes
+from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.passage import Passage
+from sojourn.scenario import linux
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.tcp import PROFILES
 
@@ -65,8 +65,22 @@ MOST_LATE = 0.02
 TYPICAL = (
     *("pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "codel", "fq_codel"),
     "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.1",
+    *(
+        "cake",
+        "choke limit 1000 bandwidth 10mbit",
+        "ets bands 3",
+        "fq",
+        "fq_pie",
+        "hhf",
+        "pie",
+        "prio",
+        "sfb",
+        "sfq",
+    ),
 )
-"""A queue discipline of each kind that Linux and we both have."""
+"""A queue discipline of each kind that Linux has."""
+CONGESTION = ("reno", "cubic", "vegas", *linux.CONGESTION)
+"""Linux's congestion controls."""
 MODULES = Path("/sys/module")
 _DEVICE = "t0"
 _PAIR = f"ip link add name {_DEVICE} gso_max_segs 1 type veth peer name t1 gso_max_segs 1"
@@ -94,6 +108,10 @@ class Netns:
         parts = ("netns", scenario, kernel, hashlib.sha256(program().read_bytes()).hexdigest())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
+    def conditions(self, realised: Realised) -> Mapping[str, str]:
+        """Offloads; HZ is this host's own, which nobody is told."""
+        return {"offloads": plan.offloads(realised)}
+
     def check(self, realised: Realised) -> None:
         """Refuses what Linux has no word for, and what this host's kernel does not have."""
         planned = plan.plan(dict(realised), plan.this_host())
@@ -105,7 +123,7 @@ class Netns:
                 "; ".join([*hints, GUEST_INSTEAD]),
             )
 
-    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
         planned = plan.plan(dict(realised), plan.this_host()).plan
         # Files without names: whatever happens to us, they go with their last descriptor.
@@ -118,9 +136,13 @@ class Netns:
             given.flush()
             usage = _carry_out(self._way, planned, (given, measured, console), reached)
             file = Path(f"/proc/self/fd/{measured.fileno()}")
-            hint = "leave the machine to it, slower links, or fewer flows; the engine kernel has a time of its own"
-            found = trusted(realised, file, lambda archive: doubts(realised, archive), hint)
-        return found, round((usage.ru_utime + usage.ru_stime) * 1e9)
+            cpu_ns = round((usage.ru_utime + usage.ru_stime) * 1e9)
+            return outcome(
+                realised,
+                file,
+                lambda archive: [*selfcheck.doubts(realised, archive, "host"), *doubts(realised, archive)],
+                cpu_ns,
+            )
 
 
 # ------------------------------------------------------------------------------------------------------ one run
@@ -272,7 +294,7 @@ def lacks() -> str | None:
     }
     lines["netem (delays and loss)"] = tc.wire(_DEVICE, 1000)
     absent = [name for name, line in lines.items() if _refusal(found, line) is not None]
-    absent += [name for name in ("reno", "cubic", "vegas") if _unknown(name, found) is not None]
+    absent += [name for name in CONGESTION if _unknown(name, found) is not None]
     return ", ".join(absent) or None
 
 
@@ -380,7 +402,7 @@ def _unknown(congestion: str, there: Way) -> str | None:
 
 def _module(name: str) -> str:
     """Where a discipline or congestion control of the kernel is to be had."""
-    tcp = name in ("reno", "cubic", "vegas")
+    tcp = name in CONGESTION
     module = f"tcp_{name}" if tcp else f"sch_{name}"
     folder = Path("/lib/modules") / platform.release()
     try:
@@ -391,7 +413,11 @@ def _module(name: str) -> str:
         return f"modprobe {module}, as root"
     if folder.is_dir():
         return f"{module} is a module of Debian's linux-image-amd64, of Fedora's kernel-modules-extra"
-    option = f"CONFIG_TCP_CONG_{name.upper()}" if tcp else f"CONFIG_NET_SCH_{name.upper()}"
+    option = (
+        f"CONFIG_TCP_CONG_{'HSTCP' if name == 'highspeed' else name.upper()}"
+        if tcp
+        else f"CONFIG_NET_SCH_{name.upper()}"
+    )
     return f"{module} is missing: this kernel ({platform.release()}) has no modules, and was built without {option}"
 
 
@@ -408,10 +434,11 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
     for tap in archive.index["taps"]:
         link = realised["links"][tap["link"]]
         if has_queue(link):
-            slow = _slowness(
-                link, Passage.of(link, tap, archive.tables[tap["table"]]), realised["duration_ns"]
+            passage = Passage.of(link, tap, archive.tables[tap["table"]])
+            slow, waited = selfcheck.slowness(
+                link, passage, realised["duration_ns"], bool(realised.get("offloads"))
             )
-            if slow > MOST_SLOW:
+            if slow > MOST_SLOW and waited >= LEAST_BUSY_NS and not linux.shapes(link["qdisc"]):
                 found.append(f"link {link['name']!r} sent {slow:.1%} less than its rate while packets waited")
     late, due = lateness(
         archive.tables["device"]["t_ns"], int(realised["record"]["queue_ns"]), realised["duration_ns"]
@@ -419,28 +446,6 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
     if late > max(1, MOST_LATE * due):
         found.append(f"{late} of {due} samples came more than {LATE_NS // 10**6} ms late or not at all")
     return found
-
-
-def _slowness(link: Mapping[str, Any], passage: Passage, end: int) -> float:
-    """By how much less than its rate a link sent while packets waited, as a fraction; 0 where too few did."""
-    sent = np.flatnonzero(passage.left)
-    sent = sent[np.argsort(passage.after[sent], kind="stable")]
-    one, following = sent[:-1], sent[1:]
-    # One that waits when the one before it goes is next as soon as that has been sent.
-    waited = (passage.before[following] <= passage.after[one]) & (passage.after[following] <= end)
-    one, following = one[waited], following[waited]
-    took = int((passage.after[following] - passage.after[one]).sum())
-    if took < LEAST_BUSY_NS:
-        return 0.0
-    needed = np.zeros(len(one))
-    if link["rate"]:
-        at, bps = np.array(rate_steps(link, end), dtype=np.int64).T
-        rate = bps[np.maximum(np.searchsorted(at, passage.after[one], side="right") - 1, 0)]
-        needed = wire_bytes(link["framing"], passage.bytes[one]) * 8e9 / rate
-    if link["shaper"]:
-        charged = wire_bytes(link["shaper"], passage.bytes[one] + link["framing"]["header_bytes"])
-        needed = np.maximum(needed, charged * 8e9 / link["shaper"]["bps"])
-    return 1 - float(needed.sum()) / took
 
 
 def lateness(times: Ints, interval: int, end: int) -> tuple[int, int]:

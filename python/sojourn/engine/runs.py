@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.engine.engines import Cancelled, Engine, Tables, find
+from sojourn.engine.engines import Cancelled, Engine, Outcome, find
 from sojourn.records import (
     META,
     FlowInfo,
@@ -156,12 +156,6 @@ def folder_names(labels: Sequence[str]) -> list[str]:
 
 
 @dataclass
-class _Finished:
-    tables: Tables
-    cpu_ns: int
-
-
-@dataclass
 class _Job:
     """One seed of one variant."""
 
@@ -170,7 +164,7 @@ class _Job:
     seed: int
     reached_ns: int = 0
     """Simulated time, written by the job's thread, read by the main one."""
-    future: Future[_Finished] = field(default_factory=Future)
+    future: Future[Outcome] = field(default_factory=Future)
     written: bool = False
 
 
@@ -257,7 +251,7 @@ def _progress(jobs: Sequence[_Job], finished: int) -> Progress:
 
 def _write(job: _Job) -> None:
     result = job.future.result()
-    job.run.add_seed(job.seed, result.tables, _core.CAUSES, result.cpu_ns)
+    job.run.add_seed(job.seed, result.tables, _core.CAUSES, result.cpu_ns, result.invalid)
     job.written = True
     # The tables are on disk: of thousands of seeds no more than a few are in memory.
     job.future = Future()
@@ -275,11 +269,11 @@ def _abandon(pool: ThreadPoolExecutor, stop: threading.Event, jobs: Sequence[_Jo
                 _write(job)
 
 
-def _announce(done: queue.SimpleQueue[_Job], job: _Job, _: Future[_Finished]) -> None:
+def _announce(done: queue.SimpleQueue[_Job], job: _Job, _: Future[Outcome]) -> None:
     done.put(job)
 
 
-def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> _Finished:
+def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> Outcome:
     """The body of a thread."""
 
     def reached(now_ns: int) -> bool:
@@ -288,9 +282,9 @@ def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> _Finished:
 
     if stop.is_set():
         raise Cancelled
-    tables, cpu_ns = engine.tables(job.scenario.realise(job.seed), reached)
+    outcome = engine.tables(job.scenario.realise(job.seed), reached)
     job.reached_ns = job.scenario.duration
-    return _Finished(tables, cpu_ns)
+    return outcome
 
 
 # ------------------------------------------------------------------------------------------------- before the work
@@ -352,6 +346,7 @@ def _create(
             for flow in realised["flows"]
         ),
         fingerprint=engine.fingerprint(scenario.fingerprint()),
+        conditions=engine.conditions(realised),
         host={
             "system": platform.system(),
             "release": platform.release(),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from sojourn import _core
-from sojourn.engine.engines import Realised, Tables
-from sojourn.scenario import Scenario
+from sojourn.engine.engines import Outcome, Realised, Tables
+from sojourn.records import RunError
+from sojourn.scenario import Scenario, linux
 
 
 class Simulator:
@@ -25,11 +26,19 @@ class Simulator:
         return scenario
 
     def check(self, realised: Realised) -> None:
-        """It runs every scenario."""
+        """Refuses what Linux alone has."""
+        needed = list(linux.needed(realised))
+        if needed:
+            lines = [f"{place}: the simulator has no {name}, Linux has" for place, name in needed]
+            raise RunError("\n".join(lines), "run it with -e kernel")
 
-    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+    def conditions(self, realised: Realised) -> Mapping[str, str]:
+        """None: the scenario says everything."""
+        return {}
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
-        return _tables(realised, reached)
+        return Outcome(*_tables(realised, reached))
 
 
 def simulate(scenario: Scenario, seed: int) -> Tables:

@@ -1,7 +1,7 @@
 """Linux traffic control in its own words: the one module that writes tc(8)'s commands.
 
 A scenario's queue discipline, shaper and wire become lines for `tc -batch`, with everything spelt out, so that no default of a kernel or
-of a tc decides anything. What Linux does not have (adt, ns-2's red, a variant of CoDel) is refused, with what to write instead.
+of a tc decides anything; of the disciplines that Linux alone has the words are passed on as they are. What Linux does not have (adt, ns-2's red, a variant of CoDel) is refused, with what to write instead.
 
 The tree on a device is the same everywhere: what limits the rate is `htb` with the handle 1:, the discipline has the handle 10:.
 
@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sojourn.scenario import linux
+from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.shaper import default_burst
 
 ROOT = "1:"
@@ -60,6 +62,11 @@ class Transmitter:
 # ------------------------------------------------------------------------------------------------------ disciplines
 
 
+def has(kind: str, variant: str | None = None) -> bool:
+    """Whether Linux has this discipline, in this variant."""
+    return kind in _PASSED_ON or (kind in _WORDS and variant in (None, "linux"))
+
+
 def discipline(params: Mapping[str, Any]) -> str:
     """The engine's parameters of a queue discipline as tc's words.
 
@@ -67,8 +74,11 @@ def discipline(params: Mapping[str, Any]) -> str:
         TcError: Linux has no such discipline, or not this variant of it.
     """
     kind, variant = str(params["kind"]), params.get("variant", "linux")
+    if kind in _PASSED_ON:
+        return Qdisc.from_params(params).text
     if kind not in _WORDS:
-        raise TcError(f"Linux has no queue discipline {kind!r}", f"one of {', '.join(_WORDS)}")
+        known = (*_WORDS, *sorted(_PASSED_ON))
+        raise TcError(f"Linux has no queue discipline {kind!r}", f"one of {', '.join(known)}")
     if variant != "linux":
         raise TcError(
             f"Linux's {kind} is one algorithm, and `variant {variant}` another",
@@ -126,7 +136,9 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "fq_codel": _fq_codel,
     "red": _red,
 }
-"""The disciplines that the scenario language and Linux both have."""
+"""The disciplines that the simulator and Linux both have."""
+_PASSED_ON = frozenset(grammar.kind for grammar in linux.DISCIPLINES)
+"""Those that Linux alone has: their words are tc's own."""
 
 
 def queue_length(params: Mapping[str, Any]) -> int | None:

@@ -38,6 +38,12 @@ class Reproduction:
         return [row for row in self.claims if row.claim.must_hold and row.verdict is Verdict.NOT_REPRODUCED]
 
     @property
+    def invalid(self) -> list[Run]:
+        """Runs whose numbers are not to be used."""
+        runs = (run for study in self.evidence.runs.values() for run in study.values())
+        return [run for run in runs if run.meta.invalid]
+
+    @property
     def left_out(self) -> int:
         """How many numbers the quick version, or another engine, leaves out."""
         return len(self.paper.numbers) - len(self.rows)
@@ -63,6 +69,7 @@ class Reproduction:
             "quick": self.evidence.quick,
             "engine": sorted({run.meta.engine for run in runs}),
             "version": sorted({run.meta.version for run in runs}),
+            "invalid": [f"{run.name}: {why}" for run in self.invalid for why in run.meta.invalid],
             "claims": [row.to_dict() for row in self.claims],
             "numbers": [row.to_dict() for row in self.rows],
             "numbers_left_out": self.left_out,

@@ -66,7 +66,9 @@ def render(runs: Sequence[Run]) -> str:
     return parts.template("page.html").substitute(
         title=escape(series.title(runs)),
         about=escape(series.subtitle(runs)),
-        verdict="\n".join(
+        verdict=_refusals(runs, labels)
+        + "
+".join(
             f"<p>{escape(sentence)}</p>"
             for sentence in (page.sentences() if page is not None else verdict.sentences(measured, labels))
         ),
@@ -88,6 +90,16 @@ def render(runs: Sequence[Run]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ pieces
+
+
+def _refusals(runs: Sequence[Run], labels: Sequence[str]) -> str:
+    """What is known against Runs, above all that is said of them."""
+    return "".join(
+        f'<p class="invalid"><strong>Invalid: the numbers of {escape(label)} are not to be used.</strong> '
+        f"{escape('; '.join(run.meta.invalid))}</p>\n"
+        for run, label in zip(runs, labels, strict=True)
+        if run.meta.invalid
+    )
 
 
 def _run_toggles(looks: Sequence[style.Look]) -> str:
@@ -150,6 +162,7 @@ def _facts(one: Measured, label: str) -> str:
         ("Engine", f"{meta.engine} {meta.version}"),
         (seeds, ", ".join(map(str, one.run.seeds))),
     ]
+    facts += [("Invalid", "; ".join(meta.invalid))] if meta.invalid else []
     missing = sorted(set(meta.seeds_asked) - set(one.run.seeds))
     if missing:
         facts.append((f"{seeds} not finished", ", ".join(map(str, missing))))
@@ -171,6 +184,8 @@ def _facts(one: Measured, label: str) -> str:
     kinds = [" ".join(filter(None, (flow.kind, flow.congestion))) for flow in meta.flows]
     counted = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
     facts += [("Flows", counted or "none"), ("Fingerprint", meta.fingerprint or "none")]
+    if meta.conditions:
+        facts.append(("Conditions", ", ".join(f"{key} {value}" for key, value in meta.conditions.items())))
     facts.append(
         ("Host", ", ".join(f"{key} {value}" for key, value in sorted(meta.host.items())) or "not recorded")
     )

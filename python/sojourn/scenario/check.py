@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sojourn.scenario import linux
 from sojourn.scenario.errors import Key, Problem
 from sojourn.scenario.laws import Spread
 from sojourn.scenario.tcp import tcp_params
@@ -171,6 +172,13 @@ def _line(line: Line, wire: "Wire", key: Key, own: "Wire | None" = None) -> Iter
     params = line.qdisc.params
     if params["kind"] == "adt" and params["rate"] is None:
         yield Problem("adt needs a rate, and this link has none", "write adt rate 20mbit", (*key, "qdisc"))
+    if linux.shapes(params):
+        hint = f"write rate, or shaper, and {params['kind']} without a rate of its own where that is enough"
+        yield Problem(
+            f"{params['kind']} holds back to a rate, and this link has none to be measured by",
+            hint,
+            (*key, "qdisc"),
+        )
     if params["kind"] == "red" and 0 in (params["min"], params["max"], params.get("weight", 1)):
         hint = "give min, max and weight, or give the link a rate"
         yield Problem(
@@ -248,6 +256,8 @@ def _flow(flow: "Flow", key: Key) -> Iterator[Problem]:
                 yield Problem(
                     "receive_buffer is above receive_buffer_max", hint, (*key, "tcp", "receive_buffer")
                 )
+            if flow.congestion == "dctcp" and not flow.ecn:
+                yield Problem("dctcp without ECN is Reno to Linux", "write ecn = true", (*key, "congestion"))
             full = tcp_params(flow.profile, flow.congestion, flow.ecn, tcp)
             if full["vegas_alpha"] > full["vegas_beta"]:
                 named = "vegas_alpha" if tcp.vegas_alpha is not None else "vegas_beta"

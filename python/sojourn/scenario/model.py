@@ -214,6 +214,8 @@ class Scenario(Table):
     duration: Duration
     warmup: Warmup = 0
     seeds: Seeds = (1,)
+    offloads: bool = False
+    """Hosts hand down packets of up to 64 kB (TSO, GSO)."""
     bottleneck: Bottleneck | None = None
     links: Annotated[tuple[LinkEntry, ...], Field(strict=False, alias="link")] = ()
     flows: Annotated[tuple[Flow, ...], Field(strict=False, alias="flow")] = ()

@@ -4,7 +4,7 @@ The words, their units and their defaults are tc's, so the same text works here,
 microseconds, `k` in a SIZE is 1024, a RATE's `kbps` is 1000 *bytes* a second. `variant X` (or `variant=X`) chooses where the field
 has several algorithms under one name; the disciplines and variants that Linux lacks (`adt`, `red variant ns2`) follow the same style.
 
-Text becomes the engine's parameters (the JSON of crates/qdisc) once, and the parameters become canonical text again: what differs
+linux.py has the disciplines that Linux alone has. Text becomes the engine's parameters (the JSON of crates/qdisc) once, and the parameters become canonical text again: what differs
 from the defaults, in a fixed order. text -> params -> text -> params gives the same params.
 
 Source: tc-codel(8), tc-fq_codel(8), tc-red(8), tc-pfifo(8), tc-pfifo_fast(8), iproute2's and the kernel's defaults; ns-2's and ns-3's manuals for theirs.
@@ -13,67 +13,31 @@ Deviations from tc: a word given twice, a number beyond 32 bits, and a leading 0
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from decimal import Decimal
 
-from sojourn.units import MAX_RATE, UnitError, format_number, nearest, quoted
-
-Value = int | float | bool | str | None
-"""A parameter."""
-
-
-@dataclass(frozen=True)
-class Word:
-    """`limit PACKETS`: a word followed by a value."""
-
-    word: str
-    field: str
-    value: str
-    read: Callable[[str], Value]
-    write: Callable[[Value], str]
-
-
-@dataclass(frozen=True)
-class Flag:
-    """`ecn`: a word that stands alone and sets a field."""
-
-    word: str
-    field: str
-    sets: bool
-
-
-@dataclass(frozen=True)
-class Grammar:
-    """The words of one discipline, or of one variant of it."""
-
-    kind: str
-    variant: str | None
-    words: tuple[Word, ...]
-    flags: tuple[Flag, ...]
-    defaults: Mapping[str, Value]
-    """Every field, in the order of the engine's struct."""
-    required: tuple[str, ...] = ()
-    """Fields that must be given, as tc demands."""
-    always: tuple[str, ...] = ()
-    """Fields that the canonical text always says."""
-    complete: Callable[[dict[str, Value], frozenset[str]], dict[str, Value]] = lambda fields, _given: fields
-    """Fills what depends on other fields and checks what spans them."""
-
-    @property
-    def usage(self) -> str:
-        """`codel limit PACKETS target TIME ... [ecn | noecn]`."""
-        variant = [f"variant {self.variant}"] if self.variant and self.variant != "linux" else []
-        words = [
-            f"{each.word} {each.value}" if each.field in self.required else f"[{each.word} {each.value}]"
-            for each in self.words
-        ]
-        return " ".join([self.kind, *variant, *words, *(f"[{flag.word}]" for flag in self.flags)])
+from sojourn.scenario import linux
+from sojourn.scenario.words import (
+    U32,
+    Flag,
+    Grammar,
+    Value,
+    Word,
+    read_count,
+    read_positive_time,
+    read_rate,
+    read_real,
+    read_size,
+    read_time,
+    switch,
+    valued,
+)
+from sojourn.units import UnitError, nearest, quoted
 
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A queue discipline with every parameter filled in."""
+    """A queue discipline with every parameter filled in; those that only Linux has leave to it what was not said (None)."""
 
     kind: str
     fields: tuple[tuple[str, Value], ...]
@@ -109,140 +73,11 @@ class Qdisc:
         return self.text
 
 
-# tc's units ----------------------------------------------------------------------------------------------------------
-
-_NUMBER = re.compile(r"([0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})([a-zA-Z/%]*)", re.ASCII)
-_TIME = {"": 1_000, "ns": 1, "nsec": 1, "nsecs": 1, "us": 1_000, "usec": 1_000, "usecs": 1_000}
-_TIME |= {"ms": 10**6, "msec": 10**6, "msecs": 10**6, "s": 10**9, "sec": 10**9, "secs": 10**9}
-_SIZE = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30}
-_SIZE |= {"kbit": 2**10 // 8, "mbit": 2**20 // 8, "gbit": 2**30 // 8}
-_PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_PREFIXES |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-_RATE = {f"{prefix}bit": scale for prefix, scale in _PREFIXES.items()}
-_RATE |= {f"{prefix}bps": 8 * scale for prefix, scale in _PREFIXES.items()} | {"": 1}
-_U32 = 2**32 - 1
-
-
-def _scaled(text: str, what: str, units: Mapping[str, int], example: str, most: int) -> int:
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        raise UnitError(f"{quoted(text)} is not {what} in tc's words", f"write it like {example}")
-    number, unit = match[1], match[2].lower()
-    if unit not in units:
-        known = ", ".join(each for each in units if each)
-        raise UnitError(
-            f"{quoted(match[2])} is not a unit of {what.split()[-1]} in tc's words", f"known units: {known}"
-        )
-    exact = Decimal(number) * units[unit]
-    if exact != int(exact):
-        raise UnitError(f"{quoted(text)} is not a whole number", f"write it like {example}")
-    if exact > most:
-        raise UnitError(f"{quoted(text)} is too large", f"the most is {most}")
-    return int(exact)
-
-
-def _time(text: str) -> int:
-    # tc holds a TIME in 32 bits of microseconds.
-    return _scaled(text, "a time", _TIME, "5ms (a bare number is microseconds)", _U32 * 1_000)
-
-
-def _positive_time(text: str) -> int:
-    ns = _time(text)
-    if ns == 0:
-        raise UnitError(f"{quoted(text)} must be above zero", "write a time like 100ms")
-    return ns
-
-
-def read_size(text: str) -> int:
-    return _scaled(text, "a size", _SIZE, "30000 or 30k (k is 1024)", _U32)
-
-
-def read_rate(text: str) -> int:
-    if text.endswith("%"):
-        raise UnitError(
-            f"{quoted(text)}: a share of a device's rate means nothing here", "write a rate like 10mbit"
-        )
-    bps = _scaled(text, "a rate", _RATE, "10mbit (bps is bytes a second)", MAX_RATE)
-    if bps == 0:
-        raise UnitError(f"{quoted(text)} must be above zero", "write a rate like 10mbit")
-    return bps
-
-
-def read_count(least: int = 0, most: int = _U32) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if re.fullmatch(r"[0-9]+[pP]", text):
-            raise UnitError(
-                f"{quoted(text)} is how tc shows it; it reads a bare number", f"write {text[:-1]}"
-            )
-        if re.fullmatch(r"0[0-9]+", text):
-            raise UnitError(
-                f"{quoted(text)} begins with 0, which tc reads as octal", f"write {text.lstrip('0') or '0'}"
-            )
-        if not re.fullmatch(r"[0-9]{1,18}|0[xX][0-9a-fA-F]{1,15}", text, re.ASCII):
-            raise UnitError(f"{quoted(text)} is not a whole number", "write it like 1000")
-        number = int(text, 0)
-        if not least <= number <= most:
-            raise UnitError(f"{quoted(text)} is out of range", f"write a number from {least} to {most}")
-        return number
-
-    return read
-
-
-def _real(least: float, most: float, *, open_below: bool = False) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        if not re.fullmatch(
-            r"([0-9]{1,18}(\.[0-9]{0,24})?|\.[0-9]{1,24})([eE][+-]?[0-9]{1,2})?", text, re.ASCII
-        ):
-            raise UnitError(f"{quoted(text)} is not a number", "write it like 0.02")
-        number = float(text)
-        if not least <= number <= most or (open_below and number == least):
-            bound = "above" if open_below else "from"
-            raise UnitError(
-                f"{quoted(text)} is out of range", f"write a number {bound} {least:g} to {most:g}"
-            )
-        return number
-
-    return read
-
-
-def _write_plain(value: Value) -> str:
-    return _write_real(value) if isinstance(value, float) else str(value)
-
-
-def _write_real(value: Value) -> str:
-    return format_number(float(value or 0))
-
-
-def _write_time(value: Value) -> str:
-    ns = int(value or 0)
-    unit, scale = next(
-        (u, s) for u, s in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)) if ns % s == 0
-    )
-    return f"{ns // scale}{unit}" if ns else "0us"
-
-
-def write_rate(value: Value) -> str:
-    bps = int(value or 0)
-    unit, scale = next(
-        (u, s) for u, s in (("gbit", 10**9), ("mbit", 10**6), ("kbit", 10**3), ("bit", 1)) if bps % s == 0
-    )
-    return f"{bps // scale}{unit}"
-
-
-def _word(word: str, value: str, read: Callable[[str], Value], field: str | None = None) -> Word:
-    write = {"TIME": _write_time, "RATE": write_rate, "NUMBER": _write_real}.get(value, _write_plain)
-    return Word(word, field or word, value, read, write)
-
-
-def _switch(word: str, field: str | None = None) -> tuple[Flag, Flag]:
-    return Flag(word, field or word, True), Flag(f"no{word}", field or word, False)
-
-
 # The disciplines -----------------------------------------------------------------------------------------------------
 
 
 def _fifo(kind: str, limit: int, unit: str) -> Grammar:
-    return Grammar(kind, None, (_word("limit", unit, read_size),), (), {"limit": limit}, always=("limit",))
+    return Grammar(kind, None, (valued("limit", unit, read_size),), (), {"limit": limit}, always=("limit",))
 
 
 _CODEL_DEFAULTS: dict[str, Value] = {
@@ -253,10 +88,10 @@ _CODEL_DEFAULTS: dict[str, Value] = {
     "ce_threshold_ns": None,
 }
 _CODEL_WORDS = (
-    _word("limit", "PACKETS", read_count(1)),
-    _word("target", "TIME", _time, "target_ns"),
-    _word("interval", "TIME", _positive_time, "interval_ns"),
-    _word("ce_threshold", "TIME", _time, "ce_threshold_ns"),
+    valued("limit", "PACKETS", read_count(1)),
+    valued("target", "TIME", read_time, "target_ns"),
+    valued("interval", "TIME", read_positive_time, "interval_ns"),
+    valued("ce_threshold", "TIME", read_time, "ce_threshold_ns"),
 )
 _FQ_CODEL_DEFAULTS: dict[str, Value] = {
     "limit": 10240,
@@ -273,15 +108,15 @@ _FQ_CODEL_DEFAULTS: dict[str, Value] = {
 
 def _fq_codel_words(least_quantum: int) -> tuple[Word, ...]:
     return (
-        _word("limit", "PACKETS", read_count(1)),
-        _word("flows", "QUEUES", read_count(1, 65536)),
-        _word("memory_limit", "BYTES", read_size),
-        _word("target", "TIME", _time, "target_ns"),
-        _word("interval", "TIME", _positive_time, "interval_ns"),
+        valued("limit", "PACKETS", read_count(1)),
+        valued("flows", "QUEUES", read_count(1, 65536)),
+        valued("memory_limit", "BYTES", read_size),
+        valued("target", "TIME", read_time, "target_ns"),
+        valued("interval", "TIME", read_positive_time, "interval_ns"),
         # The kernel raises a smaller quantum to 256 without a word.
-        _word("quantum", "BYTES", read_count(least_quantum, 2**20)),
-        _word("ce_threshold", "TIME", _time, "ce_threshold_ns"),
-        _word("drop_batch", "PACKETS", read_count(1)),
+        valued("quantum", "BYTES", read_count(least_quantum, 2**20)),
+        valued("ce_threshold", "TIME", read_time, "ce_threshold_ns"),
+        valued("drop_batch", "PACKETS", read_count(1)),
     )
 
 
@@ -327,22 +162,22 @@ def _red_ns(variant: str, limit: int, low: float, high: float, weight: float, pr
         "red",
         variant,
         (
-            _word("limit", "PACKETS", read_count(1)),
-            _word("min", "PACKETS", _real(0, _U32)),
-            _word("max", "PACKETS", _real(0, _U32)),
-            _word("weight", "NUMBER", _real(0, 1)),
-            _word("probability", "NUMBER", _real(0, 1, open_below=True)),
-            _word("mean_bytes", "BYTES", read_count(1, 65535)),
-            _word("target_delay", "TIME", _positive_time, "target_delay_ns"),
+            valued("limit", "PACKETS", read_count(1)),
+            valued("min", "PACKETS", read_real(0, U32)),
+            valued("max", "PACKETS", read_real(0, U32)),
+            valued("weight", "NUMBER", read_real(0, 1)),
+            valued("probability", "NUMBER", read_real(0, 1, open_below=True)),
+            valued("mean_bytes", "BYTES", read_count(1, 65535)),
+            valued("target_delay", "TIME", read_positive_time, "target_delay_ns"),
         ),
         (
             Flag("bytes", "byte_mode", True),
             Flag("packets", "byte_mode", False),
-            *_switch("gentle"),
-            *_switch("wait"),
+            *switch("gentle"),
+            *switch("wait"),
             Flag("adaptive", "adaptive", True),
             Flag("adaptative", "adaptive", True),
-            *_switch("ecn"),
+            *switch("ecn"),
         ),
         {
             "variant": variant,
@@ -383,7 +218,7 @@ _GRAMMARS = (
         Grammar(
             "pfifo_fast",
             variant,
-            (_word("limit", "PACKETS", read_count(1)),),
+            (valued("limit", "PACKETS", read_count(1)),),
             (),
             {"variant": variant, "limit": 1000},
             always=("limit",),
@@ -391,7 +226,7 @@ _GRAMMARS = (
         for variant in ("linux", "shared")
     ),
     *(
-        Grammar("codel", variant, _CODEL_WORDS, _switch("ecn"), {"variant": variant, **_CODEL_DEFAULTS})
+        Grammar("codel", variant, _CODEL_WORDS, switch("ecn"), {"variant": variant, **_CODEL_DEFAULTS})
         for variant in ("linux", "linux2012", "rfc", "ns3")
     ),
     *(
@@ -399,7 +234,7 @@ _GRAMMARS = (
             "fq_codel",
             variant,
             _fq_codel_words(least),
-            _switch("ecn"),
+            switch("ecn"),
             {"variant": variant, **_FQ_CODEL_DEFAULTS},
         )
         for variant, least in (("linux", 256), ("linux2012", 256), ("rfc", 1), ("ns3", 1))
@@ -408,13 +243,13 @@ _GRAMMARS = (
         "red",
         "linux",
         (
-            _word("limit", "BYTES", read_size),
-            _word("min", "BYTES", read_size),
-            _word("max", "BYTES", read_size),
-            _word("avpkt", "BYTES", read_size),
-            _word("burst", "PACKETS", read_count()),
-            _word("probability", "NUMBER", _real(0, 1, open_below=True)),
-            _word("bandwidth", "RATE", read_rate),
+            valued("limit", "BYTES", read_size),
+            valued("min", "BYTES", read_size),
+            valued("max", "BYTES", read_size),
+            valued("avpkt", "BYTES", read_size),
+            valued("burst", "PACKETS", read_count()),
+            valued("probability", "NUMBER", read_real(0, 1, open_below=True)),
+            valued("bandwidth", "RATE", read_rate),
         ),
         (
             Flag("adaptive", "adaptive", True),
@@ -448,13 +283,13 @@ _GRAMMARS = (
         "adt",
         None,
         (
-            _word("limit", "PACKETS", read_count(1)),
-            _word("utilisation", "NUMBER", _real(0, 1, open_below=True)),
-            _word("increase", "NUMBER", _real(1, 10, open_below=True)),
-            _word("weight", "NUMBER", _real(0, 1, open_below=True)),
-            _word("sample", "TIME", _positive_time, "sample_ns"),
-            _word("rate", "RATE", read_rate),
-            _word("start", "PACKETS", read_count(1)),
+            valued("limit", "PACKETS", read_count(1)),
+            valued("utilisation", "NUMBER", read_real(0, 1, open_below=True)),
+            valued("increase", "NUMBER", read_real(1, 10, open_below=True)),
+            valued("weight", "NUMBER", read_real(0, 1, open_below=True)),
+            valued("sample", "TIME", read_positive_time, "sample_ns"),
+            valued("rate", "RATE", read_rate),
+            valued("start", "PACKETS", read_count(1)),
         ),
         (),
         # The published evaluation's settings (Stanojevic, Shorten, Kellett 2006).
@@ -470,6 +305,7 @@ _GRAMMARS = (
         always=("limit",),
         complete=_complete_adt,
     ),
+    *linux.DISCIPLINES,
 )
 
 GRAMMARS: dict[str, dict[str | None, Grammar]] = {}
@@ -480,11 +316,14 @@ for _grammar in _GRAMMARS:
 _VARIANT_ALIASES = {("codel", "rfc8289"): "rfc", ("fq_codel", "rfc8290"): "rfc"}
 
 _ELSEWHERE = {
-    **dict.fromkeys(("cake", "pie", "fq_pie", "sfq", "sfb", "choke", "dualpi2", "fq", "cobalt"), "fq_codel"),
+    **dict.fromkeys(("dualpi2", "cobalt", "skbprio"), "fq_codel"),
     **dict.fromkeys(("noqueue", "mq", "droptail", "fifo", "taildrop"), "pfifo limit 1000"),
     **dict.fromkeys(("ared",), "red variant ns2 adaptive"),
 }
-"""Disciplines the engine lacks, and the nearest it has."""
+"""Disciplines that no engine has, and the nearest that there is."""
+
+
+_REQUIRED = {"red": "red limit 400000 avpkt 1000", "choke": "choke limit 1000 bandwidth 10mbit"}
 
 
 def _parse(text: str) -> Qdisc:
@@ -517,7 +356,9 @@ def _parse(text: str) -> Qdisc:
         elif name in words:
             if position == len(tokens):
                 raise UnitError(f"{kind}: {name} needs a value", f"write {name} {words[name].value}", at)
-            field, value, taken = words[name].field, _value(kind, words[name], *tokens[position]), 1
+            field, taken = words[name].field, _extent(words[name], tokens[position:], {*words, *flags})
+            given_words = " ".join(text for text, _ in tokens[position : position + taken])
+            value = _value(kind, words[name], given_words, tokens[position][1])
         else:
             raise _unknown_word(grammar, name, at)
         if field in given:
@@ -528,12 +369,20 @@ def _parse(text: str) -> Qdisc:
     return _completed(grammar, fields, frozenset(given))
 
 
+def _extent(word: Word, following: Sequence[tuple[str, int]], known: Set[str]) -> int:
+    """How many of the words that follow are this one's value."""
+    if not word.many:
+        return 1
+    others = (index for index, (text, _) in enumerate(following) if index > 0 and text in known)
+    return next(others, len(following))
+
+
 def _completed(grammar: Grammar, fields: dict[str, Value], given: frozenset[str]) -> Qdisc:
     for name in grammar.required:
         if not fields.get(name):
             raise UnitError(
                 f"{grammar.kind}: {name} is missing",
-                "tc requires it; write it like red limit 400000 avpkt 1000",
+                f"tc requires it; write it like {_REQUIRED[grammar.kind]}",
             )
     completed = grammar.complete({**grammar.defaults, **fields}, given)
     return Qdisc(grammar.kind, tuple((name, completed[name]) for name in grammar.defaults))
@@ -586,9 +435,15 @@ def _grammar_of(kind: str, tokens: list[tuple[str, int]]) -> Grammar:
 
 def _unknown_kind(kind: str, at: int) -> UnitError:
     known = f"known: {', '.join(GRAMMARS)}"
+    if kind in linux.CLASSFUL:
+        return UnitError(
+            f"{quoted(kind)} needs classes or keeps a rate, and a link has one queue and a rate of its own",
+            f"write rate, or shaper with htb's words; {known}",
+            at,
+        )
     if kind.lower() in _ELSEWHERE:
         return UnitError(
-            f"the engine has no queue discipline {quoted(kind)}",
+            f"no engine has a queue discipline {quoted(kind)}",
             f"nearest: {_ELSEWHERE[kind.lower()]}; {known}",
             at,
         )

@@ -48,6 +48,8 @@ def realise(scenario: "Scenario", seed: int) -> dict[str, Any]:
             "flow_ns": scenario.record.flow or _flow_interval(scenario.duration, len(flows)),
             "packets": scenario.record.packets,
         },
+        # The simulator has none: it is not told of them.
+        **({"offloads": True} if scenario.offloads else {}),
     }
 
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from sojourn.scenario.qdisc import read_count, read_rate, read_size, write_rate
 from sojourn.scenario.wire import Cells
+from sojourn.scenario.words import read_count, read_rate, read_size, write_rate
 from sojourn.units import UnitError, nearest, quoted
 
 _PACKET = 1600

@@ -14,7 +14,27 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 
 from sojourn.units import format_duration, format_size, parse_duration, parse_size
 
-Congestion = Literal["reno", "cubic", "vegas", "ledbat"]
+Congestion = Literal[
+    "reno",
+    "cubic",
+    "vegas",
+    "ledbat",
+    # linux.CONGESTION: the kernel's alone.
+    "bbr",
+    "bic",
+    "cdg",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "scalable",
+    "veno",
+    "westwood",
+    "yeah",
+]
 Profile = Literal["linux", "ns2"]
 
 

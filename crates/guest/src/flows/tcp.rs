@@ -125,7 +125,9 @@ impl Tcp {
             _ => unreachable!("only TCP traffic is opened here"),
         };
         let options = options(tcp, spec.ds);
-        let listen = || Listener::new(far_end(spec), &Options { congestion: None, ..options.clone() });
+        // DCTCP's receiver tells of each mark by itself: with another's, its sender would cut its window as Reno does.
+        let both = options.congestion.clone().filter(|name| name == "dctcp");
+        let listen = || Listener::new(far_end(spec), &Options { congestion: both, ..options.clone() });
         let listener = context.world.inside(Some(&spec.to.namespace), listen)?;
         context.epoll.add(&listener, Interest::Readable, For::Listener.token(index))?;
         // Its absence is better known before the run than during it.

@@ -38,6 +38,8 @@ class Archive:
     tables: Mapping[str, Mapping[str, Ints]]
     blob: bytes = b""
     """The disciplines' own numbers, as the kernel lays them out."""
+    check: "Archive | None" = None
+    """Of the self-check that came before."""
 
     @classmethod
     def read(cls, path: Path) -> "Archive":
@@ -55,10 +57,22 @@ class Archive:
                     f"{path} has the format {index['format']}, and this is for {FORMAT}",
                     "the guest's program is of another version: sojourn kernel setup --again",
                 )
-            tables = {name: _table(name, about, files) for name, about in index["tables"].items()}
+            found = cls._of(index, files)
         except (OSError, tarfile.TarError, KeyError, ValueError, TypeError) as error:
             raise GuestError(f"{path} is no whole archive of results: {error}", "run it again") from None
-        return cls(index, tables, files.get("qdisc/blob", b""))
+        return found
+
+    @classmethod
+    def _of(cls, index: Mapping[str, Any], files: Mapping[str, bytes]) -> "Archive":
+        """The part of an archive that this index describes; the self-check's files have `check/` in front."""
+        tables = {name: _table(name, about, files) for name, about in index["tables"].items()}
+        check = None
+        if "check" in index:
+            inside = {
+                name.removeprefix("check/"): text for name, text in files.items() if name.startswith("check/")
+            }
+            check = cls._of(index["check"], inside)
+        return cls(index, tables, files.get("qdisc/blob", b""), check)
 
     def rows(self, table: str, key: str, value: int) -> dict[str, Ints]:
         """The rows of a table in which a column has this value."""

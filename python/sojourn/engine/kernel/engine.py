@@ -1,28 +1,25 @@
 """The real Linux kernel as an engine: a plan, a guest that carries it out in virtual time, tables from what it measured.
 
 Each seed is a guest of its own, in a folder of its own that goes when its tables are made. What a guest measured but can't be
-trusted (records lost, a processor too busy to keep time) is refused, not handed on.
+trusted (records lost, a processor too busy to keep time, a self-check that failed) is handed on with the reasons, and its Run is marked invalid.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from sojourn.engine.engines import Realised, Tables
-from sojourn.engine.kernel import archive, boot, guests, plan
+from sojourn.engine.engines import Outcome, Realised
+from sojourn.engine.kernel import archive, boot, guests, plan, selfcheck
 from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.tables import tables
 
 PROGRAM = "sojourn-guest"
 """The guest's first program (crates/guest), beside this file in an installed sojourn."""
-MOST_BUSY = 0.5
-"""A guest whose processor takes time and is busier than this has begun to delay packets itself."""
 LEAST_WALL_S = 600.0
 WALL_PER_SECOND = 60.0
 """Of the run: the slowest guest takes a tenth of that at 200 Mbit/s."""
@@ -43,19 +40,16 @@ def program() -> Path:
     return found
 
 
-def trusted(
-    realised: Realised, file: Path, doubts: Callable[[archive.Archive], Sequence[str]], hint: str
-) -> Tables:
-    """The tables of the archive in this file.
+def outcome(
+    realised: Realised, file: Path, doubts: Callable[[archive.Archive], Sequence[str]], cpu_ns: int
+) -> Outcome:
+    """The tables of the archive in this file, and why they can't be trusted: by themselves, or because of these doubts.
 
     Raises:
-        GuestError: it is not whole, or can't be trusted: by itself, or because of these doubts, which `hint` is to remove.
+        GuestError: it is not whole.
     """
     measured = archive.Archive.read(file)
-    found = [*archive.doubts(measured), *doubts(measured)]
-    if found:
-        raise GuestError(f"what was measured can't be trusted: {'; '.join(found)}", hint)
-    return tables(realised, measured)
+    return Outcome(tables(realised, measured), cpu_ns, (*archive.doubts(measured), *doubts(measured)))
 
 
 class Kernel:
@@ -77,11 +71,15 @@ class Kernel:
         parts = (scenario, self._guest.fingerprint, hashlib.sha256(program().read_bytes()).hexdigest())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
+    def conditions(self, realised: Realised) -> Mapping[str, str]:
+        """Offloads, and HZ: the built kernel's by its configuration, Debian's own alike."""
+        return {"offloads": plan.offloads(realised), "HZ": "250"}
+
     def check(self, realised: Realised) -> None:
         """Refuses what Linux has no word for."""
         plan.plan(dict(realised), plan.machine_of(self._guest))
 
-    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
         planned = plan.plan(dict(realised), plan.machine_of(self._guest))
         overlay = guests.overlay(program(), {"plan.json": json.dumps(planned.plan).encode()})
@@ -96,11 +94,16 @@ class Kernel:
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
             )
             booted = boot.run(self._guest, one, lambda: not reached(0))
-            hint = "slower links or fewer flows; the guest uml has no such limit"
-            return trusted(realised, booted.archive, self._doubts, hint), round(booted.cpu_s * 1e9)
+            return outcome(
+                realised,
+                booted.archive,
+                lambda measured: self._doubts(realised, measured),
+                round(booted.cpu_s * 1e9),
+            )
 
-    def _doubts(self, measured: archive.Archive) -> list[str]:
-        busy = archive.busy_share(measured)
-        if self._guest.kind == "uml" or math.isnan(busy) or busy <= MOST_BUSY:
-            return []
-        return [f"the guest's processor was {busy:.0%} busy, which delays packets"]
+    def _doubts(self, realised: Realised, measured: archive.Archive) -> list[str]:
+        found = list(selfcheck.doubts(realised, measured, self._guest.kind))
+        if self._guest.kind != "uml" and (busy := archive.busy_share(measured)) > selfcheck.MOST_BUSY:
+            hint = "slower links, fewer flows, or the guest uml, which has no such limit"
+            found.append(f"the guest's processor was {busy:.0%} busy, which delays packets: {hint}")
+        return found

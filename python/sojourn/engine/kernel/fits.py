@@ -10,6 +10,7 @@ from typing import Literal
 from sojourn.engine import tc
 from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.graph import Entry, has_queue, nodes, transmitter
+from sojourn.scenario import linux
 from sojourn.scenario.tcp import PROFILES
 
 MOST_FLOWS = 20_000
@@ -137,16 +138,16 @@ _FIXED = {
 
 
 def _tcp_problems(tcp: Entry, place: str) -> Iterator[Problem]:
-    linux = PROFILES["linux"]
-    if tcp["congestion"] == "ledbat":
-        why = "Linux has no LEDBAT"
-        yield Problem(f"{place}: congestion", why, "write reno, cubic or vegas")
+    usual = PROFILES["linux"]
+    if tcp["congestion"] in linux.LACKS:
+        why = f"Linux has no {tcp['congestion'].upper()}"
+        yield Problem(f"{place}: congestion", why, f"write reno, cubic, vegas, {', '.join(linux.CONGESTION)}")
     if tcp["packet_counted"] and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]:
         why = "`ns2` is the TCP of a simulator, which no kernel has"
         yield Problem(f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim')
         return
     for name, what in _FIXED.items():
-        if tcp[name] != linux[name]:
+        if tcp[name] != usual[name]:
             yield Problem(f"{place}: tcp.{name.removesuffix('_ns')}", f"Linux {what}", "leave it out")
     header = 52 if tcp["timestamps"] else 40
     for name in ("header_bytes", "ack_bytes"):

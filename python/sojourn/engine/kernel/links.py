@@ -17,7 +17,17 @@ from sojourn import _core
 from sojourn.engine import tc
 from sojourn.engine.kernel.archive import NEVER, Archive, Ints
 from sojourn.engine.kernel.graph import has_queue, rate_steps
-from sojourn.engine.kernel.passage import CAUSE, Fates, Mask, Own, Passage, Realised, fates, own_numbers
+from sojourn.engine.kernel.passage import (
+    CAUSE,
+    MARKS,
+    Fates,
+    Mask,
+    Own,
+    Passage,
+    Realised,
+    fates,
+    own_numbers,
+)
 from sojourn.engine.kernel.samples import Samples, Window, most_at_once, nearest, span_of, taken
 
 Column: TypeAlias = "_core.Column"
@@ -45,6 +55,7 @@ class Link:
         self.end = int(realised["duration_ns"])
         self.window = Window(int(realised["warmup_ns"]), self.end)
         self.header = int(self.link["framing"]["header_bytes"])
+        self.offloads = bool(realised.get("offloads"))
         self.ring = self.link["ring"]
         taps = [tap for tap in archive.index["taps"] if tap["link"] == number]
         self.passage = Passage.of(self.link, taps[0], archive.tables[taps[0]["table"]]) if taps else None
@@ -137,7 +148,7 @@ class Link:
         sent = self.sent & window.holds(passage.after)
         dropped = self.gone & window.holds(self.left_at)
         sojourn = (passage.after - passage.before)[sent]
-        wire = int(wire_bytes(self.link["framing"], passage.bytes[sent]).sum())
+        wire = int(carried(self.link["framing"], passage.bytes[sent], self.offloads).sum())
         span = window.end - window.warm
         inside = window.overlap(passage.before, self.left_at)
         # As the discipline counts them, and exact: byte·ns of a long run do not fit into 64 bits.
@@ -311,17 +322,27 @@ class Link:
     def _state(self, at: Ints, many: int) -> dict[str, Column]:
         """The discipline's own state at the samples, under the simulator's names."""
         params, numbers = self.link["qdisc"], self.own.numbers
-        state: dict[str, Column] = {"limit": np.full(many, float(params["limit"]))}
+        state: dict[str, Column] = {}
 
         def real(values: Ints) -> NDArray[np.float64]:
             taken = values[np.maximum(at, 0)].astype(np.float64) if len(values) else np.zeros(many)
             return np.where(at >= 0, taken, np.nan)
 
+        if params.get("limit") is not None:
+            state["limit"] = np.full(many, float(params["limit"]))
+        elif "limit" in numbers:
+            state["limit"] = real(numbers["limit"])
         match params["kind"]:
             case "codel":
                 state["count"] = real(np.where(numbers["dropping"] != 0, numbers["count"], 0))
-            case "fq_codel":
+            case "fq_codel" | "fq_pie":
                 state["flows"] = real(numbers["new_flows_len"] + numbers["old_flows_len"])
+            case "fq":
+                state["flows"] = real(numbers["flows"] - numbers["inactive_flows"])
+            case "pie":
+                state["probability"] = real(numbers["prob_high"]) / 2.0**32
+            case "sfb":
+                state["probability"] = real(numbers["avgprob"]) / 65535.0
             case "red":
                 moved = real(numbers["max_p"])
                 state["probability"] = np.where(moved >= 0, moved / 2.0**32, float(params["probability"]))
@@ -350,9 +371,8 @@ class Link:
             return
         passage = self.passage
         known = passage.flow >= 0
-        law = "early" if self.link["qdisc"]["kind"] == "red" else "target"
         marks = np.flatnonzero(passage.marked & self.sent & known)
-        words = {law: "ecn_mark", "ce_threshold": "ce_mark"} if law == "target" else {law: "marked"}
+        words = MARKS.get(self.link["qdisc"]["kind"], MARKS["codel"])
         for rows, times, cause, marked in (
             (drops := np.flatnonzero(self.gone & known), self.left_at[drops], self.cause[drops], 0),
             (
@@ -369,6 +389,19 @@ class Link:
             ),
         ):
             yield Drops(times, passage.flow[rows], cause, np.full(len(rows), marked), passage.bytes[rows])
+
+
+_HEADERS, _PAYLOAD = 52, 1448
+"""Of a full segment of TCP with timestamps."""
+
+
+def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
+    """What packets take on the wire; with offloads one that is larger than a full one is several, each with headers of its own."""
+    if not offloads:
+        return wire_bytes(framing, ip_bytes)
+    others = np.maximum(-(-(ip_bytes - _HEADERS) // _PAYLOAD) - 1, 0)
+    full = wire_bytes(framing, np.array([_HEADERS + _PAYLOAD]))
+    return np.asarray(wire_bytes(framing, ip_bytes - others * _PAYLOAD) + others * full)
 
 
 def wire_bytes(framing: Realised, ip_bytes: Ints) -> Ints:

@@ -1,8 +1,8 @@
 """What became of a link's packets in its queue: when each left it, or when and why it was dropped.
 
 The taps say when a packet came and when it was sent on. One that was not sent on was dropped, unless it may still have waited when the run
-ended. The time and the cause follow from the discipline: a fifo drops at its limit, on arrival. CoDel's queue is replayed, so
-that a drop at the limit is told from one of the control law, which happens on departure. For fq_codel and red, whose counters
+ended. The time and the cause follow from the discipline: a fifo drops at its limit, on arrival, and so do the fair ones that only Linux has. CoDel's queue is replayed, so
+that a drop at the limit is told from one of the control law, which happens on departure. For fq_codel, red, choke, pie, fq_pie and sfb, whose counters
 distinguish them, the counters of the sample interval decide, by majority where both moved; a drop of fq_codel is dated by its flow's
 next departure. Linux's red counts early and forced drops together: they are `early` here.
 
@@ -27,7 +27,7 @@ Realised: TypeAlias = Mapping[str, Any]
 _CE = 3
 """Of the two ECN bits: congestion experienced."""
 CAUSE = {word: number for number, word in enumerate(_core.CAUSES)}
-IN_ORDER = ("pfifo", "bfifo", "pfifo_head_drop", "codel", "red")
+IN_ORDER = ("pfifo", "bfifo", "pfifo_head_drop", "codel", "red", "pie", "choke", "sfb")
 """Disciplines that send in the order in which packets came."""
 
 
@@ -106,7 +106,7 @@ class Fates:
 
 def fates(link: Realised, passage: Passage, own: "Own") -> Fates:
     """Decides which packets were dropped, when and why."""
-    kind, limit = link["qdisc"]["kind"], int(link["qdisc"]["limit"])
+    kind = link["qdisc"]["kind"]
     missing = ~passage.left
     successor = passage.successor(kind in IN_ORDER)
     gone = missing & (successor >= 0)
@@ -121,19 +121,23 @@ def fates(link: Realised, passage: Passage, own: "Own") -> Fates:
     match kind:
         case "codel":
             replayed = own.growth("drop_overlimit") > 0
-            at_departure = gone & ~_refused(passage, limit) if replayed else gone
+            at_departure = gone & ~_refused(passage, link["qdisc"]["limit"]) if replayed else gone
             cause[at_departure] = CAUSE["target"]
         case "fq_codel":
             at_departure = gone
             cause[gone] = own.decide(
                 follows[gone], {"target": "by_law", "limit": "by_limit", "overmemory": "by_memory"}
             )
-        case "red":
-            cause[gone] = own.decide(passage.before[gone], {"early": "early", "limit": "pdrop"})
+        case "cake":
+            # Its control law and its limit share a counter: nearly all are the law's, which drops as it sends.
+            at_departure = gone
+            cause[gone] = CAUSE["target"]
+        case "red" | "choke" | "pie" | "fq_pie" | "sfb":
+            cause[gone] = own.decide(passage.before[gone], _DROPS[kind])
         case "pfifo_head_drop":
             # The head goes when as many as the limit are behind it and one more comes.
             rows = np.flatnonzero(gone)
-            full = rows + limit
+            full = rows + link["qdisc"]["limit"]
             come = passage.before[np.minimum(full, len(passage) - 1)]
             left_at[rows] = np.where(full < len(passage), come, passage.before[rows])
             return Fates(gone, left_at, cause)
@@ -209,8 +213,53 @@ _OWN: dict[str, tuple[int, tuple[str, ...]]] = {
         ),
     ),
     "red": (0, ("early", "pdrop", "other", "marked")),
+    "choke": (0, ("early", "pdrop", "other", "marked", "matched")),
+    # Of 64 bits: the upper half of its probability is enough.
+    "pie": (
+        4,
+        (
+            *("prob_high", "delay", "avg_dq_rate", "dq_rate_estimating", "packets_in"),
+            *("dropped", "overlimit", "maxq", "marked"),
+        ),
+    ),
+    "fq_pie": (
+        0,
+        (
+            *("packets_in", "dropped", "overlimit", "overmemory", "marked"),
+            *("new_flow_count", "new_flows_len", "old_flows_len", "memory_usage"),
+        ),
+    ),
+    "sfb": (
+        0,
+        (
+            *("earlydrop", "penaltydrop", "bucketdrop", "queuedrop", "childdrop", "marked"),
+            *("maxqlen", "maxprob", "avgprob"),
+        ),
+    ),
+    # Eight numbers of 64 bits come first.
+    "fq": (64, ("flows", "inactive_flows", "throttled_flows", "unthrottle_latency_ns", "ce_mark")),
 }
-"""Where they lie (linux/pkt_sched.h): struct tc_codel_xstats, tc_fq_codel_xstats, tc_red_xstats; all of 32 bits."""
+"""Where they lie (linux/pkt_sched.h): struct tc_codel_xstats, tc_fq_codel_xstats, tc_red_xstats, ...; words of 32 bits, low ones first."""
+_DROPS: dict[str, dict[str, str]] = {
+    "red": {"early": "early", "limit": "pdrop"},
+    "choke": {"early": "by_law", "limit": "pdrop"},
+    "pie": {"early": "dropped", "limit": "overlimit"},
+    "fq_pie": {"early": "dropped", "limit": "by_limit", "overmemory": "overmemory"},
+    "sfb": {"early": "by_law", "limit": "by_limit"},
+}
+"""Why they drop as a packet comes: the cause, and the number that counts it."""
+MARKS: dict[str, dict[str, str]] = {
+    "codel": {"target": "ecn_mark", "ce_threshold": "ce_mark"},
+    "red": {"early": "marked"},
+    "choke": {"early": "marked"},
+    "pie": {"early": "marked"},
+    "fq_pie": {"early": "marked"},
+    "sfb": {"early": "marked"},
+    "fq": {"ce_threshold": "ce_mark"},
+}
+"""Why they mark; those that are not here do it as CoDel does."""
+_LIMITS = {"pie": 2, "fq": 1, "fq_pie": 1, "hhf": 1}
+"""TCA_PIE_LIMIT, TCA_FQ_PLIMIT, TCA_FQ_PIE_LIMIT, TCA_HHF_BACKLOG_LIMIT: the limit in force, where the scenario leaves it to the kernel."""
 _RED_MAX_P = 3
 """TCA_RED_MAX_P: adaptive red's probability in force, of 2^32."""
 
@@ -230,11 +279,32 @@ def own_numbers(archive: Archive, rows: Mapping[str, Ints], kind: str) -> Own:
         numbers["by_memory"] = numbers["drop_overmemory"]
         numbers["by_limit"] = numbers["drop_overlimit"] - numbers["drop_overmemory"]
         numbers["by_law"] = numbers["drops"] - numbers["drop_overlimit"]
-    if kind == "red":
-        options = zip(rows["options_at"].tolist(), rows["options_bytes"].tolist(), strict=True)
-        found = [_attribute(archive.blob[at : at + size], _RED_MAX_P) for at, size in options]
-        numbers["max_p"] = np.array(found, dtype=np.int64)
+    match kind:
+        case "choke":
+            numbers["by_law"] = numbers["early"] + numbers["matched"]
+        case "fq_pie":
+            numbers["by_limit"] = numbers["overlimit"] - numbers["overmemory"]
+        case "sfb":
+            numbers["by_law"] = numbers["earlydrop"] + numbers["penaltydrop"] + numbers["bucketdrop"]
+            numbers["by_limit"] = numbers["queuedrop"] + numbers["childdrop"]
+        case "red":
+            numbers["max_p"] = _options(archive, rows, _RED_MAX_P)
+    if kind in _LIMITS:
+        numbers["limit"] = _options(archive, rows, _LIMITS[kind])
+    if kind == "sfq":
+        starts = zip(rows["options_at"].tolist(), rows["options_bytes"].tolist(), strict=True)
+        # struct tc_sfq_qopt: quantum, perturb_period, limit.
+        told = [_words(archive.blob[at : at + size], 3)[2] for at, size in starts]
+        numbers["limit"] = np.array(told, dtype=np.int64)
     return Own(rows["t_ns"], numbers)
+
+
+def _options(archive: Archive, rows: Mapping[str, Ints], wanted: int) -> Ints:
+    """A 32-bit option of the discipline in each row; -1 where it is not."""
+    options = zip(rows["options_at"].tolist(), rows["options_bytes"].tolist(), strict=True)
+    return np.array(
+        [_attribute(archive.blob[at : at + size], wanted) for at, size in options], dtype=np.int64
+    )
 
 
 def _words(text: bytes, count: int) -> tuple[int, ...]:

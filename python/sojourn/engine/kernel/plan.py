@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sojourn.engine import tc
+from sojourn.engine.kernel import selfcheck
 from sojourn.engine.kernel.fits import MODULE_WORDS, MOST_RATE, PlanError, Problem, Wiring, problems_of
 from sojourn.engine.kernel.graph import (
     Entry,
@@ -35,6 +36,7 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guests import Guest
+from sojourn.scenario import linux
 from sojourn.scenario.tcp import MTU, PROFILES
 
 VERSION = 1
@@ -50,6 +52,8 @@ SEND_BUFFER = 64 << 20
 RING_BYTES = 4 << 20
 """Of a tap, for 60 ms of packets at most; those of a tap with many points are smaller."""
 _QUIET_RING_BYTES = 1 << 18
+_MOST_SEGMENTS = 65535
+"""GSO_MAX_SEGS."""
 _CYCLE = 2.0**32
 """simnic's probabilities are in units of 2^-32."""
 
@@ -100,6 +104,11 @@ class Planned:
     pairs: int
     """Of simulated cards."""
     memory_mb: int
+
+
+def offloads(realised: Entry) -> str:
+    """Whether hosts hand down packets larger than the wire's, in a word."""
+    return "on" if realised.get("offloads") else "off"
 
 
 # ------------------------------------------------------------------------------------------------------ the wiring
@@ -200,25 +209,38 @@ def plan(realised: Entry, machine: Machine) -> Planned:
     problems = list(problems_of(realised, machine.wiring, machine.own))
     if problems:
         raise PlanError(problems)
-    return _Builder(realised, machine).build()
+    whole = _Builder(realised, machine)
+    planned = whole.build()
+    # Its devices are numbered behind those of the run, and gone through before them.
+    check = _Builder(selfcheck.scenario(realised, not machine.own), machine, "c-", len(whole.cables)).build()
+    made = {**check.plan, "linger_ns": 0, "modules": []}
+    deadline = planned.plan["deadline_ns"] + made["settle_ns"] + made["duration_ns"]
+    return Planned(
+        {**planned.plan, "deadline_ns": deadline, "check": made},
+        pairs=planned.pairs + check.pairs,
+        memory_mb=planned.memory_mb,
+    )
 
 
 class _Builder:
     """Collects a plan."""
 
-    def __init__(self, realised: Entry, machine: Machine) -> None:
+    def __init__(self, realised: Entry, machine: Machine, prefix: str = "", first: int = 0) -> None:
+        """`prefix`: of its namespaces' names; `first`: the number of its first cable."""
         self.links: Sequence[Entry] = realised["links"]
         self.flows: Sequence[Entry] = realised["flows"]
         self.realised = realised
         self.machine = machine
         self.simnic = machine.wiring == "simnic"
         self.mtu = _mtu(self.flows)
-        self.nodes = nodes(self.links, self.flows)
-        self.namespaces: list[str] = sorted({node for ends in self.nodes for node in ends}, key=_number)
+        self.prefix, self.first = prefix, first
+        self.nodes = [(prefix + tail, prefix + head) for tail, head in nodes(self.links, self.flows)]
+        self.namespaces: list[str] = sorted({node for ends in self.nodes for node in ends}, key=self._number)
         self.cables: list[Cable] = []
         self.addresses = 0
         self.ip: dict[str, list[str]] = {name: [] for name in self.namespaces}
         self.tc: dict[str, list[str]] = {}
+        self.offload = bool(realised.get("offloads"))
         self.cards: dict[str, dict[str, int | str]] = {}
         self.wires: list[Wire] = self._wires()
         self.hosts: list[Host] = []
@@ -226,14 +248,18 @@ class _Builder:
 
     # ---------------------------------------------------------------------------------------------------- cables
 
-    def _namespace(self, name: str) -> str:
+    def _number(self, name: str) -> int:
+        return int(name.removeprefix(self.prefix)[1:])
+
+    def _namespace(self, kind: str, number: int) -> str:
+        name = f"{self.prefix}{kind}{number}"
         self.namespaces.append(name)
         self.ip[name] = []
         return name
 
     def _cable(self, a: str, b: str) -> Cable:
         """A new pair of devices between two namespaces, with addresses, up."""
-        number = len(self.cables)
+        number = self.first + len(self.cables)
         names = [f"{'nic' if self.simnic else 'v'}{number}{end}" for end in "ab"]
         # simnic's own: 02:'s':'j'.
         macs = [f"02:73:6a:{number >> 8:02x}:{number & 255:02x}:{end:02x}" for end in (0, 1)]
@@ -243,6 +269,8 @@ class _Builder:
         self.cables.append(cable)
         for here, there in (cable.leaving(a), cable.leaving(b)):
             mtu = f" mtu {self.mtu}" if self.mtu != MTU else ""
+            # A card that was told to carry larger packets now may; that they are built is asked for by this.
+            mtu += f" gso_max_segs {_MOST_SEGMENTS}" if self.simnic and self.offload else ""
             self.ip[here.namespace] += [
                 f"address add {here.address}/30 dev {here.device}",
                 f"link set dev {here.device}{mtu} up",
@@ -260,7 +288,7 @@ class _Builder:
             back = next(self._backs(index, found), None)
             here = (index,) if back is None else (index, back)
             if not self.simnic and any(needs_room(self.links[each]) for each in here):
-                middle = self._namespace(f"m{index}")
+                middle = self._namespace("m", index)
                 near, far = self._cable(tail, middle), self._cable(middle, head)
                 found[index] = Wire(tail, head, (near.leaving(tail), far.leaving(middle)))
                 returning: tuple[Hop, ...] = (far.leaving(head), near.leaving(middle))
@@ -400,7 +428,7 @@ class _Builder:
         return near, HostKind(target, flow["path_extra_ns"], flow["back_extra_ns"], jitter, side)
 
     def _host(self, kind: HostKind) -> Host:
-        name = self._namespace(f"h{len(self.hosts)}")
+        name = self._namespace("h", len(self.hosts))
         cable = self._cable(kind.node, name)
         inward, outward = cable.a, cable.b
         if self.simnic:
@@ -472,8 +500,9 @@ class _Builder:
     def _setup(self) -> list[dict[str, Any]]:
         steps = list(self._settings())
         for device, card in self.cards.items():
+            told = {**card, "offload": 1} if self.offload else card
             steps += [
-                _write(None, f"/sys/kernel/simnic/{device}/{name}", value) for name, value in card.items()
+                _write(None, f"/sys/kernel/simnic/{device}/{name}", value) for name, value in told.items()
             ]
         ends = [port for cable in self.cables for port in (cable.a, cable.b)]
         if self.simnic:
@@ -482,7 +511,7 @@ class _Builder:
         else:
             made: dict[str, list[str]] = {}
             for cable in self.cables:
-                made.setdefault(cable.a.namespace, []).append(_veth(cable))
+                made.setdefault(cable.a.namespace, []).append(_veth(cable, self.offload))
             steps += (_batch("ip", namespace, lines) for namespace, lines in made.items())
         for name in self.namespaces:
             if self.ip[name]:
@@ -583,9 +612,24 @@ class _Builder:
         window = tcp["max_window"]
         return {
             "congestion": tcp["congestion"],
+            "gather_bytes": _gathered(tcp),
             "mss": None if largest + 40 == self.mtu else largest,
             "window_bytes": None if window is None else window * tcp["mss"],
         }
+
+
+GATHER = 8192
+_WINDOW_SHARE = 16
+
+
+def _gathered(tcp: Entry) -> int | None:
+    """When a receiver's program is woken: not for each packet, which costs a guest more than all else.
+
+    What waits to be read is missing from the window, so only where it is a small part of that: with such a one sums, delays and
+    numbers of ACKs are the same within what seeds differ by (docs/kernel.md).
+    """
+    roomy = tcp["max_window"] is None and tcp["receive_buffer"] >= _WINDOW_SHARE * GATHER
+    return GATHER if roomy else None
 
 
 def _module_settings(flows: Sequence[Entry]) -> Iterator[tuple[str, int]]:
@@ -658,9 +702,10 @@ def _card_rate(bps: int) -> dict[str, int | str]:
     return {"rate_bps": bps or MOST_RATE, "stopped": int(bps == 0)}
 
 
-def _veth(cable: Cable) -> str:
+def _veth(cable: Cable, offload: bool) -> str:
     # One packet at a time: TCP builds no larger ones.
-    ends = [f"address {port.mac} gso_max_segs 1" for port in (cable.a, cable.b)]
+    single = "" if offload else " gso_max_segs 1"
+    ends = [f"address {port.mac}{single}" for port in (cable.a, cable.b)]
     peer = f"peer name {cable.b.device} {ends[1]} netns {cable.b.namespace}"
     return f"link add name {cable.a.device} {ends[0]} type veth {peer}"
 
@@ -703,9 +748,7 @@ def _longest_wait(link: Entry) -> int:
     rates += [link["shaper"]["bps"]] if link["shaper"] else []
     if not rates:
         return 0
-    limit = int(link["qdisc"]["limit"])
-    in_bytes = link["qdisc"]["kind"] in ("bfifo", "red")
-    return int((limit if in_bytes else limit * MTU) * 8 * 10**9 // min(rates))
+    return linux.packets(link["qdisc"]) * MTU * 8 * 10**9 // int(min(rates))
 
 
 _NAMESPACE_KB = 1200
@@ -735,7 +778,3 @@ def _memory_mb(realised: Entry, namespaces: int) -> int:
 
 def _dotted(address: int) -> str:
     return ".".join(str(address >> shift & 255) for shift in (24, 16, 8, 0))
-
-
-def _number(name: str) -> int:
-    return int(name[1:])

@@ -1,0 +1,298 @@
+"""The self-check of a guest, and what becomes of a Run whose measurement can't be trusted: it is kept, and said to be invalid wherever it is shown."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sojourn import engine as engines
+from sojourn import metrics, report
+from sojourn.engine.kernel import plan as planning
+from sojourn.engine.kernel import ready, selfcheck
+from sojourn.engine.kernel.archive import Archive, Ints
+from sojourn.engine.kernel.plan import Machine, plan
+from sojourn.records import Run
+from sojourn.scenario import loads
+
+MS = 10**6
+SIMNIC = Machine("simnic", own=True, ipv6=False)
+VETH = Machine("veth", own=True, ipv6=True)
+
+SCENARIO = """
+title = "two seconds"
+duration = "2 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "2 Mbit/s"
+delay = "10 ms"
+qdisc = "codel"
+loss = "1 %"
+up.rate = "10 Mbit/s"
+up.ring = 64
+
+[[flow]]
+kind = "bulk"
+
+[[flow]]
+kind = "ping"
+"""
+
+
+def realised(**changes: Any) -> dict[str, Any]:
+    return loads(SCENARIO).with_({key.replace("__", "."): value for key, value in changes.items()}).realise(1)
+
+
+# -------------------------------------------------------------------------------------------------- what is checked
+
+
+def test_the_fastest_link_is_made_once_more_without_what_is_drawn() -> None:
+    check = selfcheck.scenario(realised(), False)
+    for link in check["links"]:
+        assert link["rate"] == [{"at_ns": 0, "bps": 10_000_000}]
+        assert (link["delay_ns"], link["ring"], link["loss"]) == (10 * MS, None, {"law": "none"})
+        assert link["qdisc"]["kind"] == "pfifo"
+    idle, full = check["flows"]
+    # Pings come back before the link is filled; it is empty again at the end.
+    assert idle["stop_ns"] + 4 * check["links"][0]["delay_ns"] < full["start_ns"]
+    offered = full["traffic"]["bps"] * (full["stop_ns"] - full["start_ns"]) / 1e9
+    assert offered < 10e6 * (check["duration_ns"] - full["start_ns"]) / 1e9
+
+
+def test_a_link_of_any_rate_is_full_for_some_packets_and_not_for_long() -> None:
+    for rate in ("10 kbit/s", "1 Mbit/s", "100 Mbit/s", "10 Gbit/s"):
+        for real_time, most in ((True, 10_001), (False, 601)):
+            check = selfcheck.scenario(realised(bottleneck__rate=rate, bottleneck__up__rate=rate), real_time)
+            full = check["flows"][1]
+            packets = full["traffic"]["bps"] * (full["stop_ns"] - full["start_ns"]) / 1e9 / 12_000
+            assert 20 <= packets <= most
+            assert check["duration_ns"] < 1000 * MS
+
+
+def test_without_a_queue_there_is_a_link_to_check_all_the_same() -> None:
+    check = selfcheck.scenario(
+        realised(bottleneck__rate="unlimited", bottleneck__up=None, bottleneck__loss=None), False
+    )
+    assert check["links"][0]["rate"][0]["bps"] == selfcheck.USUAL_BPS
+
+
+@pytest.mark.parametrize("machine", [SIMNIC, VETH])
+def test_it_has_namespaces_devices_and_cards_of_its_own(machine: Machine) -> None:
+    planned = plan(realised(bottleneck__up__ring=None), machine)
+    check = planned.plan["check"]
+    assert not set(check["namespaces"]) & set(planned.plan["namespaces"])
+    own, whole = (
+        {point["device"] for tap in each["taps"] for stage in tap["stages"] for point in stage["points"]}
+        for each in (check, planned.plan)
+    )
+    assert own
+    assert not own & whole
+    if machine is SIMNIC:
+        numbers = {
+            int(line.split()[3].removeprefix("nic")[:-1])
+            for each in (check, planned.plan)
+            for step in each["setup"]
+            if step["do"] == "run" and step["namespace"] is None
+            for line in step["stdin"].splitlines()
+        }
+        assert numbers == set(range(planned.pairs))
+
+
+# ------------------------------------------------------------------------------------------------ what is found out
+
+
+def checked(
+    late_ns: int = 0, lost: int = 0, gap_ns: int = 1_200_000, packets: int = 100, waits: bool = True
+) -> Archive:
+    """The self-check of a 10 Mbit/s link, 10 ms each way: pings that are late or lost, packets of 1500 bytes this far apart."""
+    base = 20 * MS + 2 * 84 * 800
+    sent = np.arange(selfcheck.PINGS, dtype=np.int64) * selfcheck.EVERY_NS
+    back = sent + base + late_ns
+    back[:lost] = -1
+    after = selfcheck.IDLE_NS + np.arange(1, packets + 1, dtype=np.int64) * gap_ns
+    before = after - (5 * MS if waits else 0)
+    zero = np.zeros(packets, dtype=np.int64)
+    tap: dict[str, Ints] = {"t_before_ns": before, "t_after_ns": after, "flow": zero + 1, "reverse": zero}
+    tap |= {"bytes": zero + 1500, "ds_in": zero, "ds_out": zero}
+    stages = [{"name": name, "lost_records": 0, "unexpected": 0} for name in ("before", "after")]
+    index = {
+        "taps": [{"table": "tap0", "link": 0, "stages": stages}],
+        "flows": [{"name": "idle", "error": None, "errors": 0}],
+        "clock_stepped_ns": 0,
+        "duration_ns": 300 * MS,
+        "processor": {
+            "start": dict.fromkeys(("user", "idle", "iowait"), 0),
+            "end": {"user": 60, "idle": 40, "iowait": 0},
+        },
+    }
+    probes = {"flow": zero[: len(sent)], "sent_ns": sent, "received_ns": back}
+    return Archive({}, {}, b"", Archive(index, {"probes": probes, "tap0": tap}))
+
+
+def said(archive: Archive, kind: str = "uml") -> Sequence[str]:
+    return list(selfcheck.doubts(realised(), archive, kind))
+
+
+def test_a_guest_that_keeps_time_is_trusted() -> None:
+    assert said(checked()) == []
+    # In virtual time a processor that is busy takes none.
+    assert said(checked(late_ns=40_000)) == []
+
+
+@pytest.mark.parametrize(
+    ("archive", "kind", "words"),
+    [
+        (checked(late_ns=MS), "uml", "an idle round trip took 21.134 ms and should take 20.134 ms"),
+        (checked(late_ns=-MS), "uml", "an idle round trip took 19.134 ms"),
+        (checked(late_ns=6 * MS), "host", "an idle round trip took 26.134 ms"),
+        (checked(lost=6), "uml", "of 8 pings over an idle link 2 came back"),
+        (checked(gap_ns=1_300_000), "uml", "a full link sent 7.7% less than its rate"),
+        (checked(gap_ns=1_100_000), "host", "a full link sent 9.1% more than its rate"),
+        (checked(waits=False), "host", "had packets waiting for 0.0 ms"),
+        (checked(), "qemu", "the guest's processor was 60% busy"),
+        (Archive({}, {}), "uml", "it was not made"),
+    ],
+)
+def test_one_that_does_not_is_found_out(archive: Archive, kind: str, words: str) -> None:
+    (reason,) = said(archive, kind)
+    assert reason.startswith("self-check: ")
+    assert words in reason
+
+
+# -------------------------------------------------------------------------------------------------- an invalid Run
+
+
+@pytest.fixture(scope="module")
+def guest() -> str:
+    state = ready("uml")
+    if state.why_not:
+        pytest.skip(f"no guest to try: {state.why_not}")
+    return "kernel-uml"
+
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def slower(made: dict[str, Any]) -> None:
+    """The check's cards keep nine tenths of the rate that they are said to."""
+    steps = [step for step in made["check"]["setup"] if step.get("path", "").endswith("/rate_bps")]
+    assert len(steps) == 2
+    for step in steps:
+        step["text"] = str(int(step["text"]) * 9 // 10)
+
+
+def longer(made: dict[str, Any]) -> None:
+    """The check's cards take a millisecond longer."""
+    for step in made["check"]["setup"]:
+        if step.get("path", "").endswith("/delay_ns") and int(step["text"]):
+            step["text"] = str(int(step["text"]) + MS)
+
+
+def run_with(change: Change, guest: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A Run whose plan was changed on its way into the guest."""
+    unchanged = planning.plan
+
+    def changed(*arguments: Any) -> planning.Planned:
+        planned = unchanged(*arguments)
+        change(planned.plan)
+        return planned
+
+    monkeypatch.setattr(planning, "plan", changed)
+    return engines.run(
+        loads(SCENARIO).with_({"bottleneck.loss": None, "bottleneck.up.rate": "100 Mbit/s"}),
+        engine=guest,
+        out=out,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (slower, "self-check: a full link sent 10.0% less than its rate"),
+        (longer, "self-check: an idle round trip took 22."),
+    ],
+)
+def test_a_guest_that_does_not_keep_time_makes_the_run_invalid(
+    change: Change, words: str, guest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_with(change, guest, tmp_path / "run", monkeypatch)
+    assert [reason for reason in run.meta.invalid if reason.startswith(f"seed 1: {words}")]
+    # Its tables are there all the same.
+    assert run.seeds == (1,)
+    assert run.table("links")["sent_packets"].sum() > 0
+    assert Run.open(tmp_path / "run").meta.invalid == run.meta.invalid
+
+
+def test_a_guest_that_keeps_time_makes_a_valid_run(guest: str, tmp_path: Path) -> None:
+    run = engines.run(loads(SCENARIO), engine=guest, out=tmp_path / "run")
+    assert run.meta.invalid == ()
+    assert metrics.summary(run).to_dict()["invalid"] == []
+
+
+def invalid(folder: Path) -> Path:
+    """A Run of the simulator's, marked."""
+    engines.run(loads(SCENARIO), out=folder)
+    meta: Mapping[str, Any] = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps({**meta, "invalid": ["seed 1: a <clock> was wrong"]}))
+    return folder
+
+
+def test_a_page_says_above_all_that_a_run_is_invalid(tmp_path: Path) -> None:
+    valid = engines.run(loads(SCENARIO), out=tmp_path / "valid")
+    marked = Run.open(invalid(tmp_path / "marked"))
+    page = report.render([valid, marked])
+    assert page.count("are not to be used") == 1
+    assert page.index("a &lt;clock&gt; was wrong") < page.index("<h2")
+    assert "are not to be used" not in report.render([valid])
+
+
+def test_reasons_are_kept_by_seed_and_replaced_with_it(tmp_path: Path) -> None:
+    from small_run import CAUSES, small_meta, small_tables
+
+    run = Run.create(tmp_path / "run", small_meta(), "x")
+    run.add_seed(10, small_tables(), CAUSES, 0, ["late", "slow"])
+    run.add_seed(2, small_tables(), CAUSES, 0, ["full"])
+    assert Run.open(tmp_path / "run").meta.invalid == ("seed 2: full", "seed 10: late", "seed 10: slow")
+    run.add_seed(10, small_tables(), CAUSES)
+    assert Run.open(tmp_path / "run").meta.invalid == ("seed 2: full",)
+
+
+def test_the_commands_say_it_and_end_with_1(tmp_path: Path, guest: str) -> None:
+    """The guest's real clock against a check that is told another one: an environment in which nothing is ever in time."""
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    told = "import sys; from sojourn.engine.kernel import selfcheck; selfcheck.LATE_NS['uml'] = -MS; "
+    told = told.replace("MS", str(MS)) + "from sojourn.cli import main; sys.exit(main())"
+
+    def say(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", told, *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    shown = say("run", "scenario.toml", "-e", guest, "-o", "out")
+    assert shown.returncode == 1
+    for words in (shown.stdout, shown.stderr):
+        assert "INVALID: the numbers of two seconds are not to be used" in words
+        assert "seed 1: self-check: an idle round trip took" in words
+    as_json = say("run", "scenario.toml", "-e", guest, "--json", "-q")
+    assert as_json.returncode == 1
+    assert json.loads(as_json.stdout)["invalid"][0].startswith("seed 1: self-check")
+    assert "INVALID" in as_json.stderr
+    compared = say("compare", "scenario.toml", "pfifo", "codel", "-e", guest, "--json", "-q")
+    assert compared.returncode == 1
+    assert all(each["invalid"] for each in json.loads(compared.stdout)["variants"])
+    agreed = say("agree", "scenario.toml", "-e", guest, "--json", "-q")
+    assert agreed.returncode == 1
+    assert json.loads(agreed.stdout)["invalid"]
+    paged = say("report", "out", "-o", "page.html")
+    assert paged.returncode == 0
+    assert "INVALID" in paged.stderr
+    assert "are not to be used" in (tmp_path / "page.html").read_text()
