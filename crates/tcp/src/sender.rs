@@ -534,6 +534,10 @@ impl Sender {
         // RFC 5682 §2.1 step 2b: with nothing new to send there is no telling.
         self.frto &= self.first != First::New;
         self.first = First::Lost;
+        if seq == self.una && self.settings.sack && !self.settings.packet_counted {
+            // A copy has as long as the original had, and so has a copy of a copy (Linux).
+            self.rto_at = now + self.rtt.rto();
+        }
         Some(self.resend(seq, now))
     }
 

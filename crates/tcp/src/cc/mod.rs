@@ -89,6 +89,22 @@ pub trait CongestionControl {
     }
 }
 
+/// Growth of whole segments: what is acknowledged is saved until it has earned one (Linux).
+#[derive(Clone, Copy, Default)]
+struct Credit(u32);
+
+impl Credit {
+    /// Takes in what was acknowledged; gives the segments of growth that it pays for at this price.
+    #[inline]
+    fn earn(&mut self, acked: u32, price: u32) -> u32 {
+        // Where growth has become cheaper than what was saved for it, that buys one segment and not several.
+        let cheaper = self.0 >= price;
+        let saved = if cheaper { acked } else { self.0 + acked };
+        self.0 = saved % price;
+        saved / price + u32::from(cheaper)
+    }
+}
+
 /// Any of them, dispatched by a branch.
 pub enum Control {
     /// RFC 5681.
