@@ -116,7 +116,7 @@ impl Receiver {
             return Some(self.acknowledge());
         }
         if self.deadline == Time::NEVER {
-            self.deadline = now + self.delay;
+            self.deadline = Time((now.0 / 4_000_000 + self.delay.0 / 4_000_000 + 1) * 4_000_000);
         }
         None
     }

@@ -678,11 +678,15 @@ impl Sender {
                 }
             }
         };
-        self.board.unsacked_below(ack.ack, self.una, &mut look);
-        for &(from, to) in &ack.sacks[..usize::from(ack.sack_count)] {
+        // The RTT that counts is that of the segment looked at last: SACKed ones come before those acknowledged (Linux).
+        let mut blocks = ack.sacks;
+        let blocks = &mut blocks[..usize::from(ack.sack_count)];
+        blocks.sort_unstable();
+        for &mut (from, to) in blocks {
             let from = from.max(ack.ack);
             self.board.unsacked_below(to.min(self.nxt), from, &mut look);
         }
+        self.board.unsacked_below(ack.ack, self.una, &mut look);
         original
     }
 
