@@ -28,6 +28,12 @@ pub struct Receiver {
     ack_every: u32,
     /// Segments still to be acknowledged one by one.
     quick: u32,
+    quick_most: u32,
+    last: Time,
+    least: Span,
+    dups: u8,
+    dups_at: u32,
+    squeeze: Time,
     delivered: u64,
     /// TS.Recent of RFC 7323; NEVER before the first stamp, and always without timestamps.
     echo: Time,
@@ -57,6 +63,12 @@ impl Receiver {
             acked: 0,
             ack_every: params.delayed_ack_segments.max(1),
             quick: params.quick_acks,
+            quick_most: params.quick_acks,
+            last: Time::NEVER,
+            least: Span(u64::MAX),
+            dups: 0,
+            dups_at: 0,
+            squeeze: Time::NEVER,
             delivered: 0,
             echo: Time::NEVER,
             deadline: Time::NEVER,
@@ -85,7 +97,13 @@ impl Receiver {
         {
             self.echo = segment.stamp;
         }
+        self.least = self.least.min(now.since(segment.stamp));
+        if self.last != Time::NEVER && now.since(self.last) > Span::from_millis(200) + self.least * 2 {
+            self.quick = self.quick.max(self.quick_most);
+        }
+        self.last = now;
         let mut at_once = self.ecn && self.note_ecn(segment.cwr, ce);
+        let mut squeezable = false;
         if self.tells_one_way {
             self.one_way = Some(now.since(segment.stamp));
         }
@@ -105,9 +123,26 @@ impl Receiver {
             at_once = true;
             if segment.seq > self.next {
                 let new = self.gaps.hold(segment.seq, segment.len);
+                squeezable = new;
                 self.duplicate = (self.dsack && !new).then_some(segment.seq);
             } else {
                 self.duplicate = self.dsack.then_some(segment.seq);
+                self.quick = self.quick.max(self.quick_most);
+            }
+        }
+        if squeezable && self.quick == 0 && self.next - self.acked < self.ack_every && self.quick_most > 0 {
+            if self.dups_at != self.next {
+                self.dups_at = self.next;
+                self.dups = 0;
+            }
+            if self.dups < 3 {
+                self.dups += 1;
+            } else {
+                if self.squeeze == Time::NEVER {
+                    self.squeeze = now + Span::from_micros(100) + (self.least * 2 / 20).min(Span::from_millis(1));
+                    self.deadline = self.deadline.min(self.squeeze);
+                }
+                return None;
             }
         }
 
@@ -162,6 +197,7 @@ impl Receiver {
         self.quick = self.quick.saturating_sub(1);
         self.acked = self.next;
         self.deadline = Time::NEVER;
+        self.squeeze = Time::NEVER;
         let (mut sacks, mut sack_count) = (self.gaps.blocks, self.gaps.reported());
         if let Some(seq) = self.duplicate.take() {
             // RFC 2883 §4: the duplicate first, then the block it lies in, then the others.

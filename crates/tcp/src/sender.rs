@@ -303,7 +303,7 @@ impl Sender {
         let telling = ack.sack_count > 0 && self.settings.sack;
         let reported = if telling { self.hear_duplicate(ack) } else { None };
         let amiss = self.phase != Phase::Open || self.board.sacked() > 0 || telling || self.probe.is_some();
-        let original = amiss && self.hear_arrivals(ack, now);
+        let (original, sacked_sent) = if amiss { self.hear_arrivals(ack, now) } else { (false, None) };
         self.open_edge(ack.ack, ack.window);
         let mut rtt = None;
         if acked > 0 {
@@ -327,6 +327,12 @@ impl Sender {
         } else if acked == 0 && self.nxt > self.una {
             self.dup_acks += 1;
             delivered = 1;
+        }
+        if let (None, Some(sent)) = (rtt, sacked_sent) {
+            self.rtt.sample(sent, now);
+            if acked == 0 && sent < self.sent.at(self.una) {
+                self.rto_at = now + self.rtt.rto();
+            }
         }
         let quiet = !amiss && self.dup_acks == 0;
         if quiet && !ack.ece {
@@ -658,10 +664,11 @@ impl Sender {
     /// Looks at each segment that the ACK is the first to tell of. True if one of them is from before `recover` and left once
     /// only.
     #[cold]
-    fn hear_arrivals(&mut self, ack: &AckSegment, now: Time) -> bool {
+    fn hear_arrivals(&mut self, ack: &AckSegment, now: Time) -> (bool, Option<Time>) {
         if !self.frto && !self.settings.rack {
-            return false;
+            return (false, None);
         }
+        let mut sacked_sent = None;
         let (sent, rack, recover) = (&self.sent, &mut self.rack, self.recover);
         let (highest, min_rtt) = (self.board.highest(), self.rtt.min_rtt());
         let mut original = false;
@@ -669,6 +676,9 @@ impl Sender {
             for seq in from..to {
                 let again = sent.again(seq);
                 original |= !again && seq < recover;
+                if !again && seq >= ack.ack && sacked_sent.is_none() {
+                    sacked_sent = Some(sent.at(seq));
+                }
                 rack.reordering_seen |= !again && seq < highest;
                 // An echo from before the copy left: the original is acknowledged (RFC 8985 §6.2 step 2). Of what lies beyond a
                 // gap the echo says nothing.
@@ -687,7 +697,7 @@ impl Sender {
             self.board.unsacked_below(to.min(self.nxt), from, &mut look);
         }
         self.board.unsacked_below(ack.ack, self.una, &mut look);
-        original
+        (original, sacked_sent)
     }
 
     /// Everything but the common case: duplicates, SACKs, ECN, recovery.
