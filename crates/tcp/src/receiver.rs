@@ -34,6 +34,7 @@ pub struct Receiver {
     dups: u8,
     dups_at: u32,
     squeeze: Time,
+    push_at: u32,
     delivered: u64,
     /// TS.Recent of RFC 7323; NEVER before the first stamp, and always without timestamps.
     echo: Time,
@@ -69,6 +70,7 @@ impl Receiver {
             dups: 0,
             dups_at: 0,
             squeeze: Time::NEVER,
+            push_at: 46,
             delivered: 0,
             echo: Time::NEVER,
             deadline: Time::NEVER,
@@ -116,6 +118,10 @@ impl Receiver {
                 let (next, bytes) = self.gaps.advance(self.next);
                 self.next = next;
                 self.delivered += bytes;
+            }
+            while self.next >= self.push_at && self.quick_most > 0 {
+                at_once = true;
+                self.push_at += 46;
             }
             let delay = if self.timestamps { now.since(segment.stamp) } else { Span::ZERO };
             self.window.adjust(self.next, self.delivered, self.mss, delay, now);

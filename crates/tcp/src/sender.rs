@@ -367,6 +367,11 @@ impl Sender {
             self.paced_out = false;
         }
         if self.early_at <= now {
+            let at = wheel(self.early_at, self.rtt.srtt().unwrap_or(Span::ZERO) * 2);
+            if now < at {
+                self.early_at = at;
+                return;
+            }
             self.early_at = Time::NEVER;
             match self.early {
                 Early::Probe if self.nxt < self.bound || self.board.highest() < self.nxt => {
@@ -380,6 +385,11 @@ impl Sender {
             }
         }
         if self.rto_at <= now {
+            let at = wheel(self.rto_at, self.rtt.rto());
+            if now < at {
+                self.rto_at = at;
+                return;
+            }
             self.timeout(now);
         }
     }
@@ -1179,4 +1189,10 @@ impl Sender {
         self.release = self.release.min(now);
         self.refresh();
     }
+}
+
+fn wheel(at: Time, span: Span) -> Time {
+    const TICK: u64 = 4_000_000;
+    let step = if span.0 < 63 * TICK { TICK } else { 8 * TICK };
+    Time(at.0.div_ceil(step) * step)
 }
