@@ -20,6 +20,7 @@ use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{DUP_THRESH, Found, Scoreboard};
 use crate::sent::SentTimes;
+use crate::timer::Clock;
 use crate::undo::Undo;
 use crate::{AckSegment, Segment, TcpParams};
 use units::{Span, Time};
@@ -72,6 +73,15 @@ struct Heard {
     duplicate: bool,
     /// What came twice at the receiver.
     reported: Option<u32>,
+}
+
+/// What an ACK is the first to tell of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    /// A segment from before `recover` that left only once.
+    original: bool,
+    /// When the first one left that is SACKed and left only once.
+    sacked: Option<Time>,
 }
 
 /// What an ACK did.
@@ -162,6 +172,7 @@ pub struct Sender {
     board: Scoreboard,
     sent: SentTimes,
     rtt: RttEstimator,
+    clock: Clock,
     /// Edge of the receive window, in segments.
     edge: u32,
     last_window: u64,
@@ -235,6 +246,7 @@ impl Sender {
             board: Scoreboard::default(),
             sent: SentTimes::new(),
             rtt: RttEstimator::new(params),
+            clock: Clock::new(params.timer_tick_ns),
             edge: 0,
             last_window: u64::MAX,
             last_window_segments: u32::MAX,
@@ -303,7 +315,7 @@ impl Sender {
         let telling = ack.sack_count > 0 && self.settings.sack;
         let reported = if telling { self.hear_duplicate(ack) } else { None };
         let amiss = self.phase != Phase::Open || self.board.sacked() > 0 || telling || self.probe.is_some();
-        let (original, sacked_sent) = if amiss { self.hear_arrivals(ack, now) } else { (false, None) };
+        let arrivals = if amiss { self.hear_arrivals(ack, now) } else { Arrivals::default() };
         self.open_edge(ack.ack, ack.window);
         let mut rtt = None;
         if acked > 0 {
@@ -328,11 +340,8 @@ impl Sender {
             self.dup_acks += 1;
             delivered = 1;
         }
-        if let (None, Some(sent)) = (rtt, sacked_sent) {
-            self.rtt.sample(sent, now);
-            if acked == 0 && sent < self.sent.at(self.una) {
-                self.rto_at = now + self.rtt.rto();
-            }
+        if let (None, Some(sent), true) = (rtt, arrivals.sacked, self.settings.rack) {
+            self.measure_sacked(sent, now);
         }
         let quiet = !amiss && self.dup_acks == 0;
         if quiet && !ack.ece {
@@ -343,6 +352,7 @@ impl Sender {
             }
         } else {
             let duplicate = self.dup_acks > dup_acks;
+            let original = arrivals.original;
             let heard = Heard { acked, delivered, rtt, echo: ack.echo, original, duplicate, reported };
             self.on_ack_amiss(ack, heard, now);
         }
@@ -366,12 +376,7 @@ impl Sender {
         if self.paced_out && self.release <= now {
             self.paced_out = false;
         }
-        if self.early_at <= now {
-            let at = wheel(self.early_at, self.rtt.srtt().unwrap_or(Span::ZERO) * 2);
-            if now < at {
-                self.early_at = at;
-                return;
-            }
+        if self.clock.has_come(&mut self.early_at, self.rtt.probe(false), now) {
             self.early_at = Time::NEVER;
             match self.early {
                 Early::Probe if self.nxt < self.bound || self.board.highest() < self.nxt => {
@@ -384,12 +389,7 @@ impl Sender {
                 Early::Judge => self.judge_late(now),
             }
         }
-        if self.rto_at <= now {
-            let at = wheel(self.rto_at, self.rtt.rto());
-            if now < at {
-                self.rto_at = at;
-                return;
-            }
+        if self.clock.has_come(&mut self.rto_at, self.rtt.rto(), now) {
             self.timeout(now);
         }
     }
@@ -550,8 +550,8 @@ impl Sender {
         // RFC 5682 §2.1 step 2b: with nothing new to send there is no telling.
         self.frto &= self.first != First::New;
         self.first = First::Lost;
-        if seq == self.una && self.settings.sack && !self.settings.packet_counted {
-            // A copy has as long as the original had, and so has a copy of a copy (Linux).
+        if seq == self.una && self.settings.rack {
+            // A copy has as long as the original had (Linux): its own loss can be found before.
             self.rto_at = now + self.rtt.rto();
         }
         Some(self.resend(seq, now))
@@ -613,6 +613,16 @@ impl Sender {
         Some(self.rtt.sample(sent, now))
     }
 
+    /// An ACK that does not advance SACKs a segment that left at `sent`, and only once: a sample too (Linux). Where it left before
+    /// the first one outstanding last did, there is life in the path, and the timer begins anew.
+    #[cold]
+    fn measure_sacked(&mut self, sent: Time, now: Time) {
+        self.rtt.sample(sent, now);
+        if sent < self.sent.at(self.una) {
+            self.rto_at = now + self.rtt.rto();
+        }
+    }
+
     /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had its share.
     #[inline]
     fn grow(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
@@ -671,23 +681,21 @@ impl Sender {
         self.probe.is_some_and(|probe| probe.copy.is_some() && probe.end == end)
     }
 
-    /// Looks at each segment that the ACK is the first to tell of. True if one of them is from before `recover` and left once
-    /// only.
+    /// Looks at each segment that the ACK is the first to tell of.
     #[cold]
-    fn hear_arrivals(&mut self, ack: &AckSegment, now: Time) -> (bool, Option<Time>) {
+    fn hear_arrivals(&mut self, ack: &AckSegment, now: Time) -> Arrivals {
+        let mut arrivals = Arrivals::default();
         if !self.frto && !self.settings.rack {
-            return (false, None);
+            return arrivals;
         }
-        let mut sacked_sent = None;
         let (sent, rack, recover) = (&self.sent, &mut self.rack, self.recover);
         let (highest, min_rtt) = (self.board.highest(), self.rtt.min_rtt());
-        let mut original = false;
         let mut look = |from: u32, to: u32| {
             for seq in from..to {
                 let again = sent.again(seq);
-                original |= !again && seq < recover;
-                if !again && seq >= ack.ack && sacked_sent.is_none() {
-                    sacked_sent = Some(sent.at(seq));
+                arrivals.original |= !again && seq < recover;
+                if !again && seq >= ack.ack {
+                    arrivals.sacked = arrivals.sacked.or(Some(sent.at(seq)));
                 }
                 rack.reordering_seen |= !again && seq < highest;
                 // An echo from before the copy left: the original is acknowledged (RFC 8985 §6.2 step 2). Of what lies beyond a
@@ -707,7 +715,7 @@ impl Sender {
             self.board.unsacked_below(to.min(self.nxt), from, &mut look);
         }
         self.board.unsacked_below(ack.ack, self.una, &mut look);
-        (original, sacked_sent)
+        arrivals
     }
 
     /// Everything but the common case: duplicates, SACKs, ECN, recovery.
@@ -1189,10 +1197,4 @@ impl Sender {
         self.release = self.release.min(now);
         self.refresh();
     }
-}
-
-fn wheel(at: Time, span: Span) -> Time {
-    const TICK: u64 = 4_000_000;
-    let step = if span.0 < 63 * TICK { TICK } else { 8 * TICK };
-    Time(at.0.div_ceil(step) * step)
 }
