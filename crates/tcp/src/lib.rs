@@ -15,6 +15,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 mod sent;
+mod timer;
 mod undo;
 
 pub use cc::{Ack, Congestion, CongestionControl, Signal};
@@ -152,8 +153,15 @@ pub struct TcpParams {
     pub delayed_ack_segments: u32,
     /// The longest an acknowledgement is delayed, ns.
     pub delayed_ack_ns: u64,
-    /// Acknowledgements sent at once at the start of a flow (Linux's quick ACKs).
+    /// Acknowledgements sent at once at the start of a flow, after a duplicate and after a pause (Linux's quick ACKs).
     pub quick_acks: u32,
+    /// SACKs beyond the third in a row wait for so long at most, and go as one, ns (tcp_comp_sack_delay_ns); 0: each goes at once.
+    pub sack_delay_ns: u64,
+    /// What the application writes at once, bytes: the last segment of it is pushed and so acknowledged at once; 0: it
+    /// writes without end.
+    pub write_bytes: u32,
+    /// The timers' clock, ns: they go off with a tick of it, far ones with every eighth; 1 makes them exact.
+    pub timer_tick_ns: u64,
     /// Receive buffer at the start, bytes; the window offered is what fits into its advertisable part.
     pub receive_buffer: u64,
     /// The buffer's upper bound under autotuning, bytes; equal to `receive_buffer` switches autotuning off.

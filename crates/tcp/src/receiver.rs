@@ -2,7 +2,8 @@
 //!
 //! The in-order case is the common one and does little: advance `next`, count, and every n-th time write an ACK.
 //! Anything unusual (a gap, a gap being filled, a duplicate, news of congestion) is acknowledged at once, because the
-//! sender's recovery runs on those ACKs. The application reads at once, so only segments beyond a gap occupy the
+//! sender's recovery runs on those ACKs; but beyond the third SACK of a gap they wait for each other a little. At once go, too, the
+//! first segments after a duplicate or a pause, and the last one of what the sender's application wrote. The application reads at once, so only segments beyond a gap occupy the
 //! buffer. The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs, an RTT
 //! from now, twice what it delivered in the last one.
 //!
@@ -11,8 +12,11 @@
 //! Deviations: data beyond the offered window is taken rather than refused. Linux
 //! takes the receiver's RTT from timestamps echoed on data; ours carries none, so the base RTT is the least time that
 //! one window of data took (Linux's way without timestamps), and queueing adds what the stamps tell: the one-way delay
-//! above the least one.
+//! above the least one. The RTT that a SACK's waiting and a pause are measured by is the handshake's there and here twice
+//! the least one-way delay. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
+//! When Linux's application writes depends on its send buffer, ours writes whenever a write has left.
 
+use crate::timer::Clock;
 use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Segment, TcpParams};
 use std::collections::VecDeque;
 use units::{Span, Time};
@@ -28,11 +32,28 @@ pub struct Receiver {
     ack_every: u32,
     /// Segments still to be acknowledged one by one.
     quick: u32,
+    /// So many they are again after a duplicate or a pause.
+    quick_acks: u32,
+    /// After so long without a segment, and an RTT, the sender may have begun anew.
+    pause: Span,
+    last_arrival: Time,
+    /// The least time a segment was under way.
+    one_way_min: Span,
+    /// Of the application's writes, segments.
+    write: u32,
+    /// One past the segment that ends the one under way; `u32::MAX`: it has no end.
+    write_end: u32,
+    /// SACKs sent since `next` last moved, and where that was.
+    sacks: (u32, u32),
+    sack_delay: Span,
     delivered: u64,
     /// TS.Recent of RFC 7323; NEVER before the first stamp, and always without timestamps.
     echo: Time,
     /// When the delayed ACK is due; NEVER while none is.
     deadline: Time,
+    /// It is a SACK that waits, by a clock without ticks.
+    exact: bool,
+    clock: Clock,
     delay: Span,
     mss: u32,
     timestamps: bool,
@@ -52,14 +73,28 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver that expects segment 0.
     pub fn new(params: &TcpParams) -> Receiver {
+        let write = match params.write_bytes {
+            0 => u32::MAX,
+            bytes => bytes.div_ceil(params.mss),
+        };
         Receiver {
             next: 0,
             acked: 0,
             ack_every: params.delayed_ack_segments.max(1),
             quick: params.quick_acks,
+            quick_acks: params.quick_acks,
+            pause: Span(params.min_rto_ns),
+            last_arrival: Time::ZERO,
+            one_way_min: Span(u64::MAX),
+            write,
+            write_end: write,
+            sacks: (0, 0),
+            sack_delay: Span(params.sack_delay_ns),
             delivered: 0,
             echo: Time::NEVER,
             deadline: Time::NEVER,
+            exact: false,
+            clock: Clock::new(params.timer_tick_ns),
             delay: Span(params.delayed_ack_ns),
             mss: params.mss,
             timestamps: params.timestamps,
@@ -86,9 +121,15 @@ impl Receiver {
             self.echo = segment.stamp;
         }
         let mut at_once = self.ecn && self.note_ecn(segment.cwr, ce);
+        let one_way = now.since(segment.stamp);
         if self.tells_one_way {
-            self.one_way = Some(now.since(segment.stamp));
+            self.one_way = Some(one_way);
         }
+        self.one_way_min = self.one_way_min.min(one_way);
+        if now.since(self.last_arrival) > self.pause + self.one_way_min * 2 {
+            self.quick = self.quick.max(self.quick_acks);
+        }
+        self.last_arrival = now;
 
         if segment.seq == self.next {
             at_once |= !self.gaps.is_empty();
@@ -99,16 +140,23 @@ impl Receiver {
                 self.next = next;
                 self.delivered += bytes;
             }
-            let delay = if self.timestamps { now.since(segment.stamp) } else { Span::ZERO };
+            if self.next >= self.write_end {
+                at_once = true;
+                self.write_end = self.next.saturating_add(self.write - self.next % self.write);
+            }
+            let delay = if self.timestamps { one_way } else { Span::ZERO };
             self.window.adjust(self.next, self.delivered, self.mss, delay, now);
+        } else if segment.seq > self.next {
+            let new = self.gaps.hold(segment.seq, segment.len);
+            self.duplicate = (self.dsack && !new).then_some(segment.seq);
+            if new && !at_once && self.quick == 0 && self.may_wait(now) {
+                return None;
+            }
+            at_once = true;
         } else {
             at_once = true;
-            if segment.seq > self.next {
-                let new = self.gaps.hold(segment.seq, segment.len);
-                self.duplicate = (self.dsack && !new).then_some(segment.seq);
-            } else {
-                self.duplicate = self.dsack.then_some(segment.seq);
-            }
+            self.duplicate = self.dsack.then_some(segment.seq);
+            self.quick = self.quick.max(self.quick_acks);
         }
 
         // A quick ACK, an n-th segment, or one of the reasons above (RFC 5681 §4.2).
@@ -130,7 +178,31 @@ impl Receiver {
     /// The delayed acknowledgement, once its time has come; called early it does nothing.
     #[inline]
     pub fn on_deadline(&mut self, now: Time) -> Option<AckSegment> {
-        (self.deadline != Time::NEVER && now >= self.deadline).then(|| self.acknowledge())
+        let come = if self.exact {
+            self.deadline <= now
+        } else {
+            self.clock.has_come(&mut self.deadline, self.delay, now)
+        };
+        come.then(|| self.acknowledge())
+    }
+
+    /// Whether a SACK may wait for others: beyond the third of a gap, for a twentieth of the RTT or `sack_delay`.
+    #[cold]
+    fn may_wait(&mut self, now: Time) -> bool {
+        if self.sack_delay == Span::ZERO {
+            return false;
+        }
+        let (at, sent) = self.sacks;
+        let sent = if at == self.next { sent } else { 0 };
+        self.sacks = (self.next, sent + 1);
+        if sent < 3 {
+            return false;
+        }
+        if self.deadline == Time::NEVER {
+            self.deadline = now + (self.one_way_min / 10).min(self.sack_delay) + self.sack_delay / 10;
+            self.exact = true;
+        }
+        true
     }
 
     /// Bytes handed to the application, in order.
@@ -162,6 +234,7 @@ impl Receiver {
         self.quick = self.quick.saturating_sub(1);
         self.acked = self.next;
         self.deadline = Time::NEVER;
+        self.exact = false;
         let (mut sacks, mut sack_count) = (self.gaps.blocks, self.gaps.reported());
         if let Some(seq) = self.duplicate.take() {
             // RFC 2883 §4: the duplicate first, then the block it lies in, then the others.

@@ -20,6 +20,7 @@ use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{DUP_THRESH, Found, Scoreboard};
 use crate::sent::SentTimes;
+use crate::timer::Clock;
 use crate::undo::Undo;
 use crate::{AckSegment, Segment, TcpParams};
 use units::{Span, Time};
@@ -72,6 +73,15 @@ struct Heard {
     duplicate: bool,
     /// What came twice at the receiver.
     reported: Option<u32>,
+}
+
+/// What an ACK is the first to tell of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    /// A segment from before `recover` that left only once.
+    original: bool,
+    /// When the first one left that is SACKed and left only once.
+    sacked: Option<Time>,
 }
 
 /// What an ACK did.
@@ -162,6 +172,7 @@ pub struct Sender {
     board: Scoreboard,
     sent: SentTimes,
     rtt: RttEstimator,
+    clock: Clock,
     /// Edge of the receive window, in segments.
     edge: u32,
     last_window: u64,
@@ -235,6 +246,7 @@ impl Sender {
             board: Scoreboard::default(),
             sent: SentTimes::new(),
             rtt: RttEstimator::new(params),
+            clock: Clock::new(params.timer_tick_ns),
             edge: 0,
             last_window: u64::MAX,
             last_window_segments: u32::MAX,
@@ -303,7 +315,7 @@ impl Sender {
         let telling = ack.sack_count > 0 && self.settings.sack;
         let reported = if telling { self.hear_duplicate(ack) } else { None };
         let amiss = self.phase != Phase::Open || self.board.sacked() > 0 || telling || self.probe.is_some();
-        let original = amiss && self.hear_arrivals(ack, now);
+        let arrivals = if amiss { self.hear_arrivals(ack, now) } else { Arrivals::default() };
         self.open_edge(ack.ack, ack.window);
         let mut rtt = None;
         if acked > 0 {
@@ -328,6 +340,9 @@ impl Sender {
             self.dup_acks += 1;
             delivered = 1;
         }
+        if let (None, Some(sent), true) = (rtt, arrivals.sacked, self.settings.rack) {
+            self.measure_sacked(sent, now);
+        }
         let quiet = !amiss && self.dup_acks == 0;
         if quiet && !ack.ece {
             // The common case: new data acknowledged, nothing amiss.
@@ -337,6 +352,7 @@ impl Sender {
             }
         } else {
             let duplicate = self.dup_acks > dup_acks;
+            let original = arrivals.original;
             let heard = Heard { acked, delivered, rtt, echo: ack.echo, original, duplicate, reported };
             self.on_ack_amiss(ack, heard, now);
         }
@@ -360,7 +376,7 @@ impl Sender {
         if self.paced_out && self.release <= now {
             self.paced_out = false;
         }
-        if self.early_at <= now {
+        if self.clock.has_come(&mut self.early_at, self.rtt.probe(false), now) {
             self.early_at = Time::NEVER;
             match self.early {
                 Early::Probe if self.nxt < self.bound || self.board.highest() < self.nxt => {
@@ -373,7 +389,7 @@ impl Sender {
                 Early::Judge => self.judge_late(now),
             }
         }
-        if self.rto_at <= now {
+        if self.clock.has_come(&mut self.rto_at, self.rtt.rto(), now) {
             self.timeout(now);
         }
     }
@@ -534,6 +550,10 @@ impl Sender {
         // RFC 5682 §2.1 step 2b: with nothing new to send there is no telling.
         self.frto &= self.first != First::New;
         self.first = First::Lost;
+        if seq == self.una && self.settings.rack {
+            // A copy has as long as the original had (Linux): its own loss can be found before.
+            self.rto_at = now + self.rtt.rto();
+        }
         Some(self.resend(seq, now))
     }
 
@@ -591,6 +611,16 @@ impl Sender {
         }
         self.timed = None;
         Some(self.rtt.sample(sent, now))
+    }
+
+    /// An ACK that does not advance SACKs a segment that left at `sent`, and only once: a sample too (Linux). Where it left before
+    /// the first one outstanding last did, there is life in the path, and the timer begins anew.
+    #[cold]
+    fn measure_sacked(&mut self, sent: Time, now: Time) {
+        self.rtt.sample(sent, now);
+        if sent < self.sent.at(self.una) {
+            self.rto_at = now + self.rtt.rto();
+        }
     }
 
     /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had its share.
@@ -651,20 +681,22 @@ impl Sender {
         self.probe.is_some_and(|probe| probe.copy.is_some() && probe.end == end)
     }
 
-    /// Looks at each segment that the ACK is the first to tell of. True if one of them is from before `recover` and left once
-    /// only.
+    /// Looks at each segment that the ACK is the first to tell of.
     #[cold]
-    fn hear_arrivals(&mut self, ack: &AckSegment, now: Time) -> bool {
+    fn hear_arrivals(&mut self, ack: &AckSegment, now: Time) -> Arrivals {
+        let mut arrivals = Arrivals::default();
         if !self.frto && !self.settings.rack {
-            return false;
+            return arrivals;
         }
         let (sent, rack, recover) = (&self.sent, &mut self.rack, self.recover);
         let (highest, min_rtt) = (self.board.highest(), self.rtt.min_rtt());
-        let mut original = false;
         let mut look = |from: u32, to: u32| {
             for seq in from..to {
                 let again = sent.again(seq);
-                original |= !again && seq < recover;
+                arrivals.original |= !again && seq < recover;
+                if !again && seq >= ack.ack {
+                    arrivals.sacked = arrivals.sacked.or(Some(sent.at(seq)));
+                }
                 rack.reordering_seen |= !again && seq < highest;
                 // An echo from before the copy left: the original is acknowledged (RFC 8985 §6.2 step 2). Of what lies beyond a
                 // gap the echo says nothing.
@@ -674,12 +706,16 @@ impl Sender {
                 }
             }
         };
-        self.board.unsacked_below(ack.ack, self.una, &mut look);
-        for &(from, to) in &ack.sacks[..usize::from(ack.sack_count)] {
+        // The RTT that counts is that of the segment looked at last: SACKed ones come before those acknowledged (Linux).
+        let mut blocks = ack.sacks;
+        let blocks = &mut blocks[..usize::from(ack.sack_count)];
+        blocks.sort_unstable();
+        for &mut (from, to) in blocks {
             let from = from.max(ack.ack);
             self.board.unsacked_below(to.min(self.nxt), from, &mut look);
         }
-        original
+        self.board.unsacked_below(ack.ack, self.una, &mut look);
+        arrivals
     }
 
     /// Everything but the common case: duplicates, SACKs, ECN, recovery.

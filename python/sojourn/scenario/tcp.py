@@ -107,12 +107,15 @@ class TcpSettings(BaseModel):
     delayed_ack_segments: Annotated[int, Field(ge=1, le=1000)] | None = None
     delayed_ack: _Delay | None = None
     quick_acks: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    sack_delay: _Delay | None = None
+    write_bytes: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    timer_tick: _Timeout | None = None
     receive_buffer: _Buffer | None = None
     receive_buffer_max: _Buffer | None = None
     receive_window_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
-_TIMES = ("initial_rto", "min_rto", "max_rto", "tick", "delayed_ack", "ledbat_target")
+_TIMES = ("initial_rto", "min_rto", "max_rto", "tick", "delayed_ack", "sack_delay", "timer_tick", "ledbat_target")
 
 MTU = 1500
 """IP bytes of a full segment."""
@@ -148,6 +151,11 @@ _LINUX: dict[str, Any] = {
     "delayed_ack_ns": 40 * 10**6,
     # TCP_MAX_QUICKACKS.
     "quick_acks": 16,
+    # tcp_comp_sack_delay_ns.
+    "sack_delay_ns": 10**6,
+    "write_bytes": 65536,
+    # HZ 250, as Debian and Ubuntu have it.
+    "timer_tick_ns": 4 * 10**6,
     # tcp_rmem's default and maximum, half of it advertised (tcp_adv_win_scale 1).
     "receive_buffer": 131072,
     "receive_buffer_max": 6291456,
@@ -183,6 +191,9 @@ _NS2: dict[str, Any] = {
     "delayed_ack_segments": 1,
     "delayed_ack_ns": 100 * 10**6,
     "quick_acks": 0,
+    "sack_delay_ns": 0,
+    "write_bytes": 0,
+    "timer_tick_ns": 1,
     # ns-2's sink advertises no window.
     "receive_buffer": 2**30,
     "receive_buffer_max": 2**30,
@@ -232,7 +243,7 @@ _ORDER = (
     *("initial_window", "initial_ssthresh", "max_window", "packet_counted", "pacing", "hystart"),
     *("vegas_alpha", "vegas_beta", "vegas_gamma", "ledbat_target_ns", "ledbat_gain"),
     *("initial_rto_ns", "min_rto_ns", "max_rto_ns", "tick_ns", "min_rto_on_variance"),
-    *("delayed_ack_segments", "delayed_ack_ns", "quick_acks"),
+    *("delayed_ack_segments", "delayed_ack_ns", "quick_acks", "sack_delay_ns", "write_bytes", "timer_tick_ns"),
     *("receive_buffer", "receive_buffer_max", "receive_window_fraction"),
 )
 """The fields of crates/tcp's TcpParams."""

@@ -7,42 +7,47 @@
 //!
 //! Sources: RFC 9438 (section numbers below); Ha and Rhee, "Taming the elephants: new TCP slow start" (2011); Linux
 //! net/ipv4/tcp_cubic.c since 6.14 for what neither fixes.
+//! As Linux has it, all is in whole numbers, which at windows of tens of segments is a tenth of the losses: windows in segments;
+//! time in ticks of 4 ms (HZ 250), min_rtt rounded up to them; t and K in 1/1024 s, rounded down; what the cubic has gained or is short of, rounded
+//! down; β as 717/1024, rounded down after each use; and growth is a number of acknowledged segments to a segment of growth,
+//! rounded down, so that just below its target a window grows faster than the cubic. The cubic is read once a tick, and while cwnd stands once in 8.
 //! Deviations from RFC 9438, all as Linux: the cubic is read min_rtt ahead, not srtt; a multiplicative decrease starts
 //! from cwnd, not from the flight size; the Reno estimate keeps its α when it passes the old window; a window that has
-//! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++. Deviation from Linux: real
-//! numbers where Linux has integers, rounded down. The profile `ns2` (packet_counted) makes no difference here.
+//! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++. Deviations from Linux: the cube root is exact where Linux's is off by up
+//! to 0.4 %, and time without a full window is left out of the epoch whenever it is longer than an RTT (§4.2; Linux: if
+//! nothing was in flight). The profile `ns2` (packet_counted) makes no difference here.
 
-use super::{Ack, Congestion, CongestionControl, Signal};
+use super::{Ack, Congestion, CongestionControl, Credit, Signal};
 use crate::TcpParams;
 use units::{Span, Time};
 
 /// C, in segments per second cubed (§5.1).
 const C: f64 = 0.4;
-/// β: what is left of the window after congestion (§4.6).
-const BETA: f64 = 0.7;
-/// α of the Reno that loses as rarely and shares as fairly: 3(1-β)/(1+β) = 0.529 segments an RTT (§4.3).
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// Linux's clock with HZ 250, as Debian's and Ubuntu's kernels have it.
+const TICK: Span = Span::from_millis(4);
+/// So long is the cubic not read again while cwnd stands: HZ/32.
+const STALE_TICKS: u64 = 7;
+/// β in 1024ths: what is left of the window after congestion is 0.7 of it (§4.6).
+const BETA: u32 = 717;
+/// A segment of growth of Reno's estimate costs so many eighths of a window acknowledged: 1/α = (1+β)/3(1-β), rounded
+/// down to 15/8, of a Reno that loses as rarely and shares as fairly (§4.3).
+const RENO_EIGHTHS: u32 = 15;
 /// At most one segment for two acknowledged: 1.5 times an RTT (§4.4, §4.5).
-const GROWTH_MAX: f64 = 0.5;
+const GROWTH_MAX: u32 = 2;
 /// At least one segment for twenty acknowledged as long as no loss has shown what the path holds (Linux).
-const GROWTH_UNKNOWN: f64 = 0.05;
-/// A hundredth of a segment an RTT while above the cubic, so that a growth of nothing does not last (Linux).
-const CREEP: f64 = 0.01;
+const GROWTH_UNKNOWN: u32 = 20;
+/// Above the cubic one segment for a hundred windows, so that a growth of nothing does not last (Linux).
+const CREEP: u32 = 100;
 
 /// State of RFC 9438. Windows are in segments.
 pub struct Cubic {
-    cwnd: f64,
-    ssthresh: f64,
+    cwnd: u32,
+    /// `u32::MAX`: unlimited.
+    ssthresh: u32,
+    credit: Credit,
     /// Window at the last congestion, lowered by fast convergence; 0 while the path is unknown.
-    w_max: f64,
-    /// What the cubic of this epoch rises to and then leaves: its plateau.
-    origin: f64,
-    /// Seconds from the start of the epoch to the plateau.
-    k: f64,
-    /// W_est: the window Reno would have.
-    w_est: f64,
-    /// When congestion avoidance began, moved on by the time in which something other than cwnd was the limit.
-    epoch: Option<Time>,
+    w_max: u32,
+    epoch: Option<Epoch>,
     /// The last ACK under which the window could grow.
     last_limited: Time,
     /// The least RTT since the last timeout.
@@ -50,16 +55,33 @@ pub struct Cubic {
     hystart: HyStart,
 }
 
+/// A stretch of congestion avoidance, from its start to the next congestion.
+struct Epoch {
+    /// Moved on by the time in which something other than cwnd was the limit.
+    start: Time,
+    /// What the cubic rises to and then leaves: its plateau.
+    origin: u32,
+    /// 1024ths of a second from the start to the plateau.
+    k: u64,
+    /// W_est: the window Reno would have.
+    w_est: u32,
+    /// Acknowledged segments that have not yet earned growth of W_est.
+    credit: u32,
+    /// When the cubic was read, in ticks, and at which cwnd.
+    read_at: u64,
+    read_cwnd: u32,
+    /// Acknowledged segments to a segment of growth.
+    price: u32,
+}
+
 impl Cubic {
     /// At the initial window, in slow start.
     pub fn new(params: &TcpParams) -> Cubic {
         Cubic {
-            cwnd: f64::from(params.initial_window),
-            ssthresh: params.initial_ssthresh.map_or(f64::INFINITY, f64::from),
-            w_max: 0.0,
-            origin: 0.0,
-            k: 0.0,
-            w_est: 0.0,
+            cwnd: params.initial_window,
+            ssthresh: params.initial_ssthresh.unwrap_or(u32::MAX),
+            credit: Credit::default(),
+            w_max: 0,
             epoch: None,
             last_limited: Time::ZERO,
             delay_min: None,
@@ -72,57 +94,107 @@ impl Cubic {
     #[inline]
     fn sample(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        if self.epoch.is_some_and(|epoch| ack.now.since(epoch) < Span::from_secs(1)) {
+        if self.epoch.as_ref().is_some_and(|epoch| ack.now.since(epoch.start) < Span::from_secs(1)) {
             return;
         }
         let delay_min = self.delay_min.map_or(rtt, |least| least.min(rtt));
         self.delay_min = Some(delay_min);
-        if self.cwnd < self.ssthresh && self.hystart.found(ack, rtt, delay_min, self.cwnd) {
+        if self.cwnd < self.ssthresh && self.hystart.found(ack, rtt, delay_min, f64::from(self.cwnd)) {
             self.ssthresh = self.cwnd;
         }
     }
 
-    /// Congestion avoidance: the cubic, or Reno's window where that is larger.
+    /// Congestion avoidance: so many acknowledged segments earn one of growth (§4.4).
     #[inline]
-    fn avoid_congestion(&mut self, acked: f64, ack: &Ack) {
-        let epoch = self.epoch_without_idleness(ack);
-        self.last_limited = ack.now;
-
-        let ahead = ack.now.since(epoch) + self.delay_min.unwrap_or(Span::ZERO);
-        let offset = ahead.as_secs_f64() - self.k;
-        let target = self.origin + C * offset * offset * offset;
-
-        // Growth is per segment acknowledged: (target - cwnd)/cwnd (§4.4).
-        let per_window = 1.0 / self.cwnd;
-        self.w_est += ALPHA * acked * per_window;
-        let floor = if self.w_max == 0.0 { GROWTH_UNKNOWN } else { CREEP * per_window };
-        let growth = (target.max(self.w_est) - self.cwnd) * per_window;
-        self.cwnd += acked * growth.max(floor).min(GROWTH_MAX);
+    fn avoid_congestion(&mut self, acked: u32, ack: &Ack) {
+        let price = self.price(acked, ack);
+        self.cwnd = self.cwnd.saturating_add(self.credit.earn(acked, price));
     }
 
-    /// The start of the epoch; begins one if there is none. Time that passed without the window being the limit, beyond
-    /// the RTT that any ACK takes, is left out of it: it must not earn growth (§4.2).
+    /// How many acknowledged segments a segment of growth costs: by the cubic, or by Reno's window where that is larger.
     #[inline]
-    fn epoch_without_idleness(&mut self, ack: &Ack) -> Time {
-        let Some(epoch) = self.epoch else { return self.begin_epoch(ack.now) };
+    fn price(&mut self, acked: u32, ack: &Ack) -> u32 {
+        let (cwnd, w_max) = (self.cwnd, self.w_max);
+        let ahead = self.delay_min.unwrap_or(Span::ZERO).0.div_ceil(TICK.0);
+        let begun = self.epoch.is_some();
+        let idle = self.idle(ack);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(cwnd, w_max, ack.now));
+        epoch.start = (epoch.start + idle).min(ack.now);
+        epoch.credit += acked;
+        let now = ticks(ack.now);
+        let fresh = begun && now - epoch.read_at <= STALE_TICKS;
+        if fresh && cwnd == epoch.read_cwnd {
+            return epoch.price;
+        }
+        if !begun || now != epoch.read_at {
+            epoch.read(now, ahead, cwnd);
+            if w_max == 0 {
+                epoch.price = epoch.price.min(GROWTH_UNKNOWN);
+            }
+        }
+        epoch.keep_up_with_reno(cwnd);
+        epoch.price = epoch.price.max(GROWTH_MAX);
+        epoch.price
+    }
+
+    /// Time that passed without the window being the limit, beyond the RTT that any ACK takes: it must not earn growth (§4.2).
+    #[inline]
+    fn idle(&mut self, ack: &Ack) -> Span {
         let rtt = ack.rtt.or(ack.srtt).unwrap_or(Span::ZERO);
         let idle = ack.now.since(self.last_limited).saturating_sub(rtt);
-        if idle == Span::ZERO {
-            return epoch;
+        self.last_limited = ack.now;
+        idle
+    }
+}
+
+impl Epoch {
+    /// §4.2: K is the time the cubic takes from the window now to W_max. From above W_max it starts at its plateau.
+    fn new(cwnd: u32, w_max: u32, now: Time) -> Epoch {
+        let origin = w_max.max(cwnd);
+        Epoch {
+            start: now,
+            origin,
+            k: (libm::cbrt(f64::from(origin - cwnd) / C) * 1024.0) as u64,
+            w_est: cwnd,
+            credit: 0,
+            read_at: 0,
+            read_cwnd: cwnd,
+            price: GROWTH_MAX,
         }
-        let moved = (epoch + idle).min(ack.now);
-        self.epoch = Some(moved);
-        moved
     }
 
-    /// §4.2: K is the time the cubic takes from the window now to W_max. From above W_max it starts at its plateau.
-    fn begin_epoch(&mut self, now: Time) -> Time {
-        self.epoch = Some(now);
-        self.w_est = self.cwnd;
-        self.origin = self.w_max.max(self.cwnd);
-        self.k = libm::cbrt((self.origin - self.cwnd) / C);
-        now
+    /// Growth to where the cubic will be so many ticks later: (target - cwnd)/cwnd (§4.4).
+    fn read(&mut self, now: u64, ahead: u64, cwnd: u32) {
+        self.read_at = now;
+        self.read_cwnd = cwnd;
+        let t = (now - ticks(self.start) + ahead) * TICK.0 * 1024 / 1_000_000_000;
+        let offset = t.abs_diff(self.k) as f64 / 1024.0;
+        let gained = (C * offset * offset * offset) as u32;
+        let target =
+            if t < self.k { self.origin.saturating_sub(gained) } else { self.origin.saturating_add(gained) };
+        self.price = if target > cwnd { cwnd / (target - cwnd) } else { CREEP.saturating_mul(cwnd) };
     }
+
+    /// §4.3: W_est grows by α a window, and cwnd at least as fast as it takes to be as large in a round trip.
+    fn keep_up_with_reno(&mut self, cwnd: u32) {
+        let cost = (cwnd.saturating_mul(RENO_EIGHTHS) / 8).max(1);
+        // A segment is earned by more than it costs, not by as much (Linux).
+        let earned = self.credit.saturating_sub(1) / cost;
+        self.credit -= earned * cost;
+        self.w_est += earned;
+        if self.w_est > cwnd {
+            self.price = self.price.min(cwnd / (self.w_est - cwnd));
+        }
+    }
+}
+
+fn ticks(at: Time) -> u64 {
+    at.0 / TICK.0
+}
+
+/// What is left of a window after congestion.
+fn reduced(cwnd: u32) -> u32 {
+    (u64::from(cwnd) * u64::from(BETA) / 1024) as u32
 }
 
 impl CongestionControl for Cubic {
@@ -132,13 +204,13 @@ impl CongestionControl for Cubic {
         if !ack.cwnd_limited {
             return;
         }
-        let mut acked = f64::from(ack.acked);
+        let mut acked = ack.acked;
         if self.cwnd < self.ssthresh {
             // Slow start up to ssthresh; what is left of the ACK counts as avoidance.
-            let grown = (self.cwnd + acked).min(self.ssthresh);
+            let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
             acked -= grown - self.cwnd;
             self.cwnd = grown;
-            if acked <= 0.0 {
+            if acked == 0 {
                 return;
             }
         }
@@ -147,13 +219,16 @@ impl CongestionControl for Cubic {
 
     fn on_congestion(&mut self, event: &Congestion) {
         // Fast convergence (§4.7): a window that peaks lower than the last time gives way to newcomers.
-        self.w_max = if self.cwnd < self.w_max { self.cwnd * (1.0 + BETA) / 2.0 } else { self.cwnd };
-        self.ssthresh = (self.cwnd * BETA).max(2.0);
+        let lower = self.cwnd < self.w_max;
+        self.w_max =
+            if lower { (u64::from(self.cwnd) * u64::from(1024 + BETA) / 2048) as u32 } else { self.cwnd };
+        self.ssthresh = reduced(self.cwnd).max(2);
         self.epoch = None;
+        self.credit = Credit::default();
         if event.signal == Signal::Timeout {
             // §4.8, and Linux: the path may be another now, so all that was known of it goes.
-            self.cwnd = 1.0;
-            self.w_max = 0.0;
+            self.cwnd = 1;
+            self.w_max = 0;
             self.delay_min = None;
             self.hystart.restart();
         }
@@ -161,21 +236,22 @@ impl CongestionControl for Cubic {
 
     #[inline]
     fn cwnd(&self) -> f64 {
-        self.cwnd
+        f64::from(self.cwnd)
     }
 
     #[inline]
     fn set_cwnd(&mut self, cwnd: f64) {
-        self.cwnd = cwnd;
+        self.cwnd = cwnd as u32;
     }
 
     #[inline]
     fn ssthresh(&self) -> f64 {
-        self.ssthresh
+        if self.ssthresh == u32::MAX { f64::INFINITY } else { f64::from(self.ssthresh) }
     }
 
     fn set_ssthresh(&mut self, ssthresh: f64) {
-        self.ssthresh = ssthresh;
+        // An infinite one becomes the largest there is.
+        self.ssthresh = ssthresh as u32;
     }
 }
 
@@ -354,12 +430,40 @@ mod tests {
             let mut cubic = Cubic::new(&params());
             cubic.set_cwnd(100.0);
             lose(&mut cubic, signal);
-            assert!(near(cubic.ssthresh(), 70.0, 1e-12));
+            assert_eq!(cubic.ssthresh(), 70.0);
         }
         let mut cubic = Cubic::new(&params());
         cubic.set_cwnd(1.0);
         lose(&mut cubic, Signal::Loss);
         assert_eq!(cubic.ssthresh(), 2.0);
+    }
+
+    #[test]
+    fn whole_numbers_as_in_linux() {
+        // 99 · 717/1024 = 69.3. K = cbrt(30/0.4) = 4.217 s is 4318/1024. With 100 ms ahead, 102/1024, W = 99 - 0.4 · 4.117³ = 71.1,
+        // of which 28 - 1 are taken: 72, and 69/(72 - 69) acknowledged segments earn the next.
+        let mut bulk = Bulk::after_loss_at(99.0, Span::from_millis(100));
+        assert_eq!(bulk.cubic.ssthresh(), 69.0);
+        bulk.ack(1, Span::from_millis(100), true);
+        let epoch = bulk.cubic.epoch.as_ref().expect("it has begun");
+        assert_eq!((epoch.k, epoch.price), (4318, 23));
+        bulk.ack(21, Span::from_millis(100), true);
+        assert_eq!(bulk.cubic.cwnd(), 69.0);
+        bulk.ack(1, Span::from_millis(100), true);
+        assert_eq!(bulk.cubic.cwnd(), 70.0);
+    }
+
+    #[test]
+    fn the_cubic_is_read_once_a_tick_and_while_cwnd_stands_once_in_eight() {
+        let mut bulk = Bulk::after_loss_at(1000.0, Span::from_millis(100));
+        let mut read_at = Vec::new();
+        for ms in 0..48 {
+            bulk.now = Time(ms * MS);
+            bulk.ack(1, Span::from_millis(100), true);
+            read_at.push(bulk.cubic.epoch.as_ref().expect("it has begun").read_at);
+        }
+        read_at.dedup();
+        assert_eq!(read_at, [0, 8]);
     }
 
     #[test]
@@ -392,25 +496,26 @@ mod tests {
         let mut cubic = Cubic::new(&params());
         cubic.set_cwnd(100.0);
         lose(&mut cubic, Signal::Loss);
-        assert_eq!(cubic.w_max, 100.0);
+        assert_eq!(cubic.w_max, 100);
         cubic.set_cwnd(90.0);
         lose(&mut cubic, Signal::Loss);
-        assert!(near(cubic.w_max, 76.5, 1e-12));
+        // 0.85 times 90 is 76.5.
+        assert_eq!(cubic.w_max, 76);
         cubic.set_cwnd(90.0);
         lose(&mut cubic, Signal::Loss);
-        assert_eq!(cubic.w_max, 90.0);
+        assert_eq!(cubic.w_max, 90);
     }
 
     #[test]
     fn at_a_small_window_and_a_short_rtt_it_grows_as_reno_would() {
-        // W_max 20 at 10 ms: the cubic alone needs K = 2.47 s to come back, Reno (0.529 an RTT) 0.11 s.
+        // W_max 20 at 10 ms: the cubic alone needs K = 2.47 s to come back, Reno (8/15 an RTT) 0.11 s.
         let mut bulk = Bulk::after_loss_at(20.0, Span::from_millis(10));
         let start = bulk.cubic.cwnd();
         for _ in 0..50 {
             bulk.round();
         }
         let gained = bulk.cubic.cwnd() - start;
-        assert!(near(gained, 50.0 * ALPHA, 0.1), "{gained} instead of {}", 50.0 * ALPHA);
+        assert!(near(gained, 50.0 * 8.0 / 15.0, 0.1), "{gained} instead of {}", 50.0 * 8.0 / 15.0);
         let cubic_alone = 20.0 + 0.4 * libm::pow(0.5 - libm::cbrt(20.0 * 0.3 / 0.4), 3.0);
         assert!(bulk.cubic.cwnd() > 2.0 * cubic_alone);
     }
@@ -425,7 +530,8 @@ mod tests {
         for _ in 0..5 {
             let before = bulk.cubic.cwnd();
             bulk.round();
-            assert!(bulk.cubic.cwnd() <= 1.5 * before + 1e-9);
+            // What an odd window leaves over counts in the next round.
+            assert!(bulk.cubic.cwnd() <= (1.5 * before).ceil());
             assert!(bulk.cubic.cwnd() > 1.4 * before);
         }
     }
@@ -464,12 +570,13 @@ mod tests {
         for _ in 0..60 {
             bulk.round();
         }
-        let (before, epoch) = (bulk.cubic.cwnd(), bulk.cubic.epoch);
+        let start = |bulk: &Bulk| bulk.cubic.epoch.as_ref().map(|epoch| epoch.start);
+        let (before, began) = (bulk.cubic.cwnd(), start(&bulk));
         bulk.now += Span::from_secs(60);
         bulk.ack(1, rtt, true);
-        assert!(bulk.cubic.cwnd() - before < 0.5);
+        assert!(bulk.cubic.cwnd() - before <= 1.0);
         // The first ACK after the pause is sent an RTT after the pause: 59.9 s were idle.
-        assert_eq!(bulk.cubic.epoch, epoch.map(|e| e + Span(59_900 * MS)));
+        assert_eq!(start(&bulk), began.map(|at| at + Span(59_900 * MS)));
     }
 
     #[test]
@@ -478,12 +585,16 @@ mod tests {
         bulk.cubic.set_cwnd(100.0);
         bulk.ack(1, Span::from_millis(100), false);
         lose(&mut bulk.cubic, Signal::Timeout);
-        assert_eq!((bulk.cubic.cwnd(), bulk.cubic.w_max, bulk.cubic.delay_min), (1.0, 0.0, None));
-        assert!(near(bulk.cubic.ssthresh(), 70.0, 1e-12));
+        assert_eq!((bulk.cubic.cwnd(), bulk.cubic.w_max, bulk.cubic.delay_min), (1.0, 0, None));
+        assert_eq!(bulk.cubic.ssthresh(), 70.0);
 
-        // Slow start back to ssthresh, the rest of the ACK in avoidance: 69 segments of 75, then 6 at 1/20 each.
+        // Slow start back to ssthresh, the rest of the ACK in avoidance: 69 segments of 75, then one for twenty.
         bulk.ack(75, Span::from_millis(100), true);
-        assert!(near(bulk.cubic.cwnd(), 70.0 + 6.0 / 20.0, 1e-9));
+        assert_eq!(bulk.cubic.cwnd(), 70.0);
+        bulk.ack(13, Span::from_millis(100), true);
+        assert_eq!(bulk.cubic.cwnd(), 70.0);
+        bulk.ack(1, Span::from_millis(100), true);
+        assert_eq!(bulk.cubic.cwnd(), 71.0);
     }
 
     #[test]

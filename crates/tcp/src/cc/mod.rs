@@ -89,6 +89,22 @@ pub trait CongestionControl {
     }
 }
 
+/// Growth of whole segments: what is acknowledged is saved until it has earned one (Linux).
+#[derive(Clone, Copy, Default)]
+struct Credit(u32);
+
+impl Credit {
+    /// Takes in what was acknowledged; gives the segments of growth that it pays for at this price.
+    #[inline]
+    fn earn(&mut self, acked: u32, price: u32) -> u32 {
+        // Where growth has become cheaper than what was saved for it, that buys one segment and not several.
+        let cheaper = self.0 >= price;
+        let saved = if cheaper { acked } else { self.0 + acked };
+        self.0 = saved % price;
+        saved / price + u32::from(cheaper)
+    }
+}
+
 /// Any of them, dispatched by a branch.
 pub enum Control {
     /// RFC 5681.
@@ -202,6 +218,9 @@ pub(crate) mod test {
             delayed_ack_segments: 2,
             delayed_ack_ns: 40 * MS,
             quick_acks: 0,
+            sack_delay_ns: 0,
+            write_bytes: 0,
+            timer_tick_ns: 1,
             receive_buffer: 1 << 20,
             receive_buffer_max: 1 << 20,
             receive_window_fraction: 0.5,

@@ -4,15 +4,17 @@
 //! ACKs are counted, as ns-2's agents do, so that delayed ACKs halve the growth, and the window that is halved is the one in
 //! force (the least of cwnd and `window_`).
 //! Deviations, as Linux: in slow start an ACK may add all it acknowledged, not at most two segments (RFC 3465's L = 2); what
-//! is halved is cwnd, not what is in flight, and so a window that is not used does not grow either.
+//! is halved is cwnd, not what is in flight, and so a window that is not used does not grow either; windows are whole segments,
+//! half of an odd one rounded down, and a segment of growth is earned by a window that was acknowledged.
 
-use super::{Ack, Congestion, CongestionControl, Signal};
+use super::{Ack, Congestion, CongestionControl, Credit, Signal};
 use crate::TcpParams;
 
 /// State of RFC 5681.
 pub struct Reno {
     cwnd: f64,
     ssthresh: f64,
+    credit: Credit,
     packet_counted: bool,
     max_window: f64,
 }
@@ -23,21 +25,11 @@ impl Reno {
         Reno {
             cwnd: f64::from(params.initial_window),
             ssthresh: params.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+            credit: Credit::default(),
             packet_counted: params.packet_counted,
             max_window: params.max_window.map_or(f64::INFINITY, f64::from),
         }
     }
-}
-
-/// The window after so many segments were acknowledged: slow start up to ssthresh, avoidance with what is left of them.
-pub(super) fn grown(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
-    let mut left = f64::from(acked);
-    let mut grown = cwnd;
-    if cwnd < ssthresh {
-        grown = (cwnd + left).min(ssthresh);
-        left -= grown - cwnd;
-    }
-    grown + left / grown
 }
 
 impl CongestionControl for Reno {
@@ -50,11 +42,22 @@ impl CongestionControl for Reno {
         if !ack.cwnd_limited {
             return;
         }
-        self.cwnd = grown(self.cwnd, self.ssthresh, ack.acked);
+        // Slow start up to ssthresh, avoidance with what is left of the ACK.
+        let mut left = ack.acked;
+        if self.cwnd < self.ssthresh {
+            let grown = (self.cwnd + f64::from(left)).min(self.ssthresh);
+            left -= (grown - self.cwnd) as u32;
+            self.cwnd = grown;
+        }
+        if left > 0 {
+            self.cwnd += f64::from(self.credit.earn(left, self.cwnd as u32));
+        }
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.ssthresh = (self.cwnd.min(self.max_window) / 2.0).max(2.0);
+        let half = self.cwnd.min(self.max_window) / 2.0;
+        self.ssthresh = if self.packet_counted { half } else { half.floor() }.max(2.0);
+        self.credit = Credit::default();
         if event.signal == Signal::Timeout {
             self.cwnd = 1.0;
         }
@@ -86,7 +89,7 @@ mod tests {
     use units::Time;
 
     fn reno(cwnd: f64, ssthresh: f64, packet_counted: bool, max_window: f64) -> Reno {
-        Reno { cwnd, ssthresh, packet_counted, max_window }
+        Reno { cwnd, ssthresh, credit: Credit::default(), packet_counted, max_window }
     }
 
     fn ack(reno: &mut Reno, acked: u32, cwnd_limited: bool) {
@@ -119,8 +122,13 @@ mod tests {
     #[test]
     fn an_ack_that_crosses_ssthresh_counts_for_both() {
         let mut reno = reno(10.0, 15.0, false, f64::INFINITY);
+        // Five for slow start, three towards the fifteen that the next segment costs.
         ack(&mut reno, 8, true);
-        assert_eq!(reno.cwnd(), 15.0 + 3.0 / 15.0);
+        assert_eq!(reno.cwnd(), 15.0);
+        ack(&mut reno, 11, true);
+        assert_eq!(reno.cwnd(), 15.0);
+        ack(&mut reno, 1, true);
+        assert_eq!(reno.cwnd(), 16.0);
     }
 
     #[test]

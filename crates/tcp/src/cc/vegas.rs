@@ -21,7 +21,7 @@
 //! ns-3 rounds cwnd · base_rtt/rtt down before it subtracts and takes base_rtt from the SYN, which is short and
 //! answered at once: with delayed ACKs it sees two segments queued where none is, and a lone flow stays at half the link.
 
-use super::{Ack, Congestion, CongestionControl, Signal, reno};
+use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;
 use units::Span;
 
@@ -136,9 +136,20 @@ impl Vegas {
     /// RFC 5681, where Vegas can't tell.
     fn reno(&mut self, ack: &Ack) {
         if ack.cwnd_limited {
-            self.cwnd = reno::grown(self.cwnd, self.ssthresh, ack.acked);
+            self.cwnd = grown(self.cwnd, self.ssthresh, ack.acked);
         }
     }
+}
+
+/// Reno's window after so many segments were acknowledged: slow start up to ssthresh, avoidance with what is left of them.
+fn grown(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
+    let mut left = f64::from(acked);
+    let mut grown = cwnd;
+    if cwnd < ssthresh {
+        grown = (cwnd + left).min(ssthresh);
+        left -= grown - cwnd;
+    }
+    grown + left / grown
 }
 
 impl CongestionControl for Vegas {

@@ -4,7 +4,7 @@ use tcp::{CongestionKind, TcpParams};
 
 const MS: u64 = 1_000_000;
 
-/// A Linux host: CUBIC, SACK, PRR, timestamps.
+/// A Linux host: CUBIC, SACK, PRR, timestamps. Its timers are exact, its SACKs don't wait and nothing is pushed: scripts name times.
 pub fn linux() -> TcpParams {
     TcpParams {
         congestion: CongestionKind::Cubic,
@@ -40,6 +40,9 @@ pub fn linux() -> TcpParams {
         delayed_ack_segments: 2,
         delayed_ack_ns: 40 * MS,
         quick_acks: 16,
+        sack_delay_ns: 0,
+        write_bytes: 0,
+        timer_tick_ns: 1,
         receive_buffer: 131_072,
         receive_buffer_max: 6_291_456,
         receive_window_fraction: 0.5,

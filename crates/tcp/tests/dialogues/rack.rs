@@ -230,3 +230,67 @@ fn a_probe_that_filled_a_hole_costs_half_the_window() {
         ",
     );
 }
+
+#[test]
+fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
+    // 1 is lost, and its copy, which is found at 300 ms; samples of 100, 100, 200 and 100 ms make srtt 110.9375, and 200 ms more.
+    // From the first copy on it were 400 ms.
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        +0.1 < ack 1
+        > seq 10..12
+        < ack 1 sack 2..5
+        > seq 1 again
+        +0.1 < ack 1 sack 2..12
+        > seq 12..18
+        +0.1 < ack 1 sack 2..13
+        > seq 1 again
+        > seq 18
+        @0.6109375 timer
+        > seq 1 again
+        timeouts == 1
+        ",
+    );
+}
+
+#[test]
+fn sacks_of_what_left_before_the_copy_put_the_timer_off() {
+    // A sample of 150 ms: srtt 106.25 ms and 200 ms more, from then on. 4 left before the copy of 0.
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again
+        +0.05 < ack 0 sack 1..5
+        > seq 10
+        @0.45625 timer
+        > seq 0 again
+        timeouts == 1
+        ",
+    );
+}
+
+#[test]
+fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
+    // As seen in a guest with Linux 6.12: 2 and 3 left at 100 ms, 4 and 5 30 ms later, which is more than min_rtt/4. 3 is lost, and 2 is
+    // acknowledged with the SACK of 4. By 4's RTT 3 would be lost at once; by 2's it has 25 ms, and the timer 2 ms more.
+    play(
+        &TcpParams { initial_window: 2, ..linux() },
+        "
+        > seq 0..2
+        @0.1 < ack 1
+        > seq 2..4
+        @0.13 < ack 2
+        > seq 4..6
+        @0.23 < ack 3 sack 4..5
+        > seq 6..10
+        recoveries == 0
+        @0.257 timer
+        > seq 3 again
+        recoveries == 1
+        ",
+    );
+}

@@ -140,3 +140,101 @@ fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
         ",
     );
 }
+
+#[test]
+fn beyond_the_third_the_sacks_of_a_gap_wait_for_each_other() {
+    // Linux: a twentieth of the RTT, which 5 ms one way make 0.5 ms, at most tcp_comp_sack_delay_ns; and its slack of 0.1 ms.
+    play_receiver(
+        &TcpParams { sack_delay_ns: 1_000_000, ..patient() },
+        "
+        @0.1 < seq 0 stamp 0.095
+        > nothing
+        < seq 2 stamp 0.095
+        > ack 1 sack 2..3
+        < seq 3 stamp 0.095
+        > ack 1 sack 2..4
+        < seq 4 stamp 0.095
+        > ack 1 sack 2..5
+        < seq 5 stamp 0.095
+        > nothing
+        < seq 6 stamp 0.095
+        > nothing
+        +0.0006 timer
+        > ack 1 sack 2..7
+        < seq 7 stamp 0.095
+        > nothing
+        < seq 1 again stamp 0.095     # fills the gap: at once
+        > ack 8
+        +1 > nothing
+        ",
+    );
+}
+
+#[test]
+fn after_a_pause_and_after_a_duplicate_segments_are_acknowledged_one_by_one() {
+    // Linux: longer than its RTO, and any segment below what is expected next.
+    play_receiver(
+        &TcpParams { quick_acks: 2, ..linux() },
+        "
+        < seq 0
+        > ack 1
+        < seq 1
+        > ack 2
+        +0.2 < seq 2                  # min_rto, not longer
+        > nothing
+        < seq 3
+        > ack 4
+        +0.201 < seq 4
+        > ack 5
+        < seq 5
+        > ack 6
+        < seq 6
+        > nothing
+        < seq 7
+        > ack 8
+        < seq 3 again
+        > ack 8 sack 3..4             # the first of two
+        < seq 8
+        > ack 9
+        < seq 9
+        > nothing
+        < seq 10
+        > ack 11
+        ",
+    );
+}
+
+#[test]
+fn what_ends_a_write_is_acknowledged_at_once() {
+    // PSH, and an application that reads at once: 3 segments a write.
+    play_receiver(
+        &TcpParams { write_bytes: 2500, ..patient() },
+        "
+        < seq 0..2
+        > ack 2
+        < seq 2
+        > ack 3
+        < seq 3
+        > nothing
+        < seq 4
+        > ack 5
+        < seq 5
+        > ack 6
+        ",
+    );
+}
+
+#[test]
+fn the_delayed_ack_waits_for_a_tick() {
+    // HZ 250: due after 41 ms, and the tick comes at 44.
+    play_receiver(
+        &TcpParams { timer_tick_ns: 4_000_000, ..patient() },
+        "
+        @0.001 < seq 0
+        @0.041 timer
+        > nothing
+        @0.044 timer
+        > ack 1
+        ",
+    );
+}

@@ -153,7 +153,7 @@ fn a_timeout_within_a_recovery_is_not_probed() {
         > seq 0 again
         < ack 0 sack 1..8
         > seq 10..14
-        @1.1 timer
+        @0.4 timer                    # the SACKs were a sample: 100 + 200 ms after the copy
         > seq 0 again
         +0.1 < ack 8
         > seq 8..10 again             # the conventional slow start

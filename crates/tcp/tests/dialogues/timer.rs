@@ -257,3 +257,24 @@ fn a_stopped_sender_waits_for_its_acks_only() {
         ",
     );
 }
+
+#[test]
+fn the_timer_goes_off_with_a_tick_of_its_clock() {
+    // HZ 250: 1 s is 250 ticks, more than 63, so with every eighth: 1.024 s. Backed off, 2 s are 500, still fewer than 504.
+    let params = TcpParams { timer_tick_ns: 4_000_000, ..believing() };
+    play(
+        &params,
+        "
+        > seq 0..10
+        @1 timer
+        > nothing
+        @1.024 timer
+        > seq 0 again
+        @3.024 timer
+        > nothing
+        @3.04 timer
+        > seq 0 again
+        timeouts == 2
+        ",
+    );
+}

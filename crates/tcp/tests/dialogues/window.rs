@@ -115,13 +115,13 @@ fn reno_grows_by_a_segment_each_round_trip() {
         +0.1 < ack 5
         > seq 10..15
         < ack 10
-        > seq 15..20                  # 10 + 5/10 + 5/10.5 = 10.98
-        cwnd == 10
-        +0.1 < ack 15
-        > seq 20..26
+        > seq 15..21                  # a window of ten is acknowledged
         cwnd == 11
+        +0.1 < ack 15
+        > seq 21..26
         < ack 20
         > seq 26..31
+        cwnd == 11                    # ten of eleven
         +0.1 < ack 31
         cwnd == 12
         > seq 31..43

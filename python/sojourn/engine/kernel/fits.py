@@ -132,6 +132,8 @@ _FIXED = {
     "delayed_ack_segments": "decides itself when to acknowledge",
     "delayed_ack_ns": "decides itself when to acknowledge",
     "quick_acks": "decides itself when to acknowledge",
+    "write_bytes": "acknowledges at once what the guest's program has pushed, 64 KiB at a time",
+    "timer_tick_ns": "has ticks of 4 ms",
     "receive_window_fraction": "finds out by itself what share of its buffer is data",
 }
 """What Linux's TCP does not let one choose."""

@@ -170,6 +170,7 @@ class TcpSide:
     rack: bool
     tlp: bool
     timestamps: bool
+    sack_delay_ns: int
     receive_buffer: int
     receive_buffer_max: int
     initial_window: int
@@ -654,6 +655,7 @@ def _tcp_side(tcp: Entry) -> TcpSide:
         rack=tcp["rack"],
         tlp=tcp["tlp"],
         timestamps=tcp["timestamps"],
+        sack_delay_ns=tcp["sack_delay_ns"],
         receive_buffer=tcp["receive_buffer"],
         receive_buffer_max=tcp["receive_buffer_max"],
         initial_window=tcp["initial_window"],
@@ -669,6 +671,7 @@ def _sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:
     yield "tcp_recovery", int(side.rack)
     yield "tcp_early_retrans", 3 * side.tlp
     yield "tcp_timestamps", int(side.timestamps)
+    yield "tcp_comp_sack_delay_ns", side.sack_delay_ns
     yield "tcp_rmem", f"4096 {side.receive_buffer} {side.receive_buffer_max}"
     # The simulator's senders always have something to send.
     yield "tcp_wmem", f"4096 16384 {SEND_BUFFER}"
