@@ -3,6 +3,7 @@
 //! This is the only crate that knows Python. What each function takes and gives is written, with its types, in
 //! `python/sojourn/_core.pyi`.
 
+mod replay;
 mod run;
 mod toml;
 
@@ -25,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
     module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;
     Ok(())

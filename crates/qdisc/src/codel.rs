@@ -29,6 +29,7 @@
 //! on a packet it just marked, here a packet is marked once. ns-3's ce_threshold works only with `ecn`. The limit
 //! is in packets in all variants (ns-3's default is 1500 bytes x 1000).
 
+use crate::bypass::Bypass;
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
@@ -322,6 +323,7 @@ pub struct Codel<B> {
     control: Control,
     dropping: Dropping,
     queue: Fifo<B>,
+    bypass: Bypass<B>,
 }
 
 impl<B> Codel<B> {
@@ -333,6 +335,7 @@ impl<B> Codel<B> {
             control: Control::new(params.variant, times, params.ecn, params.ce_threshold_ns, context.mtu),
             dropping: Dropping::default(),
             queue: Fifo::default(),
+            bypass: Bypass::new(params.variant.is_linux() && context.root && params.limit > 0),
         }
     }
 }
@@ -340,7 +343,10 @@ impl<B> Codel<B> {
 impl<B> Qdisc<B> for Codel<B> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        if u64::from(self.queue.backlog().packets) < self.limit {
+        let Some(packet) = self.bypass.take_past(packet, self.queue.backlog(), now) else {
+            return;
+        };
+        if u64::from(Qdisc::<B>::backlog(self).packets) < self.limit {
             self.queue.push(packet, now);
         } else {
             fates.push(Fate::Dropped(packet, Cause::Limit));
@@ -349,12 +355,15 @@ impl<B> Qdisc<B> for Codel<B> {
 
     #[inline]
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        if let Some(packet) = self.bypass.take_out() {
+            return Some(packet);
+        }
         self.control.dequeue(&mut self.dropping, &mut self.queue, now, fates)
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.queue.backlog()
+        self.bypass.backlog(self.queue.backlog())
     }
 
     fn state(&self) -> State {
@@ -383,7 +392,7 @@ mod tests {
     }
 
     fn codel(params: &CodelParams) -> Codel<()> {
-        Codel::new(params, Context { rate: None, mtu: 1514, luck: Luck::new(1, "codel") })
+        Codel::new(params, Context { rate: None, mtu: 1514, root: false, luck: Luck::new(1, "codel") })
     }
 
     fn filled(params: &CodelParams, packets: usize, size: u32, ecn: Ecn, now: Time) -> Codel<()> {

@@ -25,6 +25,7 @@
 //! driver. The hash is ours: of the flow's number and a perturbation drawn from the discipline's luck. Flows
 //! collide as often as in Linux, not the same ones. The ns3 variant has no set-associative hash.
 
+use crate::bypass::Bypass;
 use crate::codel::{CodelVariant, Control, Dropping, Source};
 use crate::{Backlog, Cause, Context, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
@@ -244,6 +245,7 @@ pub struct FqCodel<B> {
     queues: Queues<B>,
     new_flows: Round,
     old_flows: Round,
+    bypass: Bypass<B>,
 }
 
 impl<B> FqCodel<B> {
@@ -271,6 +273,7 @@ impl<B> FqCodel<B> {
             },
             new_flows: Round::EMPTY,
             old_flows: Round::EMPTY,
+            bypass: Bypass::new(params.variant.is_linux() && context.root && params.limit > 0),
         }
     }
 
@@ -313,7 +316,10 @@ impl<B> FqCodel<B> {
 
 impl<B> Qdisc<B> for FqCodel<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let Some(mut packet) = self.bypass.take_past(packet, self.queues.total, now) else {
+            return;
+        };
         packet.enqueued = now;
         let index = self.classify(packet.flow);
         self.queues.push(index, packet);
@@ -325,13 +331,16 @@ impl<B> Qdisc<B> for FqCodel<B> {
         }
         if self.queues.total.bytes > self.memory_limit {
             self.drop_from_fattest(Cause::Overmemory, fates);
-        } else if u64::from(self.queues.total.packets) > self.limit {
+        } else if u64::from(Qdisc::<B>::backlog(self).packets) > self.limit {
             self.drop_from_fattest(Cause::Limit, fates);
         }
     }
 
     #[inline]
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        if let Some(packet) = self.bypass.take_out() {
+            return Some(packet);
+        }
         loop {
             let from_new = self.new_flows.head != NONE;
             let index = if from_new { self.new_flows.head } else { self.old_flows.head };
@@ -367,7 +376,7 @@ impl<B> Qdisc<B> for FqCodel<B> {
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.queues.total
+        self.bypass.backlog(self.queues.total)
     }
 
     fn state(&self) -> State {
@@ -406,7 +415,7 @@ mod tests {
     }
 
     fn fq_codel(params: &FqCodelParams) -> FqCodel<()> {
-        FqCodel::new(params, Context { rate: None, mtu: 1514, luck: Luck::new(1, "fq_codel") })
+        FqCodel::new(params, Context { rate: None, mtu: 1514, root: false, luck: Luck::new(1, "fq_codel") })
     }
 
     fn send(q: &mut FqCodel<()>, flow: u32, size: u32, ms: u64) -> Vec<Fate<()>> {

@@ -6,6 +6,7 @@
 //! same code runs under a trace replay, a fuzzer and a real-time link.
 
 mod adt;
+mod bypass;
 mod codel;
 mod ds;
 mod fifo;
@@ -156,6 +157,8 @@ pub struct Context {
     pub rate: Option<Rate>,
     /// The largest packet of the link in bytes as the discipline counts them (device MTU plus link header; 1514).
     pub mtu: u32,
+    /// It is the device's own: nothing above it, no shaper, asks it for packets. Linux sends packets past some of these.
+    pub root: bool,
     /// The discipline's own random stream.
     pub luck: Luck,
 }

@@ -65,6 +65,8 @@ class Machine:
     """The kernel is the run's alone: settings that all of it shares may be written."""
     ipv6: bool
     """It has IPv6, to be turned off."""
+    rehash: bool = True
+    """Its TCP gives a connection another hash when it times out (since 5.18), and can be told not to."""
     modules: tuple[str, ...] = ()
     """To load first."""
     output: Mapping[str, Any] = field(
@@ -89,7 +91,12 @@ def machine_of(guest: Guest) -> Machine:
 
 def this_host() -> Machine:
     """The kernel of this host, of which a run has its namespaces only."""
-    return Machine("veth", own=False, ipv6=os.path.isdir("/proc/sys/net/ipv6"))
+    return Machine(
+        "veth",
+        own=False,
+        ipv6=os.path.isdir("/proc/sys/net/ipv6"),
+        rehash=os.path.isfile("/proc/sys/net/core/txrehash"),
+    )
 
 
 @dataclass(frozen=True)
@@ -511,6 +518,10 @@ class _Builder:
             if name not in hosts:
                 yield _write(name, "/proc/sys/net/ipv4/ip_forward", 1)
             elif (side := hosts[name]) is not None:
+                if self.machine.rehash:
+                    # Packets keep their sender's hash on their way through one kernel's namespaces, by which fq_codel sorts
+                    # them: without this a flow would be another one after a timeout. Between machines it is not.
+                    yield _write(name, "/proc/sys/net/core/txrehash", 0)
                 yield from (_write(name, f"/proc/sys/net/ipv4/{key}", value) for key, value in _sysctls(side))
 
     def _devices(self) -> Iterator[dict[str, Any]]:

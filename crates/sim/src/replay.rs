@@ -1,0 +1,143 @@
+//! A recorded arrival trace through one link: no hosts, no agenda, the packets come when they came.
+//!
+//! What the link does to each packet is written down, so that it can be held against what another queue did to the same
+//! packets: the Linux kernel's, recorded at both of its sides.
+//!
+//! RED alone draws. Given what the recorded queue drew (`Arrival::early`), ours does the same wherever the choice is left to
+//! luck, and says how likely it was; where its law leaves no choice the law decides.
+
+use link::{Departure, Link};
+use qdisc::{Backlog, Cause, DsField, Fate, Packet, Qdisc};
+use units::Time;
+
+use crate::scenario::LinkSpec;
+
+/// A packet that comes to the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub at: Time,
+    /// One direction of a five-tuple.
+    pub flow: u32,
+    /// Bytes of the IP packet.
+    pub bytes: u32,
+    /// Its DS field.
+    pub ds: DsField,
+    /// Whether the recorded queue dropped or marked it early; `None`: our luck decides. RED's alone.
+    pub early: Option<bool>,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// When it left the queue, either way; `Time::NEVER`: it waits still.
+    pub at: Time,
+    /// Its place in the order in which packets left, from 0.
+    pub order: u64,
+    /// Why it was dropped or marked; `None`: neither.
+    pub fell: Option<(Fell, Cause)>,
+    /// Its DS field as it came.
+    ds: DsField,
+    /// What was queued when it came.
+    pub found: Backlog,
+    /// CoDel's count, RED's average in bytes when it was decided; NaN without either.
+    pub state: f64,
+    /// How likely RED was to drop or mark it, given that it had not since the last one; NaN elsewhere.
+    pub chance: f64,
+}
+
+/// What happened to a packet beside passing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fell {
+    /// It was dropped.
+    Dropped,
+    /// It was marked, and passed.
+    Marked,
+}
+
+/// What became of each arrival, in their order; they come in order of time. The wait for the last one to leave is not cut off.
+pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision> {
+    let mut run = Replay {
+        link: crate::make_link(spec, seed),
+        fates: Vec::new(),
+        decisions: Vec::with_capacity(arrivals.len()),
+        marks: Default::default(),
+        left: 0,
+    };
+    for (index, arrival) in arrivals.iter().enumerate() {
+        run.until(arrival.at);
+        run.arrive(index as u32, arrival);
+    }
+    run.until(Time::NEVER);
+    run.decisions
+}
+
+struct Replay {
+    /// A packet's body is its place among the arrivals.
+    link: Link<u32>,
+    fates: Vec<Fate<u32>>,
+    decisions: Vec<Decision>,
+    /// Causes of marks whose packets have not left: they leave in the order in which they were marked.
+    marks: std::collections::VecDeque<Cause>,
+    left: u64,
+}
+
+impl Replay {
+    /// Everything that leaves by `until`, one packet at a time: a drop happens when the packet behind it leaves.
+    fn until(&mut self, until: Time) {
+        while let Some(next) = self.link.next_event().filter(|next| *next <= until && *next < Time::NEVER) {
+            let mut out = Vec::new();
+            self.link.advance(next, &mut self.fates, &mut |departure| out.push(departure));
+            self.note(next, &out);
+        }
+    }
+
+    fn arrive(&mut self, index: u32, arrival: &Arrival) {
+        let found = self.link.backlog();
+        self.decisions.push(Decision {
+            at: Time::NEVER,
+            order: u64::MAX,
+            fell: None,
+            ds: arrival.ds,
+            found,
+            state: f64::NAN,
+            chance: f64::NAN,
+        });
+        let packet = Packet {
+            enqueued: arrival.at,
+            flow: arrival.flow,
+            size: arrival.bytes,
+            ds: arrival.ds,
+            body: index,
+        };
+        let mut out = Vec::new();
+        self.link.send(packet, arrival.at, &mut self.fates, |departure| out.push(departure));
+        self.note(arrival.at, &out);
+    }
+
+    /// Writes down what happened at `now`: what fell, fell before anything left.
+    fn note(&mut self, now: Time, out: &[Departure<u32>]) {
+        let state = self.link.qdisc().state();
+        let state = state.average.or(state.count).unwrap_or(f64::NAN);
+        for fate in self.fates.drain(..) {
+            match fate {
+                Fate::Dropped(packet, cause) => {
+                    let decision = &mut self.decisions[packet.body as usize];
+                    (decision.at, decision.order, decision.state) = (now, self.left, state);
+                    decision.fell = Some((Fell::Dropped, cause));
+                    self.left += 1;
+                }
+                Fate::Marked { cause, .. } => self.marks.push_back(cause),
+            }
+        }
+        for departure in out {
+            let decision = &mut self.decisions[departure.packet.body as usize];
+            (decision.at, decision.order, decision.state) = (departure.dequeued, self.left, state);
+            self.left += 1;
+            if departure.packet.ds != decision.ds {
+                let cause = self.marks.pop_front().expect("a packet that was marked was told to be");
+                decision.fell = Some((Fell::Marked, cause));
+            }
+        }
+    }
+}
