@@ -268,6 +268,11 @@ impl<B> Link<B> {
         &self.qdisc
     }
 
+    /// The discipline, to be told what it can't know. What is queued is the link's business.
+    pub fn qdisc_mut(&mut self) -> &mut Discipline<B> {
+        &mut self.qdisc
+    }
+
     /// The rate over time.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule

@@ -61,6 +61,7 @@ fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, 
     let all = PyDict::new(py);
     all.set_item("t_ns", number(&|d| if d.at == Time::NEVER { -1 } else { d.at.0 as i64 }))?;
     all.set_item("order", number(&|d| if d.at == Time::NEVER { -1 } else { d.order as i64 }))?;
+    all.set_item("refused", number(&|d| i64::from(d.refused)))?;
     all.set_item("dropped", number(&|d| fell(d, Fell::Dropped)))?;
     all.set_item("marked", number(&|d| fell(d, Fell::Marked)))?;
     all.set_item("backlog_packets", number(&|d| i64::from(d.found.packets)))?;

@@ -198,7 +198,7 @@ impl<B> Discipline<B> {
             Params::Pfifo(p) => Discipline::Pfifo(Pfifo::new(p)),
             Params::Bfifo(p) => Discipline::Bfifo(Bfifo::new(p)),
             Params::PfifoHeadDrop(p) => Discipline::PfifoHeadDrop(HeadDropFifo::new(p)),
-            Params::PfifoFast(p) => Discipline::PfifoFast(PfifoFast::new(p)),
+            Params::PfifoFast(p) => Discipline::PfifoFast(PfifoFast::new(p, context.root)),
             Params::Red(p) => Discipline::Red(Red::new(p, context)),
             Params::Codel(p) => Discipline::Codel(Codel::new(p, context)),
             Params::FqCodel(p) => Discipline::FqCodel(FqCodel::new(p, context)),

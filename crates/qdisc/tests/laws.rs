@@ -145,7 +145,7 @@ fn params() -> impl Strategy<Value = Params> {
 
 fn make(params: &Params, seed: u64) -> Discipline<u64> {
     let luck = Luck::new(seed, "laws");
-    Discipline::new(params, Context { rate: Some(Rate::from_mbit(10)), mtu: LARGEST, luck })
+    Discipline::new(params, Context { rate: Some(Rate::from_mbit(10)), mtu: LARGEST, root: true, luck })
 }
 
 /// Is this backlog allowed after an arrival?

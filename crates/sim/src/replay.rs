@@ -7,7 +7,7 @@
 //! luck, and says how likely it was; where its law leaves no choice the law decides.
 
 use link::{Departure, Link};
-use qdisc::{Backlog, Cause, DsField, Fate, Packet, Qdisc};
+use qdisc::{Backlog, Cause, Discipline, DsField, Fate, Packet, Qdisc};
 use units::Time;
 
 use crate::scenario::LinkSpec;
@@ -34,13 +34,15 @@ pub struct Decision {
     pub at: Time,
     /// Its place in the order in which packets left, from 0.
     pub order: u64,
+    /// It was dropped as it came.
+    pub refused: bool,
     /// Why it was dropped or marked; `None`: neither.
     pub fell: Option<(Fell, Cause)>,
     /// Its DS field as it came.
     ds: DsField,
     /// What was queued when it came.
     pub found: Backlog,
-    /// CoDel's count, RED's average in bytes when it was decided; NaN without either.
+    /// CoDel's count when it left, RED's average in bytes when it came; NaN without either.
     pub state: f64,
     /// How likely RED was to drop or mark it, given that it had not since the last one; NaN elsewhere.
     pub chance: f64,
@@ -97,6 +99,7 @@ impl Replay {
         self.decisions.push(Decision {
             at: Time::NEVER,
             order: u64::MAX,
+            refused: false,
             fell: None,
             ds: arrival.ds,
             found,
@@ -110,20 +113,30 @@ impl Replay {
             ds: arrival.ds,
             body: index,
         };
+        if let (Discipline::Red(red), Some(early)) = (self.link.qdisc_mut(), arrival.early) {
+            red.tell(early);
+        }
         let mut out = Vec::new();
         self.link.send(packet, arrival.at, &mut self.fates, |departure| out.push(departure));
         self.note(arrival.at, &out);
+        let decision = &mut self.decisions[index as usize];
+        decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
+        if let Discipline::Red(red) = self.link.qdisc() {
+            let decision = &mut self.decisions[index as usize];
+            decision.state = red.state().average.unwrap_or(f64::NAN);
+            decision.chance = red.chance().filter(|_| arrival.early.is_some()).unwrap_or(f64::NAN);
+        }
     }
 
     /// Writes down what happened at `now`: what fell, fell before anything left.
     fn note(&mut self, now: Time, out: &[Departure<u32>]) {
-        let state = self.link.qdisc().state();
-        let state = state.average.or(state.count).unwrap_or(f64::NAN);
+        let count = self.link.qdisc().state().count;
         for fate in self.fates.drain(..) {
             match fate {
                 Fate::Dropped(packet, cause) => {
                     let decision = &mut self.decisions[packet.body as usize];
-                    (decision.at, decision.order, decision.state) = (now, self.left, state);
+                    (decision.at, decision.order) = (now, self.left);
+                    decision.state = count.unwrap_or(decision.state);
                     decision.fell = Some((Fell::Dropped, cause));
                     self.left += 1;
                 }
@@ -132,7 +145,8 @@ impl Replay {
         }
         for departure in out {
             let decision = &mut self.decisions[departure.packet.body as usize];
-            (decision.at, decision.order, decision.state) = (departure.dequeued, self.left, state);
+            (decision.at, decision.order) = (departure.dequeued, self.left);
+            decision.state = count.unwrap_or(decision.state);
             self.left += 1;
             if departure.packet.ds != decision.ds {
                 let cause = self.marks.pop_front().expect("a packet that was marked was told to be");

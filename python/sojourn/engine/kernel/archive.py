@@ -38,6 +38,8 @@ class Archive:
     tables: Mapping[str, Mapping[str, Ints]]
     blob: bytes = b""
     """The disciplines' own numbers, as the kernel lays them out."""
+    trace: bytes = b""
+    """The kernel's account of its events, where it was asked for."""
 
     @classmethod
     def read(cls, path: Path) -> "Archive":
@@ -58,7 +60,7 @@ class Archive:
             tables = {name: _table(name, about, files) for name, about in index["tables"].items()}
         except (OSError, tarfile.TarError, KeyError, ValueError, TypeError) as error:
             raise GuestError(f"{path} is no whole archive of results: {error}", "run it again") from None
-        return cls(index, tables, files.get("qdisc/blob", b""))
+        return cls(index, tables, files.get("qdisc/blob", b""), files.get("trace/text", b""))
 
     def rows(self, table: str, key: str, value: int) -> dict[str, Ints]:
         """The rows of a table in which a column has this value."""

@@ -13,11 +13,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeVar
 
 from sojourn.engine.engines import Realised, Tables
-from sojourn.engine.kernel import archive, boot, guests, plan
+from sojourn.engine.kernel import archive, boot, guests, plan, recording
 from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.tables import tables
+from sojourn.engine.replay import Recording
+
+Read = TypeVar("Read")
 
 PROGRAM = "sojourn-guest"
 """The guest's first program (crates/guest), beside this file in an installed sojourn."""
@@ -84,6 +88,43 @@ class Kernel:
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
         """See `Engine.tables`."""
         planned = plan.plan(dict(realised), plan.machine_of(self._guest))
+        hint = "slower links or fewer flows; the guest uml has no such limit"
+        return self._measured(
+            realised, planned, reached, lambda file: trusted(realised, file, self._doubts, hint)
+        )
+
+    def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
+        """What each congested link's queue did to each packet (recording.py), and the CPU time in ns that it took.
+
+        Raises:
+            GuestError: the guest has no simulated cards, or what was recorded can't be trusted.
+        """
+        if not self._guest.has_simnic:
+            raise GuestError(
+                f"{self.name} keeps a link's rate by htb, whose times no link of ours has",
+                "record with -e kernel-uml: sojourn kernel setup --guest uml makes it",
+            )
+        planned = plan.plan(dict(realised), plan.machine_of(self._guest))
+        devices = recording.traced_devices(realised, planned.plan)
+        packets = sum(recording.expected_packets(realised, link) for link in devices)
+        planned = plan.traced(planned, list(devices.values()), packets)
+
+        def read(file: Path) -> list[Recording]:
+            measured = archive.Archive.read(file)
+            if found := archive.doubts(measured):
+                raise GuestError(f"what was recorded can't be trusted: {'; '.join(found)}")
+            return recording.recordings(realised, planned.plan, measured, self.version)
+
+        return self._measured(realised, planned, reached, read)
+
+    def _measured(
+        self,
+        realised: Realised,
+        planned: plan.Planned,
+        reached: Callable[[int], bool],
+        read: Callable[[Path], Read],
+    ) -> tuple[Read, int]:
+        """What is read from the archive of a guest that carried out the plan, and the CPU time in ns that it took."""
         overlay = guests.overlay(program(), {"plan.json": json.dumps(planned.plan).encode()})
         seconds = realised["duration_ns"] / 1e9
         with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
@@ -96,8 +137,7 @@ class Kernel:
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
             )
             booted = boot.run(self._guest, one, lambda: not reached(0))
-            hint = "slower links or fewer flows; the guest uml has no such limit"
-            return trusted(realised, booted.archive, self._doubts, hint), round(booted.cpu_s * 1e9)
+            return read(booted.archive), round(booted.cpu_s * 1e9)
 
     def _doubts(self, measured: archive.Archive) -> list[str]:
         busy = archive.busy_share(measured)

@@ -210,6 +210,31 @@ def plan(realised: Entry, machine: Machine) -> Planned:
     return _Builder(realised, machine).build()
 
 
+def traced(planned: Planned, devices: Sequence[str], packets: float) -> Planned:
+    """The same plan, and the kernel writes down what comes to the queues of these devices and what leaves them (recording.py).
+
+    `packets`: how many, about.
+
+    Raises:
+        PlanError: more than a guest can write down.
+    """
+    if packets > MOST_TRACED:
+        why = f"about {packets / 1e6:.1f} million packets, to be written down one by one"
+        raise PlanError([Problem("scenario", why, f"at most {MOST_TRACED // 10**6} million: make it shorter")])
+    ours = " || ".join(f'name == "{device}"' for device in devices)
+    kinds = (("net/net_dev_queue", ours), ("net/net_dev_xmit", ours), ("skb/kfree_skb", None))
+    # Each packet comes, leaves, and is thrown away somewhere.
+    events = 3 * packets + 10_000
+    buffer_kb = int(events * _EVENT_BYTES / 1024)
+    trace = {
+        "events": [{"name": name, "filter": which} for name, which in kinds],
+        "buffer_kb": buffer_kb,
+    }
+    text_mb = 2 * events * _EVENT_TEXT_BYTES / 2**20
+    memory_mb = planned.memory_mb + 64 * int((buffer_kb / 1024 + text_mb) / 64 + 1)
+    return Planned({**planned.plan, "trace": trace}, planned.pairs, memory_mb)
+
+
 class _Builder:
     """Collects a plan."""
 
@@ -726,6 +751,12 @@ _PACKET_KB = 2.5
 """A full packet in the kernel."""
 _SEEN_BYTES = 160
 """A packet that a tap follows, in the traffic program and once more in the archive."""
+
+
+MOST_TRACED = 2_000_000
+_EVENT_BYTES = 96
+"""An event in the kernel's memory, and as a line of text."""
+_EVENT_TEXT_BYTES = 160
 
 
 def _memory_mb(realised: Entry, namespaces: int) -> int:
