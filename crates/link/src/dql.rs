@@ -6,13 +6,14 @@
 //! off again once a second. The host may go on while what is queued is at most the limit, so one packet overshoots.
 //!
 //! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as Linux's dynamic queue limits do it (hold time 1 s, least
-//! limit 0, to begin with 0). Deviations: the clock is exact where Linux's counts ticks of 1 to 10 ms, and totals
-//! never wrap.
+//! limit 0, to begin with 0; its clock counts ticks, here Debian's of 4 ms). Deviations: totals never wrap.
 
 use units::{Span, Time};
 
-/// How long the ring must have been busy before its slack is taken off.
-const HOLD: Span = Span::from_secs(1);
+/// Linux's clock here: with HZ = 250 it counts in 4 ms.
+const TICK: Span = Span::from_millis(4);
+/// For more ticks than these the ring must have been busy before its slack is taken off: 1 s.
+const HOLD_TICKS: u64 = 250;
 /// Linux's `DQL_MAX_LIMIT`, bytes.
 const MOST: u64 = 1_879_048_192;
 
@@ -84,7 +85,7 @@ impl Dql {
             let slack = unneeded.max(within);
             let least = self.least_slack.map_or(slack, |least| least.min(slack));
             self.least_slack = Some(least);
-            if now.since(self.slack_since) > HOLD {
+            if now.0 / TICK.0 > self.slack_since.0 / TICK.0 + HOLD_TICKS {
                 limit = limit.saturating_sub(least);
                 self.forget_slack(now);
             }

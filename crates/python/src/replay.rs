@@ -9,7 +9,7 @@ use units::Time;
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link_json, seed, t_ns, flow, bytes, ds, early = None))]
+#[pyo3(signature = (link_json, seed, t_ns, flow, bytes, ds, after = None, early = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
@@ -19,22 +19,29 @@ pub fn replay<'py>(
     flow: PyReadonlyArray1<'py, i64>,
     bytes: PyReadonlyArray1<'py, i64>,
     ds: PyReadonlyArray1<'py, i64>,
+    after: Option<PyReadonlyArray1<'py, i64>>,
     early: Option<PyReadonlyArray1<'py, bool>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let link: LinkSpec =
         serde_json::from_str(link_json).map_err(|e| PyValueError::new_err(format!("not a link: {e}")))?;
     let arrivals = arrivals(
         [t_ns.as_slice()?, flow.as_slice()?, bytes.as_slice()?, ds.as_slice()?],
+        after.as_ref().map(|after| after.as_slice()).transpose()?,
         early.as_ref().map(|early| early.as_slice()).transpose()?,
     )?;
     let decisions = py.detach(|| sim::replay(&link, seed, &arrivals));
     columns(py, &decisions)
 }
 
-fn arrivals([times, flows, bytes, ds]: [&[i64]; 4], early: Option<&[bool]>) -> PyResult<Vec<Arrival>> {
+fn arrivals(
+    [times, flows, bytes, ds]: [&[i64]; 4],
+    after: Option<&[i64]>,
+    early: Option<&[bool]>,
+) -> PyResult<Vec<Arrival>> {
     let refuse = |what: &str| PyValueError::new_err(format!("arrivals: {what}"));
     let many = times.len();
-    if [flows.len(), bytes.len(), ds.len(), early.map_or(many, <[bool]>::len)].iter().any(|n| *n != many) {
+    let given = [after.map_or(many, <[i64]>::len), early.map_or(many, <[bool]>::len)];
+    if [flows.len(), bytes.len(), ds.len()].iter().chain(&given).any(|n| *n != many) {
         return Err(refuse("the columns are not of one length"));
     }
     if times.first().is_some_and(|t| *t < 0) || times.windows(2).any(|pair| pair[0] > pair[1]) {
@@ -48,6 +55,7 @@ fn arrivals([times, flows, bytes, ds]: [&[i64]; 4], early: Option<&[bool]>) -> P
                 flow: number(flows[i], "a flow is no number of 32 bits")?,
                 bytes: number(bytes[i], "a size is no number of 32 bits")?,
                 ds: DsField(u8::try_from(ds[i]).map_err(|_| refuse("a DS field is a byte"))?),
+                after: after.and_then(|after| u64::try_from(after[i]).ok()),
                 early: early.map(|early| early[i]),
             })
         })

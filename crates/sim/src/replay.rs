@@ -3,12 +3,16 @@
 //! What the link does to each packet is written down, so that it can be held against what another queue did to the same
 //! packets: the Linux kernel's, recorded at both of its sides.
 //!
+//! What happens at one instant happens in some order, and a packet that comes as another leaves may find room or none. Ours lets
+//! the other leave first. Where the recording tells otherwise (`Arrival::after`) the newcomer is taken in just before. A kernel
+//! is late now and then, by what it does at the same instant, so that is `GRAIN` wide.
+//!
 //! RED alone draws. Given what the recorded queue drew (`Arrival::early`), ours does the same wherever the choice is left to
 //! luck, and says how likely it was; where its law leaves no choice the law decides.
 
 use link::{Departure, Link};
 use qdisc::{Backlog, Cause, Discipline, DsField, Fate, Packet, Qdisc};
-use units::Time;
+use units::{Span, Time};
 
 use crate::scenario::LinkSpec;
 
@@ -23,9 +27,14 @@ pub struct Arrival {
     pub bytes: u32,
     /// Its DS field.
     pub ds: DsField,
+    /// How many the recorded queue had sent before it came, if that is known: it decides what came first at one instant.
+    pub after: Option<u64>,
     /// Whether the recorded queue dropped or marked it early; `None`: our luck decides. RED's alone.
     pub early: Option<bool>,
 }
+
+/// An instant of a recording.
+const GRAIN: Span = Span::from_micros(2);
 
 /// What became of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,12 +74,15 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
         decisions: Vec::with_capacity(arrivals.len()),
         marks: Default::default(),
         left: 0,
+        sent: 0,
     };
     for (index, arrival) in arrivals.iter().enumerate() {
-        run.until(arrival.at);
-        run.arrive(index as u32, arrival);
+        let at = run.up_to(arrival);
+        run.arrive(index as u32, at, arrival);
     }
-    run.until(Time::NEVER);
+    while let Some(next) = run.next_event() {
+        run.advance(next);
+    }
     run.decisions
 }
 
@@ -82,19 +94,33 @@ struct Replay {
     /// Causes of marks whose packets have not left: they leave in the order in which they were marked.
     marks: std::collections::VecDeque<Cause>,
     left: u64,
+    sent: u64,
 }
 
 impl Replay {
-    /// Everything that leaves by `until`, one packet at a time: a drop happens when the packet behind it leaves.
-    fn until(&mut self, until: Time) {
-        while let Some(next) = self.link.next_event().filter(|next| *next <= until && *next < Time::NEVER) {
-            let mut out = Vec::new();
-            self.link.advance(next, &mut self.fates, &mut |departure| out.push(departure));
-            self.note(next, &out);
-        }
+    fn next_event(&self) -> Option<Time> {
+        self.link.next_event().filter(|next| *next < Time::NEVER)
     }
 
-    fn arrive(&mut self, index: u32, arrival: &Arrival) {
+    /// One packet leaves, or none: a drop happens when the packet behind it leaves.
+    fn advance(&mut self, next: Time) {
+        let mut out = Vec::new();
+        self.link.advance(next, &mut self.fates, &mut |departure| out.push(departure));
+        self.note(next, &out);
+    }
+
+    /// Everything that happens before an arrival; when to take it in.
+    fn up_to(&mut self, arrival: &Arrival) -> Time {
+        while let Some(next) = self.next_event().filter(|next| *next <= arrival.at) {
+            if arrival.after == Some(self.sent) && arrival.at.since(next) <= GRAIN {
+                return Time(next.0 - 1);
+            }
+            self.advance(next);
+        }
+        arrival.at
+    }
+
+    fn arrive(&mut self, index: u32, at: Time, arrival: &Arrival) {
         let found = self.link.backlog();
         self.decisions.push(Decision {
             at: Time::NEVER,
@@ -106,19 +132,14 @@ impl Replay {
             state: f64::NAN,
             chance: f64::NAN,
         });
-        let packet = Packet {
-            enqueued: arrival.at,
-            flow: arrival.flow,
-            size: arrival.bytes,
-            ds: arrival.ds,
-            body: index,
-        };
+        let Arrival { flow, bytes: size, ds, .. } = *arrival;
+        let packet = Packet { enqueued: at, flow, size, ds, body: index };
         if let (Discipline::Red(red), Some(early)) = (self.link.qdisc_mut(), arrival.early) {
             red.tell(early);
         }
         let mut out = Vec::new();
-        self.link.send(packet, arrival.at, &mut self.fates, |departure| out.push(departure));
-        self.note(arrival.at, &out);
+        self.link.send(packet, at, &mut self.fates, |departure| out.push(departure));
+        self.note(at, &out);
         let decision = &mut self.decisions[index as usize];
         decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
         if let Discipline::Red(red) = self.link.qdisc() {
@@ -148,6 +169,7 @@ impl Replay {
             (decision.at, decision.order) = (departure.dequeued, self.left);
             decision.state = count.unwrap_or(decision.state);
             self.left += 1;
+            self.sent += 1;
             if departure.packet.ds != decision.ds {
                 let cause = self.marks.pop_front().expect("a packet that was marked was told to be");
                 decision.fell = Some((Fell::Marked, cause));

@@ -4,6 +4,8 @@ A Recording holds every packet that came to a link's queue, in order, and what t
 packets, at the same times, through the simulator's link, and `compare` holds each decision against the other: taken in or dropped on
 arrival, sent, marked, dropped while it waited; in which order packets left, and when.
 
+What happens at one instant happens in some order: the recording tells it, and the replay follows.
+
 A packet agrees if both did the same to it, if as many packets had been sent before it, and if it left at the same time. The time of a departure
 is recorded to the nanosecond; a kernel may be later by what it does at the same instant (`GRAIN_NS`). That of a drop is told by
 the kernel's trace to the microsecond.
@@ -20,24 +22,31 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import _core
+from sojourn.engine.engines import Engine, Realised, find
+from sojourn.engine.kernel.graph import rate_steps
+from sojourn.engine.runs import Progress, cores
 from sojourn.records import RunError
+from sojourn.scenario import Scenario
 from sojourn.scenario.qdisc import Qdisc
 
 FORMAT = 1
 GRAIN_NS = 2000
 """How much later than ours a departure or a drop of the recording may be."""
-_TICK_NS = 1024
-"""Linux's CoDel counts the kernel's clock in these: its phase is part of a recording."""
+_PHASE_NS = 16_000_000
+"""A whole number of the ticks in which Linux's CoDel (1024 ns) and its byte queue limits (4 ms) count the kernel's clock: where in
+them time 0 lies is part of a recording."""
 _META = "sojourn"
 _HINT = "give a file that `sojourn agree --replay SCENARIO -o DIR` wrote"
 
@@ -61,6 +70,8 @@ class Trace:
     """Of the IP packet."""
     ds: Ints
     """Its DS field as it came."""
+    after: Ints
+    """How many had been sent before it came: what came first at one instant."""
     fate: Ints
     left_ns: Ints
     """When it left the queue, either way; -1: it waits."""
@@ -165,15 +176,16 @@ def replayed(recording: Recording) -> Replayed:
         RunError: the link or the packets make no sense.
     """
     trace, kind = recording.trace, recording.link["qdisc"]["kind"]
-    phase = recording.zero_ns % _TICK_NS
+    phase = recording.zero_ns % _PHASE_NS
     try:
         found = _core.replay(
-            json.dumps(recording.link),
+            json.dumps(_later(recording, phase)),
             recording.seed,
             trace.t_ns + phase,
             trace.flow,
             trace.bytes,
             trace.ds,
+            trace.after,
             trace.early if kind == "red" else None,
         )
     except ValueError as error:
@@ -186,13 +198,22 @@ def replayed(recording: Recording) -> Replayed:
     )
     return Replayed(
         fate=fate,
-        left_ns=left,
+        # One that is refused leaves as it comes.
+        left_ns=np.where(fate == REFUSED, trace.t_ns, left),
         order=_sent_before(fate, found["order"]),
         cause=np.maximum(found["dropped"], found["marked"]),
         backlog_packets=found["backlog_packets"],
         state=found["state"],
         chance=found["chance"],
     )
+
+
+def _later(recording: Recording, phase: int) -> dict[str, Any]:
+    """The link, with its rate changing so much later."""
+    end = int(max(recording.trace.t_ns.max(initial=0), recording.trace.left_ns.max(initial=0))) + 1
+    steps = rate_steps(recording.link, end)
+    moved = [{"at_ns": at + phase if at else 0, "bps": bps} for at, bps in steps]
+    return {**recording.link, "rate": moved, "rate_period_ns": None}
 
 
 def _sent_before(fate: Ints, order: Ints) -> Ints:
@@ -285,7 +306,7 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Outcome:
     open_end = (trace.fate == WAITS) & (ours.order >= int(sent.sum()))
     later = trace.left_ns - ours.left_ns
     in_time = _in_time(trace, later)
-    same = open_end | ((trace.fate == ours.fate) & (trace.order == ours.order) & in_time)
+    same = open_end | ((trace.fate == ours.fate) & _in_order(trace, ours) & in_time)
     late = np.where(same & ~open_end & (np.abs(later) > _resolution(trace)), later, 0)
     wrong = np.flatnonzero(~same)
     return Outcome(
@@ -305,7 +326,15 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Outcome:
 
 def _resolution(trace: Trace) -> Ints:
     """How exactly the recording tells when a packet left, ns."""
-    return np.where(np.isin(trace.fate, (DROPPED, REFUSED)), 500, 0)
+    return np.where(trace.fate == DROPPED, 500, 0)
+
+
+def _in_order(trace: Trace, ours: Replayed) -> Mask:
+    """Where a drop lies among what is sent at the same instant, ours does not tell."""
+    sent = np.sort(ours.left_ns[np.isin(ours.fate, (SENT, MARKED))])
+    first, last = (np.searchsorted(sent, ours.left_ns, side=side) for side in ("left", "right"))
+    within = (first <= trace.order) & (trace.order <= last)
+    return np.where(np.isin(ours.fate, (DROPPED, REFUSED)), within, trace.order == ours.order)
 
 
 def _in_time(trace: Trace, later: Ints) -> Mask:
@@ -347,3 +376,76 @@ def _first(recording: Recording, ours: Replayed, wrong: Ints) -> Difference:
 
 def _did(fate: int, left_ns: int, order: int) -> str:
     return DID[fate] if fate == WAITS else f"{DID[fate]} at {left_ns / 1e9:.9f} s, after {order} others were sent"
+
+
+# ------------------------------------------------------------------------------------------------------- recording
+
+
+class RecordingStopped(KeyboardInterrupt):
+    """Ctrl-C. What had been recorded is kept."""
+
+    def __init__(self, recordings: Sequence[Recording], missing: int) -> None:
+        super().__init__()
+        self.recordings = tuple(recordings)
+        self.missing = missing
+        """Guests that did not finish."""
+
+
+def record(
+    scenarios: Sequence[Scenario],
+    *,
+    engine: str = "kernel",
+    seeds: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> list[Recording]:
+    """Runs scenarios, none of them a sweep, in guests that write down what the congested queues do to each packet.
+
+    Args:
+        seeds: how many, counted up from the scenario's; None: its own.
+        jobs: threads; None: one per core.
+
+    Raises:
+        RunError: there is no such guest, the scenario asks for what it has not, or what it wrote down can't be trusted.
+        RecordingStopped: on Ctrl-C.
+    """
+    kernel = find(engine)
+    if not isinstance(kernel, Recorder):
+        raise RunError(f"{engine} keeps no trace of its queues", "record with -e kernel-uml")
+    work = [
+        (scenario, seed)
+        for scenario in scenarios
+        for seed in (scenario.seeds if seeds is None else range(scenario.seeds[0], scenario.seeds[0] + seeds))
+    ]
+    for scenario in scenarios:
+        kernel.check(scenario.realise(scenario.seeds[0]))
+    stop = threading.Event()
+
+    def one(scenario: Scenario, seed: int) -> list[Recording]:
+        found, _ = kernel.recordings(scenario.realise(seed), lambda _: not stop.is_set())
+        return [replace(each, title=scenario.label or scenario.title) for each in found]
+
+    with ThreadPoolExecutor(jobs or cores(), thread_name_prefix="sojourn") as pool:
+        futures = [pool.submit(one, *each) for each in work]
+        try:
+            for done, _ in enumerate(as_completed(futures), start=1):
+                progress(Progress(done, len(work), done / len(work)))
+            return [recording for future in futures for recording in future.result()]
+        except BaseException as error:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            ended = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
+            raise RecordingStopped(
+                [recording for future in ended for recording in future.result()], len(work) - len(ended)
+            ) from None
+
+
+@runtime_checkable
+class Recorder(Engine, Protocol):
+    """An engine that can tell what its queues did."""
+
+    def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
+        """What each congested link's queue did to each packet, and the CPU time in ns that it took."""
+        ...

@@ -26,7 +26,7 @@ from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.passage import Passage, Realised
 from sojourn.engine.kernel.plan import Plan
-from sojourn.engine.replay import DROPPED, MARKED, REFUSED, SENT, WAITS, Recording, Trace
+from sojourn.engine.replay import DROPPED, GRAIN_NS, MARKED, REFUSED, SENT, WAITS, Recording, Trace
 from sojourn.engine.tc import ETHERNET_HEADER
 from sojourn.scenario.tcp import MTU
 
@@ -45,12 +45,14 @@ class Comings:
     """To the microsecond, on the kernel's monotonic clock, like all times of a trace."""
     bytes: Ints
     """With the Ethernet header."""
+    after: Ints
+    """How many had been sent before it came."""
     gone_ns: Ints
     """When it was thrown away; `NEVER`: it was not."""
     order: Ints
     """How many were sent before it left; `NEVER`: it waits."""
     at_once: Ints
-    """1: thrown away before another packet came or went."""
+    """1: thrown away as it came, before another one did."""
 
 
 def comings(text: bytes, devices: Sequence[str]) -> dict[str, Comings]:
@@ -75,32 +77,33 @@ class _Device:
     def __init__(self) -> None:
         self.came: list[int] = []
         self.bytes: list[int] = []
+        self.after: list[int] = []
         self.gone: list[int] = []
         self.order: list[int] = []
         self.at_once: list[int] = []
         self.sent = 0
-        self.last_came = True
 
     def come(self, now: int, size: int) -> int:
         for column, value in (
             (self.came, now),
             (self.bytes, size),
+            (self.after, self.sent),
             (self.gone, NEVER),
             (self.order, NEVER),
             (self.at_once, 0),
         ):
             column.append(value)
-        self.last_came = True
         return len(self.came) - 1
 
     def leave(self, row: int, gone: int) -> None:
         self.gone[row], self.order[row] = gone, self.sent
-        self.at_once[row] = int(gone != NEVER and self.last_came and row == len(self.came) - 1)
+        # What it is refused for may be sent between its coming and its being thrown away: at the same instant.
+        at_once = gone != NEVER and row == len(self.came) - 1 and gone - self.came[row] <= GRAIN_NS
+        self.at_once[row] = int(at_once)
         self.sent += gone == NEVER
-        self.last_came = False
 
     def comings(self) -> Comings:
-        columns = (self.came, self.bytes, self.gone, self.order, self.at_once)
+        columns = (self.came, self.bytes, self.after, self.gone, self.order, self.at_once)
         return Comings(*(np.array(column, dtype=np.int64) for column in columns))
 
 
@@ -123,7 +126,7 @@ def recordings(realised: Realised, plan: Plan, archive: Archive, version: str) -
         trace = _joined(realised, plan, passage, told[device], archive.index["zero_monotonic_ns"])
         found.append(
             Recording(
-                title=str(realised["title"]) if "title" in realised else "",
+                title="",
                 seed=int(realised["seed"]),
                 version=version,
                 zero_ns=int(archive.index["zero_monotonic_ns"]),
@@ -157,7 +160,7 @@ def _waited(trace: Trace) -> int:
 
 
 def _joined(realised: Realised, plan: Plan, passage: Passage, told: Comings, zero_ns: int) -> Trace:
-    """The k-th packet of the tap is the k-th of the trace."""
+    """The k-th packet of the tap is the k-th of the trace. What happens after the run's end is left out."""
     many = len(passage)
     # The taps leave out what came before the run.
     start = int(np.searchsorted(told.came_ns, zero_ns - 1000))
@@ -173,17 +176,18 @@ def _joined(realised: Realised, plan: Plan, passage: Passage, told: Comings, zer
         [REFUSED, DROPPED, WAITS, MARKED],
         SENT,
     )
-    waits = fate == WAITS
     before = int((told.order[:start] >= 0).sum())
-    return Trace(
-        t_ns=passage.before,
-        flow=_queue_flows(realised, plan, passage),
-        bytes=passage.bytes,
-        ds=passage.ds,
-        fate=fate,
-        left_ns=np.where(gone >= 0, gone - zero_ns, np.where(waits, NEVER, passage.after)),
-        order=np.where(waits, NEVER, order - before),
+    end = int(realised["duration_ns"])
+    left = np.where(gone >= 0, gone - zero_ns, passage.after)
+    fate[left > end] = WAITS
+    refused = fate == REFUSED
+    left, order = (np.where(refused, *each) for each in ((passage.before, left), (told.after[rows], order)))
+    waits, kept = fate == WAITS, passage.before <= end
+    columns = (
+        *(passage.before, _queue_flows(realised, plan, passage), passage.bytes, passage.ds),
+        *(told.after[rows] - before, fate, np.where(waits, NEVER, left), np.where(waits, NEVER, order - before)),
     )
+    return Trace(*(column[kept] for column in columns))
 
 
 def _queue_flows(realised: Realised, plan: Plan, passage: Passage) -> Ints:
