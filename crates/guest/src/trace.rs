@@ -65,7 +65,8 @@ impl Trace {
 fn lost_of(stats: &str) -> u64 {
     let number = |line: &str| {
         let (name, value) = line.split_once(':')?;
-        matches!(name, "overrun" | "commit overrun" | "dropped events").then(|| value.trim().parse::<u64>().ok())?
+        matches!(name, "overrun" | "commit overrun" | "dropped events")
+            .then(|| value.trim().parse::<u64>().ok())?
     };
     stats.lines().filter_map(number).sum()
 }

@@ -157,6 +157,16 @@ mod tests {
     }
 
     #[test]
+    fn the_second_is_counted_in_ticks() {
+        for (at, limit) in [(1003, 100_000), (1004, 98_562)] {
+            let before = Before { queued: 101_438, over: 0, last_packet: 0 };
+            let mut dql = Dql { limit: 100_000, queued: 101_438, before, ..Dql::default() };
+            dql.completed(49_281, Time(at * MS));
+            assert_eq!(dql.limit(), limit, "at {at} ms");
+        }
+    }
+
+    #[test]
     fn slack_is_what_neither_two_completions_nor_the_last_packet_needed() {
         // 67 packets are 1438 bytes more than the limit; two completions of one packet each are 3028 bytes.
         let mut dql = Dql { limit: 100_000, ..Dql::default() };
@@ -168,7 +178,7 @@ mod tests {
         // A completion of 1100 bytes twice is all there was; of the last packet 1400 bytes were within the limit.
         let before = Before { queued: 2100, over: 100, last_packet: 1500 };
         let mut dql = Dql { limit: 2000, queued: 2100, last_packet: 1500, before, ..Dql::default() };
-        dql.completed(1100, Time(1001 * MS));
+        dql.completed(1100, Time(1004 * MS));
         assert_eq!(dql.limit(), 600);
     }
 
@@ -176,7 +186,7 @@ mod tests {
     fn a_limit_that_shrinks_stops_nothing_by_itself() {
         let before = Before { queued: 9000, over: 0, last_packet: 1500 };
         let mut dql = Dql { limit: 9000, queued: 9000, before, ..Dql::default() };
-        dql.completed(1500, Time(1001 * MS));
+        dql.completed(1500, Time(1004 * MS));
         assert_eq!((dql.limit(), dql.is_stopped()), (3000, false), "7500 bytes are inside");
         dql.queued(100);
         assert!(dql.is_stopped());

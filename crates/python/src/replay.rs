@@ -63,7 +63,8 @@ fn arrivals(
 }
 
 fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, PyDict>> {
-    let number = |of: &dyn Fn(&Decision) -> i64| decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
+    let number =
+        |of: &dyn Fn(&Decision) -> i64| decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
     let real = |of: &dyn Fn(&Decision) -> f64| decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
     let fell = |d: &Decision, how| d.fell.filter(|fell| fell.0 == how).map_or(-1, |(_, cause)| cause as i64);
     let all = PyDict::new(py);

@@ -51,10 +51,9 @@ impl<B> Bypass<B> {
     pub(crate) fn backlog(&self, inside: Backlog) -> Backlog {
         match &self.held {
             None => inside,
-            Some(packet) => Backlog {
-                packets: inside.packets + 1,
-                bytes: inside.bytes + u64::from(packet.size),
-            },
+            Some(packet) => {
+                Backlog { packets: inside.packets + 1, bytes: inside.bytes + u64::from(packet.size) }
+            }
         }
     }
 }

@@ -17,6 +17,8 @@
 //! 6.12.117 among them): first_above outlived an empty queue, so the next packet, an interval later, could be dropped for
 //! a queue that was long gone. Under fq_codel this cost sparse flows packets where one packet takes longer than target.
 //!
+//! Where Linux's is the device's own, a packet that finds it empty goes past it: see `bypass`.
+//!
 //! The backlog tested does not count the packet in hand. A packet that already carries CE counts as marked and is
 //! not marked again.
 //!
@@ -547,6 +549,26 @@ mod tests {
                 }
             }
             assert_eq!(!fates.is_empty(), acts, "{variant:?} {size}");
+        }
+    }
+
+    #[test]
+    fn what_linux_lets_past_the_queue_is_no_sign_of_one() {
+        for (root, above) in [(false, true), (true, false)] {
+            let context = Context { rate: None, mtu: 1514, root, luck: Luck::new(1, "codel") };
+            let mut q = Codel::new(&CodelParams { limit: 3, ..params(CodelVariant::Linux) }, context);
+            let mut fates = Vec::new();
+            for _ in 0..4 {
+                let packet =
+                    Packet { enqueued: Time::ZERO, flow: 0, size: 1514, ds: Ecn::NotEct.into(), body: () };
+                q.enqueue(packet, Time::ZERO, &mut fates);
+            }
+            // It counts in the limit.
+            assert_eq!((q.backlog().packets, q.backlog().bytes, fates.len()), (3, 3 * 1514, 1));
+            // 20 ms for the first one, with two behind it.
+            assert!(q.dequeue(Time(20 * MS), &mut fates).is_some());
+            assert_eq!(q.dropping.first_above > 0, above, "root: {root}");
+            assert_eq!(q.backlog().packets, 2);
         }
     }
 

@@ -19,7 +19,8 @@
 //! | what overflowed counts as CoDel drops | yes | no | no |
 //! | quantum | at least 256 | as given | as given |
 //!
-//! `linux2012` differs from `linux` in the control law alone: see codel.rs.
+//! `linux2012` differs from `linux` in the control law alone: see codel.rs. Where either is the device's own, a packet that finds it
+//! empty goes past it, charged to no flow: see `bypass`.
 //!
 //! Deviations: memory is counted in packet bytes; Linux counts what its buffers occupy, which depends on the
 //! driver. The hash is ours: of the flow's number and a perturbation drawn from the discipline's luck. Flows
@@ -275,6 +276,12 @@ impl<B> FqCodel<B> {
             old_flows: Round::EMPTY,
             bypass: Bypass::new(params.variant.is_linux() && context.root && params.limit > 0),
         }
+    }
+
+    /// Whether two of these flows are hashed into one queue.
+    pub fn any_share_a_queue(&self, flows: &[u32]) -> bool {
+        let mut taken = vec![false; self.queues.flows.len()];
+        flows.iter().any(|flow| std::mem::replace(&mut taken[self.classify(*flow) as usize], true))
     }
 
     /// The queue of a flow: MurmurHash3's 64-bit finaliser, scaled to the number of queues.
@@ -562,6 +569,28 @@ mod tests {
                 fates.iter().any(|f| matches!(f, Fate::Dropped(Packet { flow: 2, .. }, Cause::Target)));
             assert_eq!(of_two, dropped, "{variant:?}");
         }
+    }
+
+    #[test]
+    fn flows_share_a_queue_where_there_are_fewer_queues_than_flows() {
+        let q = fq_codel(&FqCodelParams { flows: 4, ..params(CodelVariant::Linux) });
+        assert!(q.any_share_a_queue(&[1, 2, 3, 4, 5]));
+        assert!(!q.any_share_a_queue(&[3]));
+        assert!(q.any_share_a_queue(&[3, 3]));
+    }
+
+    #[test]
+    fn what_is_let_past_the_queues_is_charged_to_no_flow() {
+        let context = Context { rate: None, mtu: 1514, root: true, luck: Luck::new(1, "fq_codel") };
+        let mut q = FqCodel::new(&params(CodelVariant::Linux), context);
+        // The first packet of flow 1 waits for the driver. Its second finds flow 1 new, with a whole quantum: it, and not
+        // flow 2, is next.
+        for flow in [1, 1, 2] {
+            send(&mut q, flow, 1514, 0);
+        }
+        assert_eq!((q.backlog().packets, q.queues.total.packets), (3, 2));
+        assert_eq!([(); 3].map(|()| served(&mut q, 0)), [Some(1), Some(1), Some(2)]);
+        assert_eq!(served(&mut q, 0), None);
     }
 
     #[test]

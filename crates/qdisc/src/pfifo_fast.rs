@@ -25,6 +25,9 @@
 //! holds up to 15 packets less than its limit, and where it has begun to drop it drops until the next sixteen are given back. A ring of
 //! fewer than 32 places gives each back at once.
 //!
+//! A packet that finds all bands empty takes no place at all (see `bypass`). There is no lock, so Linux knows them to be empty only
+//! once it has asked them in vain.
+//!
 //! Deviations: the priority always follows from the TOS byte, as for packets that are forwarded and for programs that set
 //! IP_TOS; a program that sets SO_PRIORITY instead has no counterpart. Nothing here is lock-free, so no packet is overtaken in its
 //! own band.
@@ -134,7 +137,7 @@ impl<B> PfifoFast<B> {
             limit: params.limit,
             bands,
             vacated: Default::default(),
-            bypass: Bypass::new(params.variant == PfifoFastVariant::Linux && root),
+            bypass: Bypass::new(params.variant == PfifoFastVariant::Linux && root && params.limit > 0),
             asked_in_vain: true,
         }
     }
@@ -272,6 +275,29 @@ mod tests {
         let arrivals = [THROUGHPUT, THROUGHPUT, THROUGHPUT, DsField::BEST_EFFORT, LOW_DELAY];
         let (dropped, served) = pass(pfifo_fast(PfifoFastVariant::Linux, 2), &arrivals);
         assert_eq!((dropped, served), (vec![2], vec![4, 3, 0, 1]));
+    }
+
+    #[test]
+    fn what_finds_the_bands_known_to_be_empty_takes_no_place() {
+        let mut q = PfifoFast::new(&PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 2 }, true);
+        let mut fates = Vec::new();
+        let arrive = |q: &mut PfifoFast<u32>, at: u64, fates: &mut Vec<_>| {
+            q.enqueue(packet(0, THROUGHPUT), Time(at), fates);
+            q.backlog().packets
+        };
+        // One goes past, two find places, the fourth none.
+        let grown = [(); 4].map(|()| arrive(&mut q, 0, &mut fates));
+        assert_eq!((grown, fates.len()), ([1, 2, 3, 3], 1));
+        while q.backlog().packets > 0 {
+            q.dequeue(Time(9), &mut fates);
+        }
+        // Empty, but nobody has found out: two places, and none past them.
+        fates.clear();
+        let grown = [(); 3].map(|()| arrive(&mut q, 10, &mut fates));
+        assert_eq!((grown, fates.len()), ([1, 2, 2], 1));
+        while q.dequeue(Time(11), &mut fates).is_some() {}
+        let grown = [(); 3].map(|()| arrive(&mut q, 12, &mut fates));
+        assert_eq!(grown, [1, 2, 3]);
     }
 
     #[test]

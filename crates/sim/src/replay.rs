@@ -10,6 +10,8 @@
 //! RED alone draws. Given what the recorded queue drew (`Arrival::early`), ours does the same wherever the choice is left to
 //! luck, and says how likely it was; where its law leaves no choice the law decides.
 
+use std::collections::{BTreeSet, VecDeque};
+
 use link::{Departure, Link};
 use qdisc::{Backlog, Cause, Discipline, DsField, Fate, Packet, Qdisc};
 use units::{Span, Time};
@@ -69,10 +71,10 @@ pub enum Fell {
 /// What became of each arrival, in their order; they come in order of time. The wait for the last one to leave is not cut off.
 pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision> {
     let mut run = Replay {
-        link: crate::make_link(spec, seed),
+        link: link_without_collisions(spec, seed, arrivals),
         fates: Vec::new(),
         decisions: Vec::with_capacity(arrivals.len()),
-        marks: Default::default(),
+        marks: VecDeque::new(),
         left: 0,
         sent: 0,
     };
@@ -86,13 +88,24 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
     run.decisions
 }
 
+/// fq_codel's hash is a matter of luck. Flows that share a queue of ours need not share one of the recorded queue's, and seldom do.
+fn link_without_collisions(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<u32> {
+    const TRIES: u64 = 1000;
+    let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
+    let flows: Vec<u32> = flows.into_iter().collect();
+    let free = (seed..seed.saturating_add(TRIES)).map(|seed| crate::make_link(spec, seed)).find(
+        |link| !matches!(link.qdisc(), Discipline::FqCodel(fq_codel) if fq_codel.any_share_a_queue(&flows)),
+    );
+    free.unwrap_or_else(|| crate::make_link(spec, seed))
+}
+
 struct Replay {
     /// A packet's body is its place among the arrivals.
     link: Link<u32>,
     fates: Vec<Fate<u32>>,
     decisions: Vec<Decision>,
     /// Causes of marks whose packets have not left: they leave in the order in which they were marked.
-    marks: std::collections::VecDeque<Cause>,
+    marks: VecDeque<Cause>,
     left: u64,
     sent: u64,
 }
@@ -174,6 +187,108 @@ impl Replay {
                 let cause = self.marks.pop_front().expect("a packet that was marked was told to be");
                 decision.fell = Some((Fell::Marked, cause));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const MS: u64 = 1_000_000;
+
+    /// A full packet takes 1 ms.
+    fn link(qdisc: Value) -> LinkSpec {
+        serde_json::from_value(json!({
+            "name": "down", "rate": [{"at_ns": 0, "bps": 12_000_000}], "rate_period_ns": null, "delay_ns": 0,
+            "qdisc": qdisc, "loss": {"law": "none"}, "ring": null, "shaper": null, "sampled": true,
+            "framing": {"header_bytes": 0, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"},
+        }))
+        .unwrap()
+    }
+
+    fn at(ns: u64) -> Arrival {
+        Arrival { at: Time(ns), flow: 1, bytes: 1500, ds: DsField::BEST_EFFORT, after: None, early: None }
+    }
+
+    #[test]
+    fn each_packet_leaves_in_its_turn_or_is_refused() {
+        let decisions =
+            replay(&link(json!({"kind": "pfifo", "limit": 1})), 1, &[at(0), at(0), at(0), at(MS)]);
+        let times: Vec<u64> = decisions.iter().map(|d| d.at.0).collect();
+        assert_eq!(times, [0, MS, 0, 2 * MS]);
+        assert_eq!(decisions.iter().map(|d| d.refused).collect::<Vec<_>>(), [false, false, true, false]);
+        assert_eq!(decisions[2].fell, Some((Fell::Dropped, Cause::Limit)));
+        assert_eq!(decisions.iter().map(|d| d.order).collect::<Vec<_>>(), [0, 2, 1, 3]);
+        assert_eq!(decisions.iter().map(|d| d.found.packets).collect::<Vec<_>>(), [0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn at_one_instant_the_recording_says_what_came_first() {
+        let pfifo = link(json!({"kind": "pfifo", "limit": 1}));
+        for (after, late, refused) in [(2, 0, false), (1, 0, true), (1, 900, true), (1, 3000, false)] {
+            let last = Arrival { after: Some(after), ..at(MS + late) };
+            let decisions = replay(&pfifo, 1, &[at(0), at(0), last]);
+            assert_eq!(decisions[2].refused, refused, "after {after}, {late} ns late");
+        }
+    }
+
+    #[test]
+    fn what_waits_is_dropped_as_the_next_one_leaves_and_a_mark_is_known_by_its_packet() {
+        let ecn = |ds| Arrival { ds: DsField(ds), ..at(0) };
+        let arrivals: Vec<Arrival> = (0..400).map(|i| ecn(if i < 200 { 0 } else { 2 })).collect();
+        let codel = json!({
+            "kind": "codel", "variant": "linux", "limit": 1000, "target_ns": 5 * MS, "interval_ns": 100 * MS,
+            "ecn": true, "ce_threshold_ns": null,
+        });
+        let decisions = replay(&link(codel), 1, &arrivals);
+        let (plain, ect) = decisions.split_at(200);
+        let dropped = |d: &&Decision| matches!(d.fell, Some((Fell::Dropped, Cause::Target)));
+        let marked = |d: &&Decision| matches!(d.fell, Some((Fell::Marked, Cause::Target)));
+        assert!(plain.iter().any(|d| dropped(&d)) && !plain.iter().any(|d| marked(&d)));
+        assert!(ect.iter().any(|d| marked(&d)) && !ect.iter().any(|d| dropped(&d)));
+        for pair in decisions.windows(2).filter(|pair| dropped(&&pair[0])) {
+            assert_eq!((pair[0].at, pair[0].order + 1), (pair[1].at, pair[1].order));
+            assert!(!pair[0].refused);
+        }
+    }
+
+    #[test]
+    fn red_follows_what_another_drew_where_its_law_leaves_the_choice() {
+        let red = link(json!({
+            "kind": "red", "variant": "linux", "limit": 400_000, "min": 15_000, "max": 45_000, "avpkt": 1000,
+            "burst": 20, "probability": 0.1, "bandwidth": 12_000_000, "adaptive": false, "ecn": false,
+            "harddrop": false, "nodrop": false,
+        }));
+        // Two packets each ms: the queue grows without end.
+        let arrivals = |early: fn(u64) -> bool| -> Vec<Arrival> {
+            (0..400).map(|i| Arrival { early: Some(early(i)), ..at(i * MS / 2) }).collect()
+        };
+        let never = replay(&red, 1, &arrivals(|_| false));
+        let first = never.iter().position(|d| d.refused).unwrap();
+        assert!(
+            never[..first].iter().any(|d| d.chance > 0.0) && never[..first].iter().all(|d| d.chance < 1.0)
+        );
+        assert_eq!(never[first].chance, 1.0, "above max, or with the count too high, there is no choice");
+        let always = replay(&red, 1, &arrivals(|_| true));
+        for decision in &always {
+            assert_eq!(decision.refused, decision.chance > 0.0, "below min there is none either");
+        }
+    }
+
+    #[test]
+    fn flows_of_a_recording_do_not_collide() {
+        let fq_codel = link(json!({
+            "kind": "fq_codel", "variant": "linux", "limit": 1000, "flows": 16, "memory_limit": 1 << 25,
+            "target_ns": 5 * MS, "interval_ns": 100 * MS, "quantum": 1514, "ecn": false, "ce_threshold_ns": null,
+            "drop_batch": 64,
+        }));
+        for seed in 0..20 {
+            let arrivals: Vec<Arrival> = (0..6).map(|flow| Arrival { flow, ..at(0) }).collect();
+            let made = link_without_collisions(&fq_codel, seed, &arrivals);
+            let Discipline::FqCodel(made) = made.qdisc() else { panic!("an fq_codel was asked for") };
+            assert!(!made.any_share_a_queue(&[0, 1, 2, 3, 4, 5]));
         }
     }
 }
