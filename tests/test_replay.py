@@ -186,7 +186,12 @@ def test_what_is_counted() -> None:
     outcome = compare(by_hand())
     assert outcome.agrees
     assert (outcome.arrivals, outcome.agreeing, outcome.late) == (4, 4, 0)
-    assert (outcome.kernel.sent, outcome.kernel.refused, outcome.kernel.dropped, outcome.kernel.marked) == (3, 1, 0, 0)
+    assert (outcome.kernel.sent, outcome.kernel.refused, outcome.kernel.dropped, outcome.kernel.marked) == (
+        3,
+        1,
+        0,
+        0,
+    )
     assert replayed(by_hand()).backlog_packets.tolist() == [0, 0, 1, 0]
 
 
@@ -209,7 +214,9 @@ def test_each_way_to_differ_is_found(columns: dict[str, list[int]], packet: int)
 
 
 def test_both_sides_are_told_of_the_first_difference() -> None:
-    outcome = compare(by_hand(fate=[SENT, SENT, SENT, SENT], left_ns=[0, MS, 2 * MS, 5 * MS], order=[0, 1, 2, 3]))
+    outcome = compare(
+        by_hand(fate=[SENT, SENT, SENT, SENT], left_ns=[0, MS, 2 * MS, 5 * MS], order=[0, 1, 2, 3])
+    )
     assert outcome.first is not None
     assert outcome.first.words == (
         "packet 2 of 4 (flow 0, 1500 bytes, came at 0.000000 s):"

@@ -139,10 +139,11 @@ class Recording:
             RunError: there is none in this file.
         """
         try:
-            about = json.loads(pl.read_parquet_metadata(path)[_META])
+            file = Path(path)
+            about = json.loads(pl.read_parquet_metadata(file)[_META])
             if about.pop("format") != FORMAT:
                 raise RunError(f"{path} was written by another version of sojourn", "record it again")
-            table = pl.read_parquet(path)
+            table = pl.read_parquet(file)
             columns = {name: table[name].cast(pl.Int64).to_numpy() for name in Trace.__annotations__}
             return cls(**about, trace=Trace(**columns))
         except (OSError, pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
@@ -245,7 +246,9 @@ class Side:
     def of(cls, fate: Ints) -> Side:
         """Counts."""
         count = np.bincount(fate, minlength=len(DID))
-        return cls(int(count[SENT] + count[MARKED]), int(count[REFUSED]), int(count[DROPPED]), int(count[MARKED]))
+        return cls(
+            int(count[SENT] + count[MARKED]), int(count[REFUSED]), int(count[DROPPED]), int(count[MARKED])
+        )
 
 
 @dataclass(frozen=True)
@@ -375,7 +378,11 @@ def _first(recording: Recording, ours: Replayed, wrong: Ints) -> Difference:
 
 
 def _did(fate: int, left_ns: int, order: int) -> str:
-    return DID[fate] if fate == WAITS else f"{DID[fate]} at {left_ns / 1e9:.9f} s, after {order} others were sent"
+    return (
+        DID[fate]
+        if fate == WAITS
+        else f"{DID[fate]} at {left_ns / 1e9:.9f} s, after {order} others were sent"
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- recording

@@ -220,7 +220,9 @@ def traced(planned: Planned, devices: Sequence[str], packets: float) -> Planned:
     """
     if packets > MOST_TRACED:
         why = f"about {packets / 1e6:.1f} million packets, to be written down one by one"
-        raise PlanError([Problem("scenario", why, f"at most {MOST_TRACED // 10**6} million: make it shorter")])
+        raise PlanError(
+            [Problem("scenario", why, f"at most {MOST_TRACED // 10**6} million: make it shorter")]
+        )
     ours = " || ".join(f'name == "{device}"' for device in devices)
     kinds = (("net/net_dev_queue", ours), ("net/net_dev_xmit", ours), ("skb/kfree_skb", None))
     # Each packet comes, leaves, and is thrown away somewhere.

@@ -142,7 +142,9 @@ def traced_devices(realised: Realised, plan: Plan) -> dict[int, str]:
     """The devices of the sampled links that have queues, by link."""
     links = realised["links"]
     return {
-        int(each["link"]): str(each["name"]) for each in plan["devices"] if has_queue(links[int(each["link"])])
+        int(each["link"]): str(each["name"])
+        for each in plan["devices"]
+        if has_queue(links[int(each["link"])])
     }
 
 
@@ -150,8 +152,8 @@ def expected_packets(realised: Realised, link: int) -> float:
     """How many come to a link, rather too many: at its rate, half as long as full ones, and half as many again dropped."""
     rates = [step["bps"] for step in realised["links"][link]["rate"]]
     shaper = realised["links"][link]["shaper"]
-    rate = min([max(rates, default=math.inf), shaper["bps"] if shaper else math.inf])
-    return 1.5 * rate / 8 / (MTU / 2) * realised["duration_ns"] / 1e9
+    rate: float = min([max(rates, default=math.inf), shaper["bps"] if shaper else math.inf])
+    return 1.5 * rate / 8 / (MTU / 2) * float(realised["duration_ns"]) / 1e9
 
 
 def _waited(trace: Trace) -> int:
@@ -165,7 +167,9 @@ def _joined(realised: Realised, plan: Plan, passage: Passage, told: Comings, zer
     # The taps leave out what came before the run.
     start = int(np.searchsorted(told.came_ns, zero_ns - 1000))
     rows = slice(start, start + many)
-    apart = np.abs(told.came_ns[rows] - zero_ns - passage.before) if start + many <= len(told.came_ns) else None
+    apart = (
+        np.abs(told.came_ns[rows] - zero_ns - passage.before) if start + many <= len(told.came_ns) else None
+    )
     if apart is None or (apart > 1000).any() or (told.bytes[rows] != passage.bytes + ETHERNET_HEADER).any():
         raise GuestError("the kernel's trace and the taps don't tell of the same packets", _AGAIN)
     gone, order = told.gone_ns[rows], told.order[rows]
@@ -181,11 +185,17 @@ def _joined(realised: Realised, plan: Plan, passage: Passage, told: Comings, zer
     left = np.where(gone >= 0, gone - zero_ns, passage.after)
     fate[left > end] = WAITS
     refused = fate == REFUSED
-    left, order = (np.where(refused, *each) for each in ((passage.before, left), (told.after[rows], order)))
+    left = np.where(refused, passage.before, left)
+    order = np.where(refused, told.after[rows], order)
     waits, kept = fate == WAITS, passage.before <= end
     columns = (
         *(passage.before, _queue_flows(realised, plan, passage), passage.bytes, passage.ds),
-        *(told.after[rows] - before, fate, np.where(waits, NEVER, left), np.where(waits, NEVER, order - before)),
+        *(
+            told.after[rows] - before,
+            fate,
+            np.where(waits, NEVER, left),
+            np.where(waits, NEVER, order - before),
+        ),
     )
     return Trace(*(column[kept] for column in columns))
 
