@@ -188,7 +188,7 @@ def _lines() -> Callable[[Progress], None]:
         told = now
         left = (now - began) * (1 - p.fraction) / p.fraction if p.fraction > 0 else None
         eta = "" if left is None else f", about {left:.0f} s left"
-        say(f"{p.finished} of {p.runs} runs finished, {p.fraction:.0%} simulated{eta}")
+        say(f"{p.finished} of {p.runs} runs finished, {p.fraction:.0%} of the work done{eta}")
 
     return update
 
