@@ -13,6 +13,7 @@ mod run;
 mod sample;
 mod sys;
 mod taps;
+mod trace;
 mod world;
 
 use std::fs::{self, File};
@@ -24,6 +25,7 @@ use std::time::Duration;
 use plan::{Output, Plan};
 use results::{Archive, Part};
 use run::Run;
+use trace::Trace;
 use world::World;
 
 const USAGE: &str = "usage: sojourn-guest --plan FILE --out FILE";
@@ -115,6 +117,7 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
     };
     furnish(&plan, &world).map_err(Failure::Run)?;
     let mut run = Run::new(&plan, &world).map_err(Failure::Run)?;
+    let trace = plan.trace.as_ref().map(Trace::begin).transpose().map_err(Failure::Run)?;
     say("@START");
     run.go().map_err(Failure::Run)?;
     say(&format!("@DONE {} packets tapped", run.tapped()));
@@ -125,6 +128,10 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
     if let Some(part) = check {
         let about = archive.part(part).map_err(|e| Failure::Run(format!("results: {e}")))?;
         index.insert("check".into(), about.into());
+    }
+    if let Some(trace) = trace {
+        let told = trace.write(&mut archive).map_err(|e| Failure::Run(format!("trace: {e}")))?;
+        index.insert("trace".into(), told);
     }
     archive.finish(index).map_err(|e| Failure::Run(format!("results: {e}")))
 }

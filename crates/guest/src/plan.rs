@@ -49,6 +49,9 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// How often to sample.
     pub sample: Sample,
+    /// The kernel's own account of its events, if it is wanted.
+    #[serde(default)]
+    pub trace: Option<Trace>,
     /// Where the results go.
     pub output: Output,
     /// A short run on namespaces of its own that comes before, to see that this kernel keeps time here. Its results lie in the same
@@ -267,6 +270,26 @@ pub struct Tcp {
     /// window, so some 16 kB do no harm and 64 kB do at the start.
     #[serde(default)]
     pub gather_bytes: Option<u32>,
+}
+
+/// Tracepoints of the kernel, all of them together in one text. Of a kernel of the run's own: they are not a namespace's.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// Which.
+    pub events: Vec<TraceEvent>,
+    /// Memory of the kernel for them, kB for each processor.
+    pub buffer_kb: u32,
+}
+
+/// A tracepoint.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceEvent {
+    /// As the kernel files it: `skb/kfree_skb`.
+    pub name: String,
+    /// Which of its events: `name == "nic0a"`.
+    pub filter: Option<String>,
 }
 
 /// How often to sample, ns; 0: never. Samples lie at whole multiples.

@@ -285,6 +285,7 @@ impl<'a> Run<'a> {
             "seed": self.context.plan.seed,
             "duration_ns": self.context.plan.duration_ns,
             "zero_of_day_ns": self.context.clock.zero_of_day(),
+            "zero_monotonic_ns": self.context.clock.monotonic(0),
             "clock_stepped_ns": stepped,
             "processor": {"ticks_per_second": sys::ticks_per_second(), "start": start, "end": end},
             "qdisc_kinds": kinds,

@@ -6,13 +6,14 @@
 //! off again once a second. The host may go on while what is queued is at most the limit, so one packet overshoots.
 //!
 //! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as Linux's dynamic queue limits do it (hold time 1 s, least
-//! limit 0, to begin with 0). Deviations: the clock is exact where Linux's counts ticks of 1 to 10 ms, and totals
-//! never wrap.
+//! limit 0, to begin with 0; its clock counts ticks, here Debian's of 4 ms). Deviations: totals never wrap.
 
 use units::{Span, Time};
 
-/// How long the ring must have been busy before its slack is taken off.
-const HOLD: Span = Span::from_secs(1);
+/// Linux's clock here: with HZ = 250 it counts in 4 ms.
+const TICK: Span = Span::from_millis(4);
+/// For more ticks than these the ring must have been busy before its slack is taken off: 1 s.
+const HOLD_TICKS: u64 = 250;
 /// Linux's `DQL_MAX_LIMIT`, bytes.
 const MOST: u64 = 1_879_048_192;
 
@@ -84,7 +85,7 @@ impl Dql {
             let slack = unneeded.max(within);
             let least = self.least_slack.map_or(slack, |least| least.min(slack));
             self.least_slack = Some(least);
-            if now.since(self.slack_since) > HOLD {
+            if now.0 / TICK.0 > self.slack_since.0 / TICK.0 + HOLD_TICKS {
                 limit = limit.saturating_sub(least);
                 self.forget_slack(now);
             }
@@ -156,6 +157,16 @@ mod tests {
     }
 
     #[test]
+    fn the_second_is_counted_in_ticks() {
+        for (at, limit) in [(1003, 100_000), (1004, 98_562)] {
+            let before = Before { queued: 101_438, over: 0, last_packet: 0 };
+            let mut dql = Dql { limit: 100_000, queued: 101_438, before, ..Dql::default() };
+            dql.completed(49_281, Time(at * MS));
+            assert_eq!(dql.limit(), limit, "at {at} ms");
+        }
+    }
+
+    #[test]
     fn slack_is_what_neither_two_completions_nor_the_last_packet_needed() {
         // 67 packets are 1438 bytes more than the limit; two completions of one packet each are 3028 bytes.
         let mut dql = Dql { limit: 100_000, ..Dql::default() };
@@ -167,7 +178,7 @@ mod tests {
         // A completion of 1100 bytes twice is all there was; of the last packet 1400 bytes were within the limit.
         let before = Before { queued: 2100, over: 100, last_packet: 1500 };
         let mut dql = Dql { limit: 2000, queued: 2100, last_packet: 1500, before, ..Dql::default() };
-        dql.completed(1100, Time(1001 * MS));
+        dql.completed(1100, Time(1004 * MS));
         assert_eq!(dql.limit(), 600);
     }
 
@@ -175,7 +186,7 @@ mod tests {
     fn a_limit_that_shrinks_stops_nothing_by_itself() {
         let before = Before { queued: 9000, over: 0, last_packet: 1500 };
         let mut dql = Dql { limit: 9000, queued: 9000, before, ..Dql::default() };
-        dql.completed(1500, Time(1001 * MS));
+        dql.completed(1500, Time(1004 * MS));
         assert_eq!((dql.limit(), dql.is_stopped()), (3000, false), "7500 bytes are inside");
         dql.queued(100);
         assert!(dql.is_stopped());

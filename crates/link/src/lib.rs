@@ -268,6 +268,11 @@ impl<B> Link<B> {
         &self.qdisc
     }
 
+    /// The discipline, to be told what it can't know. What is queued is the link's business.
+    pub fn qdisc_mut(&mut self) -> &mut Discipline<B> {
+        &mut self.qdisc
+    }
+
     /// The rate over time.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
@@ -387,7 +392,12 @@ mod tests {
     fn link(rate: &[RateStep], limit: u64) -> Link<u32> {
         let params = Params::Pfifo(qdisc::FifoParams { limit });
         let schedule = Schedule::new(rate.to_vec(), None);
-        let context = Context { rate: schedule.rate_at(Time::ZERO), mtu: 1500, luck: Luck::new(1, "test") };
+        let context = Context {
+            rate: schedule.rate_at(Time::ZERO),
+            mtu: 1500,
+            root: false,
+            luck: Luck::new(1, "test"),
+        };
         Link::new(LinkParts {
             qdisc: Discipline::new(&params, context),
             schedule,

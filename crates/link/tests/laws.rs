@@ -32,7 +32,12 @@ impl Spec {
 
     fn link(&self) -> Link<u32> {
         let schedule = Schedule::new(self.rate.clone(), None);
-        let context = Context { rate: schedule.rate_at(Time::ZERO), mtu: 1500, luck: Luck::new(1, "qdisc") };
+        let context = Context {
+            rate: schedule.rate_at(Time::ZERO),
+            mtu: 1500,
+            root: false,
+            luck: Luck::new(1, "qdisc"),
+        };
         Link::new(LinkParts {
             qdisc: Discipline::new(&self.qdisc, context),
             schedule,

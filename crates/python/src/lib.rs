@@ -5,6 +5,7 @@
 
 mod live;
 mod prober;
+mod replay;
 mod rpm;
 mod run;
 mod toml;
@@ -36,6 +37,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(prober::route_device, module)?)?;
     module.add_function(wrap_pyfunction!(prober::device_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
     module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;
     module.add_class::<rpm::RpmServer>()?;

@@ -17,6 +17,8 @@
 //! 6.12.117 among them): first_above outlived an empty queue, so the next packet, an interval later, could be dropped for
 //! a queue that was long gone. Under fq_codel this cost sparse flows packets where one packet takes longer than target.
 //!
+//! Where Linux's is the device's own, a packet that finds it empty goes past it: see `bypass`.
+//!
 //! The backlog tested does not count the packet in hand. A packet that already carries CE counts as marked and is
 //! not marked again.
 //!
@@ -29,6 +31,7 @@
 //! on a packet it just marked, here a packet is marked once. ns-3's ce_threshold works only with `ecn`. The limit
 //! is in packets in all variants (ns-3's default is 1500 bytes x 1000).
 
+use crate::bypass::Bypass;
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
@@ -322,6 +325,7 @@ pub struct Codel<B> {
     control: Control,
     dropping: Dropping,
     queue: Fifo<B>,
+    bypass: Bypass<B>,
 }
 
 impl<B> Codel<B> {
@@ -333,6 +337,7 @@ impl<B> Codel<B> {
             control: Control::new(params.variant, times, params.ecn, params.ce_threshold_ns, context.mtu),
             dropping: Dropping::default(),
             queue: Fifo::default(),
+            bypass: Bypass::new(params.variant.is_linux() && context.root && params.limit > 0),
         }
     }
 }
@@ -340,7 +345,10 @@ impl<B> Codel<B> {
 impl<B> Qdisc<B> for Codel<B> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        if u64::from(self.queue.backlog().packets) < self.limit {
+        let Some(packet) = self.bypass.take_past(packet, self.queue.backlog(), now) else {
+            return;
+        };
+        if u64::from(Qdisc::<B>::backlog(self).packets) < self.limit {
             self.queue.push(packet, now);
         } else {
             fates.push(Fate::Dropped(packet, Cause::Limit));
@@ -349,12 +357,15 @@ impl<B> Qdisc<B> for Codel<B> {
 
     #[inline]
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        if let Some(packet) = self.bypass.take_out() {
+            return Some(packet);
+        }
         self.control.dequeue(&mut self.dropping, &mut self.queue, now, fates)
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.queue.backlog()
+        self.bypass.backlog(self.queue.backlog())
     }
 
     fn state(&self) -> State {
@@ -383,7 +394,7 @@ mod tests {
     }
 
     fn codel(params: &CodelParams) -> Codel<()> {
-        Codel::new(params, Context { rate: None, mtu: 1514, luck: Luck::new(1, "codel") })
+        Codel::new(params, Context { rate: None, mtu: 1514, root: false, luck: Luck::new(1, "codel") })
     }
 
     fn filled(params: &CodelParams, packets: usize, size: u32, ecn: Ecn, now: Time) -> Codel<()> {
@@ -538,6 +549,26 @@ mod tests {
                 }
             }
             assert_eq!(!fates.is_empty(), acts, "{variant:?} {size}");
+        }
+    }
+
+    #[test]
+    fn what_linux_lets_past_the_queue_is_no_sign_of_one() {
+        for (root, above) in [(false, true), (true, false)] {
+            let context = Context { rate: None, mtu: 1514, root, luck: Luck::new(1, "codel") };
+            let mut q = Codel::new(&CodelParams { limit: 3, ..params(CodelVariant::Linux) }, context);
+            let mut fates = Vec::new();
+            for _ in 0..4 {
+                let packet =
+                    Packet { enqueued: Time::ZERO, flow: 0, size: 1514, ds: Ecn::NotEct.into(), body: () };
+                q.enqueue(packet, Time::ZERO, &mut fates);
+            }
+            // It counts in the limit.
+            assert_eq!((q.backlog().packets, q.backlog().bytes, fates.len()), (3, 3 * 1514, 1));
+            // 20 ms for the first one, with two behind it.
+            assert!(q.dequeue(Time(20 * MS), &mut fates).is_some());
+            assert_eq!(q.dropping.first_above > 0, above, "root: {root}");
+            assert_eq!(q.backlog().packets, 2);
         }
     }
 

@@ -5,7 +5,8 @@
 //!
 //! Source: tc-pfifo(8); Linux net/sched/sch_fifo.c for the boundary: pfifo takes a packet while fewer than `limit` are
 //! queued, bfifo while backlog + packet stays at or below `limit`. The packet in transmission is not counted.
-//! Deviations: none.
+//! Deviations: pfifo_head_drop may drop a packet that Linux has let past the queue (see `bypass`): where `limit` packets come while one is
+//! transmitted.
 
 use crate::{Backlog, Cause, Fate, Packet, Qdisc, State};
 use serde::Deserialize;

@@ -19,12 +19,14 @@
 //! | what overflowed counts as CoDel drops | yes | no | no |
 //! | quantum | at least 256 | as given | as given |
 //!
-//! `linux2012` differs from `linux` in the control law alone: see codel.rs.
+//! `linux2012` differs from `linux` in the control law alone: see codel.rs. Where either is the device's own, a packet that finds it
+//! empty goes past it, charged to no flow: see `bypass`.
 //!
 //! Deviations: memory is counted in packet bytes; Linux counts what its buffers occupy, which depends on the
 //! driver. The hash is ours: of the flow's number and a perturbation drawn from the discipline's luck. Flows
 //! collide as often as in Linux, not the same ones. The ns3 variant has no set-associative hash.
 
+use crate::bypass::Bypass;
 use crate::codel::{CodelVariant, Control, Dropping, Source};
 use crate::{Backlog, Cause, Context, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
@@ -244,6 +246,7 @@ pub struct FqCodel<B> {
     queues: Queues<B>,
     new_flows: Round,
     old_flows: Round,
+    bypass: Bypass<B>,
 }
 
 impl<B> FqCodel<B> {
@@ -271,7 +274,14 @@ impl<B> FqCodel<B> {
             },
             new_flows: Round::EMPTY,
             old_flows: Round::EMPTY,
+            bypass: Bypass::new(params.variant.is_linux() && context.root && params.limit > 0),
         }
+    }
+
+    /// Whether two of these flows are hashed into one queue.
+    pub fn any_share_a_queue(&self, flows: &[u32]) -> bool {
+        let mut taken = vec![false; self.queues.flows.len()];
+        flows.iter().any(|flow| std::mem::replace(&mut taken[self.classify(*flow) as usize], true))
     }
 
     /// The queue of a flow: MurmurHash3's 64-bit finaliser, scaled to the number of queues.
@@ -313,7 +323,10 @@ impl<B> FqCodel<B> {
 
 impl<B> Qdisc<B> for FqCodel<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let Some(mut packet) = self.bypass.take_past(packet, self.queues.total, now) else {
+            return;
+        };
         packet.enqueued = now;
         let index = self.classify(packet.flow);
         self.queues.push(index, packet);
@@ -325,13 +338,16 @@ impl<B> Qdisc<B> for FqCodel<B> {
         }
         if self.queues.total.bytes > self.memory_limit {
             self.drop_from_fattest(Cause::Overmemory, fates);
-        } else if u64::from(self.queues.total.packets) > self.limit {
+        } else if u64::from(Qdisc::<B>::backlog(self).packets) > self.limit {
             self.drop_from_fattest(Cause::Limit, fates);
         }
     }
 
     #[inline]
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        if let Some(packet) = self.bypass.take_out() {
+            return Some(packet);
+        }
         loop {
             let from_new = self.new_flows.head != NONE;
             let index = if from_new { self.new_flows.head } else { self.old_flows.head };
@@ -367,7 +383,7 @@ impl<B> Qdisc<B> for FqCodel<B> {
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.queues.total
+        self.bypass.backlog(self.queues.total)
     }
 
     fn state(&self) -> State {
@@ -406,7 +422,7 @@ mod tests {
     }
 
     fn fq_codel(params: &FqCodelParams) -> FqCodel<()> {
-        FqCodel::new(params, Context { rate: None, mtu: 1514, luck: Luck::new(1, "fq_codel") })
+        FqCodel::new(params, Context { rate: None, mtu: 1514, root: false, luck: Luck::new(1, "fq_codel") })
     }
 
     fn send(q: &mut FqCodel<()>, flow: u32, size: u32, ms: u64) -> Vec<Fate<()>> {
@@ -553,6 +569,28 @@ mod tests {
                 fates.iter().any(|f| matches!(f, Fate::Dropped(Packet { flow: 2, .. }, Cause::Target)));
             assert_eq!(of_two, dropped, "{variant:?}");
         }
+    }
+
+    #[test]
+    fn flows_share_a_queue_where_there_are_fewer_queues_than_flows() {
+        let q = fq_codel(&FqCodelParams { flows: 4, ..params(CodelVariant::Linux) });
+        assert!(q.any_share_a_queue(&[1, 2, 3, 4, 5]));
+        assert!(!q.any_share_a_queue(&[3]));
+        assert!(q.any_share_a_queue(&[3, 3]));
+    }
+
+    #[test]
+    fn what_is_let_past_the_queues_is_charged_to_no_flow() {
+        let context = Context { rate: None, mtu: 1514, root: true, luck: Luck::new(1, "fq_codel") };
+        let mut q = FqCodel::new(&params(CodelVariant::Linux), context);
+        // The first packet of flow 1 waits for the driver. Its second finds flow 1 new, with a whole quantum: it, and not
+        // flow 2, is next.
+        for flow in [1, 1, 2] {
+            send(&mut q, flow, 1514, 0);
+        }
+        assert_eq!((q.backlog().packets, q.queues.total.packets), (3, 2));
+        assert_eq!([(); 3].map(|()| served(&mut q, 0)), [Some(1), Some(1), Some(2)]);
+        assert_eq!(served(&mut q, 0), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! same code runs under a trace replay, a fuzzer and a real-time link.
 
 mod adt;
+mod bypass;
 mod codel;
 mod ds;
 mod fifo;
@@ -156,6 +157,8 @@ pub struct Context {
     pub rate: Option<Rate>,
     /// The largest packet of the link in bytes as the discipline counts them (device MTU plus link header; 1514).
     pub mtu: u32,
+    /// It is the device's own: nothing above it, no shaper, asks it for packets. Linux sends packets past some of these.
+    pub root: bool,
     /// The discipline's own random stream.
     pub luck: Luck,
 }
@@ -195,7 +198,7 @@ impl<B> Discipline<B> {
             Params::Pfifo(p) => Discipline::Pfifo(Pfifo::new(p)),
             Params::Bfifo(p) => Discipline::Bfifo(Bfifo::new(p)),
             Params::PfifoHeadDrop(p) => Discipline::PfifoHeadDrop(HeadDropFifo::new(p)),
-            Params::PfifoFast(p) => Discipline::PfifoFast(PfifoFast::new(p)),
+            Params::PfifoFast(p) => Discipline::PfifoFast(PfifoFast::new(p, context.root)),
             Params::Red(p) => Discipline::Red(Red::new(p, context)),
             Params::Codel(p) => Discipline::Codel(Codel::new(p, context)),
             Params::FqCodel(p) => Discipline::FqCodel(FqCodel::new(p, context)),

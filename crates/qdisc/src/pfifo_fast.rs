@@ -25,10 +25,14 @@
 //! holds up to 15 packets less than its limit, and where it has begun to drop it drops until the next sixteen are given back. A ring of
 //! fewer than 32 places gives each back at once.
 //!
+//! A packet that finds all bands empty takes no place at all (see `bypass`). There is no lock, so Linux knows them to be empty only
+//! once it has asked them in vain.
+//!
 //! Deviations: the priority always follows from the TOS byte, as for packets that are forwarded and for programs that set
 //! IP_TOS; a program that sets SO_PRIORITY instead has no counterpart. Nothing here is lock-free, so no packet is overtaken in its
-//! own band; and a packet that finds the queue empty takes a place like any other, where Linux lets it past the ring.
+//! own band.
 
+use crate::bypass::Bypass;
 use crate::{Backlog, Cause, DsField, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::Time;
@@ -119,19 +123,43 @@ pub struct PfifoFast<B> {
     limit: u64,
     bands: [Fifo<B>; 3],
     vacated: [Vacated; 3],
+    bypass: Bypass<B>,
+    /// Nothing was there when it was last asked. Without a lock that is how Linux knows an empty queue.
+    asked_in_vain: bool,
 }
 
 impl<B> PfifoFast<B> {
-    /// Three empty bands.
-    pub fn new(params: &PfifoFastParams) -> Self {
+    /// Three empty bands. `root`: see `Context`.
+    pub fn new(params: &PfifoFastParams, root: bool) -> Self {
         let bands = [Fifo::default(), Fifo::default(), Fifo::default()];
-        PfifoFast { variant: params.variant, limit: params.limit, bands, vacated: Default::default() }
+        PfifoFast {
+            variant: params.variant,
+            limit: params.limit,
+            bands,
+            vacated: Default::default(),
+            bypass: Bypass::new(params.variant == PfifoFastVariant::Linux && root && params.limit > 0),
+            asked_in_vain: true,
+        }
+    }
+
+    fn in_bands(&self) -> Backlog {
+        let [first, middle, last] = [0, 1, 2].map(|band| self.bands[band].backlog());
+        Backlog {
+            packets: first.packets + middle.packets + last.packets,
+            bytes: first.bytes + middle.bytes + last.bytes,
+        }
     }
 }
 
 impl<B> Qdisc<B> for PfifoFast<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        if self.asked_in_vain {
+            match self.bypass.take_past(packet, self.in_bands(), now) {
+                None => return,
+                Some(back) => packet = back,
+            }
+        }
         let band = band(packet.ds);
         let taken = match self.variant {
             PfifoFastVariant::Linux => {
@@ -140,6 +168,7 @@ impl<B> Qdisc<B> for PfifoFast<B> {
             PfifoFastVariant::Shared => u64::from(self.backlog().packets),
         };
         if taken < self.limit {
+            self.asked_in_vain = false;
             self.bands[band].push(packet, now);
         } else {
             fates.push(Fate::Dropped(packet, Cause::Limit));
@@ -147,9 +176,17 @@ impl<B> Qdisc<B> for PfifoFast<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        let (band, packet) =
-            self.bands.iter_mut().enumerate().find_map(|(band, queue)| Some((band, queue.pop()?)))?;
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        if let Some(packet) = self.bypass.take_out() {
+            // One that had to wait was kept, and until the next question in vain the queue is not known to be empty.
+            self.asked_in_vain &= packet.enqueued == now;
+            return Some(packet);
+        }
+        let first = self.bands.iter_mut().enumerate().find_map(|(band, queue)| Some((band, queue.pop()?)));
+        let Some((band, packet)) = first else {
+            self.asked_in_vain = true;
+            return None;
+        };
         if self.variant == PfifoFastVariant::Linux {
             self.vacated[band].add(self.limit);
         }
@@ -158,11 +195,7 @@ impl<B> Qdisc<B> for PfifoFast<B> {
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        let [first, middle, last] = [0, 1, 2].map(|band| self.bands[band].backlog());
-        Backlog {
-            packets: first.packets + middle.packets + last.packets,
-            bytes: first.bytes + middle.bytes + last.bytes,
-        }
+        self.bypass.backlog(self.in_bands())
     }
 
     fn state(&self) -> State {
@@ -183,7 +216,7 @@ mod tests {
     }
 
     fn pfifo_fast(variant: PfifoFastVariant, limit: u64) -> PfifoFast<u32> {
-        PfifoFast::new(&PfifoFastParams { variant, limit })
+        PfifoFast::new(&PfifoFastParams { variant, limit }, false)
     }
 
     /// Enqueues in this order; the bodies count up. Returns who was dropped, then who came out.
@@ -242,6 +275,29 @@ mod tests {
         let arrivals = [THROUGHPUT, THROUGHPUT, THROUGHPUT, DsField::BEST_EFFORT, LOW_DELAY];
         let (dropped, served) = pass(pfifo_fast(PfifoFastVariant::Linux, 2), &arrivals);
         assert_eq!((dropped, served), (vec![2], vec![4, 3, 0, 1]));
+    }
+
+    #[test]
+    fn what_finds_the_bands_known_to_be_empty_takes_no_place() {
+        let mut q = PfifoFast::new(&PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 2 }, true);
+        let mut fates = Vec::new();
+        let arrive = |q: &mut PfifoFast<u32>, at: u64, fates: &mut Vec<_>| {
+            q.enqueue(packet(0, THROUGHPUT), Time(at), fates);
+            q.backlog().packets
+        };
+        // One goes past, two find places, the fourth none.
+        let grown = [(); 4].map(|()| arrive(&mut q, 0, &mut fates));
+        assert_eq!((grown, fates.len()), ([1, 2, 3, 3], 1));
+        while q.backlog().packets > 0 {
+            q.dequeue(Time(9), &mut fates);
+        }
+        // Empty, but nobody has found out: two places, and none past them.
+        fates.clear();
+        let grown = [(); 3].map(|()| arrive(&mut q, 10, &mut fates));
+        assert_eq!((grown, fates.len()), ([1, 2, 2], 1));
+        while q.dequeue(Time(11), &mut fates).is_some() {}
+        let grown = [(); 3].map(|()| arrive(&mut q, 12, &mut fates));
+        assert_eq!(grown, [1, 2, 3]);
     }
 
     #[test]

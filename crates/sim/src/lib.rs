@@ -16,12 +16,14 @@ mod histogram;
 mod host;
 mod payload;
 mod recorder;
+mod replay;
 mod scenario;
 mod traffic;
 
 pub use histogram::Histogram;
-pub use qdisc::Cause;
+pub use qdisc::{Cause, DsField};
 pub use recorder::{Column, Table};
+pub use replay::{Arrival, Decision, Fell, replay};
 pub use scenario::*;
 pub use traffic::{UdpSource, VideoSource};
 
@@ -29,7 +31,7 @@ use agenda::Agenda;
 use host::{Host, Outbox};
 use link::{Departure, Link, LinkParts, LossLaw, Schedule};
 use payload::{Parcel, Payload, SackPool};
-use qdisc::{Context, Discipline, DsField, Fate};
+use qdisc::{Context, Discipline, Fate};
 use recorder::Recorder;
 use units::{Luck, Rate, Span, Time};
 
@@ -434,12 +436,13 @@ impl Wires {
     }
 }
 
-fn make_link(spec: &LinkSpec, seed: u64) -> Link<Payload> {
+fn make_link<B>(spec: &LinkSpec, seed: u64) -> Link<B> {
     let schedule = Schedule::new(spec.rate.clone(), spec.rate_period_ns);
     let shaped = spec.shaper.map(|shaper| Rate(shaper.bps));
     let context = Context {
         rate: [schedule.rate_at(Time::ZERO), shaped].into_iter().flatten().min(),
         mtu: 1500 + spec.framing.header_bytes,
+        root: spec.shaper.is_none(),
         luck: Luck::new(seed, &format!("{}/qdisc", spec.name)),
     };
     Link::new(LinkParts {

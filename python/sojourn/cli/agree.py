@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import text, work
+from sojourn.cli import replays, text, work
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, Explanation, Row
@@ -21,6 +21,8 @@ BEYOND = 1
 STANDING = ("1-mbit", "10-mbit", "50-mbit")
 QUICK = ("quick",)
 """In the folder `standing` of the installed package."""
+REPLAY = "replay"
+TOLERANCE = "5 %"
 KERNELS = tuple(name for name in work.ENGINES if name != "sim")
 
 
@@ -36,6 +38,13 @@ KERNELS = tuple(name for name in work.ENGINES if name != "sim")
 )
 @click.option("--quick", is_flag=True, help="Of the standing set 16 of the 288 cases: a minute or two.")
 @click.option(
+    "--replay",
+    "decisions",
+    is_flag=True,
+    help="Compare decision by decision: record what the kernel's queue does to each packet, and send the same packets through"
+    " ours. SCENARIO may be a recording, too.",
+)
+@click.option(
     "--seeds",
     type=click.IntRange(1, work.MOST_SEEDS),
     metavar="N",
@@ -43,7 +52,7 @@ KERNELS = tuple(name for name in work.ENGINES if name != "sim")
 )
 @click.option(
     "--tolerance",
-    default="5 %",
+    default=TOLERANCE,
     show_default=True,
     metavar="SHARE",
     help="How far apart two numbers may be, of the kernel's.",
@@ -66,6 +75,7 @@ def agree(
     paths: tuple[Path, ...],
     engine: str,
     quick: bool,
+    decisions: bool,
     seeds: int | None,
     tolerance: str,
     out: Path | None,
@@ -80,11 +90,22 @@ def agree(
     Each SCENARIO, with all variants that it sweeps over, runs on both; without any, the standing set: eight queue disciplines, Reno and CUBIC,
     1, 10 and 50 Mbit/s, base RTTs of 10 and 80 ms, 1, 4 and 16 flows. Ends with 1 if a number differs by more than the tolerance
     and no known mechanism explains it.
+
+    With --replay nothing is simulated but the queue: every arrival, departure, drop and mark of the kernel's is held against ours. Ends with 1 if one
+    of them differs.
     """
     from sojourn import agreement, metrics
 
     if quick and paths:
         raise click.UsageError("--quick is for the standing set: leave it out, or the scenarios")
+    if decisions:
+        if quick or everything or tolerance != TOLERANCE:
+            raise click.UsageError("--replay compares one by one: leave out --quick, --all and --tolerance")
+        replays.replay_all(
+            paths or (_standing_file(f"{REPLAY}.toml"),),
+            replays.How(engine, seeds, out, jobs, force, as_json, quiet),
+        )
+        return
     share = _share(tolerance)
     known = agreement.explanations(_standing_file("explained.toml").read_text(encoding="utf-8"))
     variants = _variants(paths or tuple(standing(quick)))

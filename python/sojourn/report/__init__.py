@@ -67,8 +67,7 @@ def render(runs: Sequence[Run]) -> str:
         title=escape(series.title(runs)),
         about=escape(series.subtitle(runs)),
         verdict=_refusals(runs, labels)
-        + "
-".join(
+        + "\n".join(
             f"<p>{escape(sentence)}</p>"
             for sentence in (page.sentences() if page is not None else verdict.sentences(measured, labels))
         ),

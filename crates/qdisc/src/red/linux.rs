@@ -69,6 +69,12 @@ pub(super) struct LinuxRed {
     pub(super) count: Option<u64>,
     /// The random number drawn after it: uniform in [0, (max - min) / max_p), bytes.
     pub(super) draw: u64,
+    /// How far a draw since then is known to lie beyond: the most that `above * count` came to without reaching it.
+    pub(super) passed: Option<u64>,
+    /// What another queue's draw decided about the next arrival (`Red::tell`).
+    pub(super) told: Option<bool>,
+    /// How likely the last arrival was to be dropped or marked early, given all before it.
+    pub(super) chance: f64,
     pub(super) idle_since: Option<Time>,
     pub(super) next_adapt: Time,
 }
@@ -124,6 +130,9 @@ impl LinuxRed {
             max_p: (p.probability * TWO_32) as u32,
             count: None,
             draw: 0,
+            passed: None,
+            told: None,
+            chance: 0.0,
             idle_since: Some(Time::ZERO),
             next_adapt: Time::ZERO + LINUX_ADAPT,
         }
@@ -160,29 +169,60 @@ impl LinuxRed {
 
     #[inline]
     pub(super) fn red_action(&mut self, luck: &mut Luck) -> Verdict {
+        let told = self.told.take();
         if self.average < self.min << self.wlog {
             self.count = None;
+            self.chance = 0.0;
             return Verdict::Pass;
         }
         if self.average >= self.max << self.wlog {
             self.count = None;
+            self.chance = 1.0;
             return self.signal(Cause::Forced, self.harddrop);
         }
         // The first packet between the thresholds passes and draws the number that decides about the next ones.
         let Some(count) = self.count else {
-            self.count = Some(0);
-            self.draw = self.draw_number(luck);
+            self.begin_count(luck);
+            self.chance = 0.0;
             return Verdict::Pass;
         };
         let count = count + 1;
         let above = (self.average - (self.min << self.wlog)) >> self.wlog;
-        if above * count < self.draw {
+        let reached = above * count;
+        if !self.is_early(reached, told) {
             self.count = Some(count);
             return Verdict::Pass;
         }
+        self.begin_count(luck);
+        self.signal(Cause::Early, false)
+    }
+
+    #[inline]
+    fn begin_count(&mut self, luck: &mut Luck) {
         self.count = Some(0);
         self.draw = self.draw_number(luck);
-        self.signal(Cause::Early, false)
+        self.passed = None;
+    }
+
+    /// Whether `above * count` has reached the draw: ours, or, where any draw could be meant, that of whoever told.
+    #[inline]
+    fn is_early(&mut self, reached: u64, told: Option<bool>) -> bool {
+        let Some(told) = told else {
+            return reached >= self.draw;
+        };
+        let before = self.passed.map_or(0.0, |passed| self.share_of_draws(passed));
+        self.chance = (self.share_of_draws(reached) - before).max(0.0) / (1.0 - before);
+        self.passed = self.passed.max(Some(reached));
+        match self.chance {
+            0.0 => false,
+            1.0.. => true,
+            _ => told,
+        }
+    }
+
+    /// The probability that a draw is at most this.
+    fn share_of_draws(&self, number: u64) -> f64 {
+        ((number + 1) as f64 * self.per_byte() as f64 / TWO_32).min(1.0)
     }
 
     #[inline]
@@ -198,9 +238,14 @@ impl LinuxRed {
     /// number in [0, 1) when above * count reaches the draw.
     #[inline]
     pub(super) fn draw_number(&self, luck: &mut Luck) -> u64 {
+        (luck.next_u64() >> 32) / self.per_byte()
+    }
+
+    /// max_p / (max - min), in units of 2^-32 a byte.
+    #[inline]
+    fn per_byte(&self) -> u64 {
         let width = self.max.saturating_sub(self.min).max(1);
-        let per_byte = (u64::from(self.max_p) / width).max(1);
-        (luck.next_u64() >> 32) / per_byte
+        (u64::from(self.max_p) / width).max(1)
     }
 
     /// Catches up with the timer, each firing with the average it would have seen.

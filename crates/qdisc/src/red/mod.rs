@@ -138,11 +138,33 @@ impl<B> Red<B> {
         };
         Red { law, luck: context.luck, queue: Fifo::default() }
     }
+
+    /// Whether another RED's draw dropped or marked the next arrival early. Where ours leaves the choice to luck, it takes
+    /// that for its own draw; where the law leaves none, the law decides. For Linux's alone.
+    pub fn tell(&mut self, early: bool) {
+        if let Law::Linux(red) = &mut self.law {
+            red.told = Some(early);
+        }
+    }
+
+    /// How likely the last arrival that was told of was to be dropped or marked early, given what became of all before it.
+    pub fn chance(&self) -> Option<f64> {
+        match &self.law {
+            Law::Linux(red) => Some(red.chance),
+            Law::Floyd(_) => None,
+        }
+    }
 }
 
 impl<B> Qdisc<B> for Red<B> {
     #[inline]
     fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        if let Law::Linux(red) = &mut self.law
+            && red.told == Some(true)
+        {
+            // Where there was no room, a drop says nothing about the draw.
+            red.told = Some(self.queue.backlog().bytes + u64::from(packet.size) <= red.limit);
+        }
         let verdict = self.law.decide(self.queue.backlog(), packet.size, now, &mut self.luck);
         match verdict {
             Verdict::Drop(cause) => return fates.push(Fate::Dropped(packet, cause)),

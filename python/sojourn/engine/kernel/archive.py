@@ -40,6 +40,8 @@ class Archive:
     """The disciplines' own numbers, as the kernel lays them out."""
     check: "Archive | None" = None
     """Of the self-check that came before."""
+    trace: bytes = b""
+    """The kernel's account of its events, where it was asked for."""
 
     @classmethod
     def read(cls, path: Path) -> "Archive":
@@ -72,7 +74,7 @@ class Archive:
                 name.removeprefix("check/"): text for name, text in files.items() if name.startswith("check/")
             }
             check = cls._of(index["check"], inside)
-        return cls(index, tables, files.get("qdisc/blob", b""), check)
+        return cls(index, tables, files.get("qdisc/blob", b""), check, files.get("trace/text", b""))
 
     def rows(self, table: str, key: str, value: int) -> dict[str, Ints]:
         """The rows of a table in which a column has this value."""

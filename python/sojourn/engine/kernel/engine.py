@@ -12,11 +12,15 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeVar
 
 from sojourn.engine.engines import Outcome, Realised
-from sojourn.engine.kernel import archive, boot, guests, plan, selfcheck
+from sojourn.engine.kernel import archive, boot, guests, plan, recording, selfcheck
 from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.tables import tables
+from sojourn.engine.replay import Recording
+
+Read = TypeVar("Read")
 
 PROGRAM = "sojourn-guest"
 """The guest's first program (crates/guest), beside this file in an installed sojourn."""
@@ -82,6 +86,44 @@ class Kernel:
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
         planned = plan.plan(dict(realised), plan.machine_of(self._guest))
+
+        def read(file: Path, cpu_ns: int) -> Outcome:
+            return outcome(realised, file, lambda measured: self._doubts(realised, measured), cpu_ns)
+
+        return self._measured(realised, planned, reached, read)
+
+    def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
+        """What each congested link's queue did to each packet (recording.py), and the CPU time in ns that it took.
+
+        Raises:
+            GuestError: the guest has no simulated cards, or what was recorded can't be trusted.
+        """
+        if not self._guest.has_simnic:
+            raise GuestError(
+                f"{self.name} keeps a link's rate by htb, whose times no link of ours has",
+                "record with -e kernel-uml: sojourn kernel setup --guest uml makes it",
+            )
+        planned = plan.plan(dict(realised), plan.machine_of(self._guest))
+        devices = recording.traced_devices(realised, planned.plan)
+        packets = sum(recording.expected_packets(realised, link) for link in devices)
+        planned = plan.traced(planned, list(devices.values()), packets)
+
+        def read(file: Path, cpu_ns: int) -> tuple[list[Recording], int]:
+            measured = archive.Archive.read(file)
+            if found := archive.doubts(measured):
+                raise GuestError(f"what was recorded can't be trusted: {'; '.join(found)}")
+            return recording.recordings(realised, planned.plan, measured, self.version), cpu_ns
+
+        return self._measured(realised, planned, reached, read)
+
+    def _measured(
+        self,
+        realised: Realised,
+        planned: plan.Planned,
+        reached: Callable[[int], bool],
+        read: Callable[[Path, int], Read],
+    ) -> Read:
+        """What is read from the archive of a guest that carried out the plan, given the CPU time in ns that it took."""
         overlay = guests.overlay(program(), {"plan.json": json.dumps(planned.plan).encode()})
         seconds = realised["duration_ns"] / 1e9
         with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
@@ -94,12 +136,7 @@ class Kernel:
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
             )
             booted = boot.run(self._guest, one, lambda: not reached(0))
-            return outcome(
-                realised,
-                booted.archive,
-                lambda measured: self._doubts(realised, measured),
-                round(booted.cpu_s * 1e9),
-            )
+            return read(booted.archive, round(booted.cpu_s * 1e9))
 
     def _doubts(self, realised: Realised, measured: archive.Archive) -> list[str]:
         found = list(selfcheck.doubts(realised, measured, self._guest.kind))

@@ -44,6 +44,8 @@ class Passage:
     reverse: Ints
     bytes: Ints
     """Of the IP packet."""
+    ds: Ints
+    """The DS field before the queue."""
     marked: Mask
     watched: bool
     """Whether `out` was."""
@@ -64,6 +66,7 @@ class Passage:
             flow=column["flow"],
             reverse=column["reverse"],
             bytes=column["bytes"],
+            ds=column["ds_in"],
             marked=((column["ds_in"] & 3) != _CE)
             & ((column["ds_out"] & 3) == _CE)
             & (column["t_after_ns"] >= 0),

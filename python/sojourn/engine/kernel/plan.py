@@ -69,6 +69,8 @@ class Machine:
     """The kernel is the run's alone: settings that all of it shares may be written."""
     ipv6: bool
     """It has IPv6, to be turned off."""
+    rehash: bool = True
+    """Its TCP gives a connection another hash when it times out (since 5.18), and can be told not to."""
     modules: tuple[str, ...] = ()
     """To load first."""
     output: Mapping[str, Any] = field(
@@ -93,7 +95,12 @@ def machine_of(guest: Guest) -> Machine:
 
 def this_host() -> Machine:
     """The kernel of this host, of which a run has its namespaces only."""
-    return Machine("veth", own=False, ipv6=os.path.isdir("/proc/sys/net/ipv6"))
+    return Machine(
+        "veth",
+        own=False,
+        ipv6=os.path.isdir("/proc/sys/net/ipv6"),
+        rehash=os.path.isfile("/proc/sys/net/core/txrehash"),
+    )
 
 
 @dataclass(frozen=True)
@@ -221,6 +228,33 @@ def plan(realised: Entry, machine: Machine) -> Planned:
         pairs=planned.pairs + check.pairs,
         memory_mb=planned.memory_mb,
     )
+
+
+def traced(planned: Planned, devices: Sequence[str], packets: float) -> Planned:
+    """The same plan, and the kernel writes down what comes to the queues of these devices and what leaves them (recording.py).
+
+    `packets`: how many, about.
+
+    Raises:
+        PlanError: more than a guest can write down.
+    """
+    if packets > MOST_TRACED:
+        why = f"about {packets / 1e6:.1f} million packets, to be written down one by one"
+        raise PlanError(
+            [Problem("scenario", why, f"at most {MOST_TRACED // 10**6} million: make it shorter")]
+        )
+    ours = " || ".join(f'name == "{device}"' for device in devices)
+    kinds = (("net/net_dev_queue", ours), ("net/net_dev_xmit", ours), ("skb/kfree_skb", None))
+    # Each packet comes, leaves, and is thrown away somewhere.
+    events = 3 * packets + 10_000
+    buffer_kb = int(events * _EVENT_BYTES / 1024)
+    trace = {
+        "events": [{"name": name, "filter": which} for name, which in kinds],
+        "buffer_kb": buffer_kb,
+    }
+    text_mb = 2 * events * _EVENT_TEXT_BYTES / 2**20
+    memory_mb = planned.memory_mb + 64 * int((buffer_kb / 1024 + text_mb) / 64 + 1)
+    return Planned({**planned.plan, "trace": trace}, planned.pairs, memory_mb)
 
 
 class _Builder:
@@ -541,6 +575,10 @@ class _Builder:
             if name not in hosts:
                 yield _write(name, "/proc/sys/net/ipv4/ip_forward", 1)
             elif (side := hosts[name]) is not None:
+                if self.machine.rehash:
+                    # Packets keep their sender's hash on their way through one kernel's namespaces, by which fq_codel sorts
+                    # them: without this a flow would be another one after a timeout. Between machines it is not.
+                    yield _write(name, "/proc/sys/net/core/txrehash", 0)
                 yield from (_write(name, f"/proc/sys/net/ipv4/{key}", value) for key, value in _sysctls(side))
 
     def _devices(self) -> Iterator[dict[str, Any]]:
@@ -761,6 +799,12 @@ _PACKET_KB = 2.5
 """A full packet in the kernel."""
 _SEEN_BYTES = 160
 """A packet that a tap follows, in the traffic program and once more in the archive."""
+
+
+MOST_TRACED = 2_000_000
+_EVENT_BYTES = 96
+"""An event in the kernel's memory, and as a line of text."""
+_EVENT_TEXT_BYTES = 160
 
 
 def _memory_mb(realised: Entry, namespaces: int) -> int:

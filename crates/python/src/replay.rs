@@ -1,0 +1,81 @@
+//! `replay`: recorded arrivals through one link, without the GIL.
+
+use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sim::{Arrival, Decision, DsField, Fell, LinkSpec};
+use units::Time;
+
+/// What became of each arrival; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (link_json, seed, t_ns, flow, bytes, ds, after = None, early = None))]
+#[allow(clippy::too_many_arguments)]
+pub fn replay<'py>(
+    py: Python<'py>,
+    link_json: &str,
+    seed: u64,
+    t_ns: PyReadonlyArray1<'py, i64>,
+    flow: PyReadonlyArray1<'py, i64>,
+    bytes: PyReadonlyArray1<'py, i64>,
+    ds: PyReadonlyArray1<'py, i64>,
+    after: Option<PyReadonlyArray1<'py, i64>>,
+    early: Option<PyReadonlyArray1<'py, bool>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let link: LinkSpec =
+        serde_json::from_str(link_json).map_err(|e| PyValueError::new_err(format!("not a link: {e}")))?;
+    let arrivals = arrivals(
+        [t_ns.as_slice()?, flow.as_slice()?, bytes.as_slice()?, ds.as_slice()?],
+        after.as_ref().map(|after| after.as_slice()).transpose()?,
+        early.as_ref().map(|early| early.as_slice()).transpose()?,
+    )?;
+    let decisions = py.detach(|| sim::replay(&link, seed, &arrivals));
+    columns(py, &decisions)
+}
+
+fn arrivals(
+    [times, flows, bytes, ds]: [&[i64]; 4],
+    after: Option<&[i64]>,
+    early: Option<&[bool]>,
+) -> PyResult<Vec<Arrival>> {
+    let refuse = |what: &str| PyValueError::new_err(format!("arrivals: {what}"));
+    let many = times.len();
+    let given = [after.map_or(many, <[i64]>::len), early.map_or(many, <[bool]>::len)];
+    if [flows.len(), bytes.len(), ds.len()].iter().chain(&given).any(|n| *n != many) {
+        return Err(refuse("the columns are not of one length"));
+    }
+    if times.first().is_some_and(|t| *t < 0) || times.windows(2).any(|pair| pair[0] > pair[1]) {
+        return Err(refuse("the times are not in order, from 0"));
+    }
+    (0..many)
+        .map(|i| {
+            let number = |value: i64, what| u32::try_from(value).map_err(|_| refuse(what));
+            Ok(Arrival {
+                at: Time(times[i] as u64),
+                flow: number(flows[i], "a flow is no number of 32 bits")?,
+                bytes: number(bytes[i], "a size is no number of 32 bits")?,
+                ds: DsField(u8::try_from(ds[i]).map_err(|_| refuse("a DS field is a byte"))?),
+                after: after.and_then(|after| u64::try_from(after[i]).ok()),
+                early: early.map(|early| early[i]),
+            })
+        })
+        .collect()
+}
+
+fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, PyDict>> {
+    let number =
+        |of: &dyn Fn(&Decision) -> i64| decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
+    let real = |of: &dyn Fn(&Decision) -> f64| decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
+    let fell = |d: &Decision, how| d.fell.filter(|fell| fell.0 == how).map_or(-1, |(_, cause)| cause as i64);
+    let all = PyDict::new(py);
+    all.set_item("t_ns", number(&|d| if d.at == Time::NEVER { -1 } else { d.at.0 as i64 }))?;
+    all.set_item("order", number(&|d| if d.at == Time::NEVER { -1 } else { d.order as i64 }))?;
+    all.set_item("refused", number(&|d| i64::from(d.refused)))?;
+    all.set_item("dropped", number(&|d| fell(d, Fell::Dropped)))?;
+    all.set_item("marked", number(&|d| fell(d, Fell::Marked)))?;
+    all.set_item("backlog_packets", number(&|d| i64::from(d.found.packets)))?;
+    all.set_item("backlog_bytes", number(&|d| d.found.bytes as i64))?;
+    all.set_item("state", real(&|d| d.state))?;
+    all.set_item("chance", real(&|d| d.chance))?;
+    Ok(all)
+}

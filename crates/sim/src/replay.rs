@@ -1,0 +1,294 @@
+//! A recorded arrival trace through one link: no hosts, no agenda, the packets come when they came.
+//!
+//! What the link does to each packet is written down, so that it can be held against what another queue did to the same
+//! packets: the Linux kernel's, recorded at both of its sides.
+//!
+//! What happens at one instant happens in some order, and a packet that comes as another leaves may find room or none. Ours lets
+//! the other leave first. Where the recording tells otherwise (`Arrival::after`) the newcomer is taken in just before. A kernel
+//! is late now and then, by what it does at the same instant, so that is `GRAIN` wide.
+//!
+//! RED alone draws. Given what the recorded queue drew (`Arrival::early`), ours does the same wherever the choice is left to
+//! luck, and says how likely it was; where its law leaves no choice the law decides.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use link::{Departure, Link};
+use qdisc::{Backlog, Cause, Discipline, DsField, Fate, Packet, Qdisc};
+use units::{Span, Time};
+
+use crate::scenario::LinkSpec;
+
+/// A packet that comes to the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub at: Time,
+    /// One direction of a five-tuple.
+    pub flow: u32,
+    /// Bytes of the IP packet.
+    pub bytes: u32,
+    /// Its DS field.
+    pub ds: DsField,
+    /// How many the recorded queue had sent before it came, if that is known: it decides what came first at one instant.
+    pub after: Option<u64>,
+    /// Whether the recorded queue dropped or marked it early; `None`: our luck decides. RED's alone.
+    pub early: Option<bool>,
+}
+
+/// An instant of a recording.
+const GRAIN: Span = Span::from_micros(2);
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// When it left the queue, either way; `Time::NEVER`: it waits still.
+    pub at: Time,
+    /// Its place in the order in which packets left, from 0.
+    pub order: u64,
+    /// It was dropped as it came.
+    pub refused: bool,
+    /// Why it was dropped or marked; `None`: neither.
+    pub fell: Option<(Fell, Cause)>,
+    /// Its DS field as it came.
+    ds: DsField,
+    /// What was queued when it came.
+    pub found: Backlog,
+    /// CoDel's count when it left, RED's average in bytes when it came; NaN without either.
+    pub state: f64,
+    /// How likely RED was to drop or mark it, given that it had not since the last one; NaN elsewhere.
+    pub chance: f64,
+}
+
+/// What happened to a packet beside passing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fell {
+    /// It was dropped.
+    Dropped,
+    /// It was marked, and passed.
+    Marked,
+}
+
+/// What became of each arrival, in their order; they come in order of time. The wait for the last one to leave is not cut off.
+pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision> {
+    let mut run = Replay {
+        link: link_without_collisions(spec, seed, arrivals),
+        fates: Vec::new(),
+        decisions: Vec::with_capacity(arrivals.len()),
+        marks: VecDeque::new(),
+        left: 0,
+        sent: 0,
+    };
+    for (index, arrival) in arrivals.iter().enumerate() {
+        let at = run.up_to(arrival);
+        run.arrive(index as u32, at, arrival);
+    }
+    while let Some(next) = run.next_event() {
+        run.advance(next);
+    }
+    run.decisions
+}
+
+/// fq_codel's hash is a matter of luck. Flows that share a queue of ours need not share one of the recorded queue's, and seldom do.
+fn link_without_collisions(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<u32> {
+    const TRIES: u64 = 1000;
+    let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
+    let flows: Vec<u32> = flows.into_iter().collect();
+    let free = (seed..seed.saturating_add(TRIES)).map(|seed| crate::make_link(spec, seed)).find(
+        |link| !matches!(link.qdisc(), Discipline::FqCodel(fq_codel) if fq_codel.any_share_a_queue(&flows)),
+    );
+    free.unwrap_or_else(|| crate::make_link(spec, seed))
+}
+
+struct Replay {
+    /// A packet's body is its place among the arrivals.
+    link: Link<u32>,
+    fates: Vec<Fate<u32>>,
+    decisions: Vec<Decision>,
+    /// Causes of marks whose packets have not left: they leave in the order in which they were marked.
+    marks: VecDeque<Cause>,
+    left: u64,
+    sent: u64,
+}
+
+impl Replay {
+    fn next_event(&self) -> Option<Time> {
+        self.link.next_event().filter(|next| *next < Time::NEVER)
+    }
+
+    /// One packet leaves, or none: a drop happens when the packet behind it leaves.
+    fn advance(&mut self, next: Time) {
+        let mut out = Vec::new();
+        self.link.advance(next, &mut self.fates, &mut |departure| out.push(departure));
+        self.note(next, &out);
+    }
+
+    /// Everything that happens before an arrival; when to take it in.
+    fn up_to(&mut self, arrival: &Arrival) -> Time {
+        while let Some(next) = self.next_event().filter(|next| *next <= arrival.at) {
+            if arrival.after == Some(self.sent) && arrival.at.since(next) <= GRAIN {
+                return Time(next.0 - 1);
+            }
+            self.advance(next);
+        }
+        arrival.at
+    }
+
+    fn arrive(&mut self, index: u32, at: Time, arrival: &Arrival) {
+        let found = self.link.backlog();
+        self.decisions.push(Decision {
+            at: Time::NEVER,
+            order: u64::MAX,
+            refused: false,
+            fell: None,
+            ds: arrival.ds,
+            found,
+            state: f64::NAN,
+            chance: f64::NAN,
+        });
+        let Arrival { flow, bytes: size, ds, .. } = *arrival;
+        let packet = Packet { enqueued: at, flow, size, ds, body: index };
+        if let (Discipline::Red(red), Some(early)) = (self.link.qdisc_mut(), arrival.early) {
+            red.tell(early);
+        }
+        let mut out = Vec::new();
+        self.link.send(packet, at, &mut self.fates, |departure| out.push(departure));
+        self.note(at, &out);
+        let decision = &mut self.decisions[index as usize];
+        decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
+        if let Discipline::Red(red) = self.link.qdisc() {
+            let decision = &mut self.decisions[index as usize];
+            decision.state = red.state().average.unwrap_or(f64::NAN);
+            decision.chance = red.chance().filter(|_| arrival.early.is_some()).unwrap_or(f64::NAN);
+        }
+    }
+
+    /// Writes down what happened at `now`: what fell, fell before anything left.
+    fn note(&mut self, now: Time, out: &[Departure<u32>]) {
+        let count = self.link.qdisc().state().count;
+        for fate in self.fates.drain(..) {
+            match fate {
+                Fate::Dropped(packet, cause) => {
+                    let decision = &mut self.decisions[packet.body as usize];
+                    (decision.at, decision.order) = (now, self.left);
+                    decision.state = count.unwrap_or(decision.state);
+                    decision.fell = Some((Fell::Dropped, cause));
+                    self.left += 1;
+                }
+                Fate::Marked { cause, .. } => self.marks.push_back(cause),
+            }
+        }
+        for departure in out {
+            let decision = &mut self.decisions[departure.packet.body as usize];
+            (decision.at, decision.order) = (departure.dequeued, self.left);
+            decision.state = count.unwrap_or(decision.state);
+            self.left += 1;
+            self.sent += 1;
+            if departure.packet.ds != decision.ds {
+                let cause = self.marks.pop_front().expect("a packet that was marked was told to be");
+                decision.fell = Some((Fell::Marked, cause));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const MS: u64 = 1_000_000;
+
+    /// A full packet takes 1 ms.
+    fn link(qdisc: Value) -> LinkSpec {
+        serde_json::from_value(json!({
+            "name": "down", "rate": [{"at_ns": 0, "bps": 12_000_000}], "rate_period_ns": null, "delay_ns": 0,
+            "qdisc": qdisc, "loss": {"law": "none"}, "ring": null, "shaper": null, "sampled": true,
+            "framing": {"header_bytes": 0, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"},
+        }))
+        .unwrap()
+    }
+
+    fn at(ns: u64) -> Arrival {
+        Arrival { at: Time(ns), flow: 1, bytes: 1500, ds: DsField::BEST_EFFORT, after: None, early: None }
+    }
+
+    #[test]
+    fn each_packet_leaves_in_its_turn_or_is_refused() {
+        let decisions =
+            replay(&link(json!({"kind": "pfifo", "limit": 1})), 1, &[at(0), at(0), at(0), at(MS)]);
+        let times: Vec<u64> = decisions.iter().map(|d| d.at.0).collect();
+        assert_eq!(times, [0, MS, 0, 2 * MS]);
+        assert_eq!(decisions.iter().map(|d| d.refused).collect::<Vec<_>>(), [false, false, true, false]);
+        assert_eq!(decisions[2].fell, Some((Fell::Dropped, Cause::Limit)));
+        assert_eq!(decisions.iter().map(|d| d.order).collect::<Vec<_>>(), [0, 2, 1, 3]);
+        assert_eq!(decisions.iter().map(|d| d.found.packets).collect::<Vec<_>>(), [0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn at_one_instant_the_recording_says_what_came_first() {
+        let pfifo = link(json!({"kind": "pfifo", "limit": 1}));
+        for (after, late, refused) in [(2, 0, false), (1, 0, true), (1, 900, true), (1, 3000, false)] {
+            let last = Arrival { after: Some(after), ..at(MS + late) };
+            let decisions = replay(&pfifo, 1, &[at(0), at(0), last]);
+            assert_eq!(decisions[2].refused, refused, "after {after}, {late} ns late");
+        }
+    }
+
+    #[test]
+    fn what_waits_is_dropped_as_the_next_one_leaves_and_a_mark_is_known_by_its_packet() {
+        let ecn = |ds| Arrival { ds: DsField(ds), ..at(0) };
+        let arrivals: Vec<Arrival> = (0..400).map(|i| ecn(if i < 200 { 0 } else { 2 })).collect();
+        let codel = json!({
+            "kind": "codel", "variant": "linux", "limit": 1000, "target_ns": 5 * MS, "interval_ns": 100 * MS,
+            "ecn": true, "ce_threshold_ns": null,
+        });
+        let decisions = replay(&link(codel), 1, &arrivals);
+        let (plain, ect) = decisions.split_at(200);
+        let dropped = |d: &&Decision| matches!(d.fell, Some((Fell::Dropped, Cause::Target)));
+        let marked = |d: &&Decision| matches!(d.fell, Some((Fell::Marked, Cause::Target)));
+        assert!(plain.iter().any(|d| dropped(&d)) && !plain.iter().any(|d| marked(&d)));
+        assert!(ect.iter().any(|d| marked(&d)) && !ect.iter().any(|d| dropped(&d)));
+        for pair in decisions.windows(2).filter(|pair| dropped(&&pair[0])) {
+            assert_eq!((pair[0].at, pair[0].order + 1), (pair[1].at, pair[1].order));
+            assert!(!pair[0].refused);
+        }
+    }
+
+    #[test]
+    fn red_follows_what_another_drew_where_its_law_leaves_the_choice() {
+        let red = link(json!({
+            "kind": "red", "variant": "linux", "limit": 400_000, "min": 15_000, "max": 45_000, "avpkt": 1000,
+            "burst": 20, "probability": 0.1, "bandwidth": 12_000_000, "adaptive": false, "ecn": false,
+            "harddrop": false, "nodrop": false,
+        }));
+        // Two packets each ms: the queue grows without end.
+        let arrivals = |early: fn(u64) -> bool| -> Vec<Arrival> {
+            (0..400).map(|i| Arrival { early: Some(early(i)), ..at(i * MS / 2) }).collect()
+        };
+        let never = replay(&red, 1, &arrivals(|_| false));
+        let first = never.iter().position(|d| d.refused).unwrap();
+        assert!(
+            never[..first].iter().any(|d| d.chance > 0.0) && never[..first].iter().all(|d| d.chance < 1.0)
+        );
+        assert_eq!(never[first].chance, 1.0, "above max, or with the count too high, there is no choice");
+        let always = replay(&red, 1, &arrivals(|_| true));
+        for decision in &always {
+            assert_eq!(decision.refused, decision.chance > 0.0, "below min there is none either");
+        }
+    }
+
+    #[test]
+    fn flows_of_a_recording_do_not_collide() {
+        let fq_codel = link(json!({
+            "kind": "fq_codel", "variant": "linux", "limit": 1000, "flows": 16, "memory_limit": 1 << 25,
+            "target_ns": 5 * MS, "interval_ns": 100 * MS, "quantum": 1514, "ecn": false, "ce_threshold_ns": null,
+            "drop_batch": 64,
+        }));
+        for seed in 0..20 {
+            let arrivals: Vec<Arrival> = (0..6).map(|flow| Arrival { flow, ..at(0) }).collect();
+            let made = link_without_collisions(&fq_codel, seed, &arrivals);
+            let Discipline::FqCodel(made) = made.qdisc() else { panic!("an fq_codel was asked for") };
+            assert!(!made.any_share_a_queue(&[0, 1, 2, 3, 4, 5]));
+        }
+    }
+}

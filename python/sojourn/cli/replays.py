@@ -1,0 +1,152 @@
+"""`sojourn agree --replay`: what the kernel's queue did to each packet, and ours to the same packets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import text, work
+
+if TYPE_CHECKING:
+    from sojourn.engine.replay import Outcome, Recording
+
+DIFFER = 1
+RECORDING = ".parquet"
+REPORT = "replay.json"
+
+
+@dataclass(frozen=True)
+class How:
+    """What was asked for beside the files."""
+
+    engine: str
+    seeds: int | None
+    out: Path | None
+    jobs: int | None
+    force: bool
+    as_json: bool
+    quiet: bool
+
+
+def replay_all(paths: Sequence[Path], how: How) -> None:
+    """Compares every scenario, recorded first, and every recording; exits with 1 if a decision differs."""
+    from sojourn.engine.replay import Recording, RecordingStopped
+
+    kept = [path for path in paths if path.suffix == RECORDING]
+    recordings = [Recording.load(path) for path in kept]
+    missing = 0
+    if how.out is not None:
+        _check_vacant(how.out, how.force)
+    try:
+        new = _recorded([path for path in paths if path not in kept], how)
+    except RecordingStopped as stop:
+        new, missing = list(stop.recordings), stop.missing
+    if how.out is not None:
+        _keep(new, how.out)
+    outcomes = [_compared(recording) for recording in (*recordings, *new)]
+    agrees = all(one.agrees for one in outcomes)
+    written = json.dumps(
+        {
+            "version": next((each.version for each in (*recordings, *new)), None),
+            "agrees": agrees,
+            "replays": [one.to_dict() for one in outcomes],
+        },
+        indent=2,
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+    if how.as_json:
+        work.show(written)
+    elif outcomes:
+        work.show(_table(outcomes))
+        work.show(_closing(outcomes))
+    if how.out is not None:
+        (how.out / REPORT).write_text(written + "\n", encoding="utf-8")
+        work.say(f"wrote {how.out}", how.quiet)
+    if missing:
+        click.echo(f"\ninterrupted: {missing} guests had not finished, and are left out", err=True)
+        raise click.exceptions.Exit(130)
+    if not agrees:
+        raise click.exceptions.Exit(DIFFER)
+
+
+# ------------------------------------------------------------------------------------------------------ the work
+
+
+def _recorded(paths: Sequence[Path], how: How) -> list[Recording]:
+    from sojourn.engine.replay import record
+    from sojourn.scenario import load
+
+    variants = [variant for path in paths for variant in load(path).variants()]
+    if not variants:
+        return []
+    work.say(f"{len(variants)} scenarios on {how.engine}", how.quiet)
+    with work.progress(how.quiet) as progress:
+        return record(variants, engine=how.engine, seeds=how.seeds, jobs=how.jobs, progress=progress)
+
+
+def _compared(recording: Recording) -> Outcome:
+    from sojourn.engine.replay import compare
+
+    return compare(recording)
+
+
+def _check_vacant(folder: Path, force: bool) -> None:
+    from sojourn.records import RunError
+
+    if folder.is_dir() and any(folder.iterdir()) and not force:
+        raise RunError(f"{folder} is not empty", "choose another folder with -o, or replace it with --force")
+
+
+def _keep(recordings: Sequence[Recording], folder: Path) -> None:
+    from sojourn.engine import folder_names
+    from sojourn.records import RunError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"can't make {folder}: {error.strerror or error}", "choose another -o") from None
+    for recording, name in zip(recordings, folder_names([each.name for each in recordings]), strict=True):
+        recording.save(folder / f"{name}{RECORDING}")
+
+
+# ------------------------------------------------------------------------------------------------------ the words
+
+
+def _table(outcomes: Sequence[Outcome]) -> str:
+    header = (
+        *("scenario", "link", "qdisc", "arrivals", "sent", "refused", "dropped", "marked"),
+        *("agreeing", "late", "by luck", "expected"),
+    )
+    return text.table(header, [_cells(one) for one in outcomes], left=3)
+
+
+def _cells(one: Outcome) -> tuple[str, ...]:
+    kernel = one.kernel
+    numbers = (one.arrivals, kernel.sent, kernel.refused, kernel.dropped, kernel.marked)
+    agreeing = "all" if one.agrees else str(one.agreeing)
+    late = f"{one.late}, {one.latest_ns} ns" if one.late else "0"
+    draws = ("-", "-")
+    if one.draws is not None:
+        draws = (str(one.draws.drawn), f"{one.draws.expected:.0f} ±{one.draws.ci95:.0f}")
+    return (one.name, one.link, one.qdisc, *map(str, numbers), agreeing, late, *draws)
+
+
+def _closing(outcomes: Sequence[Outcome]) -> str:
+    lines = [""]
+    for one in outcomes:
+        if one.first is not None:
+            lines.append(f"{one.name}, link {one.link}: the first that differs is {one.first.words}")
+    decisions = sum(one.arrivals for one in outcomes)
+    agreeing = sum(one.agreeing for one in outcomes)
+    wrong = sum(not one.agrees for one in outcomes)
+    lines.append(
+        f"{agreeing} of {decisions} packets agree, of {len(outcomes)} queues; {wrong or 'none'} of the queues"
+        f" {'differs' if wrong == 1 else 'differ'}"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,458 @@
+"""Decision by decision: what one queue did to a recorded trace of arrivals, and what ours does to the same.
+
+A Recording holds every packet that came to a link's queue, in order, and what the queue did to it. `replayed` sends the same
+packets, at the same times, through the simulator's link, and `compare` holds each decision against the other: taken in or dropped on
+arrival, sent, marked, dropped while it waited; in which order packets left, and when.
+
+What happens at one instant happens in some order: the recording tells it, and the replay follows.
+
+A packet agrees if both did the same to it, if as many packets had been sent before it, and if it left at the same time. The time of a departure
+is recorded to the nanosecond; a kernel may be later by what it does at the same instant (`GRAIN_NS`). That of a drop is told by
+the kernel's trace to the microsecond.
+
+RED draws random numbers. Ours is told what the recorded draws decided and follows them wherever its own law leaves the choice to luck; so its
+average, its thresholds and its forced decisions are compared one by one, and the draws in sum: as many early drops and marks as
+the probabilities that ours found at each arrival add up to, give or take (`Draws`).
+
+A recording is a Parquet file, the link and what was recorded in its metadata, and needs no kernel to be replayed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from sojourn import _core
+from sojourn.engine.engines import Engine, Realised, find
+from sojourn.engine.kernel.graph import rate_steps
+from sojourn.engine.runs import Progress, cores
+from sojourn.records import RunError
+from sojourn.scenario import Scenario
+from sojourn.scenario.qdisc import Qdisc
+
+FORMAT = 1
+GRAIN_NS = 2000
+"""How much later than ours a departure or a drop of the recording may be."""
+_PHASE_NS = 16_000_000
+"""A whole number of the ticks in which Linux's CoDel (1024 ns) and its byte queue limits (4 ms) count the kernel's clock: where in
+them time 0 lies is part of a recording."""
+_META = "sojourn"
+_HINT = "give a file that `sojourn agree --replay SCENARIO -o DIR` wrote"
+
+Ints: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+SENT, MARKED, REFUSED, DROPPED, WAITS = range(5)
+"""What became of a packet. REFUSED: dropped on arrival; WAITS: neither when the recording ended."""
+DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Packets that came to a queue, in their order, and what it did to them; columns of one length."""
+
+    t_ns: Ints
+    """When it came."""
+    flow: Ints
+    """Equal for packets of one direction of a five-tuple."""
+    bytes: Ints
+    """Of the IP packet."""
+    ds: Ints
+    """Its DS field as it came."""
+    after: Ints
+    """How many had been sent before it came: what came first at one instant."""
+    fate: Ints
+    left_ns: Ints
+    """When it left the queue, either way; -1: it waits."""
+    order: Ints
+    """How many packets had been sent before it left; -1: it waits."""
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+    @property
+    def early(self) -> Mask:
+        """Dropped on arrival or marked: what RED does."""
+        return np.isin(self.fate, (REFUSED, MARKED))
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A link of a scenario and what its queue did."""
+
+    title: str
+    seed: int
+    version: str
+    """Of the kernel."""
+    zero_ns: int
+    """Time 0 on the kernel's monotonic clock."""
+    link: Mapping[str, Any]
+    """As `Scenario.realise` gives it."""
+    trace: Trace
+
+    @property
+    def qdisc(self) -> str:
+        """In tc's words."""
+        return Qdisc.from_params(self.link["qdisc"]).text
+
+    @property
+    def name(self) -> str:
+        """`title, seed 1, link down`."""
+        return f"{self.title}, seed {self.seed}, link {self.link['name']}"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it, whole or not at all.
+
+        Raises:
+            RunError: there is no room, or no right.
+        """
+        about = {
+            "format": FORMAT,
+            **{name: getattr(self, name) for name in ("title", "seed", "version", "zero_ns")},
+            "link": dict(self.link),
+        }
+        columns = pl.DataFrame(vars(self.trace)).with_columns(pl.col("bytes", "flow").cast(pl.Int32))
+        temporary = Path(f"{os.fspath(path)}.part")
+        try:
+            columns.write_parquet(temporary, compression="zstd", metadata={_META: json.dumps(about)})
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise RunError(f"can't write {path}: {error.strerror or error}", "choose another -o") from None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Recording:
+        """Reads one.
+
+        Raises:
+            RunError: there is none in this file.
+        """
+        try:
+            file = Path(path)
+            about = json.loads(pl.read_parquet_metadata(file)[_META])
+            if about.pop("format") != FORMAT:
+                raise RunError(f"{path} was written by another version of sojourn", "record it again")
+            table = pl.read_parquet(file)
+            columns = {name: table[name].cast(pl.Int64).to_numpy() for name in Trace.__annotations__}
+            return cls(**about, trace=Trace(**columns))
+        except (OSError, pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
+            raise RunError(f"{path} is no recording of a queue: {error}", _HINT) from None
+
+
+# ------------------------------------------------------------------------------------------------------- replaying
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What our link does to a recording's packets; columns of one length."""
+
+    fate: Ints
+    left_ns: Ints
+    order: Ints
+    cause: Ints
+    """Of a drop or mark, in the order of `_core.CAUSES`; -1: neither."""
+    backlog_packets: Ints
+    """What was queued when it came."""
+    state: NDArray[np.float64]
+    """RED's average when it came, bytes; CoDel's count when it left; NaN without either."""
+    chance: NDArray[np.float64]
+    """How likely RED was to drop or mark it, given what became of all before it; NaN elsewhere."""
+
+
+def replayed(recording: Recording) -> Replayed:
+    """Sends a recording's packets through the simulator's link.
+
+    Raises:
+        RunError: the link or the packets make no sense.
+    """
+    trace, kind = recording.trace, recording.link["qdisc"]["kind"]
+    phase = recording.zero_ns % _PHASE_NS
+    try:
+        found = _core.replay(
+            json.dumps(_later(recording, phase)),
+            recording.seed,
+            trace.t_ns + phase,
+            trace.flow,
+            trace.bytes,
+            trace.ds,
+            trace.after,
+            trace.early if kind == "red" else None,
+        )
+    except ValueError as error:
+        raise RunError(f"{recording.name}: can't be replayed: {error}", _HINT) from None
+    left = np.where(found["t_ns"] >= 0, found["t_ns"] - phase, -1)
+    fate = np.select(
+        [left < 0, found["refused"] != 0, found["dropped"] >= 0, found["marked"] >= 0],
+        [WAITS, REFUSED, DROPPED, MARKED],
+        SENT,
+    )
+    return Replayed(
+        fate=fate,
+        # One that is refused leaves as it comes.
+        left_ns=np.where(fate == REFUSED, trace.t_ns, left),
+        order=_sent_before(fate, found["order"]),
+        cause=np.maximum(found["dropped"], found["marked"]),
+        backlog_packets=found["backlog_packets"],
+        state=found["state"],
+        chance=found["chance"],
+    )
+
+
+def _later(recording: Recording, phase: int) -> dict[str, Any]:
+    """The link, with its rate changing so much later."""
+    end = int(max(recording.trace.t_ns.max(initial=0), recording.trace.left_ns.max(initial=0))) + 1
+    steps = rate_steps(recording.link, end)
+    moved = [{"at_ns": at + phase if at else 0, "bps": bps} for at, bps in steps]
+    return {**recording.link, "rate": moved, "rate_period_ns": None}
+
+
+def _sent_before(fate: Ints, order: Ints) -> Ints:
+    """How many of those that left before each packet were sent. Among those that are dropped at once there is no order."""
+    rows = np.flatnonzero(order >= 0)
+    rows = rows[np.argsort(order[rows])]
+    sent = np.isin(fate[rows], (SENT, MARKED))
+    result = np.full(len(order), -1, dtype=np.int64)
+    result[rows] = np.cumsum(sent) - sent
+    return result
+
+
+# ------------------------------------------------------------------------------------------------------- comparing
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one queue did, in numbers."""
+
+    sent: int
+    """Packets that left unmarked or marked."""
+    refused: int
+    """Dropped on arrival."""
+    dropped: int
+    """While they waited."""
+    marked: int
+
+    @classmethod
+    def of(cls, fate: Ints) -> Side:
+        """Counts."""
+        count = np.bincount(fate, minlength=len(DID))
+        return cls(
+            int(count[SENT] + count[MARKED]), int(count[REFUSED]), int(count[DROPPED]), int(count[MARKED])
+        )
+
+
+@dataclass(frozen=True)
+class Draws:
+    """RED's random decisions, in sum."""
+
+    drawn: int
+    """Arrivals that the recorded queue dropped or marked though the law left it to luck."""
+    expected: float
+    """The sum of the probabilities that ours found."""
+    ci95: float
+    """Half the width of the interval around it."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A packet to which the two did not do the same."""
+
+    packet: int
+    """Its place among the arrivals, from 0."""
+    words: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Two queues and one trace of arrivals."""
+
+    name: str
+    link: str
+    qdisc: str
+    arrivals: int
+    kernel: Side
+    ours: Side
+    agreeing: int
+    late: int
+    """Departures and drops that agree but are not at the same nanosecond (of a drop: microsecond)."""
+    latest_ns: int
+    draws: Draws | None
+    first: Difference | None
+    """The first packet to leave, of those that don't agree."""
+
+    @property
+    def agrees(self) -> bool:
+        """Every decision is the same."""
+        return self.agreeing == self.arrivals
+
+    def to_dict(self) -> dict[str, Any]:
+        """As one object of plain values."""
+        return {**asdict(self), "agrees": self.agrees}
+
+
+def compare(recording: Recording, ours: Replayed | None = None) -> Outcome:
+    """Holds each decision of a recording against ours (`replayed(recording)`)."""
+    ours = replayed(recording) if ours is None else ours
+    trace = recording.trace
+    # What waited when the recording ended leaves in a replay: nobody knows what would have become of it.
+    sent = np.isin(trace.fate, (SENT, MARKED))
+    open_end = (trace.fate == WAITS) & (ours.order >= int(sent.sum()))
+    later = trace.left_ns - ours.left_ns
+    in_time = _in_time(trace, later)
+    same = open_end | ((trace.fate == ours.fate) & _in_order(trace, ours) & in_time)
+    late = np.where(same & ~open_end & (np.abs(later) > _resolution(trace)), later, 0)
+    wrong = np.flatnonzero(~same)
+    return Outcome(
+        name=recording.title,
+        link=recording.link["name"],
+        qdisc=recording.qdisc,
+        arrivals=len(trace),
+        kernel=Side.of(trace.fate),
+        ours=Side.of(ours.fate[~open_end]),
+        agreeing=int(same.sum()),
+        late=int((late != 0).sum()),
+        latest_ns=int(late.max(initial=0)),
+        draws=_draws(trace, ours),
+        first=_first(recording, ours, wrong) if len(wrong) else None,
+    )
+
+
+def _resolution(trace: Trace) -> Ints:
+    """How exactly the recording tells when a packet left, ns."""
+    return np.where(trace.fate == DROPPED, 500, 0)
+
+
+def _in_order(trace: Trace, ours: Replayed) -> Mask:
+    """Where a drop lies among what is sent at the same instant, ours does not tell."""
+    sent = np.sort(ours.left_ns[np.isin(ours.fate, (SENT, MARKED))])
+    first, last = (np.searchsorted(sent, ours.left_ns, side=side) for side in ("left", "right"))
+    within = (first <= trace.order) & (trace.order <= last)
+    return np.where(np.isin(ours.fate, (DROPPED, REFUSED)), within, trace.order == ours.order)
+
+
+def _in_time(trace: Trace, later: Ints) -> Mask:
+    resolution = _resolution(trace)
+    return np.asarray((later >= -resolution) & (later <= GRAIN_NS + resolution))
+
+
+def _draws(trace: Trace, ours: Replayed) -> Draws | None:
+    """None where nothing was left to luck."""
+    free = (ours.chance > 0) & (ours.chance < 1)
+    if not free.any():
+        return None
+    chance = ours.chance[free]
+    deviation = math.sqrt(float((chance * (1 - chance)).sum()))
+    return Draws(int(trace.early[free].sum()), float(chance.sum()), 1.96 * deviation)
+
+
+def _first(recording: Recording, ours: Replayed, wrong: Ints) -> Difference:
+    """The first to be decided, on either side."""
+    trace = recording.trace
+    never = np.iinfo(np.int64).max
+    at = [np.where(side.left_ns[wrong] < 0, never, side.left_ns[wrong]) for side in (trace, ours)]
+    row = int(wrong[np.argmin(np.minimum(*at))])
+    came, state = int(trace.t_ns[row]), float(ours.state[row])
+    queued = int(((trace.left_ns > came) | (trace.fate == WAITS))[:row].sum())
+    kernel = _did(int(trace.fate[row]), int(trace.left_ns[row]), int(trace.order[row]))
+    own = _did(int(ours.fate[row]), int(ours.left_ns[row]), int(ours.order[row]))
+    cause = f" for {_core.CAUSES[ours.cause[row]]}" if ours.cause[row] >= 0 else ""
+    law = {"red": "average {:.0f} bytes", "codel": "count {:.0f}", "fq_codel": "counts {:.0f}"}
+    word = law.get(recording.link["qdisc"]["kind"])
+    told = f", {word.format(state)}" if word and not math.isnan(state) else ""
+    words = (
+        f"packet {row} of {len(trace)} (flow {trace.flow[row]}, {trace.bytes[row]} bytes, came at {came / 1e9:.6f} s):"
+        f" the kernel, with {queued} packets queued, {kernel};"
+        f" ours, with {ours.backlog_packets[row]} queued{told}, {own}{cause}"
+    )
+    return Difference(row, words)
+
+
+def _did(fate: int, left_ns: int, order: int) -> str:
+    return (
+        DID[fate]
+        if fate == WAITS
+        else f"{DID[fate]} at {left_ns / 1e9:.9f} s, after {order} others were sent"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- recording
+
+
+class RecordingStopped(KeyboardInterrupt):
+    """Ctrl-C. What had been recorded is kept."""
+
+    def __init__(self, recordings: Sequence[Recording], missing: int) -> None:
+        super().__init__()
+        self.recordings = tuple(recordings)
+        self.missing = missing
+        """Guests that did not finish."""
+
+
+def record(
+    scenarios: Sequence[Scenario],
+    *,
+    engine: str = "kernel",
+    seeds: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> list[Recording]:
+    """Runs scenarios, none of them a sweep, in guests that write down what the congested queues do to each packet.
+
+    Args:
+        seeds: how many, counted up from the scenario's; None: its own.
+        jobs: threads; None: one per core.
+
+    Raises:
+        RunError: there is no such guest, the scenario asks for what it has not, or what it wrote down can't be trusted.
+        RecordingStopped: on Ctrl-C.
+    """
+    kernel = find(engine)
+    if not isinstance(kernel, Recorder):
+        raise RunError(f"{engine} keeps no trace of its queues", "record with -e kernel-uml")
+    work = [
+        (scenario, seed)
+        for scenario in scenarios
+        for seed in (scenario.seeds if seeds is None else range(scenario.seeds[0], scenario.seeds[0] + seeds))
+    ]
+    for scenario in scenarios:
+        kernel.check(scenario.realise(scenario.seeds[0]))
+    stop = threading.Event()
+
+    def one(scenario: Scenario, seed: int) -> list[Recording]:
+        found, _ = kernel.recordings(scenario.realise(seed), lambda _: not stop.is_set())
+        return [replace(each, title=scenario.label or scenario.title) for each in found]
+
+    with ThreadPoolExecutor(jobs or cores(), thread_name_prefix="sojourn") as pool:
+        futures = [pool.submit(one, *each) for each in work]
+        try:
+            for done, _ in enumerate(as_completed(futures), start=1):
+                progress(Progress(done, len(work), done / len(work)))
+            return [recording for future in futures for recording in future.result()]
+        except BaseException as error:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            ended = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
+            raise RecordingStopped(
+                [recording for future in ended for recording in future.result()], len(work) - len(ended)
+            ) from None
+
+
+@runtime_checkable
+class Recorder(Engine, Protocol):
+    """An engine that can tell what its queues did."""
+
+    def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
+        """What each congested link's queue did to each packet, and the CPU time in ns that it took."""
+        ...

@@ -1,0 +1,411 @@
+"""Decision by decision: recordings of the kernel's queues, replayed through ours.
+
+The files in `recordings` were made by `sojourn agree --replay` on Linux 6.12 (three or four CUBIC flows and a ping, 5 s at 2 Mbit/s or 9 s at
+1 Mbit/s), with the kernel's decisions in them. So the comparison runs everywhere; where a guest is ready it is recorded anew.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sojourn import _core
+from sojourn.cli import status
+from sojourn.engine.kernel import ready
+from sojourn.engine.kernel.fits import PlanError
+from sojourn.engine.kernel.plan import Planned, traced
+from sojourn.engine.kernel.recording import comings
+from sojourn.engine.replay import (
+    DROPPED,
+    MARKED,
+    REFUSED,
+    SENT,
+    WAITS,
+    Outcome,
+    Recording,
+    Trace,
+    compare,
+    replayed,
+)
+from sojourn.records import RunError
+from sojourn.scenario import loads
+
+FOLDER = Path(__file__).parent / "recordings"
+FILES = sorted(path.stem for path in FOLDER.glob("*.parquet"))
+
+
+def recording(name: str) -> Recording:
+    return Recording.load(FOLDER / f"{name}.parquet")
+
+
+# --------------------------------------------------------------------------------------------- the kernel's decisions
+
+
+def test_there_is_a_recording_of_each_discipline_with_ecn_and_without() -> None:
+    kinds = ("codel", "fq_codel", "pfifo", "red")
+    assert {f"{kind}-{ecn}" for kind in kinds for ecn in ("ecn", "noecn")} <= set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_ours_decides_as_the_kernel_did(name: str) -> None:
+    outcome = compare(recording(name))
+    assert outcome.first is None, outcome.first.words
+    assert outcome.agrees
+    assert outcome.kernel == outcome.ours
+    assert outcome.arrivals > 800
+    assert outcome.latest_ns <= 1000
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_recording_has_something_to_decide(name: str) -> None:
+    kind, ecn = name.rsplit("-", 1)
+    side = compare(recording(name)).kernel
+    at_the_door = kind in ("pfifo", "pfifo_fast", "red")
+    assert (side.refused > 0) == at_the_door
+    assert side.refused + side.dropped + side.marked > 30
+    assert (side.marked > 0) == (ecn == "ecn" and kind not in ("pfifo",))
+
+
+@pytest.mark.parametrize("name", ["red-ecn", "red-noecn"])
+def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
+    draws = compare(recording(name)).draws
+    assert draws is not None
+    # Three standard deviations: of a recording that is given, this is no matter of luck.
+    assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
+    assert draws.drawn > 10
+
+
+def test_nothing_is_drawn_elsewhere() -> None:
+    assert compare(recording("codel-ecn")).draws is None
+
+
+def without_its_luck(one: Recording) -> Recording:
+    """Red's recording, in which no draw ever went against a packet."""
+    fate = np.where(np.isin(one.trace.fate, (REFUSED, MARKED)), SENT, one.trace.fate)
+    return replace(one, trace=replace(one.trace, fate=fate))
+
+
+def test_where_red_has_no_choice_a_recording_can_t_talk_it_into_one() -> None:
+    outcome = compare(without_its_luck(recording("red-noecn")))
+    assert not outcome.agrees
+    assert outcome.ours.refused > 0
+
+
+# ---------------------------------------------------------------------------------------- a comparison that can fail
+
+
+def changed(one: Recording, **changes: Any) -> Recording:
+    """The recording of another link."""
+    link = dict(one.link)
+    for key, value in changes.items():
+        if key in link:
+            link[key] = value
+        else:
+            link["qdisc"] = {**link["qdisc"], key: value}
+    return replace(one, link=link)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("pfifo-noecn", {"limit": 21}),
+        ("pfifo-noecn", {"rate": [{"at_ns": 0, "bps": 2_000_100}]}),
+        ("pfifo_head_drop-noecn", {"limit": 19}),
+        ("pfifo_fast-noecn", {"variant": "shared"}),
+        ("codel-noecn", {"target_ns": 20_000_000}),
+        ("codel-noecn", {"interval_ns": 100_500_000}),
+        ("codel-noecn", {"variant": "rfc"}),
+        ("codel-ecn", {"ecn": False}),
+        ("codel-bql", {"ring": None}),
+        ("fq_codel-noecn", {"quantum": 3000}),
+        ("fq_codel-noecn", {"variant": "linux2012"}),
+        ("red-noecn", {"max": 44_000}),
+        ("red-ecn", {"burst": 60}),
+    ],
+)
+def test_another_queue_decides_otherwise(name: str, changes: dict[str, Any]) -> None:
+    outcome = compare(changed(recording(name), **changes))
+    assert not outcome.agrees
+    assert outcome.first is not None
+    assert outcome.first.words.startswith(f"packet {outcome.first.packet} of {outcome.arrivals}")
+
+
+def test_a_queue_below_a_shaper_sees_the_packets_that_a_root_does_not() -> None:
+    one = recording("fq_codel-noecn")
+    # As fast as the wire, with a burst of one packet: it never holds back a packet that the wire would take.
+    shaper = {"bps": 10**9, "burst_bytes": 2000, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"}
+    outcome = compare(changed(one, shaper=shaper))
+    assert not outcome.agrees
+
+
+def test_whole_ticks_of_the_kernel_s_clock_make_no_difference() -> None:
+    one = recording("codel-bql")
+    assert compare(replace(one, zero_ns=one.zero_ns + 16_000_000)).agrees
+    # But half a tick of 4 ms does: it decides when BQL takes off its slack.
+    assert not all(compare(replace(one, zero_ns=one.zero_ns + shift * 10**6)).agrees for shift in (1, 2, 3))
+
+
+# ------------------------------------------------------------------------------------------------- by hand
+
+PFIFO = {
+    "name": "down",
+    "rate": [{"at_ns": 0, "bps": 12_000_000}],
+    "rate_period_ns": None,
+    "delay_ns": 0,
+    "qdisc": {"kind": "pfifo", "limit": 1},
+    "framing": {"header_bytes": 0, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"},
+    "loss": {"law": "none"},
+    "ring": None,
+    "shaper": None,
+    "sampled": True,
+}
+"""A full packet takes 1 ms, one may wait."""
+MS = 1_000_000
+
+
+def by_hand(**columns: list[int]) -> Recording:
+    """Four packets: one is sent at once, one waits, one finds no room, one comes later."""
+    usual = {
+        "t_ns": [0, 0, 0, 5 * MS],
+        "flow": [0] * 4,
+        "bytes": [1500] * 4,
+        "ds": [0] * 4,
+        "after": [0, 1, 1, 2],
+        "fate": [SENT, SENT, REFUSED, SENT],
+        "left_ns": [0, MS, 0, 5 * MS],
+        "order": [0, 1, 1, 2],
+    }
+    trace = Trace(**{name: np.array(values) for name, values in {**usual, **columns}.items()})
+    return Recording(title="by hand", seed=1, version="-", zero_ns=0, link=PFIFO, trace=trace)
+
+
+def test_what_is_counted() -> None:
+    outcome = compare(by_hand())
+    assert outcome.agrees
+    assert (outcome.arrivals, outcome.agreeing, outcome.late) == (4, 4, 0)
+    assert (outcome.kernel.sent, outcome.kernel.refused, outcome.kernel.dropped, outcome.kernel.marked) == (
+        3,
+        1,
+        0,
+        0,
+    )
+    assert replayed(by_hand()).backlog_packets.tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "packet"),
+    [
+        ({"fate": [SENT, SENT, DROPPED, SENT], "left_ns": [0, MS, MS, 5 * MS]}, 2),
+        ({"fate": [SENT, SENT, SENT, SENT], "left_ns": [0, MS, 2 * MS, 5 * MS], "order": [0, 1, 2, 3]}, 2),
+        ({"fate": [SENT, MARKED, REFUSED, SENT]}, 1),
+        ({"left_ns": [0, MS + 2001, 0, 5 * MS]}, 1),
+        ({"left_ns": [0, MS - 1, 0, 5 * MS]}, 1),
+        ({"order": [0, 2, 1, 1]}, 1),
+        ({"fate": [SENT, WAITS, REFUSED, SENT], "left_ns": [0, -1, 0, 5 * MS], "order": [0, -1, 1, 1]}, 1),
+    ],
+)
+def test_each_way_to_differ_is_found(columns: dict[str, list[int]], packet: int) -> None:
+    outcome = compare(by_hand(**columns))
+    assert outcome.first is not None
+    assert outcome.first.packet == packet
+
+
+def test_both_sides_are_told_of_the_first_difference() -> None:
+    outcome = compare(
+        by_hand(fate=[SENT, SENT, SENT, SENT], left_ns=[0, MS, 2 * MS, 5 * MS], order=[0, 1, 2, 3])
+    )
+    assert outcome.first is not None
+    assert outcome.first.words == (
+        "packet 2 of 4 (flow 0, 1500 bytes, came at 0.000000 s):"
+        " the kernel, with 1 packets queued, sent it at 0.002000000 s, after 2 others were sent;"
+        " ours, with 1 queued, dropped it on arrival at 0.000000000 s, after 1 others were sent for limit"
+    )
+
+
+def test_a_kernel_may_be_a_little_late() -> None:
+    outcome = compare(by_hand(left_ns=[0, MS + 700, 0, 5 * MS + 90]))
+    assert outcome.agrees
+    assert (outcome.late, outcome.latest_ns) == (2, 700)
+
+
+def test_nobody_knows_what_becomes_of_a_packet_that_waits_at_the_end() -> None:
+    outcome = compare(by_hand(fate=[SENT, SENT, REFUSED, WAITS], left_ns=[0, MS, 0, -1], order=[0, 1, 1, -1]))
+    assert outcome.agrees
+    assert outcome.kernel.sent == outcome.ours.sent == 2
+
+
+def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
+    one = recording("fq_codel-ecn")
+    one.save(tmp_path / "again.parquet")
+    again = Recording.load(tmp_path / "again.parquet")
+    assert (again.title, again.seed, again.version, again.zero_ns, again.link) == (
+        *(one.title, one.seed, one.version, one.zero_ns),
+        one.link,
+    )
+    for name, column in vars(one.trace).items():
+        assert np.array_equal(column, getattr(again.trace, name)), name
+
+
+@pytest.mark.parametrize("text", [b"", b"no parquet"])
+def test_what_is_no_recording_is_refused(tmp_path: Path, text: bytes) -> None:
+    file = tmp_path / "x.parquet"
+    file.write_bytes(text)
+    with pytest.raises(RunError, match="is no recording of a queue"):
+        Recording.load(file)
+    with pytest.raises(RunError, match="is no recording of a queue"):
+        Recording.load(tmp_path / "nowhere.parquet")
+
+
+def test_arrivals_that_make_no_sense_are_refused() -> None:
+    one = np.zeros(2, dtype=np.int64)
+    for times, flows, why in (
+        (np.array([5, 3]), one, "in order"),
+        (np.array([-1, 3]), one, "in order"),
+        (np.array([1, 2]), one[:1], "one length"),
+        (np.array([1, 2]), one - 1, "32 bits"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            _core.replay(json.dumps(PFIFO), 1, times, flows, one + 100, one)
+    with pytest.raises(ValueError, match="not a link"):
+        _core.replay("{}", 1, one, one, one + 100, one)
+
+
+# --------------------------------------------------------------------------------------------- the kernel's trace
+
+TRACE = b"""# tracer: nop
+          <idle>-0       [000] bns..     1.000010: net_dev_queue: dev=nic0a skbaddr=00000000000000a1 len=98
+          <idle>-0       [000] bns..     1.000010: net_dev_xmit: dev=nic0a skbaddr=00000000000000a1 len=98 rc=0
+          <idle>-0       [000] bns..     1.000020: net_dev_queue: dev=nic0a skbaddr=00000000000000a2 len=1514
+          <idle>-0       [000] bns..     1.000030: net_dev_queue: dev=nic0a skbaddr=00000000000000a3 len=1514
+          <idle>-0       [000] bns..     1.000030: net_dev_queue: dev=nic1a skbaddr=00000000000000b1 len=66
+          <idle>-0       [000] .ns..     1.000035: kfree_skb: skbaddr=00000000000000a1 rx_sk=0000000000000000 protocol=2048 location=icmp_rcv+0x12a/0x300 reason: NO_SOCKET
+          <idle>-0       [000] bns..     1.000040: net_dev_queue: dev=nic0a skbaddr=00000000000000a4 len=1514
+          <idle>-0       [000] bns..     1.000040: net_dev_xmit: dev=nic0a skbaddr=00000000000000a2 len=1514 rc=0
+          <idle>-0       [000] bns..     1.000040: kfree_skb: skbaddr=00000000000000a4 rx_sk=0000000000000000 protocol=2048 location=__dev_queue_xmit+0x1/0x2 reason: QDISC_DROP
+          <idle>-0       [000] .ns..     1.005000: kfree_skb: skbaddr=00000000000000a3 rx_sk=0000000000000000 protocol=2048 location=__codel_qdisc_dequeue+0x16d/0x830 reason: NOT_SPECIFIED
+          <idle>-0       [000] bns..     1.006000: net_dev_queue: dev=nic0a skbaddr=00000000000000a1 len=54
+"""
+
+
+def test_a_trace_tells_what_became_of_each_packet() -> None:
+    found = comings(TRACE, ["nic0a", "nic1a"])
+    # The last has the first one's address, which it had given back.
+    one = found["nic0a"]
+    assert one.came_ns.tolist() == [1_000_010_000, 1_000_020_000, 1_000_030_000, 1_000_040_000, 1_006_000_000]
+    assert one.bytes.tolist() == [98, 1514, 1514, 1514, 54]
+    assert one.after.tolist() == [0, 1, 1, 1, 2]
+    assert one.gone_ns.tolist() == [-1, -1, 1_005_000_000, 1_000_040_000, -1]
+    assert one.order.tolist() == [0, 1, 2, 2, -1]
+    # The fourth was refused, though another was sent before it was thrown away.
+    assert one.at_once.tolist() == [0, 0, 0, 1, 0]
+    assert found["nic1a"].order.tolist() == [-1]
+
+
+def test_a_plan_asks_for_the_events_of_its_devices() -> None:
+    planned = traced(Planned({"version": 1}, pairs=2, memory_mb=256), ["nic0a", "nic1b"], 100_000.0)
+    events = {each["name"]: each["filter"] for each in planned.plan["trace"]["events"]}
+    ours = 'name == "nic0a" || name == "nic1b"'
+    assert events == {"net/net_dev_queue": ours, "net/net_dev_xmit": ours, "skb/kfree_skb": None}
+    assert planned.memory_mb * 1024 > 256 * 1024 + planned.plan["trace"]["buffer_kb"]
+    with pytest.raises(PlanError, match="million packets"):
+        traced(planned, ["nic0a"], 1e8)
+
+
+# ------------------------------------------------------------------------------------------------- the command line
+
+
+def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(FOLDER / f"{name}.parquet") for name in ("codel-noecn", "red-ecn")]
+    assert status(["agree", "--replay", *files]) == 0
+    table = capsys.readouterr().out
+    assert "1044" in table
+    assert "1946 of 1946 packets agree, of 2 queues; none of the queues differ" in table
+    assert status(["agree", "--replay", "--json", *files]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["agrees"]
+    assert [each["agreeing"] for each in told["replays"]] == [1044, 902]
+
+
+def test_a_difference_is_told_and_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changed(recording("codel-noecn"), target_ns=20_000_000).save(tmp_path / "other.parquet")
+    assert status(["agree", "--replay", "-o", str(tmp_path / "out"), str(tmp_path / "other.parquet")]) == 1
+    assert "the first that differs is packet" in capsys.readouterr().out
+    written = json.loads((tmp_path / "out" / "replay.json").read_text())
+    assert not written["agrees"]
+    assert written["replays"][0]["first"]["packet"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--quick"], "leave out --quick"),
+        (["--tolerance", "3 %"], "leave out --quick"),
+        (["nowhere.parquet"], "is no recording of a queue"),
+        (["nowhere.toml"], "nowhere.toml"),
+        (["-e", "netns"], "keeps no trace of its queues"),
+    ],
+)
+def test_wrong_input_is_told_kindly(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(["agree", "-q", "--replay", *words]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "Traceback" not in told
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").write_text("x")
+    file = str(FOLDER / "pfifo-ecn.parquet")
+    assert status(["agree", "--replay", "-q", "-o", str(tmp_path), file]) == 2
+    assert "is not empty" in capsys.readouterr().err
+    assert status(["agree", "--replay", "-q", "-o", str(tmp_path), "--force", file]) == 0
+
+
+# ----------------------------------------------------------------------------------------------------- with a guest
+
+SCENARIO = """
+title    = "Anew"
+duration = "4 s"
+[bottleneck]
+rate       = "5 Mbit/s"
+delay      = "5 ms"
+link_layer = "linux"
+qdisc      = "{qdisc}"
+[[flow]]
+kind       = "bulk"
+count      = 3
+ecn        = {ecn}
+start      = "uniform 0 s .. 500 ms"
+[[flow]]
+kind = "ping"
+"""
+
+
+def recorded_anew(folder: Path, qdisc: str, ecn: str) -> list[Outcome]:
+    """By a guest."""
+    if reason := ready("uml").why_not:
+        pytest.skip(reason)
+    from sojourn.engine.replay import record
+
+    return [compare(each) for each in record([loads(SCENARIO.format(qdisc=qdisc, ecn=ecn))])]
+
+
+@pytest.mark.parametrize("ecn", ["false", "true"])
+@pytest.mark.parametrize(
+    "qdisc",
+    [
+        "pfifo limit 40",
+        "codel ecn",
+        "fq_codel",
+        "red limit 100000 min 20000 max 60000 avpkt 1000 burst 35 bandwidth 5mbit ecn",
+    ],
+)
+def test_a_kernel_of_now_decides_as_ours(qdisc: str, ecn: str, tmp_path: Path) -> None:
+    found = recorded_anew(tmp_path, qdisc, ecn)
+    assert found
+    for outcome in found:
+        assert outcome.first is None, outcome.first.words
+        assert outcome.arrivals > 1500
+        assert outcome.kernel.refused + outcome.kernel.dropped + outcome.kernel.marked > 10
