@@ -192,7 +192,7 @@ def _all(asked: Sequence[Asked], folder: Path, quiet: bool) -> list[Tuned]:
 
 
 def _command(interface: str, found: Wanted) -> str:
-    from sojourn.scenario.qdisc import write_rate
+    from sojourn.scenario.words import write_rate
 
     words = ["sojourn shape", interface]
     words += [
@@ -209,7 +209,7 @@ def _command(interface: str, found: Wanted) -> str:
 
 
 def _table(one: Tuned) -> str:
-    from sojourn.scenario.qdisc import write_rate
+    from sojourn.scenario.words import write_rate
 
     foretold = {point.bps: point for point in one.predicted[1:]}
     rows = [_row("no shaper", one.unshaped, one.predicted[0])]
@@ -239,7 +239,7 @@ def _row(name: str, measured: Point, predicted: Point | None) -> list[str]:
 
 
 def _sentences(one: Tuned) -> list[str]:
-    from sojourn.scenario.qdisc import write_rate
+    from sojourn.scenario.words import write_rate
 
     choice, target = one.choice, f"{one.asked.target_ms:g} ms"
     if choice.point is None:
@@ -267,7 +267,7 @@ def _line_rate(one: Tuned) -> str:
 
 
 def _prediction(one: Tuned) -> list[str]:
-    from sojourn.scenario.qdisc import write_rate
+    from sojourn.scenario.words import write_rate
 
     quality = one.quality
     off_ms, off_goodput = quality.off_ms, quality.off_goodput
@@ -336,7 +336,7 @@ def _draw(one: Tuned, host: str, folder: Path) -> Path:
     from sojourn import figures
     from sojourn.figures.tuning import Tuning, tuning
     from sojourn.records import RunError
-    from sojourn.scenario.qdisc import write_rate
+    from sojourn.scenario.words import write_rate
 
     choice = one.choice.point
     predicted = sorted(one.predicted[1:], key=lambda point: point.bps)

@@ -14,7 +14,7 @@ from sojourn.engine import folder_names
 from sojourn.live import findings, measurement, session, shaper, tune
 from sojourn.live.shape import Wanted, plan
 from sojourn.records import Run, RunError
-from sojourn.scenario.qdisc import write_rate
+from sojourn.scenario.words import write_rate
 
 Tell = Callable[[str, float], None]
 """Called with what is being done and the share of all that is done."""
