@@ -21,8 +21,8 @@ from typing import Any
 from sojourn.engine import tc
 from sojourn.engine.rtnl import Former, Interface
 from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.words import read_rate, read_size, write_rate
 from sojourn.scenario.wire import Framing
+from sojourn.scenario.words import read_rate, read_size, write_rate
 from sojourn.units import UnitError, nearest, parse_rate, quoted
 
 LEAST_BPS = 64_000
