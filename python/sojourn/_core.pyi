@@ -52,7 +52,9 @@ class Server:
     def addresses(self) -> list[tuple[str, int]]:
         """What it is bound to: (address, port)."""
 
-    def run(self, seconds: float | None = None, once: bool = False, tell: Callable[[str], None] | None = None) -> None:
+    def run(
+        self, seconds: float | None = None, once: bool = False, tell: Callable[[str], None] | None = None
+    ) -> None:
         """Serves, the GIL released, until `stop`, for so long, or (`once`) until the first client that came is gone.
 
         `tell` is called with a line for each client that comes and goes. Raises KeyboardInterrupt on Ctrl-C in the main thread.

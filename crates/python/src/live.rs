@@ -66,7 +66,7 @@ impl Server {
     #[pyo3(signature = (seconds = None, once = false, tell = None))]
     fn run(&self, py: Python<'_>, seconds: Option<f64>, once: bool, tell: Option<Py<PyAny>>) -> PyResult<()> {
         let until = seconds.map(|s| Instant::now() + Duration::from_secs_f64(s.clamp(0.0, 1e9)));
-        let mut owner = Caller { until, tell, error: None };
+        let mut owner = Caller { until, tell, error: None, interrupt: None };
         let outcome = py.detach(|| {
             let server = self.server.try_lock().map_err(|_| "it serves already")?;
             Ok::<_, &str>(catch_unwind(AssertUnwindSafe(|| server.serve(once, &mut owner))))
@@ -90,6 +90,8 @@ struct Caller {
     tell: Option<Py<PyAny>>,
     /// What Python raised, which ends it.
     error: Option<PyErr>,
+    /// Ctrl-C.
+    interrupt: Option<PyErr>,
 }
 
 impl Owner for Caller {
@@ -112,8 +114,10 @@ impl Owner for Caller {
 impl Watcher for Caller {
     fn reached(&mut self, now: i64, total: i64, phase: &str) -> bool {
         let go_on = Python::attach(|py| {
-            if py.check_signals().is_err() {
-                // Ctrl-C: what has been measured is kept, and the facts say how it ended.
+            if let Err(interrupt) = py.check_signals() {
+                self.interrupt = Some(interrupt);
+            }
+            if self.interrupt.is_some() {
                 return Ok(false);
             }
             match &self.tell {
@@ -137,13 +141,16 @@ pub fn measure<'py>(
     reached: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyDict>, String)> {
     let plan = Plan::parse(plan_json).map_err(|e| PyValueError::new_err(format!("not a plan: {e}")))?;
-    let mut watcher = Caller { until: None, tell: reached, error: None };
+    let mut watcher = Caller { until: None, tell: reached, error: None, interrupt: None };
     let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| session::measure(&plan, &mut watcher))));
     let measured = unbroken(outcome)?;
     if let Some(error) = watcher.error {
         return Err(error);
     }
-    let measured = measured.map_err(|Failure { problem, hint }| MeasureError::new_err((problem, hint)))?;
+    // Ctrl-C: what has been measured is kept, and the facts say how it ended; if nothing has, it is what it is elsewhere.
+    let measured = measured.map_err(|Failure { problem, hint }| {
+        watcher.interrupt.unwrap_or_else(|| MeasureError::new_err((problem, hint)))
+    })?;
     let tables = PyDict::new(py);
     for table in measured.tables {
         let columns = PyDict::new(py);

@@ -18,7 +18,9 @@ MOST = 2**31 - 1
 NS = 10**9
 
 
-def _addresses(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def _addresses(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
     for address in given:
         try:
             ipaddress.ip_address(address)
@@ -64,7 +66,7 @@ def _size(given: str) -> int:
     "span",
     metavar="TIME",
     callback=_unit(_duration),
-    help='Stop after this time: --for 10min. [default: when told to]',
+    help="Stop after this time: --for 10min. [default: when told to]",
 )
 @click.option("--once", is_flag=True, help="Stop when the first client that came is gone.")
 @click.option(

@@ -19,6 +19,8 @@ const SECOND: i64 = 1_000_000_000;
 const GATHER: i64 = 15 * SECOND;
 /// For what is under way to arrive when a load has ended.
 const DRAIN: i64 = 5 * SECOND;
+/// When nothing has come for so long then, nothing will: the end of a connection may be lost like any packet.
+const QUIET: i64 = SECOND / 2;
 /// Samples of one client at most: their memory is ours.
 const SAMPLES: u64 = 200_000;
 /// The shortest time between two samples, ms.
@@ -37,7 +39,7 @@ enum State {
     Complete(i64),
     /// It goes on until then.
     Going(i64),
-    /// What is under way is to arrive until then.
+    /// What is under way is to arrive until then, or until nothing has come for a while.
     Draining(i64),
     /// All has been said of it.
     Over,
@@ -60,6 +62,8 @@ struct Served {
     interval: i64,
     /// The next sample.
     due: i64,
+    /// Bytes when they were last seen to have grown, and when that was.
+    grown: (u64, i64),
     why: String,
 }
 
@@ -136,7 +140,11 @@ impl Client {
     pub fn next_due(&self) -> Option<i64> {
         let loads = self.loads.values().filter_map(|served| {
             let until = served.state.until()?;
-            Some(if matches!(served.state, State::Going(_)) { until.min(served.due) } else { until })
+            Some(match served.state {
+                State::Going(_) => until.min(served.due),
+                State::Draining(_) => until.min(served.grown.1 + QUIET),
+                _ => until,
+            })
         });
         loads.chain([self.silent_until]).min()
     }
@@ -228,6 +236,7 @@ impl Client {
             length: i64::from(milliseconds) * 1_000_000,
             interval: i64::from(sample_ms) * 1_000_000,
             due: 0,
+            grown: (0, 0),
             why: String::new(),
         };
         self.loads.insert(load, served);
@@ -252,7 +261,7 @@ impl Client {
     }
 
     /// A data connection has come, which may. `early`: bytes of it that were read with its first line.
-    pub fn join(&mut self, number: u32, stream: u32, fd: OwnedFd, early: u64) {
+    pub fn join(&mut self, number: u32, stream: u32, fd: OwnedFd, early: u64, now: i64) {
         let Some(served) = self.loads.get_mut(&number) else {
             return;
         };
@@ -263,7 +272,7 @@ impl Client {
         let applied = served.options.apply(&fd, self.from);
         served.load.add(stream as usize, fd, early);
         if let Err(error) = applied {
-            self.stop(number, &error.to_string(), 0);
+            self.stop(number, &error.to_string(), now);
             return;
         }
         if served.load.absent() == 0 {
@@ -305,6 +314,7 @@ impl Client {
         }
         served.load.stop();
         served.state = State::Draining(now + DRAIN);
+        served.grown = (served.load.moved(), now);
         self.finish_if_over(number, now);
     }
 
@@ -315,7 +325,10 @@ impl Client {
         let State::Draining(until) = served.state else {
             return;
         };
-        if !served.load.is_over() && now < until {
+        if served.load.moved() != served.grown.0 {
+            served.grown = (served.load.moved(), now);
+        }
+        if !served.load.is_over() && now < until.min(served.grown.1 + QUIET) {
             return;
         }
         if !served.load.sends() {
@@ -395,4 +408,24 @@ pub fn check_congestion(name: Option<&str>) -> Result<(), String> {
     let options = Options { congestion: name.map(str::to_string), ..Options::default() };
     let any = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
     sys::socket(Kind::Stream, any).and_then(|fd| options.apply(&fd, any)).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn one_who_is_gone_without_a_word_is_let_go() {
+        // Half-open: his end of the connection never says that it is no more.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let near = listener.accept().unwrap().0;
+        near.set_nonblocking(true).unwrap();
+        let address = far.local_addr().unwrap().ip();
+        let mut client = Client::new(near, address, 1, Caps::default(), 30 * SECOND);
+        assert_eq!(client.next_due(), Some(30 * SECOND));
+        assert_eq!(client.do_due(30 * SECOND - 1), Ok(()));
+        assert!(client.do_due(30 * SECOND).unwrap_err().contains("silent"));
+    }
 }

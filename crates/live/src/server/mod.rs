@@ -335,6 +335,7 @@ impl<'a> Serving<'a> {
         let Conn::Data { client: owner, load, stream } = conn else {
             return;
         };
+        let now = self.clock.now();
         let Some(Conn::Control(client)) = self.conns.get_mut(&owner) else {
             return;
         };
@@ -342,7 +343,7 @@ impl<'a> Serving<'a> {
             // What a receiver says does not matter; it is waited for again when there is something to send.
             let _ = self.epoll.remove(&newcomer.stream);
         }
-        client.join(load, stream, newcomer.stream.into(), newcomer.lines.rest() as u64);
+        client.join(load, stream, newcomer.stream.into(), newcomer.lines.rest() as u64, now);
         self.conns.insert(key, conn);
     }
 

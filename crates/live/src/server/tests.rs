@@ -1,1 +1,391 @@
-//! tests
+//! Dialogues with a server on loopback, and garbage at all of its doors.
+
+use std::io::{Read, Write};
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use probe::echo::Echo;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Until what must happen is taken not to.
+const PATIENCE_S: u64 = 20;
+
+/// An owner who keeps what he is told.
+#[derive(Default)]
+struct Listening(Vec<String>);
+
+impl Owner for Listening {
+    fn tell(&mut self, words: &str) {
+        self.0.push(words.into());
+    }
+
+    fn go_on(&mut self) -> bool {
+        true
+    }
+}
+
+/// Serves as long as `work` takes; what the server said.
+fn serving(caps: Caps, work: impl FnOnce(SocketAddr)) -> Vec<String> {
+    let server = Server::bind(&Options { bind: Vec::new(), port: 0, caps }).unwrap();
+    let (address, stopper) = (server.addresses()[0], server.stopper());
+    let mut owner = Listening::default();
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| server.serve(false, &mut owner).unwrap());
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(address)));
+        stopper.stop();
+        serving.join().unwrap();
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    owner.0
+}
+
+/// One who talks with a server in lines.
+struct Talk {
+    stream: TcpStream,
+    lines: Lines,
+}
+
+impl Talk {
+    fn with(address: SocketAddr) -> Talk {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(PATIENCE_S))).unwrap();
+        Talk { stream, lines: Lines::new(protocol::ANSWER) }
+    }
+
+    fn say(&mut self, what: Value) {
+        writeln!(self.stream, "{what}").unwrap();
+    }
+
+    /// What the server says; null: it closed the connection.
+    fn hear(&mut self) -> Value {
+        loop {
+            if let Some(line) = self.lines.next_line().unwrap() {
+                return serde_json::from_slice(&line).unwrap();
+            }
+            if matches!(self.lines.read(&mut self.stream), Ok(0) | Err(_)) {
+                return Value::Null;
+            }
+        }
+    }
+
+    /// What the server says to this.
+    fn ask(&mut self, what: Value) -> Value {
+        self.say(what);
+        self.hear()
+    }
+
+    fn hello(address: SocketAddr) -> (Talk, u64) {
+        let mut talk = Talk::with(address);
+        let welcome = talk.ask(json!({"do": "hello", "version": VERSION}));
+        assert_eq!(welcome["say"], "welcome", "{welcome}");
+        let token = welcome["token"].as_u64().unwrap();
+        (talk, token)
+    }
+}
+
+fn load(number: u32, direction: &str, streams: u32, milliseconds: u32) -> Value {
+    json!({"do": "load", "load": number, "direction": direction, "streams": streams, "milliseconds": milliseconds,
+           "congestion": null, "sample_ms": 50})
+}
+
+fn refusal(reply: &Value) -> &str {
+    assert_eq!(reply["say"], "refused", "{reply}");
+    reply["why"].as_str().unwrap()
+}
+
+#[test]
+fn a_download_ends_by_itself_and_its_samples_are_told_afterwards() {
+    let said = serving(Caps::default(), |address| {
+        let (mut talk, token) = Talk::hello(address);
+        assert_eq!(talk.ask(load(1, "down", 2, 300)), json!({"say": "ready", "load": 1}));
+        let mut data: Vec<Talk> = (0..2).map(|_| Talk::with(address)).collect();
+        for (stream, one) in data.iter_mut().enumerate() {
+            one.say(json!({"do": "stream", "token": token, "load": 1, "stream": stream}));
+        }
+        assert_eq!(talk.hear(), json!({"say": "complete", "load": 1}));
+        talk.say(json!({"do": "go", "load": 1}));
+        let mut received = 0;
+        for one in &mut data {
+            let mut room = vec![0; 1 << 16];
+            // A reset is the end of a load.
+            while let Ok(got @ 1..) = one.stream.read(&mut room) {
+                assert!(room[..got].iter().all(|&b| b == 0));
+                received += got as u64;
+            }
+        }
+        let mut rows: Vec<crate::load::Row> = Vec::new();
+        let over = loop {
+            let reply = talk.hear();
+            if reply["say"] != "samples" {
+                break reply;
+            }
+            rows.extend(serde_json::from_value::<Vec<crate::load::Row>>(reply["rows"].clone()).unwrap());
+        };
+        assert_eq!(over, json!({"say": "over", "load": 1, "why": ""}));
+        assert!(rows.iter().any(|row| row.stream == 1 && row.cwnd > 0 && row.received == -1));
+        let sent: i64 = (0..2).map(|s| rows.iter().rfind(|row| row.stream == s).unwrap().sent).sum();
+        assert!(received > 0 && sent as u64 >= received, "{sent} {received}");
+        talk.say(json!({"do": "bye"}));
+        assert_eq!(talk.hear(), Value::Null);
+    });
+    assert!(said[1].contains("it was done"), "{said:?}");
+}
+
+#[test]
+fn an_upload_is_counted_from_the_first_byte_behind_the_first_line() {
+    serving(Caps::default(), |address| {
+        let (mut talk, token) = Talk::hello(address);
+        talk.ask(load(7, "up", 1, 5000));
+        let mut data = Talk::with(address);
+        let mut bytes = protocol::line(&Request::Stream { token, load: 7, stream: 0 });
+        bytes.resize(bytes.len() + 100_000, 0);
+        data.stream.write_all(&bytes).unwrap();
+        assert_eq!(talk.hear()["say"], "complete");
+        talk.say(json!({"do": "go", "load": 7}));
+        drop(data);
+        let mut last = Value::Null;
+        loop {
+            let reply = talk.hear();
+            match reply["say"].as_str() {
+                Some("samples") => last = reply["rows"].as_array().unwrap().last().unwrap().clone(),
+                _ => {
+                    assert_eq!(reply["say"], "over");
+                    break;
+                }
+            }
+        }
+        assert_eq!(last[2], 100_000);
+    });
+}
+
+#[test]
+fn what_is_more_than_the_caps_is_refused_in_words() {
+    let caps = Caps { seconds: 10, bytes: 3_000_000, streams: 2, clients: 1 };
+    serving(caps, |address| {
+        let (mut talk, token) = Talk::hello(address);
+        let ask = |streams: u32, seconds: u32, congestion: Value| json!({"do": "ask", "streams": streams, "seconds": seconds, "congestion": congestion});
+        assert_eq!(talk.ask(ask(2, 10, Value::Null)), json!({"say": "granted"}));
+        assert!(refusal(&talk.ask(ask(3, 10, Value::Null))).contains("2 streams"));
+        assert!(refusal(&talk.ask(ask(2, 11, Value::Null))).contains("10 s of load"));
+        assert!(refusal(&talk.ask(ask(2, 10, "bloat".into()))).contains("no congestion control 'bloat'"));
+        let mut second = Talk::with(address);
+        let reply = second.ask(json!({"do": "hello", "version": VERSION}));
+        assert!(refusal(&reply).contains("try later"), "{reply}");
+        // Seconds are those of all loads together.
+        assert_eq!(talk.ask(load(1, "down", 1, 9000))["say"], "ready");
+        assert!(refusal(&talk.ask(load(2, "up", 1, 2000))).contains("11 s were asked"));
+        assert!(refusal(&talk.ask(load(1, "up", 1, 500))).contains("a load 1 already"));
+        // Bytes end a load.
+        let mut data = Talk::with(address);
+        data.say(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
+        assert_eq!(talk.hear()["say"], "complete");
+        talk.say(json!({"do": "go", "load": 1}));
+        let mut received = 0;
+        let mut room = vec![0; 1 << 16];
+        while let Ok(got @ 1..) = data.stream.read(&mut room) {
+            received += got;
+        }
+        let over = loop {
+            let reply = talk.hear();
+            if reply["say"] == "over" {
+                break reply;
+            }
+        };
+        assert!(over["why"].as_str().unwrap().contains("cap of 3 MB"), "{over}");
+        assert!(received > 0);
+        assert!(refusal(&talk.ask(load(3, "up", 1, 500))).contains("cap of 3 MB"));
+    });
+}
+
+#[test]
+fn samples_that_would_fill_the_memory_are_refused() {
+    let caps = Caps { seconds: 1_000_000, streams: 1000, ..Caps::default() };
+    serving(caps, |address| {
+        let (mut talk, _) = Talk::hello(address);
+        assert!(refusal(&talk.ask(load(1, "up", 1000, 600_000))).contains("sample less often"));
+        let mut often = load(1, "up", 1, 1000);
+        often["sample_ms"] = 1.into();
+        assert!(refusal(&talk.ask(often)).contains("10 ms apart"));
+    });
+}
+
+#[test]
+fn strangers_get_nothing() {
+    serving(Caps::default(), |address| {
+        let (mut talk, token) = Talk::hello(address);
+        assert_eq!(talk.ask(load(1, "down", 1, 1000))["say"], "ready");
+        for (token, load, stream, why) in [
+            (token ^ 1, 1, 0, "no client has this token"),
+            (token, 2, 0, "no load 2"),
+            (token, 1, 1, "no stream 1"),
+        ] {
+            let reply = Talk::with(address)
+                .ask(json!({"do": "stream", "token": token, "load": load, "stream": stream}));
+            assert!(refusal(&reply).contains(why), "{reply}");
+        }
+        let reply = Talk::with(address).ask(json!({"do": "hello", "version": 99}));
+        assert!(refusal(&reply).contains("version 99"), "{reply}");
+        let reply = Talk::with(address).ask(json!({"do": "heard"}));
+        assert!(refusal(&reply).contains("hello"), "{reply}");
+
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(PATIENCE_S))).unwrap();
+        let ours = Echo { sequence: 5, token, ..Echo::default() };
+        // Had the first got a reply, it would be the first to come.
+        socket.send_to(&Echo { sequence: 4, token: token ^ 1, ..ours }.write(64), address).unwrap();
+        socket.send_to(&ours.write(64), address).unwrap();
+        let mut room = [0; 100];
+        let got = socket.recv(&mut room).unwrap();
+        let echo = Echo::parse(&room[..got]).unwrap();
+        assert_eq!((got, echo.sequence, echo.heard), (64, 5, 1));
+        assert_eq!(talk.ask(json!({"do": "heard"})), json!({"say": "heard", "latest": 5, "bits": 1}));
+    });
+}
+
+#[test]
+fn a_client_that_goes_away_makes_room_and_once_is_once() {
+    let caps = Caps { clients: 1, ..Caps::default() };
+    serving(caps, |address| {
+        for _ in 0..3 {
+            // The place may be free a moment later than the connection is.
+            let until = Instant::now() + Duration::from_secs(PATIENCE_S);
+            while Talk::with(address).ask(json!({"do": "hello", "version": VERSION}))["say"] != "welcome" {
+                assert!(Instant::now() < until, "the place is never free");
+            }
+        }
+    });
+    let server = Server::bind(&Options { bind: vec!["127.0.0.1".parse().unwrap()], port: 0, caps }).unwrap();
+    let address = server.addresses()[0];
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| server.serve(true, &mut Listening::default()));
+        drop(Talk::hello(address));
+        serving.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_server_that_is_stopped_says_so() {
+    let mut talk = None;
+    serving(Caps::default(), |address| talk = Some(Talk::hello(address).0));
+    let mut talk = talk.unwrap();
+    assert_eq!(talk.hear()["say"], "ending");
+    assert_eq!(talk.hear(), Value::Null);
+}
+
+#[test]
+fn one_who_never_says_what_he_is_is_let_go() {
+    serving(Caps::default(), |address| {
+        let mut silent = Talk::with(address);
+        silent.stream.write_all(b"{\"do\":").unwrap();
+        let began = Instant::now();
+        assert_eq!(silent.hear(), Value::Null);
+        assert!(began.elapsed() < Duration::from_secs(PATIENCE_S));
+        let mut long = Talk::with(address);
+        long.stream.write_all(&[b'x'; LINE]).unwrap();
+        assert!(refusal(&long.hear()).contains("more than 1024 bytes"));
+    });
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let first = Server::bind(&Options { port: 0, ..Options::default() }).unwrap();
+    let options = Options { port: first.addresses()[0].port(), ..Options::default() };
+    let error = Server::bind(&options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    assert!(error.to_string().contains("127.0.0.1"), "{error}");
+}
+
+/// Garbage that looks like what is said.
+fn utterance() -> impl Strategy<Value = Vec<u8>> {
+    let number = prop_oneof![
+        Just(json!(0)),
+        Just(json!(1)),
+        Just(json!(-1)),
+        Just(json!(1e300)),
+        Just(json!("x")),
+        Just(json!(u64::MAX))
+    ];
+    let word = prop_oneof![
+        Just("hello"),
+        Just("stream"),
+        Just("ask"),
+        Just("clock"),
+        Just("load"),
+        Just("go"),
+        Just("stop"),
+        Just("heard"),
+        Just("bloat")
+    ];
+    let like = (word, proptest::collection::vec(number, 6), any::<bool>()).prop_map(|(word, n, whole)| {
+        let said = match word {
+            "hello" => json!({"do": word, "version": 1}),
+            "stream" => json!({"do": word, "token": n[0], "load": n[1], "stream": n[2]}),
+            "ask" => json!({"do": word, "streams": n[0], "seconds": n[1], "congestion": n[2]}),
+            "clock" => json!({"do": word, "at": n[0]}),
+            "load" => {
+                json!({"do": word, "load": n[0], "direction": "up", "streams": n[1], "milliseconds": n[2],
+                             "congestion": null, "sample_ms": n[3]})
+            }
+            "go" | "stop" => json!({"do": word, "load": n[0]}),
+            other => json!({"do": other}),
+        };
+        let mut bytes = said.to_string().into_bytes();
+        if whole {
+            bytes.push(b'\n');
+        }
+        bytes
+    });
+    prop_oneof![4 => like, 1 => proptest::collection::vec(any::<u8>(), 0..2000)]
+}
+
+#[test]
+fn garbage_at_every_door_neither_breaks_nor_stops_it() {
+    let caps = Caps { seconds: 5, bytes: 1_000_000, streams: 4, clients: 3 };
+    let said = serving(caps, |address| {
+        let config = ProptestConfig { cases: 150, ..ProptestConfig::default() };
+        let runner = &mut proptest::test_runner::TestRunner::new(config);
+        let parts = (
+            any::<bool>(),
+            proptest::collection::vec(utterance(), 0..8),
+            proptest::collection::vec(any::<u8>(), 0..1500),
+        );
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        runner
+            .run(&parts, |(hello, utterances, datagram)| {
+                let _ = udp.send_to(&datagram, address);
+                let mut stream = TcpStream::connect(address).unwrap();
+                if hello {
+                    let _ = stream.write_all(&protocol::line(&Request::Hello { version: VERSION }));
+                }
+                for bytes in utterances {
+                    // It may have been let go meanwhile.
+                    if stream.write_all(&bytes).is_err() {
+                        break;
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+        // It still does what it is for, when those before are gone.
+        let until = Instant::now() + Duration::from_secs(PATIENCE_S);
+        let mut talk = loop {
+            let mut talk = Talk::with(address);
+            if talk.ask(json!({"do": "hello", "version": VERSION}))["say"] == "welcome" {
+                break talk;
+            }
+            assert!(Instant::now() < until, "nobody is let in any more");
+        };
+        assert_eq!(talk.ask(json!({"do": "clock", "at": 3}))["asked"], 3);
+        // Its caps are what they were.
+        assert!(refusal(&talk.ask(load(1, "up", 5, 1))).contains("4 streams"));
+    });
+    let (mut present, mut most) = (0, 0);
+    for words in said {
+        present += if words.contains("has come") { 1 } else { -1 };
+        most = most.max(present);
+    }
+    assert!((1..=3).contains(&most), "{most} clients at once");
+}

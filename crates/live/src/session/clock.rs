@@ -27,7 +27,7 @@ pub struct Exchange {
 impl Exchange {
     /// The server's clock less ours, if both ways took the same time.
     fn offset(&self) -> f64 {
-        (self.turned - self.sent) as f64 - self.rtt as f64 / 2.0
+        self.turned.wrapping_sub(self.sent) as f64 - self.rtt as f64 / 2.0
     }
 
     fn middle(&self) -> f64 {

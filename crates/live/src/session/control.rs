@@ -1,8 +1,12 @@
 //! The client's end of the control connection.
 
-use std::io::{ErrorKind, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::io::{self, ErrorKind, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use probe::Epoll;
+use probe::sys::{self, Interest, Kind};
 
 use super::{Failure, Plan};
 use crate::protocol::{self, ANSWER, Lines, Reply, Request, VERSION};
@@ -11,17 +15,21 @@ use crate::protocol::{self, ANSWER, Lines, Reply, Request, VERSION};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone(pub String);
 
+/// Between two looks at whether to go on.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// A connection to a server.
 #[derive(Debug)]
 pub struct Control {
     stream: TcpStream,
     lines: Lines,
     address: SocketAddr,
+    patience: Duration,
 }
 
 impl Control {
-    /// Connects to the first of the host's addresses that answers.
-    pub fn connect(plan: &Plan) -> Result<Control, Failure> {
+    /// Connects to the first of the host's addresses that answers. `go_on` is asked now and then, here and below.
+    pub fn connect(plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> Result<Control, Failure> {
         let patience = Duration::from_nanos(plan.patience_ns as u64);
         let (host, port) = (plan.host.as_str(), plan.port);
         let all = (host, port).to_socket_addrs().map_err(|e| {
@@ -34,12 +42,12 @@ impl Control {
         let addresses: Vec<SocketAddr> = all.filter(wanted).collect();
         let mut last = None;
         for &address in &addresses {
-            match TcpStream::connect_timeout(&address, patience) {
+            match dial(address, patience, go_on) {
                 Ok(stream) => {
                     let broken = |e: std::io::Error| Failure::new(format!("{address}: {e}"), "");
                     stream.set_nodelay(true).map_err(broken)?;
                     stream.set_write_timeout(Some(patience)).map_err(broken)?;
-                    return Ok(Control { stream, lines: Lines::new(ANSWER), address });
+                    return Ok(Control { stream, lines: Lines::new(ANSWER), address, patience });
                 }
                 Err(error) => last = Some((address, error)),
             }
@@ -53,7 +61,7 @@ impl Control {
                 format!("nobody serves at {at}"),
                 "run `sojourn serve` there; from another host it is reached only with --bind ADDRESS",
             ),
-            Some((at, e)) if matches!(e.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) => Failure::new(
+            Some((at, e)) if e.kind() == ErrorKind::TimedOut => Failure::new(
                 format!("{at} does not answer within {:.0} s", patience.as_secs_f64()),
                 "see that `sojourn serve` runs there and that no firewall is between (TCP and UDP)",
             ),
@@ -114,10 +122,10 @@ impl Control {
     }
 
     /// Says hello; the welcome.
-    pub fn hello(&mut self, patience: Duration) -> Result<Reply, Failure> {
+    pub fn hello(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Reply, Failure> {
         let address = self.address;
         self.say(&Request::Hello { version: VERSION }).map_err(|Gone(why)| Failure::new(why, ""))?;
-        match self.answer(patience) {
+        match self.answer(go_on) {
             Ok(welcome @ Reply::Welcome { .. }) => Ok(welcome),
             Ok(Reply::Refused { why }) => Err(Failure::new(format!("{address} refused: {why}"), "")),
             Ok(_) => Err(Failure::new(format!("{address} speaks another language"), NO_SERVER)),
@@ -126,18 +134,46 @@ impl Control {
     }
 
     /// What the server says next, waited for.
-    pub fn answer(&mut self, patience: Duration) -> Result<Reply, Gone> {
-        let until = std::time::Instant::now() + patience;
-        loop {
-            let left = until.saturating_duration_since(std::time::Instant::now());
-            if left.is_zero() {
-                return Err(Gone(format!("no answer within {:.0} s", patience.as_secs_f64())));
-            }
-            if let Some(reply) = self.hear(left)? {
+    pub fn answer(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Reply, Gone> {
+        let until = Instant::now() + self.patience;
+        while go_on() {
+            if let Some(reply) = self.hear(LOOK.min(until.saturating_duration_since(Instant::now())))? {
                 return Ok(reply);
             }
+            if Instant::now() >= until {
+                return Err(Gone(format!("no answer within {:.0} s", self.patience.as_secs_f64())));
+            }
         }
+        Err(Gone("it was not waited for".into()))
     }
+}
+
+/// Connects.
+fn dial(to: SocketAddr, patience: Duration, go_on: &mut dyn FnMut() -> bool) -> io::Result<TcpStream> {
+    let any: IpAddr = match to.ip() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let fd: OwnedFd = sys::socket(Kind::Stream, any)?;
+    let mut epoll = Epoll::new()?;
+    sys::connect(&fd, to)?;
+    epoll.add(&fd, Interest::Writable, 0)?;
+    let until = Instant::now() + patience;
+    let mut happened = Vec::new();
+    while happened.is_empty() {
+        if !go_on() {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        epoll.wait(Some(LOOK.min(left).as_millis() as u32 + 1), &mut happened)?;
+    }
+    sys::take_error(&fd)?;
+    let stream = TcpStream::from(fd);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 const NO_SERVER: &str = "see that it is `sojourn serve` that listens at this port";

@@ -44,6 +44,8 @@ const EXCHANGES: usize = 8;
 const WATCH: i64 = 100 * MS;
 /// For the last replies at the end.
 const LINGER: i64 = SECOND;
+/// For what is on the way when the server has said that a load is over.
+const QUIET: i64 = SECOND / 2;
 /// For what the server has measured, when the session is ended early.
 const HASTE: i64 = 3 * SECOND;
 
@@ -119,7 +121,8 @@ struct Said {
     ready: bool,
     complete: bool,
     rows: Vec<Row>,
-    over: Option<String>,
+    /// Why it is over, and when that was said.
+    over: Option<(String, i64)>,
 }
 
 /// The server, as it says.
@@ -160,15 +163,16 @@ struct Session<'a> {
 
 /// Measures. `Err`: nothing could be measured.
 pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failure> {
-    let mut control = Control::connect(plan)?;
-    let patience = Duration::from_nanos(plan.patience_ns as u64);
-    let welcome = match control.hello(patience)? {
+    let total = plan.total();
+    let mut go_on = || watcher.reached(0, total, "");
+    let mut control = Control::connect(plan, &mut go_on)?;
+    let welcome = match control.hello(&mut go_on)? {
         Reply::Welcome { software, kernel, token, caps, congestion, .. } => {
             Welcome { software, kernel, token, caps, congestion }
         }
         _ => unreachable!("hello answers with a welcome"),
     };
-    ask(&mut control, plan, patience)?;
+    ask(&mut control, plan, &mut go_on)?;
     let server = control.address();
     let around = Surroundings::look(server.ip())
         .map_err(|e| Failure::new(format!("this host's interfaces can't be read: {e}"), ""))?;
@@ -201,7 +205,7 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
         next_sample: 0,
         phases: Vec::new(),
         loads: Vec::new(),
-        total: plan.total(),
+        total,
     };
     let ended = session.run();
     let (probed, duration) = session.finish(probing, &ended)?;
@@ -209,7 +213,7 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
 }
 
 /// Whether the server grants all of it, and this kernel has what it takes.
-fn ask(control: &mut Control, plan: &Plan, patience: Duration) -> Result<(), Failure> {
+fn ask(control: &mut Control, plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> Result<(), Failure> {
     let seconds = plan.load_seconds();
     if seconds == 0 {
         return Ok(());
@@ -224,7 +228,7 @@ fn ask(control: &mut Control, plan: &Plan, patience: Duration) -> Result<(), Fai
     let broken = |Gone(why): Gone| Failure::new(format!("{at}: {why}"), "");
     let congestion = plan.congestion.clone();
     control.say(&Request::Ask { streams: plan.streams, seconds, congestion }).map_err(broken)?;
-    match control.answer(patience).map_err(broken)? {
+    match control.answer(go_on).map_err(broken)? {
         Reply::Refused { why } => Err(Failure::new(
             format!("{at} refused: {why}"),
             "ask for less, or let whoever runs `sojourn serve` grant more (its options --seconds, --streams)",
@@ -316,7 +320,7 @@ impl Session<'_> {
         if !matches!(ended, Err(End::Gone(_))) {
             // What can't be told any more is told as not known.
             let _ = self.control.say(&Request::Heard);
-            let _ = self.wait(HASTE.min(self.plan.patience_ns), |s| s.heard.is_some());
+            let _ = self.wait_on(HASTE.min(self.plan.patience_ns), false, |s| s.heard.is_some());
             let _ = self.control.say(&Request::Bye);
         }
         Ok((probed, duration))
@@ -374,7 +378,7 @@ impl Session<'_> {
             let Loaded { rows: ours, broken: why } = loading.finish();
             let said = self.said.remove(&number).unwrap_or_default();
             let word = direction.word();
-            if let Some(why) = why.or(said.over.filter(|why| !why.is_empty())) {
+            if let Some(why) = why.or(said.over.map(|over| over.0).filter(|why| !why.is_empty())) {
                 broken.get_or_insert(format!("{word}load: {why}"));
             }
             self.loads.push(Pair { phase, direction, ours, theirs: said.rows });
@@ -448,8 +452,12 @@ impl Session<'_> {
 
     /// Waits for the ends of loads.
     fn drain(&mut self, limit: i64, going: &[(u32, Loading)]) -> Result<bool, End> {
+        // The end of a connection may be lost like any packet; what the server says comes behind what it sent.
         let over = |s: &Session| {
-            going.iter().all(|(number, loading)| s.said[number].over.is_some() && loading.is_finished())
+            going.iter().all(|(number, loading)| {
+                let said = s.said[number].over.as_ref();
+                said.is_some_and(|over| loading.is_finished() || s.clock.now() - over.1 >= QUIET)
+            })
         };
         match self.wait(limit, over) {
             // Whoever does not want to wait gets what there is.
@@ -533,7 +541,7 @@ impl Session<'_> {
             Reply::Ready { load } => self.said.entry(load).or_default().ready = true,
             Reply::Complete { load } => self.said.entry(load).or_default().complete = true,
             Reply::Samples { load, rows } => self.said.entry(load).or_default().rows.extend(rows),
-            Reply::Over { load, why } => self.said.entry(load).or_default().over = Some(why),
+            Reply::Over { load, why } => self.said.entry(load).or_default().over = Some((why, now)),
             // None heard is told as 0 of none: no bits.
             Reply::Heard { latest, bits } => self.heard = Some((latest.unwrap_or(0), bits)),
             Reply::Refused { why } => self.refused = Some(why),

@@ -431,13 +431,13 @@ mod tests {
             reply(0, 0b1),
             lost_one(1),
             lost_one(2),
-            reply(3, 0b1101),
+            reply(3, 0b1011),
             lost_one(4),
             lost_one(5),
             lost_one(6),
         ];
         let samples: Vec<&Sample> = samples.iter().collect();
-        let told = Told::of(&samples, Some((6, 0b1001101)));
+        let told = Told::of(&samples, Some((6, 0b1011001)));
         let arrived: Vec<_> = (0..7).map(|i| told.arrived(i)).collect();
         assert_eq!(arrived, [true, false, true, true, false, false, true].map(Some));
         // Without the server's last word the end is not known.

@@ -1,0 +1,34 @@
+"""One measuring session as a program: `live_measure.py PLAN` prints its facts and tables as JSON. PLAN: keyword arguments of `Plan` as JSON,
+phases as [kind, seconds] and targets as [how, address]."""
+
+import json
+import sys
+
+from sojourn.live.session import LiveError, Phase, Plan, S, Target, measure
+
+
+def plan_of(text: str) -> Plan:
+    given = json.loads(text)
+    given["phases"] = tuple(Phase(kind, round(seconds * S)) for kind, seconds in given["phases"])
+    given["targets"] = tuple(Target(*target) for target in given["targets"])
+    return Plan(**given)
+
+
+def main() -> int:
+    try:
+        session = measure(
+            plan_of(sys.argv[1]), lambda now, _total, _phase: print(now, file=sys.stderr, flush=True) or True
+        )
+    except LiveError as error:
+        print(f"error: {error.problem}\nhint: {error.hint}", file=sys.stderr)
+        return 2
+    tables = {
+        name: {key: column.tolist() for key, column in table.items()}
+        for name, table in session.tables.items()
+    }
+    print(json.dumps({"facts": session.facts, "tables": tables}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
