@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COLUMNS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 """A column's width. Each is a whole number of some roll-ups' (`store.WIDTHS`)."""
 MOST_COLUMNS = 720
+PROBES_A_COLUMN = 3
+"""At least."""
 PROBES_S = 600
 """Up to such a span single probes are shown too."""
 TOLD = ("suspended", "step", "stood still")
@@ -167,9 +169,9 @@ def _when(seconds: float, zone: datetime.tzinfo) -> str:
 # ----------------------------------------------------------------------------------------------------------- reading
 
 
-def _column_s(reader: Reader, start_s: float, end_s: float) -> tuple[int, int]:
-    """The width of a column, and that of the roll-ups it is made of."""
-    wanted = (end_s - start_s) / MOST_COLUMNS
+def _column_s(reader: Reader, start_s: float, end_s: float, interval_s: float = 0.0) -> tuple[int, int]:
+    """The width of a column, and that of the roll-ups it is made of. A column without a probe is a gap, so it has room for some."""
+    wanted = max((end_s - start_s) / MOST_COLUMNS, PROBES_A_COLUMN * interval_s)
     column = next((width for width in COLUMNS_S if width >= wanted), COLUMNS_S[-1])
     width = reader.width(start_s, column)
     return max(column, width), width
@@ -182,7 +184,7 @@ def _smoke(reader: Reader, target: Target, start_s: float, end_s: float) -> Smok
     from sojourn.figures.smoke import Smoke
     from sojourn.live import histogram
 
-    column, width = _column_s(reader, start_s, end_s)
+    column, width = _column_s(reader, start_s, end_s, target.interval_ns / 1e9)
     first = int(start_s // column * column)
     count = int(-(-(end_s - first) // column))
     rtt = np.full((DENSITY_LEVELS.size, count), np.nan)
