@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import work
-from sojourn.records import RunError
 
 if TYPE_CHECKING:
     from sojourn.figures.smoke import Carried, Remark, Smoke
@@ -73,6 +72,7 @@ def graph(
     from sojourn import figures
     from sojourn.figures.smoke import smoke
     from sojourn.live.store import Reader
+    from sojourn.records import RunError
 
     work.check_suffixes([out.suffix])
     with Reader(database) as reader:
@@ -108,6 +108,8 @@ def graph(
 
 
 def _targets(reader: Reader, names: Sequence[str]) -> list[Target]:
+    from sojourn.records import RunError
+
     known = {target.name: target for target in reader.targets()}
     for name in names:
         if name not in known:
@@ -122,6 +124,7 @@ def _span(
 ) -> tuple[float, float]:
     """From when to when, s since 1970."""
     from sojourn import units
+    from sojourn.records import RunError
 
     if last is not None and (begin is not None or end is not None):
         raise click.UsageError("--last goes without --from and --to")
@@ -148,6 +151,8 @@ def _span(
 
 
 def _moment(option: str, written: str, zone: datetime.tzinfo) -> float:
+    from sojourn.records import RunError
+
     try:
         try:
             moment = datetime.datetime.fromisoformat(written)
