@@ -687,6 +687,18 @@ def test_a_graph_of_months_is_drawn_from_hours(tmp_path: Path) -> None:
     out = tmp_path / "g.svg"
     assert status(["graph", str(path), "--last", str(90 * 24) + " h", "-o", str(out)]) == 0
     assert "each column 3 h" in out.read_text()
+    # A probe an hour is no gap of an hour, whatever the span.
+    graph = importlib.import_module("sojourn.cli.graph")
+    with Reader(path) as reader:
+        whole = begin // 10800 * 10800 + 10800
+        found = graph._smoke(reader, reader.targets()[0], whole, whole + 12 * 3600)
+    assert found.density.sent.tolist() == [3, 3, 3, 3]
+
+
+def test_columns_are_whole_numbers_of_roll_ups() -> None:
+    graph = importlib.import_module("sojourn.cli.graph")
+    for column in graph.COLUMNS_S:
+        assert column % max(width for width in WIDTHS if width <= column) == 0
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,25 @@ def test_a_commit_that_fails_is_made_up_for_by_the_next(tmp_path: Path) -> None:
             assert [row.sent for row in reader.rows(target, 3600, 0, 2**40)] == [1]
 
 
+def test_a_full_disk_is_told_and_what_was_written_is_kept(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "m.db")
+    target = store.target("a", "192.0.2.1", S)
+    store.add(samples(target, [BEGIN_S * S], [MS]))
+    store.commit()
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count = {pages + 2}")
+    store.add(samples(target, [(BEGIN_S + 1 + i) * S for i in range(2000)], [MS] * 2000))
+    for end in (store.commit, store.close):
+        with pytest.raises(StoreError) as refused:
+            end()
+        assert "full" in refused.value.problem
+        assert "make room" in refused.value.hint
+    with Reader(tmp_path / "m.db") as reader:
+        assert [row.sent for row in reader.rows(target, 3600, 0, 2**40)] == [1]
+    # Closed all the same: the next one may write.
+    Store.open(tmp_path / "m.db").close()
+
+
 def test_there_is_one_writer(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db"), pytest.raises(StoreError) as refused:
         Store.open(tmp_path / "m.db")

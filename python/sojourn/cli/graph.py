@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import work
-from sojourn.records import RunError
 
 if TYPE_CHECKING:
     from sojourn.figures.smoke import Carried, Remark, Smoke
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 COLUMNS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 """A column's width. Each is a whole number of some roll-ups' (`store.WIDTHS`)."""
 MOST_COLUMNS = 720
+PROBES_A_COLUMN = 3
+"""At least."""
 PROBES_S = 600
 """Up to such a span single probes are shown too."""
 TOLD = ("suspended", "step", "stood still")
@@ -71,6 +72,7 @@ def graph(
     from sojourn import figures
     from sojourn.figures.smoke import smoke
     from sojourn.live.store import Reader
+    from sojourn.records import RunError
 
     work.check_suffixes([out.suffix])
     with Reader(database) as reader:
@@ -106,6 +108,8 @@ def graph(
 
 
 def _targets(reader: Reader, names: Sequence[str]) -> list[Target]:
+    from sojourn.records import RunError
+
     known = {target.name: target for target in reader.targets()}
     for name in names:
         if name not in known:
@@ -120,6 +124,7 @@ def _span(
 ) -> tuple[float, float]:
     """From when to when, s since 1970."""
     from sojourn import units
+    from sojourn.records import RunError
 
     if last is not None and (begin is not None or end is not None):
         raise click.UsageError("--last goes without --from and --to")
@@ -146,6 +151,8 @@ def _span(
 
 
 def _moment(option: str, written: str, zone: datetime.tzinfo) -> float:
+    from sojourn.records import RunError
+
     try:
         try:
             moment = datetime.datetime.fromisoformat(written)
@@ -167,9 +174,9 @@ def _when(seconds: float, zone: datetime.tzinfo) -> str:
 # ----------------------------------------------------------------------------------------------------------- reading
 
 
-def _column_s(reader: Reader, start_s: float, end_s: float) -> tuple[int, int]:
-    """The width of a column, and that of the roll-ups it is made of."""
-    wanted = (end_s - start_s) / MOST_COLUMNS
+def _column_s(reader: Reader, start_s: float, end_s: float, interval_s: float = 0.0) -> tuple[int, int]:
+    """The width of a column, and that of the roll-ups it is made of. A column without a probe is a gap, so it has room for some."""
+    wanted = max((end_s - start_s) / MOST_COLUMNS, PROBES_A_COLUMN * interval_s)
     column = next((width for width in COLUMNS_S if width >= wanted), COLUMNS_S[-1])
     width = reader.width(start_s, column)
     return max(column, width), width
@@ -182,7 +189,7 @@ def _smoke(reader: Reader, target: Target, start_s: float, end_s: float) -> Smok
     from sojourn.figures.smoke import Smoke
     from sojourn.live import histogram
 
-    column, width = _column_s(reader, start_s, end_s)
+    column, width = _column_s(reader, start_s, end_s, target.interval_ns / 1e9)
     first = int(start_s // column * column)
     count = int(-(-(end_s - first) // column))
     rtt = np.full((DENSITY_LEVELS.size, count), np.nan)

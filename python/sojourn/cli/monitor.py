@@ -223,7 +223,7 @@ def _lines(monitor: Monitor) -> Table:
         lately = _lately(watched)
         lost = _percent(lately["lost"], lately["sent"])
         table.add_row(
-            text_of(watched.aim.name),
+            _name(watched),
             _number(lately["now"]) if lately["sent"] else "…",
             *(_number(lately[name]) for name in ("min", "p50", "p90", "max")),
             f"[red]{lost}[/]" if lately["lost"] else lost,
@@ -234,15 +234,12 @@ def _lines(monitor: Monitor) -> Table:
     return table
 
 
-def text_of(name: str) -> str:
-    """A name in which nothing is markup."""
+def _name(watched: Watched, most: int = 40) -> str:
+    """A target's name, in which nothing is markup."""
     from rich.markup import escape
 
-    return escape(text_shortened(name))
-
-
-def text_shortened(name: str, most: int = 40) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
+    name = watched.aim.name
+    return escape(name if len(name) <= most else name[: most - 1] + "…")
 
 
 def _lately(watched: Watched) -> dict[str, Any]:

@@ -139,6 +139,7 @@ def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
             if not columns["t_s"] and since_s == 0:
                 continue
             shown: dict[str, Any] = {"name": target.name, "address": target.address}
+            shown["gap"] = max(1.5 * width, 3.5 * target.interval_ns / 1e9)
             shown |= {name: columns[f"{name}_s"] for name in ("t",)} | {
                 name: columns[name] for name in ("sent", "lost")
             }
