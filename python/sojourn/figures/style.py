@@ -320,7 +320,7 @@ def phase_colour(name: str) -> str:
 
 
 def shade_phases(axes: Sequence[Axes], spans: Sequence[tuple[str, float, float]]) -> None:
-    """Shades a measurement's loaded phases in every panel, and names all of them above the first."""
+    """Shades a measurement's loaded phases in every panel, and names all of them along the top of the first."""
     for name, start, end in spans:
         for panel in axes:
             if not name.startswith("idle"):
@@ -334,8 +334,9 @@ def shade_phases(axes: Sequence[Axes], spans: Sequence[tuple[str, float, float]]
                     gid=f"phase {name}",
                 )
         axes[0].annotate(
-            name, ((start + end) / 2, 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
-            textcoords="offset points", ha="center", va="bottom", size=7.5, color=MUTED, parse_math=False,
+            name, ((start + end) / 2, 1), xycoords=("data", "axes fraction"), xytext=(0, -2),
+            textcoords="offset points", ha="center", va="top", size=7.5, color=MUTED, parse_math=False,
+            bbox={"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 1.0}, annotation_clip=False,
         )  # fmt: skip
 
 

@@ -76,16 +76,14 @@ def _verdict(found: Findings) -> str:
         return f"No bufferbloat: no load adds as much as {number(NOTHING_MS)} ms to the idle RTT, at the 95th percentile."
     words = of.judgement(added)
     return (
-        f"{words[0].upper()}{words[1:]}. {worst.phase.capitalize()} adds {number(worst.induced.median.value)} ms to the idle RTT at the "
+        f"{words[0].upper()}{words[1:]}. {_load(worst.phase).capitalize()} adds {number(worst.induced.median.value)} ms to the idle RTT at the "
         f"median and {number(added)} ms at the 95th percentile."
     )
 
 
-def induced(row: of.Row) -> str:
-    """What a load adds: `+81.2 ms median (95 % interval ..), +99.9 ms at 95 % (..)`."""
-    if row.induced is None:
-        return "-"
-    return f"+{within(row.induced.median)} ms at the median, +{within(row.induced.p95)} ms at the 95th percentile"
+def _load(phase: str) -> str:
+    """A loaded phase as the subject of a sentence: "upload", "load both ways"."""
+    return phase.replace("both", "load both ways")
 
 
 def buffer(one: of.Buffer) -> str:
@@ -114,7 +112,7 @@ def places(found: Findings) -> list[str]:
 
 
 def _places(alike: Sequence[of.Place]) -> str:
-    under = f"Under {_and([place.phase for place in alike])}"
+    under = f"Under {_and([_load(place.phase) for place in alike])}"
     after, nearest = alike[0].after, alike[0].nearest
     if nearest is None:
         return f"{under} the delay rises at no target."
@@ -256,7 +254,6 @@ __all__ = [
     "compared",
     "confidence",
     "how",
-    "induced",
     "number",
     "places",
     "sentences",

@@ -1,7 +1,7 @@
-"""`.flent.gz`, version 4, as flent 2.3.0 reads and writes it: a phase of a measurement out, one of flent's tests in.
+"""A phase of one repeat as a flent file.
 
-Out goes one phase of one repeat, with five seconds on either side as flent has them (what was on the line then is what was: where another
-load came before, its pings are there). The test it is filed under decides which of flent's plots open it:
+With five seconds on either side, as flent has them: what was on the line then is what was, so where another load came before, its pings are
+there. The test it is filed under decides which of flent's plots open it:
 
     download, upload    tcp_ndown, tcp_nup: series `TCP download::1` .., their avg, sum and fairness
     both                rrul_be with four streams each way (`TCP upload BE` .. `BE4`), else rrul_be_nflows; `rrul` if asked
@@ -9,17 +9,14 @@ load came before, its pings are there). The test it is filed under decides which
 
 Pings are raw samples, lost ones included; streams carry goodput, cwnd and smoothed RTT; the local link's qdisc is `qdisc_stats_localhost`.
 What flent has no place for is under `metadata.LAB`, which it ignores.
-
-In comes any test with `Ping (ms) ..` and `TCP upload .. | download ..` series: an idle phase, the load, an idle phase.
 """
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,34 +26,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sojourn.live import measurement
-from sojourn.live.phases import IDLE, Cut, Part, Pings, cut
-from sojourn.records import TABLES, Run, RunError, write_whole
+from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, Floats, Json, S
+from sojourn.live.phases import Cut, Part, Pings, cut
+from sojourn.metrics import jain
+from sojourn.records import Run, RunError, write_whole
 
-Floats = NDArray[np.float64]
-Json = dict[str, Any]
-
-VERSION = 4
-STEP_S = 0.2
-DELAY_S = 5.0
-"""Flent's idle time on either side of the load."""
-MSS = 1448
-"""Bytes to one of flent's packets of cwnd."""
 QDISC = "qdisc_stats_localhost"
-TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
-S = 1e9
-
-TESTS = ("auto", "rrul", "rrul_be", "rrul_be_nflows", "tcp_nup", "tcp_ndown")
+WORD = {"up": "upload", "down": "download"}
 _CLASSES = {"rrul": (" BE", " BK", " CS5", " EF"), "rrul_be": (" BE", " BE2", " BE3", " BE4")}
 _PINGS = {"rrul": "UDP BE", "rrul_be": "UDP BE1", "rrul_be_nflows": "UDP BE"}
-COMPUTED = ("avg", "sum", "fairness", "totals")
-MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
-"""No time of a series, no RTT, no goodput and no counter is larger."""
-LARGEST_FILE = 1_000_000_000
-"""Bytes, unpacked: more is no measurement."""
-
-
-# ----------------------------------------------------------------------------------------------------------------- out
 
 
 @dataclass(frozen=True)
@@ -155,9 +133,6 @@ def document(run: Run, choice: Choice | None = None) -> Json:
     }  # fmt: skip
 
 
-WORD = {"up": "upload", "down": "download"}
-
-
 @dataclass(frozen=True)
 class _Window:
     """The span that goes out."""
@@ -205,7 +180,9 @@ class _Series:
             **meta,
         }
 
-    def computed(self, name: str, units: str, of: Sequence[str], how: Any) -> None:
+    def computed(
+        self, name: str, units: str, of: Sequence[str], how: Callable[[Sequence[float]], float]
+    ) -> None:
         """A series of flent's own making: of the others, step by step."""
         rows = zip(*(self.results[each] for each in of), strict=True)
         column: list[float | None] = []
@@ -362,8 +339,6 @@ def _add_streams(series: _Series, part: Part, test: str, window: _Window) -> Non
 
 
 def _jain(shares: Sequence[float]) -> float:
-    from sojourn.metrics import jain
-
     value = jain(shares)
     return 1.0 if math.isnan(value) else value
 
@@ -411,307 +386,3 @@ def _add_qdisc(series: _Series, run: Run, part: Part, window: _Window) -> str | 
 
 def _nan(column: pl.Series) -> Floats:
     return np.asarray(column.cast(pl.Float64).fill_null(np.nan).to_numpy())
-
-
-# ------------------------------------------------------------------------------------------------------------------ in
-
-
-def read(path: Path, how: measurement.How | None = None) -> Run:
-    """A flent file as a Run, engine "flent"."""
-    raw = _load(path)
-    try:
-        session, title, asked = _session(raw), _title(raw["metadata"]), _asked(path, raw["metadata"])
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError) as error:
-        raise _damaged(path, f"{type(error).__name__}: {error}") from None
-    if not session.facts["flows"]:
-        raise RunError(
-            f"{path} has neither pings nor TCP streams",
-            "sojourn reads flent's series `Ping (ms) ..` and `TCP ..`",
-        )
-    how = how or measurement.How()
-    version = str(raw["metadata"].get("FLENT_VERSION", ""))
-    run = measurement.create(title, version, asked, how, f"{hash_of(raw):016x}", engine="flent")
-    measurement.add(run, 1, session.tables, session.facts)
-    return run
-
-
-def _title(metadata: Json) -> str:
-    return f"flent {metadata['NAME']} to {metadata.get('HOST') or 'unknown'}" + (
-        f": {metadata['TITLE']}" if metadata.get("TITLE") else ""
-    )
-
-
-def _asked(path: Path, metadata: Json) -> list[tuple[str, object]]:
-    return [
-        ("file", path.name),
-        ("test", str(metadata["NAME"])),
-        ("host", str(metadata.get("HOST", ""))),
-        ("began", str(metadata.get("T0") or metadata["TIME"])),
-        ("length_s", _real(metadata["LENGTH"], MOST_S)),
-    ]
-
-
-def _real(value: Any, most: float, least: float = 0.0) -> float:
-    """A number of the file, which no measurement has beyond these bounds. ValueError where it is."""
-    number = float(value)
-    if not least <= number <= most:
-        raise ValueError(f"{number} is not between {least:g} and {most:g}")
-    return number
-
-
-def hash_of(raw: Json) -> int:
-    """A fingerprint of the file's content."""
-    import hashlib
-
-    return int.from_bytes(hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()[:8], "big")
-
-
-@dataclass(frozen=True)
-class _Session:
-    tables: measurement.Tables
-    facts: Json
-
-
-def _damaged(path: Path, why: str) -> RunError:
-    return RunError(
-        f"{path} is not a flent file that can be read: {why}",
-        "sojourn reads version 4, which flent 2.3.0 writes",
-    )
-
-
-def _load(path: Path) -> Json:
-    try:
-        packed = path.read_bytes()
-    except OSError as error:
-        raise RunError(f"can't read {path}: {error.strerror or error}", "give a .flent.gz file") from None
-    try:
-        if packed[:2] == b"\x1f\x8b":
-            import io
-
-            with gzip.open(io.BytesIO(packed)) as stream:
-                text = stream.read(LARGEST_FILE)
-        elif packed[:3] == b"BZh":
-            text = bz2.BZ2Decompressor().decompress(packed, LARGEST_FILE)
-        else:
-            text = packed
-        raw = json.loads(text)
-    except (OSError, EOFError, ValueError, RecursionError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
-        raise _damaged(path, str(error)) from None
-    if not isinstance(raw, dict) or not isinstance(raw.get("metadata"), dict):
-        raise _damaged(path, "it has no metadata")
-    if raw.get("version") != VERSION:
-        raise RunError(
-            f"{path} has version {raw.get('version')!r} of flent's format; sojourn reads {VERSION}",
-            "flent 2.3.0 writes that version",
-        )
-    return raw
-
-
-def _session(raw: Json) -> _Session:
-    metadata, x = raw["metadata"], np.asarray(raw["x_values"], dtype=np.float64)
-    t0 = datetime.strptime(metadata.get("T0") or metadata["TIME"], TIME).replace(tzinfo=UTC).timestamp()
-    series = [
-        (name, _points(name, raw, x, t0))
-        for name in raw["results"]
-        if name.startswith(("Ping (ms) ", "TCP upload", "TCP download")) and not _is_computed(name)
-    ]
-    pings = [(name, points) for name, points in series if name.startswith("Ping") and points]
-    streams = [(name, points) for name, points in series if name.startswith("TCP") and points]
-    meta = metadata.get("SERIES_META") or {}
-    lab = metadata.get("LAB") or {}
-    mss = int(_real(lab.get("mss", MSS), 1e6, 1))
-    flows = [
-        {
-            "name": name, "kind": "bulk", "direction": "up" if name.startswith("TCP upload") else "down", "phase": 1,
-            "group": i, "congestion": str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown"),
-        }
-        for i, (name, _) in enumerate(streams)
-    ]  # fmt: skip
-    names = [str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name, _ in pings]
-    flows += [
-        {
-            "name": name,
-            "kind": "ping",
-            "direction": "",
-            "phase": None,
-            "group": len(streams) + i,
-            "congestion": None,
-        }
-        for i, name in enumerate(names)
-    ]
-    ends = [float(x[-1])] + [max(point["t"] for point in points) for _, points in series if points]
-    qdisc = [name for name in raw["raw_values"] if name.startswith("qdisc_stats_") and "::" not in name]
-    links = [
-        {
-            "name": str((meta.get(name) or {}).get("sojourn_link") or name.removeprefix("qdisc_stats_")), "interface": "",
-            "direction": "out", "qdisc": str((meta.get(name) or {}).get("sojourn_qdisc") or "unknown"),
-        }
-        for name in qdisc
-    ]  # fmt: skip
-    tables = {
-        **{name: measurement.nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
-        "engine": {name: np.array([0]) for name in ("events", "packets", "peak_entries")},
-        "flow": _flow_table([points for _, points in streams], mss),
-        "probe": _probe_table([points for _, points in pings], len(streams)),
-    }
-    if qdisc:
-        tables["queue"] = _queue_table([raw["raw_values"][name] for name in qdisc], t0)
-        tables["links"] = measurement.nothing("links", len(qdisc)) | {"link": np.arange(len(qdisc))}
-    tables["flows"] = _totals(tables, len(flows))
-    facts = {
-        "format": 1,
-        "outcome": "complete",
-        "why": "",
-        "notes": [],
-        "zero_ns": round(t0 * 1e6) * 1000,
-        "duration_ns": int(max(ends) * S),
-        "phases": _phases_in(metadata, {flow["direction"] for flow in flows} - {""}),
-        "flows": flows,
-        "probes": [],
-        "links": links,
-        "server": {"host": str(metadata.get("HOST", "")), "address": ""},
-    }
-    return _Session(tables, facts)
-
-
-def _is_computed(name: str) -> bool:
-    return name.rsplit(" ", 1)[-1] in COMPUTED
-
-
-def _points(name: str, raw: Json, x: Floats, t0: float) -> list[Json]:
-    """A series' raw points, t in seconds since T0; of a series without, its column."""
-    points = raw["raw_values"].get(name) or []
-    found = [{**point, "t": _real(float(point["t"]) - t0, MOST_S, -MOST_S)} for point in points]
-    if not found:
-        found = [
-            {"t": _real(at, MOST_S), "val": value}
-            for at, value in zip(x, raw["results"][name], strict=True)
-            if value is not None
-        ]
-    found = [point for point in found if point["t"] >= 0]
-    return sorted(found, key=lambda point: float(point["t"]))
-
-
-def _phases_in(metadata: Json, directions: set[str]) -> list[Json]:
-    told = (metadata.get("LAB") or {}).get("phases")
-    if told:
-        return [
-            {
-                "name": str(phase["name"]), "kind": str(phase["kind"]), "start_ns": int(_real(phase["start_ns"], MOST_S * S)),
-                "end_ns": int(_real(phase["end_ns"], MOST_S * S)),
-                "complete": bool(phase["complete"]),
-            }
-            for phase in told
-        ]  # fmt: skip
-    length = _real(metadata["LENGTH"], MOST_S)
-    whole = _real(metadata.get("TOTAL_LENGTH") or length + 2 * DELAY_S, MOST_S)
-    load = {frozenset({"up"}): "upload", frozenset({"down"}): "download", frozenset({"up", "down"}): "both"}
-    kind = load.get(frozenset(directions), IDLE)
-    spans = [(IDLE, 0.0, DELAY_S), (kind, DELAY_S, DELAY_S + length), (IDLE, DELAY_S + length, whole)]
-    return [
-        {"name": name, "kind": name, "start_ns": int(a * S), "end_ns": int(b * S), "complete": True}
-        for name, a, b in spans
-        if b > a
-    ]
-
-
-def _flow_table(streams: Sequence[Sequence[Mapping[str, Any]]], mss: int) -> measurement.Columns:
-    """Rows where goodput was told; cwnd and smoothed RTT are the latest told by then."""
-    rows: list[list[float]] = []
-    for number, points in enumerate(streams):
-        delivered, before = 0.0, None
-        cwnd, rtt = -1.0, -1.0
-        goodput = [point for point in points if point.get("val") is not None]
-        state = [point for point in points if "tcp_rtt" in point or "tcp_cwnd" in point]
-        at = 0
-        for point in goodput:
-            t = float(point["t"])
-            while at < len(state) and float(state[at]["t"]) <= t:
-                if "tcp_cwnd" in state[at]:
-                    cwnd = _real(state[at]["tcp_cwnd"], MOST_COUNT / mss) * mss
-                if "tcp_rtt" in state[at]:
-                    rtt = _real(state[at]["tcp_rtt"], MOST_MS) * 1e6
-                at += 1
-            took = _real(point.get("dur") or (t - before if before is not None else STEP_S), MOST_S)
-            if before is None:
-                # Where counting begins: nothing had arrived.
-                rows.append([(t - took) * S, number, -1, -1, 0])
-            delivered += _real(point["val"], MOST_MBPS) * took * 1e6 / 8
-            before = t
-            rows.append([t * S, number, cwnd, rtt, delivered])
-    table = measurement.nothing("flow", len(rows))
-    if rows:
-        for name, column in zip(
-            ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes"), np.asarray(rows).T, strict=True
-        ):
-            table[name] = np.round(column).astype(np.int64)
-    return table
-
-
-def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> measurement.Columns:
-    rows = [
-        (
-            float(point["t"]) * S,
-            first + number,
-            _real(point.get("seq", i), MOST_COUNT),
-            -1 if point.get("lost") or point.get("val") is None else _real(point["val"], MOST_MS) * 1e6,
-            -1 if point.get("owd_up") is None else _real(max(point["owd_up"], 0), MOST_MS) * 1e6,
-        )
-        for number, points in enumerate(pings)
-        for i, point in enumerate(points)
-    ]
-    table = measurement.nothing("probe", len(rows))
-    if rows:
-        for name, column in zip(
-            ("t_ns", "probe", "seq", "rtt_ns", "forward_ns"), np.asarray(rows).T, strict=True
-        ):
-            table[name] = np.round(column).astype(np.int64)
-    return table
-
-
-_QDISC = {
-    "backlog_bytes": "backlog_bytes", "backlog_packets": "backlog_pkts", "dropped_packets": "dropped",
-    "marked_packets": "ecn_mark",
-}  # fmt: skip
-
-
-def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> measurement.Columns:
-    tables = []
-    for number, told in enumerate(series):
-        points = sorted(
-            (point for point in told if float(point["t"]) >= t0), key=lambda point: float(point["t"])
-        )
-        table = measurement.nothing("queue", len(points))
-        table["t_ns"] = np.round([(float(point["t"]) - t0) * S for point in points]).astype(np.int64)
-        table["link"] = np.full(len(points), number)
-        for ours, theirs in _QDISC.items():
-            counts = [_real(point.get(theirs, -1), MOST_COUNT, -1) for point in points]
-            table[ours] = np.array(counts, dtype=np.float64).astype(np.int64)
-        for ours, theirs in (("sent_bytes", "sent_bytes"), ("sent_packets", "sent_pkts")):
-            counted = np.array([_real(point.get(theirs, 0), MOST_COUNT) for point in points])
-            table[ours] = np.diff(counted, prepend=counted[:1]).astype(np.int64)
-        delays = [
-            math.nan if point.get("delay") is None else _real(point["delay"], MOST_MS) for point in points
-        ]
-        table["sojourn_mean_ns"] = np.array(delays, dtype=np.float64) * 1e6
-        tables.append(table)
-    return {
-        column.name: np.concatenate([table[column.name] for table in tables]) for column in TABLES["queue"]
-    }
-
-
-def _totals(tables: measurement.Tables, count: int) -> measurement.Columns:
-    table = {column.name: np.zeros(count, dtype=np.int64) for column in TABLES["flows"]}
-    table["flow"] = np.arange(count)
-    flow, probe = tables["flow"], tables["probe"]
-    for i in range(count):
-        mine = flow["flow"] == i
-        if mine.any():
-            table["delivered_bytes"][i] = int(flow["delivered_bytes"][mine].max())
-        rtt = probe["rtt_ns"][probe["probe"] == i]
-        table["sent_packets"][i] = rtt.size
-        table["received_packets"][i] = int((rtt >= 0).sum())
-        table["lost_packets"][i] = int((rtt < 0).sum())
-        if (rtt >= 0).any():
-            table["base_rtt_ns"][i] = int(rtt[rtt >= 0].min())
-    return table

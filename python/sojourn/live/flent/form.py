@@ -1,0 +1,21 @@
+"""What both ways agree on: the format's numbers and words."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Json = dict[str, Any]
+
+VERSION = 4
+STEP_S = 0.2
+DELAY_S = 5.0
+"""Flent's idle time on either side of the load."""
+MSS = 1448
+"""Bytes to one of flent's packets of cwnd."""
+TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+S = 1e9
+
+TESTS = ("auto", "rrul", "rrul_be", "rrul_be_nflows", "tcp_nup", "tcp_ndown")
+"""What a phase can go out as."""
