@@ -172,9 +172,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        for runtime in self.runtimes.drain(..) {
-            runtime.shutdown_timeout(Duration::from_secs(2));
-        }
+        // On a thread of its own: whoever drops us may be a task of another runtime, which must not wait for one.
+        let runtimes = std::mem::take(&mut self.runtimes);
+        let ending = std::thread::spawn(move || {
+            for runtime in runtimes {
+                runtime.shutdown_timeout(Duration::from_secs(2));
+            }
+        });
+        let _ = ending.join();
     }
 }
 

@@ -337,7 +337,7 @@ class Service:
     """PEM files of a certificate chain and its key, instead."""
     seconds: int = 300
     """That a connection may live."""
-    bytes: int = 200 * 10**9
+    bytes: int = 100 * 10**9
     """That a client may move in an hour."""
     connections: int = 256
     """That a client may have at once; all clients together four times as many."""

@@ -103,7 +103,8 @@ def places(found: Findings) -> list[str]:
     for place in found.places:
         alike.setdefault((place.after, place.nearest), []).append(place)
     said = [_places(group) for group in alike.values()]
-    if found.rows and not found.places and any(row.kind != "idle" for row in found.rows):
+    one_path = any("rpm" in facts for facts in found.facts)
+    if not one_path and found.rows and not found.places and any(row.kind != "idle" for row in found.rows):
         said.append(
             "Where the queue is can't be said: one target alone was probed, or answered. --ping names more."
         )
