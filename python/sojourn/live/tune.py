@@ -351,7 +351,10 @@ class Quality:
     @property
     def off_goodput(self) -> list[float]:
         """Of the goodput, as a share of the measured one."""
-        return [one.goodput_mbps.value / other.goodput_mbps.value - 1 for one, other in self.pairs]
+        return [
+            one.goodput_mbps.value / other.goodput_mbps.value - 1 if other.goodput_mbps.value else math.nan
+            for one, other in self.pairs
+        ]
 
     @property
     def good(self) -> int:
