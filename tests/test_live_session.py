@@ -551,7 +551,7 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
         result = session_through(
             live_network,
             phases=[["idle", 0.5], ["upload", 5]],
-            targets=[["udp"], ["icmp", nobody]],
+            targets=[["udp"], ["icmp", nobody], ["icmp", "hop 1"]],
             # Of each the kernel lets only a few packets into its own queue.
             streams=32,
             probe_timeout_ns=S,
@@ -568,6 +568,7 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
     assert queue["dropped_packets"][out].sum() > 0
     # A backlog of 60 kB at 3 Mbit/s.
     assert rtts_ms(result, "server udp", 1).max() == pytest.approx(160, rel=AGREES)
+    assert [probe["address"] for probe in facts["probes"] if probe["name"] == "hop 1"] == [ROUTER_TO_CLIENT]
     silent = next(probe for probe in facts["probes"] if probe["address"] == nobody)
     assert silent["received"] == 0
     assert silent["lost"] == silent["sent"] > 0

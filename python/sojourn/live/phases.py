@@ -20,7 +20,6 @@ from sojourn.records import FlowInfo, Phase, Run
 Floats = NDArray[np.float64]
 
 IDLE = "idle"
-DIRECTIONS = ("down", "up")
 WHOLE = "whole"
 """Kind of the one phase that a Run without phases has."""
 

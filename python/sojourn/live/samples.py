@@ -20,15 +20,6 @@ import polars as pl
 from sojourn.live import findings
 from sojourn.records import Run
 
-SCHEMA = {
-    "repeat": pl.Int64,
-    "t_s": pl.Float64,
-    "phase": pl.String,
-    "series": pl.String,
-    "quantity": pl.String,
-    "value": pl.Float64,
-}
-
 
 def table(run: Run) -> pl.DataFrame:
     """All samples of a Run, in order of repeat and time. `phase` is empty between phases."""

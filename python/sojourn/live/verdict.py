@@ -76,16 +76,14 @@ def _verdict(found: Findings) -> str:
         return f"No bufferbloat: no load adds as much as {number(NOTHING_MS)} ms to the idle RTT, at the 95th percentile."
     words = of.judgement(added)
     return (
-        f"{words[0].upper()}{words[1:]}. {worst.phase.capitalize()} adds {number(worst.induced.median.value)} ms to the idle RTT at the "
+        f"{words[0].upper()}{words[1:]}. {_load(worst.phase).capitalize()} adds {number(worst.induced.median.value)} ms to the idle RTT at the "
         f"median and {number(added)} ms at the 95th percentile."
     )
 
 
-def induced(row: of.Row) -> str:
-    """What a load adds: `+81.2 ms median (95 % interval ..), +99.9 ms at 95 % (..)`."""
-    if row.induced is None:
-        return "-"
-    return f"+{within(row.induced.median)} ms at the median, +{within(row.induced.p95)} ms at the 95th percentile"
+def _load(phase: str) -> str:
+    """A loaded phase as the subject of a sentence: "upload", "load both ways"."""
+    return phase.replace("both", "load both ways")
 
 
 def buffer(one: of.Buffer) -> str:
@@ -113,7 +111,7 @@ def places(found: Findings) -> list[str]:
 
 
 def _places(alike: Sequence[of.Place]) -> str:
-    under = f"Under {_and([place.phase for place in alike])}"
+    under = f"Under {_and([_load(place.phase) for place in alike])}"
     after, nearest = alike[0].after, alike[0].nearest
     if nearest is None:
         return f"{under} the delay rises at no target."
@@ -141,6 +139,7 @@ def confidence(found: Findings) -> list[str]:
     said = [
         f"{sent} probes to {found.target or 'nobody'} in {repeats}{missing}, {lost} lost; 95 % intervals are {over}."
     ]
+    said += _lost_ways(found)
     late = [fact["lateness_ns"] for fact in found.facts if fact.get("lateness_ns")]
     if late:
         p99 = max(each["p99"] for each in late) / 1e6
@@ -154,6 +153,22 @@ def confidence(found: Findings) -> list[str]:
     if cut_short:
         said.append(f"Cut short, and in no score: {_and(cut_short)}.")
     return said + _notes(found.facts)
+
+
+def _lost_ways(found: Findings) -> list[str]:
+    """Which way the target's probes were lost, as far as the server heard."""
+    told = [
+        probe for fact in found.facts for probe in fact.get("probes", ()) if probe["name"] == found.target
+    ]
+    forward, backward = (
+        sum(probe[key] for probe in told if probe[key] is not None)
+        for key in ("lost_forward", "lost_backward")
+    )
+    if not forward and not backward:
+        return []
+    return [
+        f"Of the whole session's lost probes {forward} were lost on the way there, {backward} on the way back."
+    ]
 
 
 def _clocks(facts: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -255,7 +270,6 @@ __all__ = [
     "compared",
     "confidence",
     "how",
-    "induced",
     "number",
     "places",
     "sentences",

@@ -409,3 +409,23 @@ pub fn check_congestion(name: Option<&str>) -> Result<(), String> {
     let any = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
     sys::socket(Kind::Stream, any).and_then(|fd| options.apply(&fd, any)).map_err(|e| e.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn one_who_is_gone_without_a_word_is_let_go() {
+        // Half-open: his end of the connection never says that it is no more.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let near = listener.accept().unwrap().0;
+        near.set_nonblocking(true).unwrap();
+        let address = far.local_addr().unwrap().ip();
+        let mut client = Client::new(near, address, 1, Caps::default(), 30 * SECOND);
+        assert_eq!(client.next_due(), Some(30 * SECOND));
+        assert_eq!(client.do_due(30 * SECOND - 1), Ok(()));
+        assert!(client.do_due(30 * SECOND).unwrap_err().contains("silent"));
+    }
+}
