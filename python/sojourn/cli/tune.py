@@ -306,8 +306,8 @@ def _as_json(one: Tuned) -> dict[str, Any]:
         "why": choice.why,
         "foretold_bps": one.foretold.point.bps if one.foretold.point else None,
         "prediction": {
-            "off_ms": quality.off_ms,
-            "off_goodput": quality.off_goodput,
+            "off_ms": [_known(value) for value in quality.off_ms],
+            "off_goodput": [_known(value) for value in quality.off_goodput],
             "good": quality.good,
             "of": len(quality.pairs),
         },
@@ -316,16 +316,17 @@ def _as_json(one: Tuned) -> dict[str, Any]:
     }
 
 
-def _point(point: Point) -> dict[str, Any]:
-    def known(value: float) -> float | None:
-        return None if math.isnan(value) else value
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
+
+def _point(point: Point) -> dict[str, Any]:
     delay, goodput = point.added_ms, point.goodput_mbps
     return {
         "bps": point.bps,
-        "added_p95_ms": known(delay.value),
-        "added_p95_ms_ci95": [known(delay.low), known(delay.high)],
-        "goodput_mbps": known(goodput.value),
+        "added_p95_ms": _known(delay.value),
+        "added_p95_ms_ci95": [_known(delay.low), _known(delay.high)],
+        "goodput_mbps": _known(goodput.value),
     }
 
 

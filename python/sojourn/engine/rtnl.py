@@ -408,16 +408,19 @@ def _refused(what: str, error: NetlinkError) -> RefusedError:
 
 
 def _ordered(things: Iterable[Thing]) -> list[Thing]:
-    """Parents before children."""
+    """Each after what it hangs on: a discipline on a class of another, a class on a class."""
     left, done = list(things), []
-    known: set[int] = set()
     while left:
-        own = {one.handle for one in left}
-        ready = [one for one in left if one.parent not in own - known or one.parent == one.handle] or left
+        above = {one.handle for one in left if one.handle}
+        # What arrives hangs on itself.
+        ready = [one for one in left if _above(one) not in above - {one.handle}] or left
         done += ready
-        known |= {one.handle for one in ready}
         left = [one for one in left if one not in ready]
     return done
+
+
+def _above(thing: Thing) -> int:
+    return thing.parent if thing.sort == "class" else thing.parent & 0xFFFF0000
 
 
 def _woven(qdiscs: Sequence[Thing], classes: Sequence[Thing]) -> Iterator[Thing]:

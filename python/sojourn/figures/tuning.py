@@ -107,7 +107,7 @@ def _points(axes: Axes, what: Tuning) -> None:
         chosen = one.label == what.chosen
         axes.annotate(
             f"{one.label} (chosen)" if chosen else one.label, (one.delay[0], one.goodput[0]),
-            xytext=(10, 0), textcoords="offset points", size=8, ha="left", va="center", weight="bold" if chosen else "normal",
+            xytext=(8, 4), textcoords="offset points", size=8, ha="left", va="bottom", weight="bold" if chosen else "normal",
         )  # fmt: skip
         if chosen:
             axes.plot(

@@ -4,7 +4,7 @@ One file for each interface, under /run, which a reboot empties as it empties th
 replaced as a whole. Whoever changes an interface or its file holds the lock.
 
     applying -> applied -> confirmed          undone: the file is gone
-         \\         \\--> rolled back          told once, then the file is gone
+         \\         \\--> rolled back          told of until the next --apply, --confirm or --undo
           \\------------> rolled back
 """
 

@@ -23,7 +23,7 @@ import numpy as np
 from sojourn.engine import run_all, tc
 from sojourn.engine.rtnl import Former, Interface
 from sojourn.live.findings import Findings, find
-from sojourn.live.intervals import Interval, over_repeats
+from sojourn.live.intervals import LEAST_REPEATS, Interval, over_repeats
 from sojourn.live.phases import cut
 from sojourn.live.shape import LEAST_BPS, Wanted, plan
 from sojourn.records import Run, RunError
@@ -295,7 +295,10 @@ def measured(bps: int, run: Run, direction: str) -> Point | None:
     row = next(row for row in find(run).rows if row.phase == name)
     if row.induced is None:
         return None
-    return Point(bps, over_repeats([part.mbps(direction) for part in whole.of(name)]), row.induced.p95)
+    goodput = [part.mbps(direction) for part in whole.of(name)]
+    if len(goodput) < LEAST_REPEATS:
+        return Point(bps, Interval(statistics.fmean(goodput), math.nan, math.nan), row.induced.p95)
+    return Point(bps, over_repeats(goodput), row.induced.p95)
 
 
 @dataclass(frozen=True)
@@ -348,7 +351,10 @@ class Quality:
     @property
     def off_goodput(self) -> list[float]:
         """Of the goodput, as a share of the measured one."""
-        return [one.goodput_mbps.value / other.goodput_mbps.value - 1 for one, other in self.pairs]
+        return [
+            one.goodput_mbps.value / other.goodput_mbps.value - 1 if other.goodput_mbps.value else math.nan
+            for one, other in self.pairs
+        ]
 
     @property
     def good(self) -> int:
