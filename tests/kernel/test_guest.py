@@ -288,6 +288,43 @@ def test_what_a_killed_process_left_is_swept(own_cache: Path) -> None:
         assert not (own_cache / "making-old").exists()
 
 
+def publish(name: str, edits: str, at: int) -> Path:
+    """A guest of this name in the cache, made at this time."""
+    with cache.making() as scratch:
+        made = scratch / "made"
+        made.mkdir()
+        (made / "kernel").write_bytes(b"k" * 1000)
+        kept = cache.publish(made, name, {"edits": edits})
+    os.utime(kept.folder / cache.MANIFEST, (at, at))
+    return kept.folder
+
+
+def test_superseded_guests_are_removed_and_the_others_stay(own_cache: Path) -> None:
+    current = publish("uml-2-new", uml.edits_key(), 20)
+    older = publish("uml-1-new", uml.edits_key(), 10)
+    other = publish("uml-2-old", "other edits", 30)
+    stock = publish("qemu-1-new", qemu.edits_key(), 5)
+    log = own_cache / "failed-build.log"
+    log.write_text("it failed")
+    cache.downloads().mkdir()
+    (cache.downloads() / "half.deb").write_bytes(b"x" * 500)
+    names, freed = guests.clean()
+    assert sorted(names) == sorted([older.name, other.name, log.name])
+    assert freed > 2500
+    assert current.is_dir()
+    assert stock.is_dir()
+    assert sorted(path.name for path in own_cache.iterdir()) == ["lock", "qemu-1-new", "uml-2-new"]
+    assert guests.clean() == ([], 0)
+
+
+def test_cleaning_says_what_it_removed(own_cache: Path) -> None:
+    publish("uml-1-old", "other edits", 10)
+    words = [sys.executable, "-m", "sojourn", "kernel", "clean"]
+    first, second = (subprocess.run(words, capture_output=True, text=True, check=True) for _ in range(2))
+    assert "removed uml-1-old" in first.stderr
+    assert second.stderr.strip() == "nothing to remove"
+
+
 def test_two_can_not_make_guests_at_once(own_cache: Path) -> None:
     own_cache.mkdir(parents=True)
     with open(own_cache / "lock", "w", encoding="utf-8") as lock:

@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from test_tables import MS, Made, S, realised, words
 
 from sojourn import engine as engines
 from sojourn.engine import tc
 from sojourn.engine.kernel import ready
+from sojourn.engine.kernel.links import carried
 from sojourn.engine.kernel.plan import Machine, plan
 from sojourn.records import Run
 from sojourn.scenario import Qdisc, linux, loads
@@ -157,6 +159,43 @@ def test_the_kernel_runs_each_discipline(kind: str, guest: str, tmp_path: Path) 
     most = 0.8 * 1500 / 1538 if kind == "cake" else 1.0
     # Blue drops by chance for as long as it takes: it may leave a quarter of a short run unused.
     assert (0.65 if kind == "sfb" else 0.88) * most < share < 1.005 * most
+
+
+def test_dctcp_hears_of_every_mark(guest: str, tmp_path: Path) -> None:
+    """Its receiver must be DCTCP too: then the queue stays at the threshold; else it is Reno over a queue without a limit."""
+    run = engines.run(
+        loads(scenario("codel target 100ms ce_threshold 2ms", congestion="dctcp")),
+        engine=guest,
+        out=tmp_path / "run",
+    )
+    links = run.table("links")
+    down = links.filter(links["link"] == "down").row(0, named=True)
+    assert down["marked_packets"] > 100
+    # A full packet takes 1.2 ms: a few of them wait.
+    assert down["sojourn_sum_ns"] / down["sent_packets"] < 10 * MS
+    assert down["wire_bytes"] * 8 > 0.95 * down["capacity_bits"]
+
+
+@pytest.mark.parametrize("offloads", [False, True])
+def test_offloads_make_larger_packets_and_carry_no_more(offloads: bool, guest: str, tmp_path: Path) -> None:
+    text = scenario("bfifo limit 500000").replace("10 Mbit/s", "100 Mbit/s") + "[record]\npackets = true\n"
+    run = engines.run(loads(text).with_(offloads=offloads), engine=guest, out=tmp_path / "run")
+    assert run.meta.conditions == {"offloads": "on" if offloads else "off", "HZ": "250"}
+    packets = run.table("packets")
+    largest = packets.filter(packets["link"] == "down")["bytes"].max()
+    assert largest > 4500 if offloads else largest == 1500
+    links = run.table("links")
+    down = links.filter(links["link"] == "down").row(0, named=True)
+    # The headers of each full packet within a larger one are carried, and counted.
+    assert 0.9 * down["capacity_bits"] < down["wire_bytes"] * 8 < 1.001 * down["capacity_bits"]
+
+
+def test_what_a_larger_packet_takes_on_the_wire_is_what_its_parts_take() -> None:
+    framing = {"overhead_bytes": 38, "minimum_bytes": 84, "cells": "none"}
+    sizes = np.array([40, 1500, 52 + 1448 + 1, 52 + 2 * 1448, 52 + 44 * 1448])
+    parts = [84, 1538, 1538 + 91, 2 * 1538, 44 * 1538]
+    assert carried(framing, sizes, offloads=True).tolist() == parts
+    assert carried(framing, sizes, offloads=False).tolist() == [84, *(int(size) + 38 for size in sizes[1:])]
 
 
 @pytest.mark.parametrize("name", linux.CONGESTION)

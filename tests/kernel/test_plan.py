@@ -363,6 +363,42 @@ def test_a_card_is_told_what_the_link_is() -> None:
     assert "loss_good" not in card(made, "nic0b")
 
 
+def test_packets_larger_than_the_wire_s_are_built_only_where_the_scenario_says_so() -> None:
+    for offloads in (False, True):
+        _, made = planned(with_(offloads=offloads))
+        network = Network.of(made)
+        told = {
+            path.split("/")[4]: text for (_, path), text in network.files.items() if path.endswith("/offload")
+        }
+        lines = [line for step in made["setup"] if step["do"] == "run" for line in step["stdin"].splitlines()]
+        asked = [line for line in lines if "gso_max_segs" in line]
+        assert set(told.values()) == ({"1"} if offloads else set())
+        assert len(asked) == (2 * len({name[:-1] for name in told}) if offloads else 0)
+        made = plan(with_(offloads=offloads).realise(1), VETH).plan
+        pairs = [
+            line
+            for step in made["setup"]
+            if step["do"] == "run"
+            for line in step["stdin"].splitlines()
+            if " type veth " in line
+        ]
+        assert pairs
+        assert all(line.count("gso_max_segs 1 ") == (0 if offloads else 2) for line in pairs)
+
+
+def test_a_receiver_gathers_where_that_is_little_of_its_window() -> None:
+    for settings, gathered in (
+        ({}, 8192),
+        ({"max_window": 20}, None),
+        ({"receive_buffer": "65536 B"}, None),
+        ({"receive_buffer": "1 MiB", "receive_buffer_max": "8 MiB"}, 8192),
+    ):
+        _, made = planned(with_(flow__0__tcp=settings or None))
+        assert made["flows"][0]["traffic"]["tcp"]["gather_bytes"] == gathered
+    _, made = planned(with_(flow__0__congestion="bbr"))
+    assert made["flows"][0]["traffic"]["tcp"]["gather_bytes"] is None
+
+
 def test_the_discipline_counts_what_the_link_layer_says() -> None:
     for layer, stab in (("none", "stab overhead -14 "), ("ethernet", ""), ("linux", "")):
         _, made = planned(with_(bottleneck__link_layer=layer))
@@ -559,7 +595,12 @@ def test_what_tcp_of_linux_lets_one_choose_is_chosen() -> None:
     assert (told["tcp_sack"], told["tcp_timestamps"]) == ("0", "0")
     assert told["tcp_rmem"].endswith(" 1000000")
     # 40 bytes of headers leave 1460 of 1500.
-    assert flow["traffic"]["tcp"] == {"congestion": "cubic", "mss": None, "window_bytes": 20 * 1460}
+    assert flow["traffic"]["tcp"] == {
+        "congestion": "cubic",
+        "mss": None,
+        "window_bytes": 20 * 1460,
+        "gather_bytes": None,
+    }
     batch = "".join(
         step["stdin"] for step in made["setup"] if step["do"] == "run" and step["namespace"] == host
     )

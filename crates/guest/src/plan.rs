@@ -599,6 +599,20 @@ mod tests {
     }
 
     #[test]
+    fn a_check_is_a_plan_of_its_own_in_namespaces_of_its_own() {
+        let renamed = |text: String| text.replace(r#":"a""#, r#":"x""#).replace(r#":"b""#, r#":"y""#);
+        let mut check: Value = serde_json::from_str(&renamed(plan().to_string())).unwrap();
+        check["namespaces"] = json!(["x", "y"]);
+        let mut whole = plan();
+        whole["check"] = check.clone();
+        let parsed = Plan::parse(&whole.to_string()).unwrap();
+        assert_eq!(parsed.check.unwrap().namespaces, ["x", "y"]);
+        assert_eq!(refused("/check", plan()), "check: 'a' is a namespace of the run itself");
+        check["namespaces"] = json!(["x"]);
+        assert!(refused("/check", check).starts_with("check: events[0]: there is no namespace 'y'"));
+    }
+
+    #[test]
     fn what_can_not_be_is_refused_with_its_place() {
         let cases = [
             ("/version", json!(2), "version: this program reads plans of version 1, not 2"),

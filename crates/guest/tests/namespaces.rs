@@ -70,7 +70,9 @@ fn results(name: &str, plan: &Value) -> Results {
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
     let marks: Vec<&str> = said.lines().map(|l| l.split(' ').next().unwrap()).collect();
-    assert_eq!(marks, ["@BOOT", "@START", "@DONE", "@END"], "{said}");
+    let check = plan.get("check").map(|_| "@CHECK");
+    let expected: Vec<&str> = ["@BOOT"].into_iter().chain(check).chain(["@START", "@DONE", "@END"]).collect();
+    assert_eq!(marks, expected, "{said}");
     let mut files = HashMap::new();
     let tar = std::fs::read(out).unwrap();
     let mut at = 0;
@@ -334,6 +336,31 @@ fn taps_counters_and_probes_agree_about_one_queue() {
     // Gauges: a number is read, a file that is not there is -1.
     assert!(got.of("gauge/value", "gauge/gauge", 0).iter().all(|&mtu| mtu == 1500));
     assert!(got.of("gauge/value", "gauge/gauge", 1).iter().all(|&value| value == -1));
+}
+
+#[test]
+fn a_check_comes_first_and_its_results_are_its_own() {
+    or_leave_out!();
+    let ping = || json!({"kind": "ping", "interval_ns": 20_000_000, "packet_bytes": 84});
+    let small = |pings: u64| {
+        let mut plan = base("");
+        plan["duration_ns"] = json!(pings * 20_000_000);
+        plan["linger_ns"] = json!(0);
+        plan["flows"] = json!([flow("ping", 7, ping())]);
+        plan
+    };
+    let mut plan = small(10);
+    let mut check = small(5).to_string();
+    for namespace in ["client", "router", "server"] {
+        check = check.replace(&format!("\"{namespace}\""), &format!("\"c-{namespace}\""));
+        check = check.replace(&format!("netns {namespace}"), &format!("netns c-{namespace}"));
+    }
+    plan["check"] = serde_json::from_str(&check).unwrap();
+    let results = results("check", &plan);
+    assert_eq!(results.index["flows"][0]["sent_packets"], 10);
+    assert_eq!(results.index["check"]["flows"][0]["sent_packets"], 5);
+    assert_eq!(results.index["check"]["tables"]["probes"]["rows"], 5);
+    assert_eq!(results.column("probes/seq").len(), 10);
 }
 
 #[test]

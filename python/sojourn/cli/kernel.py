@@ -70,6 +70,18 @@ def status() -> None:
         raise click.exceptions.Exit(1)
 
 
+@kernel.command("clean")
+@click.option("-q", "--quiet", is_flag=True, help="No talk; errors only.")
+def clean_(quiet: bool) -> None:
+    """Remove guests that were superseded, and what a setup that was stopped has left. The guests in use stay."""
+    from sojourn.engine.kernel import clean
+
+    names, freed = clean()
+    for name in names:
+        work.say(f"removed {name}", quiet)
+    work.say(f"{freed / 1e6:.0f} MB freed" if freed else "nothing to remove", quiet)
+
+
 @contextlib.contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """Something to call with each Progress: a bar on a terminal, else a line at each step and now and then."""

@@ -5,7 +5,7 @@
 
 from sojourn.engine.kernel.boot import Boot, Booted, run
 from sojourn.engine.kernel.errors import GuestError, GuestRunError
-from sojourn.engine.kernel.guests import NAMES, WHAT, Guest, Status, choose, overlay, ready, setup
+from sojourn.engine.kernel.guests import NAMES, WHAT, Guest, Status, choose, clean, overlay, ready, setup
 from sojourn.engine.kernel.uml import Progress
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Progress",
     "Status",
     "choose",
+    "clean",
     "overlay",
     "ready",
     "run",

@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,28 @@ def find(kind: str, edits: str) -> Kept | None:
             if manifest.get("edits") == edits:
                 found.append((path.stat().st_mtime, Kept(path.parent, manifest)))
     return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def superseded(current: Mapping[str, str]) -> list[Path]:
+    """Guests in the cache that nothing uses any more: each kind's but the one that `find` gives for its edits; failed logs too."""
+    kept = {found.folder for kind, edits in current.items() if (found := find(kind, edits))}
+    folders = [path.parent for path in root().glob(f"*/{MANIFEST}") if path.parent not in kept]
+    return sorted([*folders, *root().glob("failed-*")])
+
+
+def remove(paths: Sequence[Path]) -> int:
+    """Removes these, and what was left unfinished; how many bytes that frees. Not while a guest is being made."""
+    with making():
+        downloads_here = [downloads()] if downloads().exists() else []
+        freed = sum(_size(path) for path in (*paths, *downloads_here))
+        for path in (*paths, *downloads_here):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    return freed
+
+
+def _size(path: Path) -> int:
+    files = (each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
+    return sum(each.stat().st_size for each in files)
 
 
 @contextlib.contextmanager

@@ -123,6 +123,12 @@ def ready(name: Name) -> Status:
     return Status(name, guest, None)
 
 
+def clean() -> tuple[list[str], int]:
+    """Removes guests that were superseded: made of other edits, or of an older package. Their names, and the bytes that frees."""
+    old = cache.superseded({uml.KIND: uml.edits_key(), qemu.KIND: qemu.edits_key()})
+    return [path.name for path in old], cache.remove(old)
+
+
 def choose(name: Name | None = None) -> Guest:
     """The guest of that name, or the first that can be used.
 

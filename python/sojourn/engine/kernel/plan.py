@@ -659,16 +659,17 @@ class _Builder:
 
 GATHER = 8192
 _WINDOW_SHARE = 16
+_GATHERED = ("reno", "cubic")
 
 
 def _gathered(tcp: Entry) -> int | None:
     """When a receiver's program is woken: not for each packet, which costs a guest more than all else.
 
-    What waits to be read is missing from the window, so only where it is a small part of that: with such a one sums, delays and
-    numbers of ACKs are the same within what seeds differ by (docs/kernel.md).
+    What waits to be read is missing from the window, so only where it is a small part of that; and only for those congestion controls
+    for which it was tried and changed nothing (docs/kernel.md).
     """
     roomy = tcp["max_window"] is None and tcp["receive_buffer"] >= _WINDOW_SHARE * GATHER
-    return GATHER if roomy else None
+    return GATHER if roomy and tcp["congestion"] in _GATHERED else None
 
 
 def _module_settings(flows: Sequence[Entry]) -> Iterator[tuple[str, int]]:
