@@ -368,9 +368,9 @@ def test_without_a_guest_it_says_how_to_make_one(
 
 SMALL = """
 title = "Four downloads"
-duration = "16 s"
+duration = "26 s"
 warmup = "6 s"
-seeds = 2
+seeds = 4
 [bottleneck]
 rate = "10 Mbit/s"
 delay = "5 ms"
@@ -404,7 +404,7 @@ def test_simulator_and_kernel_agree_on_codel_and_pfifo(
     assert whole == json.loads((out / "agreement.json").read_text())
     assert [one["case"]["qdisc"] for one in whole["comparisons"]] == ["codel", "pfifo limit 206"]
     for one in whole["comparisons"]:
-        assert one["seeds"] == 2
+        assert one["seeds"] == 4
         for row in one["rows"]:
             if row["metric"] in ("goodput", "utilisation", "sojourn mean", "ping mean"):
                 assert abs(row["difference"]) <= agreement.TOLERANCE, row
