@@ -238,3 +238,44 @@ pub async fn foreign(way: &Way, small: &Arc<Url>) -> Result<Foreign, Failure> {
     get(requests, small, way.patience).await?;
     Ok(Foreign { tcp, tls: tls / round_trips, http: asked.elapsed(), asked })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
+    use tokio_rustls::rustls::{ServerConfig, SupportedProtocolVersion, crypto, version};
+
+    /// The round trips of a handshake with a server that speaks just this version of TLS.
+    async fn round_trips(version: &'static SupportedProtocolVersion) -> u32 {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_string()]).unwrap();
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()).into();
+        let mut config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        config.alpn_protocols = vec![H2.to_vec()];
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let server = tokio::spawn(async move {
+            let (socket, _) = listener.accept().await.unwrap();
+            acceptor.accept(socket).await.unwrap()
+        });
+        let tls = TlsConnector::from(Arc::new(crate::tls::Trust::Anyone.client().unwrap()));
+        let way = Way { address, name: address.ip().into(), tls, patience: Duration::from_secs(10) };
+        let made = way.connect().await.unwrap();
+        server.await.unwrap();
+        made.round_trips
+    }
+
+    #[test]
+    fn a_handshake_of_tls_1_3_takes_one_round_trip_and_of_1_2_two() {
+        let runtime = crate::client::runtime("test", 1).unwrap();
+        assert_eq!(runtime.block_on(round_trips(&version::TLS13)), 1);
+        assert_eq!(runtime.block_on(round_trips(&version::TLS12)), 2);
+    }
+}

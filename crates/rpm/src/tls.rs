@@ -92,16 +92,18 @@ impl Trust {
             }
             Trust::System => builder.with_webpki_verifier(verifier(system_roots()?)?),
             Trust::File(file) => {
+                let certificates = read_certificates(&file)?;
                 let mut roots = RootCertStore::empty();
-                for certificate in read_certificates(&file)? {
-                    roots.add(certificate).map_err(|error| {
+                for certificate in &certificates {
+                    roots.add(certificate.clone()).map_err(|error| {
                         Problem::new(
                             format!("{}: holds a certificate that can't be used: {error}", file.display()),
                             "give the certificate of the server, or of who signed it",
                         )
                     })?;
                 }
-                builder.with_webpki_verifier(verifier(roots)?)
+                let named = Arc::new(Named { certificates, signers: verifier(roots)? });
+                builder.dangerous().with_custom_certificate_verifier(named)
             }
         }
         .with_no_client_auth();
@@ -149,6 +151,52 @@ fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Proble
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(crypto::ring::default_provider())
+}
+
+/// Takes these certificates, whatever name the server is reached by, and what they have signed. A certificate that somebody
+/// made for one server is often a signer's in form, which alone would not do.
+#[derive(Debug)]
+struct Named {
+    certificates: Vec<CertificateDer<'static>>,
+    signers: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for Named {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.certificates.iter().any(|certificate| certificate == end_entity) {
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.signers.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signers.verify_tls12_signature(message, cert, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signers.verify_tls13_signature(message, cert, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.signers.supported_verify_schemes()
+    }
 }
 
 /// Takes any certificate; that the server has its key is still checked.

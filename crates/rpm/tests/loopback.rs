@@ -171,6 +171,34 @@ fn a_certificate_that_is_named_is_trusted_and_another_is_not() {
 }
 
 #[test]
+fn a_server_shows_the_certificate_it_is_given_and_who_names_it_trusts_it_under_any_name() {
+    // As `openssl req -x509` makes them: a signer's in form, and for another name.
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(["elsewhere.example".to_string()]).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = parameters.self_signed(&key).unwrap();
+    let folder = std::env::temp_dir().join(format!("rpm-identity-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (chain, secret) = (folder.join("chain.pem"), folder.join("key.pem"));
+    std::fs::write(&chain, certificate.pem()).unwrap();
+    std::fs::write(&secret, key.serialize_pem()).unwrap();
+    let server =
+        Server::start(&Options { identity: Some((chain.clone(), secret.clone())), ..options() }).unwrap();
+    assert_eq!(server.certificate(), None);
+    let mut plan = Plan { trust: Trust::File(chain.clone()), stages: Vec::new(), ..plan(&server) };
+    let trusted = quietly(&plan);
+    plan.trust = Trust::System;
+    let unknown = quietly(&plan).unwrap_err();
+    // A key that is not the certificate's.
+    std::fs::write(&secret, rcgen::KeyPair::generate().unwrap().serialize_pem()).unwrap();
+    let apart = Server::start(&Options { identity: Some((chain, secret)), ..options() }).unwrap_err();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(trusted.is_ok(), "{trusted:?}");
+    assert!(unknown.problem.contains("trust"), "{unknown}");
+    assert!(apart.problem.contains("do not go together"), "{apart}");
+}
+
+#[test]
 fn what_is_no_such_server_is_said() {
     let problem = |address: SocketAddr| {
         let plan = Plan { patience_ns: 300_000_000, ..plan_of(address) };
