@@ -396,6 +396,9 @@ class Slow:
     def check(self, realised: Mapping[str, Any]) -> None:
         pass
 
+    def conditions(self, realised: Mapping[str, Any]) -> Mapping[str, str]:
+        return {}
+
     def tables(self, realised: Mapping[str, Any], reached: Callable[[int], bool]) -> engines.Outcome:
         with self.lock:
             self.now += 1
