@@ -5,6 +5,8 @@ The files in `recordings` were made by `sojourn agree --replay` on Linux 6.12 (t
 """
 
 import json
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ import pytest
 
 from sojourn import _core
 from sojourn.cli import status
+from sojourn.engine import replay as replaying
+from sojourn.engine.engines import Cancelled, Realised, Tables
 from sojourn.engine.kernel import ready
 from sojourn.engine.kernel.fits import PlanError
 from sojourn.engine.kernel.plan import Planned, traced
@@ -26,10 +30,12 @@ from sojourn.engine.replay import (
     WAITS,
     Outcome,
     Recording,
+    RecordingStopped,
     Trace,
     compare,
     replayed,
 )
+from sojourn.engine.runs import Progress
 from sojourn.records import RunError
 from sojourn.scenario import loads
 
@@ -363,6 +369,50 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest.Capture
     assert status(["agree", "--replay", "-q", "-o", str(tmp_path), "--force", file]) == 0
 
 
+class TwoSeeds:
+    """An engine of which the first seed is recorded at once, and the second one goes on until it is stopped."""
+
+    name, version, alone = "kernel-uml", "-", False
+
+    def fingerprint(self, scenario: str) -> str:
+        return scenario
+
+    def check(self, realised: Realised) -> None: ...
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+        raise NotImplementedError
+
+    def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
+        while realised["seed"] != 1 and reached(0):
+            time.sleep(0.01)
+        if not reached(0):
+            raise Cancelled
+        return [by_hand()], 0
+
+
+def test_ctrl_c_keeps_what_was_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replaying, "find", lambda _: TwoSeeds())
+    scenario = loads(SCENARIO.format(qdisc="pfifo", ecn="false"))
+    with pytest.raises(RecordingStopped) as stopped:
+        replaying.record([scenario], seeds=2, jobs=2, progress=stop)
+    assert (len(stopped.value.recordings), stopped.value.missing) == (1, 1)
+    assert stopped.value.recordings[0].title == "Anew"
+
+    monkeypatch.setattr(replaying, "record", lambda *_, **__: (_ for _ in ()).throw(stopped.value))
+    file = tmp_path / "scenario.toml"
+    file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
+    assert status(["agree", "--replay", "-q", "-o", str(tmp_path / "kept"), str(file)]) == 130
+    told = capsys.readouterr()
+    assert "4 of 4 packets agree" in told.out
+    assert "1 guests had not finished" in told.err
+    assert Recording.load(tmp_path / "kept" / "anew-seed-1-link-down.parquet").seed == 1
+
+
 # ----------------------------------------------------------------------------------------------------- with a guest
 
 SCENARIO = """
@@ -383,13 +433,11 @@ kind = "ping"
 """
 
 
-def recorded_anew(folder: Path, qdisc: str, ecn: str) -> list[Outcome]:
+def recorded_anew(qdisc: str, ecn: str) -> list[Outcome]:
     """By a guest."""
     if reason := ready("uml").why_not:
         pytest.skip(reason)
-    from sojourn.engine.replay import record
-
-    return [compare(each) for each in record([loads(SCENARIO.format(qdisc=qdisc, ecn=ecn))])]
+    return [compare(each) for each in replaying.record([loads(SCENARIO.format(qdisc=qdisc, ecn=ecn))])]
 
 
 @pytest.mark.parametrize("ecn", ["false", "true"])
@@ -402,8 +450,8 @@ def recorded_anew(folder: Path, qdisc: str, ecn: str) -> list[Outcome]:
         "red limit 100000 min 20000 max 60000 avpkt 1000 burst 35 bandwidth 5mbit ecn",
     ],
 )
-def test_a_kernel_of_now_decides_as_ours(qdisc: str, ecn: str, tmp_path: Path) -> None:
-    found = recorded_anew(tmp_path, qdisc, ecn)
+def test_a_kernel_of_now_decides_as_ours(qdisc: str, ecn: str) -> None:
+    found = recorded_anew(qdisc, ecn)
     assert found
     for outcome in found:
         assert outcome.first is None, outcome.first.words

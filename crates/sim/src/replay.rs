@@ -5,7 +5,7 @@
 //!
 //! What happens at one instant happens in some order, and a packet that comes as another leaves may find room or none. Ours lets
 //! the other leave first. Where the recording tells otherwise (`Arrival::after`) the newcomer is taken in just before. A kernel
-//! is late now and then, by what it does at the same instant, so that is `GRAIN` wide.
+//! is late now and then, by what it does at the same instant, and so are changes of its link's rate, so an instant is `GRAIN` wide.
 //!
 //! RED alone draws. Given what the recorded queue drew (`Arrival::early`), ours does the same wherever the choice is left to
 //! luck, and says how likely it was; where its law leaves no choice the law decides.
@@ -77,6 +77,7 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
         marks: VecDeque::new(),
         left: 0,
         sent: 0,
+        now: Time::ZERO,
     };
     for (index, arrival) in arrivals.iter().enumerate() {
         let at = run.up_to(arrival);
@@ -108,6 +109,8 @@ struct Replay {
     marks: VecDeque<Cause>,
     left: u64,
     sent: u64,
+    /// Of the last that left.
+    now: Time,
 }
 
 impl Replay {
@@ -119,6 +122,7 @@ impl Replay {
     fn advance(&mut self, next: Time) {
         let mut out = Vec::new();
         self.link.advance(next, &mut self.fates, &mut |departure| out.push(departure));
+        self.now = self.now.max(next);
         self.note(next, &out);
     }
 
@@ -130,7 +134,14 @@ impl Replay {
             }
             self.advance(next);
         }
-        arrival.at
+        let mut at = arrival.at.max(self.now);
+        while let Some(next) = self.next_event().filter(|next| next.since(arrival.at) <= GRAIN)
+            && arrival.after.is_some_and(|after| self.sent < after)
+        {
+            self.advance(next);
+            at = next;
+        }
+        at
     }
 
     fn arrive(&mut self, index: u32, at: Time, arrival: &Arrival) {
@@ -227,8 +238,17 @@ mod tests {
     #[test]
     fn at_one_instant_the_recording_says_what_came_first() {
         let pfifo = link(json!({"kind": "pfifo", "limit": 1}));
-        for (after, late, refused) in [(2, 0, false), (1, 0, true), (1, 900, true), (1, 3000, false)] {
-            let last = Arrival { after: Some(after), ..at(MS + late) };
+        let cases = [
+            (2, 0, false),
+            (1, 0, true),
+            (1, 900, true),
+            (1, 3000, false),
+            (2, -900, false),
+            (1, -900, true),
+            (2, -3000, true),
+        ];
+        for (after, late, refused) in cases {
+            let last = Arrival { after: Some(after), ..at(MS.checked_add_signed(late).unwrap()) };
             let decisions = replay(&pfifo, 1, &[at(0), at(0), last]);
             assert_eq!(decisions[2].refused, refused, "after {after}, {late} ns late");
         }

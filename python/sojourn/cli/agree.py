@@ -143,7 +143,7 @@ def agree(
         work.show(_closing(found, known))
     work.say(_cost(ours, theirs), quiet)
     if out is not None:
-        _write(out / "agreement.json", written)
+        work.write(out / "agreement.json", written)
         work.say(f"wrote {out}", quiet)
     if work.invalid(theirs) or not whole["agrees"]:
         raise click.exceptions.Exit(BEYOND)
@@ -207,18 +207,6 @@ def _runs(
     except Interrupted as stop:
         work.interrupted(stop.runs, stop.missing, kept=folder is not None)
         raise
-
-
-def _write(path: Path, words: str) -> None:
-    from sojourn.records import RunError
-
-    try:
-        path.write_text(words + "\n", encoding="utf-8")
-    except OSError as error:
-        raise RunError(
-            f"can't write {path}: {error.strerror or error}",
-            "the Runs are kept: make room, or choose another -o",
-        ) from None
 
 
 # ------------------------------------------------------------------------------------------------------ the words

@@ -43,7 +43,7 @@ from sojourn.scenario.qdisc import Qdisc
 
 FORMAT = 1
 GRAIN_NS = 2000
-"""How much later than ours a departure or a drop of the recording may be."""
+"""How much later than ours a departure or a drop of the recording may be, while the link's rate stands."""
 _PHASE_NS = 16_000_000
 """A whole number of the ticks in which Linux's CoDel (1024 ns) and its byte queue limits (4 ms) count the kernel's clock: where in
 them time 0 lies is part of a recording."""
@@ -209,11 +209,15 @@ def replayed(recording: Recording) -> Replayed:
     )
 
 
+def _rates(recording: Recording) -> list[tuple[int, int]]:
+    """(from ns, bit/s) until the last packet."""
+    trace = recording.trace
+    return rate_steps(recording.link, int(max(trace.t_ns.max(initial=0), trace.left_ns.max(initial=0))) + 1)
+
+
 def _later(recording: Recording, phase: int) -> dict[str, Any]:
     """The link, with its rate changing so much later."""
-    end = int(max(recording.trace.t_ns.max(initial=0), recording.trace.left_ns.max(initial=0))) + 1
-    steps = rate_steps(recording.link, end)
-    moved = [{"at_ns": at + phase if at else 0, "bps": bps} for at, bps in steps]
+    moved = [{"at_ns": at + phase if at else 0, "bps": bps} for at, bps in _rates(recording)]
     return {**recording.link, "rate": moved, "rate_period_ns": None}
 
 
@@ -308,9 +312,9 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Outcome:
     sent = np.isin(trace.fate, (SENT, MARKED))
     open_end = (trace.fate == WAITS) & (ours.order >= int(sent.sum()))
     later = trace.left_ns - ours.left_ns
-    in_time = _in_time(trace, later)
+    in_time = _in_time(trace, later, max(len(_rates(recording)) - 1, 0))
     same = open_end | ((trace.fate == ours.fate) & _in_order(trace, ours) & in_time)
-    late = np.where(same & ~open_end & (np.abs(later) > _resolution(trace)), later, 0)
+    late = np.where(same & ~open_end & (np.abs(later) > _resolution(trace)), np.abs(later), 0)
     wrong = np.flatnonzero(~same)
     return Outcome(
         name=recording.title,
@@ -340,9 +344,10 @@ def _in_order(trace: Trace, ours: Replayed) -> Mask:
     return np.where(np.isin(ours.fate, (DROPPED, REFUSED)), within, trace.order == ours.order)
 
 
-def _in_time(trace: Trace, later: Ints) -> Mask:
-    resolution = _resolution(trace)
-    return np.asarray((later >= -resolution) & (later <= GRAIN_NS + resolution))
+def _in_time(trace: Trace, later: Ints, rate_changes: int) -> Mask:
+    """A kernel's rate is changed by a program, which is a little late: from then on either may be ahead."""
+    early = _resolution(trace) + GRAIN_NS * rate_changes
+    return np.asarray((later >= -early) & (later <= early + GRAIN_NS))
 
 
 def _draws(trace: Trace, ours: Replayed) -> Draws | None:
