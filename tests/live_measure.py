@@ -1,5 +1,5 @@
 """One measuring session as a program: `live_measure.py PLAN` prints its facts and tables as JSON. PLAN: keyword arguments of `Plan` as JSON,
-phases as [kind, seconds] and targets as [how, address]."""
+phases as [kind, seconds] and targets as [how, address]. As it goes on, time and phase are lines of its stderr."""
 
 import json
 import sys
@@ -14,11 +14,14 @@ def plan_of(text: str) -> Plan:
     return Plan(**given)
 
 
+def tell(now: int, _total: int, phase: str) -> bool:
+    print(now, phase, file=sys.stderr, flush=True)
+    return True
+
+
 def main() -> int:
     try:
-        session = measure(
-            plan_of(sys.argv[1]), lambda now, _total, _phase: print(now, file=sys.stderr, flush=True) or True
-        )
+        session = measure(plan_of(sys.argv[1]), tell)
     except LiveError as error:
         print(f"error: {error.problem}\nhint: {error.hint}", file=sys.stderr)
         return 2

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use live::server::{self, Options, Owner, Stopper};
 use live::session::{self, Column, Failure, Plan, Watcher};
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -114,19 +114,17 @@ impl Owner for Caller {
 impl Watcher for Caller {
     fn reached(&mut self, now: i64, total: i64, phase: &str) -> bool {
         let go_on = Python::attach(|py| {
-            if let Err(interrupt) = py.check_signals() {
-                self.interrupt = Some(interrupt);
-            }
-            if self.interrupt.is_some() {
-                return Ok(false);
-            }
+            py.check_signals()?;
             match &self.tell {
                 Some(tell) => tell.call1(py, (now, total, phase))?.is_truthy(py),
                 None => Ok(true),
             }
         });
         go_on.unwrap_or_else(|error| {
-            self.error.get_or_insert(error);
+            // Ctrl-C may come while Python runs as well.
+            let ctrl_c = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
+            let slot = if ctrl_c { &mut self.interrupt } else { &mut self.error };
+            slot.get_or_insert(error);
             false
         })
     }
