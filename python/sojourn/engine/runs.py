@@ -60,7 +60,7 @@ class Progress:
     runs: int
     """Seeds in all."""
     fraction: float
-    """Of the simulated time of all of them."""
+    """Of the work: half of it goes by simulated time, half by the number of runs, for short ones cost more than their time."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -250,7 +250,9 @@ def _work_off(
 
 def _progress(jobs: Sequence[_Job], finished: int) -> Progress:
     total_ns = sum(job.scenario.duration for job in jobs)
-    return Progress(finished, len(jobs), sum(job.reached_ns for job in jobs) / total_ns)
+    mean_ns = total_ns / len(jobs)
+    done_ns = sum(job.reached_ns * (1 + mean_ns / job.scenario.duration) for job in jobs)
+    return Progress(finished, len(jobs), done_ns / (2 * total_ns))
 
 
 def _write(job: _Job) -> None:

@@ -173,7 +173,7 @@ def _numbers(one: Reproduction) -> str:
     )
     return (
         _TABLE.format("Numbers") + "<caption>Ours: mean over "
-        f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, where there is one, is left out.{left_out}</caption>"
+        f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, where there is one, is left out. Tolerances were written down after first trial runs.{left_out}</caption>"
         '<thead><tr><th scope="col">What</th><th scope="col" class="number">Published</th><th scope="col" class="number">Ours</th>'
         '<th scope="col" class="number">Difference</th><th scope="col">Verdict</th></tr></thead><tbody>'
         + "\n".join(parts_)

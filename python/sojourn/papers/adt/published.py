@@ -110,6 +110,10 @@ _REASONS = {
         "of the drop-tail queues below 0.6 and leaves Adaptive RED's above 0.7 (study readings)"
     ),
     ("ADT", "JFI"): "as Drop-Tail's: found with a start of all flows at one instant (study readings)",
+    ("ADT(R)", "JFI"): (
+        "as the other rows' it falls if all flows start at one instant, here to below the published value (study reverse, one instant): "
+        "starts less spread than over our second would give it"
+    ),
     ("ADT(R)", "AG"): "",
 }
 

@@ -68,7 +68,9 @@ STUDIES = (
         "reverse",
         "1000 TCP users in each direction over ADT (section III-A, row ADT(R))",
         "reverse.toml",
+        variants={"": {}, "one instant": {"flow.forward.start": "0 s", "flow.backward.start": "0 s"}},
         quick={"duration": "130 s"},
+        quick_variants=("",),
     ),
     Study(
         "users",
