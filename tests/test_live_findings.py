@@ -314,6 +314,15 @@ def test_late_probes_are_a_warning(found: Findings) -> None:
     assert "can't be told from this host's own" in said
 
 
+def test_the_way_on_which_probes_were_lost_is_said(found: Findings) -> None:
+    assert not any("on the way there" in sentence for sentence in verdict.confidence(found))
+    probes = [{**found.facts[0]["probes"][0], "lost_forward": 7, "lost_backward": 2}]
+    said = " ".join(
+        verdict.confidence(dataclasses.replace(found, facts=({**found.facts[0], "probes": probes},)))
+    )
+    assert "7 were lost on the way there, 2 on the way back" in said
+
+
 def test_a_stepped_clock_is_said(found: Findings) -> None:
     stepped = {**found.facts[0], "clock": {**found.facts[0]["clock"], "stepped_ns": 3_600_000_000_000}}
     said = " ".join(verdict.confidence(dataclasses.replace(found, facts=(stepped,))))

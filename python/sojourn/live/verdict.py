@@ -140,6 +140,7 @@ def confidence(found: Findings) -> list[str]:
     said = [
         f"{sent} probes to {found.target or 'nobody'} in {repeats}{missing}, {lost} lost; 95 % intervals are {over}."
     ]
+    said += _lost_ways(found)
     late = [fact["lateness_ns"] for fact in found.facts if fact.get("lateness_ns")]
     if late:
         p99 = max(each["p99"] for each in late) / 1e6
@@ -153,6 +154,22 @@ def confidence(found: Findings) -> list[str]:
     if cut_short:
         said.append(f"Cut short, and in no score: {_and(cut_short)}.")
     return said + _notes(found.facts)
+
+
+def _lost_ways(found: Findings) -> list[str]:
+    """Which way the target's probes were lost, as far as the server heard."""
+    told = [
+        probe for fact in found.facts for probe in fact.get("probes", ()) if probe["name"] == found.target
+    ]
+    forward, backward = (
+        sum(probe[key] for probe in told if probe[key] is not None)
+        for key in ("lost_forward", "lost_backward")
+    )
+    if not forward and not backward:
+        return []
+    return [
+        f"Of the whole session's lost probes {forward} were lost on the way there, {backward} on the way back."
+    ]
 
 
 def _clocks(facts: Sequence[Mapping[str, Any]]) -> list[str]:
