@@ -95,7 +95,16 @@ class TcpSettings(BaseModel):
     receive_window_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
-_TIMES = ("initial_rto", "min_rto", "max_rto", "tick", "delayed_ack", "sack_delay", "timer_tick", "ledbat_target")
+_TIMES = (
+    "initial_rto",
+    "min_rto",
+    "max_rto",
+    "tick",
+    "delayed_ack",
+    "sack_delay",
+    "timer_tick",
+    "ledbat_target",
+)
 
 MTU = 1500
 """IP bytes of a full segment."""
@@ -223,7 +232,14 @@ _ORDER = (
     *("initial_window", "initial_ssthresh", "max_window", "packet_counted", "pacing", "hystart"),
     *("vegas_alpha", "vegas_beta", "vegas_gamma", "ledbat_target_ns", "ledbat_gain"),
     *("initial_rto_ns", "min_rto_ns", "max_rto_ns", "tick_ns", "min_rto_on_variance"),
-    *("delayed_ack_segments", "delayed_ack_ns", "quick_acks", "sack_delay_ns", "write_bytes", "timer_tick_ns"),
+    *(
+        "delayed_ack_segments",
+        "delayed_ack_ns",
+        "quick_acks",
+        "sack_delay_ns",
+        "write_bytes",
+        "timer_tick_ns",
+    ),
     *("receive_buffer", "receive_buffer_max", "receive_window_fraction"),
 )
 """The fields of crates/tcp's TcpParams."""
