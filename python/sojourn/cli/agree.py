@@ -143,7 +143,7 @@ def agree(
         work.show(_closing(found, known))
     work.say(_cost(ours, theirs), quiet)
     if out is not None:
-        work.write(out / "agreement.json", written)
+        work.write(out / "agreement.json", written + "\n")
         work.say(f"wrote {out}", quiet)
     if work.invalid(theirs) or not whole["agrees"]:
         raise click.exceptions.Exit(BEYOND)

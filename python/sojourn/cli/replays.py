@@ -66,7 +66,7 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
         work.show(_table(outcomes))
         work.show(_closing(outcomes))
     if how.out is not None:
-        work.write(how.out / REPORT, written)
+        work.write(how.out / REPORT, written + "\n")
         work.say(f"wrote {how.out}", how.quiet)
     if missing:
         click.echo(f"\ninterrupted: {missing} guests had not finished, and are left out", err=True)

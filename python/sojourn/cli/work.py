@@ -144,19 +144,6 @@ def show(words: str) -> None:
         ) from None
 
 
-def write(path: Path, words: str) -> None:
-    """A report into a file beside what it is of."""
-    from sojourn.records import RunError
-
-    try:
-        path.write_text(words + "\n", encoding="utf-8")
-    except OSError as error:
-        raise RunError(
-            f"can't write {path}: {error.strerror or error}",
-            "what it is of is kept: make room, or choose another -o",
-        ) from None
-
-
 def say(words: str, quiet: bool = False) -> None:
     """Talk: to stderr. Nothing depends on its being heard."""
     if not quiet:
@@ -277,7 +264,10 @@ def write(file: Path, words: str) -> Path:
     try:
         write_whole(file, words.encode())
     except OSError as error:
-        raise RunError(f"can't write {file}: {error.strerror or error}", "choose another file") from None
+        raise RunError(
+            f"can't write {file}: {error.strerror or error}",
+            "what it is of is kept: make room, or choose another place",
+        ) from None
     return file
 
 
