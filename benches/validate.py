@@ -123,6 +123,9 @@ NS2_VEGAS: dict[str, Settings] = {
         "flow.tcp.initial_window": 2,
         "flow.tcp.delayed_ack_segments": 1,
         "flow.tcp.receive_buffer": "16 MiB",
+        "flow.tcp.sack_delay": "0 s",
+        "flow.tcp.write_bytes": 0,
+        "flow.tcp.timer_tick": "1 ns",
     },
 }
 NS3_VEGAS = {**BYTES, **VEGAS}
