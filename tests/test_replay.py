@@ -17,7 +17,7 @@ import pytest
 from sojourn import _core
 from sojourn.cli import status
 from sojourn.engine import replay as replaying
-from sojourn.engine.engines import Cancelled, Realised, Tables
+from sojourn.engine.engines import Cancelled, Outcome, Realised
 from sojourn.engine.kernel import ready
 from sojourn.engine.kernel.fits import PlanError
 from sojourn.engine.kernel.plan import Planned, traced
@@ -379,7 +379,10 @@ class TwoSeeds:
 
     def check(self, realised: Realised) -> None: ...
 
-    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[Tables, int]:
+    def conditions(self, realised: Realised) -> dict[str, str]:
+        return {}
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         raise NotImplementedError
 
     def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
