@@ -16,8 +16,9 @@ import pytest
 
 from sojourn import _core
 from sojourn.cli import status
+from sojourn.engine import engines
 from sojourn.engine import replay as replaying
-from sojourn.engine.engines import Cancelled, Outcome, Realised
+from sojourn.engine.engines import Cancelled, Realised
 from sojourn.engine.kernel import ready
 from sojourn.engine.kernel.fits import PlanError
 from sojourn.engine.kernel.plan import Planned, traced
@@ -382,7 +383,7 @@ class TwoSeeds:
     def conditions(self, realised: Realised) -> dict[str, str]:
         return {}
 
-    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> engines.Outcome:
         raise NotImplementedError
 
     def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
