@@ -81,7 +81,7 @@ def _stated() -> Iterator[Number]:
         Tolerance(0.15, "the rate cancels; full rings of 4096 and 512 would give 700 %, and how full the larger is depends on how TCP bears its delay"),
         whole=more_at_4096,
         reason="RTTs grow as the ring does (study ring), so eight times the ring is +700 % less the ramps, at any rate; Linux 6.12 in a guest has +672 % (engine kernel, quick). Less takes a large ring "
-        "that is not always full: if TCP believes every timer it is +548 % (study others, timers believed), short of 585 on the other side. Or a default ring of some 580 packets, which is about 512 too.",
+        "that is not always full: if TCP believes every timer it is about +550 % (study others, timers believed), short of 585 on the other side. Or a default ring of some 580 packets, which is about 512 too.",
     )  # fmt: skip
     yield Number(
         "throughput/apart", "section 4.3, figure 6", "throughput with rings of 80 and of 4096: apart by, at the worst qdisc", "%",
