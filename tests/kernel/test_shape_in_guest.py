@@ -1,0 +1,124 @@
+"""What `sojourn shape` prints, carried out by a real Linux that has the disciplines: each is taken, and cures the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn import metrics
+from sojourn.engine import runs as engines
+from sojourn.engine.kernel import plan as planning
+from sojourn.engine.kernel import ready
+from sojourn.engine.rtnl import Former, Interface
+from sojourn.live.shape import Wanted, plan
+from sojourn.scenario import loads
+
+SCENARIO = """
+title    = "Two uploads behind a modem's buffer of 240 ms"
+duration = "10 s"
+warmup   = "4 s"
+
+[[link]]
+name = "lan"
+from = "client"
+to = "modem"
+rate = "100 Mbit/s"
+delay = "0 s"
+duplex = false
+qdisc = "pfifo limit 1000"
+link_layer = "linux"
+
+[[link]]
+name = "line"
+from = "modem"
+to = "server"
+rate = "10 Mbit/s"
+delay = "10 ms"
+duplex = false
+qdisc = "pfifo limit 200"
+link_layer = "linux"
+
+[[link]]
+name = "back"
+from = "server"
+to = "client"
+rate = "100 Mbit/s"
+delay = "10 ms"
+duplex = false
+
+[[flow]]
+kind = "bulk"
+count = 2
+from = "client"
+to = "server"
+
+[[flow]]
+kind = "ping"
+interval = "20 ms"
+from = "client"
+to = "server"
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def guest() -> None:
+    state = ready("uml")
+    if state.why_not:
+        pytest.skip(f"no guest to try: {state.why_not}")
+
+
+def printed(device: str, wanted: Wanted) -> list[str]:
+    """The commands for a card that had nothing."""
+    card = Interface(device, 2, "ethernet", 1500, 14, 1, 1000, True, 10**8, ())
+    return plan(wanted, card, Former(device, 2, 1, 1000, (), "")).commands
+
+
+def pings_ms(lines: list[str], out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """The ping's RTT where these commands were given at the client before the traffic began; CARD is its card there."""
+    unchanged = planning.plan
+
+    def shaped(*arguments: Any) -> planning.Planned:
+        planned = unchanged(*arguments)
+        (card,) = [device for device in planned.plan["devices"] if device["link"] == 0]
+        for line in lines:
+            program, _, words = line.replace("CARD", card["name"]).partition(" ")
+            step = {
+                "do": "run",
+                "namespace": card["namespace"],
+                "argv": [program, *words.split()],
+                "stdin": "",
+            }
+            planned.plan["setup"].append(step)
+        return planned
+
+    monkeypatch.setattr(planning, "plan", shaped)
+    run = engines.run(loads(SCENARIO), engine="kernel-uml", out=out)
+    (probe,) = metrics.summary(run).to_dict()["summary"]["probes"]
+    return {name: probe["rtt_ms"][name]["mean"] for name in ("p50", "p95")}
+
+
+def test_without_a_shaper_the_modem_is_bloated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 200 packets of 1514 bytes at 10 Mbit/s are 242 ms.
+    assert 150 < pings_ms([], tmp_path / "run", monkeypatch)["p95"] < 242 + 20 + 5
+
+
+@pytest.mark.parametrize(
+    ("qdisc", "most_ms"),
+    # fq_codel and cake let pings pass, CoDel and a short queue let them wait for what is there. The guest has no conntrack, which nat needs.
+    [("fq_codel", 5), ("cake nonat", 5), ("codel", 40), ("pfifo limit 10", 20)],
+)
+def test_what_shape_prints_cures_it(
+    qdisc: str, most_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["tc qdisc del dev CARD root", *printed("CARD", Wanted(9_000_000, None, qdisc, None))]
+    assert pings_ms(lines, tmp_path / "run", monkeypatch)["p95"] < 20 + most_ms
+
+
+@pytest.mark.parametrize("qdisc", ["fq_codel", "cake nonat", "codel"])
+def test_both_ways_are_taken(qdisc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a device of its own, because what the tests' taps hang on the cards stands where a shaper of what arrives would."""
+    lines = printed("shaped", Wanted(9_000_000, 90_000_000, qdisc, None))
+    assert any("mirred" in line for line in lines)
+    pings_ms(["ip link add shaped type veth peer name other", *lines], tmp_path / "run", monkeypatch)
