@@ -45,12 +45,13 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
 )
 def cli() -> None:
-    """A bufferbloat laboratory: queue disciplines, TCP and traffic in a packet simulator, measured.
+    """A bufferbloat laboratory: queues under TCP in a packet simulator, in the real Linux kernel, and on a live line.
 
     \b
     sojourn run scenarios/home-uplink.toml
     sojourn compare scenarios/home-uplink.toml pfifo red codel fq_codel -o demo
     sojourn reproduce --quick
+    sojourn measure HOST
     """
 
 
