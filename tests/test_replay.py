@@ -16,9 +16,8 @@ import pytest
 
 from sojourn import _core
 from sojourn.cli import status
-from sojourn.engine import engines
 from sojourn.engine import replay as replaying
-from sojourn.engine.engines import Cancelled, Realised
+from sojourn.engine.engines import Cancelled, Outcome, Realised
 from sojourn.engine.kernel import ready
 from sojourn.engine.kernel.fits import PlanError
 from sojourn.engine.kernel.plan import Planned, traced
@@ -29,7 +28,7 @@ from sojourn.engine.replay import (
     REFUSED,
     SENT,
     WAITS,
-    Outcome,
+    Compared,
     Recording,
     RecordingStopped,
     Trace,
@@ -383,7 +382,7 @@ class TwoSeeds:
     def conditions(self, realised: Realised) -> dict[str, str]:
         return {}
 
-    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> engines.Outcome:
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         raise NotImplementedError
 
     def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
@@ -437,7 +436,7 @@ kind = "ping"
 """
 
 
-def recorded_anew(qdisc: str, ecn: str) -> list[Outcome]:
+def recorded_anew(qdisc: str, ecn: str) -> list[Compared]:
     """By a guest."""
     if reason := ready("uml").why_not:
         pytest.skip(reason)

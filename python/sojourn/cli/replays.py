@@ -13,7 +13,7 @@ import click
 from sojourn.cli import text, work
 
 if TYPE_CHECKING:
-    from sojourn.engine.replay import Outcome, Recording
+    from sojourn.engine.replay import Compared, Recording
 
 DIFFER = 1
 RECORDING = ".parquet"
@@ -90,7 +90,7 @@ def _recorded(paths: Sequence[Path], how: How) -> list[Recording]:
         return record(variants, engine=how.engine, seeds=how.seeds, jobs=how.jobs, progress=progress)
 
 
-def _compared(recording: Recording) -> Outcome:
+def _compared(recording: Recording) -> Compared:
     from sojourn.engine.replay import compare
 
     return compare(recording)
@@ -118,7 +118,7 @@ def _keep(recordings: Sequence[Recording], folder: Path) -> None:
 # ------------------------------------------------------------------------------------------------------ the words
 
 
-def _table(outcomes: Sequence[Outcome]) -> str:
+def _table(outcomes: Sequence[Compared]) -> str:
     header = (
         *("scenario", "link", "qdisc", "arrivals", "sent", "refused", "dropped", "marked"),
         *("agreeing", "late", "by luck", "expected"),
@@ -126,7 +126,7 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     return text.table(header, [_cells(one) for one in outcomes], left=3)
 
 
-def _cells(one: Outcome) -> tuple[str, ...]:
+def _cells(one: Compared) -> tuple[str, ...]:
     kernel = one.kernel
     numbers = (one.arrivals, kernel.sent, kernel.refused, kernel.dropped, kernel.marked)
     agreeing = "all" if one.agrees else str(one.agreeing)
@@ -137,7 +137,7 @@ def _cells(one: Outcome) -> tuple[str, ...]:
     return (one.name, one.link, one.qdisc, *map(str, numbers), agreeing, late, *draws)
 
 
-def _closing(outcomes: Sequence[Outcome]) -> str:
+def _closing(outcomes: Sequence[Compared]) -> str:
     lines = [""]
     for one in outcomes:
         if one.first is not None:

@@ -277,7 +277,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Compared:
     """Two queues and one trace of arrivals."""
 
     name: str
@@ -304,7 +304,7 @@ class Outcome:
         return {**asdict(self), "agrees": self.agrees}
 
 
-def compare(recording: Recording, ours: Replayed | None = None) -> Outcome:
+def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
     """Holds each decision of a recording against ours (`replayed(recording)`)."""
     ours = replayed(recording) if ours is None else ours
     trace = recording.trace
@@ -316,7 +316,7 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Outcome:
     same = open_end | ((trace.fate == ours.fate) & _in_order(trace, ours) & in_time)
     late = np.where(same & ~open_end & (np.abs(later) > _resolution(trace)), np.abs(later), 0)
     wrong = np.flatnonzero(~same)
-    return Outcome(
+    return Compared(
         name=recording.title,
         link=recording.link["name"],
         qdisc=recording.qdisc,

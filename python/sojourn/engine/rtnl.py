@@ -483,16 +483,6 @@ _SIZES = struct.Struct("BBhiIIII")
 """tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize."""
 _LINK_LAYERS = {"none": 1, "atm": 2}
 _TINS = {"diffserv3": 0, "diffserv4": 1, "diffserv8": 2, "besteffort": 3, "precedence": 4}
-_ISOLATION = (
-    "flowblind",
-    "srchost",
-    "dsthost",
-    "hosts",
-    "flows",
-    "dual-srchost",
-    "dual-dsthost",
-    "triple-isolate",
-)
 _ACK_FILTERS = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
 _CAKE_CELLS = ("none", "atm", "ptm")
 
@@ -542,7 +532,7 @@ def _cake(params: Mapping[str, Any]) -> dict[str, int]:
     values = {
         "BASE_RATE64": params["bps"] // 8,
         "DIFFSERV_MODE": _TINS[params["tins"]],
-        "FLOW_MODE": _ISOLATION.index(params["isolation"]),
+        "FLOW_MODE": tc.CAKE_ISOLATIONS.index(params["isolation"]),
         "WASH": int(params["wash"]),
         "ACK_FILTER": _ACK_FILTERS.index(params["ack_filter"]),
         "SPLIT_GSO": int(params["split_gso"]),

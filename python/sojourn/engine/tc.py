@@ -390,6 +390,19 @@ def _shaping(params: Mapping[str, Any]) -> str:
     return discipline(params)
 
 
+CAKE_ISOLATIONS = (
+    "flowblind",
+    "srchost",
+    "dsthost",
+    "hosts",
+    "flows",
+    "dual-srchost",
+    "dual-dsthost",
+    "triple-isolate",
+)
+"""By whom cake shares, in the order of the kernel's numbers."""
+
+
 def _cake(params: Mapping[str, Any]) -> str:
     words = [
         f"cake bandwidth {params['bps']}bit",

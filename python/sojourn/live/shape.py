@@ -243,21 +243,11 @@ def _law(bps: int, packet_bytes: int) -> dict[str, int]:
 
 
 _TINS = ("besteffort", "precedence", "diffserv8", "diffserv4", "diffserv3")
-_ISOLATION = (
-    "flowblind",
-    "srchost",
-    "dsthost",
-    "hosts",
-    "flows",
-    "dual-srchost",
-    "dual-dsthost",
-    "triple-isolate",
-)
 _RTTS = {"datacentre": 100, "lan": 1000, "metro": 10_000, "regional": 30_000, "internet": 100_000}
 _RTTS |= {"oceanic": 300_000, "satellite": 10**6, "interplanetary": 3600 * 10**6}
 _CAKE: dict[str, tuple[str, Any]] = {
     **{word: ("tins", word) for word in _TINS},
-    **{word: ("isolation", word) for word in _ISOLATION},
+    **{word: ("isolation", word) for word in tc.CAKE_ISOLATIONS},
     **{word: ("rtt_us", us) for word, us in _RTTS.items()},
     "nat": ("nat", True),
     "nonat": ("nat", False),
