@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import lzma
 import os
 import re
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -27,16 +29,19 @@ from sojourn.engine.kernel import (
     cache,
     cpio,
     elf,
+    engine,
     guests,
     initrd,
     overlay,
     packages,
+    plan,
     qemu,
     ready,
     run,
     uml,
 )
 from sojourn.engine.kernel import boot as booting
+from sojourn.scenario import loads
 
 # ------------------------------------------------------------------------------------------------------------- cpio
 
@@ -541,6 +546,24 @@ def test_an_image_that_can_not_be_unpacked_is_used_as_it_is(tmp_path: Path) -> N
     assert qemu.uncompressed(bytes(header), tmp_path, None) == bytes(header)
 
 
+def test_the_stock_guest_s_fingerprint_counts_which_qemu_runs_it_and_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(version: str) -> str:
+        (tmp_path / "qemu").write_text(f"#!/bin/sh\necho {version}\n")
+        (tmp_path / "qemu").chmod(0o755)
+        qemu.decides.cache_clear()
+        return Guest("qemu", tmp_path, "linux 6.12", (), (), "f00d").fingerprint
+
+    monkeypatch.setattr(qemu, "EMULATOR", str(tmp_path / "qemu"))
+    older, newer = said("7.2"), said("10.0")
+    assert older == said("7.2")
+    monkeypatch.setattr(qemu, "ICOUNT", "shift=1")
+    assert len({older, newer, said("7.2")}) == 3
+    monkeypatch.undo()
+    qemu.decides.cache_clear()
+
+
 # ------------------------------------------------------------------------------------------------- the command line
 
 
@@ -682,11 +705,79 @@ def test_a_guest_leaves_nothing_but_its_files(measured: Booted) -> None:
     assert sorted(os.listdir(measured.archive.parent)) == ["console", "initrd", "results.tar"]
 
 
-def test_the_stock_guest_comes_up_in_the_emulator() -> None:
+@pytest.fixture(scope="session")
+def stock() -> Guest:
     state = ready("qemu")
     if state.guest is None or state.why_not:
         pytest.skip(f"no guest to try: {state.why_not}")
-    guests.try_out(state.guest)
+    return state.guest
+
+
+def test_the_stock_guest_comes_up_in_the_emulator(stock: Guest) -> None:
+    guests.try_out(stock)
+
+
+CALL = """
+title    = "A video call, a download and a ping over a link whose rate changes"
+duration = "1 s"
+
+[bottleneck]
+delay = "10 ms"
+qdisc = "fq_codel"
+schedule = [["0 s", "8 Mbit/s"], ["400 ms", "3 Mbit/s"]]
+
+[[flow]]
+kind = "video"
+rate = "1 Mbit/s"
+
+[[flow]]
+kind = "bulk"
+
+[[flow]]
+kind = "ping"
+interval = "20 ms"
+"""
+
+
+@dataclass(frozen=True)
+class Shaken:
+    """The stock guest in a QEMU whose main thread is woken all the time (shaken.py)."""
+
+    guest: Guest
+    kind = "qemu"
+
+    @property
+    def base(self) -> Path:
+        return self.guest.base
+
+    def command(self, boot: Boot) -> list[str]:
+        shaken = [sys.executable, str(Path(__file__).parent / "shaken.py"), "disturbed"]
+        return [*shaken, *self.guest.command(boot)]
+
+    def environment(self, boot: Boot) -> dict[str, str]:
+        return self.guest.environment(boot)
+
+
+def test_the_stock_guest_gives_the_same_bytes_however_the_host_treats_it(
+    stock: Guest, tmp_path: Path
+) -> None:
+    realised = dict(loads(CALL).realise(1))
+    planned = plan.plan(realised, plan.machine_of(stock))
+    added = overlay(engine.program(), {"plan.json": json.dumps(planned.plan).encode()})
+
+    def booted(kind: Shaken | Guest, name: str, seed: int) -> bytes:
+        (tmp_path / name).mkdir()
+        return run(kind, Boot(tmp_path / name, added, seed, planned.memory_mb)).archive.read_bytes()
+
+    shaken = [(Shaken(stock), f"shaken {n}", 1) for n in range(3)]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        first, other, *again = pool.map(
+            lambda one: booted(*one), [(stock, "left alone", 1), (stock, "another seed", 2), *shaken]
+        )
+    # Each came into the course of the run, thousands of times.
+    assert all(int((tmp_path / name / "disturbed").read_text()) > 1000 for _, name, _ in shaken)
+    assert all(archive == first for archive in again)
+    assert other != first
 
 
 def test_the_marks_are_words_at_the_start_of_a_line() -> None:

@@ -33,8 +33,15 @@ class Guest:
     """Files in the guest to be loaded first, in this order."""
     late_modules: tuple[str, ...]
     """Files to be loaded once the measurement is over."""
-    fingerprint: str
+    files: str
     """Names the kernel and its file system, byte for byte."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names all of it that the tables hang on: of the stock kernel also which QEMU runs it, and how."""
+        if self.kind == "uml":
+            return self.files
+        return cache.key({"files": self.files.encode(), "emulator": qemu.decides()})
 
     @property
     def base(self) -> Path:
@@ -168,9 +175,7 @@ def _guest(name: Name, kept: cache.Kept) -> Guest:
         source=str(manifest["source"]),
         modules=tuple(manifest.get("modules", ())),
         late_modules=tuple(manifest.get("late_modules", ())),
-        fingerprint=cache.key(
-            {part: str(manifest[part]).encode() for part in ("kernel_sha256", "base_sha256")}
-        ),
+        files=cache.key({part: str(manifest[part]).encode() for part in ("kernel_sha256", "base_sha256")}),
     )
 
 

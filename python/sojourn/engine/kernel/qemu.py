@@ -4,7 +4,12 @@ Under `-icount` virtual time moves by one nanosecond per instruction, so what a 
 built guest (a start takes some CPU seconds), and without the simulated cards: its links are veth pairs with htb.
 
 What makes it repeatable: a fixed CPU without host features, a clock and a seed of its own, no device that the host writes to, virtio without
-ioeventfd (whose kicks race the virtual CPU), and results written only after the measurement.
+ioeventfd (whose kicks race the virtual CPU), results written only after the measurement, and `rr=record`.
+
+What the last is for: when the virtual CPU sleeps, QEMU's main thread moves virtual time to the next timer. It may see the CPU asleep before the
+CPU's own thread has accounted for the instructions that it ran until then, and move too far, by as many ns: whether it does is up to the host's
+scheduler (accel/tcg/tcg-accel-ops-rr.c, softmmu/icount.c: icount_start_warp_timer against icount_process_data). While QEMU records, a lock keeps
+the main thread out until they are accounted for. The record itself is of no use to us: what is repeated is the run.
 """
 
 import lzma
@@ -15,6 +20,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Mapping
+from functools import cache as once
 from pathlib import Path
 
 from sojourn.engine.kernel import cache, cpio, initrd, packages
@@ -25,6 +31,9 @@ KIND = "qemu"
 BINARY = "vmlinux"
 EMULATOR = "qemu-system-x86_64"
 RECIPE = b"1"
+
+ICOUNT = "shift=0,sleep=off,rr=record,rrfile=/dev/null"
+"""A nanosecond an instruction; a CPU that sleeps doesn't wait for the host; and see above."""
 
 _META_PACKAGES = ("linux-image-6.12-cloud-amd64", "linux-image-cloud-amd64")
 """Name the newest kernel of their line: for virtual machines, hence small. 6.12 is that of the built guest."""
@@ -250,6 +259,17 @@ def unready() -> str | None:
     return None
 
 
+@once
+def decides() -> bytes:
+    """What the bytes of a run hang on besides the guest's files, the scenario and the seed: which QEMU it is and what it is told."""
+    try:
+        said = subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
+    except OSError:
+        # It can't run here; `unready` says so.
+        said = b""
+    return "\0".join(command(Path(), 0, 0)).encode() + b"\0" + said
+
+
 def command(folder: Path, seed: int, memory_mb: int) -> list[str]:
     """QEMU's command line. The run's folder is where it runs."""
     kernel = " ".join(
@@ -259,7 +279,7 @@ def command(folder: Path, seed: int, memory_mb: int) -> list[str]:
         )
     )
     return [
-        *(EMULATOR, "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+        *(EMULATOR, "-accel", "tcg,thread=single", "-icount", ICOUNT),
         *("-cpu", "qemu64,+rdrand", "-M", "pc", "-m", str(memory_mb), "-smp", "1"),
         *("-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-nic", "none"),
         *("-rtc", "base=2024-01-01T00:00:00,clock=vm", "-seed", str(seed & 0xFFFF_FFFF)),
