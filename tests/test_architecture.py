@@ -180,6 +180,16 @@ def test_the_extension_is_imported_only_where_it_may_be(module: str) -> None:
     assert "_core" not in IMPORTS[module] or module in CORE_READERS
 
 
+def test_temporary_folders_are_noted_before_they_are_made() -> None:
+    makers = re.compile(r"\b(?:mkdtemp|mkstemp|TemporaryDirectory|NamedTemporaryFile)\b")
+    found = {
+        module_of(file): file.name
+        for file in PACKAGE.rglob("*.py")
+        if makers.search(file.read_text(encoding="utf-8"))
+    }
+    assert found == {"engine": "cache.py"}
+
+
 def test_relative_and_nested_imports_are_seen() -> None:
     source = "import numpy\ndef f():\n    from ..records import Run\n    import sojourn.units\n    from sojourn import metrics\n"
     assert imported(ast.parse(source), ["cli"]) == {"records", "units", "metrics"}

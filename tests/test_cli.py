@@ -14,6 +14,7 @@ import pytest
 from small_run import small_run
 
 from sojourn.cli import status, text
+from sojourn.engine import kernel
 from sojourn.records import Run
 
 ROOT = Path(__file__).parent.parent
@@ -242,6 +243,23 @@ def test_list_names_what_there_is(say: Command) -> None:
     engines = {line[12:].split()[0]: line[:10].split() for line in say("list", "qdiscs").out.splitlines()}
     assert (engines["pfifo"], engines["adt"], engines["cake"]) == (["sim", "kernel"], ["sim"], ["kernel"])
     assert "none" in say("list", "scenarios").out
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        ({}, "ready here: kernel-uml"),
+        ({"uml": "no gcc"}, "ready here: kernel-qemu"),
+        ({"uml": "no gcc", "qemu": "no qemu"}, "not ready here: uml: no gcc; qemu: no qemu"),
+    ],
+)
+def test_the_engine_kernel_says_which_guest_it_is_here(
+    reasons: dict[str, str], said: str, say: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "ready", lambda name: kernel.Status(name, None, reasons.get(name)))
+    lines = say("list", "engines").out.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("kernel "))
+    assert lines[place + 1].strip() == said
 
 
 def test_the_examples_are_listed_by_their_titles(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:

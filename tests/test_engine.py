@@ -419,3 +419,25 @@ def test_a_codepoint_from_the_file_reaches_the_queue(tmp_path: Path) -> None:
     # 20 ms of delay, 2.4 ms of a full packet on the way down, and less than 1 ms of short packets.
     assert longest["throughput"] < 23.4, "pings pass the files in the middle band"
     assert longest["cs0"] > 60, "in the same band they wait"
+
+
+def test_jitter_is_each_host_s_so_that_a_round_trip_has_it_twice(tmp_path: Path) -> None:
+    text = """
+title = "Pings alone"
+duration = "60 s"
+bottleneck = {rate = "unlimited", delay = "5 ms"}
+[[flow]]
+kind = "ping"
+jitter = "4 ms"
+"""
+    done = run(loads(text), out=tmp_path / "run")
+    assert done.table("flows")["base_rtt_ns"].to_list() == [10_000_000]
+    rtt, forward = (done.table("probe")[name].to_numpy() / 1e6 for name in ("rtt_ns", "forward_ns"))
+    assert len(rtt) > 590
+    back = rtt - forward
+    for way in (forward, back):
+        assert 5 <= way.min() < 5.1
+        assert 8.9 < way.max() < 9
+        assert way.mean() == pytest.approx(7, abs=0.2)
+    # Two draws: what one is says nothing of the other.
+    assert abs(np.corrcoef(forward, back)[0, 1]) < 0.15

@@ -333,6 +333,8 @@ def test_kill_9_loses_at_most_the_last_second_and_the_next_one_goes_on(echo: Ech
         (["udp:127.0.0.1:7", "--interval", "1ms"], "--interval"),
         (["udp:127.0.0.1:7", "--interval", "100"], "--interval"),
         (["udp:127.0.0.1:7", "--for", "ever"], "--for"),
+        (["udp:127.0.0.1:7", "--for", "10"], 'write "10 min"'),
+        (["udp:127.0.0.1:7", "--keep", "48"], 'write "48 h"'),
         (["udp:127.0.0.1:7", "--iface", "no-such-if"], "no-such-if"),
         (["udp:127.0.0.1:7", "--db", "/no/such/folder/m.db"], "/no/such/folder/m.db"),
     ],
@@ -350,7 +352,7 @@ def test_wrong_input_is_told_in_two_lines(
     assert said.out == ""
     error, hint = said.err.splitlines()[-2:]
     assert error.startswith("error: ")
-    assert words in error
+    assert words in error + hint
     assert hint.startswith("hint: ")
 
 

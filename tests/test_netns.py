@@ -314,17 +314,18 @@ def devices() -> set[str]:
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_however_it_ends(how: signal.Signals, tmp_path: Path) -> None:
+def test_nothing_is_left_however_it_ends(how: signal.Signals, kept: bool, tmp_path: Path) -> None:
     scenario, temporary = tmp_path / "scenario.toml", tmp_path / "tmp"
     scenario.write_text(DUMBBELL.replace('"3 s"', '"600 s"'))
     temporary.mkdir()
     before = devices()
     names = set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()
-    command = sojourn("run", str(scenario), "-e", "netns", "-q", "-o", str(tmp_path / "out"))
-    with subprocess.Popen(
-        command, env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL
-    ) as parent:
+    where = ("-o", str(tmp_path / "out")) if kept else ("--json",)
+    command = sojourn("run", str(scenario), "-e", "netns", "-q", *where)
+    environment = {**os.environ, "TMPDIR": str(temporary), "XDG_STATE_HOME": str(tmp_path / "state")}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as parent:
         try:
             program = until(lambda: below(parent.pid))
             own = namespaces_of(program) - {os.readlink("/proc/self/ns/net")}
@@ -338,7 +339,23 @@ def test_nothing_is_left_however_it_ends(how: signal.Signals, tmp_path: Path) ->
     until(lambda: not any(namespaces_of(each) & own for each in processes()))
     assert devices() == before
     assert (set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()) == names
+    entries = tmp_path / "state" / "sojourn" / "running"
+    if how != signal.SIGKILL:
+        assert list(temporary.iterdir()) == []
+        assert list(entries.glob("*.jsonl")) == []
+        return
+    # The Run's own folder is all that there is; one that was asked for is no remains.
+    left = [str(each) for each in temporary.iterdir()]
+    assert len(left) == (0 if kept else 1)
+    cleaned = subprocess.run(
+        sojourn("netns", "clean", "--json"), env=environment, capture_output=True, text=True, check=False
+    )
+    assert cleaned.returncode == 0, cleaned.stderr
+    # The program has ended with its sojourn: there was nothing to end.
+    assert [each["name"] for each in json.loads(cleaned.stdout)["removed"]] == left
     assert list(temporary.iterdir()) == []
+    assert list(entries.glob("*.jsonl")) == []
+    assert Run.open(tmp_path / "out").seeds == () if kept else not (tmp_path / "out").exists()
 
 
 COUNTED = """

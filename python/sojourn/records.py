@@ -30,6 +30,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sojourn import remains
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -483,8 +485,13 @@ class Run:
     @classmethod
     def create_temporary(cls, meta: Meta, scenario: str) -> Run:
         """Starts a Run in a temporary folder that lives as long as the Run object."""
-        run = cls.create(tempfile.mkdtemp(prefix="sojourn-"), meta, scenario)
-        weakref.finalize(run, shutil.rmtree, run.path, ignore_errors=True)
+        folder = remains.make_folder()
+        try:
+            run = cls.create(folder, meta, scenario)
+        except BaseException:
+            remains.remove_folder(folder)
+            raise
+        weakref.finalize(run, remains.remove_folder, folder)
         return run
 
     def add_seed(
@@ -506,15 +513,14 @@ class Run:
         if unknown:
             raise ValueError(f"the engine wrote tables that records.py doesn't know: {', '.join(unknown)}")
         self._check_ours()
-        temporary = self.path / f".seed-{seed}.{os.getpid()}"
-        shutil.rmtree(temporary, ignore_errors=True)
+        target = self._seed_folder(seed)
         try:
-            temporary.mkdir()
-            for name, columns in tables.items():
-                (temporary / f"{name}.parquet").write_bytes(_parquet(frame(name, columns, names)))
-            target = self._seed_folder(seed)
-            shutil.rmtree(target, ignore_errors=True)
-            os.replace(temporary, target)
+            with remains.beside(target) as temporary:
+                temporary.mkdir()
+                for name, columns in tables.items():
+                    (temporary / f"{name}.parquet").write_bytes(_parquet(frame(name, columns, names)))
+                shutil.rmtree(target, ignore_errors=True)
+                os.replace(temporary, target)
             self.meta = dataclasses.replace(
                 self.meta,
                 seeds=tuple(sorted({*self.meta.seeds, seed})),
@@ -527,8 +533,6 @@ class Run:
                 f"seed {seed} could not be written to {self.path}: {error.strerror or error}",
                 "make room, or choose another folder with -o; the seeds that had finished are kept",
             ) from None
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
 
     def _check_ours(self) -> None:
         """Refuses to mix tables of two scenarios: with `force`, someone else may have taken the folder meanwhile."""
@@ -607,12 +611,9 @@ def _parquet(table: pl.DataFrame) -> bytes:
 
 def write_whole(file: Path, content: bytes) -> None:
     """Writes a file, or replaces it, in one step: whole or not at all. Raises OSError."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
+    with remains.beside(file) as temporary:
         temporary.write_bytes(content)
         os.replace(temporary, file)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _make(file: Path, content: bytes) -> None:

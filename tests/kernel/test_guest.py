@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from sojourn import remains
 from sojourn.engine.kernel import (
     Boot,
     Booted,
@@ -428,19 +429,11 @@ def test_a_guest_that_was_begun_and_hangs_is_ended_with_all_its_processes(tmp_pa
     assert caught.value.ending == "hung"
     assert "in its program" in caught.value.problem
     child = int((tmp_path / "child").read_text())
-    # It was killed; on a busy host it may not have come to dying yet.
-    due = time.monotonic() + 10.0
-    while lives(child) and time.monotonic() < due:
-        time.sleep(0.01)
-    assert not lives(child)
-
-
-def lives(process: int) -> bool:
-    """Whether a process is there and more than a zombie."""
-    try:
-        return ") Z" not in Path(f"/proc/{process}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    # What is killed ends when it is next given a processor.
+    end = time.monotonic() + 60
+    while remains.started(child) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not remains.started(child)
 
 
 @pytest.mark.parametrize(

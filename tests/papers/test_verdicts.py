@@ -15,7 +15,9 @@ from matplotlib.figure import Figure
 
 from sojourn import papers
 from sojourn.cli import status
-from sojourn.engine import Progress
+from sojourn.engine import Progress, runs
+from sojourn.engine.engines import Outcome, Realised
+from sojourn.engine.sim import Simulator
 from sojourn.papers import page, verdict
 from sojourn.papers.evidence import Evidence, Seed
 from sojourn.papers.paper import (
@@ -344,6 +346,40 @@ def test_a_claim_that_must_hold_and_does_not_ends_with_1(
     one(broken)
     assert status(["reproduce", "-o", str(tmp_path / "out")]) == 1
     assert "does not hold, and must: the earth is flat" in capsys.readouterr().err
+
+
+class DoubtsTheLongQueue(Simulator):
+    """A simulator that does not trust its second seed of the longer queue."""
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
+        found = super().tables(realised, reached)
+        doubtful = realised["links"][0]["qdisc"]["limit"] == 200 and realised["seed"] == 2
+        return replace(found, invalid=("a <clock> was wrong",)) if doubtful else found
+
+
+def test_what_an_invalid_run_has_no_say_in_is_said_everywhere_and_ends_with_1(
+    one: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runs, "find", lambda _: DoubtsTheLongQueue())
+    out = str(tmp_path / "out")
+    for again in ([], ["--redraw"]):
+        assert status(["reproduce", "-o", out, "-q", *again]) == 1
+        said = capsys.readouterr()
+        # Above the numbers, and once more where a log is read.
+        for words in (said.out, said.err):
+            assert words.startswith("INVALID: the numbers of ")
+            assert words.count("INVALID") == 1
+            assert "long are not to be used\n  seed 2: a <clock> was wrong\n" in words
+        assert "does not hold, and must" not in said.err
+        assert "ping, long [ms]" in said.out
+        for name in ("index.html", "adt/index.html"):
+            text = (tmp_path / "out" / name).read_text()
+            assert text.count("seed 2: a &lt;clock&gt; was wrong") == 1
+            assert text.index("verdicts on them say nothing") < text.index("<h2")
+        rows = json.loads((tmp_path / "out" / "adt" / "rows.json").read_text())
+        assert [why.partition("seed")[2] for why in rows["invalid"]] == [" 2: a <clock> was wrong"]
+    assert status(["reproduce", "--json", "-q"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["papers"][0]["invalid"]) == 1
 
 
 @pytest.mark.parametrize(

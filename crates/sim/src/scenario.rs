@@ -73,7 +73,7 @@ pub struct FlowSpec {
     pub start_ns: u64,
     /// When it stops sending, ns; `None`: at the end, or when its transfer is complete.
     pub stop_ns: Option<u64>,
-    /// Each packet leaves its host up to this much later, uniformly drawn (order kept): breaks phase effects, ns.
+    /// Each packet, replies included, leaves its host up to this much later, uniformly drawn (order kept): breaks phase effects, ns.
     pub jitter_ns: u64,
     /// The DS field of its packets and of their replies; its ECN bits, 0 here, are each packet's own.
     pub ds: DsField,

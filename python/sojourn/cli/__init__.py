@@ -21,6 +21,7 @@ from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
 from sojourn.cli.measure import measure
 from sojourn.cli.monitor import monitor
+from sojourn.cli.netns import netns
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
 from sojourn.cli.run import run
@@ -71,6 +72,7 @@ for command in (
     export,
     list_,
     kernel,
+    netns,
 ):
     cli.add_command(command)
 

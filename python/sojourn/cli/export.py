@@ -8,13 +8,15 @@ from sojourn.cli import work
 
 FLENT_TESTS = ("auto", "rrul", "rrul_be", "rrul_be_nflows", "tcp_nup", "tcp_ndown")
 """As `sojourn.live.flent.TESTS`, which is slow to import."""
+ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
+"""What it writes."""
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="RUN")
 @click.option(
     "-o", "--out", "files", multiple=True, required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="What to write, by its ending: .flent.gz, .csv (all samples), .json (what they say, and all samples). May be repeated.",
+    help="What to write, by its ending: .flent.gz, .flent, .csv (all samples), .json (what they say, and all samples). May be repeated.",
 )  # fmt: skip
 @click.option(
     "--phase", metavar="NAME", help="flent: which load. [default: both, else upload, else download]"
@@ -41,8 +43,8 @@ def export(
     if not run.seeds:
         raise RunError(f"{run.path}: no repeat has finished", "measure again")
     for file in files:
-        if file.suffix not in (".csv", ".json"):
-            flent.check_name(file)
+        if not file.name.endswith(ENDINGS):
+            raise RunError(f"{file}: nothing is written under such a name", f"end it in {', '.join(ENDINGS)}")
         work.check_parent(file)
     for file in files:
         if file.suffix == ".csv":

@@ -138,7 +138,7 @@ def _span(
         start = _moment("--from", begin, zone)
     else:
         try:
-            ns = units.parse_duration("24 h" if last is None else last, zero=False)
+            ns = units.parse_duration("24 h" if last is None else last, example="24 h", zero=False)
         except units.UnitError as error:
             raise units.UnitError(f"--last: {error.message}", error.hint) from None
         start = max(until - ns / 1e9, held[0]) if last is None and end is None else until - ns / 1e9

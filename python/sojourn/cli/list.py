@@ -41,7 +41,7 @@ def _line(simulated: bool, linux: bool, what: str) -> str:
 
 
 def _engines() -> list[str]:
-    from sojourn.engine import ENGINES, lacks, why_not
+    from sojourn.engine import ENGINES, lacks, stands_for, why_not
 
     width = max(map(len, ENGINES))
     lines = []
@@ -49,6 +49,8 @@ def _engines() -> list[str]:
         lines.append(f"{name:{width}}  {what}")
         if reason := why_not(name):
             lines.append(f"{'':{width}}  not ready here: {reason}")
+        elif meant := stands_for(name):
+            lines.append(f"{'':{width}}  ready here: {meant}")
         elif missing := lacks(name):
             lines.append(f"{'':{width}}  ready here, but without {missing}")
     return lines

@@ -132,14 +132,16 @@ def measure(
     from sojourn.live import flent, measurement
     from sojourn.units import parse_duration
 
-    most_ns = parse_duration(fail_above, what="the delay of --fail-above") if fail_above is not None else None
+    most_ns = None
+    if fail_above is not None:
+        most_ns = parse_duration(fail_above, what="the delay of --fail-above", example="100 ms")
     if flent_file is not None:
         flent.check_name(flent_file)
     for file in (flent_file, csv_file):
         work.check_parent(file)
     spans = {
-        "idle": parse_duration(idle, what="the length of an idle phase", zero=False),
-        "load": parse_duration(length, what="the length of a phase", zero=False),
+        "idle": parse_duration(idle, what="the length of an idle phase", example="5 s", zero=False),
+        "load": parse_duration(length, what="the length of a phase", example="10 s", zero=False),
     }
     order = phases or USUAL
     asked = _plan(

@@ -102,10 +102,10 @@ def monitor(
     from sojourn.live import monitor as live
     from sojourn.live.store import Keep, Store
 
-    ns = _duration("--interval", interval, LEAST_INTERVAL_MS * 10**6, 3600 * 10**9)
-    timeout_ns = _duration("--timeout", timeout, 10**6, 60 * 10**9)
-    seconds = None if length is None else _duration("--for", length, 10**6, 10**18) / 1e9
-    keep_s = _duration("--keep", keep, 60 * 10**9, 10**18) // 10**9
+    ns = _duration("--interval", interval, "100 ms", (LEAST_INTERVAL_MS * 10**6, 3600 * 10**9))
+    timeout_ns = _duration("--timeout", timeout, "2 s", (10**6, 60 * 10**9))
+    seconds = None if length is None else _duration("--for", length, "10 min", (10**6, 10**18)) / 1e9
+    keep_s = _duration("--keep", keep, "24 h", (60 * 10**9, 10**18)) // 10**9
     names = list(dict.fromkeys(targets))
     aims = [live.aim(name) for name in names]
 
@@ -137,11 +137,12 @@ def monitor(
         raise click.exceptions.Exit(130)
 
 
-def _duration(option: str, written: str, least: int, most: int) -> int:
+def _duration(option: str, written: str, example: str, bounds: tuple[int, int]) -> int:
     from sojourn import units
 
+    least, most = bounds
     try:
-        ns = units.parse_duration(written, zero=False, most=most)
+        ns = units.parse_duration(written, example=example, zero=False, most=most)
     except units.UnitError as error:
         raise units.UnitError(f"{option}: {error.message}", error.hint) from None
     if ns < least:

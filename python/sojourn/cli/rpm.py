@@ -230,7 +230,7 @@ def _plan(host: str, own: Mapping[str, Any]) -> Plan:
 
     if own["insecure"] and own["ca"] is not None:
         raise click.UsageError("--insecure takes any certificate, --ca just one: give one of them")
-    interval_ns = parse_duration(own["rpm_interval"], what="the interval", zero=False)
+    interval_ns = parse_duration(own["rpm_interval"], what="the interval", example="5 s", zero=False)
     return Plan(
         url=host,
         insecure=own["insecure"],

@@ -41,7 +41,7 @@ def _unit(parse: Callable[[str], int]) -> Callable[[click.Context, click.Paramet
 def _duration(given: str) -> int:
     from sojourn.units import parse_duration
 
-    return parse_duration(given)
+    return parse_duration(given, example="10 min")
 
 
 def _size(given: str) -> int:

@@ -127,7 +127,7 @@ def tune(
     if rates and len(which) > 1:
         raise click.UsageError("--rate is of one direction: say --up or --down")
     target_ms = parse_duration(target_p95, what="a delay", zero=False) / 1e6
-    load_ns = parse_duration(length, what="the length of a load", zero=False)
+    load_ns = parse_duration(length, what="the length of a load", example="8 s", zero=False)
     wanted = wanted_of(None, None, qdisc, link)
     tried = tuple(sorted({parse_shaped_rate(rate) for rate in rates}))
     folder = out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")

@@ -1,7 +1,7 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel in a guest, `netns` this host's own."""
 
 from sojourn.engine.compare import recommended, variants
-from sojourn.engine.engines import ENGINES, Engine, find, lacks, why_not
+from sojourn.engine.engines import ENGINES, Engine, find, lacks, stands_for, why_not
 from sojourn.engine.runs import Interrupted, Progress, folder_names, run, run_all, run_each
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "run",
     "run_all",
     "run_each",
+    "stands_for",
     "variants",
     "why_not",
 ]

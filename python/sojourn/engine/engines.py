@@ -121,6 +121,16 @@ def why_not(name: str) -> str | None:
     return "; ".join(f"{state.kind}: {state.why_not}" for state in states)
 
 
+def stands_for(name: str) -> str | None:
+    """The engine that a name which leaves it open means here; None: it is itself one, or none can be used."""
+    if name != "kernel":
+        return None
+    from sojourn.engine.kernel import NAMES, ready
+
+    usable = [kind for kind in NAMES if ready(kind).why_not is None]
+    return f"kernel-{usable[0]}" if usable else None
+
+
 def lacks(name: str) -> str | None:
     """What an engine that can be used here does not have here; None if it has all that it ever has."""
     if name != "netns":

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sojourn import remains
 from sojourn.engine.rtnl import Former
 from sojourn.records import RunError
 
@@ -55,7 +56,7 @@ class Entry:
     @property
     def watched(self) -> bool:
         """Somebody is there who will roll it back."""
-        return self.watchdog is not None and _started(self.watchdog[0]) == self.watchdog[1]
+        return self.watchdog is not None and remains.started(self.watchdog[0]) == self.watchdog[1]
 
     @property
     def open(self) -> bool:
@@ -70,21 +71,7 @@ def now() -> float:
 
 def process(pid: int) -> tuple[int, str]:
     """A process as an Entry names it."""
-    return pid, _started(pid)
-
-
-def _started(pid: int) -> str:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return ""
-    fields = stat.rpartition(")")[2].split()
-    # A zombie does nothing any more. Field 22 of proc(5) is the start.
-    return "" if fields[0] in "ZX" else fields[19]
-
-
-def _boot() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return pid, remains.started(pid)
 
 
 def _file(interface: str) -> Path:
@@ -129,7 +116,7 @@ def load(interface: str) -> Entry | None:
         ) from None
     if kept.get("format") != FORMAT:
         raise RunError(f"{file} was written by another version", "undo it with that version")
-    if kept["boot"] != _boot():
+    if kept["boot"] != remains.boot():
         return None
     watchdog = kept["watchdog"] and (int(kept["watchdog"][0]), str(kept["watchdog"][1]))
     lists = {"commands": tuple(kept["commands"]), "watchdog": watchdog}
@@ -139,7 +126,7 @@ def load(interface: str) -> Entry | None:
 def save(entry: Entry) -> None:
     """On disk when this returns. Under the lock."""
     file = _file(entry.interface)
-    kept = {**asdict(replace(entry, boot=_boot())), "former": entry.former.to_json()}
+    kept = {**asdict(replace(entry, boot=remains.boot())), "former": entry.former.to_json()}
     temporary = file.with_suffix(".new")
     with temporary.open("w", encoding="utf-8") as out:
         json.dump(kept, out)

@@ -330,10 +330,7 @@ def _sentences(found: Sequence[Reproduction]) -> list[str]:
     said = [sentence(found)]
     refused = [f"{run.name} ({'; '.join(run.meta.invalid)})" for one in found for run in one.invalid]
     if refused:
-        said.insert(
-            0,
-            f"Invalid, so that the verdicts on them say nothing, are {len(refused)} Runs: {', '.join(refused)}.",
-        )
+        said.insert(0, f"Invalid, so that verdicts on them say nothing: {', '.join(refused)}.")
     if any(one.evidence.quick for one in found):
         said.append(
             "This is the quick version: shorter runs and fewer seeds. The verdicts that count are those of the full one."

@@ -6,14 +6,13 @@ The Runs of a paper lie in DIR/PAPER/runs/STUDY/VARIANT, so that any of them can
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sojourn import remains
 from sojourn.engine import Engine, Interrupted, Progress, find, folder_names, run_each
 from sojourn.papers import verdict
 from sojourn.papers.evidence import Evidence
@@ -113,7 +112,7 @@ def reproduce(
     """
     if out is not None:
         return _reproduce(papers, _What(quick, engine), out, progress, _How(jobs, force, redraw))
-    root = Path(tempfile.mkdtemp(prefix="sojourn-"))
+    root = remains.make_folder()
     try:
         found = _reproduce(papers, _What(quick, engine), root, progress, _How(jobs, force, redraw))
     except Stopped as stop:
@@ -121,7 +120,7 @@ def reproduce(
         _remove_with(stop.finished, root)
         raise
     except BaseException:
-        shutil.rmtree(root, ignore_errors=True)
+        remains.remove_folder(root)
         raise
     _remove_with(found, root)
     return found
@@ -208,14 +207,14 @@ def _reopened(job: _Job, engine: Engine) -> Run:
 def _remove_with(found: Sequence[Reproduction], folder: Path) -> None:
     """Removes a temporary folder with the last of the results."""
     if not found:
-        shutil.rmtree(folder, ignore_errors=True)
+        remains.remove_folder(folder)
     left = len(found)
 
     def gone() -> None:
         nonlocal left
         left -= 1
         if left == 0:
-            shutil.rmtree(folder, ignore_errors=True)
+            remains.remove_folder(folder)
 
     for one in found:
         weakref.finalize(one, gone)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+from sojourn import remains
 from sojourn.engine.engines import Cancelled
 from sojourn.engine.kernel.errors import GuestError, GuestRunError
 
@@ -172,6 +173,14 @@ def see_to_its_end(child: Child, stopped: Callable[[], bool]) -> tuple[int, reso
         )
     except OSError as error:
         raise GuestError(f"can't run {child.command[0]}: {error.strerror}", child.remedy) from None
+    # Killed between these two lines we leave a guest that nobody knows of: it ends by itself.
+    with remains.program(process.pid):
+        return _ended(process, child, stopped)
+
+
+def _ended(
+    process: subprocess.Popen[bytes], child: Child, stopped: Callable[[], bool]
+) -> tuple[int, resource.struct_rusage, bool]:
     with contextlib.suppress(ProcessLookupError):
         child.prepare(process.pid)
         limit = int(child.wall_limit_s) + 10

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
+from sojourn import remains
 from sojourn.engine.engines import Outcome, Realised
 from sojourn.engine.kernel import archive, boot, guests, plan, recording, selfcheck
 from sojourn.engine.kernel.errors import GuestError
@@ -126,9 +126,9 @@ class Kernel:
         """What is read from the archive of a guest that carried out the plan, given the CPU time in ns that it took."""
         overlay = guests.overlay(program(), {"plan.json": json.dumps(planned.plan).encode()})
         seconds = realised["duration_ns"] / 1e9
-        with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
+        with remains.temporary_folder() as folder:
             one = boot.Boot(
-                Path(folder),
+                folder,
                 overlay,
                 seed=realised["seed"],
                 memory_mb=planned.memory_mb,

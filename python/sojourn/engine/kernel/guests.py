@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sojourn import remains
 from sojourn.engine.kernel import boot, cache, cpio, errors, initrd, qemu, uml
 
 Name = Literal["uml", "qemu"]
@@ -109,11 +110,9 @@ def try_out(guest: Guest) -> None:
     Raises:
         GuestRunError: it ended in another way.
     """
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="sojourn-") as folder:
+    with remains.temporary_folder() as folder:
         try:
-            boot.run(guest, boot.Boot(Path(folder), b"", wall_limit_s=120.0))
+            boot.run(guest, boot.Boot(folder, b"", wall_limit_s=120.0))
         except errors.GuestRunError as failed:
             if not any(mark in failed.console for mark in CLOSING_MARKS):
                 raise
