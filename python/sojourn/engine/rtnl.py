@@ -35,6 +35,7 @@ from pyroute2.netlink.rtnl import tcmsg
 from sojourn.engine import tc
 from sojourn.engine.netns import PATH
 from sojourn.records import RunError
+from sojourn.scenario.linux import CAKE_ISOLATIONS
 
 T = TypeVar("T")
 
@@ -484,7 +485,7 @@ _SIZES = struct.Struct("BBhiIIII")
 _LINK_LAYERS = {"none": 1, "atm": 2}
 _TINS = {"diffserv3": 0, "diffserv4": 1, "diffserv8": 2, "besteffort": 3, "precedence": 4}
 _ACK_FILTERS = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
-_CAKE_CELLS = ("none", "atm", "ptm")
+_CELLS = ("noatm", "atm", "ptm")
 
 
 def _number(name: str) -> int:
@@ -529,27 +530,28 @@ def _control_law(params: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _cake(params: Mapping[str, Any]) -> dict[str, int]:
+    rtt_us = params["rtt_ns"] // 1000
     values = {
-        "BASE_RATE64": params["bps"] // 8,
+        "BASE_RATE64": params["bandwidth"] // 8,
         "DIFFSERV_MODE": _TINS[params["tins"]],
-        "FLOW_MODE": tc.CAKE_ISOLATIONS.index(params["isolation"]),
-        "WASH": int(params["wash"]),
-        "ACK_FILTER": _ACK_FILTERS.index(params["ack_filter"]),
-        "SPLIT_GSO": int(params["split_gso"]),
-        "INGRESS": int(params["ingress"]),
-        "RTT": params["rtt_us"],
+        "FLOW_MODE": CAKE_ISOLATIONS.index(params["isolation"]),
+        "WASH": int(params["wash"] == "wash"),
+        "ACK_FILTER": _ACK_FILTERS.index(params["acks"]),
+        "SPLIT_GSO": int(params["gso"] == "split-gso"),
+        "INGRESS": int(params["shaping"] == "ingress"),
+        "RTT": rtt_us,
         # As tc(8) does it: a twentieth.
-        "TARGET": max(1, params["rtt_us"] // 20),
+        "TARGET": max(1, rtt_us // 20),
     }
     if params["nat"]:
         # A kernel without conntrack refuses even to be told no.
         values["NAT"] = 1
-    if params["memory_bytes"] is not None:
-        values["MEMORY"] = params["memory_bytes"]
-    if params["overhead_bytes"] is None:
+    if params["memlimit"] is not None:
+        values["MEMORY"] = params["memlimit"]
+    if params["overhead"] is None:
         return {**values, "RAW": 0}
-    cells = _CAKE_CELLS.index(params["cells"])
-    return {**values, "ATM": cells, "OVERHEAD": params["overhead_bytes"], "MPU": params["minimum_bytes"]}
+    cells = _CELLS.index(params["cells"])
+    return {**values, "ATM": cells, "OVERHEAD": params["overhead"], "MPU": params["mpu"]}
 
 
 def _htb_class(asked: tc.SetClass) -> dict[str, Any]:
