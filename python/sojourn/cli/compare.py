@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import comparison, verdict, work
+from sojourn.cli import comparison, options, verdict, work
 
 if TYPE_CHECKING:
     from sojourn.records import Run
@@ -25,12 +25,8 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
 @click.option(
     "--link", metavar="NAME", help="At this link only; a scenario made of [[link]] tables needs it."
 )
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of Runs, figures and page. [default: runs/<scenario>-compare; with --json nothing is kept]",
+@options.out(
+    "Folder of Runs, figures and page. [default: runs/<scenario>-compare; with --json nothing is kept]"
 )
 @click.option(
     "--figures",
@@ -39,7 +35,7 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
     metavar="SUFFIX",
     help="Figures' formats: svg, pdf or png. [default: svg]",
 )
-@work.options
+@options.running
 def compare(
     path: Path,
     qdiscs: tuple[str, ...],

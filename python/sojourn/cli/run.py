@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import text, work
+from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.metrics import Numbers, Summary
@@ -19,17 +19,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SCENARIO...")
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]",
-)
+@options.out("Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]")
 @click.option(
     "--figures", "suffixes", multiple=True, metavar="SUFFIX", help="Also draw figures: svg, pdf or png."
 )
-@work.options
+@options.running
 def run(
     scenarios: tuple[Path, ...],
     out: Path | None,

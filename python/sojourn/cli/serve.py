@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sojourn.cli import rpm, work
+from sojourn.cli import options, rpm, work
 
 PORT = 35_500
 """As `sojourn.live.session.PORT`, which is slow to import."""
@@ -102,7 +102,7 @@ def _size(given: str) -> int:
     metavar="N",
     help="Clients at once.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@options.quiet("Say nothing but errors.")
 @rpm.serving
 def serve(
     bind: tuple[str, ...],

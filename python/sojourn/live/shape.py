@@ -252,7 +252,7 @@ _CAKE = replace(
     flags=(*CAKE.flags, *switch("nat")),
     defaults={**CAKE.defaults, "nat": None},
     elsewhere={
-        **{each.word: _SAID[each.field] for each in (*CAKE.words, *CAKE.flags) if each.field in _SAID},
+        **{word: _SAID[field] for word, field in CAKE.sets.items() if field in _SAID},
         "autorate-ingress": "sojourn tune finds the rate",
     },
 )

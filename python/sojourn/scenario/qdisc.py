@@ -472,14 +472,10 @@ def _unknown_kind(kind: str, at: int) -> UnitError:
 
 
 def _unknown_word(grammar: Grammar, name: str, at: int) -> UnitError:
-    words = [word.word for word in (*grammar.words, *grammar.flags) if word.word not in grammar.elsewhere]
+    words = [word for word in grammar.sets if word not in grammar.elsewhere]
     if len(GRAMMARS[grammar.kind]) > 1:
         words.append("variant")
-    others = [
-        other.variant
-        for other in GRAMMARS[grammar.kind].values()
-        if name in {word.word for word in other.words} | {flag.word for flag in other.flags}
-    ]
+    others = [other.variant for other in GRAMMARS[grammar.kind].values() if name in other.sets]
     if others:
         message = f"{grammar.kind} variant {grammar.variant} has no word {quoted(name)}"
         return UnitError(message, f"variant {others[0]} has it", at)

@@ -60,6 +60,11 @@ class Grammar:
     """Words that are refused where this grammar is read, and what says it there instead."""
 
     @property
+    def sets(self) -> dict[str, str]:
+        """Each word, and the field that it sets."""
+        return {each.word: each.field for each in self.words} | {each.word: each.field for each in self.flags}
+
+    @property
     def usage(self) -> str:
         """`codel limit PACKETS target TIME ... [ecn | noecn]`."""
         variant = [f"variant {self.variant}"] if self.variant and self.variant != "linux" else []
