@@ -251,13 +251,7 @@ def _flow_table(streams: Sequence[Sequence[Mapping[str, Any]]], mss: int) -> mea
             delivered += _real(point["val"], MOST_MBPS) * took * 1e6 / 8
             before = t
             rows.append([t * S, number, cwnd, rtt, delivered])
-    table = measurement.nothing("flow", len(rows))
-    if rows:
-        for name, column in zip(
-            ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes"), np.asarray(rows).T, strict=True
-        ):
-            table[name] = np.round(column).astype(np.int64)
-    return table
+    return _table("flow", ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes"), rows)
 
 
 def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> measurement.Columns:
@@ -272,12 +266,15 @@ def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> me
         for number, points in enumerate(pings)
         for i, point in enumerate(points)
     ]
-    table = measurement.nothing("probe", len(rows))
+    return _table("probe", ("t_ns", "probe", "seq", "rtt_ns", "forward_ns"), rows)
+
+
+def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]]) -> measurement.Columns:
+    """These columns, rounded; there is nothing in the others."""
+    table = measurement.nothing(name, len(rows))
     if rows:
-        for name, column in zip(
-            ("t_ns", "probe", "seq", "rtt_ns", "forward_ns"), np.asarray(rows).T, strict=True
-        ):
-            table[name] = np.round(column).astype(np.int64)
+        for column, values in zip(columns, np.asarray(rows).T, strict=True):
+            table[column] = np.round(values).astype(np.int64)
     return table
 
 
