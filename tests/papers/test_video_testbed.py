@@ -13,6 +13,8 @@ from sojourn.papers.video_testbed import measures as m
 from sojourn.papers.video_testbed import reading, sweeps
 from sojourn.papers.video_testbed.published import DROP_TAIL, LATENCY_UNSHAPED, NUMBERS, RED, ROWS
 
+PAPER = papers.load("video-testbed")
+
 UNEXPLAINED = {"RED/200/lost", "RED/200/received"}
 """Numbers that may miss their tolerance without a reason: three seeds of the quick version lie on either side of it."""
 
@@ -28,13 +30,6 @@ HOLD = {
     "RED/150/throughput",
 }
 """What the queue's size, the link's rate and RED's thresholds settle, whatever film is played."""
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    out = tmp_path_factory.mktemp("video-testbed")
-    [found] = papers.reproduce([papers.load("video-testbed")], quick=True, out=out, jobs=1)
-    return found
 
 
 def test_the_claims_that_must_hold_hold(quick: Reproduction) -> None:
