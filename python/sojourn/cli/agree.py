@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -114,7 +113,7 @@ def agree(
         "comparisons": [one.to_dict() for one in found],
         "digest": [one.to_dict() for one in digests],
     }
-    written = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+    written = text.as_json(whole)
     if as_json:
         work.show(written)
     else:

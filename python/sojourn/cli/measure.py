@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import options, rpm, verdict, work
+from sojourn.cli import options, rpm, text, verdict, work
 
 if TYPE_CHECKING:
     from sojourn.live.measurement import How, Outcome, Reached
@@ -215,7 +214,7 @@ def _show(run: Run, as_json: bool) -> float:
 
     found = findings.find(run)
     if as_json:
-        work.show(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(text.as_json(found.to_dict()))
     else:
         work.show(verdict.text_of(found))
     return found.induced_p95_ms if not math.isnan(found.induced_p95_ms) else math.inf

@@ -7,7 +7,6 @@ What the one way of serving or measuring has and the other has not is refused, n
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -256,7 +255,7 @@ def measure_rpm(plan: Plan, how: How, *, as_json: bool = False, quiet: bool = Fa
         work.say("interrupted: nothing was measured, nothing is kept")
         raise click.exceptions.Exit(130)
     if as_json:
-        work.show(json.dumps(_plain(run, plan.parameters), indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(text.as_json(_plain(run, plan.parameters)))
     else:
         work.show(described(run, plan.parameters))
     if how.out is not None:

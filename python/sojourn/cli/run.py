@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,30 +54,13 @@ def run(
     for path, scenario in zip(scenarios, loaded, strict=True):
         folder = _folder(path, out, len(scenarios)) if keep else None
         wanted = work.seeds_wanted(scenario, seed, seeds)
+        how: dict[str, Any] = {"seeds": wanted, "out": folder, "engine": engine, "jobs": jobs, "force": force}
         try:
             with work.progress(quiet) as progress:
                 if scenario.sweep:
-                    runs = engines.run_all(
-                        scenario,
-                        seeds=wanted,
-                        out=folder,
-                        engine=engine,
-                        jobs=jobs,
-                        force=force,
-                        progress=progress,
-                    )
+                    runs = engines.run_all(scenario, **how, progress=progress)
                 else:
-                    runs = [
-                        engines.run(
-                            scenario,
-                            seeds=wanted,
-                            out=folder,
-                            engine=engine,
-                            jobs=jobs,
-                            force=force,
-                            progress=progress,
-                        )
-                    ]
+                    runs = [engines.run(scenario, **how, progress=progress)]
         except engines.Interrupted as stop:
             work.interrupted(stop.runs, stop.missing, kept=keep)
         summaries = [metrics.summary(one) for one in runs]
@@ -94,7 +76,7 @@ def run(
                 work.say(f"drew {drawn} figures in {folder / 'figures'}", quiet)
     if as_json:
         whole = outputs[0] if len(outputs) == 1 else {"variants": outputs}
-        work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(text.as_json(whole))
     if not trusted:
         raise click.exceptions.Exit(work.INVALID)
 

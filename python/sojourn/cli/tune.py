@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Sequence
@@ -124,9 +123,8 @@ def tune(
     results = _all(asked, folder, quiet)
     if as_json:
         work.show(
-            json.dumps(
-                {"interface": interface, "host": host, "results": [_as_json(one) for one in results]},
-                indent=2,
+            text.as_json(
+                {"interface": interface, "host": host, "results": [_as_json(one) for one in results]}
             )
         )
     else:
@@ -290,7 +288,7 @@ def _as_json(one: Tuned) -> dict[str, Any]:
 
 
 def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return value if math.isfinite(value) else None
 
 
 def _point(point: Point) -> dict[str, Any]:
