@@ -132,34 +132,9 @@ def _session(raw: Json) -> _Session:
     meta = metadata.get("SERIES_META") or {}
     lab = metadata.get("LAB") or {}
     mss = int(_real(lab.get("mss", MSS), 1e6, 1))
-    flows = [
-        {
-            "name": name, "kind": "bulk", "direction": "up" if name.startswith("TCP upload") else "down", "phase": 1,
-            "group": i, "congestion": str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown"),
-        }
-        for i, (name, _) in enumerate(streams)
-    ]  # fmt: skip
-    names = [str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name, _ in pings]
-    flows += [
-        {
-            "name": name,
-            "kind": "ping",
-            "direction": "",
-            "phase": None,
-            "group": len(streams) + i,
-            "congestion": None,
-        }
-        for i, name in enumerate(names)
-    ]
+    flows = _flows([name for name, _ in streams], [name for name, _ in pings], meta, lab)
     ends = [float(x[-1])] + [max(point["t"] for point in points) for _, points in series if points]
     qdisc = [name for name in raw["raw_values"] if name.startswith("qdisc_stats_") and "::" not in name]
-    links = [
-        {
-            "name": str((meta.get(name) or {}).get("sojourn_link") or name.removeprefix("qdisc_stats_")), "interface": "",
-            "direction": "out", "qdisc": str((meta.get(name) or {}).get("sojourn_qdisc") or "unknown"),
-        }
-        for name in qdisc
-    ]  # fmt: skip
     tables = {
         **{name: measurement.nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
         "engine": {name: np.array([0]) for name in ("events", "packets", "peak_entries")},
@@ -180,10 +155,41 @@ def _session(raw: Json) -> _Session:
         "phases": _phases_in(metadata, {flow["direction"] for flow in flows} - {""}),
         "flows": flows,
         "probes": [],
-        "links": links,
+        "links": [_link(name, meta.get(name) or {}) for name in qdisc],
         "server": {"host": str(metadata.get("HOST", "")), "address": ""},
     }
     return _Session(tables, facts)
+
+
+def _flows(streams: Sequence[str], pings: Sequence[str], meta: Json, lab: Json) -> list[Json]:
+    flows = [
+        {
+            "name": name, "kind": "bulk", "direction": "up" if name.startswith("TCP upload") else "down", "phase": 1,
+            "group": i, "congestion": str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown"),
+        }
+        for i, name in enumerate(streams)
+    ]  # fmt: skip
+    names = [str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name in pings]
+    return flows + [
+        {
+            "name": name,
+            "kind": "ping",
+            "direction": "",
+            "phase": None,
+            "group": len(streams) + i,
+            "congestion": None,
+        }
+        for i, name in enumerate(names)
+    ]
+
+
+def _link(name: str, meta: Json) -> Json:
+    return {
+        "name": str(meta.get("sojourn_link") or name.removeprefix("qdisc_stats_")),
+        "interface": "",
+        "direction": "out",
+        "qdisc": str(meta.get("sojourn_qdisc") or "unknown"),
+    }
 
 
 def _is_computed(name: str) -> bool:
