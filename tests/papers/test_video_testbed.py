@@ -120,7 +120,7 @@ def test_comparisons_are_made_seed_by_seed() -> None:
 
     evidence._known["s", "one", measure] = papers.paper.Estimate(15.0, 1.0, (10.0, 20.0))
     evidence._known["s", "other", measure] = papers.paper.Estimate(60.0, 1.0, (20.0, 100.0))
-    below = m.compared(evidence, ("s", "one"), ("s", "other"), measure, m.below_percent)
+    below = evidence.compared(("s", "one"), ("s", "other"), measure, m.below_percent)
     assert below.values == (50, 80)
     assert m.averaged([below, below]).mean == 65
 
