@@ -63,6 +63,10 @@ def test_rpm_of_goresponsivenesss_p90_is_the_sample_at_nine_tenths() -> None:
     assert scores.rpm_go_p90([3.0], loaded).loaded == 60_000 / 10
 
 
+@pytest.mark.parametrize(
+    ("rpm", "word"),
+    [(299.9, "Poor"), (300, "Fair"), (999.9, "Fair"), (1000, "Good"), (6000, "Excellent"), (math.nan, "")],
+)
 def test_classes_of_rpm(rpm: float, word: str) -> None:
     assert scores.rpm_class(rpm) == word
 
