@@ -69,21 +69,22 @@ THOUSAND: peer.Words = {"flows": 1000, "rate": "1e9", "access": "10e9"}
 # Packets in one bandwidth-delay product at 50 ms: the drop-tail limit where ns-2 has no CoDel.
 LIMIT_100M = 417
 LIMIT_1G = 4167
+TEN_SACK: peer.Words = {
+    **TEN,
+    "tcp": "Sack1",
+    "delack": 1,
+    "queue": "DropTail",
+    "limit": LIMIT_100M,
+    "duration": 60,
+    "warmup": 10,
+}
 
 DUMBBELLS = [
     Case(
         "reno-codel-10",
         "10 Reno flows over CoDel, 100 Mbit/s",
         CASES / "reno-codel-10.toml",
-        ns2={
-            **TEN,
-            "tcp": "Sack1",
-            "delack": 1,
-            "queue": "DropTail",
-            "limit": LIMIT_100M,
-            "duration": 60,
-            "warmup": 10,
-        },
+        ns2=TEN_SACK,
         ns3={**TEN, "tcp": "LinuxReno", "queue": "CoDel", "limit": 0, "duration": 30, "warmup": 10},
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: LinuxReno over CoDel",
     ),
@@ -91,15 +92,7 @@ DUMBBELLS = [
         "cubic-fq_codel-10",
         "10 CUBIC flows over fq_codel, 100 Mbit/s",
         CASES / "cubic-fq_codel-10.toml",
-        ns2={
-            **TEN,
-            "tcp": "Sack1",
-            "delack": 1,
-            "queue": "DropTail",
-            "limit": LIMIT_100M,
-            "duration": 60,
-            "warmup": 10,
-        },
+        ns2=TEN_SACK,
         ns3={**TEN, "tcp": "Cubic", "queue": "FqCoDel", "limit": 0, "duration": 30, "warmup": 10},
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: Cubic over FqCoDel",
     ),

@@ -63,20 +63,6 @@ def test_rpm_of_goresponsivenesss_p90_is_the_sample_at_nine_tenths() -> None:
     assert scores.rpm_go_p90([3.0], loaded).loaded == 60_000 / 10
 
 
-def test_stability_is_of_the_last_four_moving_averages() -> None:
-    assert scores.moving_averages([4, 8, 12, 16, 20]) == [4, 6, 8, 10, 14]
-    assert scores.stable([100, 101, 99, 100])
-    assert not scores.stable([100, 101, 99])
-    assert not scores.stable([40, 60, 80, 100])
-    assert scores.stable([10, 100, 101, 99, 100])
-
-
-def test_confidence_has_three_words() -> None:
-    assert scores.confidence(3, True, True) == "Low"
-    assert scores.confidence(4, True, False) == "Medium"
-    assert scores.confidence(4, True, True) == "High"
-
-
 @pytest.mark.parametrize(
     ("rpm", "word"),
     [(299.9, "Poor"), (300, "Fair"), (999.9, "Fair"), (1000, "Good"), (6000, "Excellent"), (math.nan, "")],

@@ -22,6 +22,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pytest
+from live_network import wait_until
 from matplotlib.figure import Figure
 
 from sojourn import _core
@@ -85,14 +86,6 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def until(true: Any, patience_s: float = PATIENCE_S) -> None:
-    """Waits for it."""
-    end = time.monotonic() + patience_s
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-
-
 def sent(path: Path) -> int:
     """Probes that another program has committed."""
     with contextlib.suppress(Exception), Reader(path) as reader:
@@ -118,7 +111,10 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
 def collect(prober: _core.Prober, least: int) -> dict[str, Any]:
     """At least so many samples."""
     parts: list[dict[str, Any]] = []
-    until(lambda: parts.append(prober.take()) or sum(part["target"].size for part in parts) >= least)
+    wait_until(
+        "probes come back",
+        lambda: parts.append(prober.take()) or sum(part["target"].size for part in parts) >= least,
+    )
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -224,7 +220,7 @@ def test_a_step_of_the_clock_and_a_machine_that_slept_are_told_and_lose_no_probe
 
         def on(probes: int) -> None:
             reached = watched.sent + probes
-            until(lambda: monitor.step() or watched.sent >= reached)
+            wait_until("it has sent", lambda: monitor.step() or watched.sent >= reached)
 
         on(30)
         clocks.stepped = -3600 * S
@@ -285,7 +281,7 @@ def test_being_told_to_end_keeps_everything(
 ) -> None:
     path = tmp_path / "m.db"
     with running(f"udp:127.0.0.1:{echo.port}", "--interval", "20ms", "--db", path, *length) as process:
-        until(lambda: sent(path) > 50)
+        wait_until("it is at work", lambda: sent(path) > 50)
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == code, err
@@ -304,7 +300,7 @@ def test_kill_9_loses_at_most_the_last_second_and_the_next_one_goes_on(echo: Ech
     for attempt in (1, 2, 3):
         with running(target, "--interval", "20ms", "--db", path) as process:
             reached = sent(path) + 100
-            until(lambda reached=reached: sent(path) > reached)
+            wait_until("it goes on", lambda reached=reached: sent(path) > reached)
             os.kill(process.pid, signal.SIGKILL)
             killed = time.time()
             process.wait()
@@ -557,7 +553,7 @@ def test_a_monitor_shows_its_page_while_it_runs(echo: Echo, tmp_path: Path) -> N
         assert process.stderr is not None
         url = re.search(r"http://\S+", process.stderr.readline())
         assert url is not None
-        until(lambda: sent(path) > 20)
+        wait_until("it is at work", lambda: sent(path) > 20)
         data = json.loads(fetch(url[0].replace("/?", "/data?span=600&"))[1])
         assert sum(data["targets"][0]["sent"]) > 20
         process.send_signal(signal.SIGINT)

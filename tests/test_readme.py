@@ -1,4 +1,4 @@
-"""What README.md shows works: its Python, its scenario, its commands, its make targets."""
+"""What README.md shows works: its Python, its scenario, its commands, its make targets. What docs/ names is there."""
 
 import re
 import shlex
@@ -7,13 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from sojourn.cli import status
+from sojourn.cli import cli, status
 from sojourn.scenario import loads
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = (ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
 def blocks(language: str) -> list[str]:
@@ -55,9 +57,35 @@ def test_the_commands_run(
         assert status(words[1:]) == 0, f"{line}\n{capsys.readouterr().err}"
 
 
-def test_the_make_targets_and_links_exist() -> None:
+def test_the_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"make (demo|papers|test|bench|validate|setup)\b", README):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
-    for link in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (ROOT / link).is_file(), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_links_to_exists(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).is_file(), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_command_line_knows_every_option_that_a_page_shows(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    # Behind two blanks an output of it or a remark may stand.
+    shown = [line.partition("  ")[0] for block in text.split("```")[1::2] for line in block.splitlines()]
+    shown += re.findall(r"`(sojourn [^`\n]+)`", text)
+    for line in shown:
+        if command := re.match(r"(?:sudo )?sojourn (.+)", line):
+            understand(cli, shlex.split(command[1], comments=True))
+
+
+def understand(command: click.Command, words: list[str]) -> None:
+    """Raises NoSuchOption, or BadParameter for an option without its value; nothing is carried out."""
+    context = click.Context(command)
+    if not isinstance(command, click.Group):
+        command.make_parser(context).parse_args(words)
+    elif words and not words[0].startswith("-"):
+        verb = command.get_command(context, words[0])
+        assert verb is not None, words[0]
+        understand(verb, words[1:])

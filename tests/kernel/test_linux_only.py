@@ -11,7 +11,6 @@ from test_tables import MS, Made, S, realised, words
 
 from sojourn import engine as engines
 from sojourn.engine import tc
-from sojourn.engine.kernel import ready
 from sojourn.engine.kernel.links import carried
 from sojourn.engine.kernel.plan import Machine, plan
 from sojourn.records import Run
@@ -131,14 +130,6 @@ def test_drops_of_fq_pie_and_choke_are_told_apart_by_their_counters(tmp_path: Pa
 # ----------------------------------------------------------------------------------------------------- on the kernel
 
 
-@pytest.fixture(scope="module")
-def guest() -> str:
-    state = ready("uml")
-    if state.why_not:
-        pytest.skip(f"no guest to try: {state.why_not}")
-    return "kernel-uml"
-
-
 def conserves(run: Run) -> None:
     """What came was sent, dropped or still waits."""
     links, queue = run.table("links"), run.table("queue")
@@ -149,8 +140,8 @@ def conserves(run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", WORDS)
-def test_the_kernel_runs_each_discipline(kind: str, guest: str, tmp_path: Path) -> None:
-    run = engines.run(loads(scenario(f"{kind} {WORDS[kind]}")), engine=guest, out=tmp_path / "run")
+def test_the_kernel_runs_each_discipline(kind: str, kernel_uml: str, tmp_path: Path) -> None:
+    run = engines.run(loads(scenario(f"{kind} {WORDS[kind]}")), engine=kernel_uml, out=tmp_path / "run")
     conserves(run)
     links = run.table("links")
     down = links.filter(links["link"] == "down").row(0, named=True)
@@ -161,11 +152,11 @@ def test_the_kernel_runs_each_discipline(kind: str, guest: str, tmp_path: Path) 
     assert (0.65 if kind == "sfb" else 0.88) * most < share < 1.005 * most
 
 
-def test_dctcp_hears_of_every_mark(guest: str, tmp_path: Path) -> None:
+def test_dctcp_hears_of_every_mark(kernel_uml: str, tmp_path: Path) -> None:
     """Its receiver must be DCTCP too: then the queue stays at the threshold; else it is Reno over a queue without a limit."""
     run = engines.run(
         loads(scenario("codel target 100ms ce_threshold 2ms", congestion="dctcp")),
-        engine=guest,
+        engine=kernel_uml,
         out=tmp_path / "run",
     )
     links = run.table("links")
@@ -177,9 +168,11 @@ def test_dctcp_hears_of_every_mark(guest: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("offloads", [False, True])
-def test_offloads_make_larger_packets_and_carry_no_more(offloads: bool, guest: str, tmp_path: Path) -> None:
+def test_offloads_make_larger_packets_and_carry_no_more(
+    offloads: bool, kernel_uml: str, tmp_path: Path
+) -> None:
     text = scenario("bfifo limit 500000").replace("10 Mbit/s", "100 Mbit/s") + "[record]\npackets = true\n"
-    run = engines.run(loads(text).with_(offloads=offloads), engine=guest, out=tmp_path / "run")
+    run = engines.run(loads(text).with_(offloads=offloads), engine=kernel_uml, out=tmp_path / "run")
     assert run.meta.conditions == {"offloads": "on" if offloads else "off", "HZ": "250"}
     packets = run.table("packets")
     largest = packets.filter(packets["link"] == "down")["bytes"].max()
@@ -199,9 +192,9 @@ def test_what_a_larger_packet_takes_on_the_wire_is_what_its_parts_take() -> None
 
 
 @pytest.mark.parametrize("name", linux.CONGESTION)
-def test_the_kernel_runs_each_congestion_control(name: str, guest: str, tmp_path: Path) -> None:
+def test_the_kernel_runs_each_congestion_control(name: str, kernel_uml: str, tmp_path: Path) -> None:
     run = engines.run(
-        loads(scenario("bfifo limit 60000", congestion=name)), engine=guest, out=tmp_path / "run"
+        loads(scenario("bfifo limit 60000", congestion=name)), engine=kernel_uml, out=tmp_path / "run"
     )
     flows = run.table("flows")
     sent = flows.filter(flows["flow"].str.starts_with("bulk"))["delivered_bytes"].sum()

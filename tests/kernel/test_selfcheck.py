@@ -13,7 +13,7 @@ import pytest
 from sojourn import engine as engines
 from sojourn import metrics, report
 from sojourn.engine.kernel import plan as planning
-from sojourn.engine.kernel import ready, selfcheck
+from sojourn.engine.kernel import selfcheck
 from sojourn.engine.kernel.archive import Archive, Ints
 from sojourn.engine.kernel.plan import Machine, plan
 from sojourn.records import Run
@@ -167,14 +167,6 @@ def test_one_that_does_not_is_found_out(archive: Archive, kind: str, words: str)
 # -------------------------------------------------------------------------------------------------- an invalid Run
 
 
-@pytest.fixture(scope="module")
-def guest() -> str:
-    state = ready("uml")
-    if state.why_not:
-        pytest.skip(f"no guest to try: {state.why_not}")
-    return "kernel-uml"
-
-
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -193,7 +185,7 @@ def longer(made: dict[str, Any]) -> None:
             step["text"] = str(int(step["text"]) + MS)
 
 
-def run_with(change: Change, guest: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run_with(change: Change, engine: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A Run whose plan was changed on its way into the guest."""
     unchanged = planning.plan
 
@@ -205,7 +197,7 @@ def run_with(change: Change, guest: str, out: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(planning, "plan", changed)
     return engines.run(
         loads(SCENARIO).with_({"bottleneck.loss": None, "bottleneck.up.rate": "100 Mbit/s"}),
-        engine=guest,
+        engine=engine,
         out=out,
     )
 
@@ -218,9 +210,9 @@ def run_with(change: Change, guest: str, out: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_guest_that_does_not_keep_time_makes_the_run_invalid(
-    change: Change, words: str, guest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Change, words: str, kernel_uml: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = run_with(change, guest, tmp_path / "run", monkeypatch)
+    run = run_with(change, kernel_uml, tmp_path / "run", monkeypatch)
     assert [reason for reason in run.meta.invalid if reason.startswith(f"seed 1: {words}")]
     # Its tables are there all the same.
     assert run.seeds == (1,)
@@ -228,8 +220,8 @@ def test_a_guest_that_does_not_keep_time_makes_the_run_invalid(
     assert Run.open(tmp_path / "run").meta.invalid == run.meta.invalid
 
 
-def test_a_guest_that_keeps_time_makes_a_valid_run(guest: str, tmp_path: Path) -> None:
-    run = engines.run(loads(SCENARIO), engine=guest, out=tmp_path / "run")
+def test_a_guest_that_keeps_time_makes_a_valid_run(kernel_uml: str, tmp_path: Path) -> None:
+    run = engines.run(loads(SCENARIO), engine=kernel_uml, out=tmp_path / "run")
     assert run.meta.invalid == ()
     assert metrics.summary(run).to_dict()["invalid"] == []
 
@@ -262,7 +254,7 @@ def test_reasons_are_kept_by_seed_and_replaced_with_it(tmp_path: Path) -> None:
     assert Run.open(tmp_path / "run").meta.invalid == ("seed 2: full",)
 
 
-def test_the_commands_say_it_and_end_with_1(tmp_path: Path, guest: str) -> None:
+def test_the_commands_say_it_and_end_with_1(tmp_path: Path, kernel_uml: str) -> None:
     """The guest's real clock against a check that is told another one: an environment in which nothing is ever in time."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     told = "import sys; from sojourn.engine.kernel import selfcheck; selfcheck.LATE_NS['uml'] = -MS; "
@@ -277,19 +269,19 @@ def test_the_commands_say_it_and_end_with_1(tmp_path: Path, guest: str) -> None:
             check=False,
         )
 
-    shown = say("run", "scenario.toml", "-e", guest, "-o", "out")
+    shown = say("run", "scenario.toml", "-e", kernel_uml, "-o", "out")
     assert shown.returncode == 1
     for words in (shown.stdout, shown.stderr):
         assert "INVALID: the numbers of two seconds are not to be used" in words
         assert "seed 1: self-check: an idle round trip took" in words
-    as_json = say("run", "scenario.toml", "-e", guest, "--json", "-q")
+    as_json = say("run", "scenario.toml", "-e", kernel_uml, "--json", "-q")
     assert as_json.returncode == 1
     assert json.loads(as_json.stdout)["invalid"][0].startswith("seed 1: self-check")
     assert "INVALID" in as_json.stderr
-    compared = say("compare", "scenario.toml", "pfifo", "codel", "-e", guest, "--json", "-q")
+    compared = say("compare", "scenario.toml", "pfifo", "codel", "-e", kernel_uml, "--json", "-q")
     assert compared.returncode == 1
     assert all(each["invalid"] for each in json.loads(compared.stdout)["variants"])
-    agreed = say("agree", "scenario.toml", "-e", guest, "--json", "-q")
+    agreed = say("agree", "scenario.toml", "-e", kernel_uml, "--json", "-q")
     assert agreed.returncode == 1
     assert json.loads(agreed.stdout)["invalid"]
     paged = say("report", "out", "-o", "page.html")

@@ -10,7 +10,6 @@ import pytest
 from sojourn import metrics
 from sojourn.engine import runs as engines
 from sojourn.engine.kernel import plan as planning
-from sojourn.engine.kernel import ready
 from sojourn.engine.rtnl import Former, Interface
 from sojourn.live.shape import Wanted, plan
 from sojourn.scenario import loads
@@ -62,11 +61,7 @@ to = "server"
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def guest() -> None:
-    state = ready("uml")
-    if state.why_not:
-        pytest.skip(f"no guest to try: {state.why_not}")
+pytestmark = pytest.mark.usefixtures("kernel_uml")
 
 
 def printed(device: str, wanted: Wanted) -> list[str]:

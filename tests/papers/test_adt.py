@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sojourn import papers
 from sojourn.papers.adt import PAPER
 from sojourn.papers.adt import measures as m
 from sojourn.papers.adt.published import COLUMNS, NUMBERS, ROWS, TABLE, USERS, rule_of_roots
@@ -23,13 +21,6 @@ UNEXPLAINED = {"table/ADT(R)/loss", "table/ADT(R)/fairness", "table/ADT(R)/goodp
 """Numbers that may miss without a reason that was found."""
 
 # ----------------------------------------------------------------------------------------------- the reproduction
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    folder: Path = tmp_path_factory.mktemp("adt")
-    [found] = papers.reproduce([papers.load("adt")], quick=True, out=folder, jobs=1)
-    return found
 
 
 def test_every_claim_that_must_hold_holds(quick: Reproduction) -> None:

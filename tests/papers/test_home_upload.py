@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sojourn import papers
 from sojourn.papers import Reproduction, Verdict
 from sojourn.papers.home_upload import PAPER, published
 from sojourn.papers.home_upload import measures as m
@@ -17,12 +16,6 @@ from sojourn.papers.paper import Picture
 
 UNEXPLAINED: set[str] = set()
 """Numbers that are not reproduced and for which no reason was found."""
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    [found] = papers.reproduce([PAPER], quick=True, out=tmp_path_factory.mktemp("home-upload"), jobs=1)
-    return found
 
 
 def test_every_claim_that_must_hold_holds(quick: Reproduction) -> None:

@@ -1,7 +1,6 @@
 """The two-level queue, rerun in short: what must hold holds, and what does not has its reason."""
 
 from collections import Counter
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -17,23 +16,16 @@ from sojourn.papers.verdict import NO_REASON, Verdict
 PAPER = papers.load("queue-anatomy")
 
 
-@pytest.fixture(scope="module")
-def rerun(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    out: Path = tmp_path_factory.mktemp("queue-anatomy")
-    [found] = papers.reproduce([PAPER], quick=True, out=out, jobs=1)
-    return found
-
-
-def test_every_claim_that_must_hold_holds(rerun: Reproduction) -> None:
-    held = {row.claim.id for row in rerun.claims if row.verdict is Verdict.REPRODUCED}
+def test_every_claim_that_must_hold_holds(quick: Reproduction) -> None:
+    held = {row.claim.id for row in quick.claims if row.verdict is Verdict.REPRODUCED}
     wanted = {claim.id for claim in PAPER.claims if claim.must_hold}
     assert len(wanted) >= 10
     assert wanted <= held
-    assert rerun.broken == []
+    assert quick.broken == []
 
 
-def test_the_verdicts_that_physics_decides_hold(rerun: Reproduction) -> None:
-    verdicts = {row.number.id: row.verdict for row in rerun.rows}
+def test_the_verdicts_that_physics_decides_hold(quick: Reproduction) -> None:
+    verdicts = {row.number.id: row.verdict for row in quick.rows}
     assert verdicts["window"] is Verdict.REPRODUCED
     assert verdicts["throughput/apart"] is Verdict.REPRODUCED
     # Pings that pass the files wait for the ring alone: neither more nor less can come out.
@@ -42,33 +34,33 @@ def test_the_verdicts_that_physics_decides_hold(rerun: Reproduction) -> None:
     assert verdicts["p95/apart"] is Verdict.NOT_REPRODUCED
 
 
-def test_what_is_not_reproduced_has_a_reason(rerun: Reproduction) -> None:
-    assert [row.number.id for row in rerun.rows if row.reason == NO_REASON] == []
+def test_what_is_not_reproduced_has_a_reason(quick: Reproduction) -> None:
+    assert [row.number.id for row in quick.rows if row.reason == NO_REASON] == []
 
 
-def test_a_full_ring_takes_its_packets_on_the_wire(rerun: Reproduction) -> None:
+def test_a_full_ring_takes_its_packets_on_the_wire(quick: Reproduction) -> None:
     for ring in (512, 4096):
-        ours = rerun.evidence.mean("ring", reading.name("bands", ring, 1000), m.p95_s)
+        ours = quick.evidence.mean("ring", reading.name("bands", ring, 1000), m.p95_s)
         # The ring's packets, at 1538 bytes each with Ethernet's framing, at 5 Mbit/s.
         assert ours == pytest.approx(ring * 1538 * 8 / 5e6, rel=0.01)
 
 
-def test_in_a_fifo_only_the_sum_of_both_queues_counts(rerun: Reproduction) -> None:
+def test_in_a_fifo_only_the_sum_of_both_queues_counts(quick: Reproduction) -> None:
     long, short = (
-        rerun.evidence.mean("bql", reading.bql_name("fifo", ring, False), m.p95_s) for ring in (80, 4096)
+        quick.evidence.mean("bql", reading.bql_name("fifo", ring, False), m.p95_s) for ring in (80, 4096)
     )
     assert long == pytest.approx(short, rel=1e-3)
     assert long == pytest.approx(5000 * 1538 * 8 / 5e6, rel=0.02)
 
 
-def test_the_ring_is_nothing_with_bql(rerun: Reproduction) -> None:
+def test_the_ring_is_nothing_with_bql(quick: Reproduction) -> None:
     for cure in ("fifo", "bands", "codel", "fq_codel"):
-        assert rerun.evidence.mean("cure", f"{cure} BQL", m.in_ring) < 4
+        assert quick.evidence.mean("cure", f"{cure} BQL", m.in_ring) < 4
 
 
-def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(rerun: Reproduction) -> None:
+def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(quick: Reproduction) -> None:
     def drops(variant: str) -> float:
-        return rerun.evidence.mean("narrow", variant, m.drops)
+        return quick.evidence.mean("narrow", variant, m.drops)
 
     for qdisc in (1024, 4096):
         assert drops(reading.name("bands", 512, qdisc)) < 0.05 * drops(reading.name("bands", 512, 512))
@@ -77,9 +69,9 @@ def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(rerun: Reprod
     assert 1.2 * small < peak > 20 * large
 
 
-def test_what_is_still_queued_is_sent_again_only_if_tcp_believes_its_timers(rerun: Reproduction) -> None:
-    sane = rerun.evidence.mean("ring", reading.name("bands", 4096, 1000), m.needless)
-    believed = rerun.evidence.mean("others", reading.tcp_name(reading.BELIEVED, 4096, 1000), m.needless)
+def test_what_is_still_queued_is_sent_again_only_if_tcp_believes_its_timers(quick: Reproduction) -> None:
+    sane = quick.evidence.mean("ring", reading.name("bands", 4096, 1000), m.needless)
+    believed = quick.evidence.mean("others", reading.tcp_name(reading.BELIEVED, 4096, 1000), m.needless)
     assert believed > 0.6
     assert sane < believed / 3
 
@@ -183,10 +175,10 @@ def test_a_retransmission_is_needless_if_nothing_was_lost_for_it() -> None:
     assert m.needless(seed) == pytest.approx(0.7)  # type: ignore[arg-type]
 
 
-def test_comparisons_are_of_one_seed_with_itself(rerun: Reproduction) -> None:
-    ours: Estimate = published.more_at_4096(rerun.evidence)
+def test_comparisons_are_of_one_seed_with_itself(quick: Reproduction) -> None:
+    ours: Estimate = published.more_at_4096(quick.evidence)
     large, default = (
-        rerun.evidence.estimate("ring", reading.name("bands", ring, 1000), m.rtt_s).values
+        quick.evidence.estimate("ring", reading.name("bands", ring, 1000), m.rtt_s).values
         for ring in (4096, 512)
     )
     assert ours.values == tuple(100 * (a / b - 1) for a, b in zip(large, default, strict=True))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import polars as pl
 import pytest
 
-from sojourn import papers
 from sojourn.papers.evidence import Seed
 from sojourn.papers.red_droptail import PAPER, ns2
 from sojourn.papers.red_droptail.cases import CHECKED, DROP_TAIL, MAIN, RED, Setting, cell
@@ -33,13 +31,6 @@ UNEXPLAINED: set[str] = set()
 """Numbers that are not reproduced and for which no reason was found."""
 
 # ----------------------------------------------------------------------------------------------- the reproduction
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    folder: Path = tmp_path_factory.mktemp("red-droptail")
-    [found] = papers.reproduce([papers.load("red-droptail")], quick=True, out=folder, jobs=1)
-    return found
 
 
 def test_every_claim_that_must_hold_holds(quick: Reproduction) -> None:

@@ -13,6 +13,8 @@ from sojourn.papers.video_testbed import measures as m
 from sojourn.papers.video_testbed import reading, sweeps
 from sojourn.papers.video_testbed.published import DROP_TAIL, LATENCY_UNSHAPED, NUMBERS, RED, ROWS
 
+PAPER = papers.load("video-testbed")
+
 UNEXPLAINED = {"RED/200/lost", "RED/200/received"}
 """Numbers that may miss their tolerance without a reason: three seeds of the quick version lie on either side of it."""
 
@@ -28,13 +30,6 @@ HOLD = {
     "RED/150/throughput",
 }
 """What the queue's size, the link's rate and RED's thresholds settle, whatever film is played."""
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    out = tmp_path_factory.mktemp("video-testbed")
-    [found] = papers.reproduce([papers.load("video-testbed")], quick=True, out=out, jobs=1)
-    return found
 
 
 def test_the_claims_that_must_hold_hold(quick: Reproduction) -> None:
@@ -125,7 +120,7 @@ def test_comparisons_are_made_seed_by_seed() -> None:
 
     evidence._known["s", "one", measure] = papers.paper.Estimate(15.0, 1.0, (10.0, 20.0))
     evidence._known["s", "other", measure] = papers.paper.Estimate(60.0, 1.0, (20.0, 100.0))
-    below = m.compared(evidence, ("s", "one"), ("s", "other"), measure, m.below_percent)
+    below = evidence.compared(("s", "one"), ("s", "other"), measure, m.below_percent)
     assert below.values == (50, 80)
     assert m.averaged([below, below]).mean == 65
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::client::{Resumption, WebPkiServerVerifier};
-use tokio_rustls::rustls::crypto::{self, CryptoProvider};
+use tokio_rustls::rustls::crypto::{self, CryptoProvider, WebPkiSupportedAlgorithms};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{
     CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime,
@@ -87,9 +87,7 @@ impl Trust {
             .with_safe_default_protocol_versions()
             .map_err(|error| Problem::new(format!("TLS can't be set up: {error}"), ""))?;
         let mut config = match self {
-            Trust::Anyone => {
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider())))
-            }
+            Trust::Anyone => builder.dangerous().with_custom_certificate_verifier(Unusual::verifier(None)),
             Trust::System => builder.with_webpki_verifier(verifier(system_roots()?)?),
             Trust::File(file) => {
                 let certificates = read_certificates(&file)?;
@@ -102,8 +100,8 @@ impl Trust {
                         )
                     })?;
                 }
-                let named = Arc::new(Named { certificates, signers: verifier(roots)? });
-                builder.dangerous().with_custom_certificate_verifier(named)
+                let named = Named { certificates, signers: verifier(roots)? };
+                builder.dangerous().with_custom_certificate_verifier(Unusual::verifier(Some(named)))
             }
         }
         .with_no_client_auth();
@@ -153,6 +151,14 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(crypto::ring::default_provider())
 }
 
+/// Trust that the usual verifier does not have. That the server has its certificate's key is checked as ever.
+#[derive(Debug)]
+struct Unusual {
+    /// `None`: any certificate is taken.
+    named: Option<Named>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
 /// Takes these certificates, whatever name the server is reached by, and what they have signed. A certificate that somebody
 /// made for one server is often a signer's in form, which alone would not do.
 #[derive(Debug)]
@@ -161,7 +167,13 @@ struct Named {
     signers: Arc<WebPkiServerVerifier>,
 }
 
-impl ServerCertVerifier for Named {
+impl Unusual {
+    fn verifier(named: Option<Named>) -> Arc<Unusual> {
+        Arc::new(Unusual { named, algorithms: provider().signature_verification_algorithms })
+    }
+}
+
+impl ServerCertVerifier for Unusual {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -170,10 +182,12 @@ impl ServerCertVerifier for Named {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.certificates.iter().any(|certificate| certificate == end_entity) {
-            return Ok(ServerCertVerified::assertion());
+        match &self.named {
+            Some(named) if !named.certificates.iter().any(|certificate| certificate == end_entity) => {
+                named.signers.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+            }
+            _ => Ok(ServerCertVerified::assertion()),
         }
-        self.signers.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
     fn verify_tls12_signature(
@@ -182,7 +196,7 @@ impl ServerCertVerifier for Named {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signers.verify_tls12_signature(message, cert, signed)
+        crypto::verify_tls12_signature(message, cert, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -191,49 +205,10 @@ impl ServerCertVerifier for Named {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signers.verify_tls13_signature(message, cert, signed)
+        crypto::verify_tls13_signature(message, cert, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.signers.supported_verify_schemes()
-    }
-}
-
-/// Takes any certificate; that the server has its key is still checked.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        crypto::verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        crypto::verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import replays, text, work
+from sojourn.cli import options, replays, text, work
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, Explanation, Row
@@ -28,14 +27,7 @@ KERNELS = tuple(name for name in work.ENGINES if name != "sim")
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
-@click.option(
-    "-e",
-    "--engine",
-    type=click.Choice(KERNELS),
-    default="kernel",
-    show_default=True,
-    help="What the simulator is held against: sojourn list engines.",
-)
+@options.engine("What the simulator is held against: sojourn list engines.", KERNELS)
 @click.option("--quick", is_flag=True, help="Of the standing set 16 of the 288 cases: a minute or two.")
 @click.option(
     "--replay",
@@ -44,11 +36,8 @@ KERNELS = tuple(name for name in work.ENGINES if name != "sim")
     help="Compare decision by decision: record what the kernel's queue does to each packet, and send the same packets through"
     " ours. SCENARIO may be a recording, too.",
 )
-@click.option(
-    "--seeds",
-    type=click.IntRange(1, work.MOST_SEEDS),
-    metavar="N",
-    help="Run N seeds, counted up from the scenario's. [default: the scenario's; the standing set has 3]",
+@options.seeds(
+    "Run N seeds, counted up from the scenario's. [default: the scenario's; the standing set has 3]"
 )
 @click.option(
     "--tolerance",
@@ -57,20 +46,12 @@ KERNELS = tuple(name for name in work.ENGINES if name != "sim")
     metavar="SHARE",
     help="How far apart two numbers may be, of the kernel's.",
 )
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Keep the Runs of both sides, and agreement.json, in this folder. [default: nothing is kept]",
-)
+@options.out("Keep the Runs of both sides, and agreement.json, in this folder. [default: nothing is kept]")
 @click.option("--all", "everything", is_flag=True, help="Of the standing set, too, show every number.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads. [default: one per core]"
-)
-@click.option("--force", is_flag=True, help="Replace Runs that are already in DIR.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only.")
+@options.jobs()
+@options.force("Replace Runs that are already in DIR.")
+@options.as_json("Print one JSON object instead of tables.")
+@options.quiet()
 def agree(
     paths: tuple[Path, ...],
     engine: str,
@@ -132,7 +113,7 @@ def agree(
         "comparisons": [one.to_dict() for one in found],
         "digest": [one.to_dict() for one in digests],
     }
-    written = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+    written = text.as_json(whole)
     if as_json:
         work.show(written)
     else:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import comparison, verdict, work
+from sojourn.cli import comparison, options, text, verdict, work
 
 if TYPE_CHECKING:
     from sojourn.records import Run
@@ -25,12 +24,8 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
 @click.option(
     "--link", metavar="NAME", help="At this link only; a scenario made of [[link]] tables needs it."
 )
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of Runs, figures and page. [default: runs/<scenario>-compare; with --json nothing is kept]",
+@options.out(
+    "Folder of Runs, figures and page. [default: runs/<scenario>-compare; with --json nothing is kept]"
 )
 @click.option(
     "--figures",
@@ -39,7 +34,7 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
     metavar="SUFFIX",
     help="Figures' formats: svg, pdf or png. [default: svg]",
 )
-@work.options
+@options.running
 def compare(
     path: Path,
     qdiscs: tuple[str, ...],
@@ -99,7 +94,7 @@ def compare(
     verdict = comparison.verdict(rows, queue, baseline=fifo)
     if as_json:
         whole = {"link": queue, "verdict": verdict, "variants": [row.summary.to_dict() for row in rows]}
-        work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(text.as_json(whole))
     else:
         for refused in filter(None, map(work.refusal, runs)):
             work.show(refused)
@@ -131,7 +126,7 @@ def _before_and_after(
     ]
     if as_json:
         whole = {"comparisons": [one.to_dict() for one in found]}
-        work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(text.as_json(whole))
     else:
         work.show("\n\n".join(verdict.changes(one) for one in found))
     if out is not None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from sojourn.cli import work
+from sojourn.cli import options, work
 
 FLENT_TESTS = ("auto", "rrul", "rrul_be", "rrul_be_nflows", "tcp_nup", "tcp_ndown")
 """As `sojourn.live.flent.TESTS`, which is slow to import."""
@@ -31,7 +31,7 @@ ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
     show_default=True,
     help="flent: the test it goes under; rrul calls four unmarked streams BE, BK, CS5 and EF.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No talk; errors only.")
+@options.quiet("No talk; errors only.")
 def export(
     path: Path, files: tuple[Path, ...], phase: str | None, repeat: int | None, test: str, quiet: bool
 ) -> None:

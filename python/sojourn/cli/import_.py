@@ -4,20 +4,14 @@ from pathlib import Path
 
 import click
 
-from sojourn.cli import verdict, work
+from sojourn.cli import options, verdict, work
 
 
 @click.command("import")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.flent.gz...")
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of the Run; of several files a folder of them. [default: runs/<file>]",
-)
-@click.option("--force", is_flag=True, help="Replace a Run that is already there.")
-@click.option("-q", "--quiet", is_flag=True, help="No talk; data and errors only.")
+@options.out("Folder of the Run; of several files a folder of them. [default: runs/<file>]")
+@options.force("Replace a Run that is already there.")
+@options.quiet("No talk; data and errors only.")
 def import_(paths: tuple[Path, ...], out: Path | None, force: bool, quiet: bool) -> None:
     """Make Runs of flent's files, and say what they hold.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import work
+from sojourn.cli import options, work
 
 if TYPE_CHECKING:
     from sojourn.engine.kernel import Progress
@@ -40,7 +40,7 @@ def kernel() -> None:
     help="Take packages (.deb) from this folder before downloading any.",
 )
 @click.option("--again", is_flag=True, help="Make it anew, from the newest package.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; errors only.")
+@options.quiet("No progress and no talk; errors only.")
 def setup_(guest: str, given: Path | None, again: bool, quiet: bool) -> None:
     """Make a guest ready, once, and start it to see that it runs here."""
     from sojourn.engine.kernel import NAMES, setup
@@ -71,7 +71,7 @@ def status() -> None:
 
 
 @kernel.command("clean")
-@click.option("-q", "--quiet", is_flag=True, help="No talk; errors only.")
+@options.quiet("No talk; errors only.")
 def clean_(quiet: bool) -> None:
     """Remove guests that were superseded, and what a setup that was stopped has left. The guests in use stay."""
     from sojourn.engine.kernel import clean

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import rpm, verdict, work
+from sojourn.cli import options, rpm, text, verdict, work
 
 if TYPE_CHECKING:
     from sojourn.live.measurement import How, Outcome, Reached
@@ -25,27 +24,12 @@ CHECK_FAILED = 1
 
 @click.command()
 @click.argument("host", metavar="HOST")
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    metavar="N",
-    help="The server's. [default: that of sojourn serve]",
-)
+@options.port
 @click.option("-4", "family", flag_value="4", help="IPv4 only.")
 @click.option("-6", "family", flag_value="6", help="IPv6 only.")
-@click.option(
-    "-n",
-    "--streams",
-    type=click.IntRange(1, 128),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="TCP connections in each loaded direction.",
-)
-@click.option("--cc", metavar="NAME", help="Congestion control of both senders. [default: each host's own]")
-@click.option(
-    "-l", "--length", default="10 s", show_default=True, metavar="TIME", help="Of each loaded phase."
-)
+@options.streams("TCP connections in each loaded direction.")
+@options.congestion("both senders")
+@options.length("10 s", "Of each loaded phase.")
 @click.option("--idle", default="5 s", show_default=True, metavar="TIME", help="Of each idle phase.")
 @click.option(
     "--phase",
@@ -55,7 +39,7 @@ CHECK_FAILED = 1
     metavar="KIND",
     help="idle, download, upload or both; in this order, may be repeated. [default: idle download upload both idle]",
 )
-@click.option("-r", "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N")
+@options.repeats(most=1000, default=1)
 @click.option(
     "--ping",
     "pings",
@@ -75,11 +59,8 @@ CHECK_FAILED = 1
 @click.option(
     "-t", "--title", default="", metavar="TEXT", help="What to call this measurement in comparisons."
 )
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), metavar="DIR",
-    help="Folder of the Run. [default: runs/measure-<host>; with --json nothing is kept]",
-)  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace a Run that is already in the output folder.")
+@options.out("Folder of the Run. [default: runs/measure-<host>; with --json nothing is kept]")
+@options.force("Replace a Run that is already in the output folder.")
 @click.option(
     "--flent",
     "flent_file",
@@ -99,8 +80,8 @@ CHECK_FAILED = 1
     metavar="TIME",
     help="Exit with 1 if a load adds more than this to the idle RTT at the 95th percentile, or that can't be said: 100ms.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only.")
+@options.as_json("Print one JSON object instead of text.")
+@options.quiet()
 @rpm.measuring
 def measure(
     host: str,
@@ -235,7 +216,7 @@ def _show(run: Run, as_json: bool) -> float:
 
     found = findings.find(run)
     if as_json:
-        work.show(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(text.as_json(found.to_dict()))
     else:
         work.show(verdict.text_of(found))
     return found.induced_p95_ms if not math.isnan(found.induced_p95_ms) else math.inf

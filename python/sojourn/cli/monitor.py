@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import text, work
+from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,8 +75,8 @@ BARS_WIDE = 30
     metavar="[PORT]",
     help="Show it live in a browser on this machine; without PORT, at a free one. Comes after the targets.",
 )
-@click.option("--json", "as_json", is_flag=True, help="In the end print one JSON object instead of a table.")
-@click.option("-q", "--quiet", is_flag=True, help="No talk; data and errors only.")
+@options.as_json("In the end print one JSON object instead of a table.")
+@options.quiet("No talk; data and errors only.")
 def monitor(
     targets: Sequence[str],
     interval: str,

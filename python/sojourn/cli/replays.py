@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,15 +49,12 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
         _keep(new, how.out)
     outcomes = [_compared(recording) for recording in (*recordings, *new)]
     agrees = all(one.agrees for one in outcomes)
-    written = json.dumps(
+    written = text.as_json(
         {
             "version": next((each.version for each in (*recordings, *new)), None),
             "agrees": agrees,
             "replays": [one.to_dict() for one in outcomes],
-        },
-        indent=2,
-        ensure_ascii=False,
-        allow_nan=False,
+        }
     )
     if how.as_json:
         work.show(written)

@@ -7,22 +7,20 @@ What the one way of serving or measuring has and the other has not is refused, n
 from __future__ import annotations
 
 import functools
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sojourn.cli import text, work
+from sojourn.cli.options import Option, Verb, together
 
 if TYPE_CHECKING:
     from sojourn.live.measurement import How
     from sojourn.live.rpm import Parameters, Plan, Reached, Result, Service
     from sojourn.records import Run
-
-Verb = Callable[..., Any]
 
 CONNECTIONS = 256
 """As `sojourn.live.rpm.Service`."""
@@ -108,7 +106,7 @@ def serving(verb: Verb) -> Verb:
             quiet=rest["quiet"],
         )
 
-    return _with(either, _SERVING)
+    return together(_SERVING)(either)
 
 
 def measuring(verb: Verb) -> Verb:
@@ -123,24 +121,16 @@ def measuring(verb: Verb) -> Verb:
         _refuse(rest, also, what="measure --rpm")
         return measure_rpm(_plan(rest["host"], own), _how(rest), as_json=rest["as_json"], quiet=rest["quiet"])
 
-    return _with(either, _MEASURING)
+    return together(_MEASURING)(either)
 
 
-def _with(verb: Verb, options: Sequence[Callable[[Verb], Verb]]) -> Verb:
-    for option in reversed(options):
-        verb = option(verb)
-    return verb
-
-
-def _names(options: Sequence[Callable[[Verb], Verb]]) -> set[str]:
+def _names(options: Sequence[Option]) -> set[str]:
     """What click calls the values of these options."""
-    probe = click.command()(_with(lambda: None, options))
+    probe = click.command()(together(options)(lambda: None))
     return {str(parameter.name) for parameter in probe.params}
 
 
-def _parted(
-    options: Sequence[Callable[[Verb], Verb]], given: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def _parted(options: Sequence[Option], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """(what belongs to --rpm, what is the verb's). What belongs to it is refused without it."""
     names = _names(options)
     own = {name: value for name, value in given.items() if name in names}
@@ -265,7 +255,7 @@ def measure_rpm(plan: Plan, how: How, *, as_json: bool = False, quiet: bool = Fa
         work.say("interrupted: nothing was measured, nothing is kept")
         raise click.exceptions.Exit(130)
     if as_json:
-        work.show(json.dumps(_plain(run, plan.parameters), indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(text.as_json(_plain(run, plan.parameters)))
     else:
         work.show(described(run, plan.parameters))
     if how.out is not None:

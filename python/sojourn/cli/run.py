@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import text, work
+from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.metrics import Numbers, Summary
@@ -19,17 +18,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SCENARIO...")
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]",
-)
+@options.out("Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]")
 @click.option(
     "--figures", "suffixes", multiple=True, metavar="SUFFIX", help="Also draw figures: svg, pdf or png."
 )
-@work.options
+@options.running
 def run(
     scenarios: tuple[Path, ...],
     out: Path | None,
@@ -61,30 +54,13 @@ def run(
     for path, scenario in zip(scenarios, loaded, strict=True):
         folder = _folder(path, out, len(scenarios)) if keep else None
         wanted = work.seeds_wanted(scenario, seed, seeds)
+        how: dict[str, Any] = {"seeds": wanted, "out": folder, "engine": engine, "jobs": jobs, "force": force}
         try:
             with work.progress(quiet) as progress:
                 if scenario.sweep:
-                    runs = engines.run_all(
-                        scenario,
-                        seeds=wanted,
-                        out=folder,
-                        engine=engine,
-                        jobs=jobs,
-                        force=force,
-                        progress=progress,
-                    )
+                    runs = engines.run_all(scenario, **how, progress=progress)
                 else:
-                    runs = [
-                        engines.run(
-                            scenario,
-                            seeds=wanted,
-                            out=folder,
-                            engine=engine,
-                            jobs=jobs,
-                            force=force,
-                            progress=progress,
-                        )
-                    ]
+                    runs = [engines.run(scenario, **how, progress=progress)]
         except engines.Interrupted as stop:
             work.interrupted(stop.runs, stop.missing, kept=keep)
         summaries = [metrics.summary(one) for one in runs]
@@ -100,7 +76,7 @@ def run(
                 work.say(f"drew {drawn} figures in {folder / 'figures'}", quiet)
     if as_json:
         whole = outputs[0] if len(outputs) == 1 else {"variants": outputs}
-        work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(text.as_json(whole))
     if not trusted:
         raise click.exceptions.Exit(work.INVALID)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sojourn.cli import rpm, work
+from sojourn.cli import options, rpm, work
 
 PORT = 35_500
 """As `sojourn.live.session.PORT`, which is slow to import."""
@@ -50,6 +50,12 @@ def _size(given: str) -> int:
     return parse_size(given, least=1)
 
 
+def _cap(name: str, default: int, help: str) -> options.Option:
+    return click.option(
+        name, type=click.IntRange(1, MOST), default=default, show_default=True, metavar="N", help=help
+    )
+
+
 @click.command()
 @click.option(
     "--bind",
@@ -69,14 +75,7 @@ def _size(given: str) -> int:
     help="Stop after this time: --for 10min. [default: when told to]",
 )
 @click.option("--once", is_flag=True, help="Stop when the first client that came is gone.")
-@click.option(
-    "--seconds",
-    type=click.IntRange(1, MOST),
-    default=SECONDS,
-    show_default=True,
-    metavar="N",
-    help="Seconds of load that a client may ask for, each direction counted by itself.",
-)
+@_cap("--seconds", SECONDS, "Seconds of load that a client may ask for, each direction counted by itself.")
 @click.option(
     "--bytes",
     "size",
@@ -86,23 +85,9 @@ def _size(given: str) -> int:
     callback=_unit(_size),
     help="How much may be sent and received for a client.",
 )
-@click.option(
-    "--streams",
-    type=click.IntRange(1, MOST),
-    default=STREAMS,
-    show_default=True,
-    metavar="N",
-    help="TCP connections in one direction.",
-)
-@click.option(
-    "--clients",
-    type=click.IntRange(1, MOST),
-    default=CLIENTS,
-    show_default=True,
-    metavar="N",
-    help="Clients at once.",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@_cap("--streams", STREAMS, "TCP connections in one direction.")
+@_cap("--clients", CLIENTS, "Clients at once.")
+@options.quiet("Say nothing but errors.")
 @rpm.serving
 def serve(
     bind: tuple[str, ...],

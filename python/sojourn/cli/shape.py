@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import work
+from sojourn.cli import options, work
 
 if TYPE_CHECKING:
     from sojourn.live.journal import Entry
@@ -49,7 +49,7 @@ WITHIN = "60s"
 @click.option("--confirm", is_flag=True, help="Keep what was applied.")
 @click.option("--undo", is_flag=True, help="Put back what was there before.")
 @click.option("--status", "status_", is_flag=True, help="Say whether IFACE is shaped.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@options.as_json("Print one JSON object.")
 def shape(
     interface: str,
     up: str | None,

@@ -1,10 +1,16 @@
 """Tables and numbers as plain text, readable without colour and in any width."""
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 BEST = "*"
+
+
+def as_json(whole: Mapping[str, Any]) -> str:
+    """What --json prints: one object, lines indented, no NaN in it."""
+    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def number(value: float, places: int | None = None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import text, work
+from sojourn.cli import options, text, work
 from sojourn.cli.shape import WITHIN, apply_shaper, wanted_of
 
 if TYPE_CHECKING:
@@ -45,15 +44,7 @@ PROBE_NS = 20 * 10**6
 )
 @click.option("--qdisc", default="fq_codel", show_default=True, metavar="WORDS", help="As in sojourn shape.")
 @click.option("--link", metavar="LAYER", help="As in sojourn shape.")
-@click.option(
-    "-r",
-    "--repeats",
-    type=click.IntRange(1, 100),
-    default=3,
-    show_default=True,
-    metavar="N",
-    help="Of each rate, in turns.",
-)
+@options.repeats(most=100, default=3, help="Of each rate, in turns.")
 @click.option(
     "--rate",
     "rates",
@@ -61,37 +52,18 @@ PROBE_NS = 20 * 10**6
     metavar="RATE",
     help="Try this rate. May be repeated. [default: five around the predicted one]",
 )
-@click.option("-l", "--length", default="8 s", show_default=True, metavar="TIME", help="Of each load.")
-@click.option(
-    "-n",
-    "--streams",
-    type=click.IntRange(1, 128),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="TCP connections.",
-)
-@click.option("--cc", metavar="NAME", help="Congestion control of the sender. [default: each host's own]")
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    metavar="N",
-    help="The server's. [default: that of sojourn serve]",
-)
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of Runs and figures. [default: runs/tune-<host>]",
-)
-@click.option("--force", is_flag=True, help="Write into the output folder though it exists.")
+@options.length("8 s", "Of each load.")
+@options.streams("TCP connections.")
+@options.congestion("the sender")
+@options.port
+@options.out("Folder of Runs and figures. [default: runs/tune-<host>]")
+@options.force("Write into the output folder though it exists.")
 @click.option(
     "--apply", "act", is_flag=True, help="Apply what was found, with a way back, as sojourn shape does."
 )
 @click.option("--confirm-within", default=WITHIN, show_default=True, metavar="TIME", help="With --apply.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only.")
+@options.as_json()
+@options.quiet()
 def tune(
     interface: str,
     host: str,
@@ -151,9 +123,8 @@ def tune(
     results = _all(asked, folder, quiet)
     if as_json:
         work.show(
-            json.dumps(
-                {"interface": interface, "host": host, "results": [_as_json(one) for one in results]},
-                indent=2,
+            text.as_json(
+                {"interface": interface, "host": host, "results": [_as_json(one) for one in results]}
             )
         )
     else:
@@ -317,7 +288,7 @@ def _as_json(one: Tuned) -> dict[str, Any]:
 
 
 def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return value if math.isfinite(value) else None
 
 
 def _point(point: Point) -> dict[str, Any]:

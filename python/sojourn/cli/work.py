@@ -1,4 +1,4 @@
-"""What the verbs that run scenarios share: options, progress with an ETA, and what Ctrl-C leaves behind."""
+"""What the verbs that run scenarios share: seeds and changes, progress with an ETA, and what Ctrl-C leaves behind."""
 
 from __future__ import annotations
 
@@ -29,56 +29,6 @@ SEEDS_END = 2**63
 
 ENGINES = ("sim", "kernel", "kernel-uml", "kernel-qemu", "netns")
 """As `sojourn.engine.ENGINES`, which is slow to import."""
-
-Option = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that running scenarios takes, whatever the verb."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-_OPTIONS: tuple[Option, ...] = (
-    click.option(
-        "--seed",
-        type=click.IntRange(0, SEEDS_END - 1),
-        metavar="N",
-        help="Run this seed instead of the scenario's.",
-    ),
-    click.option(
-        "--seeds",
-        type=click.IntRange(1, MOST_SEEDS),
-        metavar="N",
-        help="Run N seeds, counted up from the scenario's (or --seed); tables show mean and 95 % interval.",
-    ),
-    click.option(
-        "--set",
-        "changes",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help='Change the scenario: --set bottleneck.rate="5 Mbit/s". May be repeated.',
-    ),
-    click.option(
-        "-e",
-        "--engine",
-        type=click.Choice(ENGINES),
-        default="sim",
-        show_default=True,
-        help="What runs it: sojourn list engines.",
-    ),
-    click.option(
-        "-j",
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Threads; netns has one. [default: one per core]",
-    ),
-    click.option("--force", is_flag=True, help="Replace Runs that are already in the output folder."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."),
-    click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only."),
-)
 
 
 def seeds_wanted(scenario: Scenario, seed: int | None, seeds: int | None) -> list[int] | None:

@@ -2,29 +2,23 @@
 
 What an interface has is kept as the kernel says it: each queue discipline, class and filter with its attributes as they came. Putting back is
 saying the same to the kernel again, parents before children. What the kernel put there by itself (handle 0:) it puts there by itself again.
-Not everything can be put back that way: some disciplines (red) take more than they show. So a state is rehearsed first: in a namespace that
-is thrown away, a device of the same name, number and queues gets the same, and must then look the same to tc(8).
+Not everything can be put back that way: `rehearsal` tries it first. `encoding` has the words of netlink for tc's. Everything else about netlink is pyroute2's.
 
-Everything else about netlink is pyroute2's.
-
-Source: rtnetlink(7), linux/pkt_sched.h, linux/pkt_cls.h, linux/rtnetlink.h; tc-stab(8) for its table, which the kernel doesn't show.
+Source: rtnetlink(7), linux/pkt_sched.h, linux/pkt_cls.h, linux/rtnetlink.h.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import re
 import shutil
 import socket
-import struct
 import subprocess
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pyroute2 import Ethtool, IPRoute
 from pyroute2.netlink import NETLINK_ROUTE, nlmsg, rtnl
@@ -32,22 +26,21 @@ from pyroute2.netlink.exceptions import NetlinkError
 from pyroute2.netlink.nlsocket import NetlinkSocket
 from pyroute2.netlink.rtnl import tcmsg
 
-from sojourn.engine import tc
+from sojourn.engine import encoding, tc
 from sojourn.engine.netns import PATH
 from sojourn.records import RunError
-
-T = TypeVar("T")
 
 ROOT = 0xFFFFFFFF
 INGRESS = 0xFFFFFFF1
 """Parents."""
+_EVERY_PROTOCOL = 0x0003
 _REQUEST = 0x01
 _ACK = 0x04
 _DUMP = 0x300
 _EXCLUSIVE = 0x200
 _CREATE = 0x400
-_KIND, _OPTIONS, _CHAIN, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK = 1, 2, 11, 8, 13, 14
-_SAID_AGAIN = {_KIND, _OPTIONS, _CHAIN, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK}
+_KIND, OPTIONS, _CHAIN, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK = 1, 2, 11, 8, 13, 14
+_SAID_AGAIN = {_KIND, OPTIONS, _CHAIN, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK}
 """The attributes that are asked for; the others are counted or found out by the kernel."""
 _CLASSES = {"htb", "hfsc", "drr", "qfq"}
 """Kinds of classes that somebody made; those of other disciplines come with them."""
@@ -55,17 +48,6 @@ _HOOKS = (0xFFFFFFF2, 0xFFFFFFF3)
 """Of clsact: where its filters hang, in place of its handle."""
 _FLAGS = {"u32": 11, "flower": 22, "matchall": 3}
 """The attribute of a filter's flags, in which the kernel also answers."""
-_HTB_INIT = 2
-_ASKABLE = 0b10011
-"""skip_hw, skip_sw, verbose."""
-_NEW_NAMESPACE = 0x40000000
-_DEFAULT = Path("/proc/sys/net/core/default_qdisc")
-_MOST_OTHERS = 200
-"""Devices that are doubled for a rehearsal."""
-
-# Disciplines that pyroute2 lacks and that look like one it has.
-tcmsg.plugins.setdefault("bfifo", tcmsg.plugins["pfifo"])
-tcmsg.plugins.setdefault("pfifo_head_drop", tcmsg.plugins["pfifo"])
 
 
 class RefusedError(RunError):
@@ -326,19 +308,25 @@ class Kernel:
             case tc.AddQdisc(device, parent, handle, params, extra):
                 attributes: list[tuple[str, Any]] = [("TCA_KIND", params["kind"])]
                 if parent != "ingress":
-                    attributes.append(("TCA_OPTIONS", _options(params)))
+                    attributes.append(("TCA_OPTIONS", encoding.options(params)))
                 if extra:
-                    attributes.append(("TCA_STAB", _stab_of(extra)))
-                place = {"root": ROOT, "ingress": INGRESS}.get(parent) or _number(parent)
-                self._ask("qdisc", self._index(device), _number(handle), place, attributes)
+                    attributes.append(("TCA_STAB", encoding.stab_of(extra)))
+                place = {"root": ROOT, "ingress": INGRESS}.get(parent) or encoding.handle(parent)
+                self._ask("qdisc", self._index(device), encoding.handle(handle), place, attributes)
             case tc.SetClass(device, parent, classid):
-                attributes = [("TCA_KIND", "htb"), ("TCA_OPTIONS", _htb_class(operation))]
-                self._ask("class", self._index(device), _number(classid), _number(parent), attributes)
+                attributes = [("TCA_KIND", "htb"), ("TCA_OPTIONS", encoding.htb_class(operation))]
+                self._ask(
+                    "class",
+                    self._index(device),
+                    encoding.handle(classid),
+                    encoding.handle(parent),
+                    attributes,
+                )
             case tc.Redirect(device, to):
                 protocol = socket.htons(_EVERY_PROTOCOL)
-                attributes = [("TCA_KIND", "u32"), ("TCA_OPTIONS", _everything_to(self._index(to)))]
+                attributes = [("TCA_KIND", "u32"), ("TCA_OPTIONS", encoding.everything_to(self._index(to)))]
                 index, info = self._index(device), tc.PREFERENCE << 16 | protocol
-                self._ask("filter", index, 0, _number(tc.INGRESS), attributes, info)
+                self._ask("filter", index, 0, encoding.handle(tc.INGRESS), attributes, info)
 
     def _ask(
         self,
@@ -357,7 +345,7 @@ class Kernel:
     def _delete(self, index: int, parent: int) -> None:
         message = _Message()
         message["index"], message["parent"] = index, parent
-        message["handle"] = _number(tc.INGRESS) if parent == INGRESS else 0
+        message["handle"] = encoding.handle(tc.INGRESS) if parent == INGRESS else 0
         self._tc.nlm_request(message, rtnl.RTM_DELQDISC, _REQUEST | _ACK)
 
     # ------------------------------------------------------------------------------------------- putting back
@@ -386,7 +374,9 @@ class Kernel:
             try:
                 self._tc.nlm_request(message, _SORTS[thing.sort][0], _REQUEST | _ACK | _CREATE | _EXCLUSIVE)
             except NetlinkError as error:
-                raise _refused(f"{thing.sort} {_name(thing.handle)} {thing.kind}", error) from None
+                raise _refused(
+                    f"{thing.sort} {encoding.handle_name(thing.handle)} {thing.kind}", error
+                ) from None
 
     def double(self, name: str, former: Former) -> None:
         """A device that looks like another: name, number, queues. For rehearsals."""
@@ -437,184 +427,19 @@ def _woven(qdiscs: Sequence[Thing], classes: Sequence[Thing]) -> Iterator[Thing]
 def _said_again(thing: Thing) -> Iterator[tuple[int, int, bytes]]:
     for number, flags, value in thing.attributes:
         if number == _STAB:
-            yield number, flags, _with_table(value)
-        elif number == _OPTIONS and thing.kind in _FLAGS and thing.sort == "filter":
-            yield number, flags, _askable(value, _FLAGS[thing.kind])
-        elif number == _OPTIONS and (thing.kind, thing.sort) == ("htb", "qdisc"):
-            yield number, flags, _of_version(value)
+            yield number, flags, encoding.with_table(value)
+        elif number == OPTIONS and thing.kind in _FLAGS and thing.sort == "filter":
+            yield number, flags, encoding.askable(value, _FLAGS[thing.kind])
+        elif number == OPTIONS and (thing.kind, thing.sort) == ("htb", "qdisc"):
+            yield number, flags, encoding.of_version(value)
         else:
             yield number, flags, value
-
-
-def _askable(options: bytes, flags_number: int) -> bytes:
-    """A filter's options without what the kernel answered in its flags (in_hw)."""
-    out = bytearray(options)
-    for number, at in _nested(options):
-        if number == flags_number:
-            (flags,) = struct.unpack_from("I", out, at)
-            struct.pack_into("I", out, at, flags & _ASKABLE)
-    return bytes(out)
-
-
-def _of_version(options: bytes) -> bytes:
-    """htb shows its full version and wants to be asked for the upper half of it."""
-    out = bytearray(options)
-    for number, at in _nested(options):
-        if number == _HTB_INIT:
-            (version,) = struct.unpack_from("I", out, at)
-            struct.pack_into("I", out, at, version >> 16)
-    return bytes(out)
-
-
-def _nested(attributes: bytes) -> Iterator[tuple[int, int]]:
-    """Number and place of each attribute's value."""
-    at = 0
-    while at + 4 <= len(attributes):
-        length, number = struct.unpack_from("HH", attributes, at)
-        yield number & 0x3FFF, at + 4
-        at += (max(length, 4) + 3) & ~3
-
-
-# --------------------------------------------------------------------------------------------------- what is asked for
-
-_EVERY_PROTOCOL = 0x0003
-_ATM_CELL, _ATM_PAYLOAD = 53, 48
-_SIZES = struct.Struct("BBhiIIII")
-"""tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize."""
-_LINK_LAYERS = {"none": 1, "atm": 2}
-_TINS = {"diffserv3": 0, "diffserv4": 1, "diffserv8": 2, "besteffort": 3, "precedence": 4}
-_ACK_FILTERS = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
-_CAKE_CELLS = ("none", "atm", "ptm")
-
-
-def _number(name: str) -> int:
-    """A handle as tc writes it: `1:`, `1:10`, hexadecimal."""
-    major, _, minor = name.partition(":")
-    return int(major, 16) << 16 | int(minor or "0", 16)
-
-
-def _name(handle: int) -> str:
-    return f"{handle >> 16:x}:{handle & 0xFFFF or '':x}" if handle & 0xFFFF else f"{handle >> 16:x}:"
-
-
-def _options(params: Mapping[str, Any]) -> dict[str, Any]:
-    """A queue discipline's options, as pyroute2 encodes them."""
-    match params["kind"]:
-        case "pfifo" | "bfifo" | "pfifo_head_drop":
-            return {"limit": params["limit"]}
-        case "htb":
-            glob = {"version": 3, "rate2quantum": 10, "defcls": int(str(params["default"]), 16), "debug": 0}
-            return {"attrs": [["TCA_HTB_INIT", {**glob, "direct_pkts": 0}]]}
-        case "codel":
-            return _attributes("TCA_CODEL", {"LIMIT": params["limit"], **_control_law(params)})
-        case "fq_codel":
-            own = {word: params[word.lower()] for word in ("LIMIT", "FLOWS", "QUANTUM", "MEMORY_LIMIT")}
-            return _attributes(
-                "TCA_FQ_CODEL", {**own, "DROP_BATCH_SIZE": params["drop_batch"], **_control_law(params)}
-            )
-        case "cake":
-            return _attributes("TCA_CAKE", _cake(params))
-    raise tc.TcError(f"no shaper is built with {params['kind']}", "use fq_codel, codel, cake, bfifo or pfifo")
-
-
-def _attributes(prefix: str, values: Mapping[str, int]) -> dict[str, Any]:
-    return {"attrs": [[f"{prefix}_{name}", value] for name, value in values.items()]}
-
-
-def _control_law(params: Mapping[str, Any]) -> dict[str, int]:
-    law = {"TARGET": params["target_ns"] // 1000, "INTERVAL": params["interval_ns"] // 1000}
-    if params["ce_threshold_ns"] is not None:
-        law["CE_THRESHOLD"] = params["ce_threshold_ns"] // 1000
-    return {**law, "ECN": int(params["ecn"])}
-
-
-def _cake(params: Mapping[str, Any]) -> dict[str, int]:
-    values = {
-        "BASE_RATE64": params["bps"] // 8,
-        "DIFFSERV_MODE": _TINS[params["tins"]],
-        "FLOW_MODE": tc.CAKE_ISOLATIONS.index(params["isolation"]),
-        "WASH": int(params["wash"]),
-        "ACK_FILTER": _ACK_FILTERS.index(params["ack_filter"]),
-        "SPLIT_GSO": int(params["split_gso"]),
-        "INGRESS": int(params["ingress"]),
-        "RTT": params["rtt_us"],
-        # As tc(8) does it: a twentieth.
-        "TARGET": max(1, params["rtt_us"] // 20),
-    }
-    if params["nat"]:
-        # A kernel without conntrack refuses even to be told no.
-        values["NAT"] = 1
-    if params["memory_bytes"] is not None:
-        values["MEMORY"] = params["memory_bytes"]
-    if params["overhead_bytes"] is None:
-        return {**values, "RAW": 0}
-    cells = _CAKE_CELLS.index(params["cells"])
-    return {**values, "ATM": cells, "OVERHEAD": params["overhead_bytes"], "MPU": params["minimum_bytes"]}
-
-
-def _htb_class(asked: tc.SetClass) -> dict[str, Any]:
-    bytes_per_second = asked.bps // 8
-    ticks = _ticks(asked.burst_bytes, bytes_per_second)
-    most = 2**32 - 1
-    one = {"rate": min(bytes_per_second, most), "overhead": asked.overhead_bytes, "mpu": asked.minimum_bytes}
-    each = {
-        f"{word}{name}": value
-        for word in ("rate", "ceil")
-        for name, value in (
-            ("", one["rate"]),
-            ("_overhead", one["overhead"]),
-            ("_mpu", one["mpu"]),
-            ("___reserved", _LINK_LAYERS[asked.cells]),
-        )
-    }
-    params = {**each, "buffer": ticks, "cbuffer": ticks, "quantum": asked.quantum, "prio": 0}
-    attributes: list[list[Any]] = [["TCA_HTB_PARMS", params], ["TCA_HTB_RTAB", True], ["TCA_HTB_CTAB", True]]
-    if bytes_per_second > most:
-        attributes += [["TCA_HTB_RATE64", bytes_per_second], ["TCA_HTB_CEIL64", bytes_per_second]]
-    return {"attrs": attributes}
-
-
-def _ticks(size: int, bytes_per_second: int) -> int:
-    """How long these bytes take, in the kernel's ticks of 64 ns, by way of whole microseconds as in tc(8)."""
-    microseconds = size * 10**6 // bytes_per_second
-    return microseconds * 1000 // 64
-
-
-def _stab_of(extra: int) -> bytes:
-    """An overhead alone needs no table."""
-    return struct.pack("HH", 4 + _SIZES.size, 1) + _SIZES.pack(0, 0, 0, extra, 0, 0, 0, 0)
-
-
-def _with_table(stab: bytes) -> bytes:
-    """The kernel doesn't show a size table's numbers; they follow from the rest as tc(8) computes them."""
-    base = stab[4 : 4 + _SIZES.size]
-    cell_log, size_log, _, _, layer, least, _, entries = _SIZES.unpack(base)
-    if entries == 0:
-        return stab
-    sizes = []
-    for entry in range(entries):
-        size = max((entry + 1) << cell_log, least)
-        if layer == _LINK_LAYERS["atm"]:
-            size = -(-size // _ATM_PAYLOAD) * _ATM_CELL
-        sizes.append(min(size >> size_log, 0xFFFF))
-    table = struct.pack(f"{entries}H", *sizes)
-    return stab[: 4 + _SIZES.size] + struct.pack("HH", 4 + len(table), 2) + table + bytes(-len(table) % 4)
-
-
-def _everything_to(index: int) -> dict[str, Any]:
-    """u32's options: every packet is redirected to a device's egress."""
-    action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": index}
-    kwargs = {"target": _number("1:1"), "keys": ["0x0/0x0+0"], "action": action}
-    options: dict[str, Any] = tcmsg.plugins["u32"].get_parameters(kwargs)
-    return options
 
 
 # -------------------------------------------------------------------------------------------------- what tc(8) shows
 
 _COUNTED = re.compile(r"refcnt \d+ ?|direct_packets_stat \d+|\bref \d+ bind \d+|[ \t]+$", re.MULTILINE)
 """What differs from moment to moment."""
-_OWN = re.compile(r"^qdisc \S+ 0: .*\n", re.MULTILINE)
-"""The kernel's default."""
 
 
 def shown(device: str, parents: Sequence[int]) -> str:
@@ -635,126 +460,6 @@ def shown(device: str, parents: Sequence[int]) -> str:
         done = subprocess.run([tc_program, "-d", *words], capture_output=True, text=True, check=False)
         said.append(done.stdout)
     return _COUNTED.sub("", "".join(said))
-
-
-# ----------------------------------------------------------------------------------------------------------- rehearsal
-
-
-def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
-    """Tries in a namespace of its own whether the former state can be put back, then whether the operations can be carried out.
-
-    Where nothing is to be put back and no namespace can be made (a container with CAP_NET_ADMIN alone), nothing is tried.
-
-    Raises:
-        NotRestorableError: the former state would not be what it was.
-        RefusedError: an operation; by the kernel, in its words.
-        NoNamespaceError: none can be made, and one is needed.
-    """
-    with Kernel() as kernel:
-        # What filters send to other devices names these by number.
-        others = (
-            [kernel.former(name) for name in kernel.names() if name != former.name] if former.made else []
-        )
-
-    def work() -> None:
-        with Kernel() as scratch:
-            _double_all(scratch, former, others)
-            if former.made:
-                try:
-                    scratch.make_again(former)
-                except RefusedError as error:
-                    raise NotRestorableError(f"{error.what}: {error.words}") from None
-                # What is the kernel's own differs between kinds of devices, and stays.
-                before, again = (
-                    _OWN.sub("", words) for words in (former.words, scratch.former(former.name).words)
-                )
-                if again != before:
-                    raise NotRestorableError(_difference(before, again))
-            for operation in operations:
-                scratch.do(operation)
-
-    if doubt := _changed_default(former) or _hidden(former):
-        raise NotRestorableError(doubt)
-    try:
-        in_a_namespace(work)
-    except NoNamespaceError:
-        if former.made:
-            raise
-
-
-def _changed_default(former: Former) -> str:
-    """The kernel would put another default there than it did."""
-    try:
-        default = _DEFAULT.read_text().strip()
-    except OSError:
-        # Not told in namespaces.
-        return ""
-    fixed = {"noqueue", "noop", "mq", default}
-    kinds = [one.kind for one in former.things if one.sort == "qdisc" and not one.handle]
-    found = next((kind for kind in kinds if kind not in fixed), None)
-    return f"its default {found} would become {default} (sysctl net.core.default_qdisc)" if found else ""
-
-
-def _hidden(former: Former) -> str:
-    """What the kernel has and does not show. Other disciplines of which it hides something refuse to be made without."""
-    for one in former.things:
-        # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter.
-        if one.kind == "netem" and any(one.attribute(_OPTIONS)[20:24]):
-            return "netem scatters delays by a table that the kernel does not show"
-    return ""
-
-
-def _double_all(scratch: Kernel, former: Former, others: Sequence[Former]) -> None:
-    there = set(scratch.names())
-    if former.name not in there:
-        scratch.double(former.name, former)
-    for other in others[:_MOST_OTHERS]:
-        if other.name not in there:
-            scratch.double(other.name, other)
-
-
-class NoNamespaceError(RunError):
-    """A network namespace can't be made here."""
-
-
-class NotRestorableError(RunError):
-    """What an interface has could not be put back as it was."""
-
-
-def difference(before: Former, after: Former) -> str:
-    """The first thing that tc(8) shows otherwise; "" if there is none."""
-    return "" if before.words == after.words else _difference(before.words, after.words)
-
-
-def _difference(before: str, after: str) -> str:
-    pairs = zip(before.splitlines(), after.splitlines(), strict=False)
-    one, other = next(((a, b) for a, b in pairs if a != b), (before.strip(), after.strip()))
-    return f"`{one.strip()}` would become `{other.strip()}`"
-
-
-def in_a_namespace(work: Callable[[], T]) -> T:
-    """Calls `work` in a network namespace that is gone afterwards. It is a thread's own, so this process stays where it is."""
-    result: list[T] = []
-    failed: list[BaseException] = []
-
-    def inside() -> None:
-        try:
-            if ctypes.CDLL(None, use_errno=True).unshare(_NEW_NAMESPACE) != 0:
-                reason = os.strerror(ctypes.get_errno())
-                raise NoNamespaceError(
-                    f"a scratch network namespace can't be made: {reason}",
-                    "run it with CAP_SYS_ADMIN as well",
-                )
-            result.append(work())
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=inside)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return result[0]
 
 
 # --------------------------------------------------------------------------------------------------------- interfaces

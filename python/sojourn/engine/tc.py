@@ -305,7 +305,7 @@ class DeleteLink:
 
 @dataclass(frozen=True)
 class AddQdisc:
-    """A queue discipline: `params` are a scenario's discipline, or htb, ingress and cake with their own."""
+    """A queue discipline: `params` are a scenario's discipline, cake's with every field said and `nat`, or htb and ingress with their own."""
 
     device: str
     parent: str
@@ -390,37 +390,20 @@ def _shaping(params: Mapping[str, Any]) -> str:
     return discipline(params)
 
 
-CAKE_ISOLATIONS = (
-    "flowblind",
-    "srchost",
-    "dsthost",
-    "hosts",
-    "flows",
-    "dual-srchost",
-    "dual-dsthost",
-    "triple-isolate",
-)
-"""By whom cake shares, in the order of the kernel's numbers."""
-
-
 def _cake(params: Mapping[str, Any]) -> str:
     words = [
-        f"cake bandwidth {params['bps']}bit",
+        f"cake bandwidth {params['bandwidth']}bit",
         params["tins"],
         params["isolation"],
         # A kernel without conntrack refuses even `nonat`.
         *(["nat"] if params["nat"] else []),
-        "wash" if params["wash"] else "nowash",
-        params["ack_filter"],
-        "split-gso" if params["split_gso"] else "no-split-gso",
-        "ingress" if params["ingress"] else "egress",
-        f"rtt {params['rtt_us']}us",
+        *(params[field] for field in ("wash", "acks", "gso", "shaping")),
+        f"rtt {params['rtt_ns'] // 1000}us",
     ]
-    if params["memory_bytes"] is not None:
-        words.append(f"memlimit {params['memory_bytes']}")
-    if params["overhead_bytes"] is None:
+    if params["memlimit"] is not None:
+        words.append(f"memlimit {params['memlimit']}")
+    if params["overhead"] is None:
         words.append("raw")
     else:
-        cells = {"none": "noatm"}.get(params["cells"], params["cells"])
-        words.append(f"{cells} overhead {params['overhead_bytes']} mpu {params['minimum_bytes']}")
+        words.append(f"{params['cells']} overhead {params['overhead']} mpu {params['mpu']}")
     return " ".join(words)

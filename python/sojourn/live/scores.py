@@ -102,29 +102,6 @@ def rpm_go_p90(foreign_total: ArrayLike, http_l: ArrayLike) -> Rpm:
     return Rpm(_per_minute((foreign + loaded) / 2), _per_minute(foreign), _per_minute(loaded))
 
 
-def moving_averages(per_interval: Sequence[float], distance: int = MOVING_AVERAGE_DISTANCE) -> list[float]:
-    """The mean of each interval and the `distance` - 1 before it, or as many as there are."""
-    values = np.asarray(per_interval, dtype=np.float64)
-    return [float(values[max(i + 1 - distance, 0) : i + 1].mean()) for i in range(values.size)]
-
-
-def stable(
-    averages: Sequence[float], distance: int = MOVING_AVERAGE_DISTANCE, tolerance: float = TOLERANCE
-) -> bool:
-    """Whether the last `distance` moving averages have a standard deviation below `tolerance` of the latest (§4.4)."""
-    if len(averages) < distance:
-        return False
-    last = np.asarray(averages[-distance:], dtype=np.float64)
-    return bool(last.std() < tolerance * abs(last[-1]))
-
-
-def confidence(intervals: int, goodput_stable: bool, responsiveness_stable: bool) -> str:
-    """The draft's word (§4.5): Low below MAD intervals, High where both were stable, else Medium."""
-    if intervals < MOVING_AVERAGE_DISTANCE:
-        return "Low"
-    return "High" if goodput_stable and responsiveness_stable else "Medium"
-
-
 def rpm_class(rpm: float) -> str:
     """The class of -09: Poor below 300 RPM, Fair to 1000, Good to 6000, Excellent above; "" for NaN."""
     if math.isnan(rpm):

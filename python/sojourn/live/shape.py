@@ -14,16 +14,17 @@ Deviations from sqm-scripts: one class in place of two nested ones, htb's own ov
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sojourn.engine import tc
 from sojourn.engine.rtnl import Former, Interface
-from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.linux import CAKE, CAKE_PATHS_NS
+from sojourn.scenario.qdisc import Qdisc, read_fields
 from sojourn.scenario.wire import Framing
-from sojourn.scenario.words import read_rate, read_size, write_rate
-from sojourn.units import UnitError, nearest, parse_rate, quoted
+from sojourn.scenario.words import read_rate, switch, write_rate
+from sojourn.units import UnitError, parse_rate
 
 LEAST_BPS = 64_000
 """A full packet takes 190 ms: no shaper makes that a usable line."""
@@ -242,93 +243,42 @@ def _law(bps: int, packet_bytes: int) -> dict[str, int]:
     return {"target_ns": target, "interval_ns": more + target}
 
 
-_TINS = ("besteffort", "precedence", "diffserv8", "diffserv4", "diffserv3")
-_RTTS = {"datacentre": 100, "lan": 1000, "metro": 10_000, "regional": 30_000, "internet": 100_000}
-_RTTS |= {"oceanic": 300_000, "satellite": 10**6, "interplanetary": 3600 * 10**6}
-_CAKE: dict[str, tuple[str, Any]] = {
-    **{word: ("tins", word) for word in _TINS},
-    **{word: ("isolation", word) for word in tc.CAKE_ISOLATIONS},
-    **{word: ("rtt_us", us) for word, us in _RTTS.items()},
-    "nat": ("nat", True),
-    "nonat": ("nat", False),
-    "wash": ("wash", True),
-    "nowash": ("wash", False),
-    **{word: ("ack_filter", word) for word in ("ack-filter", "ack-filter-aggressive", "no-ack-filter")},
-    "split-gso": ("split_gso", True),
-    "no-split-gso": ("split_gso", False),
-    "ingress": ("ingress", True),
-    "egress": ("ingress", False),
+_SAID = {
+    **dict.fromkeys(("bandwidth", "free"), "--up and --down say the rate"),
+    **dict.fromkeys(("overhead", "mpu", "cells", "layer"), "--link says it"),
 }
-"""cake's words that stand alone, and what each sets."""
-_VALUED: dict[str, tuple[str, str, Callable[[str], int]]] = {
-    "rtt": ("rtt_us", "TIME", lambda text: _microseconds(text)),
-    "memlimit": ("memory_bytes", "SIZE", read_size),
-}
-_OURS = {
-    "bandwidth": "--up and --down say the rate",
-    **dict.fromkeys(
-        ("overhead", "mpu", "atm", "ptm", "noatm", "raw", "conservative", "docsis", "ethernet"),
-        "--link says it",
-    ),
-    "autorate-ingress": "sojourn tune finds the rate",
-}
+_CAKE = replace(
+    CAKE,
+    flags=(*CAKE.flags, *switch("nat")),
+    defaults={**CAKE.defaults, "nat": None},
+    elsewhere={
+        **{word: _SAID[field] for word, field in CAKE.sets.items() if field in _SAID},
+        "autorate-ingress": "sojourn tune finds the rate",
+    },
+)
+"""cake's words for a live interface: it may be told of NAT; its rate and its line are not its own to say."""
 
 
 def cake(words: str, bps: int, link: Framing | None, *, arriving: bool) -> dict[str, Any]:
     """cake's parameters. What arrives has priorities that strangers set: they are not followed unless asked for, and are washed off."""
-    params: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "kind": "cake",
-        "bps": bps,
+        "bandwidth": bps,
         "tins": "besteffort" if arriving else "diffserv3",
         "isolation": "triple-isolate",
         "nat": True,
-        "wash": arriving,
-        "ack_filter": "no-ack-filter",
-        "split_gso": True,
-        "ingress": arriving,
-        "rtt_us": _RTTS["internet"],
-        "memory_bytes": None,
-        "overhead_bytes": link.overhead_bytes if link else None,
-        "minimum_bytes": link.minimum_bytes if link else 0,
-        "cells": link.cells if link else "none",
+        "wash": "wash" if arriving else "nowash",
+        "acks": "no-ack-filter",
+        "gso": "split-gso",
+        "shaping": "ingress" if arriving else "egress",
+        "path": "internet",
     }
-    return params | _read_cake(words)
-
-
-def _read_cake(words: str) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    rest = iter([(match.group(), match.start()) for match in re.finditer(r"\S+", words)][1:])
-    for word, at in rest:
-        if word in _OURS:
-            raise UnitError(f"cake: {word} is not said here", _OURS[word], at)
-        if word in _CAKE:
-            field, value = _CAKE[word]
-        elif word in _VALUED:
-            field, example, read = _VALUED[word]
-            text, text_at = next(rest, ("", at))
-            if not text:
-                raise UnitError(f"cake: {word} needs a value", f"write {word} {example}", at)
-            try:
-                value = read(text)
-            except UnitError as error:
-                raise UnitError(f"cake {word}: {error.message}", error.hint, text_at) from None
-        else:
-            known = (*_CAKE, *_VALUED)
-            guess = nearest(word, known)
-            hint = f"known words: {', '.join(known)}"
-            raise UnitError(
-                f"cake has no word {quoted(word)}", f"did you mean {guess}? {hint}" if guess else hint, at
-            )
-        if field in given:
-            raise UnitError(f"cake: {word} sets what was set before", "say it once", at)
-        given[field] = value
-    return given
-
-
-def _microseconds(text: str) -> int:
-    # codel's interval is such a time as well.
-    interval = Qdisc.parse(f"codel interval {text}").params["interval_ns"]
-    return max(1, int(interval or 0) // 1000)
+    if link:
+        cells = "noatm" if link.cells == "none" else link.cells
+        chosen |= {"overhead": link.overhead_bytes, "mpu": link.minimum_bytes, "cells": cells}
+    given = read_fields(words, _CAKE)
+    params = {**given, **chosen, **{field: value for field, value in given.items() if value is not None}}
+    return {**params, "rtt_ns": given["rtt_ns"] or CAKE_PATHS_NS[params["path"]]}
 
 
 # --------------------------------------------------------------------------------------------------------------- notes

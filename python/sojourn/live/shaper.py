@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sojourn.engine import rtnl, tc
+from sojourn.engine import rehearsal, rtnl, tc
 from sojourn.live import journal
 from sojourn.live.shape import LEAVES, Shape, Wanted, again, cake, plan
 from sojourn.records import RunError
@@ -213,8 +213,8 @@ def refuse_if_shaped(name: str) -> None:
 def rehearse(shape: Shape, former: rtnl.Former, wanted: Wanted) -> None:
     """Refuses what the kernel can't do, and what could not be put back."""
     try:
-        rtnl.rehearse(former, shape.operations)
-    except rtnl.NotRestorableError as error:
+        rehearsal.rehearse(former, shape.operations)
+    except rehearsal.NotRestorableError as error:
         raise ShapeError(
             f"what {former.name} has could not be put back as it is: {error.problem}",
             f"remove it first, if it is not needed: tc qdisc del dev {former.name} root (or ingress)",
@@ -260,8 +260,8 @@ def available() -> list[str]:
         return found
 
     try:
-        return rtnl.in_a_namespace(works)
-    except (rtnl.NoNamespaceError, rtnl.RefusedError):
+        return rehearsal.in_a_namespace(works)
+    except (rehearsal.NoNamespaceError, rtnl.RefusedError):
         return []
 
 
@@ -281,7 +281,7 @@ def put_back(entry: journal.Entry) -> str:
             return f"{name} is gone"
         if there.index != former.index:
             return f"{name} is another interface than then, and was left alone"
-        return rtnl.difference(former, kernel.former(name))
+        return rehearsal.difference(former, kernel.former(name))
 
 
 @contextlib.contextmanager

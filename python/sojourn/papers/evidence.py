@@ -119,6 +119,19 @@ class Evidence:
             self._known[key] = Estimate(whole["mean"], whole["ci95"], values)
         return self._known[key]
 
+    def compared(
+        self,
+        one: tuple[str, str],
+        other: tuple[str, str],
+        measure: Measure,
+        how: Callable[[float, float], float],
+    ) -> Estimate:
+        """A number made of two variants, each (study, variant), seed by seed: `how(one, other)`."""
+        pairs = zip(self.estimate(*one, measure).values, self.estimate(*other, measure).values, strict=True)
+        values = tuple(how(a, b) for a, b in pairs)
+        whole = metrics.mean_ci95(values)
+        return Estimate(whole["mean"], whole["ci95"], values)
+
     def mean(self, study: str, variant: str, measure: Measure) -> float:
         """The mean of a measure over the seeds of a variant."""
         return self.estimate(study, variant, measure).mean

@@ -23,7 +23,7 @@ from pathlib import Path
 from sojourn import figures
 from sojourn.figures import quantities, series, style
 from sojourn.figures.quantities import Measured
-from sojourn.records import Run, RunError
+from sojourn.records import Run, RunError, write_whole
 from sojourn.report import data, live, parts, verdict
 
 __all__ = ["render", "write"]
@@ -46,7 +46,7 @@ def write(runs: Sequence[Run], path: str | Path) -> Path:
     page = render(runs)
     file = Path(path)
     try:
-        file.write_text(page, encoding="utf-8")
+        write_whole(file, page.encode())
     except OSError as error:
         raise RunError(f"can't write {file}: {error.strerror or error}", "choose another file") from None
     return file

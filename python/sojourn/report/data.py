@@ -162,7 +162,7 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
 
     def add(title: str, unit: str, entries: list[Json], **more: Any) -> None:
         if entries:
-            panels.append({"title": title, "unit": unit, "log": False, "series": entries, **more})
+            panels.append({"title": title, "unit": unit, "log": False, "series": entries} | more)
 
     goodputs, cwnds = series.goodputs(run, seed), series.cwnds(run, seed)
     measured = series.is_measured(run)
@@ -180,43 +180,14 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
     else:
         add("Goodput", "Mbit/s", [*_flows(goodputs, looks, buffers), *total], **capped)
 
-    waits: list[Json] = []
-    seen = []
-    if link is not None:
-        for name, label, width in (
-            ("sojourn_max_ns", "sojourn, largest", 1.0),
-            ("sojourn_mean_ns", "sojourn, mean", 1.6),
-        ):
-            line = series.column(table, name, 1e-6)
-            if measured and not np.isfinite(line.y).any():
-                continue
-            seen.append(line.y)
-            waits.append(entry(label, line, buffers, style.SKY if width == 1.0 else style.BLUE, width=width))
-    for i, probe in enumerate(series.answered(run)[:4]):
-        line = series.pings(run, seed, probe)
-        seen.append(line.y)
-        colour = (style.VERMILLION, style.PURPLE, style.ORANGE, "#8a7a00")[i]
-        waits.append(entry(f"{probe}, RTT", line, buffers, colour, dots=True))
-    add("RTT of each target" if measured else "Sojourn and ping", "ms", waits)
-    if waits:
-        panels[-1]["log"] = spans_decades(seen)
+    waits = _waits(run, seed, None if link is None else table)
+    drawn = [entry(label, line, buffers, colour, **more) for label, line, colour, more in waits]
+    logarithmic = spans_decades([line.y for _, line, _, _ in waits])
+    add("RTT of each target" if measured else "Sojourn and ping", "ms", drawn, log=logarithmic)
 
     if link is not None:
         _queue_panels(run, link, table, buffers, add)
-        panels.append(
-            {
-                "title": "Drops and marks",
-                "unit": "",
-                "ticks": [
-                    {
-                        "label": f"{one.name} ({one.t.size})",
-                        "colour": both(style.CAUSES.get(one.cause, style.MUTED)),
-                        "t": buffers.add(_ticks(one.t, run.meta.duration_ns / 1e9)),
-                    }
-                    for one in series.losses(run, seed, link)
-                ],
-            }
-        )
+        panels.append(_losses(run, seed, link, buffers))
 
     add(
         "cwnd of each direction's connections together" if measured else "cwnd",
@@ -224,6 +195,34 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
         _spread(cwnds, buffers) if len(cwnds) > FEW else _flows(cwnds, looks, buffers),
     )
     return panels
+
+
+def _waits(run: Run, seed: int, table: Any) -> list[tuple[str, Line, str, dict[str, Any]]]:
+    """Sojourn, if there is a queue, and RTTs: label, line, colour, and how else it looks."""
+    waits: list[tuple[str, Line, str, dict[str, Any]]] = []
+    for name, label, colour, width in (
+        ("sojourn_max_ns", "sojourn, largest", style.SKY, 1.0),
+        ("sojourn_mean_ns", "sojourn, mean", style.BLUE, 1.6),
+    ):
+        line = None if table is None else series.column(table, name, 1e-6)
+        if line is not None and (np.isfinite(line.y).any() or not series.is_measured(run)):
+            waits.append((label, line, colour, {"width": width}))
+    colours = (style.VERMILLION, style.PURPLE, style.ORANGE, "#8a7a00")
+    for probe, colour in zip(series.answered(run), colours, strict=False):
+        waits.append((f"{probe}, RTT", series.pings(run, seed, probe), colour, {"dots": True}))
+    return waits
+
+
+def _losses(run: Run, seed: int, link: str, buffers: Buffers) -> Json:
+    ticks = [
+        {
+            "label": f"{one.name} ({one.t.size})",
+            "colour": both(style.CAUSES.get(one.cause, style.MUTED)),
+            "t": buffers.add(_ticks(one.t, run.meta.duration_ns / 1e9)),
+        }
+        for one in series.losses(run, seed, link)
+    ]
+    return {"title": "Drops and marks", "unit": "", "ticks": ticks}
 
 
 def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -> None:

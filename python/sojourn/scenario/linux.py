@@ -19,6 +19,7 @@ from sojourn.scenario.words import (
     Value,
     Word,
     read_count,
+    read_positive_time,
     read_rate,
     read_real,
     read_size,
@@ -29,14 +30,21 @@ from sojourn.scenario.words import (
 from sojourn.units import UnitError, quoted
 
 
-def _time(text: str) -> int:
+def _whole(read: Callable[[str], int]) -> Callable[[str], int]:
     """tc counts these in microseconds."""
-    ns = read_time(text)
-    if ns % 1_000:
-        raise UnitError(
-            f"{quoted(text)} is no whole number of microseconds, in which tc counts", "write it like 15ms"
-        )
-    return ns
+
+    def whole(text: str) -> int:
+        ns = read(text)
+        if ns % 1_000:
+            raise UnitError(
+                f"{quoted(text)} is no whole number of microseconds, in which tc counts", "write it like 15ms"
+            )
+        return ns
+
+    return whole
+
+
+_time = _whole(read_time)
 
 
 def _counts(most: int) -> Callable[[str], str]:
@@ -107,35 +115,52 @@ _PIE = (
     valued("beta", "NUMBER", read_count(0, 32)),
 )
 
-DISCIPLINES = (
-    _alone(
-        "cake",
-        (
-            valued("bandwidth", "RATE", read_rate),
-            valued("rtt", "TIME", _time, "rtt_ns"),
-            valued("memlimit", "BYTES", read_size),
-            valued("overhead", "BYTES", read_count(0, 256)),
-            valued("mpu", "BYTES", read_count(0, 256)),
-        ),
-        (
-            *_one_of("free", "unlimited"),
-            *_one_of("path", "datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite"),
-            *_one_of("path", "interplanetary"),
-            *_one_of("tins", "besteffort", "precedence", "diffserv8", "diffserv4", "diffserv3"),
-            *_one_of("isolation", "flowblind", "srchost", "dsthost", "hosts", "flows"),
-            *_one_of("isolation", "dual-srchost", "dual-dsthost", "triple-isolate"),
-            *_one_of("wash", "wash", "nowash"),
-            *_one_of("gso", "split-gso", "no-split-gso"),
-            *_one_of("acks", "ack-filter", "ack-filter-aggressive", "no-ack-filter"),
-            *_one_of("cells", "ptm", "atm", "noatm"),
-            *_one_of("layer", "raw", "conservative", "ethernet", "ether-vlan", "docsis"),
-            *_one_of("layer", "pppoa-vcmux", "pppoa-llc", "pppoe-vcmux", "pppoe-llcsnap"),
-            *_one_of("layer", "bridged-vcmux", "bridged-llcsnap", "ipoa-vcmux", "ipoa-llcsnap"),
-            *_one_of("layer", "pppoe-ptm", "bridged-ptm"),
-            *_one_of("shaping", "ingress", "egress"),
-        ),
-        complete=_checked(_contradiction, "keep one of them"),
+CAKE_PATHS_NS = {
+    "datacentre": 100_000,
+    "lan": 10**6,
+    "metro": 10 * 10**6,
+    "regional": 30 * 10**6,
+    "internet": 100 * 10**6,
+    "oceanic": 300 * 10**6,
+    "satellite": 10**9,
+    "interplanetary": 3600 * 10**9,
+}
+"""cake's words for an RTT."""
+CAKE_ISOLATIONS = (
+    *("flowblind", "srchost", "dsthost", "hosts", "flows"),
+    *("dual-srchost", "dual-dsthost", "triple-isolate"),
+)
+"""By whom cake shares, in the order of the kernel's numbers."""
+
+CAKE = _alone(
+    "cake",
+    (
+        valued("bandwidth", "RATE", read_rate),
+        valued("rtt", "TIME", _whole(read_positive_time), "rtt_ns"),
+        valued("memlimit", "BYTES", read_size),
+        valued("overhead", "BYTES", read_count(0, 256)),
+        valued("mpu", "BYTES", read_count(0, 256)),
     ),
+    (
+        *_one_of("free", "unlimited"),
+        *_one_of("path", *CAKE_PATHS_NS),
+        *_one_of("tins", "besteffort", "precedence", "diffserv8", "diffserv4", "diffserv3"),
+        *_one_of("isolation", *CAKE_ISOLATIONS),
+        *_one_of("wash", "wash", "nowash"),
+        *_one_of("gso", "split-gso", "no-split-gso"),
+        *_one_of("acks", "ack-filter", "ack-filter-aggressive", "no-ack-filter"),
+        *_one_of("cells", "ptm", "atm", "noatm"),
+        *_one_of("layer", "raw", "conservative", "ethernet", "ether-vlan", "docsis"),
+        *_one_of("layer", "pppoa-vcmux", "pppoa-llc", "pppoe-vcmux", "pppoe-llcsnap"),
+        *_one_of("layer", "bridged-vcmux", "bridged-llcsnap", "ipoa-vcmux", "ipoa-llcsnap"),
+        *_one_of("layer", "pppoe-ptm", "bridged-ptm"),
+        *_one_of("shaping", "ingress", "egress"),
+    ),
+    complete=_checked(_contradiction, "keep one of them"),
+)
+
+DISCIPLINES = (
+    CAKE,
     _alone(
         "choke",
         (

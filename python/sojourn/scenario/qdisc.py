@@ -323,33 +323,53 @@ _ELSEWHERE = {
 """Disciplines that no engine has, and the nearest that there is."""
 
 
+_LONGEST = 4096
 _REQUIRED = {"red": "red limit 400000 avpkt 1000", "choke": "choke limit 1000 bandwidth 10mbit"}
 
 
 def _parse(text: str) -> Qdisc:
-    tokens = [
-        (part.group(), match.start() + part.start())
-        for match in re.finditer(r"\S+", text[:4096])
-        for part in re.finditer(r"[^=]+", match.group())
-    ]
+    tokens = _tokens(text)
     if not tokens:
         raise UnitError("the queue discipline is empty", "write one in tc's words, like fq_codel")
-    if len(text) > 4096:
-        raise UnitError("the queue discipline is longer than 4096 characters")
     kind, at = tokens[0]
     if kind not in GRAMMARS:
         raise _unknown_kind(kind, at)
     grammar = _grammar_of(kind, tokens)
+    fields = _fields(grammar, tokens[1:])
+    return Qdisc(kind, tuple((name, fields[name]) for name in grammar.defaults))
+
+
+def read_fields(text: str, grammar: Grammar) -> dict[str, Value]:
+    """What a discipline's words set, by a grammar that is not a scenario's; raises UnitError with the place of the wrong one."""
+    return _fields(grammar, _tokens(text)[1:])
+
+
+def _tokens(text: str) -> list[tuple[str, int]]:
+    """Each word and where it begins."""
+    if len(text) > _LONGEST:
+        raise UnitError(f"the queue discipline is longer than {_LONGEST} characters")
+    return [
+        (part.group(), match.start() + part.start())
+        for match in re.finditer(r"\S+", text)
+        for part in re.finditer(r"[^=]+", match.group())
+    ]
+
+
+def _fields(grammar: Grammar, tokens: Sequence[tuple[str, int]]) -> dict[str, Value]:
+    """What the words after the discipline's name set, and the rest of its fields."""
+    kind = grammar.kind
     fields: dict[str, Value] = {}
     given: set[str] = set()
     words = {word.word: word for word in grammar.words}
     flags = {flag.word: flag for flag in grammar.flags}
-    position = 1
+    position = 0
     while position < len(tokens):
         value: Value
         name, at = tokens[position]
         position += 1
-        if name == "variant":
+        if name in grammar.elsewhere:
+            raise UnitError(f"{kind}: {name} is not said here", grammar.elsewhere[name], at)
+        if name == "variant" and grammar.variant is not None:
             field, value, taken = "variant", grammar.variant, 1
         elif name in flags:
             field, value, taken = flags[name].field, flags[name].sets, 0
@@ -377,15 +397,14 @@ def _extent(word: Word, following: Sequence[tuple[str, int]], known: Set[str]) -
     return next(others, len(following))
 
 
-def _completed(grammar: Grammar, fields: dict[str, Value], given: frozenset[str]) -> Qdisc:
+def _completed(grammar: Grammar, fields: dict[str, Value], given: frozenset[str]) -> dict[str, Value]:
     for name in grammar.required:
         if not fields.get(name):
             raise UnitError(
                 f"{grammar.kind}: {name} is missing",
                 f"tc requires it; write it like {_REQUIRED[grammar.kind]}",
             )
-    completed = grammar.complete({**grammar.defaults, **fields}, given)
-    return Qdisc(grammar.kind, tuple((name, completed[name]) for name in grammar.defaults))
+    return grammar.complete({**grammar.defaults, **fields}, given)
 
 
 def _text(qdisc: Qdisc) -> str:
@@ -453,14 +472,10 @@ def _unknown_kind(kind: str, at: int) -> UnitError:
 
 
 def _unknown_word(grammar: Grammar, name: str, at: int) -> UnitError:
-    words = [word.word for word in grammar.words] + [flag.word for flag in grammar.flags]
+    words = [word for word in grammar.sets if word not in grammar.elsewhere]
     if len(GRAMMARS[grammar.kind]) > 1:
         words.append("variant")
-    others = [
-        other.variant
-        for other in GRAMMARS[grammar.kind].values()
-        if name in {word.word for word in other.words} | {flag.word for flag in other.flags}
-    ]
+    others = [other.variant for other in GRAMMARS[grammar.kind].values() if name in other.sets]
     if others:
         message = f"{grammar.kind} variant {grammar.variant} has no word {quoted(name)}"
         return UnitError(message, f"variant {others[0]} has it", at)

@@ -7,7 +7,7 @@ Source: tc(8), iproute2. Deviations from tc: a number beyond 32 bits and a leadi
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from sojourn.units import MAX_RATE, UnitError, format_number, quoted
@@ -56,6 +56,13 @@ class Grammar:
     """Fills what depends on other fields and checks what spans them."""
     simulated: bool = True
     """The simulator has it; else Linux alone does, and what is not given is left to the kernel."""
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """Words that are refused where this grammar is read, and what says it there instead."""
+
+    @property
+    def sets(self) -> dict[str, str]:
+        """Each word, and the field that it sets."""
+        return {each.word: each.field for each in self.words} | {each.word: each.field for each in self.flags}
 
     @property
     def usage(self) -> str:

@@ -6,6 +6,9 @@ use qdisc::{DsField, FifoParams, Params};
 use sim::{Column, FlowSpec, LinkSpec, RecordSpec, Scenario, Sim, Table, Traffic};
 use tcp::{CongestionKind, TcpParams};
 
+#[path = "../../../tcp/tests/common/linux.rs"]
+mod linux;
+
 pub const MS: u64 = 1_000_000;
 pub const S: u64 = 1_000_000_000;
 
@@ -14,43 +17,13 @@ pub fn reno() -> TcpParams {
     TcpParams {
         congestion: CongestionKind::Reno,
         mss: 1448,
-        header_bytes: 52,
-        ack_bytes: 52,
-        sack: true,
-        prr: true,
-        dsack: true,
-        undo: true,
-        frto: true,
-        rack: true,
-        tlp: true,
-        limited_transmit: true,
-        timestamps: true,
-        ecn: false,
-        initial_window: 10,
-        initial_ssthresh: None,
-        max_window: None,
-        packet_counted: false,
-        pacing: false,
         hystart: false,
-        vegas_alpha: 2,
-        vegas_beta: 4,
-        vegas_gamma: 1,
-        ledbat_target_ns: 100 * MS,
-        ledbat_gain: 1.0,
-        initial_rto_ns: S,
-        min_rto_ns: 200 * MS,
-        max_rto_ns: 120 * S,
-        tick_ns: 1,
-        min_rto_on_variance: true,
         delayed_ack_segments: 1,
-        delayed_ack_ns: 40 * MS,
         quick_acks: 0,
-        sack_delay_ns: 0,
-        write_bytes: 0,
-        timer_tick_ns: 1,
         receive_buffer: 1 << 40,
         receive_buffer_max: 1 << 40,
         receive_window_fraction: 1.0,
+        ..linux::linux()
     }
 }
 

@@ -175,55 +175,23 @@ impl CongestionControl for Control {
     }
 }
 
+#[cfg(test)]
+#[path = "../../tests/common/linux.rs"]
+mod linux;
+
 /// Parameters for the tests of this crate.
 #[cfg(test)]
 pub(crate) mod test {
-    use crate::{CongestionKind, TcpParams};
+    use crate::TcpParams;
 
-    const MS: u64 = 1_000_000;
-
-    /// A Linux host with segments of 1000 bytes.
+    /// A Linux host that acknowledges every second segment from the first on.
     pub fn params() -> TcpParams {
         TcpParams {
-            congestion: CongestionKind::Cubic,
-            mss: 1000,
-            header_bytes: 52,
-            ack_bytes: 52,
-            sack: true,
-            prr: true,
-            dsack: true,
-            undo: true,
-            frto: true,
-            rack: true,
-            tlp: true,
-            limited_transmit: true,
-            timestamps: true,
-            ecn: false,
-            initial_window: 10,
-            initial_ssthresh: None,
-            max_window: None,
-            packet_counted: false,
-            pacing: false,
-            hystart: true,
-            vegas_alpha: 2,
-            vegas_beta: 4,
-            vegas_gamma: 1,
-            ledbat_target_ns: 100 * MS,
-            ledbat_gain: 1.0,
-            initial_rto_ns: 1000 * MS,
-            min_rto_ns: 200 * MS,
-            max_rto_ns: 60_000 * MS,
-            tick_ns: 1,
-            min_rto_on_variance: true,
-            delayed_ack_segments: 2,
-            delayed_ack_ns: 40 * MS,
+            max_rto_ns: 60_000_000_000,
             quick_acks: 0,
-            sack_delay_ns: 0,
-            write_bytes: 0,
-            timer_tick_ns: 1,
             receive_buffer: 1 << 20,
             receive_buffer_max: 1 << 20,
-            receive_window_fraction: 0.5,
+            ..super::linux::linux()
         }
     }
 }

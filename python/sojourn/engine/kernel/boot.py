@@ -73,7 +73,6 @@ class Booted:
     archive: Path
     console: str
     cpu_s: float
-    wall_s: float
 
 
 def run(guest: Guest, boot: Boot, stopped: Callable[[], bool] = lambda: False) -> Booted:
@@ -86,9 +85,7 @@ def run(guest: Guest, boot: Boot, stopped: Callable[[], bool] = lambda: False) -
     """
     folder = boot.folder.resolve()
     _lay_out(guest, boot, folder)
-    began = time.monotonic()
     status, usage, overdue = _booted(guest, boot, folder, stopped)
-    wall = time.monotonic() - began
     console = _console(folder)
     # Stale from its point of view: sockets and pid files of user-mode Linux.
     with contextlib.suppress(OSError):
@@ -96,7 +93,7 @@ def run(guest: Guest, boot: Boot, stopped: Callable[[], bool] = lambda: False) -
             left.unlink()
         (folder / "u").rmdir()
     if ENDED.search(console) and (folder / ARCHIVE).is_file() and not overdue:
-        return Booted(folder / ARCHIVE, console, usage.ru_utime + usage.ru_stime, wall)
+        return Booted(folder / ARCHIVE, console, usage.ru_utime + usage.ru_stime)
     if stopped():
         raise Cancelled
     raise ending(console, status, boot, overdue)

@@ -23,8 +23,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sojourn.engine import tc
-from sojourn.engine.kernel import selfcheck
-from sojourn.engine.kernel.fits import MODULE_WORDS, MOST_RATE, PlanError, Problem, Wiring, problems_of
+from sojourn.engine.kernel import selfcheck, sizes
+from sojourn.engine.kernel.endpoints import TcpSide, gathered, module_settings, sysctls, tcp_side
+from sojourn.engine.kernel.fits import MOST_RATE, PlanError, Problem, Wiring, problems_of
 from sojourn.engine.kernel.graph import (
     Entry,
     crossing_of,
@@ -36,24 +37,25 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guests import Guest
-from sojourn.scenario import linux
-from sojourn.scenario.tcp import MTU, PROFILES
+from sojourn.scenario.tcp import MTU
 
 VERSION = 1
 """Of the plan's schema (crates/guest, plan.rs)."""
 SETTLE_NS = 200 * 10**6
-LONGEST_LINGER_NS = 5 * 10**9
 SETUP_NS = 300 * 10**9
 """Left for the set-up and the archive; in virtual time they take next to none."""
 MOST_NAMESPACES = 4000
 FIRST_PORT = 5001
 """Up from here; the kernel's own choices begin at 32768."""
-SEND_BUFFER = 64 << 20
 RING_BYTES = 4 << 20
 """Of a tap, for 60 ms of packets at most; those of a tap with many points are smaller."""
 _QUIET_RING_BYTES = 1 << 18
 _MOST_SEGMENTS = 65535
 """GSO_MAX_SEGS."""
+MOST_TRACED = 2_000_000
+"""Packets."""
+_EVENT_BYTES, _EVENT_TEXT_BYTES = 96, 160
+"""An event in the kernel's memory, and as a line of text."""
 _CYCLE = 2.0**32
 """simnic's probabilities are in units of 2^-32."""
 
@@ -167,24 +169,6 @@ class Wire:
 
 
 @dataclass(frozen=True)
-class TcpSide:
-    """What a host's kernel is told of TCP: the same for all of its flows."""
-
-    ecn: bool
-    sack: bool
-    dsack: bool
-    frto: bool
-    rack: bool
-    tlp: bool
-    timestamps: bool
-    sack_delay_ns: int
-    receive_buffer: int
-    receive_buffer_max: int
-    initial_window: int
-    min_rto_ns: int
-
-
-@dataclass(frozen=True)
 class HostKind:
     """Flows whose ends are alike in this share a host."""
 
@@ -267,7 +251,7 @@ class _Builder:
         self.realised = realised
         self.machine = machine
         self.simnic = machine.wiring == "simnic"
-        self.mtu = _mtu(self.flows)
+        self.mtu = sizes.mtu(self.flows)
         self.prefix, self.first = prefix, first
         self.nodes = [(prefix + tail, prefix + head) for tail, head in nodes(self.links, self.flows)]
         self.namespaces: list[str] = sorted({node for ends in self.nodes for node in ends}, key=self._number)
@@ -456,7 +440,7 @@ class _Builder:
 
     def _host_kinds(self, flow: Entry) -> tuple[HostKind, HostKind]:
         tcp = flow["traffic"].get("tcp")
-        side = None if tcp is None else _tcp_side(tcp)
+        side = None if tcp is None else tcp_side(tcp)
         jitter = flow["jitter_ns"]
         source, target = self.nodes[flow["path"][0]][0], self.nodes[flow["path"][-1]][1]
         near = HostKind(source, 0, 0, jitter, side)
@@ -506,7 +490,7 @@ class _Builder:
                 [Problem("scenario", why, f"the most is {MOST_NAMESPACES}: give flows equal RTTs")]
             )
         realised = self.realised
-        duration, linger = realised["duration_ns"], _linger(self.links, self.flows)
+        duration, linger = realised["duration_ns"], sizes.linger_ns(self.links, self.flows)
         return Planned(
             {
                 "version": VERSION,
@@ -529,7 +513,7 @@ class _Builder:
                 "output": dict(self.machine.output),
             },
             pairs=len(self.cables) if self.simnic else 0,
-            memory_mb=_memory_mb(realised, len(self.namespaces)),
+            memory_mb=sizes.memory_mb(realised, len(self.namespaces)),
         )
 
     def _setup(self) -> list[dict[str, Any]]:
@@ -563,7 +547,7 @@ class _Builder:
         if self.machine.own:
             # Pages: no flow is to be held back for want of memory that the guest has.
             yield _write(None, "/proc/sys/net/ipv4/tcp_mem", "262144 524288 1048576")
-        for path, value in _module_settings(self.flows):
+        for path, value in module_settings(self.flows):
             yield _write(None, path, value)
         hosts = {host.namespace: host.kind.tcp for host in self.hosts}
         for name in self.namespaces:
@@ -579,7 +563,7 @@ class _Builder:
                     # Packets keep their sender's hash on their way through one kernel's namespaces, by which fq_codel sorts
                     # them: without this a flow would be another one after a timeout. Between machines it is not.
                     yield _write(name, "/proc/sys/net/core/txrehash", 0)
-                yield from (_write(name, f"/proc/sys/net/ipv4/{key}", value) for key, value in _sysctls(side))
+                yield from (_write(name, f"/proc/sys/net/ipv4/{key}", value) for key, value in sysctls(side))
 
     def _devices(self) -> Iterator[dict[str, Any]]:
         for index, (link, wire) in enumerate(zip(self.links, self.wires, strict=True)):
@@ -651,73 +635,10 @@ class _Builder:
         window = tcp["max_window"]
         return {
             "congestion": tcp["congestion"],
-            "gather_bytes": _gathered(tcp),
+            "gather_bytes": gathered(tcp),
             "mss": None if largest + 40 == self.mtu else largest,
             "window_bytes": None if window is None else window * tcp["mss"],
         }
-
-
-GATHER = 8192
-_WINDOW_SHARE = 16
-_GATHERED = ("reno", "cubic")
-
-
-def _gathered(tcp: Entry) -> int | None:
-    """When a receiver's program is woken: not for each packet, which costs a guest more than all else.
-
-    What waits to be read is missing from the window, so only where it is a small part of that; and only for those congestion controls
-    for which it was tried and changed nothing (docs/kernel.md).
-    """
-    roomy = tcp["max_window"] is None and tcp["receive_buffer"] >= _WINDOW_SHARE * GATHER
-    return GATHER if roomy and tcp["congestion"] in _GATHERED else None
-
-
-def _module_settings(flows: Sequence[Entry]) -> Iterator[tuple[str, int]]:
-    """Those that are not the kernel's own choice."""
-    written: dict[str, int] = {}
-    for flow in flows:
-        tcp = flow["traffic"].get("tcp")
-        for name in MODULE_WORDS.get(tcp["congestion"], ()) if tcp else ():
-            if tcp[name] != PROFILES["linux"][name]:
-                congestion = tcp["congestion"]
-                path = f"/sys/module/tcp_{congestion}/parameters/{name.removeprefix('vegas_')}"
-                written[path] = int(tcp[name])
-    yield from written.items()
-
-
-def _tcp_side(tcp: Entry) -> TcpSide:
-    return TcpSide(
-        ecn=tcp["ecn"],
-        sack=tcp["sack"],
-        dsack=tcp["dsack"],
-        frto=tcp["frto"],
-        rack=tcp["rack"],
-        tlp=tcp["tlp"],
-        timestamps=tcp["timestamps"],
-        sack_delay_ns=tcp["sack_delay_ns"],
-        receive_buffer=tcp["receive_buffer"],
-        receive_buffer_max=tcp["receive_buffer_max"],
-        initial_window=tcp["initial_window"],
-        min_rto_ns=tcp["min_rto_ns"],
-    )
-
-
-def _sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:
-    yield "tcp_ecn", int(side.ecn)
-    yield "tcp_sack", int(side.sack)
-    yield "tcp_dsack", int(side.dsack)
-    yield "tcp_frto", 2 * side.frto
-    yield "tcp_recovery", int(side.rack)
-    yield "tcp_early_retrans", 3 * side.tlp
-    yield "tcp_timestamps", int(side.timestamps)
-    yield "tcp_comp_sack_delay_ns", side.sack_delay_ns
-    yield "tcp_rmem", f"4096 {side.receive_buffer} {side.receive_buffer_max}"
-    # The simulator's senders always have something to send.
-    yield "tcp_wmem", f"4096 16384 {SEND_BUFFER}"
-    # Each connection begins as if it were the first between its hosts.
-    yield "tcp_no_metrics_save", 1
-    yield "tcp_slow_start_after_idle", 1
-    yield "ip_local_port_range", "32768 60999"
 
 
 # ----------------------------------------------------------------------------------------------------------- details
@@ -759,69 +680,6 @@ def _batch(program: str, namespace: str | None, lines: Sequence[str]) -> dict[st
 
 def _write(namespace: str | None, path: str, value: int | str) -> dict[str, Any]:
     return {"do": "write", "namespace": namespace, "path": path, "text": str(value)}
-
-
-def _mtu(flows: Sequence[Entry]) -> int:
-    """Of every device: no packet is cut."""
-    largest = MTU
-    for flow in flows:
-        match flow["traffic"]:
-            case {"tcp": tcp}:
-                largest = max(largest, tcp["mss"] + tcp["header_bytes"])
-            case {"packet_bytes": size}:
-                largest = max(largest, size)
-            case {"payload_bytes": size}:
-                largest = max(largest, size + 40)
-    return largest
-
-
-def _linger(links: Sequence[Entry], flows: Sequence[Entry]) -> int:
-    """Long enough for what senders still hold at the end, two windows or so: some round trips through queues as full as they get.
-
-    While packets come the taps can't be ended without a packet that one has told and another has not.
-    """
-    extra = max((flow["path_extra_ns"] + flow["back_extra_ns"] for flow in flows), default=0)
-    waits = sorted((_longest_wait(link) + link["delay_ns"] for link in links), reverse=True)
-    return int(min(LONGEST_LINGER_NS, 5 * 10**8 + 4 * (extra + sum(waits[:4]))))
-
-
-def _longest_wait(link: Entry) -> int:
-    rates = [step["bps"] for step in link["rate"] if step["bps"]]
-    rates += [link["shaper"]["bps"]] if link["shaper"] else []
-    if not rates:
-        return 0
-    return linux.packets(link["qdisc"]) * MTU * 8 * 10**9 // int(min(rates))
-
-
-_NAMESPACE_KB = 1200
-"""A namespace takes a quarter of it; but a kernel allows half as many as it allows threads, of which each MB gives two
-(64 kB of stack each, in an eighth of the memory: fork.c, ucount.c)."""
-_PACKET_KB = 2.5
-"""A full packet in the kernel."""
-_SEEN_BYTES = 160
-"""A packet that a tap follows, in the traffic program and once more in the archive."""
-
-
-MOST_TRACED = 2_000_000
-_EVENT_BYTES = 96
-"""An event in the kernel's memory, and as a line of text."""
-_EVENT_TEXT_BYTES = 160
-
-
-def _memory_mb(realised: Entry, namespaces: int) -> int:
-    """What a guest needs, rather too much: packets in queues and on wires, packets that taps follow, namespaces."""
-    duration_s = realised["duration_ns"] / 1e9
-    packets = seen = 0.0
-    extra = max((flow["path_extra_ns"] for flow in realised["flows"]), default=0)
-    for link in realised["links"]:
-        rate = max((step["bps"] for step in link["rate"]), default=0)
-        on_wires = rate / 8 / MTU * (link["delay_ns"] + extra) / 1e9
-        in_queue = min(_longest_wait(link) / 1e9 * rate / 8 / MTU, 100_000)
-        packets += on_wires + in_queue
-        if has_queue(link) and link["sampled"]:
-            seen += rate / 8 / (MTU / 2) * duration_s
-    need = (_NAMESPACE_KB * namespaces + _PACKET_KB * packets) / 1024 + seen * _SEEN_BYTES / 2**20
-    return 192 + 64 * int(need / 64 + 1)
 
 
 def _dotted(address: int) -> str:

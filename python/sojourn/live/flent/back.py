@@ -132,34 +132,9 @@ def _session(raw: Json) -> _Session:
     meta = metadata.get("SERIES_META") or {}
     lab = metadata.get("LAB") or {}
     mss = int(_real(lab.get("mss", MSS), 1e6, 1))
-    flows = [
-        {
-            "name": name, "kind": "bulk", "direction": "up" if name.startswith("TCP upload") else "down", "phase": 1,
-            "group": i, "congestion": str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown"),
-        }
-        for i, (name, _) in enumerate(streams)
-    ]  # fmt: skip
-    names = [str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name, _ in pings]
-    flows += [
-        {
-            "name": name,
-            "kind": "ping",
-            "direction": "",
-            "phase": None,
-            "group": len(streams) + i,
-            "congestion": None,
-        }
-        for i, name in enumerate(names)
-    ]
+    flows = _flows([name for name, _ in streams], [name for name, _ in pings], meta, lab)
     ends = [float(x[-1])] + [max(point["t"] for point in points) for _, points in series if points]
     qdisc = [name for name in raw["raw_values"] if name.startswith("qdisc_stats_") and "::" not in name]
-    links = [
-        {
-            "name": str((meta.get(name) or {}).get("sojourn_link") or name.removeprefix("qdisc_stats_")), "interface": "",
-            "direction": "out", "qdisc": str((meta.get(name) or {}).get("sojourn_qdisc") or "unknown"),
-        }
-        for name in qdisc
-    ]  # fmt: skip
     tables = {
         **{name: measurement.nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
         "engine": {name: np.array([0]) for name in ("events", "packets", "peak_entries")},
@@ -180,10 +155,41 @@ def _session(raw: Json) -> _Session:
         "phases": _phases_in(metadata, {flow["direction"] for flow in flows} - {""}),
         "flows": flows,
         "probes": [],
-        "links": links,
+        "links": [_link(name, meta.get(name) or {}) for name in qdisc],
         "server": {"host": str(metadata.get("HOST", "")), "address": ""},
     }
     return _Session(tables, facts)
+
+
+def _flows(streams: Sequence[str], pings: Sequence[str], meta: Json, lab: Json) -> list[Json]:
+    flows = [
+        {
+            "name": name, "kind": "bulk", "direction": "up" if name.startswith("TCP upload") else "down", "phase": 1,
+            "group": i, "congestion": str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown"),
+        }
+        for i, name in enumerate(streams)
+    ]  # fmt: skip
+    names = [str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name in pings]
+    return flows + [
+        {
+            "name": name,
+            "kind": "ping",
+            "direction": "",
+            "phase": None,
+            "group": len(streams) + i,
+            "congestion": None,
+        }
+        for i, name in enumerate(names)
+    ]
+
+
+def _link(name: str, meta: Json) -> Json:
+    return {
+        "name": str(meta.get("sojourn_link") or name.removeprefix("qdisc_stats_")),
+        "interface": "",
+        "direction": "out",
+        "qdisc": str(meta.get("sojourn_qdisc") or "unknown"),
+    }
 
 
 def _is_computed(name: str) -> bool:
@@ -251,13 +257,7 @@ def _flow_table(streams: Sequence[Sequence[Mapping[str, Any]]], mss: int) -> mea
             delivered += _real(point["val"], MOST_MBPS) * took * 1e6 / 8
             before = t
             rows.append([t * S, number, cwnd, rtt, delivered])
-    table = measurement.nothing("flow", len(rows))
-    if rows:
-        for name, column in zip(
-            ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes"), np.asarray(rows).T, strict=True
-        ):
-            table[name] = np.round(column).astype(np.int64)
-    return table
+    return _table("flow", ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes"), rows)
 
 
 def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> measurement.Columns:
@@ -272,12 +272,15 @@ def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> me
         for number, points in enumerate(pings)
         for i, point in enumerate(points)
     ]
-    table = measurement.nothing("probe", len(rows))
+    return _table("probe", ("t_ns", "probe", "seq", "rtt_ns", "forward_ns"), rows)
+
+
+def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]]) -> measurement.Columns:
+    """These columns, rounded; there is nothing in the others."""
+    table = measurement.nothing(name, len(rows))
     if rows:
-        for name, column in zip(
-            ("t_ns", "probe", "seq", "rtt_ns", "forward_ns"), np.asarray(rows).T, strict=True
-        ):
-            table[name] = np.round(column).astype(np.int64)
+        for column, values in zip(columns, np.asarray(rows).T, strict=True):
+            table[column] = np.round(values).astype(np.int64)
     return table
 
 

@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import metrics
-from sojourn.papers.evidence import Evidence, Seed
-from sojourn.papers.paper import Estimate, Measure
+from sojourn.papers.evidence import Seed
+from sojourn.papers.paper import Measure
 
 Milliseconds = NDArray[np.float64]
 """RTTs of pings in the order sent; NaN: no reply."""
@@ -149,16 +149,3 @@ def shaped_kbytes(seed: Seed) -> float:
 
 def _sum(column: pl.Series) -> float:
     return float(cast(float, column.sum()))
-
-
-# -------------------------------------------------------------------------------------------------------- comparisons
-
-
-def apart(evidence: Evidence, one: tuple[str, str], other: tuple[str, str], measure: Measure) -> Estimate:
-    """One less the other, seed by seed; each is (study, variant)."""
-    pairs = zip(
-        evidence.estimate(*one, measure).values, evidence.estimate(*other, measure).values, strict=True
-    )
-    values = tuple(a - b for a, b in pairs)
-    whole = metrics.mean_ci95(values)
-    return Estimate(whole["mean"], whole["ci95"], values)

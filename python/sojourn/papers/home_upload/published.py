@@ -6,6 +6,8 @@ printed, but it is the sharper test: what one does not know of the file and of t
 
 from __future__ import annotations
 
+import operator
+
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.home_upload import measures as m
 from sojourn.papers.home_upload.experiments import WITH, WITHOUT
@@ -25,7 +27,7 @@ _SIZE = "the size of the file is given in one digit, which leaves a tenth either
 
 
 def _longer(evidence: Evidence) -> Estimate:
-    return m.apart(evidence, ("upload", WITH), ("upload", WITHOUT), m.upload_s)
+    return evidence.compared(("upload", WITH), ("upload", WITHOUT), m.upload_s, operator.sub)
 
 
 NUMBERS = (

@@ -212,25 +212,20 @@ def _key(axes: Axes, words: Mapping[str, str]) -> None:
 _ROOM = style.Margins(top=0.95, left=0.6, right=0.2, bottom=0.85)
 
 
-def _apart(axes: Sequence[Axes]) -> None:
+def _abreast(title: str, evidence: Evidence, study: str, says: str) -> tuple[Figure, list[Axes]]:
+    """Three panels with room for their labels between them, and for a key below."""
+    figure, [axes] = sheet(
+        title, evidence, study, columns=3, size=(11, 3.9), says=says, spread=_SEM, margins=_ROOM
+    )
     grid = axes[0].get_gridspec()
     assert grid is not None
     grid.update(wspace=0.24)
+    return figure, axes
 
 
 @style.drawn
 def _figure3(evidence: Evidence) -> Figure:
-    figure, [axes] = sheet(
-        "Over the ring's size, qdisc 1000",
-        evidence,
-        "ring",
-        columns=3,
-        size=(11, 3.9),
-        says="thirty files at 5 Mbit/s",
-        spread=_SEM,
-        margins=_ROOM,
-    )
-    _apart(axes)
+    figure, axes = _abreast("Over the ring's size, qdisc 1000", evidence, "ring", "thirty files at 5 Mbit/s")
     lines = {reading: partial(name, reading, qdisc=DEFAULT_QDISC) for reading in QDISC}
     drawn = _three(axes, evidence, "ring", RINGS, lines, "ring")
     axes[0].axhline(published.RTT_BLOATED_S, color=style.INK, linestyle=":", linewidth=0.9)
@@ -245,17 +240,7 @@ def _figure3(evidence: Evidence) -> Figure:
 
 @style.drawn
 def _figure4(evidence: Evidence) -> Figure:
-    figure, [axes] = sheet(
-        "Over the qdisc's size, ring 512",
-        evidence,
-        "qdisc",
-        columns=3,
-        size=(11, 3.9),
-        says="thirty files at 5 Mbit/s",
-        spread=_SEM,
-        margins=_ROOM,
-    )
-    _apart(axes)
+    figure, axes = _abreast("Over the qdisc's size, ring 512", evidence, "qdisc", "thirty files at 5 Mbit/s")
     lines = {reading: partial(name, reading, DEFAULT_RING) for reading in QDISC}
     drawn = _three(axes, evidence, "qdisc", QDISCS, lines, "qdisc")
     _key(axes[0], {reading: READING[reading] for reading in drawn})
@@ -264,11 +249,12 @@ def _figure4(evidence: Evidence) -> Figure:
 
 @style.drawn
 def _narrow(evidence: Evidence) -> Figure:
-    figure, [axes] = sheet(
-        "Over the qdisc's size with windows of at most 64 kB", evidence, "narrow", columns=3, size=(11, 3.9), says="ring 512, thirty files at 5 Mbit/s",
-        spread=_SEM, margins=_ROOM,
-    )  # fmt: skip
-    _apart(axes)
+    figure, axes = _abreast(
+        "Over the qdisc's size with windows of at most 64 kB",
+        evidence,
+        "narrow",
+        "ring 512, thirty files at 5 Mbit/s",
+    )
     lines: dict[str, Callable[[int], str]] = {
         MAIN: partial(name, MAIN, DEFAULT_RING),
         BELIEVED: partial(tcp_name, BELIEVED, DEFAULT_RING),

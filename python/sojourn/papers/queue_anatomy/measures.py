@@ -7,14 +7,12 @@ A retransmission is needless (the source says erroneous) if nothing was lost for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sojourn.papers.evidence import Evidence, Seed
-from sojourn.papers.paper import Estimate, Measure
+from sojourn.papers.evidence import Seed
 
 
 def copies(seed: Seed) -> pl.DataFrame:
@@ -162,26 +160,6 @@ def ping_ms(seed: Seed) -> float:
 
 
 # ------------------------------------------------------------------------------------------------ from two variants
-
-
-def compared(
-    evidence: Evidence,
-    one: tuple[str, str],
-    other: tuple[str, str],
-    measure: Measure,
-    how: Callable[[float, float], float],
-) -> Estimate:
-    """Two variants compared seed by seed."""
-    from sojourn import metrics
-
-    values = tuple(
-        how(a, b)
-        for a, b in zip(
-            evidence.estimate(*one, measure).values, evidence.estimate(*other, measure).values, strict=True
-        )
-    )
-    whole = metrics.mean_ci95(values)
-    return Estimate(whole["mean"], whole["ci95"], values)
 
 
 def more_percent(one: float, other: float) -> float:

@@ -37,13 +37,13 @@ COPIED_GB = 1.0
 def more_at_4096(evidence: Evidence, reading: str = MAIN) -> Estimate:
     """How much longer the RTT is with the largest ring than with the default one, %."""
     large, default = (("ring", name(reading, ring, DEFAULT_QDISC)) for ring in (4096, DEFAULT_RING))
-    return m.compared(evidence, large, default, m.rtt_s, m.more_percent)
+    return evidence.compared(large, default, m.rtt_s, m.more_percent)
 
 
 def qdisc_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
     """With BQL, how much longer the 95th percentile is with the longest qdisc than with the shortest, ms."""
     long, short = (("bql", bql_name(reading, ring, True)) for ring in (80, 4096))
-    return m.compared(evidence, long, short, m.p95_ms, m.less)
+    return evidence.compared(long, short, m.p95_ms, m.less)
 
 
 def throughput_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
@@ -54,8 +54,8 @@ def throughput_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
             ("surface", qdisc) for qdisc in QDISCS if evidence.has("surface", name(reading, 4096, qdisc))
         ]
     known = [
-        m.compared(
-            evidence, (study, name(reading, 80, qdisc)), (study, name(reading, 4096, qdisc)), m.throughput_mbps, m.apart_percent
+        evidence.compared(
+            (study, name(reading, 80, qdisc)), (study, name(reading, 4096, qdisc)), m.throughput_mbps, m.apart_percent
         )
         for study, qdisc in sizes
     ]  # fmt: skip

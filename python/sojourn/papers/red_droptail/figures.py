@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -36,20 +38,12 @@ def _throughput(evidence: Evidence, tp: int) -> Figure:
     figure, [[axes]] = drawing.sheet(
         f"Throughput of N flows at 45 Mbit/s, Tp = {tp} ms", evidence, "throughput"
     )
-    for queue in (
-        DROP_TAIL,
-        RED,
-    ):  # RED over Drop-Tail: where they coincide, its dashes show on the solid line
-        at = QUEUES.index(queue)
-        drawing.curve(
-            axes,
-            queue,
-            N,
-            [evidence.estimate("throughput", cell(tp, n, queue), throughput_mbps) for n in N],
-            LOOKS[queue],
-            published=[THROUGHPUT[tp][n][at] for n in N],
-            marker=MARKERS[queue],
-        )
+    _both(
+        axes,
+        N,
+        lambda n, queue: evidence.estimate("throughput", cell(tp, n, queue), throughput_mbps),
+        THROUGHPUT[tp],
+    )
     axes.plot(
         N,
         ns2.MAIN_WITHIN_10_MS[tp, DROP_TAIL],
@@ -80,23 +74,35 @@ def _fairness(evidence: Evidence, tp: int) -> Figure:
     figure, [[axes]] = drawing.sheet(
         f"Fairness of 16 flows whose delays are spread by D, Tp = {tp} ms", evidence, "fairness"
     )
-    for queue in (
-        DROP_TAIL,
-        RED,
-    ):  # RED over Drop-Tail: where they coincide, its dashes show on the solid line
+    _both(
+        axes,
+        D,
+        lambda d, queue: evidence.estimate("fairness", cell(tp, 16, queue, d), fairness),
+        FAIRNESS[tp],
+    )
+    _over_d(axes)
+    axes.legend(loc="lower left")
+    return figure
+
+
+def _both(
+    axes: Axes,
+    xs: Sequence[int],
+    ours: Callable[[int, str], Estimate],
+    published: Mapping[int, Sequence[float | None]],
+) -> None:
+    """Both disciplines over N or D. RED over Drop-Tail: where they coincide, its dashes show on the solid line."""
+    for queue in (DROP_TAIL, RED):
         at = QUEUES.index(queue)
         drawing.curve(
             axes,
             queue,
-            D,
-            [evidence.estimate("fairness", cell(tp, 16, queue, d), fairness) for d in D],
+            xs,
+            [ours(x, queue) for x in xs],
             LOOKS[queue],
-            published=[FAIRNESS[tp][d][at] for d in D],
+            published=[published[x][at] for x in xs],
             marker=MARKERS[queue],
         )
-    _over_d(axes)
-    axes.legend(loc="lower left")
-    return figure
 
 
 @style.drawn

@@ -67,8 +67,7 @@ def _figure2(evidence: Evidence) -> Figure:
         rate for rate in _rates(evidence) if evidence.mean("cited", f"{rate} RED", m.queue_loss_percent) > 1
     ]
     ours = [
-        m.compared(
-            evidence,
+        evidence.compared(
             ("cited", f"{rate} Drop Tail"),
             ("cited", f"{rate} RED"),
             m.queue_loss_percent,

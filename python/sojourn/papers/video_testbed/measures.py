@@ -11,7 +11,6 @@ packets in (1) and (3) are measured beside: they are what a viewer gets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -19,8 +18,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import metrics
-from sojourn.papers.evidence import Evidence, Seed
-from sojourn.papers.paper import Estimate, Measure
+from sojourn.papers.evidence import Seed
+from sojourn.papers.paper import Estimate
 
 Milliseconds = NDArray[np.float64]
 
@@ -167,22 +166,6 @@ def peak_packets(seed: Seed) -> float:
 
 
 # -------------------------------------------------------------------------------------------------------- comparisons
-
-
-def compared(
-    evidence: Evidence,
-    one: tuple[str, str],
-    other: tuple[str, str],
-    measure: Measure,
-    how: Callable[[float, float], float],
-) -> Estimate:
-    """A number made of two variants, seed by seed: `how(one, other)`. Each is (study, variant)."""
-    pairs = zip(
-        evidence.estimate(*one, measure).values, evidence.estimate(*other, measure).values, strict=False
-    )
-    values = tuple(how(a, b) for a, b in pairs)
-    whole = metrics.mean_ci95(values)
-    return Estimate(whole["mean"], whole["ci95"], values)
 
 
 def below_percent(one: float, other: float) -> float:

@@ -204,7 +204,7 @@ def _over_bottlenecks(
 
     def whole(evidence: Evidence) -> Estimate:
         each = [
-            m.compared(evidence, ("testbed", f"{kbps} {one}"), ("testbed", f"{kbps} {other}"), measure, how)
+            evidence.compared(("testbed", f"{kbps} {one}"), ("testbed", f"{kbps} {other}"), measure, how)
             for kbps in BOTTLENECKS
         ]
         return m.averaged(each)
@@ -237,8 +237,7 @@ def _conclusion() -> Iterator[Number]:
 def _figure2(evidence: Evidence) -> Estimate:
     return m.averaged(
         [
-            m.compared(
-                evidence,
+            evidence.compared(
                 ("cited", f"{rate} Drop Tail"),
                 ("cited", f"{rate} RED"),
                 m.queue_loss_percent,
