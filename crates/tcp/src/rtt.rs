@@ -175,8 +175,8 @@ mod tests {
     fn a_steady_rtt_ends_at_the_lower_bound() {
         for (on_variance, rto) in [(false, 200), (true, 320)] {
             let mut rtt = RttEstimator::new(&params(on_variance, 1));
-            for _ in 0..100 {
-                sample(&mut rtt, 120);
+            for round in 0..100 {
+                rtt.sample(Time(0), (round, round), Time(120 * MS));
             }
             assert_eq!(rtt.srtt(), Some(Span::from_millis(120)));
             assert_eq!(rtt.rto(), Span::from_millis(rto));
@@ -191,6 +191,34 @@ mod tests {
         sample(&mut rtt, 500);
         assert_eq!(rtt.rto(), Span::from_millis(700));
         assert_eq!(rtt.min_rtt(), Some(Span::from_millis(100)));
+    }
+
+    #[test]
+    fn the_largest_variation_of_a_round_counts_and_is_forgotten_slowly() {
+        let mut rtt = RttEstimator::new(&params(true, 1));
+        let mut step = |una, nxt, ms| {
+            rtt.sample(Time(0), (una, nxt), Time(ms * MS));
+            rtt.rto().0 as f64 / MS as f64
+        };
+        // Variance terms: 2 · 100, below which it does not fall, and 3/4 · 200 + 400.
+        assert_eq!(step(0, 1, 100), 300.0);
+        assert_eq!(step(2, 10, 500), 150.0 + 550.0);
+        // Now 412.5, but the round's largest is remembered; at its end a quarter of what that lies above 412.5 goes.
+        assert_eq!(step(5, 12, 150), 700.0);
+        assert_eq!(step(11, 20, 150), 150.0 + 515.625);
+    }
+
+    #[test]
+    fn a_falling_rtt_widens_it_less() {
+        // 400 below the mean: by an eighth of 400 - 250.
+        let falls = |linux| {
+            let mut rtt = RttEstimator::new(&params(linux, 1));
+            sample(&mut rtt, 500);
+            sample(&mut rtt, 100);
+            rtt.rto()
+        };
+        assert_eq!(falls(true), Span((450.0 + 1018.75) as u64 * MS + 750_000));
+        assert_eq!(falls(false), Span::from_millis(450 + 1150));
     }
 
     #[test]

@@ -1132,8 +1132,7 @@ impl Sender {
     /// first segment outstanding left (tcp_schedule_loss_probe).
     #[inline]
     fn await_probe(&mut self, now: Time, after_ack: bool) -> bool {
-        let well =
-            self.phase == Phase::Reduced || (self.phase == Phase::Open && self.board.sacked() == 0);
+        let well = self.phase == Phase::Reduced || (self.phase == Phase::Open && self.board.sacked() == 0);
         if !well {
             return false;
         }
@@ -1199,13 +1198,5 @@ impl Sender {
         self.begin_timeout(now);
         self.release = self.release.min(now);
         self.refresh();
-    }
-}
-
-impl Drop for Sender {
-    fn drop(&mut self) {
-        if std::env::var_os("SOJDBG").is_some() && self.stats.sent_segments > 0 {
-            eprintln!("STATS {:?}", self.stats);
-        }
     }
 }

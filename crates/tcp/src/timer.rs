@@ -171,4 +171,26 @@ mod tests {
         let mut never = Time::NEVER;
         assert!(!clock.has_come(&mut never, Span::ZERO, ms(44)));
     }
+
+    #[test]
+    fn an_alarm_counts_whole_ticks_and_one() {
+        for (set, span, goes_off) in [(1, 40, 44), (3, 38, 44), (4, 40, 48), (5, 300, 320), (8, 444, 480)] {
+            let mut alarm = Alarm::new(Clock::new(4_000_000));
+            alarm.set(Due::Probe, ms(set), Span::from_millis(span));
+            assert_eq!(alarm.has_come(ms(set + span)), None, "{set}, {span}");
+            assert_eq!(alarm.at(), ms(goes_off), "{set}, {span}");
+            assert_eq!(alarm.has_come(ms(goes_off)), Some(Due::Probe));
+        }
+    }
+
+    #[test]
+    fn an_alarm_is_set_for_one_thing_at_a_time() {
+        let mut alarm = Alarm::new(Clock::new(1));
+        assert!(!alarm.is_on());
+        alarm.set(Due::Timeout, ms(0), Span::from_millis(10));
+        alarm.set(Due::Judge, ms(1), Span::from_millis(20));
+        assert_eq!((alarm.has_come(ms(20)), alarm.has_come(ms(21))), (None, Some(Due::Judge)));
+        alarm.off();
+        assert_eq!((alarm.is_on(), alarm.has_come(ms(1000)), alarm.due()), (false, None, Due::Judge));
+    }
 }

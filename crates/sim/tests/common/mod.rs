@@ -44,6 +44,7 @@ pub fn reno() -> TcpParams {
         min_rto_on_variance: true,
         delayed_ack_segments: 1,
         delayed_ack_ns: 40 * MS,
+        delayed_ack_max_ns: 200 * MS,
         quick_acks: 0,
         sack_delay_ns: 0,
         write_bytes: 0,

@@ -217,6 +217,7 @@ pub(crate) mod test {
             min_rto_on_variance: true,
             delayed_ack_segments: 2,
             delayed_ack_ns: 40 * MS,
+            delayed_ack_max_ns: 200 * MS,
             quick_acks: 0,
             sack_delay_ns: 0,
             write_bytes: 0,
