@@ -151,8 +151,10 @@ pub struct TcpParams {
     pub min_rto_on_variance: bool,
     /// Acknowledge every n-th full segment; 1 acknowledges each.
     pub delayed_ack_segments: u32,
-    /// The longest an acknowledgement is delayed, ns.
+    /// How long an acknowledgement is delayed, ns.
     pub delayed_ack_ns: u64,
+    /// How long it may be where segments come slowly, ns (Linux's TCP_DELACK_MAX); no more than `delayed_ack_ns`: never longer.
+    pub delayed_ack_max_ns: u64,
     /// Acknowledgements sent at once at the start of a flow, after a duplicate and after a pause (Linux's quick ACKs).
     pub quick_acks: u32,
     /// SACKs beyond the third in a row wait for so long at most, and go as one, ns (tcp_comp_sack_delay_ns); 0: each goes at once.

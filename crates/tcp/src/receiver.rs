@@ -12,8 +12,9 @@
 //! Deviations: data beyond the offered window is taken rather than refused. Linux
 //! takes the receiver's RTT from timestamps echoed on data; ours carries none, so the base RTT is the least time that
 //! one window of data took (Linux's way without timestamps), and queueing adds what the stamps tell: the one-way delay
-//! above the least one. The RTT that a SACK's waiting and a pause are measured by is the handshake's there and here twice
-//! the least one-way delay. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
+//! above the least one. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's there and
+//! here, for a SACK, twice the least one-way delay, else that and the first segment's: longer where many flows start at once, since
+//! their handshakes would spread them. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
 //! When Linux's application writes depends on its send buffer, ours writes whenever a write has left.
 
 use crate::timer::Clock;
@@ -34,9 +35,7 @@ pub struct Receiver {
     quick: u32,
     /// So many they are again after a duplicate or a pause.
     quick_acks: u32,
-    /// After so long without a segment, and an RTT, the sender may have begun anew.
-    pause: Span,
-    last_arrival: Time,
+    pace: Pace,
     /// The least time a segment was under way.
     one_way_min: Span,
     /// Of the application's writes, segments.
@@ -54,6 +53,7 @@ pub struct Receiver {
     /// It is a SACK that waits, by a clock without ticks.
     exact: bool,
     clock: Clock,
+    /// How long the ACK that waits was to wait.
     delay: Span,
     mss: u32,
     timestamps: bool,
@@ -83,8 +83,7 @@ impl Receiver {
             ack_every: params.delayed_ack_segments.max(1),
             quick: params.quick_acks,
             quick_acks: params.quick_acks,
-            pause: Span(params.min_rto_ns),
-            last_arrival: Time::ZERO,
+            pace: Pace::new(params),
             one_way_min: Span(u64::MAX),
             write,
             write_end: write,
@@ -125,13 +124,15 @@ impl Receiver {
         if self.tells_one_way {
             self.one_way = Some(one_way);
         }
-        self.one_way_min = self.one_way_min.min(one_way);
-        if now.since(self.last_arrival) > self.pause + self.one_way_min * 2 {
-            self.quick = self.quick.max(self.quick_acks);
+        if one_way < self.one_way_min {
+            self.pace.expect(one_way, self.one_way_min);
+            self.one_way_min = one_way;
         }
-        self.last_arrival = now;
 
         if segment.seq == self.next {
+            if self.pace.arrived(now) {
+                self.quick = self.quick.max(self.quick_acks);
+            }
             at_once |= !self.gaps.is_empty();
             self.next += 1;
             self.delivered += u64::from(segment.len);
@@ -157,6 +158,7 @@ impl Receiver {
             at_once = true;
             self.duplicate = self.dsack.then_some(segment.seq);
             self.quick = self.quick.max(self.quick_acks);
+            self.pace.forget();
         }
 
         // A quick ACK, an n-th segment, or one of the reasons above (RFC 5681 §4.2).
@@ -164,6 +166,7 @@ impl Receiver {
             return Some(self.acknowledge());
         }
         if self.deadline == Time::NEVER {
+            self.delay = self.pace.delay();
             self.deadline = now + self.delay;
         }
         None
@@ -178,12 +181,14 @@ impl Receiver {
     /// The delayed acknowledgement, once its time has come; called early it does nothing.
     #[inline]
     pub fn on_deadline(&mut self, now: Time) -> Option<AckSegment> {
-        let come = if self.exact {
-            self.deadline <= now
-        } else {
-            self.clock.has_come(&mut self.deadline, self.delay, now)
-        };
-        come.then(|| self.acknowledge())
+        if self.exact {
+            return (self.deadline <= now).then(|| self.acknowledge());
+        }
+        if !self.clock.has_come(&mut self.deadline, self.delay, now) {
+            return None;
+        }
+        self.pace.missed();
+        Some(self.acknowledge())
     }
 
     /// Whether a SACK may wait for others: beyond the third of a gap, for a twentieth of the RTT or `sack_delay`.
@@ -225,13 +230,19 @@ impl Receiver {
         self.ece = (self.ece && !cwr) || ce;
         if self.ece && !was {
             self.quick = self.quick.max(2);
+            self.pace.forget();
         }
         cwr
     }
 
     #[inline]
     fn acknowledge(&mut self) -> AckSegment {
-        self.quick = self.quick.saturating_sub(1);
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.pace.forget();
+            }
+        }
         self.acked = self.next;
         self.deadline = Time::NEVER;
         self.exact = false;
@@ -251,6 +262,85 @@ impl Receiver {
             ece: self.ece,
             one_way: self.one_way,
         }
+    }
+}
+
+/// How fast segments come, and so how long an ACK is delayed in the hope of another one (Linux's ato). Its time is in ticks.
+#[derive(Clone, Debug)]
+struct Pace {
+    tick: u64,
+    /// Ticks; a delay is never less.
+    least: u64,
+    /// ns; nor more.
+    most: u64,
+    /// Ticks.
+    delay: u64,
+    last: Time,
+    /// ns; the bound of the retransmission timeout.
+    min_rto: u64,
+    /// ns, the handshake's.
+    rtt: u64,
+    /// ns, by the handshake's RTT: after a pause that is longer the sender may have begun anew.
+    rto: u64,
+}
+
+impl Pace {
+    fn new(params: &TcpParams) -> Pace {
+        let tick = params.timer_tick_ns.max(1);
+        let least = params.delayed_ack_ns.div_ceil(tick);
+        let most = params.delayed_ack_max_ns;
+        Pace { tick, least, most, delay: least, last: Time::ZERO, min_rto: params.min_rto_ns, rtt: 0, rto: 0 }
+    }
+
+    /// A segment was under way for less time than any before it. The handshake met the queue of the first one on one of its two ways.
+    #[cold]
+    fn expect(&mut self, one_way: Span, least: Span) {
+        let first = if least.0 == u64::MAX { one_way.0 } else { self.rtt - least.0 };
+        self.rtt = first + one_way.0;
+        self.rto = self.rtt + self.min_rto.max(2 * self.rtt);
+    }
+
+    /// The next segment in order has come; whether after a pause.
+    #[inline]
+    fn arrived(&mut self, now: Time) -> bool {
+        let gap = now.since(self.last).0;
+        let last = std::mem::replace(&mut self.last, now);
+        let half = self.least / 2;
+        if gap < half * self.tick {
+            if self.delay > self.least {
+                self.delay = self.delay / 2 + half;
+            }
+            return false;
+        }
+        let ticks = now.0 / self.tick - last.0 / self.tick;
+        if ticks <= half {
+            self.delay = self.delay / 2 + half;
+        } else if ticks < self.delay {
+            self.delay = (self.delay / 2 + ticks).min(self.rto / self.tick);
+        } else {
+            return ticks * self.tick > self.rto;
+        }
+        false
+    }
+
+    /// No other one came in time.
+    fn missed(&mut self) {
+        self.delay = (2 * self.delay).min((self.rto / self.tick).max(self.least));
+    }
+
+    /// Something was amiss.
+    fn forget(&mut self) {
+        self.delay = self.least;
+    }
+
+    /// How long to wait for another one: not for longer than a round trip.
+    #[inline]
+    fn delay(&self) -> Span {
+        if self.delay <= self.least {
+            return Span(self.least * self.tick);
+        }
+        let bound = (self.rtt.div_ceil(self.tick)).max(self.least);
+        Span((self.delay.min(bound) * self.tick).min(self.most.max(self.least * self.tick)))
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Source: RFC 6298 (Jacobson and Karels, SIGCOMM 1988). srtt moves by 1/8 of the error, rttvar by 1/4 of its size,
 //! RTO = srtt + 4 · rttvar, bounded; doubled at each timeout, up to the upper bound, until the next RTT sample.
-//! Deviations, by parameter: Linux applies the lower bound to the variance term (`min_rto_on_variance`); ns-2 measures
-//! in ticks of its clock (`tick_ns`), counting those that began while the segment was under way. Deviation from Linux: it
-//! takes rttvar as the largest variation of a round trip. Deviations from ns-2: real numbers, not eighths of a tick; it forgets
-//! srtt after four timeouts in a row.
+//! Deviations, by parameter: Linux applies the lower bound to the variance term, which is the largest of a round trip
+//! (`min_rto_on_variance`; tcp_rtt_estimator in tcp_input.c); ns-2 measures in ticks of its clock (`tick_ns`), counting those that
+//! began while the segment was under way. Deviations from ns-2: real numbers, not eighths of a tick; it forgets srtt after
+//! four timeouts in a row.
 
 use crate::TcpParams;
 use units::{Span, Time};
@@ -15,9 +15,11 @@ use units::{Span, Time};
 pub struct RttEstimator {
     /// ns; 0 before the first sample.
     srtt: f64,
-    rttvar: f64,
+    /// Four times the mean deviation, ns.
+    variance: f64,
+    peak: Option<Peak>,
     rto: Span,
-    /// When a probe is due: two RTTs and 2 ms, less than which Linux's timers don't wait.
+    /// Two RTTs.
     probe: Span,
     backoff: u32,
     latest: Span,
@@ -25,7 +27,29 @@ pub struct RttEstimator {
     tick: u64,
     min: f64,
     max: f64,
-    on_variance: bool,
+}
+
+/// Linux's variance term: the largest of a round trip counts, at once where it is larger than before, by a quarter where it is
+/// less. All in ns, of four times the mean deviation.
+#[derive(Debug)]
+struct Peak {
+    held: f64,
+    of_round: f64,
+    /// What had been sent when the round trip began.
+    round_end: u32,
+}
+
+impl Peak {
+    /// `variance` after a sample by the ACK of all below `una`; `least`: the lower bound.
+    #[inline]
+    fn update(&mut self, variance: f64, least: f64, (una, nxt): (u32, u32)) {
+        self.of_round = self.of_round.max(variance);
+        self.held = self.held.max(self.of_round);
+        if una > self.round_end {
+            self.held -= (self.held - self.of_round) * 0.25;
+            *self = Peak { held: self.held, of_round: least, round_end: nxt };
+        }
+    }
 }
 
 impl RttEstimator {
@@ -33,7 +57,8 @@ impl RttEstimator {
     pub fn new(params: &TcpParams) -> RttEstimator {
         RttEstimator {
             srtt: 0.0,
-            rttvar: 0.0,
+            variance: 0.0,
+            peak: params.min_rto_on_variance.then(|| Peak { held: 0.0, of_round: 0.0, round_end: 0 }),
             rto: Span(params.initial_rto_ns),
             probe: Span(params.initial_rto_ns),
             backoff: 0,
@@ -42,13 +67,12 @@ impl RttEstimator {
             tick: params.tick_ns.max(1),
             min: params.min_rto_ns as f64,
             max: params.max_rto_ns as f64,
-            on_variance: params.min_rto_on_variance,
         }
     }
 
-    /// A segment that left at `sent` and was not sent again is acknowledged.
+    /// A segment that left at `sent` and was not sent again is acknowledged; `outstanding` after it: from where to where.
     #[inline]
-    pub fn sample(&mut self, sent: Time, now: Time) -> Span {
+    pub fn sample(&mut self, sent: Time, outstanding: (u32, u32), now: Time) -> Span {
         let rtt = now.since(sent);
         self.latest = rtt;
         self.min_rtt = self.min_rtt.min(rtt);
@@ -58,23 +82,32 @@ impl RttEstimator {
             // Ticks of the clock that began while it was under way, at least one.
             ((now.0 / self.tick - sent.0 / self.tick).max(1) * self.tick) as f64
         };
-        if self.srtt == 0.0 {
+        let first = self.srtt == 0.0;
+        let error = if first { 0.0 } else { r - self.srtt };
+        if first {
             self.srtt = r;
-            self.rttvar = r / 2.0;
+            self.variance = 2.0 * r;
         } else {
-            let error = r - self.srtt;
             self.srtt += error * 0.125;
-            self.rttvar += (error.abs() - self.rttvar) * 0.25;
         }
-        let variance = 4.0 * self.rttvar;
-        let rto = if self.on_variance {
-            self.srtt + variance.max(self.min)
+        let grown = error.abs() - self.variance * 0.25;
+        let rto = if let Some(peak) = &mut self.peak {
+            if first {
+                let held = self.variance.max(self.min);
+                *peak = Peak { held, of_round: held, round_end: outstanding.1 };
+            } else {
+                // A falling RTT is no reason to wait for longer.
+                self.variance += if error < 0.0 && grown > 0.0 { grown * 0.125 } else { grown };
+                peak.update(self.variance, self.min, outstanding);
+            }
+            self.srtt + peak.held
         } else {
-            (self.srtt + variance).max(self.min)
+            self.variance += if first { 0.0 } else { grown };
+            (self.srtt + self.variance).max(self.min)
         };
         self.rto = Span(rto.min(self.max) as u64);
         self.backoff = 0;
-        self.probe = Span((2.0 * self.srtt) as u64 + 2_000_000);
+        self.probe = Span((2.0 * self.srtt) as u64);
         rtt
     }
 
@@ -90,8 +123,8 @@ impl RttEstimator {
     /// When to probe for a lost tail (RFC 8985 §7.2); a lone segment's ACK may be delayed, for so long as an RTO is at least.
     #[inline]
     pub fn probe(&self, lone: bool) -> Span {
-        let delayed = if lone { Span(self.min as u64) } else { Span::ZERO };
-        self.probe + delayed
+        // Linux's timers don't wait for less than 2 ms.
+        self.probe + if lone { Span(self.min as u64) } else { Span::from_millis(2) }
     }
 
     /// The timer went off: twice as long the next time, up to the upper bound.
@@ -135,15 +168,15 @@ mod tests {
     }
 
     fn sample(rtt: &mut RttEstimator, ms: u64) {
-        rtt.sample(Time(0), Time(ms * MS));
+        rtt.sample(Time(0), (1, 1), Time(ms * MS));
     }
 
     #[test]
     fn a_steady_rtt_ends_at_the_lower_bound() {
         for (on_variance, rto) in [(false, 200), (true, 320)] {
             let mut rtt = RttEstimator::new(&params(on_variance, 1));
-            for _ in 0..100 {
-                sample(&mut rtt, 120);
+            for round in 0..100 {
+                rtt.sample(Time(0), (round, round), Time(120 * MS));
             }
             assert_eq!(rtt.srtt(), Some(Span::from_millis(120)));
             assert_eq!(rtt.rto(), Span::from_millis(rto));
@@ -158,6 +191,34 @@ mod tests {
         sample(&mut rtt, 500);
         assert_eq!(rtt.rto(), Span::from_millis(700));
         assert_eq!(rtt.min_rtt(), Some(Span::from_millis(100)));
+    }
+
+    #[test]
+    fn the_largest_variation_of_a_round_counts_and_is_forgotten_slowly() {
+        let mut rtt = RttEstimator::new(&params(true, 1));
+        let mut step = |una, nxt, ms| {
+            rtt.sample(Time(0), (una, nxt), Time(ms * MS));
+            rtt.rto().0 as f64 / MS as f64
+        };
+        // Variance terms: 2 · 100, below which it does not fall, and 3/4 · 200 + 400.
+        assert_eq!(step(0, 1, 100), 300.0);
+        assert_eq!(step(2, 10, 500), 150.0 + 550.0);
+        // Now 412.5, but the round's largest is remembered; at its end a quarter of what that lies above 412.5 goes.
+        assert_eq!(step(5, 12, 150), 700.0);
+        assert_eq!(step(11, 20, 150), 150.0 + 515.625);
+    }
+
+    #[test]
+    fn a_falling_rtt_widens_it_less() {
+        // 400 below the mean: by an eighth of 400 - 250.
+        let falls = |linux| {
+            let mut rtt = RttEstimator::new(&params(linux, 1));
+            sample(&mut rtt, 500);
+            sample(&mut rtt, 100);
+            rtt.rto()
+        };
+        assert_eq!(falls(true), Span((450.0 + 1018.75) as u64 * MS + 750_000));
+        assert_eq!(falls(false), Span::from_millis(450 + 1150));
     }
 
     #[test]
@@ -177,10 +238,10 @@ mod tests {
     fn a_coarse_clock_counts_the_ticks_that_began_and_at_least_one() {
         let mut rtt = RttEstimator::new(&params(false, 10 * MS));
         // From 9 to 21 ms two ticks began, at 10 and at 20.
-        rtt.sample(Time(9 * MS), Time(21 * MS));
+        rtt.sample(Time(9 * MS), (1, 1), Time(21 * MS));
         assert_eq!(rtt.srtt(), Some(Span::from_millis(20)));
         let mut rtt = RttEstimator::new(&params(false, 10 * MS));
-        assert_eq!(rtt.sample(Time(11 * MS), Time(12 * MS)), Span::from_millis(1));
+        assert_eq!(rtt.sample(Time(11 * MS), (1, 1), Time(12 * MS)), Span::from_millis(1));
         assert_eq!(rtt.srtt(), Some(Span::from_millis(10)));
     }
 }

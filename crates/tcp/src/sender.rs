@@ -20,7 +20,7 @@ use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{DUP_THRESH, Found, Scoreboard};
 use crate::sent::SentTimes;
-use crate::timer::Clock;
+use crate::timer::{Alarm, Clock, Due};
 use crate::undo::Undo;
 use crate::{AckSegment, Segment, TcpParams};
 use units::{Span, Time};
@@ -41,15 +41,6 @@ enum First {
     New,
     /// The losses are in doubt: new data or nothing.
     OnlyNew,
-}
-
-/// What the second timer, which may go off before the retransmission timer, is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Early {
-    /// To probe for a lost tail.
-    Probe,
-    /// To judge segments that had not waited for long enough (RACK).
-    Judge,
 }
 
 /// A tail loss probe that is not answered.
@@ -163,16 +154,14 @@ pub struct Sender {
     recover: u32,
     /// `una` at the last timeout.
     timed_out: u32,
-    rto_at: Time,
-    /// The second timer; NEVER while it does not run.
-    early_at: Time,
-    early: Early,
+    alarm: Alarm,
+    /// RACK has set the timer at this ACK.
+    judging: bool,
     probe: Option<Probe>,
     control: Control,
     board: Scoreboard,
     sent: SentTimes,
     rtt: RttEstimator,
-    clock: Clock,
     /// Edge of the receive window, in segments.
     edge: u32,
     last_window: u64,
@@ -238,15 +227,13 @@ impl Sender {
             cwr_due: false,
             recover: 0,
             timed_out: 0,
-            rto_at: Time::NEVER,
-            early_at: Time::NEVER,
-            early: Early::Probe,
+            alarm: Alarm::new(Clock::new(params.timer_tick_ns)),
+            judging: false,
             probe: None,
             control,
             board: Scoreboard::default(),
             sent: SentTimes::new(),
             rtt: RttEstimator::new(params),
-            clock: Clock::new(params.timer_tick_ns),
             edge: 0,
             last_window: u64::MAX,
             last_window_segments: u32::MAX,
@@ -340,9 +327,11 @@ impl Sender {
             self.dup_acks += 1;
             delivered = 1;
         }
+        let mut lively = acked > 0;
         if let (None, Some(sent), true) = (rtt, arrivals.sacked, self.settings.rack) {
-            self.measure_sacked(sent, now);
+            lively |= self.measure_sacked(sent, now);
         }
+        self.judging = false;
         let quiet = !amiss && self.dup_acks == 0;
         if quiet && !ack.ece {
             // The common case: new data acknowledged, nothing amiss.
@@ -356,7 +345,7 @@ impl Sender {
             let heard = Heard { acked, delivered, rtt, echo: ack.echo, original, duplicate, reported };
             self.on_ack_amiss(ack, heard, now);
         }
-        if acked > 0 {
+        if lively && !self.judging {
             self.restart_timer(now);
         }
         self.refresh();
@@ -366,7 +355,7 @@ impl Sender {
     /// When `on_deadline` wants to be called: the retransmission timer, or the release of a paced segment.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        let timer = self.rto_at.min(self.early_at);
+        let timer = self.alarm.at();
         let at = if self.paced_out { timer.min(self.release) } else { timer };
         (at != Time::NEVER).then_some(at)
     }
@@ -376,21 +365,19 @@ impl Sender {
         if self.paced_out && self.release <= now {
             self.paced_out = false;
         }
-        if self.clock.has_come(&mut self.early_at, self.rtt.probe(false), now) {
-            self.early_at = Time::NEVER;
-            match self.early {
-                Early::Probe if self.nxt < self.bound || self.board.highest() < self.nxt => {
-                    // It takes the timer's turn, which begins anew.
-                    self.probing = true;
-                    self.rto_at = now + self.rtt.rto();
-                }
-                // The last segment has arrived: the tail is not what is lost.
-                Early::Probe => {}
-                Early::Judge => self.judge_late(now),
+        match self.alarm.has_come(now) {
+            None => {}
+            Some(Due::Timeout) => self.timeout(now),
+            Some(Due::Judge) => {
+                self.judge_late(now);
+                self.rearm(now);
             }
-        }
-        if self.clock.has_come(&mut self.rto_at, self.rtt.rto(), now) {
-            self.timeout(now);
+            Some(Due::Probe) => {
+                let anything = self.nxt < self.bound || self.board.highest() < self.nxt;
+                self.probing = self.probe.is_none() && anything;
+                // A probe begins it anew; without one the first segment's time goes on.
+                self.rearm(now);
+            }
         }
     }
 
@@ -485,7 +472,10 @@ impl Sender {
         self.sent.sent(seq, self.una, now);
         let segment = self.send(seq, false, now);
         if self.settings.tlp {
-            self.arm_probe(now);
+            if self.alarm.due() == Due::Probe {
+                self.rearm(now);
+            }
+            self.await_probe(now, false);
         }
         segment
     }
@@ -498,16 +488,15 @@ impl Sender {
         let segment = if new { self.send_new(now) } else { self.resend(self.nxt - 1, now) };
         self.stats.probes += 1;
         self.probe = Some(Probe { end: self.nxt, copy: (!new).then_some(now) });
-        self.early_at = Time::NEVER;
-        self.rto_at = now + self.rtt.rto();
+        self.begin_timeout(now);
         Some(segment)
     }
 
     #[inline]
     fn send(&mut self, seq: u32, retransmit: bool, now: Time) -> Segment {
         self.stats.sent_segments += 1;
-        if self.rto_at == Time::NEVER {
-            self.rto_at = now + self.rtt.rto();
+        if !self.alarm.is_on() {
+            self.begin_timeout(now);
         }
         if self.phase != Phase::Open {
             self.prr.out += 1;
@@ -550,9 +539,9 @@ impl Sender {
         // RFC 5682 §2.1 step 2b: with nothing new to send there is no telling.
         self.frto &= self.first != First::New;
         self.first = First::Lost;
-        if seq == self.una && self.settings.rack {
+        if seq == self.una && self.settings.rack && self.alarm.due() != Due::Judge {
             // A copy has as long as the original had (Linux): its own loss can be found before.
-            self.rto_at = now + self.rtt.rto();
+            self.begin_timeout(now);
         }
         Some(self.resend(seq, now))
     }
@@ -603,24 +592,23 @@ impl Sender {
     #[inline]
     fn measure(&mut self, ack: &AckSegment, now: Time) -> Option<Span> {
         if self.settings.timestamps {
-            return (ack.echo != Time::NEVER).then(|| self.rtt.sample(ack.echo, now));
+            let outstanding = (ack.ack, self.nxt);
+            return (ack.echo != Time::NEVER).then(|| self.rtt.sample(ack.echo, outstanding, now));
         }
         let (seq, sent) = self.timed?;
         if ack.ack <= seq {
             return None;
         }
         self.timed = None;
-        Some(self.rtt.sample(sent, now))
+        Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
     }
 
     /// An ACK that does not advance SACKs a segment that left at `sent`, and only once: a sample too (Linux). Where it left before
     /// the first one outstanding last did, there is life in the path, and the timer begins anew.
     #[cold]
-    fn measure_sacked(&mut self, sent: Time, now: Time) {
-        self.rtt.sample(sent, now);
-        if sent < self.sent.at(self.una) {
-            self.rto_at = now + self.rtt.rto();
-        }
+    fn measure_sacked(&mut self, sent: Time, now: Time) -> bool {
+        self.rtt.sample(sent, (self.una, self.nxt), now);
+        sent < self.sent.at(self.una)
     }
 
     /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had its share.
@@ -922,10 +910,8 @@ impl Sender {
             .judge(self.una, self.nxt, |seq| rack.judge(seq, (sent.at(seq), sent.again(seq)), window, now));
         if found.wait > Span::ZERO {
             // Linux's timers don't wait for less than 2 ms.
-            self.early = Early::Judge;
-            self.early_at = now + found.wait + Span::from_millis(2);
-        } else if self.early == Early::Judge {
-            self.early_at = Time::NEVER;
+            self.alarm.set(Due::Judge, now, found.wait + Span::from_millis(2));
+            self.judging = true;
         }
         found
     }
@@ -1009,8 +995,10 @@ impl Sender {
         if !self.proportional() {
             self.control.set_cwnd(self.control.ssthresh());
         }
-        // The first segment outstanding is sent again now: its time begins anew (Linux, ns-2).
-        self.rto_at = now + self.rtt.rto();
+        if !self.settings.rack {
+            // The first segment outstanding is sent again now: its time begins anew (Linux, ns-2).
+            self.begin_timeout(now);
+        }
     }
 
     /// Congestion, in a window of data that was not reduced for yet.
@@ -1108,47 +1096,62 @@ impl Sender {
 
     // --- the timer ---
 
+    /// An ACK shows that there is life in the path.
     #[inline]
     fn restart_timer(&mut self, now: Time) {
         if self.una == self.nxt {
-            self.rto_at = Time::NEVER;
-            self.early_at = Time::NEVER;
-            return;
-        }
-        if self.settings.sack || self.phase != Phase::Recovery || self.partial_acks <= 1 {
+            self.alarm.off();
+        } else if self.settings.tlp {
+            if !self.await_probe(now, true) {
+                self.rearm(now);
+            }
+        } else if self.settings.sack || self.phase != Phase::Recovery || self.partial_acks <= 1 {
             // NewReno's impatient variant: only the first partial ACK restarts the timer (RFC 6582 §4).
-            self.rto_at = now + self.rtt.rto();
-        }
-        if self.settings.tlp {
-            self.arm_probe(now);
+            self.rearm(now);
         }
     }
 
-    /// Sets the second timer to probe, while all is well and no probe is out (RFC 8985 §7.2).
     #[inline]
-    fn arm_probe(&mut self, now: Time) {
-        self.probing = false;
-        let well = self.phase == Phase::Open || self.phase == Phase::Reduced;
-        if well && self.board.sacked() == 0 && self.probe.is_none() {
-            self.early = Early::Probe;
-            self.early_at = (now + self.rtt.probe(self.nxt - self.una == 1)).min(self.rto_at);
-        } else if self.early == Early::Probe {
-            self.early_at = Time::NEVER;
-        }
+    fn begin_timeout(&mut self, now: Time) {
+        self.alarm.set(Due::Timeout, now, self.rtt.rto());
     }
 
-    /// No probe is out or due any more.
+    /// Sets the timer to the timeout: from now, or, in place of something else, from when the first segment outstanding last left.
+    #[inline]
+    fn rearm(&mut self, now: Time) {
+        let span = if self.alarm.due() == Due::Timeout { self.rtt.rto() } else { self.left_of_timeout(now) };
+        self.alarm.set(Due::Timeout, now, span.max(Span(1)));
+    }
+
+    /// Of the first segment outstanding.
+    fn left_of_timeout(&self, now: Time) -> Span {
+        Span(self.rtt.rto().0.saturating_sub(now.since(self.sent.at(self.una)).0))
+    }
+
+    /// Sets the timer to probe, while all is well (RFC 8985 §7.2): before a timeout. That is counted from now after an ACK, else from when the
+    /// first segment outstanding left (tcp_schedule_loss_probe).
+    #[inline]
+    fn await_probe(&mut self, now: Time, after_ack: bool) -> bool {
+        let well = self.phase == Phase::Reduced || (self.phase == Phase::Open && self.board.sacked() == 0);
+        if !well {
+            return false;
+        }
+        let span = self.rtt.probe(self.nxt - self.una == 1);
+        let timeout = if after_ack { self.rtt.rto() } else { self.left_of_timeout(now) };
+        let span = if timeout > Span::ZERO { span.min(timeout) } else { span };
+        self.alarm.set(Due::Probe, now, span);
+        true
+    }
+
+    /// No probe is out any more.
     fn end_probe(&mut self) {
         self.probe = None;
         self.probing = false;
-        if self.early == Early::Probe {
-            self.early_at = Time::NEVER;
-        }
     }
 
     fn timeout(&mut self, now: Time) {
         if self.una == self.nxt {
-            self.rto_at = Time::NEVER;
+            self.alarm.off();
             return;
         }
         self.stats.timeouts += 1;
@@ -1174,7 +1177,6 @@ impl Sender {
             }
         }
         self.end_probe();
-        self.early_at = Time::NEVER;
         self.control.set_cwnd(1.0);
         self.phase = Phase::Loss;
         self.timed_out = self.una;
@@ -1193,7 +1195,7 @@ impl Sender {
         } else {
             self.board.mark_all_lost(self.una, self.nxt);
         }
-        self.rto_at = now + self.rtt.rto();
+        self.begin_timeout(now);
         self.release = self.release.min(now);
         self.refresh();
     }

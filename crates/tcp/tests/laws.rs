@@ -274,7 +274,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
         0.1..1.0f64,
     );
     let timing = (1..3_000u64, 1..1_000u64, prop_oneof![Just(1u64), 1_000_000..100_000_000u64]);
-    let acks = (1..4u32, 0..200u64, 0..20u32, 88..2_000u32);
+    let acks = (1..4u32, 0..200u64, 0..4u64, 0..20u32, 88..2_000u32);
     let pauses = (0..3u64, 0..20_000u32, prop_oneof![Just(1u64), Just(4_000_000u64)]);
     (switches, windows, timing, acks, pauses).prop_map(
         |(
@@ -286,7 +286,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
             ),
             (initial_window, initial_ssthresh, max_window, receive_buffer, growth, receive_window_fraction),
             (initial_rto, min_rto, tick_ns),
-            (delayed_ack_segments, delayed_ack, quick_acks, mss),
+            (delayed_ack_segments, delayed_ack, stretch, quick_acks, mss),
             (sack_delay, write_bytes, timer_tick_ns),
         )| TcpParams {
             congestion,
@@ -321,6 +321,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
             min_rto_on_variance,
             delayed_ack_segments,
             delayed_ack_ns: delayed_ack * 1_000_000,
+            delayed_ack_max_ns: delayed_ack * stretch * 1_000_000,
             quick_acks,
             sack_delay_ns: sack_delay * 1_000_000,
             write_bytes,

@@ -106,6 +106,7 @@ class TcpSettings(BaseModel):
     min_rto_on_variance: bool | None = None
     delayed_ack_segments: Annotated[int, Field(ge=1, le=1000)] | None = None
     delayed_ack: _Delay | None = None
+    delayed_ack_max: _Delay | None = None
     quick_acks: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     sack_delay: _Delay | None = None
     write_bytes: Annotated[int, Field(ge=0, le=2**31)] | None = None
@@ -121,6 +122,7 @@ _TIMES = (
     "max_rto",
     "tick",
     "delayed_ack",
+    "delayed_ack_max",
     "sack_delay",
     "timer_tick",
     "ledbat_target",
@@ -158,6 +160,7 @@ _LINUX: dict[str, Any] = {
     "min_rto_on_variance": True,
     "delayed_ack_segments": 2,
     "delayed_ack_ns": 40 * 10**6,
+    "delayed_ack_max_ns": 200 * 10**6,
     # TCP_MAX_QUICKACKS.
     "quick_acks": 16,
     # tcp_comp_sack_delay_ns.
@@ -199,6 +202,7 @@ _NS2: dict[str, Any] = {
     "min_rto_on_variance": False,
     "delayed_ack_segments": 1,
     "delayed_ack_ns": 100 * 10**6,
+    "delayed_ack_max_ns": 100 * 10**6,
     "quick_acks": 0,
     "sack_delay_ns": 0,
     "write_bytes": 0,
@@ -255,6 +259,7 @@ _ORDER = (
     *(
         "delayed_ack_segments",
         "delayed_ack_ns",
+        "delayed_ack_max_ns",
         "quick_acks",
         "sack_delay_ns",
         "write_bytes",

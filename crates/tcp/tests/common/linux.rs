@@ -40,6 +40,7 @@ pub fn linux() -> TcpParams {
         min_rto_on_variance: true,
         delayed_ack_segments: 2,
         delayed_ack_ns: 40 * MS,
+        delayed_ack_max_ns: 200 * MS,
         quick_acks: 16,
         sack_delay_ns: 0,
         write_bytes: 0,

@@ -51,6 +51,7 @@ pub fn ns2() -> TcpParams {
         min_rto_on_variance: false,
         delayed_ack_segments: 1,
         delayed_ack_ns: 100 * MS,
+        delayed_ack_max_ns: 100 * MS,
         quick_acks: 0,
         receive_buffer: 1 << 30,
         receive_buffer_max: 1 << 30,

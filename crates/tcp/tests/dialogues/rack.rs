@@ -155,11 +155,11 @@ fn a_probe_sends_new_data_where_there_is_some_whatever_the_window_says() {
         +0.1 < ack 2
         > seq 10..14
         cwnd == 12
-        @0.302 timer
+        @0.3 timer                    # 2 left at 0: its 300 ms are over before two round trips
         > seq 14
         inflight == 13
         retransmits == 0
-        @0.602 timer                  # the timer began anew with the probe: 300 ms
+        @0.6 timer                    # the timer began anew with the probe
         > seq 2 again
         timeouts == 1
         ",
@@ -196,7 +196,7 @@ fn a_probe_reported_as_a_duplicate_costs_nothing() {
         > seq 0..4
         +0.1 < ack 2
         > seq 4..6
-        @0.302 timer
+        @0.3 timer
         > seq 5 again
         cwnd == 6
         @0.31 < ack 6 echo 0.1
@@ -219,11 +219,11 @@ fn a_probe_that_filled_a_hole_costs_half_the_window() {
         > seq 0..4
         +0.1 < ack 2
         > seq 4..6
-        @0.302 timer
+        @0.3 timer
         > seq 5 again
-        @0.402 < ack 6 echo 0.1
+        @0.4 < ack 6 echo 0.1
         > seq 6..10
-        @0.502 < ack 10
+        @0.5 < ack 10
         ssthresh == 7                 # 0.7 · 10
         recoveries == 0
         > seq 10..14
@@ -233,8 +233,8 @@ fn a_probe_that_filled_a_hole_costs_half_the_window() {
 
 #[test]
 fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
-    // 1 is lost, and its copy, which is found at 300 ms; samples of 100, 100, 200 and 100 ms make srtt 110.9375, and 200 ms more.
-    // From the first copy on it were 400 ms.
+    // 1 is lost, and its copy, which is found at 300 ms; samples of 100, 100, 200 and 100 ms make srtt 110.9375, and
+    // 212.5 ms more, the largest variation among them. From the first copy on it were 412.5 ms.
     play(
         &linux(),
         "
@@ -248,7 +248,7 @@ fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
         +0.1 < ack 1 sack 2..13
         > seq 1 again
         > seq 18
-        @0.6109375 timer
+        @0.6234375 timer
         > seq 1 again
         timeouts == 1
         ",

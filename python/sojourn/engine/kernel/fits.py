@@ -131,6 +131,7 @@ _FIXED = {
     "min_rto_on_variance": "bounds the variance, not the sum",
     "delayed_ack_segments": "decides itself when to acknowledge",
     "delayed_ack_ns": "decides itself when to acknowledge",
+    "delayed_ack_max_ns": "decides itself when to acknowledge",
     "quick_acks": "decides itself when to acknowledge",
     "write_bytes": "acknowledges at once what the guest's program has pushed, 64 KiB at a time",
     "timer_tick_ns": "has ticks of 4 ms",
