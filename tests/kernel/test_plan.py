@@ -386,17 +386,26 @@ def test_packets_larger_than_the_wire_s_are_built_only_where_the_scenario_says_s
         assert all(line.count("gso_max_segs 1 ") == (0 if offloads else 2) for line in pairs)
 
 
-def test_a_receiver_gathers_where_that_is_little_of_its_window() -> None:
-    for settings, gathered in (
-        ({}, 8192),
+def test_a_receiver_gathers_where_that_is_little_of_its_window_and_soon_there() -> None:
+    def gathered(scenario: Scenario) -> int | None:
+        _, made = planned(scenario)
+        value: int | None = made["flows"][0]["traffic"]["tcp"]["gather_bytes"]
+        return value
+
+    fast = {"bottleneck__rate": "20 Mbit/s"}
+    assert gathered(with_(**fast)) == 8192
+    for settings, expected in (
         ({"max_window": 20}, None),
         ({"receive_buffer": "65536 B"}, None),
         ({"receive_buffer": "1 MiB", "receive_buffer_max": "8 MiB"}, 8192),
     ):
-        _, made = planned(with_(flow__0__tcp=settings or None))
-        assert made["flows"][0]["traffic"]["tcp"]["gather_bytes"] == gathered
-    _, made = planned(with_(flow__0__congestion="bbr"))
-    assert made["flows"][0]["traffic"]["tcp"]["gather_bytes"] is None
+        assert gathered(with_(flow__0__tcp=settings, **fast)) == expected
+    assert gathered(with_(flow__0__congestion="bbr", **fast)) is None
+    # 8 kB are 6.6 ms at 10 Mbit/s, and 4 ms at 16.4.
+    assert gathered(with_()) is None
+    assert gathered(with_(bottleneck__rate="16.384 Mbit/s")) == 8192
+    assert gathered(with_(bottleneck__rate="16.383 Mbit/s")) is None
+    assert gathered(with_(bottleneck__shaper="htb rate 9mbit", **fast)) is None
 
 
 def test_the_discipline_counts_what_the_link_layer_says() -> None:

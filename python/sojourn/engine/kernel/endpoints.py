@@ -10,6 +10,8 @@ from sojourn.scenario.tcp import PROFILES
 SEND_BUFFER = 64 << 20
 GATHER = 8192
 _WINDOW_SHARE = 16
+_GATHER_NS = 4 * 10**6
+"""A tick of the kernel's."""
 _GATHERED = ("reno", "cubic")
 
 
@@ -31,14 +33,16 @@ class TcpSide:
     min_rto_ns: int
 
 
-def gathered(tcp: Entry) -> int | None:
+def gathered(tcp: Entry, slowest_bps: int | None) -> int | None:
     """When a receiver's program is woken: not for each packet, which costs a guest more than all else.
 
-    What waits to be read is missing from the window, so only where it is a small part of that; and only for those congestion controls
-    for which it was tried and changed nothing (docs/kernel.md).
+    What waits to be read is missing from the window, and what a sender pushed is acknowledged as it is read: so only where it is a small
+    part of the window and of a moment on the slowest link (bit/s; None: none has a rate), and only for those congestion controls for which it was tried
+    (docs/kernel.md).
     """
     roomy = tcp["max_window"] is None and tcp["receive_buffer"] >= _WINDOW_SHARE * GATHER
-    return GATHER if roomy and tcp["congestion"] in _GATHERED else None
+    quick = slowest_bps is None or GATHER * 8 * 10**9 <= _GATHER_NS * slowest_bps
+    return GATHER if roomy and quick and tcp["congestion"] in _GATHERED else None
 
 
 def module_settings(flows: Sequence[Entry]) -> Iterator[tuple[str, int]]:

@@ -635,7 +635,7 @@ class _Builder:
         window = tcp["max_window"]
         return {
             "congestion": tcp["congestion"],
-            "gather_bytes": gathered(tcp),
+            "gather_bytes": gathered(tcp, sizes.slowest_bps(self.links)),
             "mss": None if largest + 40 == self.mtu else largest,
             "window_bytes": None if window is None else window * tcp["mss"],
         }

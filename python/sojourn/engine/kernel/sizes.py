@@ -40,12 +40,16 @@ def linger_ns(links: Sequence[Entry], flows: Sequence[Entry]) -> int:
     return int(min(LONGEST_LINGER_NS, 5 * 10**8 + 4 * (extra + sum(waits[:4]))))
 
 
+def slowest_bps(links: Sequence[Entry]) -> int | None:
+    """The least rate that any of them ever has, other than none."""
+    rates = [step["bps"] for link in links for step in link["rate"] if step["bps"]]
+    rates += [link["shaper"]["bps"] for link in links if link["shaper"]]
+    return min(rates, default=None)
+
+
 def _longest_wait(link: Entry) -> int:
-    rates = [step["bps"] for step in link["rate"] if step["bps"]]
-    rates += [link["shaper"]["bps"]] if link["shaper"] else []
-    if not rates:
-        return 0
-    return linux.packets(link["qdisc"]) * MTU * 8 * 10**9 // int(min(rates))
+    rate = slowest_bps([link])
+    return 0 if rate is None else linux.packets(link["qdisc"]) * MTU * 8 * 10**9 // rate
 
 
 def memory_mb(realised: Entry, namespaces: int) -> int:
