@@ -41,7 +41,7 @@ def gathered(tcp: Entry, slowest_bps: int | None) -> int | None:
     (docs/kernel.md).
     """
     roomy = tcp["max_window"] is None and tcp["receive_buffer"] >= _WINDOW_SHARE * GATHER
-    quick = slowest_bps is None or GATHER * 8 * 10**9 <= _GATHER_NS * slowest_bps
+    quick = slowest_bps is None or _GATHER_NS * slowest_bps >= GATHER * 8 * 10**9
     return GATHER if roomy and quick and tcp["congestion"] in _GATHERED else None
 
 
