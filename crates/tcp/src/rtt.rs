@@ -58,7 +58,7 @@ impl RttEstimator {
         RttEstimator {
             srtt: 0.0,
             variance: 0.0,
-            peak: params.min_rto_on_variance.then(|| Peak { held: 0.0, of_round: 0.0, round_end: 0 }),
+            peak: params.min_rto_on_variance.then_some(Peak { held: 0.0, of_round: 0.0, round_end: 0 }),
             rto: Span(params.initial_rto_ns),
             probe: Span(params.initial_rto_ns),
             backoff: 0,
