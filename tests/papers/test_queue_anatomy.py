@@ -72,7 +72,7 @@ def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(quick: Reprod
 def test_what_is_still_queued_is_sent_again_only_if_tcp_believes_its_timers(quick: Reproduction) -> None:
     sane = quick.evidence.mean("ring", reading.name("bands", 4096, 1000), m.needless)
     believed = quick.evidence.mean("others", reading.tcp_name(reading.BELIEVED, 4096, 1000), m.needless)
-    assert believed > 0.6
+    assert believed > 0.5
     assert sane < believed / 3
 
 
