@@ -599,8 +599,7 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
     assert queue["backlog_bytes"][out].max() == pytest.approx(60_000, rel=AGREES)
     assert queue["dropped_packets"][out].sum() > 0
     # A backlog of 60 kB at 3 Mbit/s.
-    # Not the longest: this host may have been busy for a moment.
-    assert np.quantile(rtts_ms(result, "server udp", 1), 0.9) == pytest.approx(160, rel=AGREES)
+    assert rtts_ms(result, "server udp", 1).max() == pytest.approx(160, rel=AGREES)
     assert [probe["address"] for probe in facts["probes"] if probe["name"] == "hop 1"] == [ROUTER_TO_CLIENT]
     silent = next(probe for probe in facts["probes"] if probe["address"] == nobody)
     assert silent["received"] == 0

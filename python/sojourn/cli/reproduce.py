@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,7 +113,7 @@ def _show(
     if as_json:
         quick = any(one.evidence.quick for one in found)
         whole = {"engine": engine, "quick": quick, "papers": [one.to_dict() for one in found]}
-        work.show(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False))
+        work.show(text.as_json(whole))
     else:
         for one in found:
             work.show(_table(one))
