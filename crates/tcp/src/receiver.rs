@@ -129,6 +129,10 @@ impl Receiver {
             self.one_way_min = one_way;
         }
 
+        if segment.seq >= self.next && self.window.opens(self.mss) && self.quick_acks > 0 {
+            // Linux hurries a sender on while the window is still opening.
+            self.quick |= 1;
+        }
         if segment.seq == self.next {
             if self.pace.arrived(now) {
                 self.quick = self.quick.max(self.quick_acks);
@@ -145,8 +149,8 @@ impl Receiver {
                 at_once = true;
                 self.write_end = self.next.saturating_add(self.write - self.next % self.write);
             }
-            let delay = if self.timestamps { one_way } else { Span::ZERO };
-            self.window.adjust(self.next, self.delivered, self.mss, delay, now);
+            let one_way = self.timestamps.then_some(one_way);
+            self.window.adjust(self.next, self.delivered, self.mss, one_way, now);
         } else if segment.seq > self.next {
             let new = self.gaps.hold(segment.seq, segment.len);
             self.duplicate = (self.dsack && !new).then_some(segment.seq);
@@ -486,6 +490,8 @@ struct Window {
     space: u64,
     /// The bound `space` grows to.
     space_max: u64,
+    /// How much of `space` is offered: it opens with what arrives (Linux's rcv_ssthresh).
+    open: u64,
     /// The right edge offered; it never moves left (RFC 9293 §3.8.6).
     edge: u64,
     /// The receiver's RTT is taken when this segment is next: one window after `rtt_start`.
@@ -511,6 +517,7 @@ impl Window {
         let mut window = Window {
             space,
             space_max,
+            open: space,
             edge: space,
             rtt_mark: u32::MAX,
             rtt_start: Time::NEVER,
@@ -529,7 +536,17 @@ impl Window {
 
     #[inline]
     fn offered(&self, delivered: u64, held: u64) -> u64 {
-        self.edge.saturating_sub(delivered).max(self.space.saturating_sub(held))
+        self.edge.saturating_sub(delivered).max(self.space.saturating_sub(held).min(self.open))
+    }
+
+    /// A segment has come, for which the window opens by two, up to the buffer's part; whether it did.
+    #[inline]
+    fn opens(&mut self, mss: u32) -> bool {
+        let opens = self.open < self.space;
+        if opens {
+            self.open = self.space.min(self.open + 2 * u64::from(mss));
+        }
+        opens
     }
 
     #[inline]
@@ -541,17 +558,30 @@ impl Window {
 
     /// Takes note of progress and of the one-way delay; while autotuning is off or done this is one comparison.
     #[inline]
-    fn adjust(&mut self, next: u32, delivered: u64, mss: u32, delay: Span, now: Time) {
+    fn adjust(&mut self, next: u32, delivered: u64, mss: u32, one_way: Option<Span>, now: Time) {
         if self.space >= self.space_max {
             return;
         }
-        self.delay_min = self.delay_min.min(delay);
-        if next >= self.rtt_mark {
+        if let Some(one_way) = one_way {
+            self.smooth_rtt(one_way, now);
+        } else if next >= self.rtt_mark {
             self.measure_rtt(next, delivered, mss, now);
         }
         if now >= self.round_end {
             self.end_round(delivered, mss);
-            self.round_end = now + self.rtt + (delay - self.delay_min);
+            self.round_end = now + self.rtt;
+        }
+    }
+
+    /// By stamps: the ACKs' way back takes as long as the fastest segment's.
+    fn smooth_rtt(&mut self, one_way: Span, now: Time) {
+        self.delay_min = self.delay_min.min(one_way);
+        let sample = one_way + self.delay_min;
+        if self.round_end == Time::NEVER {
+            self.rtt = sample;
+            self.round_end = now + sample;
+        } else {
+            self.rtt = Span(self.rtt.0 - self.rtt.0 / 8 + sample.0 / 8);
         }
     }
 
