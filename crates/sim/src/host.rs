@@ -305,7 +305,7 @@ impl Host {
         let body = packet.body;
         match &mut self.ends {
             Ends::Tcp(tcp) => {
-                let ack = unpack_ack(&packet, sacks);
+                let ack = unpack_ack(&packet, tcp.receiver.window_scale(), sacks);
                 if body.epoch != tcp.epoch || tcp.resume != Time::NEVER {
                     return;
                 }
@@ -424,7 +424,7 @@ impl TcpEnds {
     /// The packet of an ACK, on its way back.
     #[inline]
     fn reply(&self, ack: &AckSegment, envelope: Envelope, sacks: &mut SackPool) -> Parcel {
-        pack_ack(ack, self.ack_bytes, envelope.reply(), self.epoch, sacks)
+        pack_ack(ack, self.receiver.window_scale(), self.ack_bytes, envelope.reply(), self.epoch, sacks)
     }
 
     /// The transfer is complete: the next one begins after a pause, if there is one.

@@ -4,7 +4,7 @@
 //! a packet takes 40 bytes. What few ACKs carry, SACK blocks and LEDBAT's one-way delays, lies in a pool beside them.
 
 use qdisc::{DsField, Ecn, Packet};
-use tcp::{AckSegment, MAX_SACK_BLOCKS, Segment};
+use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
 use units::{Span, Time};
 
 /// A packet in the simulator.
@@ -18,7 +18,8 @@ pub struct Payload {
     pub stamp: Time,
     /// Data: segment number. ACK: next expected. UDP and ping: running number.
     pub seq: u32,
-    /// ACK: receive window in bytes, capped at 4 GiB.
+    /// Data: the receiver's clock that it echoes in the low half, or `NO_ECHO`. ACK: that clock in the low half, above it the
+    /// receive window in units of 2 to the power `scale`.
     pub window: u32,
     /// ACK: index of its blocks and its one-way delay in the pool; `NO_SACK` where it has neither.
     pub sack: u32,
@@ -52,6 +53,9 @@ pub mod kind {
 
 /// No SACK blocks.
 pub const NO_SACK: u32 = u32::MAX;
+/// The largest window, in units of its scale (RFC 7323 §2.2).
+const WINDOW: u64 = u16::MAX as u64;
+const NO_ECHO: u32 = u32::MAX;
 
 impl Payload {
     /// An empty payload of this kind.
@@ -149,6 +153,7 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
     }
     let mut body = Payload::new(flags, segment.seq, segment.stamp);
     body.epoch = epoch;
+    body.window = segment.echo.map_or(NO_ECHO, |echo| echo.0.into());
     let ecn = if segment.ect { Ecn::Ect } else { Ecn::NotEct };
     envelope.packet(segment.len + header_bytes, ecn, body)
 }
@@ -164,6 +169,7 @@ pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
         retransmit: body.kind & kind::FLAG != 0,
         cwr: body.kind & kind::CWR != 0,
         ect: packet.ds.ecn() != Ecn::NotEct,
+        echo: (body.window != NO_ECHO).then_some(Millis(body.window as u16)),
     }
 }
 
@@ -171,6 +177,7 @@ pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
 #[inline]
 pub fn pack_ack(
     ack: &AckSegment,
+    scale: u32,
     ack_bytes: u32,
     envelope: Envelope,
     epoch: u8,
@@ -179,7 +186,7 @@ pub fn pack_ack(
     let flags = if ack.ece { kind::ACK | kind::FLAG } else { kind::ACK };
     let mut body = Payload::new(flags, ack.ack, ack.echo);
     body.epoch = epoch;
-    body.window = ack.window.min(u64::from(u32::MAX)) as u32;
+    body.window = ((ack.window >> scale).min(WINDOW) as u32) << 16 | u32::from(ack.stamp.0);
     body.sack = pool.put(ack);
     let option = if ack.sack_count == 0 { 0 } else { 4 + 8 * u32::from(ack.sack_count) };
     envelope.packet(ack_bytes + option, Ecn::NotEct, body)
@@ -187,7 +194,7 @@ pub fn pack_ack(
 
 /// The ACK in a packet; its blocks go back to the pool.
 #[inline]
-pub fn unpack_ack(packet: &Parcel, pool: &mut SackPool) -> AckSegment {
+pub fn unpack_ack(packet: &Parcel, scale: u32, pool: &mut SackPool) -> AckSegment {
     let body = packet.body;
     let extra = match body.sack {
         NO_SACK => Extra { sacks: [(0, 0); MAX_SACK_BLOCKS], sack_count: 0, one_way: None },
@@ -196,19 +203,15 @@ pub fn unpack_ack(packet: &Parcel, pool: &mut SackPool) -> AckSegment {
             pool.extras[index as usize]
         }
     };
-    // A window at the cap stands for one without bound (ns-2's receivers offer no limit).
-    let window = match body.window {
-        u32::MAX => u64::MAX,
-        window => u64::from(window),
-    };
     AckSegment {
         ack: body.seq,
         echo: body.stamp,
-        window,
+        window: u64::from(body.window >> 16) << scale,
         sacks: extra.sacks,
         sack_count: extra.sack_count,
         ece: body.kind & kind::FLAG != 0,
         one_way: extra.one_way,
+        stamp: Millis(body.window as u16),
     }
 }
 
@@ -232,11 +235,12 @@ mod tests {
             sack_count: 2,
             ece: true,
             one_way: None,
+            stamp: Millis(65_000),
         };
         let envelope = Envelope { flow: 3, ds: DsField(0xb8) };
-        let packet = pack_ack(&ack, 52, envelope, 1, &mut pool);
+        let packet = pack_ack(&ack, 7, 52, envelope, 1, &mut pool);
         assert_eq!((packet.flow, packet.ds, packet.size, pool.held()), (3, DsField(0xb8), 72, 1));
-        assert_eq!(unpack_ack(&packet, &mut pool), ack);
+        assert_eq!(unpack_ack(&packet, 7, &mut pool), ack);
         assert_eq!(pool.held(), 0);
     }
 
@@ -251,11 +255,12 @@ mod tests {
             sack_count: 0,
             ece: false,
             one_way: Some(Span::from_millis(25)),
+            stamp: Millis(0),
         };
         let envelope = Envelope { flow: 3, ds: DsField(0) };
-        let packet = pack_ack(&ack, 52, envelope, 1, &mut pool);
+        let packet = pack_ack(&ack, 7, 52, envelope, 1, &mut pool);
         assert_eq!((packet.size, pool.held()), (52, 1));
-        assert_eq!(unpack_ack(&packet, &mut pool), ack);
+        assert_eq!(unpack_ack(&packet, 7, &mut pool), ack);
         assert_eq!(pool.held(), 0);
     }
 }

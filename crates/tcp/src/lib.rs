@@ -40,6 +40,26 @@ pub struct Segment {
     pub cwr: bool,
     /// Goes out as ECN-capable transport (retransmissions don't, RFC 3168 §6.1.5).
     pub ect: bool,
+    /// The `stamp` of the last ACK that the sender heard; the first segments answer none.
+    pub echo: Option<Millis>,
+}
+
+/// A clock in ms that begins anew after 65.536 s: a receiver's timestamps, which tell it the RTT and nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Millis(pub u16);
+
+impl Millis {
+    /// What the clock shows at `now`.
+    #[inline]
+    pub fn at(now: Time) -> Millis {
+        Millis((now.0 / 1_000_000) as u16)
+    }
+
+    /// How long ago it showed `earlier`, if that is less than a turn.
+    #[inline]
+    pub fn since(self, earlier: Millis) -> Span {
+        Span::from_millis(self.0.wrapping_sub(earlier.0).into())
+    }
 }
 
 /// The most SACK blocks an acknowledgement carries: three beside a timestamp option (RFC 2018 §3), four without.
@@ -52,7 +72,7 @@ pub struct AckSegment {
     pub ack: u32,
     /// The `stamp` echoed (RFC 7323 §4.3); `Time::NEVER` where there is none to echo.
     pub echo: Time,
-    /// Receive window in bytes from `ack` on. Less than a segment lets one segment out.
+    /// Receive window in bytes from `ack` on, a multiple of the window scale (RFC 7323 §2). Less than a segment lets one out.
     pub window: u64,
     /// Half-open ranges of segments held beyond `ack`, most recent first (RFC 2018 §4). If the first lies below `ack` or
     /// within the second it tells of a duplicate (RFC 2883).
@@ -63,6 +83,8 @@ pub struct AckSegment {
     pub ece: bool,
     /// How long the newest segment it answers was under way, by the two clocks (RFC 6817 §2.3); for LEDBAT only.
     pub one_way: Option<Span>,
+    /// The receiver's clock when it was sent; 0 where the receiver doesn't want to hear of it again.
+    pub stamp: Millis,
 }
 
 /// The congestion controls there are.

@@ -5,20 +5,20 @@
 //! sender's recovery runs on those ACKs; but beyond the third SACK of a gap they wait for each other a little. At once go, too, the
 //! first segments after a duplicate or a pause, and the last one of what the sender's application wrote. The application reads at once, so only segments beyond a gap occupy the
 //! buffer. The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs, an RTT
-//! from now, twice what it delivered in the last one.
+//! from now, twice what it delivered in the last one. The RTT is that of stamps that data echo: the least one, followed upwards
+//! by eighths. What the buffer allows is not offered at once: the window opens by two segments with each that arrives, and while it
+//! does, each is acknowledged at once.
 //!
 //! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (duplicate SACK), RFC 7323 §4.3 (which timestamp to echo), RFC 3168 §6.1.3
 //! (ECE), RFC 9293 §3.8.6 (window); Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's arithmetic.
-//! Deviations: data beyond the offered window is taken rather than refused. Linux
-//! takes the receiver's RTT from timestamps echoed on data; ours carries none, so the base RTT is the least time that
-//! one window of data took (Linux's way without timestamps), and queueing adds what the stamps tell: the one-way delay
-//! above the least one. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's there and
+//! Deviations: data beyond the offered window is taken rather than refused. A buffer of a fixed size is offered whole from the start,
+//! where Linux opens that, too. The first RTT of the buffer's growth is twice the first segment's way, where Linux has the handshake's. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's there and
 //! here, for a SACK, twice the least one-way delay, else that and the first segment's: longer where many flows start at once, since
 //! their handshakes would spread them. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
 //! When Linux's application writes depends on its send buffer, ours writes whenever a write has left.
 
 use crate::timer::Clock;
-use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Segment, TcpParams};
+use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Millis, Segment, TcpParams};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
@@ -129,10 +129,7 @@ impl Receiver {
             self.one_way_min = one_way;
         }
 
-        if segment.seq >= self.next && self.window.opens(self.mss) && self.quick_acks > 0 {
-            // Linux hurries a sender on while the window is still opening.
-            self.quick |= 1;
-        }
+        self.window.hear(segment, self.mss, one_way, now);
         if segment.seq == self.next {
             if self.pace.arrived(now) {
                 self.quick = self.quick.max(self.quick_acks);
@@ -149,10 +146,14 @@ impl Receiver {
                 at_once = true;
                 self.write_end = self.next.saturating_add(self.write - self.next % self.write);
             }
-            let one_way = self.timestamps.then_some(one_way);
-            self.window.adjust(self.next, self.delivered, self.mss, one_way, now);
+            self.open_by(self.gaps.held_bytes + u64::from(segment.len));
+            self.window.adjust(self.next, self.delivered, self.mss, now);
         } else if segment.seq > self.next {
+            let held = self.gaps.held_bytes;
             let new = self.gaps.hold(segment.seq, segment.len);
+            if new {
+                self.open_by(held);
+            }
             self.duplicate = (self.dsack && !new).then_some(segment.seq);
             if new && !at_once && self.quick == 0 && self.may_wait(now) {
                 return None;
@@ -167,7 +168,7 @@ impl Receiver {
 
         // A quick ACK, an n-th segment, or one of the reasons above (RFC 5681 §4.2).
         if at_once || self.quick > 0 || self.next - self.acked >= self.ack_every {
-            return Some(self.acknowledge());
+            return Some(self.acknowledge(now));
         }
         if self.deadline == Time::NEVER {
             self.delay = self.pace.delay();
@@ -186,13 +187,13 @@ impl Receiver {
     #[inline]
     pub fn on_deadline(&mut self, now: Time) -> Option<AckSegment> {
         if self.exact {
-            return (self.deadline <= now).then(|| self.acknowledge());
+            return (self.deadline <= now).then(|| self.acknowledge(now));
         }
         if !self.clock.has_come(&mut self.deadline, self.delay, now) {
             return None;
         }
         self.pace.missed();
-        Some(self.acknowledge())
+        Some(self.acknowledge(now))
     }
 
     /// Whether a SACK may wait for others: beyond the third of a gap, for a twentieth of the RTT or `sack_delay`.
@@ -226,6 +227,11 @@ impl Receiver {
         self.window.offered(self.delivered, self.gaps.held_bytes)
     }
 
+    /// What the windows offered are multiples of 2 to the power of (RFC 7323 §2).
+    pub fn window_scale(&self) -> u32 {
+        self.window.scale
+    }
+
     /// RFC 3168 §6.1.3: ECE is set from a CE mark until a CWR. True when the ACK should not wait: the sender of a CWR
     /// may be down to one segment, and the first CE is news (Linux: two quick ACKs).
     #[inline]
@@ -239,8 +245,19 @@ impl Receiver {
         cwr
     }
 
+    /// A new segment lets the window open. Linux hurries the sender on meanwhile.
     #[inline]
-    fn acknowledge(&mut self) -> AckSegment {
+    fn open_by(&mut self, held: u64) {
+        if self.window.opens(held, self.mss) && self.quick_acks > 0 {
+            self.quick |= 1;
+        }
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, now: Time) -> AckSegment {
+        if self.window.is_half_full(self.gaps.held_bytes) {
+            self.quick = 0;
+        }
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -265,6 +282,7 @@ impl Receiver {
             sack_count,
             ece: self.ece,
             one_way: self.one_way,
+            stamp: if self.window.grows() { Millis::at(now) } else { Millis(0) },
         }
     }
 }
@@ -492,59 +510,87 @@ struct Window {
     space_max: u64,
     /// How much of `space` is offered: it opens with what arrives (Linux's rcv_ssthresh).
     open: u64,
+    /// What is offered is a multiple of 2 to this power, rounded up.
+    scale: u32,
     /// The right edge offered; it never moves left (RFC 9293 §3.8.6).
     edge: u64,
-    /// The receiver's RTT is taken when this segment is next: one window after `rtt_start`.
+    timestamps: bool,
+    echo: Option<Millis>,
+    /// The receiver's RTT in eighths of a ns: the least sample, and upwards an eighth of the way with each.
+    rtt: u64,
+    /// Without stamps it is the least time that one window of data took: when this segment is next it is over.
     rtt_mark: u32,
     rtt_start: Time,
-    /// The least time one window of data took; NEVER before the first. Too long while the sender is limited by
-    /// something else than this window, hence the minimum.
-    rtt: Span,
-    /// The least one-way delay seen; what a segment takes longer is queueing.
-    delay_min: Span,
-    /// When the measured RTT is over.
-    round_end: Time,
+    round_start: Time,
     round_start_bytes: u64,
     /// The most bytes delivered in one round.
     round_max: u64,
 }
+
+/// No sample yet.
+const NO_RTT: u64 = u64::MAX;
+/// The part of its buffer that Linux takes for advertisable before it has seen how much room a segment's data needs.
+const PART_AT_FIRST: f64 = 0.5;
 
 impl Window {
     fn new(params: &TcpParams) -> Window {
         let part = |bytes: u64| (bytes as f64 * params.receive_window_fraction) as u64;
         let space = part(params.receive_buffer);
         let space_max = part(params.receive_buffer_max.max(params.receive_buffer));
+        // As much as a window of 16 bits needs (RFC 7323 §2.3).
+        let scale = (space_max.max(1).ilog2().saturating_sub(15)).min(14);
+        let mut open = space;
+        if space < space_max {
+            let first = (params.receive_buffer as f64 * PART_AT_FIRST) as u64;
+            open =
+                open.min(first).saturating_sub(params.mss.into()).max(space.min(2 * u64::from(params.mss)));
+        }
         let mut window = Window {
             space,
             space_max,
-            open: space,
-            edge: space,
-            rtt_mark: u32::MAX,
+            open,
+            scale,
+            edge: 0,
+            timestamps: params.timestamps,
+            echo: None,
+            rtt: NO_RTT,
+            rtt_mark: 0,
             rtt_start: Time::NEVER,
-            rtt: Span(u64::MAX),
-            delay_min: Span(u64::MAX),
-            round_end: Time::NEVER,
+            round_start: Time::NEVER,
             round_start_bytes: 0,
             // Linux starts from ten segments: what a sender has in flight at first.
             round_max: space.min(10 * u64::from(params.mss)).max(1),
         };
-        if space < space_max {
-            window.rtt_mark = 0;
-        }
+        window.offer(0, 0);
         window
+    }
+
+    /// Whether the buffer may still grow.
+    #[inline]
+    fn grows(&self) -> bool {
+        self.space < self.space_max
     }
 
     #[inline]
     fn offered(&self, delivered: u64, held: u64) -> u64 {
-        self.edge.saturating_sub(delivered).max(self.space.saturating_sub(held).min(self.open))
+        let free = self.space.saturating_sub(held).min(self.open);
+        let below = (1 << self.scale) - 1;
+        self.edge.saturating_sub(delivered).max(free).saturating_add(below) & !below
     }
 
-    /// A segment has come, for which the window opens by two, up to the buffer's part; whether it did.
+    /// What is held takes more than half of the room.
     #[inline]
-    fn opens(&mut self, mss: u32) -> bool {
-        let opens = self.open < self.space;
+    fn is_half_full(&self, held: u64) -> bool {
+        held > self.space / 2
+    }
+
+    /// The window opens by two segments, as far as the room beside what is held allows; whether it did.
+    #[inline]
+    fn opens(&mut self, held: u64, mss: u32) -> bool {
+        let most = self.space.saturating_sub(held);
+        let opens = self.open < most;
         if opens {
-            self.open = self.space.min(self.open + 2 * u64::from(mss));
+            self.open = most.min(self.open + 2 * u64::from(mss));
         }
         opens
     }
@@ -556,41 +602,58 @@ impl Window {
         window
     }
 
-    /// Takes note of progress and of the one-way delay; while autotuning is off or done this is one comparison.
+    /// A segment that answers another ACK than the last one did is a sample of the RTT; the first one takes `one_way` twice.
     #[inline]
-    fn adjust(&mut self, next: u32, delivered: u64, mss: u32, one_way: Option<Span>, now: Time) {
-        if self.space >= self.space_max {
+    fn hear(&mut self, segment: &Segment, mss: u32, one_way: Span, now: Time) {
+        if !self.grows() {
             return;
         }
-        if let Some(one_way) = one_way {
-            self.smooth_rtt(one_way, now);
-        } else if next >= self.rtt_mark {
-            self.measure_rtt(next, delivered, mss, now);
-        }
-        if now >= self.round_end {
-            self.end_round(delivered, mss);
-            self.round_end = now + self.rtt;
-        }
-    }
-
-    /// By stamps: the ACKs' way back takes as long as the fastest segment's.
-    fn smooth_rtt(&mut self, one_way: Span, now: Time) {
-        self.delay_min = self.delay_min.min(one_way);
-        let sample = one_way + self.delay_min;
-        if self.round_end == Time::NEVER {
-            self.rtt = sample;
-            self.round_end = now + sample;
-        } else {
-            self.rtt = Span(self.rtt.0 - self.rtt.0 / 8 + sample.0 / 8);
-        }
-    }
-
-    fn measure_rtt(&mut self, next: u32, delivered: u64, mss: u32, now: Time) {
-        if self.rtt_start != Time::NEVER {
-            self.rtt = self.rtt.min(now.since(self.rtt_start));
-            if self.round_end == Time::NEVER {
-                self.round_end = now;
+        if self.round_start == Time::NEVER {
+            self.round_start = now;
+            if self.timestamps {
+                self.sample(one_way * 2, true);
             }
+        }
+        if segment.echo != self.echo
+            && segment.len >= mss
+            && let Some(echo) = segment.echo
+        {
+            self.echo = segment.echo;
+            self.sample(Millis::at(now).since(echo), true);
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, rtt: Span, smooth: bool) {
+        if rtt == Span::ZERO {
+            return;
+        }
+        if rtt.0 * 8 < self.rtt {
+            self.rtt = rtt.0 * 8;
+        } else if smooth {
+            self.rtt = self.rtt - self.rtt / 8 + rtt.0;
+        }
+    }
+
+    /// Takes note of progress; while autotuning is off or done this is one comparison.
+    #[inline]
+    fn adjust(&mut self, next: u32, delivered: u64, mss: u32, now: Time) {
+        if !self.grows() {
+            return;
+        }
+        if next >= self.rtt_mark {
+            self.time_window(next, delivered, mss, now);
+        }
+        if self.rtt != NO_RTT && now.since(self.round_start).0 >= self.rtt / 8 {
+            self.end_round(delivered, mss);
+            self.round_start = now;
+        }
+    }
+
+    /// A sender can't send more than a window in an RTT.
+    fn time_window(&mut self, next: u32, delivered: u64, mss: u32, now: Time) {
+        if self.rtt_start != Time::NEVER {
+            self.sample(now.since(self.rtt_start), false);
         }
         let segments = self.edge.saturating_sub(delivered) / u64::from(mss.max(1));
         self.rtt_mark = next.saturating_add(segments.clamp(1, u64::from(u32::MAX)) as u32);
@@ -627,6 +690,7 @@ mod tests {
             ecn: true,
             receive_buffer: 100_000,
             receive_buffer_max: 100_000,
+            receive_window_fraction: 0.5,
             ..crate::cc::test::params()
         }
     }
@@ -637,10 +701,17 @@ mod tests {
 
     /// Sent at `ms`, which is also its stamp.
     fn segment(seq: u32, ms: u64) -> Segment {
-        Segment { seq, len: MSS, stamp: Time(ms * MS), retransmit: false, cwr: false, ect: true }
+        Segment { seq, len: MSS, stamp: Time(ms * MS), retransmit: false, cwr: false, ect: true, echo: None }
     }
 
     /// A segment that arrives 10 ms after it was sent at `ms`.
+    /// That comes at `at`, was under way for so long, and answers an ACK that was so long under way.
+    fn answering(seq: u32, at: Time, way_ms: u64, ack_way_ms: u64) -> Segment {
+        let stamp = Time(at.0.saturating_sub(way_ms * MS));
+        let echo = stamp.0.checked_sub(ack_way_ms * MS).map(|sent| Millis::at(Time(sent)));
+        Segment { stamp, echo, ..segment(seq, 0) }
+    }
+
     fn arrive(r: &mut Receiver, seq: u32, ms: u64) -> Option<AckSegment> {
         r.on_segment(&segment(seq, ms), false, Time((ms + 10) * MS))
     }
@@ -877,8 +948,7 @@ mod tests {
                 for i in 0..sent {
                     // A path of `path` segments a round trip, one segment after the other.
                     let at = Time((round * 100 + 10) * MS + i * 100 * MS / path);
-                    let stamp = Time(at.0 - 10 * MS);
-                    r.on_segment(&Segment { stamp, ..segment(seq, 0) }, false, at);
+                    r.on_segment(&answering(seq, at, 10, 90), false, at);
                     seq += 1;
                 }
                 cwnd = 2 * sent;
@@ -902,7 +972,8 @@ mod tests {
     fn autotuning_stops_at_the_buffers_bound() {
         let mut r = Receiver::new(&TcpParams { receive_buffer_max: 300_000, ..params() });
         slow_start(&mut r, 20_000, 20);
-        assert_eq!(r.window_bytes(), 150_000);
+        // The segment that has just come lies in the buffer as the window opens.
+        assert_eq!(r.window_bytes(), 150_000 - u64::from(MSS));
     }
 
     #[test]
@@ -923,8 +994,7 @@ mod tests {
                 let at = Time(10 * MS + u64::from(seq) * MS / 10);
                 // The queue builds up over the first second.
                 let queue = queue_ms * MS * u64::from(seq.min(10_000)) / 10_000;
-                let stamp = Time(at.0.saturating_sub(10 * MS + queue));
-                r.on_segment(&Segment { stamp, ..segment(seq, 0) }, false, at);
+                r.on_segment(&answering(seq, at, 10 + queue / MS, 10), false, at);
             }
             r.window_bytes()
         };

@@ -22,7 +22,7 @@ use crate::scoreboard::{DUP_THRESH, Found, Scoreboard};
 use crate::sent::SentTimes;
 use crate::timer::{Alarm, Clock, Due};
 use crate::undo::Undo;
-use crate::{AckSegment, Segment, TcpParams};
+use crate::{AckSegment, Millis, Receiver, Segment, TcpParams};
 use units::{Span, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +167,8 @@ pub struct Sender {
     last_window: u64,
     last_window_segments: u32,
     settings: Settings,
+    /// The stamp of the last ACK.
+    echo: Option<Millis>,
     prr: Prr,
     undo: Undo,
     /// After a timeout that may be spurious.
@@ -211,8 +213,6 @@ impl Sender {
             pacing: params.pacing,
             max_window: params.max_window.unwrap_or(u32::MAX).max(1),
         };
-        // The window that the receiver offered in its half of the handshake.
-        let offered = (params.receive_buffer as f64 * params.receive_window_fraction) as u64;
         let control = Control::new(params);
         let mut sender = Sender {
             una: 0,
@@ -238,6 +238,7 @@ impl Sender {
             last_window: u64::MAX,
             last_window_segments: u32::MAX,
             settings,
+            echo: None,
             prr: Prr::default(),
             undo: Undo::new(),
             frto: false,
@@ -254,7 +255,8 @@ impl Sender {
             paced_out: false,
             stats: SenderStats::default(),
         };
-        sender.open_edge(0, offered);
+        // What the receiver offered in its half of the handshake.
+        sender.open_edge(0, Receiver::new(params).window_bytes());
         sender.refresh();
         sender
     }
@@ -297,6 +299,9 @@ impl Sender {
             return Acked { rtt: None, delivered: 0, complete: false };
         }
         let acked = ack.ack - self.una;
+        if self.settings.timestamps {
+            self.echo = Some(ack.stamp);
+        }
         let mut delivered = acked;
         // Nothing of this is worth a look while all is well.
         let telling = ack.sack_count > 0 && self.settings.sack;
@@ -510,7 +515,8 @@ impl Sender {
         }
         let cwr = self.cwr_due && !retransmit;
         self.cwr_due &= !cwr;
-        Segment { seq, len, stamp: now, retransmit, cwr, ect: self.settings.ecn && !retransmit }
+        let ect = self.settings.ecn && !retransmit;
+        Segment { seq, len, stamp: now, retransmit, cwr, ect, echo: self.echo }
     }
 
     fn resend(&mut self, seq: u32, now: Time) -> Segment {

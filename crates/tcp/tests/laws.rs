@@ -120,16 +120,16 @@ struct World {
 
 impl World {
     fn new(params: TcpParams, bytes: Option<u64>, channel: Channel) -> World {
-        let offered = (params.receive_buffer as f64 * params.receive_window_fraction) as u64;
+        let receiver = Receiver::new(&params);
         World {
             sender: Sender::new(&params, bytes),
-            receiver: Receiver::new(&params),
             table: Table::default(),
             luck: Luck::new(channel.seed, "channel"),
             now: Time::ZERO,
             segments: Vec::new(),
             acks: Vec::new(),
-            edge: room(&params, offered),
+            edge: room(&params, receiver.window_bytes()),
+            receiver,
             complete: false,
             params,
             channel,

@@ -171,7 +171,7 @@ _LINUX: dict[str, Any] = {
     # tcp_rmem's default and maximum, half of it advertised (tcp_adv_win_scale 1).
     "receive_buffer": 131072,
     "receive_buffer_max": 6291456,
-    "receive_window_fraction": 0.5,
+    "receive_window_fraction": 162 / 256,
 }
 _NS2: dict[str, Any] = {
     "congestion": "reno",

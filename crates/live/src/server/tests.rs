@@ -130,7 +130,8 @@ fn a_download_ends_by_itself_and_its_samples_are_told_afterwards() {
         assert_eq!(over, json!({"say": "over", "load": 1, "why": ""}));
         assert!(rows.iter().any(|row| row.stream == 1 && row.cwnd > 0 && row.received == -1));
         let last = (0..2).map(|s| rows.iter().rfind(|row| row.stream == s).unwrap());
-        let (acked, sent) = last.fold((0, 0), |(acked, sent), row| (acked + row.acked as u64, sent + row.sent as u64));
+        let (acked, sent) =
+            last.fold((0, 0), |(acked, sent), row| (acked + row.acked as u64, sent + row.sent as u64));
         // The last samples are of just before the reset: until then, what lay unsent in the sockets may still go.
         assert!(acked > 0 && (acked..=sent + 2 * UNSENT).contains(&received), "{acked} {received} {sent}");
         talk.say(json!({"do": "bye"}));

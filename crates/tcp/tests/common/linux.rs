@@ -47,6 +47,6 @@ pub fn linux() -> TcpParams {
         timer_tick_ns: 1,
         receive_buffer: 131_072,
         receive_buffer_max: 6_291_456,
-        receive_window_fraction: 0.5,
+        receive_window_fraction: 162.0 / 256.0,
     }
 }

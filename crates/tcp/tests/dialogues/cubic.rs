@@ -2,7 +2,7 @@
 
 use crate::player::play;
 use crate::profiles::{linux, room};
-use tcp::{AckSegment, MAX_SACK_BLOCKS, Segment, Sender, TcpParams};
+use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Segment, Sender, TcpParams};
 use units::{Span, Time};
 
 #[test]
@@ -74,7 +74,16 @@ impl Path {
         let mut sacks = [(0, 0); MAX_SACK_BLOCKS];
         sacks[0] = sack.unwrap_or_default();
         let sack_count = u8::from(sack.is_some());
-        let ack = AckSegment { ack, echo, window: 1 << 30, sacks, sack_count, ece: false, one_way: None };
+        let ack = AckSegment {
+            ack,
+            echo,
+            window: 1 << 30,
+            sacks,
+            sack_count,
+            ece: false,
+            one_way: None,
+            stamp: Millis(0),
+        };
         self.sender.on_ack(&ack, self.now);
         self.pump();
     }
@@ -155,6 +164,7 @@ fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
                 sack_count: 0,
                 ece: false,
                 one_way: None,
+                stamp: Millis(0),
             };
             sender.on_ack(&segment, now);
             windows.push(sender.cwnd_bytes() / 1000);

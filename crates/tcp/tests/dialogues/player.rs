@@ -19,7 +19,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
 use std::str::FromStr;
-use tcp::{AckSegment, MAX_SACK_BLOCKS, Receiver, Segment, Sender, TcpParams};
+use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Receiver, Segment, Sender, TcpParams};
 use units::{Span, Time};
 
 /// Plays a script against a sender of endless data.
@@ -42,7 +42,7 @@ fn play_sender(params: &TcpParams, bytes: Option<u64>, script: &str) {
     let mut stage = SenderStage {
         sender: Sender::new(params, bytes),
         params: params.clone(),
-        window: (params.receive_buffer as f64 * params.receive_window_fraction) as u64,
+        window: Receiver::new(params).window_bytes(),
         stamps: HashMap::new(),
         sent: VecDeque::new(),
         complete: false,
@@ -233,6 +233,7 @@ impl Stage for SenderStage {
             sack_count: 0,
             ece: false,
             one_way: None,
+            stamp: Millis(0),
         };
         if self.params.timestamps {
             let earliest = self.sender.outstanding().0;
@@ -336,8 +337,15 @@ impl Stage for ReceiverStage {
         line.check(line.words.front() == Some(&"seq"), "a receiver is sent segments");
         line.next();
         let (first, end) = line.range();
-        let mut segment =
-            Segment { seq: 0, len: self.mss, stamp: now, retransmit: false, cwr: false, ect: false };
+        let mut segment = Segment {
+            seq: 0,
+            len: self.mss,
+            stamp: now,
+            retransmit: false,
+            cwr: false,
+            ect: false,
+            echo: None,
+        };
         let mut ce = false;
         while !line.words.is_empty() {
             match line.next() {
