@@ -49,6 +49,8 @@ pub mod kind {
     pub const FLAG: u8 = 0x10;
     /// DATA: congestion window reduced.
     pub const CWR: u8 = 0x20;
+    /// DATA: pushed.
+    pub const PUSH: u8 = 0x40;
 }
 
 /// No SACK blocks.
@@ -151,6 +153,9 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
     if segment.cwr {
         flags |= kind::CWR;
     }
+    if segment.push {
+        flags |= kind::PUSH;
+    }
     let mut body = Payload::new(flags, segment.seq, segment.stamp);
     body.epoch = epoch;
     body.window = segment.echo.map_or(NO_ECHO, |echo| echo.0.into());
@@ -169,6 +174,7 @@ pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
         retransmit: body.kind & kind::FLAG != 0,
         cwr: body.kind & kind::CWR != 0,
         ect: packet.ds.ecn() != Ecn::NotEct,
+        push: body.kind & kind::PUSH != 0,
         echo: (body.window != NO_ECHO).then_some(Millis(body.window as u16)),
     }
 }

@@ -17,6 +17,7 @@ mod sender;
 mod sent;
 mod timer;
 mod undo;
+mod writer;
 
 pub use cc::{Ack, Congestion, CongestionControl, Signal};
 pub use receiver::Receiver;
@@ -40,6 +41,8 @@ pub struct Segment {
     pub cwr: bool,
     /// Goes out as ECN-capable transport (retransmissions don't, RFC 3168 §6.1.5).
     pub ect: bool,
+    /// Pushed (RFC 9293 §3.9.1.2): the application had written no more.
+    pub push: bool,
     /// The `stamp` of the last ACK that the sender heard; the first segments answer none.
     pub echo: Option<Millis>,
 }
@@ -181,8 +184,8 @@ pub struct TcpParams {
     pub quick_acks: u32,
     /// SACKs beyond the third in a row wait for so long at most, and go as one, ns (tcp_comp_sack_delay_ns); 0: each goes at once.
     pub sack_delay_ns: u64,
-    /// What the application writes at once, bytes: the last segment of it is pushed and so acknowledged at once; 0: it
-    /// writes without end.
+    /// What the application writes at once, bytes, as soon as the socket takes it (`writer`): the last segment is pushed, and so
+    /// acknowledged at once; 0: everything is written from the start.
     pub write_bytes: u32,
     /// The timers' clock, ns: they go off with a tick of it, far ones with every eighth; 1 makes them exact.
     pub timer_tick_ns: u64,

@@ -3,7 +3,7 @@
 //! The in-order case is the common one and does little: advance `next`, count, and every n-th time write an ACK.
 //! Anything unusual (a gap, a gap being filled, a duplicate, news of congestion) is acknowledged at once, because the
 //! sender's recovery runs on those ACKs; but beyond the third SACK of a gap they wait for each other a little. At once go, too, the
-//! first segments after a duplicate or a pause, and the last one of what the sender's application wrote. The application reads at once, so only segments beyond a gap occupy the
+//! first segments after a duplicate or a pause, and one that is pushed. The application reads at once, so only segments beyond a gap occupy the
 //! buffer. The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs, an RTT
 //! from now, twice what it delivered in the last one. The RTT is that of stamps that data echo: the least one, followed upwards
 //! by eighths. What the buffer allows is not offered at once: the window opens by two segments with each that arrives, and while it
@@ -15,7 +15,6 @@
 //! where Linux opens that, too. The first RTT of the buffer's growth is twice the first segment's way, where Linux has the handshake's. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's there and
 //! here, for a SACK, twice the least one-way delay, else that and the first segment's: longer where many flows start at once, since
 //! their handshakes would spread them. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
-//! When Linux's application writes depends on its send buffer, ours writes whenever a write has left.
 
 use crate::timer::Clock;
 use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Millis, Segment, TcpParams};
@@ -38,10 +37,6 @@ pub struct Receiver {
     pace: Pace,
     /// The least time a segment was under way.
     one_way_min: Span,
-    /// Of the application's writes, segments.
-    write: u32,
-    /// One past the segment that ends the one under way; `u32::MAX`: it has no end.
-    write_end: u32,
     /// SACKs sent since `next` last moved, and where that was.
     sacks: (u32, u32),
     sack_delay: Span,
@@ -73,10 +68,6 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver that expects segment 0.
     pub fn new(params: &TcpParams) -> Receiver {
-        let write = match params.write_bytes {
-            0 => u32::MAX,
-            bytes => bytes.div_ceil(params.mss),
-        };
         Receiver {
             next: 0,
             acked: 0,
@@ -85,8 +76,6 @@ impl Receiver {
             quick_acks: params.quick_acks,
             pace: Pace::new(params),
             one_way_min: Span(u64::MAX),
-            write,
-            write_end: write,
             sacks: (0, 0),
             sack_delay: Span(params.sack_delay_ns),
             delivered: 0,
@@ -134,17 +123,13 @@ impl Receiver {
             if self.pace.arrived(now) {
                 self.quick = self.quick.max(self.quick_acks);
             }
-            at_once |= !self.gaps.is_empty();
+            at_once |= segment.push || !self.gaps.is_empty();
             self.next += 1;
             self.delivered += u64::from(segment.len);
             if !self.gaps.is_empty() {
                 let (next, bytes) = self.gaps.advance(self.next);
                 self.next = next;
                 self.delivered += bytes;
-            }
-            if self.next >= self.write_end {
-                at_once = true;
-                self.write_end = self.next.saturating_add(self.write - self.next % self.write);
             }
             self.open_by(self.gaps.held_bytes + u64::from(segment.len));
             self.window.adjust(self.next, self.delivered, self.mss, now);
@@ -701,7 +686,16 @@ mod tests {
 
     /// Sent at `ms`, which is also its stamp.
     fn segment(seq: u32, ms: u64) -> Segment {
-        Segment { seq, len: MSS, stamp: Time(ms * MS), retransmit: false, cwr: false, ect: true, echo: None }
+        Segment {
+            seq,
+            len: MSS,
+            stamp: Time(ms * MS),
+            retransmit: false,
+            cwr: false,
+            ect: true,
+            push: false,
+            echo: None,
+        }
     }
 
     /// A segment that arrives 10 ms after it was sent at `ms`.

@@ -51,6 +51,12 @@ impl Scoreboard {
         self.sacked
     }
 
+    /// Segments SACKed right behind another SACKed one.
+    #[inline]
+    pub fn merged(&self) -> u32 {
+        self.sacked - self.ranges.len() as u32
+    }
+
     /// Segments lost and not sent again.
     #[inline]
     pub fn missing(&self) -> u32 {

@@ -22,6 +22,7 @@ use crate::scoreboard::{DUP_THRESH, Found, Scoreboard};
 use crate::sent::SentTimes;
 use crate::timer::{Alarm, Clock, Due};
 use crate::undo::Undo;
+use crate::writer::Writer;
 use crate::{AckSegment, Millis, Receiver, Segment, TcpParams};
 use units::{Span, Time};
 
@@ -167,6 +168,7 @@ pub struct Sender {
     last_window: u64,
     last_window_segments: u32,
     settings: Settings,
+    writer: Writer,
     /// The stamp of the last ACK.
     echo: Option<Millis>,
     prr: Prr,
@@ -238,6 +240,7 @@ impl Sender {
             last_window: u64::MAX,
             last_window_segments: u32::MAX,
             settings,
+            writer: Writer::new(params, end),
             echo: None,
             prr: Prr::default(),
             undo: Undo::new(),
@@ -264,6 +267,16 @@ impl Sender {
     /// The next segment that may leave now. Call until `None`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        let next = self.poll_written(now);
+        if next.is_none() && self.writer.write(self.una, self.nxt, self.board.merged(), self.window) {
+            self.refresh();
+            return self.poll_written(now);
+        }
+        next
+    }
+
+    #[inline]
+    fn poll_written(&mut self, now: Time) -> Option<Segment> {
         let inflight = self.pipe();
         if inflight >= self.window && !(self.force && self.first == First::Lost && self.board.missing() > 0) {
             if self.probing {
@@ -444,6 +457,7 @@ impl Sender {
             // and the sender's override of it (RFC 9293 §3.8.6.2) come to that, segments being of one size.
             let segments = (window / u64::from(self.settings.mss)).clamp(1, u64::from(u32::MAX));
             self.last_window_segments = segments as u32;
+            self.writer.offered(window);
         }
         // The right edge never moves left (RFC 9293 §3.8.6).
         self.edge = self.edge.max(ack.saturating_add(self.last_window_segments));
@@ -454,7 +468,8 @@ impl Sender {
     fn refresh(&mut self) {
         self.window = (self.control.cwnd() as u32).max(1);
         if !self.stopped {
-            self.bound = self.edge.min(self.end).min(self.una.saturating_add(self.settings.max_window));
+            let most = self.una.saturating_add(self.settings.max_window);
+            self.bound = self.edge.min(self.writer.written()).min(most);
             if !self.settings.limited_transmit && self.phase == Phase::Open && self.board.sacked() > 0 {
                 // Without limited transmit SACKed segments free no room: nothing new leaves before recovery.
                 self.bound = self.bound.min(self.nxt);
@@ -516,7 +531,7 @@ impl Sender {
         let cwr = self.cwr_due && !retransmit;
         self.cwr_due &= !cwr;
         let ect = self.settings.ecn && !retransmit;
-        Segment { seq, len, stamp: now, retransmit, cwr, ect, echo: self.echo }
+        Segment { seq, len, stamp: now, retransmit, cwr, ect, push: self.writer.pushes(seq), echo: self.echo }
     }
 
     fn resend(&mut self, seq: u32, now: Time) -> Segment {

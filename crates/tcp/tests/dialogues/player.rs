@@ -344,6 +344,7 @@ impl Stage for ReceiverStage {
             retransmit: false,
             cwr: false,
             ect: false,
+            push: false,
             echo: None,
         };
         let mut ce = false;
