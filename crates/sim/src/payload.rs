@@ -51,6 +51,8 @@ pub mod kind {
     pub const CWR: u8 = 0x20;
     /// DATA: pushed.
     pub const PUSH: u8 = 0x40;
+    /// DATA and ACK: of a handshake.
+    pub const SYN: u8 = 0x80;
 }
 
 /// No SACK blocks.
@@ -58,6 +60,8 @@ pub const NO_SACK: u32 = u32::MAX;
 /// The largest window, in units of its scale (RFC 7323 §2.2).
 const WINDOW: u64 = u16::MAX as u64;
 const NO_ECHO: u32 = u32::MAX;
+/// A SYN's options beyond those of every segment, bytes: its segment size, its window scale, and that it takes SACKs.
+const SYN_OPTIONS: u32 = 8;
 
 impl Payload {
     /// An empty payload of this kind.
@@ -156,24 +160,31 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
     if segment.push {
         flags |= kind::PUSH;
     }
+    let mut options = 0;
+    if segment.syn {
+        flags |= kind::SYN;
+        options = SYN_OPTIONS;
+    }
     let mut body = Payload::new(flags, segment.seq, segment.stamp);
     body.epoch = epoch;
     body.window = segment.echo.map_or(NO_ECHO, |echo| echo.0.into());
     let ecn = if segment.ect { Ecn::Ect } else { Ecn::NotEct };
-    envelope.packet(segment.len + header_bytes, ecn, body)
+    envelope.packet(segment.len + header_bytes + options, ecn, body)
 }
 
 /// The segment in a packet.
 #[inline]
 pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
     let body = packet.body;
+    let syn = body.kind & kind::SYN != 0;
     Segment {
         seq: body.seq,
-        len: packet.size - header_bytes,
+        len: if syn { 0 } else { packet.size - header_bytes },
         stamp: body.stamp,
         retransmit: body.kind & kind::FLAG != 0,
         cwr: body.kind & kind::CWR != 0,
         ect: packet.ds.ecn() != Ecn::NotEct,
+        syn,
         push: body.kind & kind::PUSH != 0,
         echo: (body.window != NO_ECHO).then_some(Millis(body.window as u16)),
     }
@@ -189,13 +200,17 @@ pub fn pack_ack(
     epoch: u8,
     pool: &mut SackPool,
 ) -> Parcel {
-    let flags = if ack.ece { kind::ACK | kind::FLAG } else { kind::ACK };
+    let mut flags = if ack.ece { kind::ACK | kind::FLAG } else { kind::ACK };
+    let mut options = if ack.sack_count == 0 { 0 } else { 4 + 8 * u32::from(ack.sack_count) };
+    if ack.syn {
+        flags |= kind::SYN;
+        options += SYN_OPTIONS;
+    }
     let mut body = Payload::new(flags, ack.ack, ack.echo);
     body.epoch = epoch;
     body.window = ((ack.window >> scale).min(WINDOW) as u32) << 16 | u32::from(ack.stamp.0);
     body.sack = pool.put(ack);
-    let option = if ack.sack_count == 0 { 0 } else { 4 + 8 * u32::from(ack.sack_count) };
-    envelope.packet(ack_bytes + option, Ecn::NotEct, body)
+    envelope.packet(ack_bytes + options, Ecn::NotEct, body)
 }
 
 /// The ACK in a packet; its blocks go back to the pool.
@@ -217,6 +232,7 @@ pub fn unpack_ack(packet: &Parcel, scale: u32, pool: &mut SackPool) -> AckSegmen
         sack_count: extra.sack_count,
         ece: body.kind & kind::FLAG != 0,
         one_way: extra.one_way,
+        syn: body.kind & kind::SYN != 0,
         stamp: Millis(body.window as u16),
     }
 }
@@ -241,6 +257,7 @@ mod tests {
             sack_count: 2,
             ece: true,
             one_way: None,
+            syn: false,
             stamp: Millis(65_000),
         };
         let envelope = Envelope { flow: 3, ds: DsField(0xb8) };
@@ -261,6 +278,7 @@ mod tests {
             sack_count: 0,
             ece: false,
             one_way: Some(Span::from_millis(25)),
+            syn: false,
             stamp: Millis(0),
         };
         let envelope = Envelope { flow: 3, ds: DsField(0) };

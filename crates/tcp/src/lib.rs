@@ -41,6 +41,8 @@ pub struct Segment {
     pub cwr: bool,
     /// Goes out as ECN-capable transport (retransmissions don't, RFC 3168 §6.1.5).
     pub ect: bool,
+    /// Opens the connection: no data. Neither SYN nor data is the ACK that ends the handshake.
+    pub syn: bool,
     /// Pushed (RFC 9293 §3.9.1.2): the application had written no more.
     pub push: bool,
     /// The `stamp` of the last ACK that the sender heard; the first segments answer none.
@@ -86,6 +88,8 @@ pub struct AckSegment {
     pub ece: bool,
     /// How long the newest segment it answers was under way, by the two clocks (RFC 6817 §2.3); for LEDBAT only.
     pub one_way: Option<Span>,
+    /// Answers a SYN.
+    pub syn: bool,
     /// The receiver's clock when it was sent; 0 where the receiver doesn't want to hear of it again.
     pub stamp: Millis,
 }
@@ -164,6 +168,8 @@ pub struct TcpParams {
     pub ledbat_target_ns: u64,
     /// LEDBAT's GAIN: segments a round trip that the window grows by where nothing is queued. RFC 6817: at most 1.
     pub ledbat_gain: f64,
+    /// The connection begins with a handshake of three; without one it is open at once.
+    pub handshake: bool,
     /// RTO before the first sample, ns (RFC 6298 §2.1).
     pub initial_rto_ns: u64,
     /// Lower bound of the RTO, ns.

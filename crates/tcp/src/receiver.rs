@@ -12,9 +12,8 @@
 //! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (duplicate SACK), RFC 7323 §4.3 (which timestamp to echo), RFC 3168 §6.1.3
 //! (ECE), RFC 9293 §3.8.6 (window); Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's arithmetic.
 //! Deviations: data beyond the offered window is taken rather than refused. A buffer of a fixed size is offered whole from the start,
-//! where Linux opens that, too. The first RTT of the buffer's growth is twice the first segment's way, where Linux has the handshake's. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's there and
-//! here, for a SACK, twice the least one-way delay, else that and the first segment's: longer where many flows start at once, since
-//! their handshakes would spread them. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
+//! where Linux opens that, too. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's, and
+//! here, for a SACK, twice the least one-way delay. Without a handshake it is that and the first segment's way. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
 
 use crate::timer::Clock;
 use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Millis, Segment, TcpParams};
@@ -35,6 +34,9 @@ pub struct Receiver {
     /// So many they are again after a duplicate or a pause.
     quick_acks: u32,
     pace: Pace,
+    /// There is a handshake, and when its answer left; NEVER before and after.
+    handshake: bool,
+    greeted: Time,
     /// The least time a segment was under way.
     one_way_min: Span,
     /// SACKs sent since `next` last moved, and where that was.
@@ -75,6 +77,8 @@ impl Receiver {
             quick: params.quick_acks,
             quick_acks: params.quick_acks,
             pace: Pace::new(params),
+            handshake: params.handshake,
+            greeted: Time::NEVER,
             one_way_min: Span(u64::MAX),
             sacks: (0, 0),
             sack_delay: Span(params.sack_delay_ns),
@@ -100,6 +104,15 @@ impl Receiver {
     /// Takes a segment in; `ce` says that a queue marked it. Gives the acknowledgement to send now, if one is due.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, ce: bool, now: Time) -> Option<AckSegment> {
+        if self.greeted != Time::NEVER || segment.len == 0 {
+            if segment.syn {
+                return Some(self.greet(segment, now));
+            }
+            self.establish(now);
+            if segment.len == 0 {
+                return None;
+            }
+        }
         // RFC 7323 §4.3 rule 2: only a segment that reaches down to Last.ACK.sent sets the stamp, so a delayed ACK
         // echoes the earliest segment it covers and a segment beyond a gap is never echoed.
         if self.timestamps
@@ -114,7 +127,9 @@ impl Receiver {
             self.one_way = Some(one_way);
         }
         if one_way < self.one_way_min {
-            self.pace.expect(one_way, self.one_way_min);
+            if !self.handshake {
+                self.pace.expect(one_way, self.one_way_min);
+            }
             self.one_way_min = one_way;
         }
 
@@ -126,13 +141,18 @@ impl Receiver {
             at_once |= segment.push || !self.gaps.is_empty();
             self.next += 1;
             self.delivered += u64::from(segment.len);
+            let first = self.delivered;
             if !self.gaps.is_empty() {
                 let (next, bytes) = self.gaps.advance(self.next);
                 self.next = next;
                 self.delivered += bytes;
+                if self.quick == 0 && !self.gaps.is_empty() && self.next - self.acked < self.ack_every {
+                    // Its ACK is one of the three.
+                    self.sacks = (self.next, 1);
+                }
             }
             self.open_by(self.gaps.held_bytes + u64::from(segment.len));
-            self.window.adjust(self.next, self.delivered, self.mss, now);
+            self.window.adjust(self.next, first, self.delivered - first, self.mss, now);
         } else if segment.seq > self.next {
             let held = self.gaps.held_bytes;
             let new = self.gaps.hold(segment.seq, segment.len);
@@ -160,6 +180,32 @@ impl Receiver {
             self.deadline = now + self.delay;
         }
         None
+    }
+
+    /// Answers a SYN. One that comes after data was sent again needlessly, and is answered in vain.
+    #[cold]
+    fn greet(&mut self, segment: &Segment, now: Time) -> AckSegment {
+        if self.next == 0 {
+            self.greeted = now;
+        }
+        if self.timestamps {
+            self.echo = segment.stamp;
+        }
+        // It is none of the first segments, which are acknowledged at once.
+        let quick = self.quick;
+        let answer = AckSegment { syn: true, echo: segment.stamp, ..self.acknowledge(now) };
+        self.quick = quick;
+        answer
+    }
+
+    /// The first segment after the handshake's answer has come, or one that can only be late.
+    #[cold]
+    fn establish(&mut self, now: Time) {
+        if self.greeted != Time::NEVER {
+            self.pace.take(now.since(self.greeted));
+            self.window.round_start = now;
+            self.greeted = Time::NEVER;
+        }
     }
 
     /// When the delayed acknowledgement is due, if one is pending.
@@ -267,6 +313,7 @@ impl Receiver {
             sack_count,
             ece: self.ece,
             one_way: self.one_way,
+            syn: false,
             stamp: if self.window.grows() { Millis::at(now) } else { Millis(0) },
         }
     }
@@ -303,7 +350,12 @@ impl Pace {
     #[cold]
     fn expect(&mut self, one_way: Span, least: Span) {
         let first = if least.0 == u64::MAX { one_way.0 } else { self.rtt - least.0 };
-        self.rtt = first + one_way.0;
+        self.take(Span(first + one_way.0));
+    }
+
+    /// The handshake's RTT.
+    fn take(&mut self, rtt: Span) {
+        self.rtt = rtt.0;
         self.rto = self.rtt + self.min_rto.max(2 * self.rtt);
     }
 
@@ -499,6 +551,8 @@ struct Window {
     scale: u32,
     /// The right edge offered; it never moves left (RFC 9293 §3.8.6).
     edge: u64,
+    /// The window offered last.
+    told: u64,
     timestamps: bool,
     echo: Option<Millis>,
     /// The receiver's RTT in eighths of a ns: the least sample, and upwards an eighth of the way with each.
@@ -536,6 +590,7 @@ impl Window {
             open,
             scale,
             edge: 0,
+            told: 0,
             timestamps: params.timestamps,
             echo: None,
             rtt: NO_RTT,
@@ -584,6 +639,7 @@ impl Window {
     fn offer(&mut self, delivered: u64, held: u64) -> u64 {
         let window = self.offered(delivered, held);
         self.edge = self.edge.max(delivered.saturating_add(window));
+        self.told = window;
         window
     }
 
@@ -620,35 +676,36 @@ impl Window {
         }
     }
 
-    /// Takes note of progress; while autotuning is off or done this is one comparison.
+    /// Takes note of progress, up to `delivered` and so many bytes behind a gap that is filled, which belong to the next round; while autotuning
+    /// is off or done this is one comparison.
     #[inline]
-    fn adjust(&mut self, next: u32, delivered: u64, mss: u32, now: Time) {
+    fn adjust(&mut self, next: u32, delivered: u64, behind: u64, mss: u32, now: Time) {
         if !self.grows() {
             return;
         }
         if next >= self.rtt_mark {
-            self.time_window(next, delivered, mss, now);
+            self.time_window(next, mss, now);
         }
         if self.rtt != NO_RTT && now.since(self.round_start).0 >= self.rtt / 8 {
-            self.end_round(delivered, mss);
+            self.end_round(delivered, behind, mss);
             self.round_start = now;
         }
     }
 
     /// A sender can't send more than a window in an RTT.
-    fn time_window(&mut self, next: u32, delivered: u64, mss: u32, now: Time) {
+    fn time_window(&mut self, next: u32, mss: u32, now: Time) {
         if self.rtt_start != Time::NEVER {
             self.sample(now.since(self.rtt_start), false);
         }
-        let segments = self.edge.saturating_sub(delivered) / u64::from(mss.max(1));
+        let segments = self.told / u64::from(mss.max(1));
         self.rtt_mark = next.saturating_add(segments.clamp(1, u64::from(u32::MAX)) as u32);
         self.rtt_start = now;
     }
 
     /// Linux's dynamic right-sizing: room for twice what the last RTT brought and 16 segments, and twice the rate of
     /// growth on top, so that a sender in slow start is never held back.
-    fn end_round(&mut self, delivered: u64, mss: u32) {
-        let copied = delivered - self.round_start_bytes;
+    fn end_round(&mut self, delivered: u64, behind: u64, mss: u32) {
+        let copied = (delivered - self.round_start_bytes).saturating_sub(behind);
         self.round_start_bytes = delivered;
         if copied <= self.round_max {
             return;
@@ -693,6 +750,7 @@ mod tests {
             retransmit: false,
             cwr: false,
             ect: true,
+            syn: false,
             push: false,
             echo: None,
         }

@@ -133,6 +133,17 @@ struct Prr {
     from: f64,
 }
 
+/// How far the handshake is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    /// A SYN is to leave.
+    Begin,
+    /// It is on its way.
+    Asked,
+    /// It was answered, which is to be acknowledged.
+    Answered,
+}
+
 /// One connection's sending end.
 pub struct Sender {
     una: u32,
@@ -187,6 +198,8 @@ pub struct Sender {
     end: u32,
     last_len: u32,
     stopped: bool,
+    /// The handshake, until it is over.
+    opening: Option<Opening>,
     /// Pacing: the next segment may not leave before.
     release: Time,
     paced_out: bool,
@@ -194,7 +207,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A connection that will transfer `bytes`, or go on for ever. It is open at once: there is no handshake.
+    /// A connection that will transfer `bytes`, or go on for ever.
     pub fn new(params: &TcpParams, bytes: Option<u64>) -> Sender {
         let mss = u64::from(params.mss);
         // 4 billion segments are 6 TB; a longer transfer is as good as endless.
@@ -254,6 +267,7 @@ impl Sender {
             end,
             last_len,
             stopped: false,
+            opening: params.handshake.then_some(Opening::Begin),
             release: Time::ZERO,
             paced_out: false,
             stats: SenderStats::default(),
@@ -267,12 +281,47 @@ impl Sender {
     /// The next segment that may leave now. Call until `None`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
-        let next = self.poll_written(now);
-        if next.is_none() && self.writer.write(self.una, self.nxt, self.board.merged(), self.window) {
+        loop {
+            let next = self.poll_written(now);
+            if next.is_some() {
+                return next;
+            }
+            if let Some(stage) = self.opening {
+                return self.poll_opening(stage, now);
+            }
+            if !self.writer.write(self.una, self.nxt, self.board.merged(), self.window) {
+                return None;
+            }
             self.refresh();
-            return self.poll_written(now);
         }
-        next
+    }
+
+    /// A segment of the handshake. Behind its last one data may leave.
+    #[cold]
+    fn poll_opening(&mut self, stage: Opening, now: Time) -> Option<Segment> {
+        let bare = Segment {
+            seq: 0,
+            len: 0,
+            stamp: now,
+            retransmit: false,
+            cwr: false,
+            ect: false,
+            syn: stage == Opening::Begin,
+            push: false,
+            echo: self.echo,
+        };
+        match stage {
+            Opening::Asked => return None,
+            Opening::Begin => {
+                self.opening = Some(Opening::Asked);
+                self.begin_timeout(now);
+            }
+            Opening::Answered => {
+                self.opening = None;
+                self.refresh();
+            }
+        }
+        Some(bare)
     }
 
     #[inline]
@@ -307,7 +356,10 @@ impl Sender {
     /// An ACK arrives.
     #[inline]
     pub fn on_ack(&mut self, ack: &AckSegment, now: Time) -> Acked {
-        if ack.ack > self.nxt || ack.ack < self.una {
+        if ack.syn || ack.ack > self.nxt || ack.ack < self.una {
+            if ack.syn && self.opening == Some(Opening::Asked) {
+                self.on_syn_ack(ack, now);
+            }
             // Acknowledges what was never sent, or is older than one seen before.
             return Acked { rtt: None, delivered: 0, complete: false };
         }
@@ -368,6 +420,24 @@ impl Sender {
         }
         self.refresh();
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
+    }
+
+    /// The receiver has agreed.
+    #[cold]
+    fn on_syn_ack(&mut self, ack: &AckSegment, now: Time) {
+        self.opening = Some(Opening::Answered);
+        self.alarm.off();
+        self.open_edge(0, ack.window);
+        if self.settings.timestamps {
+            self.echo = Some(ack.stamp);
+        }
+        if self.settings.timestamps || self.stats.timeouts == 0 {
+            self.rtt.sample(ack.echo, (0, 0), now);
+        }
+        if self.stats.timeouts > 1 {
+            // RFC 5681 §3.1, but not for a single SYN, since the first timeout is a second only (RFC 6298 §2.1; Linux).
+            self.control.set_cwnd(1.0);
+        }
     }
 
     /// When `on_deadline` wants to be called: the retransmission timer, or the release of a paced segment.
@@ -467,7 +537,7 @@ impl Sender {
     #[inline]
     fn refresh(&mut self) {
         self.window = (self.control.cwnd() as u32).max(1);
-        if !self.stopped {
+        if !self.stopped && self.opening.is_none() {
             let most = self.una.saturating_add(self.settings.max_window);
             self.bound = self.edge.min(self.writer.written()).min(most);
             if !self.settings.limited_transmit && self.phase == Phase::Open && self.board.sacked() > 0 {
@@ -531,7 +601,8 @@ impl Sender {
         let cwr = self.cwr_due && !retransmit;
         self.cwr_due &= !cwr;
         let ect = self.settings.ecn && !retransmit;
-        Segment { seq, len, stamp: now, retransmit, cwr, ect, push: self.writer.pushes(seq), echo: self.echo }
+        let push = if retransmit { self.writer.pushes_again(seq) } else { self.writer.pushes_new(seq) };
+        Segment { seq, len, stamp: now, retransmit, cwr, ect, syn: false, push, echo: self.echo }
     }
 
     fn resend(&mut self, seq: u32, now: Time) -> Segment {
@@ -905,7 +976,8 @@ impl Sender {
     fn finds_loss(&mut self, now: Time) -> bool {
         if self.settings.rack {
             self.mark_lost(now);
-            return self.board.missing() > 0;
+            // What is lost and was sent again counts: when a recovery ends, that is of data sent since it began.
+            return self.board.lost(self.una) > 0;
         }
         if self.settings.sack { self.board.mark_lost(self.una) } else { self.dup_acks >= DUP_THRESH }
     }
@@ -1171,6 +1243,13 @@ impl Sender {
     }
 
     fn timeout(&mut self, now: Time) {
+        if self.opening.is_some() {
+            self.stats.timeouts += 1;
+            self.stats.retransmits += 1;
+            self.rtt.back_off();
+            self.opening = Some(Opening::Begin);
+            return;
+        }
         if self.una == self.nxt {
             self.alarm.off();
             return;

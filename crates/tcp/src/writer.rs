@@ -21,7 +21,7 @@ const HEADERS: u64 = 576;
 /// Bytes that are not in that power.
 const DESCRIPTOR: u64 = 256;
 /// cwnd that the buffer reckons with at least, segments.
-const LEAST_WINDOW: u64 = 10;
+const LEAST_WINDOW: u32 = 10;
 const TIMESTAMP_BYTES: u64 = 12;
 
 /// The application and its socket. Positions are segments.
@@ -33,14 +33,18 @@ pub struct Writer {
     /// One past the last segment that is written.
     written: u32,
     end: u32,
-    buffer: u64,
+    /// The largest cwnd, which the buffer follows.
+    peak: u32,
+    /// So many segments unsent are a write's bytes.
+    low: u32,
     /// What the buffer reckons with for a segment.
     budget: u64,
     /// The stream's byte up to which all is pushed.
     pushed: u64,
     window_max: u64,
-    /// Segments that are pushed, of those not acknowledged.
+    /// Segments that are pushed, of those not acknowledged, and the first of them that has not left.
     pushes: VecDeque<u32>,
+    coming: u32,
 }
 
 impl Writer {
@@ -53,11 +57,13 @@ impl Writer {
             mss,
             written: if params.write_bytes == 0 { end } else { 0 },
             end,
-            buffer: 0,
+            peak: LEAST_WINDOW,
+            low: u64::from(params.write_bytes).div_ceil(mss) as u32,
             budget: (mss + options + HEADERS).next_power_of_two() + DESCRIPTOR,
             pushed: 0,
             window_max: 0,
             pushes: VecDeque::new(),
+            coming: u32::MAX,
         }
     }
 
@@ -79,31 +85,34 @@ impl Writer {
         if self.written == self.end {
             return false;
         }
-        self.buffer = self.buffer.max(2 * self.budget * u64::from(cwnd).max(LEAST_WINDOW));
-        let unsent = u64::from(self.written - nxt) * self.mss;
-        if unsent >= self.write {
+        self.peak = self.peak.max(cwnd);
+        let unsent = self.written - nxt;
+        if unsent >= self.low {
             return false;
         }
+        let buffer = 2 * self.budget * u64::from(self.peak);
         let memory = u64::from(self.written - una) * (self.mss + OVERHEAD) - u64::from(merged) * OVERHEAD;
-        if 3 * memory > 2 * self.buffer {
+        if 3 * memory > 2 * buffer {
             return false;
         }
-        self.fill(una, unsent, memory);
+        let room = buffer.saturating_sub(memory).div_ceil(self.mss + OVERHEAD);
+        self.fill(una, u64::from(unsent) * self.mss, room);
         true
     }
 
-    fn fill(&mut self, una: u32, unsent: u64, memory: u64) {
+    fn fill(&mut self, una: u32, unsent: u64, room: u64) {
         let wanted = (2 * self.write - unsent).div_ceil(self.mss);
-        let room = (self.buffer - memory).div_ceil(self.mss + OVERHEAD);
         let segments = wanted.min(room).min(u64::from(self.end - self.written)).max(1) as u32;
         let acknowledged = self.pushes.partition_point(|&seq| seq < una);
         self.pushes.drain(..acknowledged);
         let until = self.written + segments;
+        let known = self.pushes.len();
         if self.window_max / 2 < self.write {
             self.push_far(until);
         }
         self.written = until;
         self.pushes.push_back(until - 1);
+        self.coming = self.coming.min(self.pushes[known]);
         self.pushed = u64::from(until) * self.mss;
     }
 
@@ -123,9 +132,19 @@ impl Writer {
         }
     }
 
-    /// Whether a segment is pushed.
+    /// Whether a segment is pushed that leaves for the first time: they do in order.
     #[inline]
-    pub fn pushes(&self, seq: u32) -> bool {
+    pub fn pushes_new(&mut self, seq: u32) -> bool {
+        if seq != self.coming {
+            return false;
+        }
+        let next = self.pushes.partition_point(|&other| other <= seq);
+        self.coming = self.pushes.get(next).copied().unwrap_or(u32::MAX);
+        true
+    }
+
+    /// Whether a segment is pushed that leaves again.
+    pub fn pushes_again(&self, seq: u32) -> bool {
         self.pushes.binary_search(&seq).is_ok()
     }
 }
@@ -177,7 +196,8 @@ mod tests {
         let mut w = writer(30);
         assert!(w.write(0, 0, 0, 10));
         assert!(w.write(10, 20, 0, 20) && !w.write(11, 21, 0, 20));
-        assert_eq!((0..30).filter(|&seq| w.pushes(seq)).collect::<Vec<_>>(), [20, 29]);
+        assert_eq!((0..30).filter(|&seq| w.pushes_new(seq)).collect::<Vec<_>>(), [20, 29]);
+        assert_eq!((0..30).filter(|&seq| w.pushes_again(seq)).collect::<Vec<_>>(), [20, 29]);
     }
 
     #[test]
@@ -186,12 +206,12 @@ mod tests {
         w.window_max = 40_000;
         w.write(0, 0, 0, 20);
         // Each 20 000 bytes, 14 segments; and the end of the bout.
-        assert_eq!((0..50).filter(|&seq| w.pushes(seq)).collect::<Vec<_>>(), [13, 27, 40]);
+        assert_eq!((0..50).filter(|&seq| w.pushes_new(seq)).collect::<Vec<_>>(), [13, 27, 40]);
     }
 
     #[test]
     fn without_a_size_of_writes_everything_is_written_and_nothing_pushed() {
         let mut w = Writer::new(&TcpParams { write_bytes: 0, ..crate::cc::test::params() }, u32::MAX);
-        assert_eq!((w.written(), w.write(0, 0, 0, 10), w.pushes(5)), (u32::MAX, false, false));
+        assert_eq!((w.written(), w.write(0, 0, 0, 10), w.pushes_new(5)), (u32::MAX, false, false));
     }
 }

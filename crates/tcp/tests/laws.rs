@@ -150,6 +150,14 @@ impl World {
         self.sender.inflight_bytes() / u64::from(self.params.mss)
     }
 
+    fn launch(&mut self, segment: Segment, marked: bool) {
+        if !self.luck.chance(self.channel.data_loss) {
+            let at = self.arrival();
+            let index = self.segments.partition_point(|&(t, ..)| t <= at);
+            self.segments.insert(index, (at, segment, marked));
+        }
+    }
+
     fn pump(&mut self) {
         let mut forced = 0;
         let probes = self.sender.stats().probes;
@@ -157,6 +165,12 @@ impl World {
             let full = self.inflight() >= self.window();
             let Some(segment) = self.sender.poll(self.now) else { break };
             let (una, nxt) = self.sender.outstanding();
+            if segment.len == 0 {
+                assert_eq!((una, nxt), (0, 0), "a handshake goes before data");
+                assert!(self.params.handshake && (!segment.syn || self.sender.deadline().is_some()));
+                self.launch(segment, false);
+                continue;
+            }
             assert!(segment.seq < nxt && segment.len > 0 && segment.len <= self.params.mss);
             if segment.retransmit {
                 assert!(segment.seq >= una && !segment.ect && !segment.cwr);
@@ -174,12 +188,8 @@ impl World {
                 self.check_pipe();
             }
             assert!(self.sender.deadline().is_some(), "data is outstanding and no timer runs");
-            if !self.luck.chance(self.channel.data_loss) {
-                let marked = segment.ect && self.luck.chance(self.channel.marks);
-                let at = self.arrival();
-                let index = self.segments.partition_point(|&(t, ..)| t <= at);
-                self.segments.insert(index, (at, segment, marked));
-            }
+            let marked = segment.ect && self.luck.chance(self.channel.marks);
+            self.launch(segment, marked);
         }
         assert!(self.sender.stats().probes <= probes + 1);
         assert!(forced <= 1, "one retransmission may leave a full window, the first");
@@ -264,7 +274,7 @@ fn congestion() -> impl Strategy<Value = CongestionKind> {
 }
 
 fn params() -> impl Strategy<Value = TcpParams> {
-    let switches = (any::<[bool; 8]>(), any::<bool>(), congestion(), doubts());
+    let switches = (any::<[bool; 8]>(), any::<[bool; 2]>(), congestion(), doubts());
     let windows = (
         1..20u32,
         prop::option::of(2..40u32),
@@ -280,7 +290,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
         |(
             (
                 [sack, prr, limited_transmit, timestamps, ecn, packet_counted, pacing, hystart],
-                min_rto_on_variance,
+                [min_rto_on_variance, handshake],
                 congestion,
                 [dsack, undo, frto, rack, tlp],
             ),
@@ -315,6 +325,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
             receive_buffer,
             receive_buffer_max: receive_buffer * growth,
             receive_window_fraction,
+            handshake,
             initial_rto_ns: initial_rto * 1_000_000,
             min_rto_ns: min_rto * 1_000_000,
             tick_ns,

@@ -99,6 +99,7 @@ class TcpSettings(BaseModel):
     vegas_gamma: _Queued | None = None
     ledbat_target: _Target | None = None
     ledbat_gain: Annotated[float, Field(gt=0, le=1000)] | None = None
+    handshake: bool | None = None
     initial_rto: _Timeout | None = None
     min_rto: _Timeout | None = None
     max_rto: _Timeout | None = None
@@ -153,6 +154,7 @@ _LINUX: dict[str, Any] = {
     "vegas_gamma": 1,
     "ledbat_target_ns": 100 * 10**6,
     "ledbat_gain": 1.0,
+    "handshake": True,
     "initial_rto_ns": 10**9,
     "min_rto_ns": 200 * 10**6,
     "max_rto_ns": 120 * 10**9,
@@ -168,7 +170,7 @@ _LINUX: dict[str, Any] = {
     "write_bytes": 65536,
     # HZ 250, as Debian and Ubuntu have it.
     "timer_tick_ns": 4 * 10**6,
-    # tcp_rmem's default and maximum, half of it advertised (tcp_adv_win_scale 1).
+    # tcp_rmem's default and maximum; of what a full segment takes, 2280 bytes, 1448 are data, in parts of 256.
     "receive_buffer": 131072,
     "receive_buffer_max": 6291456,
     "receive_window_fraction": 162 / 256,
@@ -195,6 +197,7 @@ _NS2: dict[str, Any] = {
     "vegas_gamma": 1,
     "ledbat_target_ns": 100 * 10**6,
     "ledbat_gain": 1.0,
+    "handshake": False,
     "initial_rto_ns": 3 * 10**9,
     "min_rto_ns": 200 * 10**6,
     "max_rto_ns": 60 * 10**9,
@@ -255,7 +258,7 @@ _ORDER = (
     ),
     *("initial_window", "initial_ssthresh", "max_window", "packet_counted", "pacing", "hystart"),
     *("vegas_alpha", "vegas_beta", "vegas_gamma", "ledbat_target_ns", "ledbat_gain"),
-    *("initial_rto_ns", "min_rto_ns", "max_rto_ns", "tick_ns", "min_rto_on_variance"),
+    *("handshake", "initial_rto_ns", "min_rto_ns", "max_rto_ns", "tick_ns", "min_rto_on_variance"),
     *(
         "delayed_ack_segments",
         "delayed_ack_ns",

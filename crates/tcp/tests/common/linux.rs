@@ -33,6 +33,7 @@ pub fn linux() -> TcpParams {
         vegas_gamma: 1,
         ledbat_target_ns: 100 * MS,
         ledbat_gain: 1.0,
+        handshake: false,
         initial_rto_ns: 1000 * MS,
         min_rto_ns: 200 * MS,
         max_rto_ns: 120_000 * MS,

@@ -82,6 +82,7 @@ impl Path {
             sack_count,
             ece: false,
             one_way: None,
+            syn: false,
             stamp: Millis(0),
         };
         self.sender.on_ack(&ack, self.now);
@@ -164,6 +165,7 @@ fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
                 sack_count: 0,
                 ece: false,
                 one_way: None,
+                syn: false,
                 stamp: Millis(0),
             };
             sender.on_ack(&segment, now);

@@ -233,6 +233,7 @@ impl Stage for SenderStage {
             sack_count: 0,
             ece: false,
             one_way: None,
+            syn: false,
             stamp: Millis(0),
         };
         if self.params.timestamps {
@@ -344,6 +345,7 @@ impl Stage for ReceiverStage {
             retransmit: false,
             cwr: false,
             ect: false,
+            syn: false,
             push: false,
             echo: None,
         };

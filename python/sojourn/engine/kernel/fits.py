@@ -125,6 +125,7 @@ _FIXED = {
     "initial_ssthresh": "begins without a slow-start threshold",
     "packet_counted": "counts bytes",
     "pacing": "paces only for congestion controls that ask for it",
+    "handshake": "begins each connection with a handshake",
     "initial_rto_ns": "has a fixed first timeout",
     "max_rto_ns": "has a fixed longest timeout",
     "tick_ns": "has one clock for its timers",
