@@ -1097,11 +1097,16 @@ impl Sender {
     /// Congestion, in a window of data that was not reduced for yet.
     fn signal(&mut self, signal: Signal, next: Phase, now: Time) {
         let cwnd = self.control.cwnd();
-        self.undo = Undo::new();
-        if signal != Signal::Ecn {
+        if signal == Signal::Ecn {
+            self.undo = Undo::new();
+        } else {
             // A window that has outgrown ssthresh is remembered by three quarters of it (Linux).
             let ssthresh = self.control.ssthresh().max(0.75 * cwnd);
-            self.undo.begin(self.settings.undo.then_some(self.una), cwnd, ssthresh);
+            let marker = self.settings.undo.then_some(self.una);
+            match self.board.resent(self.una) {
+                0 => self.undo.begin(marker, cwnd, ssthresh),
+                copies => self.undo.begin_anew(marker, cwnd, ssthresh, copies),
+            }
             if let Some(Probe { copy: Some(sent), .. }) = self.probe {
                 self.undo.sent_again(sent);
             }

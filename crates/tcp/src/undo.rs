@@ -35,6 +35,13 @@ impl Undo {
         *self = Undo { marker, cwnd, ssthresh: Some(ssthresh), ..Undo::new() };
     }
 
+    /// As `begin`, when so many copies that left since the last reduction are still on their way.
+    pub fn begin_anew(&mut self, marker: Option<u32>, cwnd: f64, ssthresh: f64, copies: u32) {
+        let first = self.first;
+        self.begin(marker, cwnd, ssthresh);
+        (self.first, self.unreported) = (first, Some(copies));
+    }
+
     /// An ECN echo: the reduction was due.
     pub fn confirm(&mut self) {
         self.ssthresh = None;
@@ -107,6 +114,20 @@ mod tests {
         assert!(!undo.delayed(Time::NEVER), "without timestamps there is no echo");
         undo.take();
         assert!(!undo.delayed(Time(4)));
+    }
+
+    #[test]
+    fn copies_from_before_a_further_reduction_answer_for_it() {
+        let mut undo = reduced();
+        undo.sent_again(Time(5));
+        undo.begin_anew(Some(30), 10.0, 7.0, 1);
+        assert!(undo.delayed(Time(4)) && !undo.delayed(Time(5)));
+        undo.sent_again(Time(9));
+        assert!(!undo.delayed(Time(8)));
+        undo.duplicate(30);
+        assert!(!undo.all_reported());
+        undo.duplicate(31);
+        assert!(undo.all_reported());
     }
 
     #[test]
