@@ -90,11 +90,11 @@ pub struct Acked {
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
-    /// Segments sent, again or for the first time.
+    /// Segments with data sent, again or for the first time.
     pub sent_segments: u64,
-    /// Segments sent again.
+    /// Segments with data sent again.
     pub retransmits: u64,
-    /// Times the retransmission timer went off.
+    /// Times the retransmission timer went off, for a SYN or for data.
     pub timeouts: u64,
     /// Fast recoveries entered.
     pub fast_recoveries: u64,
@@ -1250,7 +1250,6 @@ impl Sender {
     fn timeout(&mut self, now: Time) {
         if self.opening.is_some() {
             self.stats.timeouts += 1;
-            self.stats.retransmits += 1;
             self.rtt.back_off();
             self.opening = Some(Opening::Begin);
             return;

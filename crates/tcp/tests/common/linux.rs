@@ -5,7 +5,8 @@ use super::{CongestionKind, TcpParams};
 
 const MS: u64 = 1_000_000;
 
-/// A Linux host: CUBIC, SACK, PRR, timestamps. Its timers are exact, its SACKs don't wait and nothing is pushed: scripts name times.
+/// A Linux host: CUBIC, SACK, PRR, timestamps. Its timers are exact, its SACKs don't wait, nothing is pushed, and there is no handshake: scripts
+/// name times.
 pub fn linux() -> TcpParams {
     TcpParams {
         congestion: CongestionKind::Cubic,

@@ -354,6 +354,7 @@ impl Stage for ReceiverStage {
             match line.next() {
                 "ce" => ce = true,
                 "cwr" => segment.cwr = true,
+                "push" => segment.push = true,
                 "again" => segment.retransmit = true,
                 "len" => segment.len = line.number(),
                 "stamp" => segment.stamp = line.seconds(),

@@ -27,7 +27,7 @@ pub fn reno(sack: bool) -> TcpParams {
 /// The same with a receiver that has room for so many segments.
 pub fn room(segments: u64, params: TcpParams) -> TcpParams {
     let buffer = 2 * segments * u64::from(params.mss);
-    TcpParams { receive_buffer: buffer, receive_buffer_max: buffer, ..params }
+    TcpParams { receive_buffer: buffer, receive_buffer_max: buffer, receive_window_fraction: 0.5, ..params }
 }
 
 /// ns-2.35's Agent/TCP/Newreno and its sink.

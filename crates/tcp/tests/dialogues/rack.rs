@@ -40,6 +40,35 @@ fn a_retransmission_lost_is_found_when_something_sent_later_arrives() {
 }
 
 #[test]
+fn what_is_lost_of_a_recoverys_own_data_reduces_once_more() {
+    // 10 left after the loss of 0 was found, is lost, and was sent again before 0 arrives. The copy of 10 then tells nothing of
+    // whether the second reduction was needless (Linux).
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again
+        < ack 0 sack 1..10
+        > seq 10..16
+        recoveries == 1
+        ssthresh == 7
+        +0.1 < ack 0 sack 1..10 11..14
+        > seq 10 again
+        > seq 16..19
+        < ack 10 sack 11..14
+        > seq 19
+        recoveries == 2
+        ssthresh == 4
+        +0.1 < ack 20
+        > seq 20..24
+        undos == 0
+        ssthresh == 4
+        ",
+    );
+}
+
+#[test]
 fn one_sack_and_a_quarter_of_the_least_rtt_make_a_loss() {
     // Fewer than three are SACKed, so reordering gets min_rtt/4 = 25 ms, and the timer 2 ms more.
     play_transfer(

@@ -9,6 +9,11 @@ fn patient() -> TcpParams {
     TcpParams { quick_acks: 0, ..linux() }
 }
 
+/// A window that is open from the start: while it opens all is acknowledged at once.
+fn open(quick_acks: u32) -> TcpParams {
+    TcpParams { quick_acks, receive_buffer_max: 131_072, ..linux() }
+}
+
 #[test]
 fn every_second_segment_is_acknowledged_or_the_timer_does_it() {
     play_receiver(
@@ -30,7 +35,7 @@ fn every_second_segment_is_acknowledged_or_the_timer_does_it() {
 #[test]
 fn the_first_segments_are_acknowledged_one_by_one() {
     play_receiver(
-        &TcpParams { quick_acks: 3, ..linux() },
+        &open(3),
         "
         < seq 0
         > ack 1
@@ -130,7 +135,12 @@ fn ece_stands_until_cwr() {
 #[test]
 fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
     play_receiver(
-        &TcpParams { receive_buffer: 20_000, receive_buffer_max: 20_000, ..patient() },
+        &TcpParams {
+            receive_buffer: 20_000,
+            receive_buffer_max: 20_000,
+            receive_window_fraction: 0.5,
+            ..patient()
+        },
         "
         window == 10000
         < seq 1
@@ -174,7 +184,7 @@ fn beyond_the_third_the_sacks_of_a_gap_wait_for_each_other() {
 fn after_a_pause_and_after_a_duplicate_segments_are_acknowledged_one_by_one() {
     // Linux: longer than its RTO, and any segment below what is expected next.
     play_receiver(
-        &TcpParams { quick_acks: 2, ..linux() },
+        &open(2),
         "
         < seq 0
         > ack 1
@@ -205,21 +215,67 @@ fn after_a_pause_and_after_a_duplicate_segments_are_acknowledged_one_by_one() {
 }
 
 #[test]
-fn what_ends_a_write_is_acknowledged_at_once() {
-    // PSH, and an application that reads at once: 3 segments a write.
+fn what_is_pushed_is_acknowledged_at_once() {
     play_receiver(
-        &TcpParams { write_bytes: 2500, ..patient() },
+        &patient(),
         "
         < seq 0..2
         > ack 2
-        < seq 2
+        < seq 2 push
         > ack 3
         < seq 3
         > nothing
         < seq 4
         > ack 5
-        < seq 5
+        < seq 5 push
         > ack 6
+        ",
+    );
+}
+
+#[test]
+fn while_the_window_opens_all_is_acknowledged_at_once() {
+    // Linux: half of 20 000 bytes less a segment, two more with each that comes, up to 0.7 of them less the one that has just come.
+    play_receiver(
+        &TcpParams {
+            quick_acks: 1,
+            receive_buffer: 20_000,
+            receive_buffer_max: 30_000,
+            receive_window_fraction: 0.7,
+            ..linux()
+        },
+        "
+        window == 9000
+        < seq 0 push
+        > ack 1 win 11000
+        < seq 1
+        > ack 2 win 13000
+        < seq 2
+        > nothing
+        < seq 3
+        > ack 4 win 13000
+        ",
+    );
+}
+
+#[test]
+fn the_ack_of_a_filled_gap_is_one_of_the_three_that_go_at_once() {
+    // Linux counts it where it tells of a single segment and another gap is left.
+    play_receiver(
+        &TcpParams { sack_delay_ns: 1_000_000, ..patient() },
+        "
+        @0.1 < seq 0..2 stamp 0.095
+        > ack 2
+        < seq 4 stamp 0.095
+        > ack 2 sack 4..5
+        < seq 2 again stamp 0.095
+        > ack 3 sack 4..5
+        < seq 5 stamp 0.095
+        > ack 3 sack 4..6
+        < seq 6 stamp 0.095
+        > ack 3 sack 4..7
+        < seq 7 stamp 0.095
+        > nothing
         ",
     );
 }

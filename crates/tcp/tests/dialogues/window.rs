@@ -40,7 +40,12 @@ fn the_right_edge_never_moves_left() {
 #[test]
 fn a_window_narrower_than_a_segment_lets_one_out() {
     play(
-        &TcpParams { receive_buffer: 1000, receive_buffer_max: 1000, receive_window_fraction: 0.5, ..linux() },
+        &TcpParams {
+            receive_buffer: 1000,
+            receive_buffer_max: 1000,
+            receive_window_fraction: 0.5,
+            ..linux()
+        },
         "
         > seq 0                       # half of 1000 bytes
         +0.1 < ack 1 win 0
