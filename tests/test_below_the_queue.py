@@ -233,7 +233,9 @@ def test_the_mean_ping_over_a_ring_is_linux_s(
     assert numbers["probes"][0]["rtt_ms"]["mean"] == pytest.approx(ping_ms, rel=tolerance)
     below = numbers["queues"][0]["ring"]
     inside = 3 if bql else ring
-    assert below["packets"]["max"] == inside
+    # By bytes there is room for one of the handshakes' small packets more, which fq_codel lets pass.
+    small = 1 if bql and qdisc == "fq_codel" else 0
+    assert below["packets"]["max"] == inside + small
     assert below["bql_limit_bytes"] == (2 * 1514 if bql else None)
     # The longest time in the ring is that of a ring full of full packets, some perhaps smaller.
     assert below["sojourn_ms"]["max"] == pytest.approx(inside * FULL_MS, rel=0.01)

@@ -104,7 +104,7 @@ def _charge(evidence: Evidence) -> str:
 READINGS = (
     Reading(
         "size of the upload", "five megabytes", "5 MiB, 5 242 880 bytes",
-        "What a file manager calls 5 MB. Both times come out about 5 % short: by the application's start, names looked up and a handshake, which are not simulated, or by a larger file.",
+        "What a file manager calls 5 MB. Both times come out about 5 % short: by the application's start and by names looked up, which are not simulated, or by a larger file.",
         _size,
     ),
     Reading(

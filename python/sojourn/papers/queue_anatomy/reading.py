@@ -360,7 +360,7 @@ def _limit(evidence: Evidence) -> str:
 def _buffer(evidence: Evidence) -> str:
     widest, rtt = (evidence.mean("window", "ring 512, buffer 6 MiB", one) for one in (m.widest_mb, m.rtt_s))
     ours = evidence.mean("window", "ring 512", m.rtt_s)
-    return f"With today's 6 MiB, half of it advertised, the window ends at {widest:.2f} MB; the RTT is {rtt:.2f} s for {ours:.2f}."
+    return f"With today's 6 MiB, 0.63 of it advertised, the window ends at {widest:.2f} MB; the RTT is {rtt:.2f} s for {ours:.2f}."
 
 
 def _narrow(evidence: Evidence) -> str:
@@ -445,7 +445,7 @@ READINGS = (
     Reading(
         "receive buffer",
         "the window grows to 4 MB (figure 7)",
-        "at most 8 MiB, half of it advertised",
+        "at most 6473 KiB, of which 4 MiB are advertised",
         "Chosen so that the advertised window can grow to the 4 MB that they saw; it limits no copy.",
         _buffer,
         searched=True,
