@@ -17,6 +17,7 @@ mod sender;
 mod sent;
 mod timer;
 mod undo;
+mod window;
 mod writer;
 
 pub use cc::{Ack, Congestion, CongestionControl, Signal};

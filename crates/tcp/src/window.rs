@@ -1,0 +1,206 @@
+//! The receive window: what of the buffer is offered, and how both grow.
+//!
+//! The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs, an RTT from now, twice what it
+//! delivered in the last one. The RTT is that of stamps that data echo: the least one, followed upwards by eighths. What the buffer allows
+//! is not offered at once: the window opens by two segments with each that arrives.
+//!
+//! Sources: RFC 9293 §3.8.6; Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's arithmetic (tcp_rcv_space_adjust,
+//! tcp_rcv_rtt_update, tcp_grow_window).
+//! Deviations: a buffer of a fixed size is offered whole from the start, where Linux opens that, too. What is held beyond gaps takes as much of the buffer
+//! as any data, where Linux packs it anew. Tests are the receiver's.
+
+use crate::{Millis, Segment, TcpParams};
+use units::{Span, Time};
+
+/// The receive window and its growth. Positions are bytes of the stream.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// What may be offered when nothing is held, bytes: the buffer's advertisable part.
+    space: u64,
+    /// The bound `space` grows to.
+    space_max: u64,
+    /// How much of `space` is offered: it opens with what arrives (Linux's rcv_ssthresh).
+    open: u64,
+    /// What is offered is a multiple of 2 to this power, rounded up.
+    scale: u32,
+    /// The right edge offered; it never moves left (RFC 9293 §3.8.6).
+    edge: u64,
+    /// The window offered last.
+    told: u64,
+    timestamps: bool,
+    echo: Option<Millis>,
+    /// The receiver's RTT in eighths of a ns: the least sample, and upwards an eighth of the way with each.
+    rtt: u64,
+    /// Without stamps it is the least time that one window of data took: when this segment is next it is over.
+    rtt_mark: u32,
+    rtt_start: Time,
+    round_start: Time,
+    round_start_bytes: u64,
+    /// The most bytes delivered in one round.
+    round_max: u64,
+}
+
+/// No sample yet.
+const NO_RTT: u64 = u64::MAX;
+/// The part of its buffer that Linux takes for advertisable before it has seen how much room a segment's data needs.
+const PART_AT_FIRST: f64 = 0.5;
+
+impl Window {
+    /// Before the first segment.
+    pub fn new(params: &TcpParams) -> Window {
+        let part = |bytes: u64| (bytes as f64 * params.receive_window_fraction) as u64;
+        let space = part(params.receive_buffer);
+        let space_max = part(params.receive_buffer_max.max(params.receive_buffer));
+        // As much as a window of 16 bits needs (RFC 7323 §2.3).
+        let scale = (space_max.max(1).ilog2().saturating_sub(15)).min(14);
+        let mut open = space;
+        if space < space_max {
+            let first = (params.receive_buffer as f64 * PART_AT_FIRST) as u64;
+            open =
+                open.min(first).saturating_sub(params.mss.into()).max(space.min(2 * u64::from(params.mss)));
+        }
+        let mut window = Window {
+            space,
+            space_max,
+            open,
+            scale,
+            edge: 0,
+            told: 0,
+            timestamps: params.timestamps,
+            echo: None,
+            rtt: NO_RTT,
+            rtt_mark: 0,
+            rtt_start: Time::NEVER,
+            round_start: Time::NEVER,
+            round_start_bytes: 0,
+            // Linux starts from ten segments: what a sender has in flight at first.
+            round_max: space.min(10 * u64::from(params.mss)).max(1),
+        };
+        window.offer(0, 0);
+        window
+    }
+
+    /// What is offered is a multiple of 2 to the power of (RFC 7323 §2).
+    pub fn scale(&self) -> u32 {
+        self.scale
+    }
+
+    /// The first round begins.
+    pub fn begin(&mut self, now: Time) {
+        self.round_start = now;
+    }
+
+    /// Whether the buffer may still grow.
+    #[inline]
+    pub fn grows(&self) -> bool {
+        self.space < self.space_max
+    }
+
+    /// What an ACK sent now would offer, bytes, with so much delivered and so much held beyond gaps.
+    #[inline]
+    pub fn offered(&self, delivered: u64, held: u64) -> u64 {
+        let free = self.space.saturating_sub(held).min(self.open);
+        let below = (1 << self.scale) - 1;
+        self.edge.saturating_sub(delivered).max(free).saturating_add(below) & !below
+    }
+
+    /// What is held takes more than half of the room.
+    #[inline]
+    pub fn is_half_full(&self, held: u64) -> bool {
+        held > self.space / 2
+    }
+
+    /// The window opens by two segments, as far as the room beside what is held allows; whether it did.
+    #[inline]
+    pub fn opens(&mut self, held: u64, mss: u32) -> bool {
+        let most = self.space.saturating_sub(held);
+        let opens = self.open < most;
+        if opens {
+            self.open = most.min(self.open + 2 * u64::from(mss));
+        }
+        opens
+    }
+
+    /// What the ACK that is sent now offers.
+    #[inline]
+    pub fn offer(&mut self, delivered: u64, held: u64) -> u64 {
+        let window = self.offered(delivered, held);
+        self.edge = self.edge.max(delivered.saturating_add(window));
+        self.told = window;
+        window
+    }
+
+    /// A segment that answers another ACK than the last one did is a sample of the RTT; the first one takes `one_way` twice.
+    #[inline]
+    pub fn hear(&mut self, segment: &Segment, mss: u32, one_way: Span, now: Time) {
+        if !self.grows() {
+            return;
+        }
+        if self.round_start == Time::NEVER {
+            self.round_start = now;
+            if self.timestamps {
+                self.sample(one_way * 2, true);
+            }
+        }
+        if segment.echo != self.echo
+            && segment.len >= mss
+            && let Some(echo) = segment.echo
+        {
+            self.echo = segment.echo;
+            self.sample(Millis::at(now).since(echo), true);
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, rtt: Span, smooth: bool) {
+        if rtt == Span::ZERO {
+            return;
+        }
+        if rtt.0 * 8 < self.rtt {
+            self.rtt = rtt.0 * 8;
+        } else if smooth {
+            self.rtt = self.rtt - self.rtt / 8 + rtt.0;
+        }
+    }
+
+    /// Takes note of progress, up to `delivered` and so many bytes behind a gap that is filled, which belong to the next round; while autotuning
+    /// is off or done this is one comparison.
+    #[inline]
+    pub fn adjust(&mut self, next: u32, delivered: u64, behind: u64, mss: u32, now: Time) {
+        if !self.grows() {
+            return;
+        }
+        if next >= self.rtt_mark {
+            self.time_window(next, mss, now);
+        }
+        if self.rtt != NO_RTT && now.since(self.round_start).0 >= self.rtt / 8 {
+            self.end_round(delivered, behind, mss);
+            self.round_start = now;
+        }
+    }
+
+    /// A sender can't send more than a window in an RTT.
+    fn time_window(&mut self, next: u32, mss: u32, now: Time) {
+        if self.rtt_start != Time::NEVER {
+            self.sample(now.since(self.rtt_start), false);
+        }
+        let segments = self.told / u64::from(mss.max(1));
+        self.rtt_mark = next.saturating_add(segments.clamp(1, u64::from(u32::MAX)) as u32);
+        self.rtt_start = now;
+    }
+
+    /// Linux's dynamic right-sizing: room for twice what the last RTT brought and 16 segments, and twice the rate of
+    /// growth on top, so that a sender in slow start is never held back.
+    fn end_round(&mut self, delivered: u64, behind: u64, mss: u32) {
+        let copied = (delivered - self.round_start_bytes).saturating_sub(behind);
+        self.round_start_bytes = delivered;
+        if copied <= self.round_max {
+            return;
+        }
+        let wanted = 2 * u128::from(copied) + 16 * u128::from(mss);
+        let growth = wanted * u128::from(copied - self.round_max) / u128::from(self.round_max);
+        let space = (wanted + 2 * growth).min(u128::from(self.space_max)) as u64;
+        self.space = self.space.max(space);
+        self.round_max = copied;
+    }
+}
