@@ -96,11 +96,10 @@ impl Rack {
         (min_rtt / 4 * u64::from(self.steps)).min(srtt)
     }
 
-    /// Judges a segment that is out, and left last at `sent`. Of what left at one time originals left in order; a copy may
-    /// have left before or after.
-    pub fn judge(&self, seq: u32, (sent, again): (Time, bool), window: Span, now: Time) -> Verdict {
-        let before = if again { sent < self.newest.0 } else { (sent, seq) < self.newest };
-        if !before {
+    /// Judges a segment that is out, and left last at `sent`. What left at one time left in order, copies before new ones
+    /// (RACK_sent_after).
+    pub fn judge(&self, seq: u32, sent: Time, window: Span, now: Time) -> Verdict {
+        if (sent, seq) >= self.newest {
             return Verdict::Unknown;
         }
         let due = sent + self.rtt + window;
@@ -128,15 +127,12 @@ mod tests {
     #[test]
     fn what_left_before_is_lost_once_it_had_an_rtt_and_the_window() {
         let rack = rack();
-        let judge =
-            |seq, sent, window, now| rack.judge(seq, (at(sent), false), Span::from_millis(window), at(now));
+        let judge = |seq, sent, window, now| rack.judge(seq, at(sent), Span::from_millis(window), at(now));
         assert_eq!(judge(4, 10, 0, 110), Verdict::Lost);
         assert_eq!(judge(4, 10, 25, 110), Verdict::Wait(Span::from_millis(25)));
         assert_eq!(judge(4, 10, 25, 135), Verdict::Lost);
         assert_eq!(judge(6, 10, 0, 200), Verdict::Unknown);
         assert_eq!(judge(1, 11, 0, 200), Verdict::Unknown);
-        assert_eq!(rack.judge(4, (at(10), true), Span::ZERO, at(200)), Verdict::Unknown);
-        assert_eq!(rack.judge(4, (at(9), true), Span::ZERO, at(200)), Verdict::Lost);
     }
 
     #[test]
@@ -145,7 +141,7 @@ mod tests {
         rack.advanced = false;
         rack.arrived(1, at(105), true, Some(Span::from_millis(100)), at(120));
         assert!(!rack.advanced);
-        assert_eq!(rack.judge(6, (at(20), false), Span::ZERO, at(130)), Verdict::Unknown);
+        assert_eq!(rack.judge(6, at(20), Span::ZERO, at(130)), Verdict::Unknown);
     }
 
     #[test]

@@ -998,9 +998,7 @@ impl Sender {
         let sure = recovering || self.board.sacked() >= DUP_THRESH;
         let window = self.rack.window(sure, self.rtt.min_rtt(), self.rtt.srtt());
         let (rack, sent) = (&self.rack, &self.sent);
-        let found = self
-            .board
-            .judge(self.una, self.nxt, |seq| rack.judge(seq, (sent.at(seq), sent.again(seq)), window, now));
+        let found = self.board.judge(self.una, self.nxt, |seq| rack.judge(seq, sent.at(seq), window, now));
         if found.wait > Span::ZERO {
             // Linux's timers don't wait for less than 2 ms.
             self.alarm.set(Due::Judge, now, found.wait + Span::from_millis(2));
