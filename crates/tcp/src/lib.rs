@@ -200,6 +200,6 @@ pub struct TcpParams {
     pub receive_buffer: u64,
     /// The buffer's upper bound under autotuning, bytes; equal to `receive_buffer` switches autotuning off.
     pub receive_buffer_max: u64,
-    /// Part of the receive buffer that may be advertised (Linux: one half at tcp_adv_win_scale 1), as a fraction.
+    /// Part of the receive buffer that may be advertised, as a fraction: how much of what a full segment takes there is data (Linux's scaling_ratio).
     pub receive_window_fraction: f64,
 }

@@ -11,7 +11,7 @@
 //! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC 6582 (NewReno),
 //! RFC 3042 (limited transmit), RFC 8985 (RACK, tail loss probe), RFC 5682 (F-RTO), RFC 6298 (timer), RFC 3168 §6.1
 //! (ECN); Linux and ns-2.35 where these leave a choice.
-//! Deviations: no handshake and no teardown. No zero-window probe: a window narrower than a segment counts as one
+//! Deviations: no teardown. No zero-window probe: a window narrower than a segment counts as one
 //! segment. What NextSeg's rule 3 sends again counts as lost, so once and not twice in what is in flight. Without RACK a
 //! lost retransmission waits for the timer.
 

@@ -9,7 +9,7 @@
 //!
 //! Source: Linux net/ipv4/tcp.c (tcp_sendmsg_locked, forced_push), tcp_input.c (tcp_sndbuf_expand), include/net/sock.h (sk_stream_is_writeable).
 //! Deviations: tcp_wmem's maximum doesn't bound the buffer. What a segment takes is what it takes in the guests that were looked at
-//! (docs/agreement.md); kernels with other options differ.
+//! (docs/tcp.md); kernels with other options differ.
 
 use crate::TcpParams;
 use std::collections::VecDeque;
