@@ -31,6 +31,8 @@ CLIENT, ROUTER_TO_CLIENT, ROUTER_TO_SERVER, SERVER = "10.77.1.2", "10.77.1.1", "
 PATIENCE_S = 60.0
 """Until what must happen is taken not to."""
 FULL_PACKET = 1514
+STALL_S = 0.05
+"""A timer that fires as late as this (a virtual machine's, while its host does other things) takes no rate from a bottleneck."""
 _READY = "ready"
 
 
@@ -40,6 +42,13 @@ class Bottleneck:
 
     bps: int
     limit_bytes: int
+
+    @property
+    def rate(self) -> str:
+        """htb's rate in tc's words. What the queue could not send because its timer was late, it sends at once when the timer fires:
+        as long as packets wait no other tokens are left, so the longest wait does not depend on the burst."""
+        burst = max(2 * FULL_PACKET, round(self.bps * STALL_S / 8))
+        return f"rate {self.bps}bit ceil {self.bps}bit burst {burst} cburst {burst}"
 
     @property
     def longest_wait_ms(self) -> float:
@@ -78,11 +87,8 @@ def _script(up: Bottleneck, down: Bottleneck) -> str:
 
 def queue(device: str, bottleneck: Bottleneck) -> list[str]:
     """tc's lines, to make it and to change it."""
-    rate = (
-        f"rate {bottleneck.bps}bit ceil {bottleneck.bps}bit burst {2 * FULL_PACKET} cburst {2 * FULL_PACKET}"
-    )
     return [
-        f"class replace dev {device} parent 1: classid 1:1 htb {rate} quantum {FULL_PACKET}",
+        f"class replace dev {device} parent 1: classid 1:1 htb {bottleneck.rate} quantum {FULL_PACKET}",
         f"qdisc replace dev {device} parent 1:1 handle 10: bfifo limit {bottleneck.limit_bytes}",
     ]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_network import CLIENT, ROUTER_TO_CLIENT, SERVER, SLOW_DOWN, SLOW_UP, LiveNetwork
+from live_network import CLIENT, ROUTER_TO_CLIENT, SERVER, SLOW_DOWN, SLOW_UP, Bottleneck, LiveNetwork, queue
 
 from sojourn import _core
 from sojourn.live.server import Caps, Server
@@ -572,11 +572,8 @@ def test_the_bloat_is_what_the_queues_hold(live_network: LiveNetwork) -> None:
 
 
 def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_network: LiveNetwork) -> None:
-    for line in (
-        "qdisc add dev eth0 root handle 1: htb default 1",
-        "class add dev eth0 parent 1: classid 1:1 htb rate 3mbit burst 3028 cburst 3028",
-        "qdisc add dev eth0 parent 1:1 handle 10: bfifo limit 60000",
-    ):
+    own = Bottleneck(3_000_000, 60_000)
+    for line in ("qdisc add dev eth0 root handle 1: htb default 1", *queue("eth0", own)):
         live_network.tc("client", line)
     nobody = "10.77.1.99"
     asked = {
@@ -588,18 +585,17 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
     }
     with served(live_network), session_through(live_network, **asked) as session:
         result = session.result()
-    facts, queue = result["facts"], {key: np.array(value) for key, value in result["tables"]["queue"].items()}
+    facts, rows = result["facts"], {key: np.array(value) for key, value in result["tables"]["queue"].items()}
     assert facts["links"][0] == {
         "name": "eth0",
         "interface": "eth0",
         "direction": "out",
         "qdisc": "htb, bfifo",
     }
-    out = queue["link"] == 0
-    assert queue["backlog_bytes"][out].max() == pytest.approx(60_000, rel=AGREES)
-    assert queue["dropped_packets"][out].sum() > 0
-    # A backlog of 60 kB at 3 Mbit/s.
-    assert rtts_ms(result, "server udp", 1).max() == pytest.approx(160, rel=AGREES)
+    out = rows["link"] == 0
+    assert rows["backlog_bytes"][out].max() == pytest.approx(own.limit_bytes, rel=AGREES)
+    assert rows["dropped_packets"][out].sum() > 0
+    assert rtts_ms(result, "server udp", 1).max() == pytest.approx(own.longest_wait_ms, rel=AGREES)
     assert [probe["address"] for probe in facts["probes"] if probe["name"] == "hop 1"] == [ROUTER_TO_CLIENT]
     silent = next(probe for probe in facts["probes"] if probe["address"] == nobody)
     assert silent["received"] == 0
