@@ -27,7 +27,7 @@ pub struct Plan {
     pub seed: u64,
     /// Length of the run, ns.
     pub duration_ns: u64,
-    /// Waited between the end of the set-up and time 0, ns: carriers come up, addresses become usable.
+    /// Waited between the end of the set-up and time 0, ns, and some hundred ms more, for a tick: carriers come up, addresses become usable.
     pub settle_ns: u64,
     /// Waited after the end, ns, for what is in flight: taps go on, sources and samples don't.
     pub linger_ns: u64,

@@ -130,7 +130,8 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Opens all sockets but those that connect later. The clock starts `settle_ns` after.
+    /// Opens all sockets but those that connect later. The clock starts `settle_ns` after, with a tick of the kernel's timers: how they fall
+    /// among the packets then depends on nothing that went before.
     pub fn new(plan: &'a Plan, world: &'a World) -> Result<Run<'a>, String> {
         let broken = |e: io::Error| format!("waiting for events: {e}");
         let timer = Timer::new().map_err(broken)?;
@@ -162,7 +163,7 @@ impl<'a> Run<'a> {
         }
         let hearers = Hearers::open(&mut context)?;
         context.enter_plan();
-        context.clock = Clock::starting_in(plan.settle_ns as i64);
+        context.clock = Clock::starting_with_tick(plan.settle_ns as i64).map_err(broken)?;
         Ok(Run {
             context,
             timer,

@@ -7,9 +7,10 @@
 
 use std::io::{self, Error, ErrorKind};
 use std::mem::size_of;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use libc::{c_int, c_void};
 
@@ -55,6 +56,9 @@ fn nanoseconds(time: libc::timespec) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
+/// 64 ticks where HZ is 250, ns: how often timers of 2 to 16 s can go off.
+const PERIOD: i64 = 256_000_000;
+
 /// A run's clock: 0 at a chosen instant, monotonic. Packet stamps, which are in time of day, are put on it by the
 /// difference of the two clocks at that instant.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +73,23 @@ impl Clock {
         let difference = Clock::difference();
         let zero = read_clock(Kernel::Monotonic) + ahead;
         Clock { zero, zero_of_day: zero + difference }
+    }
+
+    /// A clock that shows 0 with a tick of the kernel's timers, `PERIOD` after one that comes in `ahead` ns or a little later. If that
+    /// is 2016 ms or more (HZ 250), then with one of those that timers of up to 16 s go off with, and all shorter ones too. Waits for that.
+    pub fn starting_with_tick(ahead: i64) -> io::Result<Clock> {
+        // Timeouts of sockets wait in the kernel's timer wheels (kernel/time/timer.c), where sleeps have clocks of their own.
+        let idle = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        idle.set_read_timeout(Some(Duration::from_nanos(ahead.max(1) as u64)))?;
+        loop {
+            match idle.recv(&mut [0]) {
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+                Err(e) if e.kind() != ErrorKind::Interrupted => return Err(e),
+                _ => {}
+            }
+        }
+        let zero = read_clock(Kernel::Monotonic) + PERIOD;
+        Ok(Clock { zero, zero_of_day: zero + Clock::difference() })
     }
 
     /// Now, ns; negative before the start.

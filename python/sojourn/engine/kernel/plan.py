@@ -41,7 +41,10 @@ from sojourn.scenario.tcp import MTU
 
 VERSION = 1
 """Of the plan's schema (crates/guest, plan.rs)."""
-SETTLE_NS = 200 * 10**6
+SETTLE_NS = 2100 * 10**6
+"""Virtual time: as long as it takes to begin with a tick that all timers go off with but those of more than 16 s."""
+SETTLE_REAL_NS = 300 * 10**6
+"""Real time: with a tick that timers of up to 2 s go off with."""
 SETUP_NS = 300 * 10**9
 """Left for the set-up and the archive; in virtual time they take next to none."""
 MOST_NAMESPACES = 4000
@@ -490,15 +493,16 @@ class _Builder:
                 [Problem("scenario", why, f"the most is {MOST_NAMESPACES}: give flows equal RTTs")]
             )
         realised = self.realised
+        settle = SETTLE_NS if self.machine.own else SETTLE_REAL_NS
         duration, linger = realised["duration_ns"], sizes.linger_ns(self.links, self.flows)
         return Planned(
             {
                 "version": VERSION,
                 "seed": realised["seed"],
                 "duration_ns": duration,
-                "settle_ns": SETTLE_NS,
+                "settle_ns": settle,
                 "linger_ns": linger,
-                "deadline_ns": SETTLE_NS + duration + linger + SETUP_NS,
+                "deadline_ns": settle + duration + linger + SETUP_NS,
                 "modules": list(self.machine.modules),
                 "namespaces": self.namespaces,
                 "setup": self._setup(),
