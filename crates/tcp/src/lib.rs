@@ -10,6 +10,7 @@
 
 mod cc;
 mod rack;
+mod reassembly;
 mod receiver;
 mod rtt;
 mod scoreboard;

@@ -11,11 +11,16 @@
 //! Deviations: data beyond the offered window is taken rather than refused. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's, and
 //! here, for a SACK, twice the least one-way delay. Without a handshake it is that and the first segment's way. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
 
+use crate::reassembly::{Gaps, Held, Room};
 use crate::timer::Clock;
 use crate::window::Window;
-use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Millis, Segment, TcpParams};
-use std::collections::VecDeque;
+use crate::{AckSegment, CongestionKind, Millis, Segment, TcpParams};
 use units::{Span, Time};
+
+/// With more SACK blocks than these none waits that could be pushed out by another.
+const BLOCKS_EXPECTED: usize = 2;
+/// Its time doubles up to 64 s.
+const ANSWERS_LOST: u32 = 6;
 
 /// The receiving end of one connection.
 #[derive(Clone, Debug)]
@@ -34,6 +39,10 @@ pub struct Receiver {
     /// There is a handshake, and when its answer left; NEVER before and after.
     handshake: bool,
     greeted: Time,
+    /// Stamp of the SYN that it answers.
+    asked: Time,
+    /// How often it went again, up to 6.
+    answers_lost: u32,
     /// The least time a segment was under way.
     one_way_min: Span,
     /// SACKs sent since `next` last moved, and where that was.
@@ -44,8 +53,10 @@ pub struct Receiver {
     echo: Time,
     /// When the delayed ACK is due; NEVER while none is.
     deadline: Time,
-    /// It is a SACK that waits, by a clock without ticks.
+    /// What waits goes by a clock without ticks: a SACK, or what has to be said besides.
     exact: bool,
+    /// It only says that the application has made room.
+    update: bool,
     clock: Clock,
     /// How long the ACK that waits was to wait.
     delay: Span,
@@ -61,6 +72,7 @@ pub struct Receiver {
     /// A CE mark has come and no CWR since.
     ece: bool,
     window: Window,
+    room: Room,
     gaps: Gaps,
 }
 
@@ -71,11 +83,13 @@ impl Receiver {
             next: 0,
             acked: 0,
             ack_every: params.delayed_ack_segments.max(1),
-            quick: params.quick_acks,
+            quick: 0,
             quick_acks: params.quick_acks,
             pace: Pace::new(params),
             handshake: params.handshake,
             greeted: Time::NEVER,
+            asked: Time::NEVER,
+            answers_lost: 0,
             one_way_min: Span(u64::MAX),
             sacks: (0, 0),
             sack_delay: Span(params.sack_delay_ns),
@@ -83,6 +97,7 @@ impl Receiver {
             echo: Time::NEVER,
             deadline: Time::NEVER,
             exact: false,
+            update: false,
             clock: Clock::new(params.timer_tick_ns),
             delay: Span(params.delayed_ack_ns),
             mss: params.mss,
@@ -94,6 +109,7 @@ impl Receiver {
             one_way: None,
             ece: false,
             window: Window::new(params),
+            room: Room::new(params.mss),
             gaps: Gaps::new(params),
         }
     }
@@ -118,7 +134,7 @@ impl Receiver {
         {
             self.echo = segment.stamp;
         }
-        let mut at_once = self.ecn && self.note_ecn(segment.cwr, ce);
+        let at_once = self.ecn && self.note_ecn(segment.cwr, ce);
         let one_way = now.since(segment.stamp);
         if self.tells_one_way {
             self.one_way = Some(one_way);
@@ -130,68 +146,127 @@ impl Receiver {
             self.one_way_min = one_way;
         }
 
+        if self.next == 0 {
+            self.window.measure();
+        }
         self.window.hear(segment, self.mss, one_way, now);
         if segment.seq == self.next {
-            if self.pace.arrived(now) {
-                self.quick = self.quick.max(self.quick_acks);
-            }
-            at_once |= segment.push || !self.gaps.is_empty();
-            self.next += 1;
-            self.delivered += u64::from(segment.len);
-            let first = self.delivered;
-            if !self.gaps.is_empty() {
-                let (next, bytes) = self.gaps.advance(self.next);
-                self.next = next;
-                self.delivered += bytes;
-                if self.quick == 0 && !self.gaps.is_empty() && self.next - self.acked < self.ack_every {
-                    // Its ACK is one of the three.
-                    self.sacks = (self.next, 1);
-                }
-            }
-            self.open_by(self.gaps.held_bytes + u64::from(segment.len));
-            self.window.adjust(self.next, first, self.delivered - first, self.mss, now);
-        } else if segment.seq > self.next {
-            let held = self.gaps.held_bytes;
-            let new = self.gaps.hold(segment.seq, segment.len);
-            if new {
-                self.open_by(held);
-            }
-            self.duplicate = (self.dsack && !new).then_some(segment.seq);
-            if new && !at_once && self.quick == 0 && self.may_wait(now) {
-                return None;
-            }
-            at_once = true;
-        } else {
-            at_once = true;
-            self.duplicate = self.dsack.then_some(segment.seq);
-            self.quick = self.quick.max(self.quick_acks);
-            self.pace.forget();
+            return self.take_next(segment, at_once, now);
         }
+        if segment.seq > self.next {
+            return self.take_beyond(segment, at_once, now);
+        }
+        self.duplicate = self.dsack.then_some(segment.seq);
+        self.quick = self.quick.max(self.quick_acks);
+        self.pace.forget();
+        Some(self.acknowledge(self.gaps.room(), now))
+    }
 
-        // A quick ACK, an n-th segment, or one of the reasons above (RFC 5681 §4.2).
-        if at_once || self.quick > 0 || self.next - self.acked >= self.ack_every {
-            return Some(self.acknowledge(now));
+    /// The segment expected. The kernel decides by what its application has not read yet; then that reads all that is in order.
+    #[inline]
+    fn take_next(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
+        if self.pace.arrived(now) {
+            self.quick = self.quick.max(self.quick_acks);
         }
-        if self.deadline == Time::NEVER {
-            self.delay = self.pace.delay();
-            self.deadline = now + self.delay;
+        self.next += 1;
+        self.delivered += u64::from(segment.len);
+        let mut unread = self.gaps.room() + self.room.in_order;
+        self.open_by(unread);
+        let (mut read, fills) = (self.delivered, !self.gaps.is_empty());
+        if fills {
+            let released = self.gaps.advance(self.next);
+            self.next += released.segments;
+            self.delivered += released.bytes;
+            read += released.beside;
+            unread -= if released.beside > 0 { self.room.held } else { 0 };
         }
-        None
+        let due = self.next - self.acked >= self.ack_every;
+        if due && self.window.is_half_full(unread) {
+            self.quick = 0;
+        }
+        let open = due && self.window.as_wide_as_told(unread);
+        let ack = if at_once || fills || open || self.quick > 0 {
+            if fills && !open && self.quick == 0 && !self.gaps.is_empty() {
+                // It is one of the three.
+                self.sacks = (self.next, 1);
+            }
+            Some(self.acknowledge(unread, now))
+        } else if due || segment.push {
+            Some(self.acknowledge(self.gaps.room(), now))
+        } else {
+            None
+        };
+        self.window.adjust(self.next, read, self.delivered - read, self.mss, now);
+        if ack.is_none() {
+            if self.deadline == Time::NEVER {
+                self.delay = self.pace.delay();
+                self.deadline = now + self.delay;
+            }
+        } else if fills && self.window.doubles(self.gaps.room(), self.delivered) {
+            self.say_besides(now);
+            self.update = true;
+        }
+        ack
+    }
+
+    /// A segment beyond a gap.
+    fn take_beyond(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
+        let room = self.gaps.room();
+        let held = self.gaps.hold(segment.seq, segment.len);
+        if held == Held::Beside {
+            self.open_by(room);
+        }
+        self.duplicate = (self.dsack && held == Held::Again).then_some(segment.seq).or(self.duplicate);
+        let place = self.gaps.extend(segment.seq);
+        // A SACK that waits goes before another block can push one out of it.
+        let waits = self.deadline != Time::NEVER && self.exact && !self.update;
+        let before = (waits && place.at >= BLOCKS_EXPECTED).then(|| self.acknowledge(room, now));
+        self.gaps.bring_forward(place, segment.seq);
+        if held == Held::Apart {
+            self.open_by(room);
+        }
+        if !at_once && self.quick == 0 && self.may_wait(now) {
+            return before;
+        }
+        if before.is_some() {
+            self.say_besides(now);
+            return before;
+        }
+        Some(self.acknowledge(self.gaps.room(), now))
+    }
+
+    /// Another acknowledgement is to follow at once.
+    #[cold]
+    fn say_besides(&mut self, now: Time) {
+        self.deadline = now;
+        self.exact = true;
     }
 
     /// Answers a SYN. One that comes after data was sent again needlessly, and is answered in vain.
     #[cold]
     fn greet(&mut self, segment: &Segment, now: Time) -> AckSegment {
-        if self.next == 0 {
-            self.greeted = now;
+        // What is echoed is the first one's stamp (Linux).
+        if self.asked == Time::NEVER || self.next > 0 {
+            self.asked = segment.stamp;
         }
         if self.timestamps {
-            self.echo = segment.stamp;
+            self.echo = self.asked;
         }
+        self.answer(now)
+    }
+
+    /// The answer to a SYN, which goes again until something comes back: after 1 s, 2 s, 4 s.
+    #[cold]
+    fn answer(&mut self, now: Time) -> AckSegment {
         // It is none of the first segments, which are acknowledged at once.
         let quick = self.quick;
-        let answer = AckSegment { syn: true, echo: segment.stamp, ..self.acknowledge(now) };
+        let answer = AckSegment { syn: true, echo: self.asked, ..self.acknowledge(0, now) };
         self.quick = quick;
+        if self.next == 0 {
+            self.greeted = now;
+            self.delay = Span::from_secs(1 << self.answers_lost);
+            self.deadline = now + self.delay;
+        }
         answer
     }
 
@@ -199,9 +274,10 @@ impl Receiver {
     #[cold]
     fn establish(&mut self, now: Time) {
         if self.greeted != Time::NEVER {
-            self.pace.take(now.since(self.greeted));
+            self.pace.take(now.since(self.greeted), now);
             self.window.begin(now);
             self.greeted = Time::NEVER;
+            self.deadline = Time::NEVER;
         }
     }
 
@@ -215,13 +291,24 @@ impl Receiver {
     #[inline]
     pub fn on_deadline(&mut self, now: Time) -> Option<AckSegment> {
         if self.exact {
-            return (self.deadline <= now).then(|| self.acknowledge(now));
+            if self.deadline > now {
+                return None;
+            }
+            // Only an answer to a segment is one of the quick ones.
+            let quick = std::mem::take(&mut self.update).then_some(self.quick);
+            let ack = self.acknowledge(self.gaps.room(), now);
+            self.quick = quick.unwrap_or(self.quick);
+            return Some(ack);
         }
         if !self.clock.has_come(&mut self.deadline, self.delay, now) {
             return None;
         }
+        if self.greeted != Time::NEVER {
+            self.answers_lost = (self.answers_lost + 1).min(ANSWERS_LOST);
+            return Some(self.answer(now));
+        }
         self.pace.missed();
-        Some(self.acknowledge(now))
+        Some(self.acknowledge(self.gaps.room(), now))
     }
 
     /// Whether a SACK may wait for others: beyond the third of a gap, for a twentieth of the RTT or `sack_delay`.
@@ -237,7 +324,8 @@ impl Receiver {
             return false;
         }
         if self.deadline == Time::NEVER {
-            self.deadline = now + (self.one_way_min / 10).min(self.sack_delay) + self.sack_delay / 10;
+            let rtt = if self.handshake { Span(self.pace.rtt) } else { self.one_way_min * 2 };
+            self.deadline = now + (rtt / 20).min(self.sack_delay) + self.sack_delay / 10;
             self.exact = true;
         }
         true
@@ -252,7 +340,7 @@ impl Receiver {
     /// The receive window an acknowledgement sent now would carry, in bytes.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
-        self.window.offered(self.delivered, self.gaps.held_bytes)
+        self.window.offered(self.delivered, self.gaps.room())
     }
 
     /// What the windows offered are multiples of 2 to the power of (RFC 7323 §2).
@@ -275,15 +363,16 @@ impl Receiver {
 
     /// A new segment lets the window open. Linux hurries the sender on meanwhile.
     #[inline]
-    fn open_by(&mut self, held: u64) {
-        if self.window.opens(held, self.mss) && self.quick_acks > 0 {
+    fn open_by(&mut self, taken: u64) {
+        if self.window.opens(taken, self.mss) && self.quick_acks > 0 {
             self.quick |= 1;
         }
     }
 
+    /// With so much of the buffer taken.
     #[inline]
-    fn acknowledge(&mut self, now: Time) -> AckSegment {
-        if self.window.is_half_full(self.gaps.held_bytes) {
+    fn acknowledge(&mut self, taken: u64, now: Time) -> AckSegment {
+        if self.window.is_half_full(taken) {
             self.quick = 0;
         }
         if self.quick > 0 {
@@ -295,17 +384,11 @@ impl Receiver {
         self.acked = self.next;
         self.deadline = Time::NEVER;
         self.exact = false;
-        let (mut sacks, mut sack_count) = (self.gaps.blocks, self.gaps.reported());
-        if let Some(seq) = self.duplicate.take() {
-            // RFC 2883 §4: the duplicate first, then the block it lies in, then the others.
-            sacks.copy_within(..MAX_SACK_BLOCKS - 1, 1);
-            sacks[0] = (seq, seq + 1);
-            sack_count = (sack_count + 1).min(self.gaps.block_limit);
-        }
+        let (sacks, sack_count) = self.gaps.report(self.duplicate.take());
         AckSegment {
             ack: self.next,
             echo: self.echo,
-            window: self.window.offer(self.delivered, self.gaps.held_bytes),
+            window: self.window.offer(self.delivered, taken),
             sacks,
             sack_count,
             ece: self.ece,
@@ -324,8 +407,9 @@ struct Pace {
     least: u64,
     /// ns; nor more.
     most: u64,
-    /// Ticks.
+    /// Ticks; 0 before the first segment in order, unless the first ones beyond a gap took all quick ACKs that there were.
     delay: u64,
+    /// When the last one came; before it, when the connection began.
     last: Time,
     /// ns; the bound of the retransmission timeout.
     min_rto: u64,
@@ -340,27 +424,32 @@ impl Pace {
         let tick = params.timer_tick_ns.max(1);
         let least = params.delayed_ack_ns.div_ceil(tick);
         let most = params.delayed_ack_max_ns;
-        Pace { tick, least, most, delay: least, last: Time::ZERO, min_rto: params.min_rto_ns, rtt: 0, rto: 0 }
+        Pace { tick, least, most, delay: 0, last: Time::ZERO, min_rto: params.min_rto_ns, rtt: 0, rto: 0 }
     }
 
     /// A segment was under way for less time than any before it. The handshake met the queue of the first one on one of its two ways.
     #[cold]
     fn expect(&mut self, one_way: Span, least: Span) {
         let first = if least.0 == u64::MAX { one_way.0 } else { self.rtt - least.0 };
-        self.take(Span(first + one_way.0));
+        self.take(Span(first + one_way.0), self.last);
     }
 
-    /// The handshake's RTT.
-    fn take(&mut self, rtt: Span) {
+    /// The handshake's RTT, known now.
+    fn take(&mut self, rtt: Span, now: Time) {
+        self.last = now;
         self.rtt = rtt.0;
         self.rto = self.rtt + self.min_rto.max(2 * self.rtt);
     }
 
-    /// The next segment in order has come; whether after a pause.
+    /// The next segment in order has come; whether it is the first one, or comes after a pause.
     #[inline]
     fn arrived(&mut self, now: Time) -> bool {
         let gap = now.since(self.last).0;
         let last = std::mem::replace(&mut self.last, now);
+        if self.delay == 0 {
+            self.delay = self.least;
+            return true;
+        }
         let half = self.least / 2;
         if gap < half * self.tick {
             if self.delay > self.least {
@@ -398,141 +487,6 @@ impl Pace {
         let bound = (self.rtt.div_ceil(self.tick)).max(self.least);
         Span((self.delay.min(bound) * self.tick).min(self.most.max(self.least * self.tick)))
     }
-}
-
-/// What has arrived beyond a gap: run-length ranges, and in which order they were last heard of.
-#[derive(Clone, Debug)]
-struct Gaps {
-    /// Half-open ranges of segments, ascending, with at least one missing segment before and between them.
-    ranges: VecDeque<(u32, u32)>,
-    /// Those of `ranges` that changed last, most recent first (RFC 2018 §4); zero beyond `block_count`.
-    blocks: [(u32, u32); MAX_SACK_BLOCKS],
-    block_count: u8,
-    /// How many blocks fit beside the other options: three with timestamps; none without SACK.
-    block_limit: u8,
-    mss: u32,
-    /// Payload bytes in `ranges`.
-    held_bytes: u64,
-    /// Held segments shorter than mss and by how many bytes: the last ones of transfers, so nearly always none.
-    short: Vec<(u32, u32)>,
-}
-
-impl Gaps {
-    fn new(params: &TcpParams) -> Gaps {
-        let block_limit = match (params.sack, params.timestamps) {
-            (false, _) => 0,
-            (true, true) => 3,
-            (true, false) => 4,
-        };
-        Gaps {
-            ranges: VecDeque::new(),
-            blocks: [(0, 0); MAX_SACK_BLOCKS],
-            block_count: 0,
-            block_limit,
-            mss: params.mss,
-            held_bytes: 0,
-            short: Vec::new(),
-        }
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    #[inline]
-    fn reported(&self) -> u8 {
-        self.block_count.min(self.block_limit)
-    }
-
-    /// Keeps a segment that lies beyond a gap; false if it was there. The block it falls into is reported first, duplicate
-    /// or not.
-    fn hold(&mut self, seq: u32, len: u32) -> bool {
-        let (block, new) = insert(&mut self.ranges, seq);
-        if new {
-            self.held_bytes += u64::from(len);
-            if len < self.mss {
-                self.short.push((seq, self.mss - len));
-            }
-        }
-        // Blocks that grew into this one go; one segment changes one range, so the others are still exact.
-        self.retain_blocks(|old| old.1 < block.0 || old.0 > block.1);
-        let kept = usize::from(self.block_count).min(MAX_SACK_BLOCKS - 1);
-        self.blocks.copy_within(0..kept, 1);
-        self.blocks[0] = block;
-        self.block_count = kept as u8 + 1;
-        new
-    }
-
-    /// All before `next` have arrived: hands out the range that this completes. Gives the new RCV.NXT and the bytes.
-    fn advance(&mut self, next: u32) -> (u32, u64) {
-        match self.ranges.front() {
-            Some(&(start, end)) if start == next => {
-                self.ranges.pop_front();
-                let mut bytes = u64::from(end - start) * u64::from(self.mss);
-                self.short.retain(|&(seq, missing)| {
-                    if seq < end {
-                        bytes -= u64::from(missing);
-                    }
-                    seq >= end
-                });
-                self.held_bytes -= bytes;
-                self.retain_blocks(|old| old.0 > end);
-                (end, bytes)
-            }
-            _ => (next, 0),
-        }
-    }
-
-    fn retain_blocks(&mut self, keep: impl Fn((u32, u32)) -> bool) {
-        let mut kept = 0;
-        for i in 0..usize::from(self.block_count) {
-            if keep(self.blocks[i]) {
-                self.blocks[kept] = self.blocks[i];
-                kept += 1;
-            }
-        }
-        self.blocks[kept..].fill((0, 0));
-        self.block_count = kept as u8;
-    }
-}
-
-/// Adds `seq` to the sorted ranges; gives the range it now lies in, and whether it was missing before.
-fn insert(ranges: &mut VecDeque<(u32, u32)>, seq: u32) -> ((u32, u32), bool) {
-    // Nearly always the segment is the highest yet.
-    match ranges.back_mut() {
-        Some(last) if last.1 == seq => {
-            last.1 += 1;
-            return (*last, true);
-        }
-        Some(last) if last.1 > seq => {}
-        _ => {
-            ranges.push_back((seq, seq + 1));
-            return ((seq, seq + 1), true);
-        }
-    }
-    // The first range that ends at or after `seq`: it holds it, ends at it, begins after it, or lies wholly beyond.
-    let i = ranges.partition_point(|&(_, end)| end < seq);
-    let (start, end) = ranges[i];
-    if start <= seq && seq < end {
-        return ((start, end), false);
-    }
-    if end == seq {
-        ranges[i].1 += 1;
-        if let Some(&(after, after_end)) = ranges.get(i + 1)
-            && after == seq + 1
-        {
-            ranges[i].1 = after_end;
-            ranges.remove(i + 1);
-        }
-        return (ranges[i], true);
-    }
-    if start == seq + 1 {
-        ranges[i].0 = seq;
-        return (ranges[i], true);
-    }
-    ranges.insert(i, (seq, seq + 1));
-    ((seq, seq + 1), true)
 }
 
 #[cfg(test)]
@@ -770,10 +724,12 @@ mod tests {
         for seq in 12..=21 {
             arrive(&mut r, seq, 0);
         }
-        // Edge 50 000 against 11 000 + (50 000 - 10 000 held).
-        assert_eq!(arrive(&mut r, 0, 0).map(|a| (a.ack, a.window)), Some((11, 40_000)));
-        // All in order: all of the buffer again.
-        assert_eq!(arrive(&mut r, 11, 0).map(|a| (a.ack, a.window)), Some((22, 50_000)));
+        // Edge 50 000 against 11 000 + (100 000 - 20 · 2304 held - 1832) / 2: what is in order now has not been read yet.
+        assert_eq!(arrive(&mut r, 0, 0).map(|a| (a.ack, a.window)), Some((11, 39_000)));
+        // All in order, ten of them not read: (100 000 - 10 · 2304 - 1832) / 2. Then all of the buffer again, but for the one that has just come.
+        assert_eq!(arrive(&mut r, 11, 0).map(|a| (a.ack, a.window)), Some((22, 37_564)));
+        arrive(&mut r, 22, 0);
+        assert_eq!(arrive(&mut r, 23, 0).map(|a| (a.ack, a.window)), Some((24, 50_000 - 1832 / 2)));
     }
 
     #[test]
@@ -842,7 +798,7 @@ mod tests {
         let mut r = Receiver::new(&TcpParams { receive_buffer_max: 300_000, ..params() });
         slow_start(&mut r, 20_000, 20);
         // The segment that has just come lies in the buffer as the window opens.
-        assert_eq!(r.window_bytes(), 150_000 - u64::from(MSS));
+        assert_eq!(r.window_bytes(), (300_000 - Room::new(MSS).in_order) / 2);
     }
 
     #[test]
@@ -874,7 +830,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_order_with_duplicates_gives_every_byte_once_and_honest_sacks(
-            order in Just((0..60u32).collect::<Vec<_>>()).prop_shuffle(),
+            // Of eight segments four at most lie apart from each other behind a gap: no block is forgotten.
+            order in prop_oneof![Just(8u32), Just(60)].prop_flat_map(|n| Just((0..n).collect::<Vec<_>>()).prop_shuffle()),
             again in proptest::collection::vec(0..60usize, 0..60),
         ) {
             let mut r = receiver();
@@ -884,7 +841,7 @@ mod tests {
             let mut seqs = Vec::new();
             for (&seq, repeat) in sequence {
                 seqs.push(seq);
-                seqs.extend(repeat.map(|&i| order[i % seqs.len()]));
+                seqs.extend(repeat.map(|&i| seqs[i % seqs.len()]));
             }
             for (i, &seq) in seqs.iter().enumerate() {
                 let ack = arrive(&mut r, seq, i as u64);
@@ -892,7 +849,7 @@ mod tests {
                 let next = (0..).find(|n| !arrived.contains(n)).unwrap_or(0);
                 prop_assert_eq!(r.delivered_bytes(), u64::from(next * MSS));
                 let held = arrived.iter().filter(|&&s| s > next).count() as u64;
-                prop_assert_eq!(r.gaps.held_bytes, held * u64::from(MSS));
+                prop_assert_eq!(r.gaps.held_bytes(), held * u64::from(MSS));
                 if let Some(ack) = ack {
                     prop_assert_eq!(ack.ack, next);
                     prop_assert!(r.delivered_bytes() + ack.window >= edge);
@@ -902,7 +859,8 @@ mod tests {
                     for &(from, to) in others {
                         prop_assert!(from > next && from < to);
                         prop_assert!((from..to).all(|s| arrived.contains(&s)));
-                        prop_assert!(!arrived.contains(&(from - 1)) && !arrived.contains(&to));
+                        let whole = !arrived.contains(&(from - 1)) && !arrived.contains(&to);
+                        prop_assert!(whole || order.len() > 8);
                     }
                     if seq > next {
                         prop_assert!((others[0].0..others[0].1).contains(&seq));
@@ -911,8 +869,8 @@ mod tests {
                     prop_assert!(held == 0);
                 }
             }
-            prop_assert_eq!(r.delivered_bytes(), u64::from(60 * MSS));
-            prop_assert!(r.gaps.is_empty() && r.gaps.block_count == 0);
+            prop_assert_eq!(r.delivered_bytes(), order.len() as u64 * u64::from(MSS));
+            prop_assert!(r.gaps.is_empty() && r.gaps.report(None).1 == 0);
         }
     }
 }

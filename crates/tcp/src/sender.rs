@@ -144,6 +144,9 @@ enum Opening {
     Answered,
 }
 
+/// So often a SYN goes again a second after the one before, then ever later (tcp_syn_linear_timeouts, since 6.5).
+const SYNS_A_SECOND_APART: u64 = 4;
+
 /// One connection's sending end.
 pub struct Sender {
     una: u32,
@@ -331,10 +334,7 @@ impl Sender {
             if self.probing {
                 return self.poll_probe(now);
             }
-            // Recovery's window is not the connection's: it says nothing about what limits the flow.
-            if self.phase == Phase::Open || self.phase == Phase::Loss {
-                self.limited_until = self.nxt;
-            }
+            self.limited_until = self.nxt;
             return None;
         }
         if self.settings.pacing && now < self.release {
@@ -357,7 +357,7 @@ impl Sender {
     #[inline]
     pub fn on_ack(&mut self, ack: &AckSegment, now: Time) -> Acked {
         if ack.syn || ack.ack > self.nxt || ack.ack < self.una {
-            if ack.syn && self.opening == Some(Opening::Asked) {
+            if ack.syn {
                 self.on_syn_ack(ack, now);
             }
             // Acknowledges what was never sent, or is older than one seen before.
@@ -422,10 +422,12 @@ impl Sender {
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
     }
 
-    /// The receiver has agreed.
+    /// The receiver has agreed. It says so again until it hears something.
     #[cold]
     fn on_syn_ack(&mut self, ack: &AckSegment, now: Time) {
-        self.opening = Some(Opening::Answered);
+        if self.opening.replace(Opening::Answered) != Some(Opening::Asked) {
+            return;
+        }
         self.alarm.off();
         self.open_edge(0, ack.window);
         if self.settings.timestamps {
@@ -827,6 +829,7 @@ impl Sender {
         } else {
             self.reconsider(&heard);
         }
+        let missing = self.board.missing();
         match self.phase {
             Phase::Open => {
                 // RFC 6675 needs no such care: SACKs tell what has arrived from what was sent twice. ns-2's Sack1 takes it.
@@ -838,7 +841,7 @@ impl Sender {
                     }
                     self.begin_resending(now);
                     self.count_as_sack1();
-                    self.reduce(delivered, false);
+                    self.reduce(delivered, acked > 0 && self.board.missing() <= missing);
                 } else if echo && self.is_news() {
                     self.stats.ecn_reductions += 1;
                     self.signal(Signal::Ecn, Phase::Reduced, now);
@@ -852,10 +855,9 @@ impl Sender {
                 if self.first == First::OnlyNew {
                     self.reduce(delivered, acked > 0);
                 } else if self.settings.sack {
-                    let before = self.board.missing();
                     self.mark_lost(now);
                     self.count_as_sack1();
-                    self.reduce(delivered, acked > 0 && self.board.missing() <= before);
+                    self.reduce(delivered, acked > 0 && self.board.missing() <= missing);
                 } else {
                     self.newreno(acked);
                 }
@@ -865,7 +867,7 @@ impl Sender {
                     // The window was reduced for this round trip already: only the lost segments are sent again.
                     self.phase = Phase::Recovery;
                     self.begin_resending(now);
-                    self.reduce(delivered, false);
+                    self.reduce(delivered, acked > 0 && self.board.missing() <= missing);
                 } else if self.proportional() {
                     self.reduce(delivered, acked > 0);
                 } else if acked > 0 && !echo {
@@ -882,7 +884,7 @@ impl Sender {
                     // What was sent again is lost again: congestion anew (Linux).
                     self.signal(Signal::Loss, Phase::Recovery, now);
                     self.begin_resending(now);
-                    self.reduce(delivered, false);
+                    self.reduce(delivered, acked > 0 && self.board.missing() <= missing);
                 } else if acked > 0 {
                     self.grow(delivered, rtt, ack.one_way, now);
                 }
@@ -1076,7 +1078,7 @@ impl Sender {
         self.recover = self.nxt;
         self.partial_acks = 0;
         self.rescued = false;
-        self.force = true;
+        self.force = !self.proportional();
         self.end_probe();
         if !self.settings.sack {
             // All that three duplicates tell is that the first segment is lost.
@@ -1248,7 +1250,9 @@ impl Sender {
     fn timeout(&mut self, now: Time) {
         if self.opening.is_some() {
             self.stats.timeouts += 1;
-            self.rtt.back_off();
+            if self.stats.timeouts > SYNS_A_SECOND_APART {
+                self.rtt.back_off();
+            }
             self.opening = Some(Opening::Begin);
             return;
         }

@@ -6,8 +6,7 @@
 //!
 //! Sources: RFC 9293 §3.8.6; Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's arithmetic (tcp_rcv_space_adjust,
 //! tcp_rcv_rtt_update, tcp_grow_window).
-//! Deviations: a buffer of a fixed size is offered whole from the start, where Linux opens that, too. What is held beyond gaps takes as much of the buffer
-//! as any data, where Linux packs it anew. Tests are the receiver's.
+//! Deviations: a buffer of a fixed size is offered whole from the start, where Linux opens that, too. Tests are the receiver's.
 
 use crate::{Millis, Segment, TcpParams};
 use units::{Span, Time};
@@ -15,10 +14,14 @@ use units::{Span, Time};
 /// The receive window and its growth. Positions are bytes of the stream.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// What may be offered when nothing is held, bytes: the buffer's advertisable part.
+    /// The receive buffer, and the bound it grows to, bytes.
+    buffer: u64,
+    buffer_max: u64,
+    /// Of it may be advertised, and once the first segment is there.
+    fraction: f64,
+    fraction_measured: f64,
+    /// What may be offered when the buffer is empty, bytes.
     space: u64,
-    /// The bound `space` grows to.
-    space_max: u64,
     /// How much of `space` is offered: it opens with what arrives (Linux's rcv_ssthresh).
     open: u64,
     /// What is offered is a multiple of 2 to this power, rounded up.
@@ -48,20 +51,24 @@ const PART_AT_FIRST: f64 = 0.5;
 impl Window {
     /// Before the first segment.
     pub fn new(params: &TcpParams) -> Window {
-        let part = |bytes: u64| (bytes as f64 * params.receive_window_fraction) as u64;
-        let space = part(params.receive_buffer);
-        let space_max = part(params.receive_buffer_max.max(params.receive_buffer));
+        let (buffer, buffer_max) =
+            (params.receive_buffer, params.receive_buffer_max.max(params.receive_buffer));
+        let fraction_measured = params.receive_window_fraction;
+        let fraction = if buffer < buffer_max { PART_AT_FIRST } else { fraction_measured };
+        let (space, space_max) = (part(buffer, fraction), part(buffer_max, fraction_measured));
         // As much as a window of 16 bits needs (RFC 7323 §2.3).
         let scale = (space_max.max(1).ilog2().saturating_sub(15)).min(14);
         let mut open = space;
-        if space < space_max {
-            let first = (params.receive_buffer as f64 * PART_AT_FIRST) as u64;
-            open =
-                open.min(first).saturating_sub(params.mss.into()).max(space.min(2 * u64::from(params.mss)));
+        if buffer < buffer_max {
+            let mss = u64::from(params.mss);
+            open = open.saturating_sub(mss).max(space.min(2 * mss));
         }
         let mut window = Window {
+            buffer,
+            buffer_max,
+            fraction,
+            fraction_measured,
             space,
-            space_max,
             open,
             scale,
             edge: 0,
@@ -85,6 +92,14 @@ impl Window {
         self.scale
     }
 
+    /// The first segment shows how much of its room is data.
+    #[cold]
+    pub fn measure(&mut self) {
+        self.fraction = self.fraction_measured;
+        self.space = part(self.buffer, self.fraction);
+        self.open = self.open.min(self.space);
+    }
+
     /// The first round begins.
     pub fn begin(&mut self, now: Time) {
         self.round_start = now;
@@ -93,27 +108,61 @@ impl Window {
     /// Whether the buffer may still grow.
     #[inline]
     pub fn grows(&self) -> bool {
-        self.space < self.space_max
+        self.buffer < self.buffer_max
     }
 
-    /// What an ACK sent now would offer, bytes, with so much delivered and so much held beyond gaps.
+    /// What may be offered with so much of the buffer taken, were it open.
     #[inline]
-    pub fn offered(&self, delivered: u64, held: u64) -> u64 {
-        let free = self.space.saturating_sub(held).min(self.open);
+    fn free(&self, taken: u64) -> u64 {
+        if taken == 0 { self.space } else { part(self.buffer.saturating_sub(taken), self.fraction) }
+    }
+
+    /// What is open of it, as a window is told.
+    #[inline]
+    fn room(&self, taken: u64) -> u64 {
+        self.scaled(self.free(taken).min(self.open))
+    }
+
+    #[inline]
+    fn scaled(&self, window: u64) -> u64 {
         let below = (1 << self.scale) - 1;
-        self.edge.saturating_sub(delivered).max(free).saturating_add(below) & !below
+        window.saturating_add(below) & !below
     }
 
-    /// What is held takes more than half of the room.
+    /// What an ACK sent now would offer, bytes, with so much delivered and so much of the buffer taken.
     #[inline]
-    pub fn is_half_full(&self, held: u64) -> bool {
-        held > self.space / 2
+    pub fn offered(&self, delivered: u64, taken: u64) -> u64 {
+        let left = self.edge.saturating_sub(delivered);
+        self.scaled(left.max(self.free(taken).min(self.open)))
     }
 
-    /// The window opens by two segments, as far as the room beside what is held allows; whether it did.
+    /// More than half of the room is taken.
     #[inline]
-    pub fn opens(&mut self, held: u64, mss: u32) -> bool {
-        let most = self.space.saturating_sub(held);
+    pub fn is_half_full(&self, taken: u64) -> bool {
+        taken > 0 && self.free(taken) < self.space / 2
+    }
+
+    /// There is room for the window that was offered last.
+    #[inline]
+    pub fn as_wide_as_told(&self, taken: u64) -> bool {
+        self.room(taken) >= self.told
+    }
+
+    /// What is left of the window is a half of the room at most, and a half of what could be offered: worth an ACK (tcp_cleanup_rbuf).
+    #[cold]
+    pub fn doubles(&self, taken: u64, delivered: u64) -> bool {
+        let left = self.edge.saturating_sub(delivered).saturating_mul(2);
+        let room = self.room(taken);
+        left <= self.space && room >= left && room > 0
+    }
+
+    /// The window opens by two segments, as far as what is taken allows; whether it did.
+    #[inline]
+    pub fn opens(&mut self, taken: u64, mss: u32) -> bool {
+        if self.open >= self.space {
+            return false;
+        }
+        let most = self.free(taken);
         let opens = self.open < most;
         if opens {
             self.open = most.min(self.open + 2 * u64::from(mss));
@@ -123,8 +172,8 @@ impl Window {
 
     /// What the ACK that is sent now offers.
     #[inline]
-    pub fn offer(&mut self, delivered: u64, held: u64) -> u64 {
-        let window = self.offered(delivered, held);
+    pub fn offer(&mut self, delivered: u64, taken: u64) -> u64 {
+        let window = self.offered(delivered, taken);
         self.edge = self.edge.max(delivered.saturating_add(window));
         self.told = window;
         window
@@ -163,8 +212,8 @@ impl Window {
         }
     }
 
-    /// Takes note of progress, up to `delivered` and so many bytes behind a gap that is filled, which belong to the next round; while autotuning
-    /// is off or done this is one comparison.
+    /// Takes note of what was read: up to `delivered`, with so many bytes behind it, of a gap that is filled, which belong to the next round. While
+    /// autotuning is off or done this is one comparison.
     #[inline]
     pub fn adjust(&mut self, next: u32, delivered: u64, behind: u64, mss: u32, now: Time) {
         if !self.grows() {
@@ -199,8 +248,15 @@ impl Window {
         }
         let wanted = 2 * u128::from(copied) + 16 * u128::from(mss);
         let growth = wanted * u128::from(copied - self.round_max) / u128::from(self.round_max);
-        let space = (wanted + 2 * growth).min(u128::from(self.space_max)) as u64;
-        self.space = self.space.max(space);
+        let buffer = ((wanted + 2 * growth) as f64 / self.fraction) as u64;
+        self.buffer = self.buffer.max(buffer.min(self.buffer_max));
+        self.space = part(self.buffer, self.fraction);
         self.round_max = copied;
     }
+}
+
+/// A fraction of a buffer, rounded down.
+#[inline]
+fn part(buffer: u64, fraction: f64) -> u64 {
+    (buffer as f64 * fraction) as u64
 }

@@ -46,33 +46,56 @@ fn data_follow_the_ack_that_ends_it() {
 }
 
 #[test]
-fn a_syn_that_is_lost_is_sent_again_after_a_second_and_two() {
+fn a_syn_that_is_lost_is_sent_again_each_second_and_then_ever_later() {
     let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
     burst(&mut sender, at(0));
-    for (due, tries) in [(1000, 1), (3000, 2)] {
+    for (due, tries) in [(1000, 1), (2000, 2), (3000, 3), (4000, 4), (5000, 5), (7000, 6), (11_000, 7)] {
         assert_eq!(sender.deadline(), Some(at(due)));
         sender.on_deadline(at(due));
         let [syn] = burst(&mut sender, at(due))[..] else { panic!("a SYN alone") };
         assert!(syn.syn && sender.stats().timeouts == tries);
-        if tries == 2 {
+        if tries == 7 {
             // An answer to either is an answer; data begin with one segment, since more than one was lost (RFC 5681 §3.1).
-            sender.on_ack(&greeting(&mut receiver, &syn, at(3000)), at(3080));
-            assert_eq!(burst(&mut sender, at(3080)).len(), 1 + 1);
+            sender.on_ack(&greeting(&mut receiver, &syn, at(due)), at(due + 80));
+            assert_eq!(burst(&mut sender, at(due + 80)).len(), 1 + 1);
             assert_eq!(sender.srtt(), Some(Span::from_millis(80)));
         }
     }
 }
 
 #[test]
-fn a_second_answer_is_none() {
+fn a_second_answer_is_acknowledged_and_means_nothing_else() {
     let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
     let syn = burst(&mut sender, at(0))[0];
     let answer = greeting(&mut receiver, &syn, at(0));
     sender.on_ack(&answer, at(80));
     burst(&mut sender, at(80));
     sender.on_ack(&answer, at(90));
-    assert!(burst(&mut sender, at(90)).is_empty());
+    let [ack] = burst(&mut sender, at(90))[..] else { panic!("an ACK alone") };
+    assert!(!ack.syn && ack.len == 0);
     assert_eq!(sender.srtt(), Some(Span::from_millis(80)));
+}
+
+#[test]
+fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
+    let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
+    let syn = burst(&mut sender, at(0))[0];
+    greeting(&mut receiver, &syn, at(0));
+    // Linux's timers of a second go off with every eighth tick of 4 ms.
+    for due in [1056, 3072] {
+        assert_eq!(receiver.on_deadline(at(due - 1)), None);
+        let again = receiver.on_deadline(receiver.deadline().expect("it waits")).expect("it goes again");
+        assert!(again.syn && again.echo == at(0));
+    }
+    // A SYN again in the meantime: the first one's stamp is echoed, so that this RTT counts from there.
+    let second = Segment { stamp: at(3080), ..syn };
+    assert_eq!(greeting(&mut receiver, &second, at(3080)).echo, at(0));
+    sender.on_ack(&greeting(&mut receiver, &second, at(3080)), at(3200));
+    assert_eq!(sender.srtt(), Some(Span::from_millis(3200)));
+    for segment in burst(&mut sender, at(3200)) {
+        receiver.on_segment(&segment, false, at(3240));
+    }
+    assert!(receiver.deadline().is_none_or(|due| due < at(3500)));
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn what_is_lost_of_a_recoverys_own_data_reduces_once_more() {
         recoveries == 2
         ssthresh == 4
         +0.1 < ack 20
-        > seq 20..24
+        > seq 20..25                  # the window was full: with seven more delivered it grows by one
         undos == 0
         ssthresh == 4
         ",
@@ -321,6 +321,38 @@ fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
         @0.257 timer
         > seq 3 again
         recoveries == 1
+        ",
+    );
+}
+
+#[test]
+fn a_recovery_sends_nothing_beyond_its_window_but_its_first_segment() {
+    // The second recovery begins with 19, since all that is lost was sent again. When 16 is found lost, too, it waits until there is room (RFC 6937).
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again
+        < ack 0 sack 1..10
+        > seq 10..16
+        +0.1 < ack 0 sack 1..10 11..14
+        > seq 0 again
+        > seq 10 again
+        > seq 16..19
+        < ack 10 sack 11..14
+        > seq 19
+        recoveries == 2
+        +0.05 < ack 10 sack 11..16
+        > seq 20
+        +0.05 < ack 16
+        > seq 21
+        < ack 16 sack 17..18
+        inflight == 4
+        cwnd == 4
+        > nothing
+        < ack 16 sack 17..19
+        > seq 16 again
         ",
     );
 }
