@@ -160,9 +160,9 @@ impl Gaps {
         self.ranges.is_empty()
     }
 
-    /// Room taken, bytes.
+    /// How much of the buffer it takes, bytes.
     #[inline]
-    pub fn room(&self) -> u64 {
+    pub fn taken(&self) -> u64 {
         self.buffers * self.room.held
     }
 

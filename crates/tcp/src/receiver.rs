@@ -159,7 +159,7 @@ impl Receiver {
         self.duplicate = self.dsack.then_some(segment.seq);
         self.quick = self.quick.max(self.quick_acks);
         self.pace.forget();
-        Some(self.acknowledge(self.gaps.room(), now))
+        Some(self.acknowledge(self.gaps.taken(), now))
     }
 
     /// The segment expected. The kernel decides by what its application has not read yet; then that reads all that is in order.
@@ -170,7 +170,7 @@ impl Receiver {
         }
         self.next += 1;
         self.delivered += u64::from(segment.len);
-        let mut unread = self.gaps.room() + self.room.in_order;
+        let mut unread = self.gaps.taken() + self.room.in_order;
         self.open_by(unread);
         let (mut read, fills) = (self.delivered, !self.gaps.is_empty());
         if fills {
@@ -192,7 +192,7 @@ impl Receiver {
             }
             Some(self.acknowledge(unread, now))
         } else if due || segment.push {
-            Some(self.acknowledge(self.gaps.room(), now))
+            Some(self.acknowledge(self.gaps.taken(), now))
         } else {
             None
         };
@@ -202,7 +202,7 @@ impl Receiver {
                 self.delay = self.pace.delay();
                 self.deadline = now + self.delay;
             }
-        } else if fills && self.window.doubles(self.gaps.room(), self.delivered) {
+        } else if fills && self.window.doubles(self.gaps.taken(), self.delivered) {
             self.say_besides(now);
             self.update = true;
         }
@@ -211,7 +211,7 @@ impl Receiver {
 
     /// A segment beyond a gap.
     fn take_beyond(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
-        let room = self.gaps.room();
+        let room = self.gaps.taken();
         let held = self.gaps.hold(segment.seq, segment.len);
         if held == Held::Beside {
             self.open_by(room);
@@ -232,7 +232,7 @@ impl Receiver {
             self.say_besides(now);
             return before;
         }
-        Some(self.acknowledge(self.gaps.room(), now))
+        Some(self.acknowledge(self.gaps.taken(), now))
     }
 
     /// Another acknowledgement is to follow at once.
@@ -295,8 +295,8 @@ impl Receiver {
                 return None;
             }
             // Only an answer to a segment is one of the quick ones.
-            let quick = std::mem::take(&mut self.update).then_some(self.quick);
-            let ack = self.acknowledge(self.gaps.room(), now);
+            let quick = self.update.then_some(self.quick);
+            let ack = self.acknowledge(self.gaps.taken(), now);
             self.quick = quick.unwrap_or(self.quick);
             return Some(ack);
         }
@@ -308,7 +308,7 @@ impl Receiver {
             return Some(self.answer(now));
         }
         self.pace.missed();
-        Some(self.acknowledge(self.gaps.room(), now))
+        Some(self.acknowledge(self.gaps.taken(), now))
     }
 
     /// Whether a SACK may wait for others: beyond the third of a gap, for a twentieth of the RTT or `sack_delay`.
@@ -340,7 +340,7 @@ impl Receiver {
     /// The receive window an acknowledgement sent now would carry, in bytes.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
-        self.window.offered(self.delivered, self.gaps.room())
+        self.window.offered(self.delivered, self.gaps.taken())
     }
 
     /// What the windows offered are multiples of 2 to the power of (RFC 7323 §2).
@@ -384,6 +384,7 @@ impl Receiver {
         self.acked = self.next;
         self.deadline = Time::NEVER;
         self.exact = false;
+        self.update = false;
         let (sacks, sack_count) = self.gaps.report(self.duplicate.take());
         AckSegment {
             ack: self.next,

@@ -13,8 +13,8 @@
 //! rounded down, so that just below its target a window grows faster than the cubic. The cubic is read once a tick, and while cwnd stands once in 8.
 //! Deviations from RFC 9438, all as Linux: the cubic is read min_rtt ahead, not srtt; a multiplicative decrease starts
 //! from cwnd, not from the flight size; the Reno estimate keeps its α when it passes the old window; a window that has
-//! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++. Deviations from Linux: the cube root is exact where Linux's is off by up
-//! to 0.4 %, and time without a full window is left out of the epoch whenever it is longer than an RTT (§4.2; Linux: if
+//! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++; a cube root that is off by up to 0.4 %.
+//! Deviation from Linux: time without a full window is left out of the epoch whenever it is longer than an RTT (§4.2; Linux: if
 //! nothing was in flight). The profile `ns2` (packet_counted) makes no difference here.
 
 use super::{Ack, Congestion, CongestionControl, Credit, Signal};
@@ -23,7 +23,7 @@ use units::{Span, Time};
 
 /// C, in 1024ths of a segment per second cubed: 0.4 (§5.1).
 const C: u64 = 410;
-/// (65 - 1) roots of the numbers below 64, in 64ths of a cube root of 2 to the power of 18, as Linux has refined them.
+/// Cube roots of 0 to 63 times 2 to the power of 18, less one, as Linux has refined them.
 const ROOTS: [u8; 64] = [
     0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
     176, 179, 181, 185, 187, 190, 192, 194, 197, 199, 200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221,
