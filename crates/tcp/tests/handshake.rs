@@ -78,7 +78,8 @@ fn a_second_answer_is_acknowledged_and_means_nothing_else() {
 
 #[test]
 fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
-    let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
+    let params = TcpParams { timer_tick_ns: 4_000_000, ..params() };
+    let (mut sender, mut receiver) = (Sender::new(&params, None), Receiver::new(&params));
     let syn = burst(&mut sender, at(0))[0];
     greeting(&mut receiver, &syn, at(0));
     // Linux's timers of a second go off with every eighth tick of 4 ms.
