@@ -3,13 +3,13 @@
 //! The in-order case is the common one and does little: advance `next`, count, and every n-th time write an ACK.
 //! Anything unusual (a gap, a gap being filled, a duplicate, news of congestion) is acknowledged at once, because the
 //! sender's recovery runs on those ACKs; but beyond the third SACK of a gap they wait for each other a little. At once go, too, the
-//! first segments after a duplicate or a pause, and one that is pushed. The application reads at once, so only segments beyond a gap occupy the
-//! buffer. While the window opens (`window`) each segment is acknowledged at once.
+//! first segments after a duplicate or a pause, and one that is pushed. The application reads at once, but after the
+//! kernel has acknowledged. While the window opens (`window`) each segment is acknowledged at once. What lies beyond gaps is in `reassembly`.
 //!
 //! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (duplicate SACK), RFC 7323 §4.3 (which timestamp to echo), RFC 3168 §6.1.3
 //! (ECE).
-//! Deviations: data beyond the offered window is taken rather than refused. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's, and
-//! here, for a SACK, twice the least one-way delay. Without a handshake it is that and the first segment's way. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
+//! Deviations: data beyond the offered window is taken rather than refused. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's;
+//! without one it is for a SACK twice the least one-way delay, and else that and the first segment's way. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
 
 use crate::reassembly::{Gaps, Held, Room};
 use crate::timer::Clock;

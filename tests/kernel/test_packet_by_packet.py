@@ -1,0 +1,46 @@
+"""A single flow at 1 Mbit/s: what it sends, loses and acknowledges is the same in both engines, packet by packet, for 30 s.
+
+With one packet more or less a single flow's cycle of losses becomes another, so all of TCP must be the kernel's here: windows, timers and their
+ticks, recovery, the receiver's ACKs. That the guest's run begins with a tick is a part of it.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sojourn
+from sojourn.records import Run
+from sojourn.scenario import load
+
+STANDING = Path(sojourn.__file__).parent / "standing" / "1-mbit.toml"
+APART_NS = 110_000
+"""The guest's program starts flows 2 µs late, its kernel sends packets of one instant 256 ns apart, and a SACK that waits has 0.1 ms in which it may
+go (tcp_comp_sack_slack_ns): with a tick, or at the end as ours."""
+
+
+def packets(run: Run, link: str) -> pl.DataFrame:
+    """When each packet of the flow came to a queue, its bytes, and when it left; in the order in which they came. Those that come at one instant
+    have one order in both engines, in which they also leave."""
+    table = run.table("packets", 1).filter((pl.col("link") == link) & (pl.col("flow") == "bulk"))
+    return table.select(
+        came=pl.col("t_ns") - pl.col("sojourn_ns"), bytes=pl.col("bytes"), left=pl.col("t_ns")
+    ).sort("left")
+
+
+@pytest.mark.parametrize("congestion", ["reno", "cubic"])
+@pytest.mark.parametrize("delay", ["5 ms", "40 ms"])
+@pytest.mark.parametrize("qdisc", ["pfifo limit 20", "pfifo_head_drop limit 20", "codel", "fq_codel"])
+def test_a_single_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: str, congestion: str) -> None:
+    label = f"{qdisc}, {congestion}, delay {delay}, count 1"
+    [chosen] = [variant for variant in load(STANDING).variants() if variant.label == label]
+    variant = chosen.with_(**{"record.packets": True})
+    ours, kernels = (sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml))
+    for link in ("down", "up"):
+        left, right = packets(ours, link), packets(kernels, link)
+        assert left["bytes"].to_list() == right["bytes"].to_list()
+        for column in ("came", "left"):
+            assert np.abs(left[column].to_numpy() - right[column].to_numpy()).max() < APART_NS
+    assert len(packets(ours, "down")) > 1500
+    assert ours.table("drops", 1).height == kernels.table("drops", 1).height > 10
