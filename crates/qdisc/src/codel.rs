@@ -122,6 +122,7 @@ pub(crate) struct Control {
 pub(crate) struct Dropping {
     /// When the sojourn will have been above target for an interval; 0 = it is below.
     first_above: u64,
+    /// 0 = it has never dropped: long ago by a clock that has run for a while, as a router's.
     drop_next: u64,
     /// Drops since the dropping state was entered, and what it was when it was last entered.
     pub(crate) count: u32,
@@ -251,7 +252,8 @@ impl Control {
         // Close to the last dropping state, the rate that controlled the queue then is a good first guess now.
         let now = now.0 >> self.shift;
         let delta = state.count.wrapping_sub(state.last_count);
-        if delta > 1 && now < state.drop_next.saturating_add(16 * self.interval) {
+        let recent = state.drop_next > 0 && now < state.drop_next.saturating_add(16 * self.interval);
+        if delta > 1 && recent {
             state.count = delta;
             self.improve_inv_sqrt(state);
         } else {

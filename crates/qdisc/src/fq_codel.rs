@@ -617,4 +617,20 @@ mod tests {
         assert_eq!(q.queues.slab.slots.len(), 200);
         assert_eq!((q.queues.active, q.backlog()), (0, Backlog::default()));
     }
+
+    #[test]
+    fn what_the_limit_dropped_is_no_rate_to_begin_with() {
+        // Linux: the count of drops is a first guess only where the last dropping state is less than 16 intervals ago. There was none.
+        let mut q = fq_codel(&FqCodelParams { limit: 40, ecn: false, ..params(CodelVariant::Linux) });
+        let by_limit: usize = (0..60).map(|_| send(&mut q, 1, 1514, 0).len()).sum();
+        assert!(by_limit >= 20);
+        // Asked each 10 ms: above target from 10 ms on, the first drop when more than an interval has passed, the next one after another.
+        let mut dropped_at = Vec::new();
+        for ms in (10..=230).step_by(10) {
+            let mut fates = Vec::new();
+            q.dequeue(Time(ms * MS), &mut fates).expect("it is not empty yet");
+            dropped_at.extend(fates.iter().map(|_| ms));
+        }
+        assert_eq!(dropped_at, [120, 220]);
+    }
 }
