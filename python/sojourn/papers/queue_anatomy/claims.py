@@ -269,6 +269,7 @@ def _hump(evidence: Evidence) -> Finding:
         over_qdiscs(evidence, MAIN, DEFAULT_RING, measure) for measure in (m.drops, m.retransmissions)
     )
     narrow, believed = (_narrow(evidence, m.drops, every) for every in (False, True))
+    most = max(believed, key=believed.__getitem__)
     rises = dropped[512] > 1.05 * dropped[80] and again[512] > 1.05 * again[80]
     vanish = all(
         values[qdisc] < 0.1 * values[512] for values in (dropped, again) for qdisc in values if qdisc > 512
@@ -277,7 +278,7 @@ def _hump(evidence: Evidence) -> Finding:
         holds=rises and vanish,
         partly=rises,
         because=f"Dropped packets by qdisc: {_counts(dropped)}. They rise past 512, and do not vanish: CUBIC's windows grow until something is lost. "
-        f"With windows of at most 64 kB they vanish above 512: {_counts(narrow)}; if TCP believes every timer besides, they have their peak there: {_counts(believed)}",
+        f"With windows of at most 64 kB they vanish above 512: {_counts(narrow)}; if TCP believes every timer besides, they rise before, to most at {most}: {_counts(believed)}",
     )
 
 

@@ -665,7 +665,7 @@ PICTURES = (
     ),
     Picture(
         "narrow", "the same with windows of at most 64 kB",
-        "Drops vanish above a qdisc of 512, as stated: thirty windows fit into 512 + 1024 packets and not into 512 + 512. If besides TCP believes every timer, they have their peak at 512, as stated. Both conditions were searched for.",
+        "Drops vanish above a qdisc of 512, as stated: thirty windows fit into 512 + 1024 packets and not into 512 + 512. If besides TCP believes every timer, they rise before they vanish, as stated. Both conditions were searched for.",
         _narrow, "Figure 4",
     ),
     Picture(

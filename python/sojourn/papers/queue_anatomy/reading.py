@@ -455,7 +455,7 @@ READINGS = (
         "none known; section 4.4 excludes the receive window",
         "none",
         "Drops that vanish above a qdisc of 512 need a limit: CUBIC fills any buffer in half an hour. With 64 kB (no window scaling, or "
-        "an application's own limit) figures 4(b) and 4(c) have nothing above 512 (and their peak there, if TCP believes every timer), but then no more than 1320 packets wait anywhere, 3.2 s, and 10 s can't be.",
+        "an application's own limit) figures 4(b) and 4(c) have nothing above 512 (and rise below it, if TCP believes every timer), but then no more than 1320 packets wait anywhere, 3.2 s, and 10 s can't be.",
         _narrow,
         searched=True,
     ),
