@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import signal
 import sys
@@ -131,7 +130,7 @@ def monitor(
             monitor.step()
             show(monitor)
     watched, missed = monitor.watched, monitor.missed
-    work.show(json.dumps(_summary(watched, missed)) if as_json else _table(watched, missed))
+    work.show(text.as_json(_summary(watched, missed)) if as_json else _table(watched, missed))
     # Without --for this is how a monitor ends.
     if ended.is_set() and seconds is not None:
         raise click.exceptions.Exit(130)

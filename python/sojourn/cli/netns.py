@@ -120,6 +120,7 @@ def _files(unreadable: Sequence[Unreadable]) -> list[dict[str, str]]:
 
 
 def _show_json(**whole: object) -> None:
+    """In ASCII: so names of files that are no text come out as they are."""
     work.show(json.dumps(whole, indent=2, allow_nan=False))
 
 

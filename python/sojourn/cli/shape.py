@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import options, work
+from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.live.journal import Entry
@@ -126,7 +125,7 @@ def _print(interface: str, wanted: Wanted, as_json: bool) -> None:
     planned = plan(wanted, found, former)
     _notes(planned)
     if as_json:
-        work.show(json.dumps({"interface": interface, "state": "planned", **_as_json(planned)}))
+        work.show(text.as_json({"interface": interface, "state": "planned", **_as_json(planned)}))
         return
     for command in planned.commands:
         work.show(command)
@@ -161,7 +160,7 @@ def _status(interface: str, as_json: bool) -> None:
     entry = journal.load(interface)
     if entry is None:
         work.show(
-            json.dumps({"interface": interface, "state": "not shaped"})
+            text.as_json({"interface": interface, "state": "not shaped"})
             if as_json
             else f"{interface}: not shaped by sojourn"
         )
@@ -203,7 +202,7 @@ def _show(entry: Entry, as_json: bool, words: str) -> None:
         **entry.wanted,
         "commands": list(entry.commands),
     }
-    work.show(json.dumps({**kept, "watched": entry.watched, "why": entry.why}))
+    work.show(text.as_json({**kept, "watched": entry.watched, "why": entry.why}))
 
 
 def _as_json(planned: Shape) -> dict[str, Any]:
