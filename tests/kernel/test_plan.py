@@ -497,6 +497,21 @@ def test_a_rate_that_changes_is_an_event_each_time_and_an_outage_keeps_some_rate
     refused(loads(DUMBBELL.replace('rate = "10 Mbit/s"', schedule)), VETH)
 
 
+def memory_of(**changes: Any) -> int:
+    return plan(with_(**changes).realise(1), SIMNIC).memory_mb
+
+
+def test_memory_is_for_the_packets_that_can_come_not_for_all_that_a_link_could_carry() -> None:
+    # Through 10 Mbit/s come at most 100 MB in 80 s, 66 000 packets and as many acknowledgements, whatever the way back could carry.
+    narrow = memory_of(duration="80 s", bottleneck__up={"rate": "10 Gbit/s"})
+    assert narrow < 400
+    # A stream comes whether or not it gets through: in 80 s 400 000 packets, of which a tap holds 160 bytes each.
+    flooded = memory_of(**{"duration": "80 s", "flow.2.rate": "60 Mbit/s", "flow.2.direction": "down"})
+    assert flooded > narrow + 60
+    # And so many more of them the smaller they are.
+    assert memory_of(**{"duration": "800 s", "flow.0.tcp.mss": 100}) > 2 * memory_of(duration="800 s")
+
+
 def test_every_queue_is_seen_before_and_after_and_a_ring_at_its_far_end_too() -> None:
     _, made = planned(with_(bottleneck__down={"ring": 16}))
     stages = [[stage["name"] for stage in tap["stages"]] for tap in made["taps"]]

@@ -54,15 +54,53 @@ def _longest_wait(link: Entry) -> int:
 
 def memory_mb(realised: Entry, namespaces: int) -> int:
     """What a guest needs, rather too much: packets in queues and on wires, packets that taps follow, namespaces."""
-    duration_s = realised["duration_ns"] / 1e9
     packets = seen = 0.0
     extra = max((flow["path_extra_ns"] for flow in realised["flows"]), default=0)
-    for link in realised["links"]:
+    for number, link in enumerate(realised["links"]):
         rate = max((step["bps"] for step in link["rate"]), default=0)
         on_wires = rate / 8 / MTU * (link["delay_ns"] + extra) / 1e9
         in_queue = min(_longest_wait(link) / 1e9 * rate / 8 / MTU, 100_000)
         packets += on_wires + in_queue
         if has_queue(link) and link["sampled"]:
-            seen += rate / 8 / (MTU / 2) * duration_s
+            seen += _seen_a_second(number, realised) * realised["duration_ns"] / 1e9
     need = (_NAMESPACE_KB * namespaces + _PACKET_KB * packets) / 1024 + seen * _SEEN_BYTES / 2**20
     return 192 + 64 * int(need / 64 + 1)
+
+
+def _seen_a_second(number: int, realised: Entry) -> float:
+    """At most so many packets of a link come to its tap: of a ping or a stream what it sends; of all else, with its
+    acknowledgements, twice what the narrowest links that it has to pass let through in full packets.
+    """
+    links = realised["links"]
+    sent = 0.0
+    narrowest: dict[int, int] = {}
+    for flow in realised["flows"]:
+        if number not in (*flow["path"], *flow["back"]):
+            continue
+        match flow["traffic"]:
+            case {"kind": "ping", "interval_ns": interval}:
+                sent += 1e9 / interval
+            case {"kind": "udp", "bps": bps, "packet_bytes": size}:
+                sent += bps / 8 / size
+            case traffic:
+                passed = [at for at in (*flow["path"], number) if _most_bps(links[at])]
+                narrow = min(passed, key=lambda at: _most_bps(links[at]))
+                narrowest[narrow] = min(narrowest.get(narrow, MTU), _full_packet(traffic))
+    return sent + sum(2 * _most_bps(links[at]) / 8 / size for at, size in narrowest.items())
+
+
+def _most_bps(link: Entry) -> int:
+    """The highest rate that it ever has; 0: no limit."""
+    rate: int = max((step["bps"] for step in link["rate"]), default=0)
+    shaped: int = link["shaper"]["bps"] if link["shaper"] else rate
+    return min(rate, shaped) if rate else shaped
+
+
+def _full_packet(traffic: Entry) -> int:
+    """Bytes of an IP packet of TCP, or of video."""
+    match traffic:
+        case {"tcp": tcp}:
+            return int(tcp["mss"] + tcp["header_bytes"])
+        case {"payload_bytes": size}:
+            return int(size) + 40
+    return MTU
