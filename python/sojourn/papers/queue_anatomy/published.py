@@ -73,14 +73,14 @@ def _stated() -> Iterator[Number]:
     yield Number(
         "rtt/4096", "section 4.1, figure 3(a)", "mean RTT with a ring of 4096", "s", RTT_BLOATED_S, "ring", largest, m.rtt_s,
         relation=">",
-        reason="A full ring is 10.06 s, which is the median. The mean has the ring's filling and emptying in it: 9.8 s here, 9.7 s on Linux 6.12 in a guest (engine kernel, files of half the size). "
+        reason="A full ring is 10.06 s, which is the median. The mean has the ring's filling and emptying in it: 9.8 s here, and with files of half the size 9.6 s, on Linux 6.12 in a guest 9.3 s (engine kernel, quick). "
         "The rate is a round number; at 4 Mbit/s (study rates) the mean is 12.3 s, and as full queues scale with 1/rate one 2 % below ours would pass 10 s.",
     )  # fmt: skip
     yield Number(
         "rtt/more", "section 1", "RTT with a ring of 4096 over the default: more by", "%", MORE_PERCENT, "ring", largest, m.rtt_s,
         Tolerance(0.15, "the rate cancels; full rings of 4096 and 512 would give 700 %, and how full the larger is depends on how TCP bears its delay"),
         whole=more_at_4096,
-        reason="RTTs grow as the ring does (study ring), so eight times the ring is +700 % less the ramps, at any rate; Linux 6.12 in a guest has +672 % (engine kernel, quick). Less takes a large ring "
+        reason="RTTs grow as the ring does (study ring), so eight times the ring is +700 % less the ramps, at any rate; Linux 6.12 in a guest has +642 % (engine kernel, quick). Less takes a large ring "
         "that is not always full: if TCP believes every timer it is about +550 % (study others, timers believed), short of 585 on the other side. Or a default ring of some 580 packets, which is about 512 too.",
     )  # fmt: skip
     yield Number(
