@@ -456,6 +456,12 @@ def test_a_guest_that_was_begun_and_hangs_is_ended_with_all_its_processes(tmp_pa
             "out of memory",
             "256 MB",
         ),
+        (
+            "echo @BOOT; echo 'UML ran out of memory on the host side! This can happen due to a memory limitation or"
+            " vm.max_map_count has been reached.'; exit 1",
+            "out of memory",
+            "vm.max_map_count",
+        ),
         ("echo @BOOT; echo '@END'", "gave up", "before it had written"),
     ],
 )

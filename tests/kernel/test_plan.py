@@ -501,6 +501,37 @@ def memory_of(**changes: Any) -> int:
     return plan(with_(**changes).realise(1), SIMNIC).memory_mb
 
 
+CHAIN = """
+title = "chain"
+duration = "400 s"
+
+[[link]]
+name = "wide"
+from = "x"
+to = "y"
+rate = "100 Mbit/s"
+delay = "1 ms"
+qdisc = "pfifo limit 1000"
+
+[[link]]
+name = "narrow"
+from = "y"
+to = "z"
+rate = "1 Mbit/s"
+delay = "1 ms"
+qdisc = "codel"
+
+[[flow]]
+from = "x"
+to = "z"
+rtt = "6 ms"
+"""
+
+
+def memory_for(flow: str) -> int:
+    return plan(loads(CHAIN + flow).realise(1), SIMNIC).memory_mb
+
+
 def test_memory_is_for_the_packets_that_can_come_not_for_all_that_a_link_could_carry() -> None:
     # Through 10 Mbit/s come at most 100 MB in 80 s, 66 000 packets and as many acknowledgements, whatever the way back could carry.
     narrow = memory_of(duration="80 s", bottleneck__up={"rate": "10 Gbit/s"})
@@ -510,6 +541,23 @@ def test_memory_is_for_the_packets_that_can_come_not_for_all_that_a_link_could_c
     assert flooded > narrow + 60
     # And so many more of them the smaller they are.
     assert memory_of(**{"duration": "800 s", "flow.0.tcp.mss": 100}) > 2 * memory_of(duration="800 s")
+
+
+def test_memory_is_for_all_of_a_stream_before_a_narrow_link() -> None:
+    bulk = memory_for('kind = "bulk"')
+    # 1.04 million packets of 1448 bytes, twice seen.
+    video = memory_for('kind = "video"\nrate = "30 Mbit/s"')
+    assert video > bulk + 2 * 1.04e6 * 160 / 2**20
+    trace = 'kind = "video"\nframes = [["0 s", "125 kB"]]\nrepeat = "33 ms"'
+    assert memory_for(trace) == pytest.approx(video, rel=0.1)
+
+
+def test_short_transfers_are_small_packets() -> None:
+    bulk, short = (
+        memory_for('kind = "bulk"'),
+        memory_for('kind = "transfers"\nsize = "100 B"\npause = "1 ms"\ncount = 60'),
+    )
+    assert short > 4 * (bulk - 192)
 
 
 def test_every_queue_is_seen_before_and_after_and_a_ring_at_its_far_end_too() -> None:

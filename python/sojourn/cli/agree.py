@@ -179,7 +179,7 @@ def _runs(
     from sojourn.engine import Interrupted, run_all
 
     folder = None if out is None else out / engine
-    work.say(f"{len(variants)} scenarios on {engine}", quiet)
+    work.say(f"{_scenarios(variants)} on {engine}", quiet)
     try:
         with work.progress(quiet) as progress:
             return run_all(
@@ -255,6 +255,10 @@ def _size(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def _scenarios(them: Sequence[object]) -> str:
+    return f"{len(them)} scenario{'' if len(them) == 1 else 's'}"
+
+
 def _closing(found: Sequence[Comparison], known: Sequence[Explanation]) -> str:
     from sojourn import agreement
 
@@ -263,7 +267,7 @@ def _closing(found: Sequence[Comparison], known: Sequence[Explanation]) -> str:
     lines = [f"{each.name}: {each.mechanism}" for each in known if each.name in named]
     total = sum(counts.values())
     lines.append(
-        f"{total} numbers of {len(found)} scenarios: {counts['within']} within the tolerance, {counts['step']} a queue's step"
+        f"{total} numbers of {_scenarios(found)}: {counts['within']} within the tolerance, {counts['step']} a queue's step"
         f" apart, {counts['noise']} that more seeds would tell, {counts['explained']} explained, {counts['beyond']} beyond it"
     )
     return "\n".join(lines)

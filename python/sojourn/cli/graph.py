@@ -74,7 +74,7 @@ def graph(
     from sojourn.live.store import Reader
     from sojourn.records import RunError
 
-    work.check_suffixes([out.suffix])
+    work.check_suffixes([out.suffix], "--out")
     with Reader(database) as reader:
         targets = _targets(reader, names)
         zone = datetime.UTC if utc else tzlocal()

@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER]...")
-@click.option("--quick", is_flag=True, help="Shorter runs and fewer seeds: all five within a minute.")
+@click.option("--quick", is_flag=True, help="Shorter runs and fewer seeds: all five in a minute and a half.")
 @click.option(
     "-e",
     "--engine",

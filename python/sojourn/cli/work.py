@@ -226,11 +226,11 @@ def write(file: Path, words: str) -> Path:
 FORMATS = ("svg", "pdf", "png")
 
 
-def check_suffixes(suffixes: Sequence[str]) -> None:
+def check_suffixes(suffixes: Sequence[str], option: str = "--figures") -> None:
     """Refuses what figures can't be written as."""
     for suffix in suffixes:
         if suffix.lstrip(".").lower() not in FORMATS:
-            raise click.BadParameter(f"{suffix!r} is not one of {', '.join(FORMATS)}", param_hint="--figures")
+            raise click.BadParameter(f"{suffix!r} is not one of {', '.join(FORMATS)}", param_hint=option)
 
 
 def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:

@@ -34,6 +34,8 @@ POLL_S = 0.1
 BEGUN = "@BOOT"
 ENDED = re.compile(r"^@END\b", re.MULTILINE)
 STARVED = re.compile(r"[Oo]ut of memory|oom-kill|deadlocked on memory|page allocation failure")
+HOST_STARVED = re.compile(r"out of memory on the host|max_map_count")
+"""User-mode Linux: the host gives it no more memory, or no more mappings."""
 GAVE_UP = re.compile(r"^@FAIL\b ?(.*)$", re.MULTILINE)
 
 
@@ -225,11 +227,18 @@ def ending(console: str, status: int, boot: Boot, overdue: bool) -> GuestRunErro
             "its words above say what it could not do",
             console,
         )
+    if HOST_STARVED.search(console):
+        return GuestRunError(
+            "out of memory",
+            "this host gave the guest no more memory, or no more mappings of memory than vm.max_map_count allows",
+            "free some memory, or as root: sysctl vm.max_map_count=1000000; a shorter run needs less of both",
+            console,
+        )
     if STARVED.search(console):
         return GuestRunError(
             "out of memory",
             f"the guest ran out of its {boot.memory_mb} MB of memory",
-            "give it more, or record less",
+            f"a shorter run needs less; and {_REPORT}",
             console,
         )
     if found := re.search(r"Kernel panic - not syncing: (.*)", console):

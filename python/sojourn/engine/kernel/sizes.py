@@ -1,5 +1,6 @@
 """How large packets get, how long a run lingers, how much memory a guest needs. Pure."""
 
+import math
 from collections.abc import Sequence
 
 from sojourn.engine.kernel.graph import Entry, has_queue
@@ -14,6 +15,10 @@ _PACKET_KB = 2.5
 """A full packet in the kernel."""
 _SEEN_BYTES = 160
 """A packet that a tap follows, in the traffic program and once more in the archive."""
+
+
+_EMPTY_OF_A_TRANSFER = 4.5
+"""Packets that a transfer sends besides its full ones: SYN, ACK, FIN, ACK, and half of the last one."""
 
 
 def mtu(flows: Sequence[Entry]) -> int:
@@ -68,25 +73,28 @@ def memory_mb(realised: Entry, namespaces: int) -> int:
 
 
 def _seen_a_second(number: int, realised: Entry) -> float:
-    """At most so many packets of a link come to its tap: of a ping or a stream what it sends; of all else, with its
-    acknowledgements, twice what the narrowest links that it has to pass let through in full packets.
+    """At most so many packets of a link come to its tap: of what does not heed congestion what it sends; of TCP what the narrowest links
+    that it has to pass let through, half as many again for what is lost, and as many acknowledgements, however narrow the way back.
     """
     links = realised["links"]
     sent = 0.0
-    narrowest: dict[int, int] = {}
+    forth: dict[int, float] = {}
+    back: dict[int, float] = {}
     for flow in realised["flows"]:
-        if number not in (*flow["path"], *flow["back"]):
+        ways = [seen for seen, way in ((forth, flow["path"]), (back, flow["back"])) if number in way]
+        traffic = flow["traffic"]
+        if "tcp" not in traffic:
+            sent += len(ways) * _sent_a_second(traffic)
             continue
-        match flow["traffic"]:
-            case {"kind": "ping", "interval_ns": interval}:
-                sent += 1e9 / interval
-            case {"kind": "udp", "bps": bps, "packet_bytes": size}:
-                sent += bps / 8 / size
-            case traffic:
-                passed = [at for at in (*flow["path"], number) if _most_bps(links[at])]
-                narrow = min(passed, key=lambda at: _most_bps(links[at]))
-                narrowest[narrow] = min(narrowest.get(narrow, MTU), _full_packet(traffic))
-    return sent + sum(2 * _most_bps(links[at]) / 8 / size for at, size in narrowest.items())
+        passed = [at for at in flow["path"] if _most_bps(links[at])] or [number]
+        narrow = min(passed, key=lambda at: _most_bps(links[at]))
+        for seen in ways:
+            seen[narrow] = min(seen.get(narrow, MTU), _mean_packet(traffic))
+    return sent + sum(
+        share * _most_bps(links[at]) / 8 / size
+        for share, seen in ((1.5, forth), (1.0, back))
+        for at, size in seen.items()
+    )
 
 
 def _most_bps(link: Entry) -> int:
@@ -96,11 +104,37 @@ def _most_bps(link: Entry) -> int:
     return min(rate, shaped) if rate else shaped
 
 
-def _full_packet(traffic: Entry) -> int:
-    """Bytes of an IP packet of TCP, or of video."""
+def _sent_a_second(traffic: Entry) -> float:
+    """Packets of a ping or a stream; while it is on, of one with pauses."""
     match traffic:
-        case {"tcp": tcp}:
-            return int(tcp["mss"] + tcp["header_bytes"])
-        case {"payload_bytes": size}:
-            return int(size) + 40
-    return MTU
+        case {"kind": "ping", "interval_ns": interval}:
+            return 1e9 / float(interval)
+        case {"kind": "udp", "bps": bps, "packet_bytes": size}:
+            return float(bps) / 8 / float(size)
+        case {"kind": "video", "frames": {"source": "model", "bps": bps, "fps": fps}, "payload_bytes": size}:
+            # The last packet of a frame may be a small one.
+            return float(bps) / 8 / float(size) + float(fps)
+        case {"kind": "video", "frames": {"frames": rows, "period_ns": period}, "payload_bytes": size}:
+            packets = sum(math.ceil(float(row[1]) / float(size)) for row in rows)
+            return packets / (float(period) / 1e9)
+    raise AssertionError(traffic["kind"])
+
+
+def _mean_packet(traffic: Entry) -> float:
+    """Bytes of an IP packet of TCP on its way forth, at least; each transfer begins and ends with some that are empty."""
+    tcp = traffic["tcp"]
+    full, header = tcp["mss"] + tcp["header_bytes"], tcp["header_bytes"]
+    if traffic["kind"] != "transfers":
+        return float(full)
+    size = _mean(traffic["bytes"])
+    return float(size / (size / tcp["mss"] + _EMPTY_OF_A_TRANSFER) + header)
+
+
+def _mean(draw: Entry) -> float:
+    """Of a law's draws."""
+    match draw:
+        case {"law": "constant", "value": value}:
+            return float(value)
+        case {"law": "uniform", "min": low, "max": high}:
+            return (float(low) + float(high)) / 2
+    return float(draw["mean"])
