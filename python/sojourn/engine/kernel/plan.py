@@ -177,9 +177,7 @@ class HostKind:
 
     node: str
     toward_ns: int
-    """Delay of what comes to it."""
-    away_ns: int
-    """Delay of what it sends."""
+    """Delay of what comes to it: the rest of a flow's RTT lies behind the last link of each way."""
     jitter_ns: int
     tcp: TcpSide | None
 
@@ -432,7 +430,7 @@ class _Builder:
             near, far = self._host_kinds(flow)
             pair: list[tuple[Host, str]] = []
             for kind, path in ((near, tuple(flow["back"])), (far, tuple(flow["path"]))):
-                plain = HostKind(kind.node, kind.toward_ns, kind.away_ns, kind.jitter_ns, None)
+                plain = HostKind(kind.node, kind.toward_ns, kind.jitter_ns, None)
                 kind = kind if kind.tcp else sharing.setdefault(plain, plain)
                 sharing.setdefault(plain, kind)
                 if kind not in found:
@@ -446,8 +444,8 @@ class _Builder:
         side = None if tcp is None else tcp_side(tcp)
         jitter = flow["jitter_ns"]
         source, target = self.nodes[flow["path"][0]][0], self.nodes[flow["path"][-1]][1]
-        near = HostKind(source, 0, 0, jitter, side)
-        return near, HostKind(target, flow["path_extra_ns"], flow["back_extra_ns"], jitter, side)
+        near = HostKind(source, flow["back_extra_ns"], jitter, side)
+        return near, HostKind(target, flow["path_extra_ns"], jitter, side)
 
     def _host(self, kind: HostKind) -> Host:
         name = self._namespace("h", len(self.hosts))
@@ -455,14 +453,11 @@ class _Builder:
         inward, outward = cable.a, cable.b
         if self.simnic:
             self.cards[inward.device] = {"delay_ns": kind.toward_ns}
-            self.cards[outward.device] = {"delay_ns": kind.away_ns}
-            if kind.jitter_ns:
-                self._tc(name, [tc.wire(outward.device, 0, jitter_ns=kind.jitter_ns)])
-        else:
-            if kind.toward_ns:
-                self._tc(kind.node, [tc.wire(inward.device, kind.toward_ns)])
-            if kind.away_ns or kind.jitter_ns:
-                self._tc(name, [tc.wire(outward.device, kind.away_ns, jitter_ns=kind.jitter_ns)])
+            self.cards[outward.device] = {"delay_ns": 0}
+        elif kind.toward_ns:
+            self._tc(kind.node, [tc.wire(inward.device, kind.toward_ns)])
+        if kind.jitter_ns:
+            self._tc(name, [tc.wire(outward.device, 0, jitter_ns=kind.jitter_ns)])
         options = ""
         if kind.tcp is not None:
             options = f" initcwnd {kind.tcp.initial_window} rto_min {kind.tcp.min_rto_ns // 10**6}ms"
