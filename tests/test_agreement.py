@@ -173,6 +173,16 @@ def test_one_seed_is_never_noise() -> None:
     assert row.verdict == "beyond"
 
 
+def test_seeds_that_are_all_alike_do_not_scatter() -> None:
+    alike, other = (
+        summary(*[{"sojourn": 0.1}] * 3),
+        summary({"sojourn": 0.1}, {"sojourn": 0.1}, {"sojourn": 0.2}),
+    )
+    assert not compare(alike, alike, RATES).scatters
+    assert compare(alike, other, RATES).scatters
+    assert compare(other, alike, RATES).scatters
+
+
 def test_retransmits_are_of_all_flows_and_scatter_together() -> None:
     row = judged("retransmits", [{"retransmits": 90}, {"retransmits": 110}], [{}, {}])
     assert (row.sim, row.kernel) == (110, 100)

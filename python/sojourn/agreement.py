@@ -29,6 +29,8 @@ FULL_PACKET_BYTES = 1514
 """Of Linux at a queue; what a queue's steps are counted in."""
 STEP_SLACK = 1.01
 """Histograms have bins: a step of one packet may read as a little more."""
+_ROUNDING = 1e-9
+"""Of a mean of equal numbers, at most."""
 
 Verdict = Literal["within", "step", "noise", "explained", "beyond"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -149,6 +151,11 @@ class Comparison:
     def agrees(self) -> bool:
         """Every number is within the tolerance, or its difference is explained."""
         return all(row.verdict != "beyond" for row in self.rows)
+
+    @property
+    def scatters(self) -> bool:
+        """Seeds differ on some side. Where nothing is drawn at random they do not, and intervals of 0 say nothing."""
+        return any(row.ci95 > _ROUNDING for row in self.rows)
 
     def to_dict(self) -> Numbers:
         """As one object of plain values; what is not a number becomes None."""
