@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from sojourn import papers
-from sojourn.papers.evidence import Measure, NotRun
-from sojourn.papers.paper import Estimate
+from sojourn.papers.evidence import NotRun
+from sojourn.papers.paper import Estimate, Measure
 from sojourn.papers.queue_anatomy import claims, published, reading
 from sojourn.papers.queue_anatomy import measures as m
 from sojourn.papers.reproduce import Reproduction
