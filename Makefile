@@ -4,19 +4,25 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+PIP    := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # The oldest Rust that has what the crates use (edition 2024, let chains).
 RUST   := 1.88
 
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-PYTHON_SOURCES := $(shell find python -type f ! -name '*.pyc' ! -name '*.so' ! -name sojourn-guest) pyproject.toml constraints.txt
 
-.PHONY: help setup demo papers test bench validate clean
+# For recipes of several checks: `check COMMAND...` goes on after a failure, and the ending says what failed.
+CHECKS = check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }
+ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
+
+.PHONY: help setup dev check fast demo papers test bench validate clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo      set up, then compare pfifo, RED, CoDel and fq_codel on a home uplink: demo/report.html'
 	@echo 'make papers    set up, then reproduce five papers, published numbers beside ours: papers/index.html (ten minutes)'
 	@echo 'make test      format, lint, types and tests, in both languages'
+	@echo 'make dev       build what tests run into the tree; then: $(BIN)/pytest tests/test_units.py'
+	@echo 'make check     format, lint and types only; make fast: the quick tests only'
 	@echo 'make setup     build and install into $(VENV) only; then: $(BIN)/sojourn --help'
 	@echo 'make bench     packets per second of this machine'
 	@echo 'make validate  compare with published and measured results'
@@ -30,23 +36,35 @@ demo: $(VENV)/.installed
 papers: $(VENV)/.installed
 	$(BIN)/sojourn reproduce -o papers --force
 
-# In CI a kernel guest is made first, where its packages can be had; elsewhere its tests run if there is one.
-# Each check runs whatever became of the others; what failed is said last. On success pytest's closing line is the last.
-test: $(VENV)/.installed $(VENV)/.developing
+# Builds into the tree what the tests run: optimised, with overflow checks. Again after a change of Rust; Python needs none.
+dev: $(VENV)/.dev
+
+# Format, lint and types of both languages: seconds, once built.
+check: $(VENV)/.tools
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 	  { echo 'error: needs rustfmt and clippy'; \
 	    echo 'hint: rustup component add rustfmt clippy; Debian: apt-get install rustfmt-web rust-web-clippy'; exit 2; }
-	@if [ "$$CI" = true ]; then $(BIN)/sojourn kernel setup || echo 'no guest: its tests are left out, each with the reason'; fi
-	@failed=; \
-	check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }; \
+	@failed=; $(CHECKS); \
 	check cargo fmt --all --check; \
 	check cargo clippy --workspace --all-targets --quiet -- -D warnings; \
-	check cargo test --workspace; \
 	check $(BIN)/ruff format --check .; \
 	check $(BIN)/ruff check .; \
 	check $(BIN)/mypy --strict; \
+	$(ENDING)
+
+# The tests that need no guest, no real time and no paper: a minute. Of one thing: .venv/bin/pytest tests/test_units.py
+fast: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 -m 'not guest and not live and not papers'
+
+# In CI a kernel guest is made first, where its packages can be had; elsewhere its tests run if there is one.
+# Each check runs whatever became of the others; what failed is said last. On success pytest's closing line is the last.
+test: $(VENV)/.dev
+	@if [ "$$CI" = true ]; then $(BIN)/sojourn kernel setup || echo 'no guest: its tests are left out, each with the reason'; fi
+	@failed=; $(CHECKS); \
+	check $(MAKE) --no-print-directory check; \
+	check cargo test --workspace --profile checked; \
 	check $(BIN)/python -m pytest -n 2; \
-	if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
+	$(ENDING)
 
 bench: $(VENV)/.installed
 	$(BIN)/python benches/bench.py
@@ -83,17 +101,26 @@ $(VENV)/.made:
 
 # The first program of the kernel's guests lies beside the code that boots them.
 GUEST := python/sojourn/engine/kernel/sojourn-guest
+BUILT := $${CARGO_TARGET_DIR:-target}
 
-$(GUEST): $(RUST_SOURCES)
+# The package is the tree itself (an editable install). Its two compiled parts are the release's or, for tests, the checked
+# ones; whichever was made last lies in the tree, and the other's mark goes.
+$(VENV)/.installed: $(VENV)/.made $(RUST_SOURCES) pyproject.toml constraints.txt
+	@rm -f $(VENV)/.dev
 	cargo build --release --quiet -p guest
-	cp $${CARGO_TARGET_DIR:-target}/release/sojourn-guest $@
-
-$(VENV)/.installed: $(VENV)/.made $(RUST_SOURCES) $(PYTHON_SOURCES) $(GUEST)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt .
+	cp $(BUILT)/release/sojourn-guest $(GUEST)
+	$(PIP) -e .
 	@touch $@
 
-# The tools that pyproject.toml names under `dev`.
-$(VENV)/.developing: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"], sep="\n")' > $@.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -r $@.txt
+$(VENV)/.dev: $(VENV)/.tools $(RUST_SOURCES)
+	@rm -f $(VENV)/.installed
+	cargo build --profile checked --quiet -p guest
+	cp $(BUILT)/checked/sojourn-guest $(GUEST)
+	. $(BIN)/activate && maturin develop --profile checked --quiet
+	@touch $@
+
+# The tools that pyproject.toml names under `dev`, and what the package itself needs.
+$(VENV)/.tools: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > $@.txt
+	$(PIP) -r $@.txt
 	@touch $@

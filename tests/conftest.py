@@ -1,12 +1,35 @@
-"""Settings of every test."""
+"""Settings of every test: what is tested is the tree, and each test has the mark of what it needs."""
 
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 from live_network import live_network
+from tree import ROOT, of_another_tree
 
 __all__ = ["live_network"]
+
+MARKS = {
+    "guest": ("kernel/test_guest", "kernel/test_packet", "kernel/test_shape", "kernel/test_linux"),
+    "live": ("test_live_", "test_monitor", "test_netns", "test_shape_live", "test_tune_live"),
+    "papers": ("papers/",),
+}
+"""Each mark, and how the paths of its tests begin, below tests/. pyproject.toml says what a mark means."""
+
+
+def pytest_configure() -> None:
+    """Refuses to test anything but this tree."""
+    if why := of_another_tree():
+        raise pytest.UsageError(f"{why}\nhint: make dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks each test by its file."""
+    for item in items:
+        path = item.path.relative_to(ROOT / "tests").as_posix()
+        for mark, beginnings in MARKS.items():
+            if path.startswith(beginnings):
+                item.add_marker(mark)
 
 
 @pytest.fixture(scope="session", autouse=True)

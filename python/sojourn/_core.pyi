@@ -12,6 +12,12 @@ Columns = dict[str, Column]
 VERSION: str
 """Version of the engine, as recorded in every Run."""
 
+ENGINE: str
+"""Names the sources of the crates that decide a simulation's bytes: 16 hexadecimal digits (crates/python/build.rs)."""
+
+BUILD: str
+"""The same of all crates."""
+
 CAUSES: list[str]
 """Words of the drop and mark causes, in the order of their number in the `drops` table."""
 

@@ -26,6 +26,8 @@ fn draw<'py>(py: Python<'py>, seed: u64, name: &str, n: usize) -> Bound<'py, PyA
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("ENGINE", env!("SOJOURN_ENGINE"))?;
+    module.add("BUILD", env!("SOJOURN_BUILD"))?;
     module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
     module.add("LOSSES", probe::prober::Loss::ALL.map(probe::prober::Loss::word).to_vec())?;

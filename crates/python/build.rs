@@ -1,0 +1,58 @@
+//! Names the sources that this extension is built of, so that a Run can say which engine made it.
+//!
+//! `ENGINE` covers the crates that decide a simulation's bytes, `BUILD` all crates; both cover Cargo.lock and the
+//! workspace's manifest. A name is the first 16 digits of a SHA-256 over each file's path, size and content, in the
+//! order of the paths. `tests/conftest.py` makes `BUILD` anew from the tree and refuses to test another.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use sha2::{Digest, Sha256};
+
+/// The crates that a simulation's tables depend on, and no others.
+const ENGINE: [&str; 5] = ["link", "qdisc", "sim", "tcp", "units"];
+
+fn main() {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
+    let mut all: Vec<PathBuf> = ["Cargo.lock", "Cargo.toml"].map(PathBuf::from).into();
+    collect(&root, Path::new("crates"), &mut all);
+    all.sort();
+    let engine = all.iter().filter(|path| {
+        let mut parts = path.iter().map(|part| part.to_str().expect("the tree's names are UTF-8"));
+        match (parts.next(), parts.next()) {
+            (Some("crates"), Some(name)) => ENGINE.contains(&name),
+            _ => true,
+        }
+    });
+    println!("cargo::rustc-env=SOJOURN_ENGINE={}", digest(&root, engine));
+    println!("cargo::rustc-env=SOJOURN_BUILD={}", digest(&root, all.iter()));
+    for path in ["Cargo.lock", "Cargo.toml", "crates"] {
+        println!("cargo::rerun-if-changed={}", root.join(path).display());
+    }
+}
+
+/// Adds the Rust sources and manifests below a folder, but for its tests.
+fn collect(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(root.join(folder)).expect("the tree can be read") {
+        let entry = entry.expect("the tree can be read");
+        let path = folder.join(entry.file_name());
+        if entry.file_type().expect("the tree can be read").is_dir() {
+            if entry.file_name() == "tests" {
+                continue;
+            }
+            collect(root, &path, into);
+        } else if path.extension().is_some_and(|end| end == "rs") || path.ends_with("Cargo.toml") {
+            into.push(path);
+        }
+    }
+}
+
+fn digest<'a>(root: &Path, files: impl Iterator<Item = &'a PathBuf>) -> String {
+    let mut sum = Sha256::new();
+    for path in files {
+        let content = fs::read(root.join(path)).expect("the tree can be read");
+        sum.update(format!("{} {}\n", path.to_str().expect("the tree's names are UTF-8"), content.len()));
+        sum.update(&content);
+    }
+    sum.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
