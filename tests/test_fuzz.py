@@ -1,0 +1,72 @@
+"""Hostile scenarios, a few of benches/fuzz.py's: no traceback, no hang, nothing large; and it can tell those that are."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.run(
+        [sys.executable, "benches/fuzz.py", "--workers", "1", "--cpu", "2", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+
+
+def test_no_scenario_is_too_hostile() -> None:
+    done = fuzz("--first", "9000", "--cases", "120")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ran" in done.stdout
+    assert "refused" in done.stdout
+
+
+def test_a_case_is_its_number_s() -> None:
+    assert fuzz("--show", "8").stdout == fuzz("--show", "8").stdout != fuzz("--show", "9").stdout
+
+
+STILL = """
+def still(text, reached):
+    while reached(0):
+        pass
+    raise sojourn._core.Cancelled
+sojourn._core.run = still
+"""
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        ("sojourn.cli.status = lambda words: 1 / 0", "ZeroDivisionError"),
+        ("sojourn.cli.status = lambda words: bytearray(1_100_000_000) and 0", "MB"),
+        ("sojourn.cli.status = lambda words: print('NaN') or 0", "no JSON"),
+        ("sojourn.cli.status = lambda words: 2", "refused without a reason"),
+        (STILL, "no simulated time passed"),
+    ],
+    ids=["traceback", "memory", "not a number", "no reason", "standstill"],
+)
+def test_what_is_wrong_is_seen(broken: str, why: str) -> None:
+    program = f"""
+import sys
+sys.path[:0] = ["benches", "python"]
+import sojourn._core, sojourn.cli, fuzz
+{broken}
+sys.exit(fuzz.main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--cases", "1", "--cpu", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert why in done.stdout
