@@ -14,7 +14,7 @@ RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.to
 CHECKS = check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup dev check fast demo papers test bench validate clean
+.PHONY: help setup dev check fast wheel demo papers test bench validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -63,6 +63,7 @@ test: $(VENV)/.dev
 	@failed=; $(CHECKS); \
 	check $(MAKE) --no-print-directory check; \
 	check cargo test --workspace --profile checked; \
+	check $(MAKE) --no-print-directory wheel; \
 	check $(BIN)/python -m pytest -n 2; \
 	$(ENDING)
 
@@ -101,22 +102,31 @@ $(VENV)/.made:
 
 # The first program of the kernel's guests lies beside the code that boots them.
 GUEST := python/sojourn/engine/kernel/sojourn-guest
-BUILT := $${CARGO_TARGET_DIR:-target}
 
-# The package is the tree itself (an editable install). Its two compiled parts are the release's or, for tests, the checked
-# ones; whichever was made last lies in the tree, and the other's mark goes.
-$(VENV)/.installed: $(VENV)/.made $(RUST_SOURCES) pyproject.toml constraints.txt
+$(GUEST): $(RUST_SOURCES)
+	cargo build --profile guest --quiet -p guest
+	cp $${CARGO_TARGET_DIR:-target}/guest/sojourn-guest $@
+
+# The package is the tree itself (an editable install). Its engine is the release's or, for tests, the checked one; the one made
+# last lies in the tree, and the other's mark goes.
+$(VENV)/.installed: $(VENV)/.made $(GUEST) $(RUST_SOURCES) pyproject.toml constraints.txt
 	@rm -f $(VENV)/.dev
-	cargo build --release --quiet -p guest
-	cp $(BUILT)/release/sojourn-guest $(GUEST)
 	$(PIP) -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.tools $(RUST_SOURCES)
+$(VENV)/.dev: $(VENV)/.tools $(GUEST) $(RUST_SOURCES)
 	@rm -f $(VENV)/.installed
-	cargo build --profile checked --quiet -p guest
-	cp $(BUILT)/checked/sojourn-guest $(GUEST)
 	. $(BIN)/activate && maturin develop --profile checked --quiet
+	@touch $@
+
+# What is handed to others: tests/test_wheel.py installs it elsewhere and runs it there.
+WHEELS := target/wheels
+
+wheel: $(WHEELS)/.made
+
+$(WHEELS)/.made: $(VENV)/.tools $(GUEST) $(RUST_SOURCES) $(shell find python scenarios -type f ! -name '*.pyc' ! -name '*.so') pyproject.toml
+	rm -rf $(WHEELS)
+	$(BIN)/maturin build --release --quiet --out $(WHEELS)
 	@touch $@
 
 # The tools that pyproject.toml names under `dev`, and what the package itself needs.

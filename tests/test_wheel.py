@@ -1,0 +1,61 @@
+"""The wheel that others install: it runs by itself, from anywhere, and gives the tree's tables. `make wheel` builds it."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+from tree import ROOT
+
+import sojourn
+
+WHEELS = sorted((ROOT / "target" / "wheels").glob("*.whl"))
+pytestmark = pytest.mark.skipif(not WHEELS, reason="there is no wheel: make wheel")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with nothing but the wheel's content; what it depends on is found where it is."""
+    folder = tmp_path_factory.mktemp("wheel")
+    with zipfile.ZipFile(WHEELS[0]) as wheel:
+        wheel.extractall(folder)
+    return folder
+
+
+def run(installed: Path, where: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    # Isolated from the tree: its editable install is a .pth file, which is read after PYTHONPATH.
+    path = os.pathsep.join([str(installed), sysconfig.get_path("purelib")])
+    return subprocess.run(
+        [sys.executable, "-m", "sojourn", *words],
+        cwd=where,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+
+
+def test_the_wheel_holds_all_that_the_tree_s_package_has(installed: Path) -> None:
+    package = ROOT / "python" / "sojourn"
+    files = {file.relative_to(package) for file in package.rglob("*") if file.is_file()}
+    there = {file.relative_to(installed / "sojourn") for file in (installed / "sojourn").rglob("*")}
+    missing = {
+        file for file in files - there if file.suffix not in (".pyc", ".so") and file.name != ".gitignore"
+    }
+    assert not missing
+
+
+def test_the_wheel_gives_the_tree_s_tables(installed: Path, tmp_path: Path) -> None:
+    # An engine of the release against the checked one: optimised otherwise, the same bits.
+    scenario = ROOT / "scenarios" / "home-uplink.toml"
+    done = run(
+        installed, tmp_path, "run", str(scenario), "--set", "duration=8 s", "--seeds", "1", "-o", "theirs"
+    )
+    assert done.returncode == 0, done.stderr
+    ours = sojourn.run(sojourn.load(scenario).with_(duration="8 s"), seeds=1)
+    theirs = sojourn.Run.open(tmp_path / "theirs")
+    for table in ("queue", "flow", "probe", "drops", "links", "flows"):
+        assert theirs.table(table).equals(ours.table(table)), table
