@@ -32,6 +32,9 @@ WORDS = {
 }
 """Each with words that it takes."""
 
+LEAST = {"choke": "choke limit 100 bandwidth 8mbit", "ets": "ets bands 3"}
+"""What some must be told, for tc takes them no other way."""
+
 SCENARIO = """
 duration = "4 s"
 warmup = "1 s"
@@ -62,7 +65,7 @@ def test_there_are_words_for_each() -> None:
 
 @pytest.mark.parametrize("kind", WORDS)
 def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
-    for text in (f"{kind} {WORDS[kind]}", "choke limit 100" if kind == "choke" else kind):
+    for text in (f"{kind} {WORDS[kind]}", LEAST.get(kind, kind)):
         said = tc.discipline(Qdisc.parse(text).params)
         assert sorted(said.split()) == sorted(text.split())
         made = plan(loads(scenario(text)).realise(1), SIMNIC).plan
@@ -113,8 +116,8 @@ def test_drops_of_fq_pie_and_choke_are_told_apart_by_their_counters(tmp_path: Pa
         ("fq_pie", "", (0,) * 9, (9, 0, 3, 0, 0, 2, 1, 1, 0), "limit"),
         ("fq_pie", "", (0,) * 9, (9, 0, 3, 3, 0, 2, 1, 1, 0), "overmemory"),
         ("fq_pie", "", (0,) * 9, (9, 3, 0, 0, 0, 2, 1, 1, 0), "early"),
-        ("choke", "limit 100", (0,) * 5, (0, 0, 0, 0, 3), "early"),
-        ("choke", "limit 100", (0,) * 5, (0, 3, 0, 0, 0), "limit"),
+        ("choke", "limit 100 bandwidth 8mbit", (0,) * 5, (0, 0, 0, 0, 3), "early"),
+        ("choke", "limit 100 bandwidth 8mbit", (0,) * 5, (0, 3, 0, 0, 0), "limit"),
         ("sfb", "", (0,) * 9, (0, 0, 2, 1, 0, 0, 9, 0, 6553), "early"),
     ):
         own = [struct.pack(f"={len(each)}I", *each) for each in (before, after)]

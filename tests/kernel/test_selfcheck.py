@@ -74,6 +74,18 @@ def test_a_link_of_any_rate_is_full_for_some_packets_and_not_for_long() -> None:
             assert check["duration_ns"] < 1000 * MS
 
 
+@pytest.mark.parametrize("burst", ["1600b", "15k", "1mb"])
+def test_a_shaper_s_burst_is_spent_before_half_of_the_time_is_over(burst: str) -> None:
+    change = {"bottleneck__up": None, "bottleneck__rate": "unlimited"}
+    check = selfcheck.scenario(realised(**change, bottleneck__shaper=f"htb rate 7mbit burst {burst}"), False)
+    shaper, full = check["links"][0]["shaper"], check["flows"][1]
+    took = (full["stop_ns"] - full["start_ns"]) / 1e9
+    beyond = (full["traffic"]["bps"] - shaper["bps"]) / 8
+    assert shaper["burst_bytes"] / beyond < 0.6 * took
+    # And all that was offered is out before the end.
+    assert beyond * took - shaper["burst_bytes"] < (check["duration_ns"] / 1e9 - took) * shaper["bps"] / 8
+
+
 def test_without_a_queue_there_is_a_link_to_check_all_the_same() -> None:
     check = selfcheck.scenario(
         realised(bottleneck__rate="unlimited", bottleneck__up=None, bottleneck__loss=None), False
@@ -224,6 +236,13 @@ def test_a_guest_that_keeps_time_makes_a_valid_run(kernel_uml: str, tmp_path: Pa
     run = engines.run(loads(SCENARIO), engine=kernel_uml, out=tmp_path / "run")
     assert run.meta.invalid == ()
     assert metrics.summary(run).to_dict()["invalid"] == []
+
+
+def test_a_shaper_with_a_burst_makes_a_valid_run(kernel_uml: str) -> None:
+    # The burst of tc-htb(8)'s examples: 17 ms at this rate, of the tenth of a second in which the link is full.
+    change = {"bottleneck.up": None, "bottleneck.rate": "unlimited", "bottleneck.loss": None}
+    shaped = loads(SCENARIO).with_({**change, "bottleneck.shaper": "htb rate 7mbit burst 15k"})
+    assert engines.run(shaped, engine=kernel_uml).meta.invalid == ()
 
 
 def invalid(folder: Path) -> Path:

@@ -98,6 +98,15 @@ def _thresholds(fields: Mapping[str, Value]) -> str | None:
     low, high = fields["min"], fields["max"]
     if isinstance(low, int) and isinstance(high, int) and low >= high:
         return f"choke: min {low} is not below max {high}"
+    limit = fields["limit"]
+    if isinstance(limit, int) and isinstance(high, int) and high > limit:
+        return f"choke: max {high} is above the limit, {limit}"
+    return None
+
+
+def _bands(fields: Mapping[str, Value]) -> str | None:
+    if all(fields[word] is None for word in ("bands", "strict", "quanta")):
+        return "ets: it is not said how many bands there are"
     return None
 
 
@@ -173,8 +182,8 @@ DISCIPLINES = (
             valued("probability", "NUMBER", read_real(0, 1, open_below=True)),
         ),
         (Flag("ecn", "ecn", True),),
-        required=("limit",),
-        complete=_checked(_thresholds, "give a min below max, both in packets"),
+        required=("limit", "bandwidth"),
+        complete=_checked(_thresholds, "give a min below max, and a limit that is not below either, in packets"),
     ),
     _alone(
         "ets",
@@ -184,6 +193,7 @@ DISCIPLINES = (
             _many("quanta", "BYTES...", U32),
             _many("priomap", "BAND...", _BANDS - 1),
         ),
+        complete=_checked(_bands, "write ets bands 3, ets strict 3, or quanta in bytes for each band"),
     ),
     _alone(
         "fq",

@@ -30,6 +30,8 @@ LEAST_PACKETS = 20
 MOST_PACKETS = 500
 """In virtual time, where nothing holds it up: a datagram costs as much there as four packets of TCP."""
 OVERLOAD = 1.2
+BURSTS = 4
+"""The link is full for so many times what a shaper's burst takes at its rate, so that it is without tokens for most of it."""
 LEAST_BPS, MOST_BPS, USUAL_BPS = 10**6, 10**9, 10**7
 MOST_DELAY_NS = 2 * 10**7
 MOST_OFF = 0.02
@@ -49,8 +51,12 @@ def scenario(realised: Realised, real_time: bool) -> dict[str, Any]:
     slower = min([each for each in (rate, (link["shaper"] or {}).get("bps", 0)) if each])
     packet_ns = MTU * 8 * 10**9 // slower
     full = max(FULL_NS if real_time else min(FULL_NS, MOST_PACKETS * packet_ns), LEAST_PACKETS * packet_ns)
+    burst = link["shaper"]["burst_bytes"] if link["shaper"] else 0
+    full = max(full, BURSTS * burst * 8 * 10**9 // slower)
+    # The burst passes at once, so it is offered on top: what waits at the end is then the same as without one.
+    offered = OVERLOAD * slower + burst * 8e9 / full
     ping = {"kind": "ping", "interval_ns": EVERY_NS, "packet_bytes": 84}
-    flood = {"kind": "udp", "bps": round(OVERLOAD * slower), "packet_bytes": MTU}
+    flood = {"kind": "udp", "bps": round(offered), "packet_bytes": MTU}
     flood |= {"on_ns": None, "off_ns": None, "ecn": False}
     return {
         "duration_ns": IDLE_NS + 2 * full,
