@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from small_run import Tables, small_tables
 
@@ -100,6 +101,84 @@ def test_the_core_writes_the_tables_that_records_promises(tmp_path: Path) -> Non
     made = run(scenario(text), out=tmp_path / "run")
     for name in sojourn.records.TABLES:
         assert made.table(name, seed=1).columns, name
+
+
+STOPS = """
+duration = "4 s"
+[bottleneck]
+rate = "100 kbit/s"
+delay = "5 ms"
+schedule = [["1 s", "0 bit/s"]]
+[[flow]]
+kind = "ping"
+packet = "65535 B"
+interval = "2 s"
+[[flow]]
+kind = "bulk"
+"""
+OUTAGE = """
+duration = "3 s"
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+schedule = [["0 s", "0 bit/s"], ["1 s", "5 Mbit/s"]]
+[[flow]]
+kind = "ping"
+packet = "1250 B"
+"""
+
+
+def test_a_link_that_stops_for_good_leaves_tables_and_no_base_rtt_for_what_it_never_sends(
+    tmp_path: Path,
+) -> None:
+    made = run(scenario(STOPS), out=tmp_path / "run")
+    # 65 kB take 5 s at 100 kbit/s, and the link stops after one.
+    assert made.table("flows", seed=1)["base_rtt_ns"].is_null().to_list() == [True, False]
+    shown = json.loads(sojourn.metrics.summary(made).to_json())
+    assert shown["runs"][0]["probes"][0]["base_rtt_ms"] is None
+
+
+def test_an_outage_at_the_start_is_no_part_of_the_base_rtt() -> None:
+    made = run(scenario(OUTAGE))
+    # 2 ms of transmission and 10 ms of propagation each way.
+    assert made.table("flows", seed=1)["base_rtt_ns"].item() == 24_000_000
+    assert made.table("probe", seed=1)["rtt_ns"].min() == 24_000_000
+
+
+TEN_YEARS = """
+duration = "87600 h"
+[bottleneck]
+rate = "1 bit/s"
+delay = "5 ms"
+qdisc = "pfifo limit 850"
+[[flow]]
+kind = "udp"
+direction = "down"
+rate = "10 bit/s"
+"""
+
+
+def test_a_sum_of_waiting_beyond_64_bits_is_kept(tmp_path: Path) -> None:
+    made = run(scenario(TEN_YEARS), out=tmp_path / "run")
+    (down,) = (queue for queue in sojourn.metrics.summary(made).runs[0]["queues"] if queue["link"] == "down")
+    row = made.table("links", seed=1).filter(pl.col("link") == "down").row(0, named=True)
+    assert row["sojourn_sum_ns"] > 2**64
+    # Little's law: the mean number that wait is the rate of leaving times the mean wait, but for those still there.
+    waited = down["sojourn_ms"]["mean"] / 1e3 * row["sent_packets"] / (87_600 * 3600)
+    assert waited == pytest.approx(down["backlog_packets"]["mean"], rel=0.04)
+    # A packet of 1500 bytes takes 12 000 s, and 850 of them wait once the queue is full.
+    assert down["sojourn_ms"]["max"] == 850 * 12_000_000
+
+
+def test_what_happens_at_the_very_end_is_in_the_last_row_of_a_time_line() -> None:
+    # A packet comes every 10 ms, leaves at once, and is there at once: the last one at the very end.
+    text = 'duration = "1 s"\n[bottleneck]\nrate = "1 Gbit/s"\ndelay = "0 s"\n'
+    text += '[[flow]]\nkind = "udp"\nrate = "32 kbit/s"\npacket = "40 B"\n[record]\nqueue = "100 ms"\nflow = "300 ms"\n'
+    made = run(scenario(text))
+    queue, flow = made.table("queue", seed=1), made.table("flow", seed=1)
+    assert made.table("links", seed=1)["sent_packets"].sum() == 101
+    assert queue["sent_packets"].sum() == 101
+    assert flow["t_ns"].to_list() == [300_000_000, 600_000_000, 900_000_000, 1_000_000_000]
 
 
 def test_results_do_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:

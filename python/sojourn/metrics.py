@@ -6,10 +6,11 @@ sample, no rate limit) is NaN here and null in JSON.
 
     utilisation   bits on the wire / bits the link could have carried in T
     goodput       bytes handed to the receiving application in T, times 8, / T
-    sojourn       mean: sum / packets, exact. p50, p95, p99: from the histogram, linear inside a bin. max: exact
+    sojourn       mean: sum / packets, exact to a double. p50, p95, p99: from the histogram, linear inside a bin. max: exact
                   in the queue discipline; the ring's own is from there to the last bit on the wire
     drop_rate     dropped / arrived packets, at the queue
-    loss_rate     what the endpoints missed: TCP's lost / sent packets; pings without a reply / pings sent
+    loss_rate     what the endpoints missed: lost / (lost + received) packets, so of those whose end is known; a ping is
+                  received when its reply is
     jain          (sum x)^2 / (n sum x^2) over the goodput x of the endless TCP flows (Jain, Chiu, Hawe 1984)
     mean, ci95    over seeds: mean, and half the width of its 95 % confidence interval, t(0.975, n-1) s / sqrt(n)
 """
@@ -143,7 +144,7 @@ def _queue(meta: Meta, info: LinkInfo, tables: Mapping[str, pl.DataFrame], flows
         "marks": by_cause(events.filter(pl.col("marked") == 1)),
         "sojourn_ms": {
             "mean": ratio(row["sojourn_sum_ns"], row["sent_packets"]) / 1e6,
-            **_quantiles_ms(histogram, "packets", row["sojourn_max_ns"]),
+            **_quantiles_ms(histogram, "packets", None, row["sojourn_max_ns"]),
             "max": row["sojourn_max_ns"] / 1e6 if row["sent_packets"] else math.nan,
         },
         "backlog_packets": {"mean": float(row["backlog_mean_packets"]), "max": row["backlog_max_packets"]},
@@ -189,14 +190,14 @@ def _flow(meta: Meta, info: FlowInfo, row: Numbers, histogram: pl.DataFrame | No
         "goodput_mbps": goodput_mbps(row["delivered_bytes"], meta.measured_s),
         "delivered_bytes": row["delivered_bytes"],
         "sent_packets": row["sent_packets"],
-        "loss_rate": ratio(row["lost_packets"], row["sent_packets"]),
+        "loss_rate": ratio(row["lost_packets"], row["lost_packets"] + row["received_packets"]),
         "retransmits": row["retransmits"],
         "timeouts": row["timeouts"],
         "base_rtt_ms": row["base_rtt_ns"] / 1e6,
         "rtt_ms": {
             "min": row["rtt_min_ns"] / 1e6 if measured else math.nan,
             "mean": ratio(row["rtt_sum_ns"], row["rtt_samples"]) / 1e6,
-            **_quantiles_ms(histogram, "samples", row["rtt_max_ns"]),
+            **_quantiles_ms(histogram, "samples", row["rtt_min_ns"], row["rtt_max_ns"]),
             "max": row["rtt_max_ns"] / 1e6 if measured else math.nan,
         },
     }
@@ -240,7 +241,7 @@ def ratio(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def utilisation(wire_bytes: int, capacity_bits: int | None) -> float:
+def utilisation(wire_bytes: int, capacity_bits: float | None) -> float:
     """Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit.
 
     A packet counts when its transmission begins, so the last one may reach beyond the end, and a shaper lets its burst and
@@ -285,12 +286,14 @@ def histogram_quantile(histogram: pl.DataFrame, counts: str, q: float) -> float:
     return float(lower[at] + (upper[at] - lower[at]) * share)
 
 
-def _quantiles_ms(histogram: pl.DataFrame | None, counts: str, most_ns: float | None) -> dict[str, float]:
-    """p50, p95 and p99 of a histogram in ms; NaN without a sample."""
+def _quantiles_ms(
+    histogram: pl.DataFrame | None, counts: str, least_ns: float | None, most_ns: float | None
+) -> dict[str, float]:
+    """p50, p95 and p99 of a histogram in ms, between the least and the largest sample; NaN without a sample."""
     if histogram is None:
         return dict.fromkeys(QUANTILES, math.nan)
     return {
-        name: _at_most(histogram_quantile(histogram, counts, q), most_ns) / 1e6
+        name: _between(histogram_quantile(histogram, counts, q), least_ns, most_ns) / 1e6
         for name, q in QUANTILES.items()
     }
 
@@ -307,8 +310,11 @@ def distribution(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, flo
     }
 
 
-def _at_most(value: float, most: float | None) -> float:
-    # A bin reaches beyond the largest sample in it. (NaN stays NaN: min keeps its first argument.)
+def _between(value: float, least: float | None, most: float | None) -> float:
+    # A bin begins below the least sample in it and reaches beyond the largest. (NaN stays NaN, and as a bound it bounds
+    # nothing: max and min keep their first argument.)
+    if least is not None:
+        value = max(value, least)
     return value if most is None else min(value, most)
 
 

@@ -10,8 +10,8 @@ A seed is there whole or not at all: its tables are written to a temporary sibli
 that does meta.json, itself replaced in one step, name the seed. So a Run can be interrupted anywhere, and read while
 it grows. Numbers and figures are made from Runs only: `sojourn.metrics.summary(run)` computes the summary.
 
-Every column has its unit in its name. Columns are integers, except means and the disciplines' own state (floats) and names
-(strings). What there is none of (no sample yet, lost, unlimited) is null; an engine hands it over as -1 or NaN.
+Every column has its unit in its name. Columns are integers, except means, the disciplines' own state and what may pass 2^63 in
+a run of years (floats), and names (strings). What there is none of (no sample yet, lost, unlimited) is null; an engine hands it over as -1 or NaN.
 """
 
 from __future__ import annotations
@@ -157,20 +157,20 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("dropped_packets", "by the queue"),
         _int("marked_packets", "by the queue"),
         _int("lost_packets", "by the wire, after the queue"),
-        _int("sojourn_sum_ns", "over all packets that left"),
+        _real("sojourn_sum_ns", "over all packets that left"),
         _int("sojourn_max_ns", "the largest"),
         _real("backlog_mean_packets", "mean over time"),
         _real("backlog_mean_bytes", "mean over time"),
         _int("backlog_max_packets", "the largest"),
         _int("backlog_max_bytes", "the largest"),
         _int("busy_ns", "time spent transmitting"),
-        _int(
+        _real(
             "capacity_bits",
             "what the link could have carried in measured_ns, at the slower of its rate and its shaper's; null: unlimited",
         ),
         _int("measured_ns", "duration less warm-up"),
         _int("ring_sent_packets", "whose last bit left the driver's ring; null: no ring"),
-        _int("ring_sojourn_sum_ns", "over them, from the queue to the last bit on the wire; null: no ring"),
+        _real("ring_sojourn_sum_ns", "over them, from the queue to the last bit on the wire; null: no ring"),
         _int("ring_sojourn_max_ns", "the largest; null: no ring"),
         _real("ring_mean_packets", "mean over time of what is in the ring; null: no ring"),
         _int("ring_max_packets", "the largest; null: no ring"),
@@ -186,11 +186,15 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("retransmits", "segments"),
         _int("timeouts", "retransmission timeouts"),
         _int("fast_recoveries", "entries into fast recovery"),
-        _int("rtt_sum_ns", "over all samples"),
+        _real("rtt_sum_ns", "over all samples"),
         _int("rtt_samples", "number of samples"),
         _int("rtt_min_ns", "the least; null: no sample"),
         _int("rtt_max_ns", "the largest; null: no sample"),
-        _int("base_rtt_ns", "with empty queues"),
+        _int(
+            "base_rtt_ns",
+            "of a full packet through empty queues, each link at its fastest, or a shorter packet's that was less; "
+            "null: a link never sends it",
+        ),
     ),
     "transfers": (
         _name("flow", "the flow"),
@@ -225,8 +229,15 @@ _NONE = -1
 
 def _series(column: Column, values: np.ndarray[Any, Any], names: Names) -> pl.Series:
     if column.dtype is not pl.String:
-        series = pl.Series(column.name, values).cast(column.dtype)
-        return series.fill_nan(None) if column.dtype is pl.Float64 else series.set(series == _NONE, None)
+        series = pl.Series(column.name, values)
+        if series.dtype.is_float():
+            return series.fill_nan(None).cast(column.dtype)
+        # Unsigned integers have no -1 to compare with.
+        return (
+            series.set(series == _NONE, None).cast(column.dtype)
+            if values.dtype.kind == "i"
+            else series.cast(column.dtype)
+        )
     lookup = names.of(column.name)
     return pl.Series(column.name, lookup, dtype=pl.String).gather(pl.Series(values, dtype=pl.UInt32))
 

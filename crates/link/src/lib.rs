@@ -239,6 +239,13 @@ impl<B> Link<B> {
         }
     }
 
+    /// Brings the ring's counts up to date; nothing leaves the queue.
+    pub fn settle(&mut self, now: Time) {
+        if let Some(gate) = &mut self.gate {
+            gate.ring.settle(now);
+        }
+    }
+
     /// Tells the discipline that the schedule has reached a new step at `now`.
     pub fn rate_stepped(&mut self, now: Time) {
         let rates = [self.schedule.rate_at(now), self.shaped_rate()];
@@ -295,9 +302,10 @@ impl<B> Link<B> {
         (packets, self.counters.byte_ns + u128::from(self.backlog.bytes) * span)
     }
 
-    /// The time a packet of `ip_bytes` takes from the head of an empty queue to the far end, at the start of the run.
-    pub fn idle_delay(&self, ip_bytes: u32) -> Span {
-        self.schedule.finish(Time::ZERO, self.framing.wire_bytes(ip_bytes)).since(Time::ZERO) + self.delay
+    /// The time a packet of `ip_bytes` takes from the head of an empty queue to the far end, at the fastest the link is
+    /// before `end`, so that none is quicker. `None`: the link never sends such a packet.
+    pub fn idle_delay(&self, ip_bytes: u32, end: Time) -> Option<Span> {
+        Some(self.schedule.least_time(self.framing.wire_bytes(ip_bytes), end)? + self.delay)
     }
 
     fn shaped_rate(&self) -> Option<Rate> {

@@ -57,7 +57,7 @@ pub struct RingCounters {
     /// Packets whose last bit is out.
     pub sent_packets: u64,
     /// Sum of their sojourn times, ns.
-    pub sojourn_sum_ns: u64,
+    pub sojourn_sum_ns: u128,
     /// Time integral of the packets inside, packet·ns.
     pub packet_ns: u128,
 }
@@ -203,7 +203,7 @@ impl Ring {
         self.backlog.bytes -= u64::from(slot.bytes);
         let sojourn = slot.finished.since(slot.entered);
         self.counters.sent_packets += 1;
-        self.counters.sojourn_sum_ns += sojourn.0;
+        self.counters.sojourn_sum_ns += u128::from(sojourn.0);
         self.longest = self.longest.max(sojourn);
         if self.tell_at == Time::NEVER {
             self.tell_at = slot.finished + self.coalesce;
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(ring.unbegun_wire_bytes(Time::ZERO), 1538);
         ring.settle(Time(5 * MS));
         let counters = ring.counters(Time(5 * MS));
-        assert_eq!((counters.sent_packets, counters.sojourn_sum_ns), (2, 3 * MS));
+        assert_eq!((counters.sent_packets, counters.sojourn_sum_ns), (2, u128::from(3 * MS)));
         assert_eq!(counters.packet_ns, u128::from(3 * MS), "Little's law");
         assert_eq!(ring.peak(), (2, Span(2 * MS)));
     }

@@ -4,7 +4,7 @@
 //! middle of a packet, or stops, finishes that packet exactly when it should.
 
 use serde::Deserialize;
-use units::{Rate, Time};
+use units::{Rate, Span, Time};
 
 /// From `at_ns` on the link runs at `bps` bit/s; 0 is an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -74,6 +74,19 @@ impl Schedule {
         }
     }
 
+    /// The time `bytes` take at the fastest rate in force before `end`: no transmission is quicker. `None`: the link
+    /// stops for good, or does not run before `end`.
+    pub fn least_time(&self, bytes: u64, end: Time) -> Option<Span> {
+        if self.finish(Time::ZERO, bytes) == Time::NEVER {
+            return None;
+        }
+        let in_force = self.steps.iter().filter(|step| step.at_ns < end.0);
+        match in_force.map(|step| step.bps).max() {
+            Some(fastest) => Rate(fastest).time_for(bytes),
+            None => Some(Span::ZERO),
+        }
+    }
+
     /// The bits the link can carry from `from` to `to` if it never runs faster than `most`.
     pub fn capacity_bits(&self, from: Time, to: Time, most: Option<Rate>) -> Option<u128> {
         let most = most.map_or(u128::MAX, |rate| u128::from(rate.0));
@@ -100,7 +113,7 @@ impl Schedule {
             let end = self.end_of(index, base);
             let carried = bps * u128::from(end.since(at).0);
             if carried >= left {
-                return at + units::Span(left.div_ceil(bps) as u64);
+                return at + Span(left.div_ceil(bps) as u64);
             }
             if end == Time::NEVER || (self.period.is_some() && self.steps.iter().all(|s| s.bps == 0)) {
                 return Time::NEVER;
@@ -153,6 +166,21 @@ mod tests {
         assert_eq!(Schedule::new(steps(&[(0, 8), (10, 0)]), None).finish(Time(0), 1), Time::NEVER);
         assert_eq!(Schedule::new(steps(&[(0, 0), (10, 0)]), Some(20)).finish(Time(0), 1), Time::NEVER);
         assert_eq!(Schedule::new(steps(&[(0, 0)]), None).finish(Time(0), 1), Time::NEVER);
+    }
+
+    #[test]
+    fn no_transmission_is_quicker_than_at_the_fastest_rate_before_the_end() {
+        // 8 Mbit/s for the last of three seconds, after an outage and 4 Mbit/s: a byte takes 1 µs at best.
+        let schedule =
+            Schedule::new(steps(&[(0, 0), (1_000_000_000, 4_000_000), (2_000_000_000, 8_000_000)]), None);
+        assert_eq!(schedule.least_time(1, Time(3_000_000_000)), Some(Span(1_000)));
+        assert_eq!(schedule.least_time(1, Time(2_000_000_000)), Some(Span(2_000)));
+        assert_eq!(schedule.least_time(1, Time(1_000_000_000)), None, "it does not run before the end");
+        assert_eq!(Schedule::new(vec![], None).least_time(1, Time(1)), Some(Span::ZERO));
+        // What does not go out before a link stops for good never does.
+        let stops = Schedule::new(steps(&[(0, 8), (1_000_000_000, 0)]), None);
+        assert_eq!(stops.least_time(1, Time(3_000_000_000)), Some(Span(1_000_000_000)));
+        assert_eq!(stops.least_time(2, Time(3_000_000_000)), None);
     }
 
     #[test]

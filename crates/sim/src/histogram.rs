@@ -11,11 +11,11 @@ const PER_OCTAVE_BITS: u32 = 7;
 pub struct Histogram {
     /// Index of `counts[0]`.
     first: usize,
-    counts: Vec<u32>,
+    counts: Vec<u64>,
     /// Number of values.
     pub count: u64,
-    /// Their sum, ns.
-    pub sum: u64,
+    /// Their sum, ns: a thousand packets that wait for a year pass 2^64.
+    pub sum: u128,
     /// The greatest, ns.
     pub max: u64,
     /// The least, ns; meaningless while `count` is 0.
@@ -30,7 +30,7 @@ impl Histogram {
             self.min = value;
         }
         self.count += 1;
-        self.sum += value;
+        self.sum += u128::from(value);
         self.max = self.max.max(value);
         self.min = self.min.min(value);
         let index = bucket(value);
@@ -50,7 +50,7 @@ impl Histogram {
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(i, &count)| {
             let index = self.first + i;
-            (lower(index), lower(index + 1), u64::from(count))
+            (lower(index), lower(index + 1), count)
         })
     }
 

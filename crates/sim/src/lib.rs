@@ -65,6 +65,7 @@ struct Route {
 /// A run in progress.
 pub struct Sim {
     now: Time,
+    warm_at: Time,
     links: Vec<Link<Payload>>,
     /// The time of each link's pending event; `Time::NEVER` without one.
     link_timers: Vec<Time>,
@@ -105,13 +106,15 @@ impl Sim {
         let hosts: Vec<Host> =
             scenario.flows.iter().enumerate().map(|(i, flow)| Host::new(flow, i, scenario.seed)).collect();
         let mut recorder = Recorder::new(scenario);
-        recorder
-            .set_base_rtts(scenario.flows.iter().zip(&hosts).map(|(f, h)| base_rtt(f, h, &links)).collect());
-        let (slot, horizon) = agenda_shape(scenario);
         let end = Time(scenario.duration_ns);
+        recorder.set_base_rtts(
+            scenario.flows.iter().zip(&hosts).map(|(f, h)| base_rtt(f, h, &links, end)).collect(),
+        );
+        let (slot, horizon) = agenda_shape(scenario);
         let agenda = Agenda::new(slot, horizon);
         let mut sim = Sim {
             now: Time::ZERO,
+            warm_at: Time(scenario.warmup_ns),
             link_timers: vec![Time::NEVER; links.len()],
             links,
             wires: Wires { agenda, routes, hops, recorder, lost: Vec::new(), end },
@@ -128,8 +131,8 @@ impl Sim {
 
     fn enter_first_events(&mut self, scenario: &Scenario) {
         self.wires.enter(Time(scenario.warmup_ns), word::WARM);
-        self.wires.enter(Time(scenario.record.queue_ns), word::SAMPLE_QUEUES);
-        self.wires.enter(Time(scenario.record.flow_ns), word::SAMPLE_FLOWS);
+        self.wires.enter_sample(Time::ZERO + self.wires.recorder.queue_interval, word::SAMPLE_QUEUES);
+        self.wires.enter_sample(Time::ZERO + self.wires.recorder.flow_interval, word::SAMPLE_FLOWS);
         for index in 0..self.links.len() {
             let change = self.links[index].schedule().next_change(Time::ZERO);
             self.wires.enter(change, word::RATE_STEP | index as u32);
@@ -350,27 +353,42 @@ impl Sim {
     // --- recording ---
 
     fn sample_queues(&mut self) {
-        self.bring_links_up_to_date();
-        self.wires.recorder.sample_queues(&self.links, self.now);
-        self.wires.enter(self.now + self.wires.recorder.queue_interval, word::SAMPLE_QUEUES);
+        if self.now != self.warm_at {
+            self.bring_links_up_to_date();
+            self.wires.recorder.sample_queues(&self.links, self.now);
+        }
+        self.wires.enter_sample(self.now + self.wires.recorder.queue_interval, word::SAMPLE_QUEUES);
     }
 
     fn sample_flows(&mut self) {
-        self.wires.recorder.sample_flows(&self.hosts, self.now);
-        self.wires.enter(self.now + self.wires.recorder.flow_interval, word::SAMPLE_FLOWS);
-    }
-
-    fn warm(&mut self) {
-        self.bring_links_up_to_date();
-        self.wires.recorder.warm(&mut self.links, &mut self.hosts, self.now);
-    }
-
-    fn finish(&mut self) {
-        self.bring_links_up_to_date();
-        if self.wires.recorder.queues_sampled_at() < self.now {
-            self.wires.recorder.sample_queues(&self.links, self.now);
+        if self.now != self.warm_at {
             self.wires.recorder.sample_flows(&self.hosts, self.now);
         }
+        self.wires.enter_sample(self.now + self.wires.recorder.flow_interval, word::SAMPLE_FLOWS);
+    }
+
+    /// The first event of its instant: all else that happens in it is measured. Rows that are due then end here, too, so
+    /// that the rows after them add up to the totals.
+    fn warm(&mut self) {
+        for link in &mut self.links {
+            link.settle(self.now);
+        }
+        let recorder = &mut self.wires.recorder;
+        let due = |interval: Span| self.now > Time::ZERO && self.now.0.is_multiple_of(interval.0);
+        if due(recorder.queue_interval) {
+            recorder.sample_queues(&self.links, self.now);
+        }
+        if due(recorder.flow_interval) {
+            recorder.sample_flows(&self.hosts, self.now);
+        }
+        recorder.warm(&mut self.links, &mut self.hosts, self.now);
+    }
+
+    /// After the last event: so the last rows have what happened at the end itself.
+    fn finish(&mut self) {
+        self.bring_links_up_to_date();
+        self.wires.recorder.sample_queues(&self.links, self.now);
+        self.wires.recorder.sample_flows(&self.hosts, self.now);
         self.wires.recorder.finish(&mut self.links, self.now);
     }
 
@@ -427,6 +445,13 @@ impl Wires {
         }
     }
 
+    /// Enters a sample. The one at the end is taken when all has happened.
+    fn enter_sample(&mut self, at: Time, word: u32) {
+        if at < self.end {
+            self.agenda.push(at, word, NO_PACKET);
+        }
+    }
+
     /// Enters a packet's arrival.
     #[inline]
     fn enter_packet(&mut self, at: Time, word: u32, packet: Parcel) {
@@ -456,14 +481,16 @@ fn make_link<B>(spec: &LinkSpec, seed: u64) -> Link<B> {
     })
 }
 
-/// The round trip of a full packet through empty queues (one way where there are no replies), ns.
-fn base_rtt(flow: &FlowSpec, host: &Host, links: &[Link<Payload>]) -> u64 {
+/// The round trip of a full packet through empty queues (one way where there are no replies), ns, each link at the
+/// fastest it is before `end`. `None`: a link on the way never sends the packet, or its reply.
+fn base_rtt(flow: &FlowSpec, host: &Host, links: &[Link<Payload>], end: Time) -> Option<u64> {
     let one_way = |path: &[u32], extra: u64, bytes: u32| {
-        extra + path.iter().map(|&l| links[l as usize].idle_delay(bytes).0).sum::<u64>()
+        let mut links = path.iter().map(|&l| links[l as usize].idle_delay(bytes, end));
+        links.try_fold(Span(extra), |sum, delay| Some(sum + delay?))
     };
     let (packet, reply) = host.packet_bytes();
-    one_way(&flow.path, flow.path_extra_ns, packet)
-        + reply.map_or(0, |bytes| one_way(&flow.back, flow.back_extra_ns, bytes))
+    let back = reply.map_or(Some(Span::ZERO), |bytes| one_way(&flow.back, flow.back_extra_ns, bytes));
+    Some((one_way(&flow.path, flow.path_extra_ns, packet)? + back?).0)
 }
 
 /// Slots a quarter of the shortest full-size transmission wide, and a horizon beyond the longest path.

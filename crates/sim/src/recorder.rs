@@ -36,7 +36,7 @@ pub struct Table {
 struct LinkRecord {
     sojourn: Histogram,
     /// Since the last sample: sum, number and greatest of the sojourn times.
-    interval_sum: u64,
+    interval_sum: u128,
     interval_count: u64,
     interval_max: u64,
     dropped: u64,
@@ -143,7 +143,7 @@ pub struct Recorder {
     sampled: Vec<bool>,
     capacity_bits: Vec<Option<u128>>,
     warm_flows: Vec<Counters>,
-    base_rtts: Vec<u64>,
+    base_rtts: Vec<Option<u64>>,
     queue: QueueRows,
     flow: FlowRows,
     drops: DropRows,
@@ -172,8 +172,8 @@ impl Recorder {
     }
 
     /// The least round trip of each flow: propagation and the transmission of a full packet and of its reply. One way
-    /// where there are no replies.
-    pub fn set_base_rtts(&mut self, base_rtts: Vec<u64>) {
+    /// where there are no replies; none where a link on the way never sends one.
+    pub fn set_base_rtts(&mut self, base_rtts: Vec<Option<u64>>) {
         self.base_rtts = base_rtts;
     }
 
@@ -183,7 +183,7 @@ impl Recorder {
         let sojourn = departure.dequeued.since(departure.packet.enqueued).0;
         let record = &mut self.links[link as usize];
         record.sojourn.add(sojourn);
-        record.interval_sum += sojourn;
+        record.interval_sum += u128::from(sojourn);
         record.interval_count += 1;
         record.interval_max = record.interval_max.max(sojourn);
         if self.keep_packets {
@@ -260,11 +260,6 @@ impl Recorder {
             record.sampled = totals;
             (record.interval_sum, record.interval_count, record.interval_max) = (0, 0, 0);
         }
-    }
-
-    /// The time of the last rows of `queue`.
-    pub fn queues_sampled_at(&self) -> Time {
-        self.queue.t_ns.last().map_or(Time::ZERO, |&t| Time(t))
     }
 
     /// One row of `flow` for each flow that is not a probe.
@@ -408,15 +403,20 @@ impl Recorder {
     fn link_totals(&self) -> Table {
         let measured = self.ended_at.since(self.warm_at).0;
         let u64s = |f: &dyn Fn(&LinkRecord) -> u64| Column::U64(self.links.iter().map(f).collect());
+        // Real: beyond 2^53, where they are no longer exact, these would soon be beyond the tables' integers.
         let f64s = |f: &dyn Fn(&LinkRecord) -> f64| Column::F64(self.links.iter().map(f).collect());
         let per_ns = |integral: u128| integral as f64 / measured.max(1) as f64;
-        let capacity = |c: &Option<u128>| c.map_or(-1, |bits| i64::try_from(bits).unwrap_or(i64::MAX));
         let of_ring = |f: &dyn Fn(&LinkRecord, RingRecord) -> u64| {
             Column::I64(self.links.iter().map(|l| l.ring.map_or(-1, |ring| signed(f(l, ring)))).collect())
         };
         let ring_mean = |l: &LinkRecord| {
             l.ring.map_or(f64::NAN, |_| per_ns(l.last.ring.packet_ns - l.warm.ring.packet_ns))
         };
+        let ring_sum = |l: &LinkRecord| {
+            l.ring.map_or(f64::NAN, |_| (l.last.ring.sojourn_sum_ns - l.warm.ring.sojourn_sum_ns) as f64)
+        };
+        let bits = |capacity: &Option<u128>| capacity.map_or(f64::NAN, |bits| bits as f64);
+        let capacity_bits = Column::F64(self.capacity_bits.iter().map(bits).collect());
         let bql = |l: &LinkRecord| l.ring.and_then(|ring| ring.limit_bytes).map_or(-1, signed);
         Table {
             name: "links",
@@ -430,20 +430,17 @@ impl Recorder {
                 ("dropped_packets", u64s(&|l| l.last.dropped - l.warm.dropped)),
                 ("marked_packets", u64s(&|l| l.last.marked - l.warm.marked)),
                 ("lost_packets", u64s(&|l| l.last.lost - l.warm.lost)),
-                ("sojourn_sum_ns", u64s(&|l| l.sojourn.sum)),
+                ("sojourn_sum_ns", f64s(&|l| l.sojourn.sum as f64)),
                 ("sojourn_max_ns", u64s(&|l| l.sojourn.max)),
                 ("backlog_mean_packets", f64s(&|l| per_ns(l.last.packet_ns - l.warm.packet_ns))),
                 ("backlog_mean_bytes", f64s(&|l| per_ns(l.last.byte_ns - l.warm.byte_ns))),
                 ("backlog_max_packets", u64s(&|l| u64::from(l.peak_packets))),
                 ("backlog_max_bytes", u64s(&|l| l.peak_bytes)),
                 ("busy_ns", u64s(&|l| l.last.busy_ns - l.warm.busy_ns)),
-                ("capacity_bits", Column::I64(self.capacity_bits.iter().map(capacity).collect())),
+                ("capacity_bits", capacity_bits),
                 ("measured_ns", u64s(&|_| measured)),
                 ("ring_sent_packets", of_ring(&|l, _| l.last.ring.sent_packets - l.warm.ring.sent_packets)),
-                (
-                    "ring_sojourn_sum_ns",
-                    of_ring(&|l, _| l.last.ring.sojourn_sum_ns - l.warm.ring.sojourn_sum_ns),
-                ),
+                ("ring_sojourn_sum_ns", f64s(&ring_sum)),
                 ("ring_sojourn_max_ns", of_ring(&|_, ring| ring.longest_ns)),
                 ("ring_mean_packets", f64s(&ring_mean)),
                 ("ring_max_packets", of_ring(&|_, ring| u64::from(ring.most_packets))),
@@ -458,7 +455,12 @@ impl Recorder {
             Column::U64(pairs.map(|(host, warm)| f(&host.totals()) - f(warm)).collect())
         };
         let of_rtt = |f: &dyn Fn(&Histogram) -> u64| Column::U64(hosts.iter().map(|h| f(&h.rtt)).collect());
-        let least = |h: &Host| if h.rtt.count == 0 { -1 } else { h.rtt.min as i64 };
+        let rtt_sum = Column::F64(hosts.iter().map(|h| h.rtt.sum as f64).collect());
+        // A packet that was not full may have been quicker than a full one can be.
+        let quickest = |h: &Host, base: u64| if h.rtt.count == 0 { base } else { base.min(h.rtt.min) };
+        let base_rtt = hosts.iter().zip(&self.base_rtts);
+        let base_rtt = base_rtt.map(|(h, base)| base.map_or(-1, |base| signed(quickest(h, base))));
+        let least = |h: &Host| if h.rtt.count == 0 { -1 } else { signed(h.rtt.min) };
         Table {
             name: "flows",
             columns: vec![
@@ -471,11 +473,11 @@ impl Recorder {
                 ("retransmits", since_warm(&|c| c.retransmits)),
                 ("timeouts", since_warm(&|c| c.timeouts)),
                 ("fast_recoveries", since_warm(&|c| c.fast_recoveries)),
-                ("rtt_sum_ns", of_rtt(&|h| h.sum)),
+                ("rtt_sum_ns", rtt_sum),
                 ("rtt_samples", of_rtt(&|h| h.count)),
                 ("rtt_min_ns", Column::I64(hosts.iter().map(least).collect())),
                 ("rtt_max_ns", of_rtt(&|h| h.max)),
-                ("base_rtt_ns", Column::U64(self.base_rtts.clone())),
+                ("base_rtt_ns", Column::I64(base_rtt.collect())),
             ],
         }
     }

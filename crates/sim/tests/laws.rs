@@ -9,7 +9,7 @@ use qdisc::{
     AdtParams, CodelParams, CodelVariant, DsField, FifoParams, FqCodelParams, Params, PfifoFastParams,
     PfifoFastVariant,
 };
-use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Sim, Traffic};
+use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Sim, Table, Traffic};
 use tcp::{CongestionKind, TcpParams};
 
 fn any_qdisc() -> impl Strategy<Value = Params> {
@@ -260,5 +260,70 @@ proptest! {
                 ["sent_packets", "received_packets", "lost_packets"].map(|c| tables.of("flows", c, f));
             prop_assert_eq!(sent, received + lost);
         }
+    }
+}
+
+/// The scenario with every rate divided by a billion and every time multiplied by it: a third of a second is ten years.
+fn a_billion_times_slower(mut scenario: Scenario) -> Scenario {
+    const SLOWER: u64 = 1_000_000_000;
+    let slow = |time: &mut u64| *time *= SLOWER;
+    slow(&mut scenario.duration_ns);
+    slow(&mut scenario.warmup_ns);
+    slow(&mut scenario.record.queue_ns);
+    slow(&mut scenario.record.flow_ns);
+    for link in &mut scenario.links {
+        slow(&mut link.delay_ns);
+        link.rate.iter_mut().for_each(|step| step.bps /= SLOWER);
+        link.shaper.iter_mut().for_each(|shaper| shaper.bps /= SLOWER);
+        link.ring.iter_mut().for_each(|ring| slow(&mut ring.coalesce_ns));
+    }
+    for flow in &mut scenario.flows {
+        match &mut flow.traffic {
+            Traffic::Udp { bps, .. } => *bps /= SLOWER,
+            Traffic::Ping { interval_ns, .. } => slow(interval_ns),
+            _ => unreachable!("no time but these scales"),
+        }
+    }
+    scenario
+}
+
+/// Sums of ten years' waiting are beyond 64 bits: 850 packets wait 2.7 * 10^20 ns.
+#[test]
+fn ten_years_are_a_third_of_a_second_a_billion_times_slower() {
+    const GBIT: u64 = 1_000_000_000;
+    let shaper = ShaperParams {
+        bps: GBIT,
+        burst_bytes: 3000,
+        overhead_bytes: 0,
+        minimum_bytes: 0,
+        cells: Cells::None,
+    };
+    let ring = RingParams { descriptors: 200, bql: false, coalesce_ns: 5000 };
+    for (ring, shaper) in [(None, None), (Some(ring), None), (Some(ring), Some(shaper))] {
+        let down = LinkSpec { ring, shaper, ..link("down", GBIT, 1000, common::pfifo(850)) };
+        let udp = Traffic::Udp { bps: 10 * GBIT, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+        let ping = Traffic::Ping { interval_ns: MS, packet_bytes: 84 };
+        let flows = vec![flow("udp", udp), flow("ping", ping)];
+        let links = vec![down, link("up", GBIT, 1000, common::pfifo(850))];
+        let seconds = Scenario { warmup_ns: 20 * MS, ..common::scenario(315 * MS, links, flows) };
+        let years = run(&a_billion_times_slower(seconds.clone()));
+        let seconds = run(&seconds);
+        for (table, years) in seconds.0.iter().zip(&years.0) {
+            if matches!(table.name, "engine" | "sojourn" | "rtt") {
+                // The agenda's own, and bins, which are not a billion times as wide.
+                continue;
+            }
+            for (name, _) in &table.columns {
+                let column = |tables: &Table| Tables(vec![tables.clone()]).column(table.name, name);
+                let slower = if name.ends_with("_ns") { 1e9 } else { 1.0 };
+                for (second, year) in column(table).into_iter().zip(column(years)) {
+                    // -1 and not-a-number are none in either.
+                    let none = (second == -1.0 && year == -1.0) || (second.is_nan() && year.is_nan());
+                    let same = (second * slower - year).abs() <= 1e-15 * year.abs();
+                    assert!(none || same, "{} {name}: {second} and {year}", table.name);
+                }
+            }
+        }
+        assert!(years.of("links", "sojourn_sum_ns", 0) > 2f64.powi(64));
     }
 }

@@ -62,7 +62,7 @@ def _base(one: Measured) -> float | None:
         probe["base_rtt_ms"]
         for seed in one.summary.runs
         for probe in seed["probes"]
-        if probe.get("base_rtt_ms")
+        if probe["base_rtt_ms"] > 0
     ]
     return max(bases) if bases else None
 

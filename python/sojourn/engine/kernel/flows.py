@@ -7,13 +7,13 @@ TCP is what its sender knows to have been delivered. Not to be had: entries into
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from sojourn import _core
 from sojourn.engine.kernel.archive import NEVER, Archive, Ints
-from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.kernel.links import wire_bytes
 from sojourn.engine.kernel.passage import Mask, Realised
 from sojourn.engine.kernel.samples import Samples, Window, nearest, taken
@@ -52,7 +52,7 @@ class Flow:
         arrived = (self.rows["received_ns"] >= 0) & self.window.holds(self.rows["received_ns"])
         return (self.rows["received_ns"] - self.rows["sent_ns"])[arrived]
 
-    def totals(self, lost: int, base_rtt: int) -> dict[str, int]:
+    def totals(self, lost: int, base_rtt: int | None) -> dict[str, int]:
         """Its row of `flows`. `lost`: data packets that queues and wires dropped."""
         measured = self.rtts
         row = {
@@ -62,7 +62,7 @@ class Flow:
             "rtt_samples": len(measured),
             "rtt_min_ns": int(measured.min()) if len(measured) else NEVER,
             "rtt_max_ns": int(measured.max(initial=0)),
-            "base_rtt_ns": base_rtt,
+            "base_rtt_ns": NEVER if base_rtt is None else base_rtt,
         }
         return row | (self._of_tcp() if self.is_tcp else self._of_packets())
 
@@ -170,8 +170,11 @@ class Flow:
         }
 
 
-def base_rtt(flow: Realised, links: Sequence[Realised]) -> int:
-    """The round trip of a full packet through empty queues; one way where there are no replies (crates/sim, base_rtt)."""
+def base_rtt(flow: Realised, links: Sequence[Realised], end: int) -> int | None:
+    """The round trip of a full packet through empty queues, ns; one way where there are no replies (crates/sim, base_rtt).
+
+    Each link is taken at the fastest it is before `end`, ns. None: a link on the way never sends the packet, or its reply.
+    """
     match flow["traffic"]:
         case {"tcp": tcp}:
             packet, reply = tcp["mss"] + tcp["header_bytes"], tcp["ack_bytes"]
@@ -183,22 +186,32 @@ def base_rtt(flow: Realised, links: Sequence[Realised]) -> int:
             packet, reply = size + _DATAGRAM_HEADERS["video"], None
         case other:
             raise AssertionError(f"{other['kind']} is no kind of traffic")
-    out = flow["path_extra_ns"] + sum(_idle_delay(links[link], packet) for link in flow["path"])
-    if reply is None:
-        return int(out)
-    return int(out + flow["back_extra_ns"] + sum(_idle_delay(links[link], reply) for link in flow["back"]))
+    delays = [_idle_delay(links[link], packet, end) for link in flow["path"]]
+    extra = flow["path_extra_ns"]
+    if reply is not None:
+        delays += [_idle_delay(links[link], reply, end) for link in flow["back"]]
+        extra += flow["back_extra_ns"]
+    known = [delay for delay in delays if delay is not None]
+    return int(extra + sum(known)) if len(known) == len(delays) else None
 
 
-def _idle_delay(link: Realised, ip_bytes: int) -> int:
-    """From the head of an empty queue to the far end, at the start of the run."""
+def _idle_delay(link: Realised, ip_bytes: int, end: int) -> int | None:
+    """From the head of an empty queue to the far end; None: it never gets there."""
     delay = int(link["delay_ns"])
-    left = int(wire_bytes(link["framing"], np.array([ip_bytes]))[0]) * 8 * 10**9
-    # In ten turns of its schedule a link that ever goes sends a packet, or it is no link.
-    steps = rate_steps(
-        link, max(10 * (link["rate_period_ns"] or 0), 1 + max((s["at_ns"] for s in link["rate"]), default=0))
-    )
-    for (at, bps), until in zip(steps, [*(at for at, _ in steps[1:]), None], strict=False):
-        if until is None or bps * (until - at) >= left:
-            return at + (-(-left // bps) if bps else 0) + delay
-        left -= bps * (until - at)
-    return delay
+    if not link["rate"]:
+        return delay
+    wanted = int(wire_bytes(link["framing"], np.array([ip_bytes]))[0]) * 8 * 10**9
+    fastest = max((step["bps"] for step in link["rate"] if step["at_ns"] < end), default=0)
+    if not fastest or (_carried(link["rate"]) < wanted and not _goes_on(link)):
+        return None
+    return -(-wanted // fastest) + delay
+
+
+def _goes_on(link: Realised) -> bool:
+    """Whether it never stops for good."""
+    return link["rate_period_ns"] is not None or link["rate"][-1]["bps"] > 0
+
+
+def _carried(steps: Sequence[Realised]) -> int:
+    """What all steps but the last can carry, bit·ns/s."""
+    return sum(step["bps"] * (after["at_ns"] - step["at_ns"]) for step, after in pairwise(steps))

@@ -40,7 +40,10 @@ def tables(realised: Realised, archive: Archive) -> Tables:
     made: Tables = {
         "links": _stacked([link.totals() for link in links]),
         "flows": _stacked(
-            [flow.totals(lost.get(flow.number, 0), base_rtt(flow.flow, realised["links"])) for flow in flows]
+            [
+                flow.totals(lost.get(flow.number, 0), base_rtt(flow.flow, realised["links"], end))
+                for flow in flows
+            ]
         ),
         "sojourn": sojourn.columns("link", "packets"),
         "rtt": rtt.columns("flow", "samples"),
