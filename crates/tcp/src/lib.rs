@@ -39,7 +39,7 @@ pub struct Segment {
     pub stamp: Time,
     /// Sent before.
     pub retransmit: bool,
-    /// Congestion window reduced (RFC 3168 §6.1.2).
+    /// Congestion window reduced (RFC 3168 §6.1.2); of a SYN: ECN is asked for (§6.1.1).
     pub cwr: bool,
     /// Goes out as ECN-capable transport (retransmissions don't, RFC 3168 §6.1.5).
     pub ect: bool,
@@ -86,7 +86,7 @@ pub struct AckSegment {
     pub sacks: [(u32, u32); MAX_SACK_BLOCKS],
     /// How many of `sacks` are filled.
     pub sack_count: u8,
-    /// ECN echo.
+    /// ECN echo; of a SYN's answer: ECN is agreed on.
     pub ece: bool,
     /// How long the newest segment it answers was under way, by the two clocks (RFC 6817 §2.3); for LEDBAT only.
     pub one_way: Option<Span>,

@@ -245,7 +245,10 @@ impl Receiver {
     /// Answers a SYN. One that comes after data was sent again needlessly, and is answered in vain.
     #[cold]
     fn greet(&mut self, segment: &Segment, now: Time) -> AckSegment {
-        // What is echoed is the first one's stamp (Linux).
+        // What is echoed is the first one's stamp, and what is agreed on is what that one asked for (Linux).
+        if self.asked == Time::NEVER {
+            self.ecn &= segment.cwr;
+        }
         if self.asked == Time::NEVER || self.next > 0 {
             self.asked = segment.stamp;
         }
@@ -260,7 +263,7 @@ impl Receiver {
     fn answer(&mut self, now: Time) -> AckSegment {
         // It is none of the first segments, which are acknowledged at once.
         let quick = self.quick;
-        let answer = AckSegment { syn: true, echo: self.asked, ..self.acknowledge(0, now) };
+        let answer = AckSegment { syn: true, echo: self.asked, ece: self.ecn, ..self.acknowledge(0, now) };
         self.quick = quick;
         if self.next == 0 {
             self.greeted = now;

@@ -307,7 +307,8 @@ impl Sender {
             len: 0,
             stamp: now,
             retransmit: false,
-            cwr: false,
+            // An ECN-setup SYN (RFC 3168 §6.1.1). One that was lost may have been for just that (§6.1.1.1; Linux: tcp_ecn_fallback).
+            cwr: stage == Opening::Begin && self.settings.ecn && self.stats.timeouts == 0,
             ect: false,
             syn: stage == Opening::Begin,
             push: false,
@@ -429,6 +430,7 @@ impl Sender {
             return;
         }
         self.alarm.off();
+        self.settings.ecn &= ack.ece;
         self.open_edge(0, ack.window);
         if self.settings.timestamps {
             self.echo = Some(ack.stamp);

@@ -63,6 +63,52 @@ fn a_syn_that_is_lost_is_sent_again_each_second_and_then_ever_later() {
     }
 }
 
+/// A connection of which the first `lost` SYNs are lost, and its first segments' ECT.
+fn opened(asks: bool, agrees: bool, lost: u64) -> bool {
+    let mut sender = Sender::new(&TcpParams { ecn: asks, ..params() }, None);
+    let mut receiver = Receiver::new(&TcpParams { ecn: agrees, ..params() });
+    for second in 0..lost {
+        burst(&mut sender, at(1000 * second));
+        sender.on_deadline(at(1000 * (second + 1)));
+    }
+    let now = at(1000 * lost);
+    let syn = burst(&mut sender, now)[0];
+    assert_eq!(syn.cwr, asks && lost == 0);
+    assert!(!syn.ect, "a SYN itself is not ECN-capable");
+    let answer = greeting(&mut receiver, &syn, now);
+    assert_eq!(answer.ece, asks && agrees && lost == 0);
+    sender.on_ack(&answer, now + WAY + WAY);
+    let sent = burst(&mut sender, now + WAY + WAY);
+    assert!(!sent[0].cwr, "the handshake is over");
+    receiver.on_segment(&sent[1], true, now + WAY + WAY + WAY).is_some_and(|ack| ack.ece) && sent[1].ect
+}
+
+#[test]
+fn ecn_is_for_those_that_agree_on_it() {
+    assert!(opened(true, true, 0));
+    assert!(!opened(true, false, 0));
+    assert!(!opened(false, true, 0));
+}
+
+#[test]
+fn a_syn_that_was_lost_goes_again_without_asking_for_ecn() {
+    assert!(!opened(true, true, 1));
+    assert!(!opened(true, true, 3));
+}
+
+#[test]
+fn an_answer_that_was_lost_leaves_what_the_first_syn_agreed_on() {
+    let params = TcpParams { ecn: true, ..params() };
+    let (mut sender, mut receiver) = (Sender::new(&params, None), Receiver::new(&params));
+    let first = burst(&mut sender, at(0))[0];
+    greeting(&mut receiver, &first, at(0));
+    sender.on_deadline(at(1000));
+    let second = burst(&mut sender, at(1000))[0];
+    assert!(first.cwr && !second.cwr);
+    sender.on_ack(&greeting(&mut receiver, &second, at(1000)), at(1080));
+    assert!(burst(&mut sender, at(1080))[1].ect);
+}
+
 #[test]
 fn a_second_answer_is_acknowledged_and_means_nothing_else() {
     let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));

@@ -117,6 +117,8 @@ struct World {
     edge: u64,
     /// Answers to SYNs that have arrived and were not acknowledged.
     answers: u32,
+    /// What the handshake agreed on.
+    ecn: bool,
     complete: bool,
 }
 
@@ -132,6 +134,7 @@ impl World {
             acks: Vec::new(),
             edge: room(&params, receiver.window_bytes()),
             answers: 0,
+            ecn: params.ecn,
             receiver,
             complete: false,
             params,
@@ -170,6 +173,8 @@ impl World {
             let (una, nxt) = self.sender.outstanding();
             if segment.len == 0 {
                 // But an answer that comes again is acknowledged again.
+                let again = self.sender.stats().timeouts > 0;
+                assert_eq!(segment.cwr, segment.syn && self.params.ecn && !again, "ECN is asked for once");
                 if segment.syn || self.answers == 0 {
                     assert_eq!((una, nxt), (0, 0), "a handshake goes before data");
                 } else {
@@ -189,7 +194,7 @@ impl World {
                 assert_eq!(segment.seq + 1, nxt);
                 assert!(u64::from(segment.seq) < self.edge, "beyond the receive window");
                 assert!(segment.seq - una < self.params.max_window.unwrap_or(u32::MAX).max(1));
-                assert_eq!(segment.ect, self.params.ecn);
+                assert_eq!(segment.ect, self.ecn);
             }
             if self.is_modelled() {
                 self.table.sent(&segment);
@@ -244,6 +249,10 @@ impl World {
             self.edge = self.edge.max(u64::from(ack.ack) + room(&self.params, ack.window));
             let (una, _) = self.sender.outstanding();
             self.answers += u32::from(ack.syn);
+            if ack.syn {
+                assert!(!ack.ece || self.params.ecn, "nothing is agreed on that nobody asked for");
+                self.ecn = ack.ece;
+            }
             let acked = self.sender.on_ack(&ack, self.now);
             assert!(!(self.complete && acked.complete), "a transfer completes once");
             self.complete |= acked.complete;
