@@ -861,6 +861,27 @@ def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: 
             "both",
         ),
         ('kind = "video"\nframes = [["0 s", "1 kB"]]', "flow.0.repeat", "repeat"),
+        # What would fill the memory: a frame of a billion packets, and packets without end.
+        (
+            'kind = "video"\nrate = "100 Mbit/s"\nfps = 0.01\npayload = "1 B"',
+            "flow.0.rate",
+            "a frame may have",
+        ),
+        (
+            'kind = "video"\nrate = "30 Mbit/s"\ni_ratio = 1000\npayload = "1 B"',
+            "flow.0.rate",
+            "a frame may have",
+        ),
+        ('kind = "video"\nrate = "30 Mbit/s"\npayload = "1 B"', "flow.0.rate", "packets"),
+        (
+            'kind = "video"\nframes = [["0 s", "2 GB"]]\nrepeat = "1 s"\npayload = "1 kB"',
+            "flow.0.frames",
+            "a frame may have",
+        ),
+        ('kind = "onoff"\nrate = "30 Mbit/s"\non = "1 ns"\noff = "0 s"', "flow.0.on", "6e+10 packets"),
+        ('kind = "onoff"\nrate = "1 Tbit/s"', "flow.0.rate", "packets"),
+        ('kind = "udp"\nrate = "10 Tbit/s"', "flow.0.rate", "5e+10 packets"),
+        ('kind = "ping"\ninterval = "1 us"', "flow.0.interval", "60000000 pings"),
     ],
 )
 def test_a_flow_that_makes_no_sense_is_refused(entry: str, key: str, words: str) -> None:
@@ -869,6 +890,18 @@ def test_a_flow_that_makes_no_sense_is_refused(entry: str, key: str, words: str)
     assert words in problem.message
     assert problem.line is not None
     assert problem.line > 4
+
+
+UNLIMITED = 'duration = "1 s"\n[bottleneck]\nrate = "unlimited"\ndelay = "{delay}"\n[[flow]]\nkind = "bulk"\n'
+
+
+def test_tcp_whose_round_trips_take_no_time_is_refused_at_the_rate() -> None:
+    (problem,) = refusal(UNLIMITED.format(delay="0 s")).problems
+    assert (problem.line, problem.dotted) == (3, "bottleneck.rate")
+    assert "stand still" in problem.message
+    for more in ('rtt = "10 ms"\n', 'access = "1 Gbit/s"\n', 'jitter = "1 ms"\n'):
+        loads(UNLIMITED.format(delay="0 s") + more)
+    loads(UNLIMITED.format(delay="1 us"))
 
 
 def test_the_two_forms_are_not_mixed_and_one_is_needed() -> None:

@@ -21,6 +21,8 @@ pub struct RateStep {
 pub struct Schedule {
     steps: Vec<RateStep>,
     period: Option<u64>,
+    /// What a whole pass carries, bit·ns/s; of no meaning without a period.
+    pass: u128,
 }
 
 impl Schedule {
@@ -32,7 +34,10 @@ impl Schedule {
             period.is_none_or(|p| steps.last().is_none_or(|s| s.at_ns < p)),
             "a schedule's period is longer than its steps"
         );
-        Schedule { steps, period }
+        let mut schedule = Schedule { steps, period, pass: 0 };
+        let whole = schedule.bit_ns(Time::ZERO, Time(period.unwrap_or(0)), u128::MAX);
+        schedule.pass = whole;
+        schedule
     }
 
     /// Whether the link has no rate at all.
@@ -93,6 +98,10 @@ impl Schedule {
         if self.steps.is_empty() {
             return (most < u128::MAX).then(|| most * u128::from(to.since(from).0) / 1_000_000_000);
         }
+        Some(self.bit_ns(from, to, most) / 1_000_000_000)
+    }
+
+    fn bit_ns(&self, from: Time, to: Time, most: u128) -> u128 {
         let (mut at, mut bit_ns) = (from, 0u128);
         while at < to {
             let (index, base) = self.locate(at.0);
@@ -100,7 +109,7 @@ impl Schedule {
             bit_ns += u128::from(self.steps[index].bps).min(most) * u128::from(end.since(at).0);
             at = end;
         }
-        Some(bit_ns / 1_000_000_000)
+        bit_ns
     }
 
     fn finish_over_steps(&self, start: Time, bytes: u64) -> Time {
@@ -120,6 +129,15 @@ impl Schedule {
             }
             left -= carried;
             at = end;
+            if let Some(period) = self.period
+                && at.0.is_multiple_of(period)
+                && left > self.pass
+            {
+                // Whole passes at once: they may be nanoseconds long, and the transmission hours.
+                let passes = (left - 1) / self.pass;
+                left -= passes * self.pass;
+                at += Span(u64::try_from(passes).map_or(u64::MAX, |passes| passes.saturating_mul(period)));
+            }
         }
     }
 
@@ -159,6 +177,15 @@ mod tests {
         assert_eq!(schedule.capacity_bits(from, to, Some(Rate(10))), Some(4 + 10 + 8 + 5));
         assert_eq!(schedule.rate_at(Time(3_000_000_000)), Some(Rate(16)));
         assert_eq!(schedule.next_change(Time(3_000_000_000)), Time(4_000_000_000));
+    }
+
+    #[test]
+    fn a_transmission_over_very_many_passes_is_reckoned_not_walked() {
+        // 1 bit/s in every other nanosecond: 1500 bytes take 24 000 s, but for the outage at the end.
+        let schedule = Schedule::new(steps(&[(0, 1), (1, 0)]), Some(2));
+        assert_eq!(schedule.finish(Time(0), 1500), Time(24_000_000_000_000 - 1));
+        assert_eq!(schedule.finish(Time(1), 1500), Time(24_000_000_000_000 + 1));
+        assert_eq!(Schedule::new(steps(&[(0, 1), (1, 0)]), Some(1 << 60)).finish(Time(0), 1500), Time::NEVER);
     }
 
     #[test]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sojourn.scenario import linux
+from sojourn.scenario.amount import check_amount
 from sojourn.scenario.errors import Key, Problem
 from sojourn.scenario.laws import Spread
 from sojourn.scenario.tcp import tcp_params
@@ -222,6 +223,7 @@ def _flows(scenario: "Scenario") -> Iterator[Problem]:
             short, least = format_duration(flow.rtt.least), format_duration(shortest)
             hint = f'write at least "{least}", or shorten the delays'
             yield Problem(f"an RTT of {short} is less than its links take: {least}", hint, (*key, "rtt"))
+        yield from check_amount(flow, scenario, way, links, key)
 
 
 def _stops_unstarted(start: Spread, stop: Spread, count: int) -> bool:
