@@ -28,6 +28,7 @@ from sojourn.cli.run import run
 from sojourn.cli.serve import serve
 from sojourn.cli.shape import shape
 from sojourn.cli.tune import tune
+from sojourn.cli.verify import verify
 
 CTRL_C = 130
 WRONG_INPUT = 2
@@ -61,6 +62,7 @@ for command in (
     compare,
     reproduce,
     agree,
+    verify,
     report,
     measure,
     serve,
