@@ -177,6 +177,16 @@ def test_a_damaged_table_and_a_lost_one_differ(copy: Path) -> None:
     assert why["drops"] == "only now"
 
 
+def test_a_link_that_is_not_the_scenario_s_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    links = json.loads((copy / META).read_text())["links"]
+    links[0]["rate_bps"] += 1
+    change_meta(copy, links=links)
+    assert status(["verify", "-q", str(copy)]) == 1
+    told = capsys.readouterr().out
+    assert "DIFFERS" in told
+    assert "meta.json differs in: links" in told
+
+
 def test_a_text_that_was_changed_is_told_from_an_engine_that_was(copy: Path) -> None:
     file = copy / "scenario.toml"
     file.write_text(file.read_text().replace('"codel"', '"codel target 6ms"'))

@@ -50,6 +50,8 @@ def described(one: Verification) -> str:
         apart = [table for table in tables if not table.equal]
         lines.append(f"  seed {seed}: {len(tables) - len(apart)} of {len(tables)} tables are equal")
         lines += [f"    {_difference(table)}" for table in apart]
+    if one.meta:
+        lines.append(f"  meta.json differs in: {', '.join(one.meta)}")
     missing = sorted(set(meta.seeds_asked) - set(run.seeds))
     if missing:
         lines.append(f"  not finished, and not run again: seed {text.ranges(missing)}")

@@ -24,6 +24,8 @@ from sojourn.records import FORMAT, SCENARIO, TABLES, Run, RunError
 from sojourn.scenario import Scenario, loads
 
 Value = int | float | str | None
+DECIDED = ("duration_ns", "warmup_ns", "links", "flows")
+"""What of meta.json follows from the scenario."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,14 @@ class Verification:
     """The engine's, now."""
     same_scenario: bool | None
     """scenario.toml and the seeds are those that the fingerprint names; None: a Run of sojourn 0.1, whose does not tell."""
+    meta: tuple[str, ...]
+    """What meta.json says otherwise than that of now, of `DECIDED`: numbers are computed with it."""
     tables: tuple[Comparison, ...]
 
     @property
     def equal(self) -> bool:
-        """Whether all tables are."""
-        return all(table.equal for table in self.tables)
+        """Whether all tables are, and what is computed with them."""
+        return not self.meta and all(table.equal for table in self.tables)
 
     @property
     def same_build(self) -> bool | None:
@@ -84,6 +88,7 @@ class Verification:
             "engine": self.run.meta.engine,
             "build": {"recorded": self.run.meta.engine_build, "now": self.build, "same": self.same_build},
             "same_scenario": self.same_scenario,
+            "meta": list(self.meta),
             "seeds": list(self.run.seeds),
             "seeds_not_finished": sorted(set(self.run.meta.seeds_asked) - set(self.run.seeds)),
             "tables": [{**dataclasses.asdict(table), "equal": table.equal} for table in self.tables],
@@ -122,6 +127,7 @@ def verify(
                     runs[i],
                     engine.build,
                     _same_scenario(runs[i], scenarios[i]),
+                    tuple(name for name in DECIDED if getattr(runs[i].meta, name) != getattr(one.meta, name)),
                     tuple(_compared(runs[i], one)),
                 )
     return [found[i] for i in range(len(runs))]
