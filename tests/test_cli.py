@@ -465,6 +465,61 @@ def test_ctrl_c_keeps_finished_seeds_and_says_what_is_missing(home: Path) -> Non
         assert run.table("links", seed).height == 2
 
 
+def as_a_program(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
+    """Python that runs these words, with our modules and what lies in this folder before all others, and heeds Ctrl-C."""
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-c", heed + words]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = as_a_program(tmp_path, "from sojourn.__main__ import main; main()")
+    assert done.returncode == -signal.SIGINT
+    assert done.stdout + done.stderr == ""
+
+
+def test_ctrl_c_while_a_verb_imports_what_it_needs_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "polars.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    words = "import sys; sys.argv = ['sojourn', 'report', 'x']\nfrom sojourn.__main__ import main; main()"
+    done = as_a_program(tmp_path, words)
+    assert done.returncode == 130
+    assert done.stderr.split() == ["interrupted"]
+
+
+@pytest.mark.parametrize("sent", ["SIGTERM", "SIGHUP"])
+def test_a_terminal_that_goes_away_keeps_what_had_finished(tmp_path: Path, home: Path, sent: str) -> None:
+    words = f"""
+import os, sys, time
+from sojourn import _core
+from sojourn.__main__ import main
+once = _core.run
+def run(text, reached):
+    if '"seed": 2' in text:
+        os.kill(os.getpid(), signal.{sent})
+        while reached(0):
+            time.sleep(0.01)
+        raise _core.Cancelled
+    return once(text, reached)
+_core.run = run
+sys.argv = ["sojourn", "run", {str(home / "home.toml")!r}, "-o", "out", "--seeds", "3", "-j", "1", "-q"]
+main()
+"""
+    done = as_a_program(tmp_path, words)
+    assert done.returncode == 130, done.stderr
+    assert "1 of 3 runs had finished" in done.stderr
+    assert Run.open(tmp_path / "out").seeds == (1,)
+
+
+def test_who_ignores_a_hang_up_goes_on(tmp_path: Path) -> None:
+    words = (
+        "import os; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from sojourn import cli\ncli.status = lambda _: os.kill(os.getpid(), signal.SIGHUP)\ncli.main()"
+    )
+    assert as_a_program(tmp_path, words).returncode == 0
+
+
 # -------------------------------------------------------------------------------------------------- text and tables
 
 

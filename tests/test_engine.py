@@ -21,7 +21,7 @@ from small_run import Tables, small_tables
 
 import sojourn
 from sojourn import _core
-from sojourn.engine import Interrupted, Progress, recommended, run, run_all, runs, sim, variants
+from sojourn.engine import Interrupted, Progress, fingerprint, recommended, run, run_all, runs, sim, variants
 from sojourn.figures import series
 from sojourn.records import Run, RunError
 from sojourn.scenario import Scenario, ScenarioError, loads
@@ -92,7 +92,10 @@ def test_a_run_says_exactly_what_was_run(tmp_path: Path) -> None:
         ("bulk.2", "bulk", "cubic", 0, ("down",)),
         ("ping", "ping", None, 1, ("up",)),
     ]
-    assert meta.fingerprint == scenario().fingerprint()
+    assert meta.fingerprint == fingerprint(scenario().fingerprint([2, 4]), _core.ENGINE)
+    assert (meta.engine_build, meta.format) == (_core.ENGINE, 2)
+    assert meta.host["sojourn"] == _core.VERSION
+    assert set(meta.host) >= {"python", "polars", "numpy"}
     assert loads(made.scenario_text) == scenario()
 
 

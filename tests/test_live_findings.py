@@ -82,7 +82,7 @@ def test_a_title_can_not_break_the_toml() -> None:
 
     nasty = 'a "quoted" \\ one\n[measurement]\x00'
     made = measurement.create(nasty, "1", [("host", nasty)], measurement.How(), "0")
-    assert tomllib.loads(made.scenario_text)["title"] == 'a "quoted" \\ one [measurement] '
+    assert tomllib.loads(made.scenario_text)["title"] == 'a "quoted" \\ one�[measurement]�'
 
 
 def test_flows_that_only_a_later_repeat_has_join_the_run() -> None:

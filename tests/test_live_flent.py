@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 import synthetic
 import synthetic_live
@@ -18,8 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_live import Line
 
-from sojourn.live import flent, measurement, phases
-from sojourn.records import Run, RunError
+from sojourn.cli import status
+from sojourn.live import flent, measurement, phases, samples
+from sojourn.records import META, Run, RunError
 
 
 @pytest.fixture(scope="module")
@@ -300,6 +303,103 @@ def test_a_spoiled_file_is_read_or_refused_but_never_a_crash(
         assert error.hint
     else:
         phases.cut(found)
+
+
+# --------------------------------------------------------------------------------------------------- hostile files
+
+
+def packed(*parts: bytes, times: int = 1) -> bytes:
+    """gzip of parts, the middle one so often."""
+    first, middle, last = parts
+    buffer = io.BytesIO()
+    with gzip.open(buffer, "wb", compresslevel=1) as stream:
+        stream.write(first)
+        for _ in range(times):
+            stream.write(middle)
+        stream.write(last)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (packed(b"[", b"[]," * 2**16, b"0]", times=32), "more than 3 million values"),
+        (packed(b"[", b'{"":0},' * 2**16, b"0]", times=16), "more than 3 million values"),
+        (packed(b'"', b"x" * 10**6, b'"', times=101), "larger than 100 MB"),
+        (bz2.compress(b" " * (10**8 + 1), 1), "larger than 100 MB"),
+        (b"[" * 10**6, "not a flent file"),
+        (b"1" * 5000, "not a flent file"),
+    ],
+    ids=["lists", "objects", "gzip", "bz2", "deep", "digits"],
+)
+def test_a_file_that_would_take_all_memory_is_refused_before_it_does(
+    content: bytes, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.flent.gz"
+    file.write_bytes(content)
+    if "not a" not in says:
+        monkeypatch.setattr(json, "loads", lambda _: pytest.fail("objects were built"))
+    with pytest.raises(RunError, match=says):
+        flent.read(file)
+
+
+def test_a_file_without_end_is_read_no_further_than_a_measurement_is_long() -> None:
+    with pytest.raises(RunError, match="larger than 100 MB"):
+        flent.read(Path("/dev/zero"))
+
+
+def test_memory_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_: object) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(json, "loads", none)
+    with pytest.raises(RunError, match="more memory than there is"):
+        flent.read(saved(tmp_path / "x.flent.gz", SMALL))
+
+
+NASTY = "=HYPERLINK(1)\x1b]0;pwn\x07"
+
+
+def test_control_characters_of_a_file_reach_neither_terminal_nor_meta_nor_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = json.loads(json.dumps(SMALL))
+    made["metadata"] |= {"TITLE": NASTY, "HOST": NASTY}
+    made["metadata"]["LAB"]["targets"] = dict.fromkeys(made["results"], NASTY)
+    for phase in made["metadata"]["LAB"]["phases"]:
+        phase["name"] = f"{NASTY} {phase['name']}"
+    file, out = saved(tmp_path / "x.flent.gz", made), tmp_path / "out"
+    assert status(["import", str(file), "-o", str(out)]) == 0
+    assert status(["report", str(out), "-o", str(tmp_path / "page.html")]) == 0
+    assert status(["export", str(out), "-o", str(tmp_path / "x.csv"), "-o", str(tmp_path / "x.json")]) == 0
+    said = capsys.readouterr()
+    kept = [said.out, said.err, (out / META).read_text(), (out / "scenario.toml").read_text()]
+    kept += [(tmp_path / name).read_text() for name in ("page.html", "x.csv", "x.json")]
+    assert all("HYPERLINK" in text for text in kept[2:])
+    for text in kept:
+        assert "\x1b" not in text
+        assert "\\u001b" not in text
+        assert "\x07" not in text
+    # Targets that were given one name have one each.
+    names = [flow.name for flow in Run.open(out).meta.flows if flow.kind == "ping"]
+    assert len(names) == len(set(names)) > 1
+
+
+def test_a_name_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
+    made = json.loads(json.dumps(SMALL))
+    pings = [name for name in made["results"] if name.startswith("Ping")]
+    evil = ["=1+1", "+1", "-1", "@sum", "plain", "1-2"]
+    made["metadata"]["LAB"]["targets"] = dict(zip(pings, evil, strict=False))
+    given = evil[: len(pings)]
+    for name in evil[len(pings) :]:
+        made["results"][f"Ping (ms) {name}"] = made["results"][pings[0]]
+        given.append(name)
+    back = flent.read(saved(tmp_path / "x.flent.gz", made))
+    text = samples.csv(back)
+    found = set(pl.read_csv(io.StringIO(text), infer_schema=False)["series"].to_list())
+    assert {"'=1+1", "'+1", "'-1", "'@sum", "plain", "1-2"} <= found
+    assert pl.read_csv(io.StringIO(text))["value"].dtype == pl.Float64
+    assert samples.table(back)["series"].is_in(given).any()
 
 
 # -------------------------------------------------------------------------------------------------------- flent itself

@@ -182,6 +182,7 @@ def test_json_has_the_keys_that_other_programs_rely_on(tmp_path: Path) -> None:
     assert {
         "engine",
         "version",
+        "engine_build",
         "title",
         "duration_s",
         "warmup_s",

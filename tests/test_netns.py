@@ -400,15 +400,12 @@ def test_after_kill_9_the_kernel_counts_no_namespace_of_it(tmp_path: Path) -> No
 class Slow:
     """An engine that counts how many of its runs there are at once."""
 
-    name, version = "slow", "1"
+    name, version, build = "slow", "1", "of a test"
 
     def __init__(self, alone: bool) -> None:
         self.alone = alone
         self.now = self.most = 0
         self.lock = threading.Lock()
-
-    def fingerprint(self, scenario: str) -> str:
-        return scenario
 
     def check(self, realised: Mapping[str, Any]) -> None:
         pass

@@ -372,10 +372,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest.Capture
 class TwoSeeds:
     """An engine of which the first seed is recorded at once, and the second one goes on until it is stopped."""
 
-    name, version, alone = "kernel-uml", "-", False
-
-    def fingerprint(self, scenario: str) -> str:
-        return scenario
+    name, version, alone, build = "kernel-uml", "-", False, "of a test"
 
     def check(self, realised: Realised) -> None: ...
 

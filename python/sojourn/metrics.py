@@ -53,12 +53,15 @@ class Summary:
     """The same shape, each number replaced by {mean, ci95} over the seeds; ci95 is NaN with one seed."""
     invalid: tuple[str, ...] = ()
     """Why the numbers are not to be used; none: nothing is known against them."""
+    engine_build: str | None = None
+    """Names the build of the engine; None: not recorded."""
 
     def to_dict(self) -> Numbers:
         """As one object of plain values; NaN becomes None."""
         return {
             "engine": self.engine,
             "version": self.version,
+            "engine_build": self.engine_build,
             "title": self.title,
             "label": self.label,
             "duration_s": self.duration_s,
@@ -92,6 +95,7 @@ def summary(run: Run) -> Summary:
         runs=runs,
         summary=over_seeds(runs) if runs else {},
         invalid=meta.invalid,
+        engine_build=meta.engine_build,
     )
 
 

@@ -2,13 +2,15 @@
 
 A Run is a folder that says exactly what was run and holds the tables of every seed that finished:
 
-    RUN/scenario.toml      the scenario as text, sweeps resolved
-    RUN/meta.json          title, engine, version, seeds finished, names of links and flows, host
-    RUN/seed-1/*.parquet   one file per table, zstd
+    RUN/scenario.toml       the scenario as text, sweeps resolved
+    RUN/meta.json           title, engine, version, seeds finished, names of links and flows, host (`sojourn.meta`)
+    RUN/seed-1/*.parquet    one file per table, zstd
+    RUN/seed-1/SHA256SUMS   a line for each of them, as sha256sum(1) writes and checks it; its own sum is in meta.json
 
 A seed is there whole or not at all: its tables are written to a temporary sibling, which is then renamed; only after
 that does meta.json, itself replaced in one step, name the seed. So a Run can be interrupted anywhere, and read while
-it grows. Numbers and figures are made from Runs only: `sojourn.metrics.summary(run)` computes the summary.
+it grows. Whatever is read is checked first: its sum, its columns, and that it is of this Run's links and flows.
+Numbers and figures are made from Runs only: `sojourn.metrics.summary(run)` computes the summary.
 
 Every column has its unit in its name. Columns are integers, except means, the disciplines' own state and what may pass 2^63 in
 a run of years (floats), and names (strings). What there is none of (no sample yet, lost, unlimited) is null; an engine hands it over as -1 or NaN.
@@ -17,6 +19,7 @@ a run of years (floats), and names (strings). What there is none of (no sample y
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
 import json
 import os
@@ -24,22 +27,44 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn import remains
+from sojourn import foreign, remains
+from sojourn import meta as metas
+from sojourn.meta import FORMAT, FlowInfo, LinkInfo, Meta, Phase
 
 if TYPE_CHECKING:
     import numpy as np
 
-FORMAT = 1
-"""Version of the folder's layout, in meta.json. A Run with a higher number was written by a newer sojourn."""
+__all__ = [
+    "FORMAT",
+    "INDEX",
+    "META",
+    "SCENARIO",
+    "SUMS",
+    "TABLES",
+    "Column",
+    "FlowInfo",
+    "LinkInfo",
+    "Meta",
+    "Names",
+    "Phase",
+    "Run",
+    "RunError",
+    "check_room",
+    "check_vacant",
+    "frame",
+    "write_index",
+    "write_whole",
+]
 
 META = "meta.json"
 SCENARIO = "scenario.toml"
+SUMS = "SHA256SUMS"
 INDEX = "runs.json"
 
 
@@ -262,114 +287,6 @@ class Names:
 # ------------------------------------------------------------------------------------------------------------- Run
 
 
-@dataclass(frozen=True)
-class LinkInfo:
-    """A link of the scenario, as meta.json keeps it."""
-
-    name: str
-    qdisc: str
-    """In tc's words: "fq_codel limit 10240p target 5ms"."""
-    rate_bps: int | None
-    """At the start, the slower of the transmitter's and the shaper's; None: not limited."""
-    delay_ns: int = 0
-    sampled: bool = True
-    """It has rows in `queue`; a host's own access link, of which there may be thousands, has not."""
-    shaper: str | None = None
-    """In tc's words: "htb rate 1mbit"; None: no shaper."""
-    ring: int | None = None
-    """The driver's ring, descriptors; None: no ring."""
-    bql: bool = False
-
-    @property
-    def below(self) -> str:
-        """What lies below the queue, in words: "htb rate 1mbit, ring of 256, BQL"; empty where nothing does."""
-        ring = None if self.ring is None else f"ring of {self.ring}"
-        return ", ".join(filter(None, (self.shaper, ring, "BQL" if self.bql else None)))
-
-
-@dataclass(frozen=True)
-class FlowInfo:
-    """A flow or probe of the scenario, as meta.json keeps it."""
-
-    name: str
-    kind: str
-    """bulk, transfers, udp, ping, video"""
-    congestion: str | None
-    """TCP's congestion control; None: not TCP."""
-    group: int
-    """Number of the scenario's [[flow]] entry it came from."""
-    path: tuple[str, ...] = ()
-    """Links its packets cross, in order."""
-    finite: bool = False
-    """It transfers a size and completes."""
-    direction: str = ""
-    """"down" or "up", seen from who measures; "" where the path says it all."""
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A span of a measurement under one kind of load; a Run of a simulator has none."""
-
-    name: str
-    """Of its own in a seed: "idle", "download", "idle 2"."""
-    kind: str
-    """idle, download, upload, both"""
-    start_ns: int
-    end_ns: int
-    """Both on the clock of the seed's tables."""
-    seed: int = 1
-    complete: bool = True
-    """False: the measurement ended in it."""
-
-
-@dataclass(frozen=True)
-class Meta:
-    """What was run."""
-
-    title: str
-    label: str
-    """Tells the Runs of a sweep or comparison apart: "fq_codel"."""
-    engine: str
-    version: str
-    duration_ns: int
-    warmup_ns: int
-    seeds_asked: tuple[int, ...]
-    links: tuple[LinkInfo, ...]
-    flows: tuple[FlowInfo, ...]
-    fingerprint: str = ""
-    """Of the scenario: the same text, whatever its layout, has the same."""
-    host: Mapping[str, str] = field(default_factory=dict)
-    seeds: tuple[int, ...] = ()
-    """Seeds that finished, ascending."""
-    cpu_s: Mapping[str, float] = field(default_factory=dict)
-    """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the same on every rerun."""
-    phases: tuple[Phase, ...] = ()
-    """Of a measurement: those of every seed, each seed's in order of time."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """Of a measurement: what else each seed brought back, by the seed in digits (`sojourn.live.session.Session.facts`)."""
-    conditions: Mapping[str, str] = field(default_factory=dict)
-    """What held that the scenario does not say: of a kernel its offloads and its HZ. Empty: the scenario says everything."""
-    invalid: tuple[str, ...] = ()
-    """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds; none: nothing is known against them."""
-
-    @property
-    def measured_s(self) -> float:
-        """Duration less warm-up, in seconds."""
-        return (self.duration_ns - self.warmup_ns) / 1e9
-
-    def link(self, name: str) -> LinkInfo:
-        """The link of this name."""
-        return next(link for link in self.links if link.name == name)
-
-    def phases_of(self, seed: int) -> tuple[Phase, ...]:
-        """The phases of one seed."""
-        return tuple(phase for phase in self.phases if phase.seed == seed)
-
-    def flow(self, name: str) -> FlowInfo:
-        """The flow of this name."""
-        return next(flow for flow in self.flows if flow.name == name)
-
-
 class Run:
     """A Run on disk. `Run.open(path)` reads one; `Run.create` starts one, `add_seed` fills it.
 
@@ -380,6 +297,7 @@ class Run:
     def __init__(self, path: Path, meta: Meta) -> None:
         self.path = path
         self.meta = meta
+        self._sums: dict[int, dict[str, str]] = {}
 
     def __repr__(self) -> str:
         seeds = f"{len(self.seeds)} of {len(self.meta.seeds_asked)} seeds"
@@ -398,13 +316,13 @@ class Run:
     @property
     def scenario_text(self) -> str:
         """The scenario as it was given, sweeps resolved (TOML); of a measurement what was asked."""
-        return (self.path / SCENARIO).read_text(encoding="utf-8")
+        return _content(self.path / SCENARIO).decode(errors="replace")
 
-    def tables(self) -> tuple[str, ...]:
-        """Names of the tables that this Run holds; `packets` only if it was asked for."""
+    def tables(self, seed: int | None = None) -> tuple[str, ...]:
+        """Names of the tables that this Run holds of a seed (None: of its first); `packets` only if it was asked for."""
         if not self.seeds:
             return ()
-        folder = self._seed_folder(self.seeds[0])
+        folder = self._seed_folder(self.seeds[0] if seed is None else seed)
         return tuple(name for name in TABLES if (folder / f"{name}.parquet").is_file())
 
     def table(self, name: str, seed: int | None = None) -> pl.DataFrame:
@@ -426,17 +344,31 @@ class Run:
             finished = ", ".join(map(str, self.seeds)) or "none"
             raise RunError(f"{self.path}: seed {seed} has not finished", f"finished: {finished}")
         file = self._seed_folder(seed) / f"{name}.parquet"
-        if not file.is_file():
-            if name == "packets":
-                raise RunError(
-                    f"{self.path}: packets were not recorded",
-                    "set `packets = true` under [record] in the scenario",
-                )
-            raise RunError(f"{file} is missing", "the Run is damaged: run it again")
+        if name == "packets" and not file.exists():
+            raise RunError(
+                f"{self.path}: packets were not recorded",
+                "set `packets = true` under [record] in the scenario",
+            )
         try:
-            return pl.read_parquet(file)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise RunError(f"{file} can't be read: {error}", "the Run is damaged: run it again") from None
+            content = _content(file)
+            self._check_sum(file, content, seed)
+            return _table(file, content, self.meta)
+        except RunError:
+            # With `force` another process may have put a Run of its own there since this one was opened.
+            self._check_ours()
+            raise
+
+    def _check_sum(self, file: Path, content: bytes, seed: int) -> None:
+        if self.meta.format < 2:
+            return
+        if seed not in self._sums:
+            listed = _content(file.parent / SUMS)
+            if hashlib.sha256(listed).hexdigest() != self.meta.checksums[str(seed)]:
+                raise _damaged(file.parent / SUMS, "it is not the one that meta.json names")
+            lines = listed.decode(errors="replace").splitlines()
+            self._sums[seed] = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        if self._sums[seed].get(file.name) != hashlib.sha256(content).hexdigest():
+            raise _damaged(file, f"its SHA-256 is not the one in {SUMS}")
 
     def _seed_folder(self, seed: int) -> Path:
         return self.path / f"seed-{seed}"
@@ -464,10 +396,13 @@ class Run:
         if not index.is_file():
             return [cls.open(folder)]
         try:
-            names = json.loads(index.read_text(encoding="utf-8"))["runs"]
-        except (ValueError, KeyError, TypeError):
+            names = json.loads(_content(index))["runs"]
+            plain = all(name == Path(name).name and name not in ("", "..") for name in names)
+            if not isinstance(names, list) or not names or not plain:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise RunError(f"{index} is not a list of Runs", "run the comparison again") from None
-        return [cls.open(folder / str(name)) for name in names]
+        return [cls.open(folder / name) for name in names]
 
     # -------------------------------------------------------------------------------------------------- writing
 
@@ -483,7 +418,7 @@ class Run:
             folder.mkdir(parents=True, exist_ok=True)
             _remove_run(folder)
             _make(folder / SCENARIO, scenario.encode())
-            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}, invalid=()))
+            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}, checksums={}, invalid=()))
             run._write_meta()
         except FileExistsError:
             raise RunError(f"{folder} already holds a Run", "choose another folder with -o") from None
@@ -528,16 +463,23 @@ class Run:
         try:
             with remains.beside(target) as temporary:
                 temporary.mkdir()
+                sums = []
                 for name, columns in tables.items():
-                    (temporary / f"{name}.parquet").write_bytes(_parquet(frame(name, columns, names)))
+                    content = _parquet(frame(name, columns, names))
+                    (temporary / f"{name}.parquet").write_bytes(content)
+                    sums.append(f"{hashlib.sha256(content).hexdigest()}  {name}.parquet\n")
+                listed = "".join(sums).encode()
+                (temporary / SUMS).write_bytes(listed)
                 shutil.rmtree(target, ignore_errors=True)
                 os.replace(temporary, target)
             self.meta = dataclasses.replace(
                 self.meta,
                 seeds=tuple(sorted({*self.meta.seeds, seed})),
                 cpu_s={**self.meta.cpu_s, str(seed): cpu_ns / 1e9},
+                checksums={**self.meta.checksums, str(seed): hashlib.sha256(listed).hexdigest()},
                 invalid=_with_reasons(self.meta.invalid, seed, invalid),
             )
+            self._sums.pop(seed, None)
             self._write_meta()
         except OSError as error:
             raise RunError(
@@ -546,15 +488,22 @@ class Run:
             ) from None
 
     def _check_ours(self) -> None:
-        """Refuses to mix tables of two scenarios: with `force`, someone else may have taken the folder meanwhile."""
+        """Refuses to mix tables of two Runs: with `force`, someone else may have taken the folder meanwhile; or removed it."""
         file = self.path / META
-        if file.is_file() and _read_meta(file).fingerprint != self.meta.fingerprint:
+        if not file.is_file():
+            raise RunError(
+                f"{self.path} is no Run any more: it was moved or removed meanwhile",
+                "run it again, into a folder that stays",
+            )
+        if _read_meta(file).fingerprint != self.meta.fingerprint:
             raise RunError(
                 f"{self.path} was replaced by another Run", "give each a folder of its own with -o"
             )
 
     def _write_meta(self) -> None:
-        text = json.dumps({"format": FORMAT, **dataclasses.asdict(self.meta)}, indent=2, ensure_ascii=False)
+        # Its format first, and whatever it was: it is written in ours.
+        whole = {"format": FORMAT} | dataclasses.asdict(dataclasses.replace(self.meta, format=FORMAT))
+        text = json.dumps(whole, indent=2, ensure_ascii=False)
         write_whole(self.path / META, (text + "\n").encode())
 
 
@@ -582,8 +531,13 @@ def check_vacant(folder: Path, *, force: bool = False) -> None:
     """Refuses a folder that a new Run would overwrite: anything not empty, except one of our Runs when `force`."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
-    if not folder.is_dir() or not any(folder.iterdir()):
-        return
+    try:
+        if not folder.is_dir() or not any(folder.iterdir()):
+            return
+    except OSError as error:
+        raise RunError(
+            f"can't read {folder}: {error.strerror or error}", "choose another folder with -o"
+        ) from None
     if not (folder / META).is_file():
         raise RunError(f"{folder} holds files that are not a Run", "choose another folder with -o")
     _read_meta(folder / META)
@@ -646,27 +600,84 @@ def _remove_run(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
+# -------------------------------------------------------------------------------------------------------- what is read
+
+
 def _read_meta(file: Path) -> Meta:
-    damaged = RunError(f"{file} is damaged or not a Run's", "run it again into a new folder")
     try:
-        raw = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise damaged from None
-    if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
-        raise damaged
-    if raw.pop("format") > FORMAT:
-        raise RunError(f"{file} was written by a newer sojourn ({raw.get('version', '?')})", "update sojourn")
+        return metas.read(_content(file))
+    except metas.NewerError as newer:
+        raise RunError(f"{file} was written by a newer sojourn ({newer})", "update sojourn") from None
+    except ValueError as error:
+        raise RunError(
+            f"{file} is damaged or not a Run's: {error}", "run it again into a new folder"
+        ) from None
+
+
+def _content(file: Path) -> bytes:
+    """A file of a Run."""
     try:
-        return Meta(
-            **{
-                **raw,
-                "seeds": tuple(raw["seeds"]),
-                "seeds_asked": tuple(raw["seeds_asked"]),
-                "invalid": tuple(raw.get("invalid", ())),
-                "links": tuple(LinkInfo(**link) for link in raw["links"]),
-                "flows": tuple(FlowInfo(**{**flow, "path": tuple(flow["path"])}) for flow in raw["flows"]),
-                "phases": tuple(Phase(**phase) for phase in raw.get("phases", ())),
-            }
+        if file.is_file():
+            return file.read_bytes()
+    except OSError as error:
+        raise RunError(
+            f"can't read {file}: {error.strerror or error}", "may you read it? else run it again"
+        ) from None
+    raise RunError(f"{file} is missing", "the Run is damaged: run it again")
+
+
+def _table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
+    """A table of this Run: its columns as `TABLES` has them, its names among the Run's.
+
+    Older formats may lack columns, which are then null, and may have numbers of another type.
+    """
+    try:
+        # From memory: polars takes no name of a file that is not UTF-8.
+        table = pl.read_parquet(io.BytesIO(content))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _damaged(file, foreign.plain(str(error))) from None
+    columns = TABLES[file.stem]
+    old = meta.format < FORMAT
+    found = dict(table.schema)
+    unknown = sorted(set(found) - {column.name for column in columns})
+    missing = [column.name for column in columns if column.name not in found]
+    if unknown or (missing and not old) or len(missing) == len(columns):
+        raise _damaged(file, f"it is no table {file.stem!r}")
+    for column in columns:
+        has = found.get(column.name, column.dtype)
+        if has != column.dtype and not (old and has.is_numeric() and column.dtype is not pl.String):
+            raise _damaged(file, f"its column {column.name} holds {has}")
+    try:
+        table = table.select(
+            pl.col(column.name).cast(column.dtype)
+            if column.name in found
+            else pl.lit(None, dtype=column.dtype).alias(column.name)
+            for column in columns
         )
-    except (TypeError, KeyError):
-        raise damaged from None
+    except pl.exceptions.PolarsError as error:
+        raise _damaged(file, foreign.plain(str(error))) from None
+    if problem := _strangers(file.stem, table, meta):
+        raise _damaged(file, problem)
+    return table
+
+
+def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
+    """What shows that a table is of another Run."""
+    known = {
+        "link": [link.name for link in meta.links],
+        **{column: [flow.name for flow in meta.flows] for column in _FLOW_COLUMNS},
+    }
+    for column in set(table.columns) & set(known):
+        if not set(table[column].unique().to_list()) <= set(known[column]):
+            return f"it has a {column} that the Run has not"
+    # Of a measurement a later repeat may have brought more.
+    key = name.removesuffix("s")
+    if name in ("links", "flows") and not meta.phases and sorted(table[key].to_list()) != sorted(known[key]):
+        return f"it has not one row for each {key} of the Run"
+    if name == "engine" and table.height != 1:
+        return "it has not one row"
+    return None
+
+
+def _damaged(file: Path, why: str) -> RunError:
+    return RunError(f"{file} can't be read: {why}", "the Run is damaged: run it again")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import click
 
+from sojourn.cli import work
 from sojourn.cli.agree import agree
 from sojourn.cli.compare import compare
 from sojourn.cli.export import export
@@ -28,6 +29,7 @@ from sojourn.cli.run import run
 from sojourn.cli.serve import serve
 from sojourn.cli.shape import shape
 from sojourn.cli.tune import tune
+from sojourn.cli.verify import verify
 
 CTRL_C = 130
 WRONG_INPUT = 2
@@ -61,6 +63,7 @@ for command in (
     compare,
     reproduce,
     agree,
+    verify,
     report,
     measure,
     serve,
@@ -78,8 +81,13 @@ for command in (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and exits. Being told to end is like Ctrl-C: what is finished is kept, nothing is left behind."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Runs the command line and exits. Being told to end, or a terminal that goes away, is like Ctrl-C: what is finished is kept,
+    nothing is left behind.
+    """
+    for told in (signal.SIGTERM, signal.SIGHUP):
+        # What `nohup` has made it ignore, it ignores.
+        if signal.getsignal(told) is not signal.SIG_IGN:
+            signal.signal(told, signal.default_int_handler)
     # Memory that polars frees goes back at once: a fifth less at the peak of a run of a thousand flows. Read by its allocator
     # when it is loaded, hence here.
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
@@ -93,14 +101,14 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.Abort:
-        click.echo("interrupted", err=True)
+    except (click.Abort, KeyboardInterrupt):
+        work.say("interrupted")
         return CTRL_C
     except Exception as error:
         text = _wrong_input(error)
         if text is None:
             raise
-        click.echo(text, err=True)
+        work.say(text)
         return WRONG_INPUT
     return result if isinstance(result, int) else 0
 

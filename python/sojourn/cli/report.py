@@ -30,5 +30,5 @@ def report(paths: tuple[Path, ...], out: Path) -> None:
     for run in runs:
         if not run.seeds:
             raise RunError(f"{run.path}: no seed has finished", "run it again")
-    click.echo(f"wrote {pages.write(runs, out)}", err=True)
+    work.say(f"wrote {pages.write(runs, out)}")
     work.invalid(runs)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sojourn import foreign
 from sojourn.cli import text
 
 if TYPE_CHECKING:
@@ -76,12 +77,12 @@ def unused(folder: Path) -> Path:
 
 
 def show(words: str) -> None:
-    """Data: to stdout.
+    """Data: to stdout, without control characters but ends of lines and tabs.
 
     A reader that goes away (`| head`) has seen enough: the work goes on, so that what is kept on disk is whole.
     """
     try:
-        click.echo(words)
+        click.echo(foreign.plain(words, lines=True))
     except OSError as error:
         # Python writes out the rest of stdout as it ends, which would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -95,10 +96,10 @@ def show(words: str) -> None:
 
 
 def say(words: str, quiet: bool = False) -> None:
-    """Talk: to stderr. Nothing depends on its being heard."""
+    """Talk: to stderr, as `show`. Nothing depends on its being heard."""
     if not quiet:
         with contextlib.suppress(OSError):
-            click.echo(words, err=True)
+            click.echo(foreign.plain(words, lines=True), err=True)
 
 
 @dataclass(frozen=True)
@@ -188,13 +189,13 @@ def interrupted(runs: Sequence[Run], missing: Sequence[tuple[Run, int]], kept: b
     """Says what Ctrl-C left behind, and exits."""
     finished = sum(len(run.seeds) for run in runs)
     total = finished + len(missing)
-    click.echo(f"\ninterrupted: {finished} of {total} runs had finished", err=True)
+    say(f"\ninterrupted: {finished} of {total} runs had finished")
     for run in runs:
         lost = sorted(seed for other, seed in missing if other is run)
         state = "nothing kept"
         if run.seeds and kept:
             state = f"seeds kept: {text.ranges(run.seeds)} in {run.path}"
-        click.echo(f"  {run.name}: {state}; missing: {text.ranges(lost)}", err=True)
+        say(f"  {run.name}: {state}; missing: {text.ranges(lost)}")
     raise click.exceptions.Exit(130)
 
 

@@ -1,7 +1,7 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel in a guest, `netns` this host's own."""
 
 from sojourn.engine.compare import recommended, variants
-from sojourn.engine.engines import ENGINES, Engine, find, lacks, stands_for, why_not
+from sojourn.engine.engines import ENGINES, Engine, find, fingerprint, lacks, stands_for, why_not
 from sojourn.engine.runs import Interrupted, Progress, folder_names, run, run_all, run_each
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Interrupted",
     "Progress",
     "find",
+    "fingerprint",
     "folder_names",
     "lacks",
     "recommended",

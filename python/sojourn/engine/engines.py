@@ -5,6 +5,7 @@ Engines are imported when they are asked for: the simulator needs the compiled c
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
@@ -67,8 +68,9 @@ class Engine(Protocol):
         """Whether its runs go one after another: in real time they would disturb each other."""
         ...
 
-    def fingerprint(self, scenario: str) -> str:
-        """Of a run: equal where the tables will be."""
+    @property
+    def build(self) -> str:
+        """Names, in 16 digits, all that decides a run's tables beside the scenario and the seed."""
         ...
 
     def check(self, realised: Realised) -> None:
@@ -85,6 +87,11 @@ class Engine(Protocol):
         `reached` is told the time of the run, ns, now and then; once it says False the run is given up with `Cancelled`.
         """
         ...
+
+
+def fingerprint(what: str, build: str) -> str:
+    """Of a Run: of what is run (`Scenario.fingerprint`) and of the build of the engine. Equal where the tables will be."""
+    return hashlib.sha256(f"{what}\n{build}\n".encode()).hexdigest()
 
 
 def find(name: str) -> Engine:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import json
 import os
 import platform
@@ -39,7 +38,7 @@ from sojourn.engine.engines import Cancelled, Outcome, Realised
 from sojourn.engine.kernel import plan, selfcheck
 from sojourn.engine.kernel.archive import Archive, Ints
 from sojourn.engine.kernel.boot import BEGUN, ENDED, GAVE_UP, Child, see_to_its_end
-from sojourn.engine.kernel.engine import outcome, program
+from sojourn.engine.kernel.engine import build, outcome, program
 from sojourn.engine.kernel.errors import GuestError, GuestRunError
 from sojourn.engine.kernel.fits import MODULE_WORDS
 from sojourn.engine.kernel.graph import has_queue
@@ -103,11 +102,10 @@ class Netns:
         """The kernel; a run's tables depend on the moment as well."""
         return f"Linux {platform.release()} of this host {self._way.name}, in real time: not deterministic"
 
-    def fingerprint(self, scenario: str) -> str:
-        """Of scenario, kernel and our program: what was run. No two runs of it give the same tables."""
-        kernel = f"{platform.release()} {platform.version()}"
-        parts = ("netns", scenario, kernel, hashlib.sha256(program().read_bytes()).hexdigest())
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    @functools.cached_property
+    def build(self) -> str:
+        """Names this host's kernel, our program, and what plans and reads its measurements. No two runs give the same tables."""
+        return build("netns", f"{platform.release()} {platform.version()}")
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """Offloads; HZ is this host's own, which nobody is told."""

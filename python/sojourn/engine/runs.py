@@ -21,11 +21,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.engine.engines import Cancelled, Engine, Outcome, find
+from sojourn.engine.engines import Cancelled, Engine, Outcome, find, fingerprint
 from sojourn.records import (
     META,
     FlowInfo,
@@ -49,6 +50,8 @@ FOLDER_BYTES = 500_000
 """Everything else of a seed: totals, histograms, drops."""
 TYPICAL_PACKET_BYTES = 700
 """Between full packets and acknowledgements."""
+PACKAGES = ("sojourn", "numpy", "polars")
+"""Whose versions a Run keeps: what makes its tables and writes them."""
 
 
 @dataclass(frozen=True)
@@ -345,13 +348,15 @@ def _create(
             )
             for flow in realised["flows"]
         ),
-        fingerprint=engine.fingerprint(scenario.fingerprint()),
+        fingerprint=fingerprint(scenario.fingerprint(seeds), engine.build),
+        engine_build=engine.build,
         conditions=engine.conditions(realised),
         host={
             "system": platform.system(),
             "release": platform.release(),
             "machine": platform.machine(),
             "python": platform.python_version(),
+            **{package: version(package) for package in PACKAGES},
         },
     )
     if folder is None:

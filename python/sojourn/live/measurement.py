@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import polars as pl
 
+from sojourn.foreign import plain, plain_values
 from sojourn.records import TABLES, FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant
 
 if TYPE_CHECKING:
@@ -127,11 +128,12 @@ def create(
     engine: str = ENGINE,
 ) -> Run:
     """An empty Run of a measurement. `asked`: what `scenario.toml` is to say."""
+    title = plain(title)
     meta = Meta(
         title=title,
-        label=how.label or (how.out.name if how.out is not None else ""),
+        label=plain(how.label or (how.out.name if how.out is not None else "")),
         engine=engine,
-        version=version,
+        version=plain(version),
         duration_ns=0,
         warmup_ns=0,
         seeds_asked=tuple(range(1, how.repeats + 1)),
@@ -170,8 +172,7 @@ def _toml(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, str):
-        kept = "".join(letter if letter.isprintable() else " " for letter in value)
-        return '"' + kept.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return '"' + plain(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
     return str(value)
 
 
@@ -182,6 +183,8 @@ def add(
     run: Run, seed: int, tables: dict[str, dict[str, np.ndarray[Any, Any]]], facts: dict[str, Any]
 ) -> None:
     """Writes a session into the Run as this seed. Flows and links that no earlier seed had join the Run's."""
+    # A server wrote some of them, or whoever made the file that is imported.
+    facts = plain_values(facts)
     flows = _joined(run.meta.flows, [_flow(flow) for flow in facts["flows"]])
     links = _joined(run.meta.links, [_link(link) for link in facts["links"]])
     own_flows = _numbers((flow.name for flow in flows), (flow["name"] for flow in facts["flows"]))

@@ -29,8 +29,11 @@ def table(run: Run) -> pl.DataFrame:
 
 
 def csv(run: Run) -> str:
-    """The same as CSV with a header."""
-    return table(run).write_csv(float_precision=6)
+    """The same as CSV with a header. Text that a spreadsheet would take for a formula has an apostrophe before it."""
+    texts = pl.col(pl.String)
+    formula = texts.str.contains(r"^[=+\-@\t\r]")
+    harmless = table(run).with_columns(pl.when(formula).then("'" + texts).otherwise(texts).name.keep())
+    return harmless.write_csv(float_precision=6)
 
 
 def _repeat(run: Run, seed: int) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import remains
-from sojourn.engine import Engine, Interrupted, Progress, find, folder_names, run_each
+from sojourn.engine import Engine, Interrupted, Progress, find, fingerprint, folder_names, run_each
 from sojourn.papers import verdict
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.paper import Paper
@@ -195,8 +195,13 @@ def _judged(
 
 def _reopened(job: _Job, engine: Engine) -> Run:
     run = Run.open(job.folder)
-    wanted = engine.fingerprint(job.scenario.fingerprint())
-    if run.meta.fingerprint != wanted or run.seeds != run.meta.seeds_asked:
+    if run.meta.engine_build != engine.build:
+        raise RunError(
+            f"{job.folder} was made by another build of the engine {engine.name}",
+            "run it again without --redraw",
+        )
+    wanted = fingerprint(job.scenario.fingerprint(), engine.build)
+    if run.meta.fingerprint != wanted or set(run.seeds) != set(run.meta.seeds_asked):
         raise RunError(
             f"{job.folder} is not the whole Run that the paper asks for now",
             "run it again without --redraw, with or without --quick as it was",

@@ -183,6 +183,8 @@ def _facts(one: Measured, label: str) -> str:
     kinds = [" ".join(filter(None, (flow.kind, flow.congestion))) for flow in meta.flows]
     counted = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
     facts += [("Flows", counted or "none"), ("Fingerprint", meta.fingerprint or "none")]
+    if not series.is_measured(one.run):
+        facts.append(("Build of the engine", meta.engine_build or "not recorded: of sojourn 0.1"))
     if meta.conditions:
         facts.append(("Conditions", ", ".join(f"{key} {value}" for key, value in meta.conditions.items())))
     facts.append(

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
-from sojourn import remains
+from sojourn import _core, remains
 from sojourn.engine.engines import Outcome, Realised
 from sojourn.engine.kernel import archive, boot, guests, plan, recording, selfcheck
 from sojourn.engine.kernel.errors import GuestError
@@ -22,6 +23,8 @@ from sojourn.engine.replay import Recording
 
 Read = TypeVar("Read")
 
+SOURCES = (("engine", "tc.py"), ("engine", "netns.py"), ("scenario", "linux.py"), ("scenario", "tcp.py"))
+"""What decides the tables beside this folder."""
 PROGRAM = "sojourn-guest"
 """The guest's first program (crates/guest), beside this file in an installed sojourn."""
 LEAST_WALL_S = 600.0
@@ -56,6 +59,31 @@ def outcome(
     return Outcome(tables(realised, measured), cpu_ns, (*archive.doubts(measured), *doubts(measured)))
 
 
+def build(*parts: str) -> str:
+    """These parts, our program and the sources of plan and tables as one name of 16 digits.
+
+    Raises:
+        GuestError: the program has not been built.
+    """
+    return hashlib.sha256("\n".join((*parts, _program(), _sources())).encode()).hexdigest()[:16]
+
+
+def _program() -> str:
+    return hashlib.sha256(program().read_bytes()).hexdigest()
+
+
+@cache
+def _sources() -> str:
+    """Of the Python between a realised scenario and a guest's plan, and between its archive and the tables."""
+    root = files("sojourn")
+    rooms = [file for file in root.joinpath("engine", "kernel").iterdir() if file.name.endswith(".py")]
+    others = [root.joinpath(*parts) for parts in SOURCES]
+    total = hashlib.sha256(" ".join(_core.CAUSES).encode())
+    for file in sorted([*rooms, *others], key=lambda each: each.name):
+        total.update(f"{file.name}\n".encode() + file.read_bytes())
+    return total.hexdigest()
+
+
 class Kernel:
     """Scenarios in a guest."""
 
@@ -70,10 +98,10 @@ class Kernel:
         """The kernel's package and the guest's kind."""
         return f"{self._guest.source} ({self._guest.kind})"
 
-    def fingerprint(self, scenario: str) -> str:
-        """Of scenario, kernel, its file system and our program."""
-        parts = (scenario, self._guest.fingerprint, hashlib.sha256(program().read_bytes()).hexdigest())
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    @cached_property
+    def build(self) -> str:
+        """Names the kernel, its file system, our program in it, and what plans and reads its measurements."""
+        return build("kernel", self._guest.fingerprint)
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """Offloads, and HZ: the built kernel's by its configuration, Debian's own alike."""

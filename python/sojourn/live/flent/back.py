@@ -9,6 +9,7 @@ import bz2
 import gzip
 import hashlib
 import io
+import itertools
 import json
 import math
 import zlib
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.foreign import plain
 from sojourn.live import measurement
 from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, Floats, Json, S
 from sojourn.live.phases import IDLE
@@ -28,8 +30,11 @@ from sojourn.records import TABLES, Run, RunError
 COMPUTED = ("avg", "sum", "fairness", "totals")
 MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
 """No time of a series, no RTT, no goodput and no counter is larger."""
-LARGEST_FILE = 1_000_000_000
-"""Bytes, unpacked: more is no measurement."""
+LARGEST_FILE = 100_000_000
+"""Bytes, packed or not: flent's are below 20 MB."""
+MOST_SERIES = 2000
+MOST_VALUES = 3_000_000
+"""Values and keys of a file: a Python object each, some 100 bytes. An hour of 20 pings a second to five targets has half as many."""
 
 
 def read(path: Path, how: measurement.How | None = None) -> Run:
@@ -37,7 +42,9 @@ def read(path: Path, how: measurement.How | None = None) -> Run:
     raw = _load(path)
     try:
         session, title, asked = _session(raw), _title(raw["metadata"]), _asked(path, raw["metadata"])
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError) as error:
+    except (
+        KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError, MemoryError
+    ) as error:  # fmt: skip
         raise _damaged(path, f"{type(error).__name__}: {error}") from None
     if not session.facts["flows"]:
         raise RunError(
@@ -95,20 +102,26 @@ def _damaged(path: Path, why: str) -> RunError:
 
 def _load(path: Path) -> Json:
     try:
-        packed = path.read_bytes()
+        with path.open("rb") as file:
+            packed = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise RunError(f"can't read {path}: {error.strerror or error}", "give a .flent.gz file") from None
     try:
         if packed[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(packed)) as stream:
-                text = stream.read(LARGEST_FILE)
+                text = stream.read(LARGEST_FILE + 1)
         elif packed[:3] == b"BZh":
-            text = bz2.BZ2Decompressor().decompress(packed, LARGEST_FILE)
+            text = bz2.BZ2Decompressor().decompress(packed, LARGEST_FILE + 1)
         else:
             text = packed
+        if len(text) > LARGEST_FILE:
+            raise ValueError(f"it is larger than {LARGEST_FILE // 10**6} MB")
+        # At least as many as there are: those in a text count as well.
+        if sum(map(text.count, (b",", b":", b"[", b"{"))) > MOST_VALUES:
+            raise ValueError(f"it has more than {MOST_VALUES / 1e6:g} million values")
         raw = json.loads(text)
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
-        raise _damaged(path, str(error)) from None
+    except (OSError, EOFError, ValueError, RecursionError, MemoryError, zlib.error) as error:
+        raise _damaged(path, str(error) or "it takes more memory than there is") from None
     if not isinstance(raw, dict) or not isinstance(raw.get("metadata"), dict):
         raise _damaged(path, "it has no metadata")
     if raw.get("version") != VERSION:
@@ -155,21 +168,22 @@ def _session(raw: Json) -> _Session:
         "phases": _phases_in(metadata, {flow["direction"] for flow in flows} - {""}),
         "flows": flows,
         "probes": [],
-        "links": [_link(name, meta.get(name) or {}) for name in qdisc],
+        "links": _links(qdisc, meta),
         "server": {"host": str(metadata.get("HOST", "")), "address": ""},
     }
     return _Session(tables, facts)
 
 
 def _flows(streams: Sequence[str], pings: Sequence[str], meta: Json, lab: Json) -> list[Json]:
+    targets = [str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name in pings]
+    names = _different([*streams, *targets])
     flows = [
         {
-            "name": name, "kind": "bulk", "direction": "up" if name.startswith("TCP upload") else "down", "phase": 1,
+            "name": names[i], "kind": "bulk", "direction": "up" if name.startswith("TCP upload") else "down", "phase": 1,
             "group": i, "congestion": str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown"),
         }
         for i, name in enumerate(streams)
     ]  # fmt: skip
-    names = [str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name in pings]
     return flows + [
         {
             "name": name,
@@ -179,17 +193,36 @@ def _flows(streams: Sequence[str], pings: Sequence[str], meta: Json, lab: Json) 
             "group": len(streams) + i,
             "congestion": None,
         }
-        for i, name in enumerate(names)
+        for i, name in enumerate(names[len(streams) :])
     ]
 
 
-def _link(name: str, meta: Json) -> Json:
-    return {
-        "name": str(meta.get("sojourn_link") or name.removeprefix("qdisc_stats_")),
-        "interface": "",
-        "direction": "out",
-        "qdisc": str(meta.get("sojourn_qdisc") or "unknown"),
-    }
+def _different(told: Sequence[str]) -> list[str]:
+    """Names as a Run has them: without control characters, and none twice."""
+    if len(told) > MOST_SERIES:
+        raise ValueError(f"it has more than {MOST_SERIES} series")
+    names: list[str] = []
+    for name in map(plain, told):
+        candidates = itertools.chain([name or "unnamed"], (f"{name} {n}" for n in itertools.count(2)))
+        names.append(next(one for one in candidates if one not in names))
+    return names
+
+
+def _links(series: Sequence[str], metas: Json) -> list[Json]:
+    about = [metas.get(name) or {} for name in series]
+    names = [
+        str(meta.get("sojourn_link") or name.removeprefix("qdisc_stats_"))
+        for name, meta in zip(series, about, strict=True)
+    ]
+    return [
+        {
+            "name": name,
+            "interface": "",
+            "direction": "out",
+            "qdisc": str(meta.get("sojourn_qdisc") or "unknown"),
+        }
+        for name, meta in zip(_different(names), about, strict=True)
+    ]
 
 
 def _is_computed(name: str) -> bool:

@@ -1,0 +1,80 @@
+"""`sojourn verify`: Runs run again, every table compared with the recorded one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import options, text, work
+
+if TYPE_CHECKING:
+    from sojourn.engine.verify import Comparison, Verification
+
+DIFFERS = 1
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@options.jobs()
+@options.as_json("Print one JSON object instead of text.")
+@options.quiet()
+def verify(paths: tuple[Path, ...], jobs: int | None, as_json: bool, quiet: bool) -> None:
+    """Run Runs again and compare every table with the recorded one, cell by cell.
+
+    RUN is the folder of a Run, or of a comparison or sweep: then all its Runs. Ends with 1 if a table differs, with 2 if a
+    Run can't be run again: a measurement, a Run of netns, a kernel whose guest is not there.
+    """
+    from sojourn.engine.verify import verify as verified
+    from sojourn.records import Run
+
+    runs = [run for path in paths for run in Run.find(path)]
+    with work.progress(quiet) as progress:
+        found = verified(runs, jobs=jobs, progress=progress)
+    equal = all(one.equal for one in found)
+    if as_json:
+        work.show(text.as_json({"equal": equal, "runs": [one.to_dict() for one in found]}))
+    else:
+        work.show("\n".join(map(described, found)))
+    if not equal:
+        raise click.exceptions.Exit(DIFFERS)
+
+
+def described(one: Verification) -> str:
+    """What became of a Run, a line for each seed and each table that differs, and why they may."""
+    run, meta = one.run, one.run.meta
+    lines = [f"{run.path}: {'every table is equal' if one.equal else 'DIFFERS'}"]
+    for seed in run.seeds:
+        tables = [table for table in one.tables if table.seed == seed]
+        apart = [table for table in tables if not table.equal]
+        lines.append(f"  seed {seed}: {len(tables) - len(apart)} of {len(tables)} tables are equal")
+        lines += [f"    {_difference(table)}" for table in apart]
+    if one.meta:
+        lines.append(f"  meta.json differs in: {', '.join(one.meta)}")
+    missing = sorted(set(meta.seeds_asked) - set(run.seeds))
+    if missing:
+        lines.append(f"  not finished, and not run again: seed {text.ranges(missing)}")
+    lines.append(f"  engine {meta.engine}, {_build(one)}")
+    if one.same_scenario is False:
+        lines.append("  scenario.toml is not what was run: its text, or what it means, has changed since")
+    return "\n".join(lines)
+
+
+def _difference(table: Comparison) -> str:
+    first = table.difference
+    if first is None:
+        return f"{table.table}: {table.why}"
+    return f"{table.table}: row {first.row}, {first.column}: recorded {_value(first.recorded)}, now {_value(first.now)}"
+
+
+def _value(value: float | str | None) -> str:
+    return "nothing" if value is None else str(value)
+
+
+def _build(one: Verification) -> str:
+    if one.same_build is None:
+        return f"build {one.build} now; which build made the Run is not recorded"
+    if one.same_build:
+        return f"build {one.build}, the same"
+    return f"build {one.build} now, another than the {one.run.meta.engine_build} that made the Run"

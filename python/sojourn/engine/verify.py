@@ -1,0 +1,225 @@
+"""A Run, run again: is every table of it what it was?
+
+What decides a simulation's tables is its scenario.toml, each seed and the build of the engine, and of a kernel in virtual time the
+guest. So every seed that finished is run again, by the engine that made it, and its tables are compared cell by cell. (Another
+version of polars may write the same cells in other bytes.) Why they differ, where they do: scenario.toml and the seeds are held
+against the Run's fingerprint, and the engine's build against the one recorded.
+
+What was measured in real time (a live line, `netns`) can't be run again; `check_tables` is all that can be said of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from sojourn import remains
+from sojourn.engine.engines import ENGINES, find, fingerprint
+from sojourn.engine.runs import Progress, run_each
+from sojourn.records import FORMAT, SCENARIO, TABLES, Run, RunError
+from sojourn.scenario import Scenario, loads
+
+Value = int | float | str | None
+DECIDED = ("duration_ns", "warmup_ns", "links", "flows")
+"""What of meta.json follows from the scenario."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first cell in which a table of now differs from the recorded one, row by row."""
+
+    row: int
+    """From 0."""
+    column: str
+    recorded: Value
+    now: Value
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One table of one seed."""
+
+    seed: int
+    table: str
+    why: str = ""
+    """Why it is not equal, in words; "": it is."""
+    difference: Difference | None = None
+    """None: it is equal, or there is nothing to compare."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether the table of now is the recorded one."""
+        return not self.why
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What running again came to."""
+
+    run: Run
+    build: str
+    """The engine's, now."""
+    same_scenario: bool | None
+    """scenario.toml and the seeds are those that the fingerprint names; None: a Run of sojourn 0.1, whose does not tell."""
+    meta: tuple[str, ...]
+    """What meta.json says otherwise than that of now, of `DECIDED`: numbers are computed with it."""
+    tables: tuple[Comparison, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether all tables are, and what is computed with them."""
+        return not self.meta and all(table.equal for table in self.tables)
+
+    @property
+    def same_build(self) -> bool | None:
+        """The engine is the build that made the Run; None: the Run does not tell."""
+        recorded = self.run.meta.engine_build
+        return None if recorded is None else recorded == self.build
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "run": str(self.run.path),
+            "equal": self.equal,
+            "engine": self.run.meta.engine,
+            "build": {"recorded": self.run.meta.engine_build, "now": self.build, "same": self.same_build},
+            "same_scenario": self.same_scenario,
+            "meta": list(self.meta),
+            "seeds": list(self.run.seeds),
+            "seeds_not_finished": sorted(set(self.run.meta.seeds_asked) - set(self.run.seeds)),
+            "tables": [{**dataclasses.asdict(table), "equal": table.equal} for table in self.tables],
+        }
+
+
+def verify(
+    runs: Sequence[Run],
+    *,
+    jobs: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Verification]:
+    """Runs every finished seed of these Runs again, in a temporary place, and compares their tables.
+
+    `jobs`: threads; None: as many as there are cores.
+
+    Raises:
+        RunError: one of them can't be run again, or not here. Nothing has been run then.
+        ScenarioError: one's scenario.toml is none.
+    """
+    engines = {name: find(name) for name in dict.fromkeys(_engine_of(run) for run in runs)}
+    scenarios = [_scenario_of(run) for run in runs]
+    found: dict[int, Verification] = {}
+    for name, engine in engines.items():
+        mine = [i for i, run in enumerate(runs) if run.meta.engine == name]
+        with remains.temporary_folder() as folder:
+            again = run_each(
+                [scenarios[i].with_(seeds=list(runs[i].seeds)) for i in mine],
+                [folder / str(i) for i in mine],
+                engine=name,
+                jobs=jobs,
+                progress=progress,
+            )
+            for i, one in zip(mine, again, strict=True):
+                found[i] = Verification(
+                    runs[i],
+                    engine.build,
+                    _same_scenario(runs[i], scenarios[i]),
+                    tuple(name for name in DECIDED if getattr(runs[i].meta, name) != getattr(one.meta, name)),
+                    tuple(_compared(runs[i], one)),
+                )
+    return [found[i] for i in range(len(runs))]
+
+
+def check_tables(run: Run) -> int:
+    """Reads every table of a Run, and so checks it against its SHA-256; how many there are.
+
+    Raises:
+        RunError: one is damaged.
+    """
+    tables = [(seed, name) for seed in run.seeds for name in run.tables(seed)]
+    for seed, name in tables:
+        run.table(name, seed)
+    return len(tables)
+
+
+def _engine_of(run: Run) -> str:
+    if not run.seeds:
+        raise RunError(f"{run.path}: no seed has finished", "there is nothing to verify: run it again")
+    if run.meta.engine not in ENGINES:
+        count = check_tables(run)
+        whole = f"; its {count} tables are whole" if run.meta.checksums else ""
+        raise RunError(
+            f"{run.path} is a measurement, which can't be made again as it was{whole}",
+            "two measurements are compared by: sojourn compare RUN RUN",
+        )
+    if run.meta.engine == "netns":
+        raise RunError(
+            f"{run.path} was run by netns, in real time: no two runs of it are alike",
+            "a kernel in virtual time can be verified: run it with -e kernel",
+        )
+    return run.meta.engine
+
+
+def _scenario_of(run: Run) -> Scenario:
+    file = run.path / SCENARIO
+    scenario = loads(run.scenario_text, name=str(file), folder=run.path)
+    if scenario.sweep:
+        raise RunError(f"{file} sweeps: it is not what this Run was made of", "run the scenario again")
+    return scenario
+
+
+def _same_scenario(run: Run, scenario: Scenario) -> bool | None:
+    if run.meta.engine_build is None:
+        return None
+    named = fingerprint(scenario.fingerprint(run.meta.seeds_asked), run.meta.engine_build)
+    return named == run.meta.fingerprint
+
+
+# --------------------------------------------------------------------------------------------------------- comparing
+
+
+def _compared(recorded: Run, again: Run) -> Iterable[Comparison]:
+    for seed in recorded.seeds:
+        theirs, ours = set(recorded.tables(seed)), set(again.tables(seed))
+        for name in TABLES:
+            if name not in theirs | ours:
+                continue
+            if name not in theirs or name not in ours:
+                yield Comparison(seed, name, "only now" if name in ours else "only recorded")
+                continue
+            yield _compared_table(recorded, again, seed, name)
+
+
+def _compared_table(recorded: Run, again: Run, seed: int, name: str) -> Comparison:
+    try:
+        theirs = recorded.table(name, seed)
+    except RunError as error:
+        return Comparison(seed, name, error.problem)
+    ours = again.table(name, seed)
+    if recorded.meta.format < FORMAT:
+        # What an older format did not have is null, and not compared.
+        had = [column for column in theirs.columns if theirs[column].null_count() < theirs.height]
+        theirs, ours = theirs.select(had), ours.select(had)
+    difference = first_difference(theirs, ours)
+    if difference is not None:
+        return Comparison(seed, name, "a cell differs", difference)
+    if theirs.height != ours.height:
+        return Comparison(seed, name, f"recorded {theirs.height} rows, now {ours.height}")
+    return Comparison(seed, name)
+
+
+def first_difference(recorded: pl.DataFrame, now: pl.DataFrame) -> Difference | None:
+    """The first cell that differs, of tables with the same columns, in the rows that both have; None: none does."""
+    rows = min(recorded.height, now.height)
+    first: tuple[int, str] | None = None
+    for column in recorded.columns:
+        apart = recorded[column].head(rows).ne_missing(now[column].head(rows)).arg_true()
+        if len(apart) and (first is None or apart[0] < first[0]):
+            first = (apart[0], column)
+    if first is None:
+        return None
+    row, column = first
+    return Difference(row, column, recorded[column][row], now[column][row])

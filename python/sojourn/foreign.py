@@ -1,0 +1,42 @@
+"""Text from elsewhere, made harmless: from a file that somebody sent, a server's answer, a database that another wrote.
+
+A terminal carries out what an escape sequence in it says, and text may be shown in another order than it is written in. So what
+comes in (`plain_values`: a measurement that is imported, a Run that is opened) and what goes to a terminal (`plain`) has no
+control characters: each becomes U+FFFD, so that a reader sees that there was one. HTML is escaped where it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+SHOWN = "\N{REPLACEMENT CHARACTER}"
+
+# C0, DEL and C1; what turns the direction of text; halves of surrogate pairs, which no encoding has.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_BUT_LINES = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+
+
+def plain(text: str, *, lines: bool = False) -> str:
+    """The text without control characters. `lines`: ends of lines and tabs stay.
+
+    >>> plain("a\\x1b]0;b\\x07")
+    'a\N{REPLACEMENT CHARACTER}]0;b\N{REPLACEMENT CHARACTER}'
+    """
+    return (_BUT_LINES if lines else _CONTROLS).sub(SHOWN, text)
+
+
+def is_plain(text: str) -> bool:
+    """Whether there are none in it."""
+    return _CONTROLS.search(text) is None
+
+
+def plain_values(value: Any) -> Any:
+    """The same of every text in plain values (what JSON holds), keys of objects too."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, dict):
+        return {plain(str(key)): plain_values(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain_values(each) for each in value]
+    return value

@@ -1,0 +1,137 @@
+"""Damaged and hostile Run folders for tests: one thing in a Run changed, the same for the same seed."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sojourn.records import META, SCENARIO, SUMS
+
+STRANGE: tuple[Any, ...] = (
+    None, True, -1, 0, 1.5, 2**70, 10**400, -1e300, float("nan"), "", "x", "../x", "\x1b]0;x\x07", "1", [], {}, [1], [[]], {"x": 1}, ["a", 2],
+)  # fmt: skip
+
+
+def spoil(run: Path, seed: int) -> str:
+    """Changes one thing in the Run in this folder; what, in words."""
+    luck = random.Random(seed)
+    # Every kind in turn, so that a few dozen seeds have all of them.
+    damage = DAMAGES[seed % len(DAMAGES)]
+    return f"{damage.__name__.lstrip('_')} {damage(run, luck)}"
+
+
+def _value_of_meta(run: Path, luck: random.Random) -> str:
+    meta = json.loads((run / META).read_text())
+    at, key, where = _somewhere(meta, luck)
+    at[key] = luck.choice(STRANGE)
+    (run / META).write_text(json.dumps(meta))
+    return f"{where} = {str(at[key])[:40]!r}"
+
+
+def _missing_in_meta(run: Path, luck: random.Random) -> str:
+    meta = json.loads((run / META).read_text())
+    at, key, where = _somewhere(meta, luck)
+    del at[key]
+    (run / META).write_text(json.dumps(meta))
+    return where
+
+
+def _twice_in_meta(run: Path, luck: random.Random) -> str:
+    meta = json.loads((run / META).read_text())
+    name = luck.choice([key for key, value in meta.items() if isinstance(value, list) and value])
+    meta[name].append(luck.choice(meta[name]))
+    (run / META).write_text(json.dumps(meta))
+    return str(name)
+
+
+def _text_of_meta(run: Path, luck: random.Random) -> str:
+    file = run / META
+    text = file.read_bytes()
+    cut = luck.randrange(len(text))
+    file.write_bytes(
+        luck.choice([text[:cut], b"", b"[" * 100_000, b"\xff" + text, text[:cut] + b"\0" + text[cut:]])
+    )
+    return f"at {cut}"
+
+
+def _truncated(run: Path, luck: random.Random) -> str:
+    file = _table(run, luck)
+    content = file.read_bytes()
+    file.write_bytes(content[: luck.choice([0, 1, 4, luck.randrange(len(content))])])
+    return file.name
+
+
+def _flipped(run: Path, luck: random.Random) -> str:
+    file = _table(run, luck)
+    content = bytearray(file.read_bytes())
+    at = luck.randrange(len(content))
+    content[at] ^= 1 << luck.randrange(8)
+    file.write_bytes(content)
+    return f"{file.name} at {at}"
+
+
+def _swapped(run: Path, luck: random.Random) -> str:
+    one, other = _table(run, luck), _table(run, luck)
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+    return f"{one.name} and {other.name}"
+
+
+def _gone(run: Path, luck: random.Random) -> str:
+    file = luck.choice([_table(run, luck), run / SCENARIO, *run.glob(f"seed-*/{SUMS}")])
+    file.unlink()
+    return file.name
+
+
+def _folder_instead(run: Path, luck: random.Random) -> str:
+    file = luck.choice([_table(run, luck), run / META, run / SCENARIO])
+    file.unlink()
+    file.mkdir()
+    return file.name
+
+
+def _link_instead(run: Path, luck: random.Random) -> str:
+    file = luck.choice([_table(run, luck), run / META])
+    to = luck.choice([file.name, "/dev/null", "/etc/passwd", _table(run, luck), "nowhere"])
+    file.unlink()
+    file.symlink_to(to)
+    return f"{file.name} to {to}"
+
+
+def _sums(run: Path, luck: random.Random) -> str:
+    for file in run.glob(f"seed-*/{SUMS}"):
+        file.write_text(luck.choice(["", "x\n", file.read_text().replace("a", "b")]))
+    return ""
+
+
+def _seed_gone(run: Path, _luck: random.Random) -> str:
+    shutil.rmtree(run / "seed-1")
+    return ""
+
+
+DAMAGES: tuple[Callable[[Path, random.Random], str], ...] = (
+    _value_of_meta, _truncated, _value_of_meta, _flipped, _missing_in_meta, _swapped, _value_of_meta, _gone, _twice_in_meta,
+    _folder_instead, _value_of_meta, _link_instead, _text_of_meta, _value_of_meta, _sums, _missing_in_meta, _seed_gone,
+)  # fmt: skip
+"""Values of the wrong type are what most of a Run may be damaged by."""
+
+
+def _table(run: Path, luck: random.Random) -> Path:
+    return luck.choice(sorted(file for file in run.glob("seed-*/*.parquet") if file.is_file()))
+
+
+def _somewhere(meta: Any, luck: random.Random) -> tuple[Any, Any, str]:
+    """A place in plain values: what holds it, its key there, and its path."""
+    at, path = meta, []
+    while True:
+        keys = list(at) if isinstance(at, dict) else list(range(len(at)))
+        key = luck.choice(keys)
+        path.append(str(key))
+        if not isinstance(at[key], dict | list) or not at[key] or luck.random() < 0.25:
+            return at, key, ".".join(path)
+        at = at[key]

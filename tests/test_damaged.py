@@ -1,0 +1,246 @@
+"""A Run that is damaged, or that somebody made up, is refused in a sentence or read; it is never a traceback, and never goes unnoticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import synthetic_live
+from damage import DAMAGES, spoil
+from small_run import small_run
+from synthetic_live import Line
+
+from sojourn import meta as metas
+from sojourn.cli import status
+from sojourn.records import INDEX, META, SUMS, Run, RunError, write_index
+
+OLD = Path(__file__).parent / "recordings" / "format-1"
+CASES = range(2 * len(DAMAGES))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A simulation, a measurement, and both as 0.1 wrote them."""
+    folder = tmp_path_factory.mktemp("whole")
+    line = Line(phases=(("idle", 1), ("download", 2), ("upload", 2)), probe_ms=200, streams=1)
+    synthetic_live.run(folder / "line", line)
+    small_run(folder / "sim", seeds=(1, 2))
+    return {
+        "sim": folder / "sim",
+        "line": folder / "line",
+        "old sim": OLD / "compared" / "fq-codel",
+        "old line": OLD / "measured",
+    }
+
+
+def told(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The exit status, which is 0 or 2 and no exception, and what was said."""
+    result = status(words)
+    said = capsys.readouterr()
+    assert result in (0, 2), words
+    assert "\x1b" not in said.out + said.err
+    if result == 2:
+        # The page of a measurement that broke off may warn as well.
+        assert "error: " in said.err.lower(), said.err
+    return result, said.out + said.err
+
+
+@pytest.mark.parametrize("which", ["sim", "line", "old sim", "old line"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_damaged_run_is_refused_or_read(
+    which: str, case: int, runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = runs[which]
+    spoilt = Path(shutil.copytree(whole, tmp_path / "spoilt"))
+    spoil(spoilt, case)
+    verbs = (
+        ["report", str(spoilt), "-o", str(tmp_path / "page.html")],
+        ["compare", str(whole), str(spoilt)],
+        ["export", str(spoilt), "-o", str(tmp_path / "x.csv"), "-o", str(tmp_path / "x.flent.gz"), "-q"],
+    )
+    # One verb a case: the others read the same.
+    told(list(verbs[case % 3]), capsys)
+
+
+def test_a_bit_that_flips_anywhere_in_a_table_is_noticed(tmp_path: Path) -> None:
+    run = small_run(tmp_path / "run", seeds=(1,))
+    file = tmp_path / "run" / "seed-1" / "links.parquet"
+    content = file.read_bytes()
+    for at in range(0, len(content), 97):
+        flipped = bytearray(content)
+        flipped[at] ^= 1 << at % 8
+        file.write_bytes(flipped)
+        with pytest.raises(RunError, match="SHA-256 is not the one in SHA256SUMS"):
+            run.table("links", 1)
+    file.write_bytes(content)
+    assert run.table("links", 1).height == 1
+
+
+def test_the_sums_are_those_of_sha256sum_and_meta_names_them(tmp_path: Path) -> None:
+    from hashlib import sha256
+
+    run = small_run(tmp_path / "run")
+    for seed in run.seeds:
+        listed = (tmp_path / "run" / f"seed-{seed}" / SUMS).read_bytes()
+        assert run.meta.checksums[str(seed)] == sha256(listed).hexdigest()
+        names = {}
+        for line in listed.decode().splitlines():
+            digest, name = line.split("  ")
+            names[name] = digest
+        folder = tmp_path / "run" / f"seed-{seed}"
+        assert names == {
+            file.name: sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.parquet")
+        }
+
+
+def test_a_seed_s_folder_in_another_s_place_is_noticed(tmp_path: Path) -> None:
+    small_run(tmp_path / "run", seeds=(1, 2))
+    shutil.rmtree(tmp_path / "run" / "seed-1")
+    shutil.copytree(tmp_path / "run" / "seed-2", tmp_path / "run" / "seed-1")
+    run = Run.open(tmp_path / "run")
+    assert run.table("flows", 2).height == 3
+    with pytest.raises(RunError, match=r"not the one that meta\.json names"):
+        run.table("flows", 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"links": [{"name": "x", "qdisc": "pfifo", "rate_bps": "x"}]}, "links.0.rate_bps"),
+        ({"seeds": ["../x"]}, "seeds.0"),
+        ({"seeds": [True]}, "seeds.0"),
+        ({"seeds": [2, 1]}, "seeds: not ascending"),
+        ({"label": None}, "label"),
+        ({"cpu_s": {"1": "much"}}, "cpu_s.1"),
+        ({"cpu_s": {}}, "cpu_s: a seed is missing"),
+        ({"checksums": {}}, "checksums: a seed is missing"),
+        ({"facts": {"1": {"notes": "none"}}}, "1.notes"),
+        ({"phases": [{"name": "idle", "kind": "idle", "start_ns": 2, "end_ns": 1}]}, "ends before it begins"),
+        ({"duration_ns": 2**63}, "duration_ns"),
+        ({"duration_ns": 1}, "shorter than the warm-up"),
+        ({"title": "\ud800"}, "Invalid JSON"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_none_is_named(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
+    small_run(tmp_path / "run")
+    file = tmp_path / "run" / META
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    with pytest.raises(RunError, match="damaged or not a Run's") as error:
+        Run.open(tmp_path / "run")
+    assert says in error.value.problem
+
+
+def test_a_table_of_another_run_is_refused_even_without_sums(tmp_path: Path) -> None:
+    spoilt = Path(shutil.copytree(OLD / "compared" / "fq-codel", tmp_path / "old"))
+    swap = {"queue": "flow", "rtt": "sojourn", "probe": "flows"}
+    for name, other in swap.items():
+        shutil.copy(spoilt / "seed-1" / f"{other}.parquet", spoilt / "seed-1" / f"{name}.parquet")
+        with pytest.raises(RunError, match=f"it is no table '{name}'"):
+            Run.open(spoilt).table(name, 1)
+    flows = pl.read_parquet(spoilt / "seed-1" / "flows.parquet")
+    flows.head(2).write_parquet(spoilt / "seed-1" / "flows.parquet")
+    with pytest.raises(RunError, match="not one row for each flow"):
+        Run.open(spoilt).table("flows", 1)
+    flows.with_columns(flow=pl.lit("stranger")).write_parquet(spoilt / "seed-1" / "flows.parquet")
+    with pytest.raises(RunError, match="a flow that the Run has not"):
+        Run.open(spoilt).table("flows", 1)
+    flows.with_columns(sent_packets=pl.lit("many")).write_parquet(spoilt / "seed-1" / "flows.parquet")
+    with pytest.raises(RunError, match="its column sent_packets holds String"):
+        Run.open(spoilt).table("flows", 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"runs": "run"}', '{"runs": []}', '{"runs": [1]}', '{"runs": ["../run"]}',
+             '{"runs": [".."]}', '{"runs": ["/etc"]}', "[" * 100_000]
+)  # fmt: skip
+def test_a_list_of_runs_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    small_run(tmp_path / "all" / "run")
+    write_index(tmp_path / "all", ["run"])
+    assert len(Run.find(tmp_path / "all")) == 1
+    (tmp_path / "all" / INDEX).write_text(text)
+    with pytest.raises(RunError, match="not a list of Runs"):
+        Run.find(tmp_path / "all")
+
+
+def test_control_characters_in_a_run_of_somebody_s_reach_no_terminal_and_no_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small_run(tmp_path / "run")
+    file = tmp_path / "run" / META
+    nasty = "a\x1b]0;pwn\x07b\x9b31m"
+    changes = {
+        "title": nasty,
+        "label": nasty,
+        "version": nasty,
+        "invalid": [f"seed 1: {nasty}"],
+        "host": {nasty: nasty},
+    }
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    page = tmp_path / "page.html"
+    assert status(["report", str(tmp_path / "run"), "-o", str(page)]) == 0
+    said = capsys.readouterr()
+    assert "INVALID" in said.err
+    assert "a\ufffd]0;pwn\ufffdb" in said.err
+    for text in (said.out, said.err, page.read_text()):
+        assert not set("\x1b\x07\x9b") & set(text)
+    # By their names flows and links are found in the tables.
+    raw = json.loads(file.read_text())
+    raw["flows"][0]["name"] = nasty
+    file.write_text(json.dumps(raw))
+    with pytest.raises(RunError, match="a name is empty or has control characters"):
+        Run.open(tmp_path / "run")
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    for run in (small_run(tmp_path / "sim", kind="transfers"), synthetic_live.run(tmp_path / "line", Line())):
+        assert metas.read((run.path / META).read_bytes()) == run.meta
+
+
+# --------------------------------------------------------------------------------------------------- while it is read
+
+
+def test_a_run_that_is_replaced_is_not_read_as_what_it_was(tmp_path: Path) -> None:
+    import dataclasses
+
+    from small_run import small_meta
+
+    first = small_run(tmp_path / "run", seeds=(1,))
+    second = Run.create(
+        tmp_path / "run", dataclasses.replace(small_meta(), fingerprint="another"), "second", force=True
+    )
+    with pytest.raises(RunError, match="was replaced by another Run"):
+        first.table("links")
+    assert second.seeds == ()
+
+
+def test_a_folder_that_is_removed_meanwhile_is_not_made_again(tmp_path: Path) -> None:
+    from small_run import CAUSES, small_tables
+
+    run = small_run(tmp_path / "run", seeds=(1,))
+    shutil.rmtree(tmp_path / "run")
+    with pytest.raises(RunError, match="moved or removed"):
+        run.add_seed(2, small_tables(), CAUSES)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_s_name_need_not_be_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/o\xff")
+    scenario = tmp_path / "one.toml"
+    scenario.write_text(
+        'duration = "1 s"\n[bottleneck]\nrate = "1 Mbit/s"\ndelay = "1 ms"\n[[flow]]\nkind = "bulk"\n'
+    )
+    assert status(["run", str(scenario), "-o", folder, "-q"]) == 0
+    assert status(["run", str(scenario), "-o", folder, "-q"]) == 2
+    assert "o\ufffd already holds a Run" in capsys.readouterr().err
+    assert status(["report", folder, "-o", f"{folder}.html"]) == 0
+    assert status(["verify", "-q", folder]) == 0
+    line = Line(phases=(("idle", 1), ("upload", 2)), probe_ms=200, streams=1)
+    made = synthetic_live.run(Path(f"{folder}-line"), line)
+    assert made.meta.label == "o\ufffd-line"
+    assert status(["export", str(made.path), "-o", f"{folder}.csv", "-q"]) == 0
+    assert status(["compare", str(made.path), str(made.path)]) == 0
