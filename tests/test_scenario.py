@@ -932,6 +932,47 @@ def test_in_the_long_form_a_key_without_its_table_is_a_link_s() -> None:
         scenario.with_(qdisc="codel")
 
 
+# Examples ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_example_is_loaded_by_its_name_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in SCENARIOS:
+        assert load(path.stem) == load(path)
+
+
+def test_a_file_goes_before_the_example_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("web").write_text(DUMBBELL)
+    assert load("web").title == "web"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("home-uplink", "write home-uplink.toml"),
+        ("hoem-uplink.toml", "did you mean home-uplink.toml?"),
+        ("home-uplnk", "did you mean home-uplink"),
+        ("many-flow", "did you mean many-flows?"),
+        ("scenarios/web.toml", "web alone"),
+        ("web.toml", "web alone"),
+        ("xyzzy", "sojourn list scenarios"),
+        ("x" * 5000, "is the name right?"),
+    ],
+)
+def test_a_file_that_is_not_there_is_answered_with_the_nearest(
+    name: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("home-uplink.toml").write_text(DUMBBELL)
+    with pytest.raises(ScenarioError) as refused:
+        load(name)
+    (problem,) = refused.value.problems
+    assert hint in problem.hint
+
+
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [

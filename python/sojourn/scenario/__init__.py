@@ -11,6 +11,7 @@ A scenario's meaning is defined here and nowhere else; docs/scenario.md is the r
 from pathlib import Path
 from typing import BinaryIO
 
+from sojourn.scenario import examples
 from sojourn.scenario.errors import Problem, ScenarioError, Source
 from sojourn.scenario.model import Scenario
 from sojourn.scenario.qdisc import Qdisc
@@ -23,11 +24,12 @@ __all__ = ["Problem", "Qdisc", "Scenario", "ScenarioError", "load", "loads", "re
 
 
 def load(path: str | Path) -> Scenario:
-    """The scenario in a file; every problem at once in one ScenarioError."""
+    """The scenario in a file, or the example of this name (`home-uplink`); every problem at once in one ScenarioError."""
     name = str(path)
     if "\0" in name:
         raise _unreadable(name, "the name holds a NUL character", "give the name of a scenario file")
-    path = Path(path)
+    path = examples.find(Path(path))
+    name = str(path)
     try:
         with path.open("rb") as file:
             text = read(file, name)
