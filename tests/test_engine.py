@@ -21,10 +21,10 @@ from small_run import Tables, small_tables
 
 import sojourn
 from sojourn import _core
-from sojourn.engine import Interrupted, Progress, fingerprint, recommended, run, run_all, runs, sim, variants
+from sojourn.engine import Interrupted, Progress, fingerprint, run, run_all, runs, sim, variants
 from sojourn.figures import series
 from sojourn.records import Run, RunError
-from sojourn.scenario import Scenario, ScenarioError, loads
+from sojourn.scenario import Qdisc, Scenario, ScenarioError, loads
 
 SHORT = """
 title = "Two downloads and a ping"
@@ -419,13 +419,13 @@ def test_red_gets_what_tc_red_recommends_for_the_rate_of_each_way() -> None:
 
 
 def test_red_on_a_slow_link_begins_at_five_packets_not_at_less() -> None:
-    assert recommended("red", 500_000).startswith("red limit 60000 min 5000 max 15000 ")
+    assert Qdisc.parse("red").at(500_000).text.startswith("red limit 60000 min 5000 max 15000 ")
 
 
 def test_red_with_sizes_and_other_disciplines_stay_as_written() -> None:
-    for text in ("red limit 400000 avpkt 1000", "red variant ns2", "codel", "pfifo limit 5", ""):
-        assert recommended(text, 10_000_000) == text
-    assert recommended("red ecn", 10_000_000).endswith(" ecn")
+    for text in ("red limit 400000 avpkt 1000", "red variant ns2", "codel", "pfifo limit 5"):
+        assert Qdisc.parse(text).at(10_000_000) == Qdisc.parse(text)
+    assert Qdisc.parse("red ecn").at(10_000_000).text.endswith(" ecn")
 
 
 def test_a_comparison_refuses_what_it_can_not_answer() -> None:

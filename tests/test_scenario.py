@@ -469,6 +469,10 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
     [
         ("pfifo", {"kind": "pfifo", "limit": 1000}),
         ("pfifo limit 1k", {"kind": "pfifo", "limit": 1024}),
+        # As tc shows packets.
+        ("pfifo limit 100p", {"kind": "pfifo", "limit": 100}),
+        ("codel limit 1000p", {"limit": 1000}),
+        ("sfq limit 127p", {"limit": 127}),
         ("bfifo", {"kind": "bfifo", "limit": 1_514_000}),
         ("pfifo_fast", {"kind": "pfifo_fast", "variant": "linux", "limit": 1000}),
         ("pfifo_fast variant shared limit 64", {"kind": "pfifo_fast", "variant": "shared", "limit": 64}),
@@ -517,7 +521,18 @@ def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, objec
         ("codel target", 6, "TIME"),
         ("codel target 5 ms", 15, "known words"),
         ("codel target 5parsec", 13, "ms"),
-        ("codel limit 1000p", 12, "write 1000"),
+        ("fq_codel flows 12p", 15, "write 12"),
+        ("bfifo limit 100p", 12, "known units"),
+        ("codel target 5 ms", 15, "write target 5ms"),
+        ("fq_codel interval 100 MS", 22, "write interval 100ms"),
+        ("codel 5ms", 6, "write target 5ms"),
+        ("pfifo 100", 6, "write limit 100"),
+        ("codel 100p", 6, "write limit 100;"),
+        ("netem delay 10ms", 0, 'delay = "10 ms"'),
+        ("blackhole", 0, 'loss = "100 %"'),
+        ("pi2", 0, "nearest: pie"),
+        ("rem", 0, "nearest: pie"),
+        ("avq", 0, "nearest: red variant ns2"),
         ("codel limit 010", 12, "write 10"),
         ("codel limit 1e3", 12, "1000"),
         ("codel limit 99999999999", 12, "4294967295"),
@@ -540,6 +555,61 @@ def test_a_wrong_word_is_pointed_at(text: str, offset: int, hint: str) -> None:
         Qdisc.parse(text)
     assert refused.value.offset == offset
     assert hint in refused.value.hint
+
+
+def test_a_time_that_is_a_bare_number_is_taken_as_tc_takes_it_and_noted() -> None:
+    text = DUMBBELL.replace('delay = "10 ms"', 'delay = "10 ms"\nqdisc = "fq_codel target 5"')
+    scenario = loads(text, name="home.toml")
+    assert scenario.realise(1)["links"][0]["qdisc"]["target_ns"] == 5_000
+    [note] = scenario.notes
+    assert str(note) == (
+        "home.toml:5:26: bottleneck.qdisc: target 5 is 5 us: to tc a bare number is microseconds\n"
+        '     5 | qdisc = "fq_codel target 5"\n'
+        "       |                          ^\n"
+        "hint: write target 5ms if milliseconds are meant, else target 5us"
+    )
+    for sound in ("codel target 5us", "codel target 5000", "codel target 5ms interval 0.1s", "codel limit 5"):
+        assert scenario.with_({"bottleneck.qdisc": sound}).notes == ()
+
+
+def test_notes_stay_with_what_was_not_changed_and_are_told_once() -> None:
+    ways = 'up.qdisc = "codel target 3"\ndown.qdisc = "codel interval 100"\n'
+    scenario = loads(HEAD + ways + '[[flow]]\nkind = "bulk"\n')
+    assert [note.dotted for note in scenario.notes] == ["bottleneck.down.qdisc", "bottleneck.up.qdisc"]
+    changed = scenario.with_({"bottleneck.up.qdisc": "codel", "seed": 3})
+    assert [(note.dotted, note.line) for note in changed.notes] == [("bottleneck.down.qdisc", 6)]
+    sweep = loads(
+        DUMBBELL + '[sweep]\n"bottleneck.qdisc" = ["codel target 5", "pfifo"]\nflow.0.count = [1, 2]\n'
+    )
+    for each in (sweep, sweep.with_(seed=2)):
+        assert [(note.line, note.column) for note in each.notes] == [(8, 23)]
+    assert [len(variant.notes) for variant in sweep.variants()] == [1, 1, 0, 0]
+    assert loads(sweep.to_toml()) == sweep
+
+
+@pytest.mark.parametrize(
+    ("rate", "red"),
+    [
+        ('rate = "20 Mbit/s"', "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
+        ('rate = "500 kbit/s"', "limit 60000 min 5000 max 15000 avpkt 1000 burst 8 bandwidth 500kbit"),
+        # Of a schedule the fastest step, of a shaped link the slower of the two, without any 10 Gbit/s.
+        ('schedule = [["0 s", "1 Mbit/s"], ["9 s", "20 Mbit/s"]]', "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
+        ('rate = "1 Gbit/s"\nshaper = "htb rate 20mbit"', "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
+        ('rate = "unlimited"', "limit 300000000 min 25000000 max 75000000 avpkt 1000 burst 41666 bandwidth 10gbit"),
+    ],
+)  # fmt: skip
+def test_a_red_without_sizes_takes_what_tc_red_recommends_for_its_link(rate: str, red: str) -> None:
+    scenario = loads(DUMBBELL.replace('rate = "20 Mbit/s"', f'{rate}\nqdisc = "red ecn"'))
+    realised = scenario.realise(1)["links"][1]["qdisc"]
+    assert Qdisc.from_params(realised).text == Qdisc.parse(f"red {red} ecn").text
+    assert loads(scenario.to_toml()) == scenario
+
+
+def test_a_red_without_sizes_follows_the_rate_when_that_changes() -> None:
+    sweep = '[sweep]\n"bottleneck.rate" = ["20 Mbit/s", "500 kbit/s"]\n'
+    text = DUMBBELL.replace('rate = "20 Mbit/s"', 'rate = "20 Mbit/s"\nqdisc = "red bandwidth 10mbit"')
+    found = [variant.realise(1)["links"][0]["qdisc"] for variant in loads(text + sweep).variants()]
+    assert [(red["min"], red["bandwidth"]) for red in found] == [(50_000, 10_000_000), (5_000, 10_000_000)]
 
 
 def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
@@ -777,6 +847,133 @@ name = "what"
         (14 + 2, "flow.2.kind"),
     ]
     assert all(problem.hint for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("qdisc = fq_codel", 'in quotes: qdisc = "fq_codel"'),
+        ("qdisc = netem", 'in quotes: qdisc = "netem"'),
+        ("qdisc = fq_codel target 5ms  # mine", 'in quotes: qdisc = "fq_codel target 5ms"'),
+        ("rate = 20 Mbit/s", 'in quotes: rate = "20 Mbit/s"'),
+        ("rate = infinite", 'in quotes: rate = "infinite"'),
+        ('qdisc = "codel', 'not closed: write qdisc = "codel"'),
+        ("rate = “20 Mbit/s”", 'plain: write rate = "20 Mbit/s"'),
+        ("rate = 5,5", "rate = 5.5"),
+        ('rate == "5 Mbit/s"', 'rate = "5 Mbit/s"'),
+        ("bql = True", "write bql = true"),
+        ("bql = on", "write bql = true"),
+        ("bql = null", "leave bql out"),
+        ('title: "Home"', 'this is TOML, not YAML: write title = "Home"'),
+        ("  rate: 20 Mbit/s", 'this is TOML, not YAML: write rate = "20 Mbit/s"'),
+        ("bottleneck:", "this is TOML, not YAML: write [bottleneck]"),
+        ("bottleneck.qdisc = [pfifo, codel]", '["codel", "fq_codel"]'),
+        ("rate = 5\nrate = 6", "once"),
+    ],
+)
+def test_what_is_not_toml_is_answered_by_what_was_meant(line: str, hint: str) -> None:
+    for head in ("", 'duration = "60 s"\n'):
+        (problem,) = refusal(head + line + "\n").problems
+        assert problem.message.startswith("not TOML: ")
+        assert hint in problem.hint
+    (problem,) = refusal('{"title": "Home"}').problems
+    assert "not JSON" in problem.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["x ==", "x =", "=", "x = \\", ":", "x: ", "x = [", "- a: b: c", 'x = "', "x = ,"]
+)
+def test_any_text_that_is_not_toml_has_an_answer(text: str) -> None:
+    assert refusal(text).problems
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("mtu = 1400", "mss"),
+        ('jitter = "1 ms"', "[[flow]]"),
+        ('reorder = "1 %"', "no engine"),
+        ('policer = "1 Mbit/s"', "shaper"),
+        ('rate = "10M"', 'write "10 Mbit/s"'),
+        ('rate = "500k"', 'write "500 kbit/s"'),
+    ],
+)
+def test_what_a_link_does_not_have_is_answered_with_what_does(line: str, hint: str) -> None:
+    head = HEAD.replace('rate = "20 Mbit/s"\n', "") if line.startswith("rate") else HEAD
+    (problem,) = refusal(f'{head}{line}\n[[flow]]\nkind = "bulk"').problems
+    assert hint in problem.hint
+
+
+def test_both_directions_are_two_entries() -> None:
+    (problem,) = refusal(DUMBBELL + 'direction = "both"').problems
+    assert problem.hint == 'write two [[flow]], one with direction = "down" and one with direction = "up"'
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "meant"),
+    [
+        ("qdisc", "codel", "bottleneck.qdisc"),
+        ("rate", "5 Mbit/s", "bottleneck.rate"),
+        ("up.rate", "5 Mbit/s", "bottleneck.up.rate"),
+        ("congestion", "reno", "flow.*.congestion"),
+        ("queue", "1 s", "record.queue"),
+    ],
+)
+def test_a_key_without_its_table_is_answered_with_it_once(key: str, value: str, meant: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        loads(DUMBBELL).with_({key: value})
+    (problem,) = refused.value.problems
+    assert problem.hint == f"did you mean {meant}?"
+    # However many values are to be swept.
+    (problem,) = refusal(f'{DUMBBELL}[sweep]\n{key} = ["{value}", "2 {value}", "3 {value}"]\n').problems
+    assert problem.hint == f"did you mean {meant}?"
+
+
+def test_in_the_long_form_a_key_without_its_table_is_a_link_s() -> None:
+    scenario = loads(CHAIN + '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"')
+    with pytest.raises(ScenarioError, match=r"did you mean link\.\*\.qdisc\?"):
+        scenario.with_(qdisc="codel")
+
+
+# Examples ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_example_is_loaded_by_its_name_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in SCENARIOS:
+        assert load(path.stem) == load(path)
+
+
+def test_a_file_goes_before_the_example_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("web").write_text(DUMBBELL)
+    assert load("web").title == "web"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("home-uplink", "write home-uplink.toml"),
+        ("hoem-uplink.toml", "did you mean home-uplink.toml?"),
+        ("home-uplnk", "did you mean home-uplink"),
+        ("many-flow", "did you mean many-flows?"),
+        ("scenarios/web.toml", "web alone"),
+        ("web.toml", "web alone"),
+        ("xyzzy", "sojourn list scenarios"),
+        ("x" * 5000, "is the name right?"),
+    ],
+)
+def test_a_file_that_is_not_there_is_answered_with_the_nearest(
+    name: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("home-uplink.toml").write_text(DUMBBELL)
+    with pytest.raises(ScenarioError) as refused:
+        load(name)
+    (problem,) = refused.value.problems
+    assert hint in problem.hint
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
-"""Tests test the tree."""
+"""Tests test the tree, and what of it is packed."""
+
+import tomllib
 
 import pytest
 from tree import ROOT, build_of_the_tree, of_another_tree
 
 import sojourn
 from sojourn import _core
+from sojourn.scenario import examples
 
 
 def test_what_is_imported_is_the_tree() -> None:
@@ -29,3 +32,14 @@ def test_the_engine_s_name_is_not_the_whole_build_s() -> None:
 @pytest.mark.parametrize("target", ["dev", "check", "fast", "test"])
 def test_the_makefile_has_the_contributor_s_loop(target: str) -> None:
     assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_the_examples_are_in_the_wheel() -> None:
+    # maturin packs no link to a folder by itself, but what a pattern finds behind it.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = [each["path"] for each in project["tool"]["maturin"]["include"] if each["format"] == "wheel"]
+    packed = {file.resolve() for pattern in patterns for file in ROOT.glob(pattern)}
+    examples_and_traces = {file for file in (ROOT / "scenarios").rglob("*") if file.is_file()}
+    assert examples_and_traces
+    assert examples_and_traces <= packed
+    assert examples.FOLDER.resolve() == ROOT / "scenarios", "there is one home"

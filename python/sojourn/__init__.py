@@ -2,7 +2,7 @@
 
     import sojourn
 
-    run = sojourn.run("scenarios/home-uplink.toml", seeds=3)
+    run = sojourn.run("home-uplink", seeds=3)
     print(sojourn.summary(run).summary["probes"][0]["rtt_ms"]["p95"])    # {'mean': ..., 'ci95': ...}
     run.table("queue")                                                  # a polars DataFrame
 

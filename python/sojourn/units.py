@@ -47,6 +47,9 @@ _SIZE = {
     "GiB": 2**30,
 }
 
+UNITS = frozenset((*_DURATION, *_RATE, *_SIZE, "%"))
+"""Every unit of a quantity."""
+
 # What people write instead, and what they mean.
 _DURATION_ALIASES = {
     **dict.fromkeys(("sec", "secs", "second", "seconds", "S"), "s"),
@@ -118,6 +121,8 @@ def parse_rate(value: object, *, zero: bool = False) -> int:
         ):
             aliases[alias] = unit
             aliases[alias.lower()] = unit
+        if short:
+            aliases[short] = aliases[short.lower()] = unit
     rate = _quantity(value, "a rate", "20 Mbit/s", _RATE, aliases, "one bit/s")
     if rate == 0 and not zero:
         raise UnitError(

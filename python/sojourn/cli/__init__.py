@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import click
 
-from sojourn.cli import work
+from sojourn.cli import usage, work
 from sojourn.cli.agree import agree
+from sojourn.cli.check import check
 from sojourn.cli.compare import compare
 from sojourn.cli.export import export
 from sojourn.cli.graph import graph
@@ -51,16 +52,32 @@ def cli() -> None:
     """A bufferbloat laboratory: queues under TCP in a packet simulator, in the real Linux kernel, and on a live line.
 
     \b
-    sojourn run scenarios/home-uplink.toml
-    sojourn compare scenarios/home-uplink.toml pfifo red codel fq_codel -o demo
+    sojourn run home-uplink
+    sojourn compare home-uplink pfifo red codel fq_codel -o demo
     sojourn reproduce --quick
     sojourn measure HOST
+
+    Exit status: 0 fine; 1 a check failed; 2 wrong input; 130 interrupted.
     """
+
+
+@click.command("help", hidden=True)
+@click.argument("verbs", nargs=-1, metavar="[COMMAND]...")
+def help_(verbs: tuple[str, ...]) -> None:
+    """Show the help of a command."""
+    cli.main(args=[*verbs, "--help"], prog_name="sojourn", standalone_mode=False)
+
+
+@click.command(hidden=True)
+def version() -> None:
+    """Show the version."""
+    cli.main(args=["--version"], prog_name="sojourn", standalone_mode=False)
 
 
 for command in (
     run,
     compare,
+    check,
     reproduce,
     agree,
     verify,
@@ -76,6 +93,8 @@ for command in (
     list_,
     kernel,
     netns,
+    help_,
+    version,
 ):
     cli.add_command(command)
 
@@ -98,9 +117,12 @@ def status(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; its exit status."""
     try:
         result = cli.main(args=arguments, prog_name="sojourn", standalone_mode=False)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        return error.exit_code
+        return WRONG_INPUT
+    except click.ClickException as error:
+        click.echo(usage.words(error), err=True)
+        return WRONG_INPUT
     except (click.Abort, KeyboardInterrupt):
         work.say("interrupted")
         return CTRL_C

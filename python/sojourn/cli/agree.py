@@ -89,7 +89,7 @@ def agree(
         return
     share = _share(tolerance)
     known = agreement.explanations(_standing_file("explained.toml").read_text(encoding="utf-8"))
-    variants = _variants(paths or tuple(standing(quick)))
+    variants = _variants(paths or tuple(standing(quick)), quiet)
     theirs, ours = (_runs(variants, name, seeds, out, jobs, force, quiet) for name in (engine, "sim"))
     found = [
         agreement.compare(
@@ -153,11 +153,9 @@ def _standing_file(name: str) -> Path:
     return Path(str(files("sojourn").joinpath("standing", name)))
 
 
-def _variants(paths: Sequence[Path]) -> list[Scenario]:
+def _variants(paths: Sequence[Path], quiet: bool) -> list[Scenario]:
     """Every variant of every file; of several files each says which it is of."""
-    from sojourn.scenario import load
-
-    loaded = [load(path) for path in paths]
+    loaded = [work.scenario(path, quiet=quiet) for path in paths]
     variants = []
     for scenario in loaded:
         for variant in scenario.variants():

@@ -67,12 +67,12 @@ def compare(
         return
     from sojourn import metrics
     from sojourn.engine import Interrupted, run_all, variants
-    from sojourn.scenario import load
 
     work.check_suffixes(suffixes)
-    scenario = work.changed(load(path), changes)
+    work.check_words((path, *map(Path, qdiscs)), changes)
+    scenario = work.scenario(path, changes, quiet)
     contending = variants(scenario, (*qdiscs, *more) or USUAL, link)
-    folder = out if out is not None or as_json else work.unused(Path("runs") / f"{path.stem}-compare")
+    folder = out if out is not None or as_json else work.unused(Path("runs") / f"{work.stem(path)}-compare")
     wanted = work.seeds_wanted(scenario, seed, seeds)
     try:
         with work.progress(quiet) as progress:

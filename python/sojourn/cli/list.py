@@ -1,7 +1,6 @@
 """`sojourn list`: what there is to choose from."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import click
 
@@ -88,15 +87,11 @@ def _link_layers() -> list[str]:
 
 
 def _scenarios() -> list[str]:
-    from sojourn.scenario import ScenarioError, load
+    from sojourn.scenario import examples, load
 
-    lines = []
-    for path in sorted(Path("scenarios").glob("*.toml")):
-        try:
-            lines.append(f"{path}  {load(path).title}")
-        except ScenarioError:
-            lines.append(f"{path}  can't be read: try sojourn run {path}")
-    return lines or ["none: there is no folder scenarios/ here with .toml files in it"]
+    names = examples.names()
+    width = max(map(len, names), default=0)
+    return [f"{name:{width}}  {load(examples.FOLDER / f'{name}.toml').title}" for name in names]
 
 
 _LISTS: dict[str, Callable[[], list[str]]] = {

@@ -61,22 +61,27 @@ def jobs(help: str = "Threads. [default: one per core]") -> Option:
     return click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help=help)
 
 
+seed = click.option(
+    "--seed",
+    type=click.IntRange(0, SEEDS_END - 1),
+    metavar="N",
+    help="Run this seed instead of the scenario's.",
+)
+seeds_of_a_run = seeds(
+    "Run N seeds, counted up from the scenario's (or --seed); tables show mean and 95 % interval."
+)
+changes = click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help='Change the scenario: --set bottleneck.rate="5 Mbit/s". May be repeated.',
+)
 running = together(
     (
-        click.option(
-            "--seed",
-            type=click.IntRange(0, SEEDS_END - 1),
-            metavar="N",
-            help="Run this seed instead of the scenario's.",
-        ),
-        seeds("Run N seeds, counted up from the scenario's (or --seed); tables show mean and 95 % interval."),
-        click.option(
-            "--set",
-            "changes",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help='Change the scenario: --set bottleneck.rate="5 Mbit/s". May be repeated.',
-        ),
+        seed,
+        seeds_of_a_run,
+        changes,
         engine("What runs it: sojourn list engines."),
         jobs("Threads; netns has one. [default: one per core]"),
         force("Replace Runs that are already in the output folder."),

@@ -76,9 +76,8 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
 
 def _recorded(paths: Sequence[Path], how: How) -> list[Recording]:
     from sojourn.engine.replay import record
-    from sojourn.scenario import load
 
-    variants = [variant for path in paths for variant in load(path).variants()]
+    variants = [variant for path in paths for variant in work.scenario(path, quiet=how.quiet).variants()]
     if not variants:
         return []
     work.say(f"{len(variants)} scenarios on {how.engine}", how.quiet)

@@ -42,12 +42,12 @@ def run(
     """
     from sojourn import engine as engines
     from sojourn import metrics
-    from sojourn.scenario import load
 
     work.check_suffixes(suffixes)
     if out is None and as_json and suffixes:
         raise click.UsageError("--figures with --json needs -o DIR: where to draw them")
-    loaded = [work.changed(load(path), changes) for path in scenarios]
+    work.check_words(scenarios, changes)
+    loaded = [work.scenario(path, changes, quiet) for path in scenarios]
     keep = out is not None or not as_json
     outputs: list[Numbers] = []
     trusted = True
@@ -83,8 +83,8 @@ def run(
 
 def _folder(path: Path, out: Path | None, scenarios: int) -> Path:
     if out is None:
-        return work.unused(Path("runs") / path.stem)
-    return out if scenarios == 1 else out / path.stem
+        return work.unused(Path("runs") / work.stem(path))
+    return out if scenarios == 1 else out / work.stem(path)
 
 
 # ------------------------------------------------------------------------------------------------------ the table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -45,6 +46,46 @@ def seeds_wanted(scenario: Scenario, seed: int | None, seeds: int | None) -> lis
     return list(range(first, end))
 
 
+STDIN = "-"
+
+
+def scenario(path: Path, changes: Sequence[str] = (), quiet: bool = False) -> Scenario:
+    """The scenario in a file, of an example's name or (`-`) on stdin, with every --set applied; what is to be noted about it is said."""
+    from sojourn.scenario import load, loads, read
+
+    if str(path) == STDIN:
+        text = read(sys.stdin.buffer, "stdin")
+        found = loads(text, name="stdin", folder=Path())
+    else:
+        found = load(path)
+    found = changed(found, changes)
+    for note in found.notes:
+        say(f"note: {note}", quiet)
+    return found
+
+
+def check_words(paths: Sequence[Path], changes: Sequence[str]) -> None:
+    """Refuses what is left over of a --set whose value has blanks and no quotes: `--set bottleneck.rate=5 Mbit/s`."""
+    if not changes:
+        return
+    from sojourn.scenario.qdisc import WORDS
+    from sojourn.units import UNITS, UnitError
+
+    for word in map(str, paths):
+        if (word in UNITS or word in WORDS or re.fullmatch(r"[0-9.]+[a-z]*", word)) and not Path(
+            word
+        ).exists():
+            raise UnitError(
+                f"{word!r} is neither a scenario nor a queue discipline",
+                f"if it is part of --set, quote the whole: --set '{changes[-1]} {word}'",
+            )
+
+
+def stem(path: Path) -> str:
+    """What a scenario's folder is called."""
+    return "stdin" if str(path) == STDIN else path.stem
+
+
 def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
     """The scenario with every --set applied."""
     pairs: dict[str, Any] = {}
@@ -53,7 +94,7 @@ def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
         if not equals or not key.strip():
             raise click.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
         pairs[key.strip()] = _value(value.strip())
-    return scenario.with_(**pairs) if pairs else scenario
+    return scenario.with_(pairs) if pairs else scenario
 
 
 def _value(written: str) -> Any:
@@ -227,10 +268,16 @@ def write(file: Path, words: str) -> Path:
 FORMATS = ("svg", "pdf", "png")
 
 
+def _formats(suffixes: Sequence[str]) -> list[str]:
+    """Each once: `--figures png,pdf` is `--figures png --figures pdf`."""
+    words = (word for suffix in suffixes for word in suffix.split(","))
+    return list(dict.fromkeys(word.strip().lstrip(".").lower() for word in words))
+
+
 def check_suffixes(suffixes: Sequence[str], option: str = "--figures") -> None:
     """Refuses what figures can't be written as."""
-    for suffix in suffixes:
-        if suffix.lstrip(".").lower() not in FORMATS:
+    for suffix in _formats(suffixes):
+        if suffix not in FORMATS:
             raise click.BadParameter(f"{suffix!r} is not one of {', '.join(FORMATS)}", param_hint=option)
 
 
@@ -243,7 +290,7 @@ def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in figures.all_for(runs).items():
-            for suffix in dict.fromkeys(suffix.lstrip(".").lower() for suffix in suffixes):
+            for suffix in _formats(suffixes):
                 figures.save(figure, folder / f"{name}.{suffix}")
                 drawn += 1
     except OSError as error:

@@ -1,6 +1,6 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel in a guest, `netns` this host's own."""
 
-from sojourn.engine.compare import recommended, variants
+from sojourn.engine.compare import variants
 from sojourn.engine.engines import ENGINES, Engine, find, fingerprint, lacks, stands_for, why_not
 from sojourn.engine.runs import Interrupted, Progress, folder_names, run, run_all, run_each
 
@@ -13,7 +13,6 @@ __all__ = [
     "fingerprint",
     "folder_names",
     "lacks",
-    "recommended",
     "run",
     "run_all",
     "run_each",

@@ -6,7 +6,7 @@ Engines are imported when they are asked for: the simulator needs the compiled c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -42,6 +42,9 @@ ENGINES = {
 }
 """What `-e` accepts, and what it is."""
 
+
+MOST_PLACES = 4
+"""That a refusal names."""
 
 _GUESTS: dict[str, Literal["uml", "qemu"] | None] = {
     "kernel": None,
@@ -92,6 +95,20 @@ class Engine(Protocol):
 def fingerprint(what: str, build: str) -> str:
     """Of a Run: of what is run (`Scenario.fingerprint`) and of the build of the engine. Equal where the tables will be."""
     return hashlib.sha256(f"{what}\n{build}\n".encode()).hexdigest()
+
+
+def by_reason(refused: Iterable[tuple[str, str]]) -> list[str]:
+    """(place, why) as lines, one for each reason: two ways of a link, or a thousand flows, are refused in one breath."""
+    places: dict[str, list[str]] = {}
+    for place, why in refused:
+        places.setdefault(why, []).append(place)
+    return [f"{_joined(list(dict.fromkeys(at)))}: {why}" for why, at in places.items()]
+
+
+def _joined(places: Sequence[str]) -> str:
+    if len(places) > MOST_PLACES:
+        places = [*places[: MOST_PLACES - 1], f"{len(places) - MOST_PLACES + 1} more"]
+    return " and ".join(filter(None, (", ".join(places[:-1]), places[-1])))
 
 
 def find(name: str) -> Engine:

@@ -198,7 +198,7 @@ def _run(
     if folders is not None:
         for folder in folders:
             check_vacant(folder, force=how.force)
-        needed = sum(len(each) * _expected_bytes(one) for each, one in zip(asked, first, strict=True))
+        needed = sum(len(each) * expected_bytes(one) for each, one in zip(asked, first, strict=True))
         check_room(folders[0], needed)
     places: Sequence[Path | None] = folders or [None] * len(variants)
     runs = [
@@ -328,7 +328,7 @@ def _create(
             LinkInfo(
                 name=link["name"],
                 qdisc=Qdisc.from_params(link["qdisc"]).text,
-                rate_bps=_slower([step["bps"] for step in link["rate"][:1]], link["shaper"]),
+                rate_bps=slower([step["bps"] for step in link["rate"][:1]], link["shaper"]),
                 delay_ns=link["delay_ns"],
                 sampled=link["sampled"],
                 shaper=Shaper(**link["shaper"]).text if link["shaper"] else None,
@@ -364,7 +364,7 @@ def _create(
     return Run.create(folder, meta, scenario.to_toml(), force=force)
 
 
-def _expected_bytes(realised: Mapping[str, Any]) -> int:
+def expected_bytes(realised: Mapping[str, Any]) -> int:
     """Roughly what one seed takes on disk, rather too much: rows of the time lines, and packets where they are kept."""
     duration_ns, record = realised["duration_ns"], realised["record"]
     rows = len(realised["links"]) * duration_ns // max(1, record["queue_ns"])
@@ -376,14 +376,14 @@ def _expected_bytes(realised: Mapping[str, Any]) -> int:
     )
     if record["packets"]:
         bits = sum(
-            _slower([max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]) or 0
+            slower([max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]) or 0
             for link in realised["links"]
         )
         rows += bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
     return FOLDER_BYTES + int(rows) * ROW_BYTES
 
 
-def _slower(rate: list[int], shaper: Mapping[str, Any] | None) -> int | None:
+def slower(rate: list[int], shaper: Mapping[str, Any] | None) -> int | None:
     """The slower of a link's transmitter and its shaper, bit/s; None where there is neither."""
     return min([*rate, *([shaper["bps"]] if shaper else [])], default=None)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from sojourn import _core
-from sojourn.engine.engines import Outcome, Realised, Tables
+from sojourn.engine.engines import Outcome, Realised, Tables, by_reason, why_not
 from sojourn.records import RunError
 from sojourn.scenario import Scenario, linux
 
@@ -25,9 +25,14 @@ class Simulator:
     def check(self, realised: Realised) -> None:
         """Refuses what Linux alone has."""
         needed = list(linux.needed(realised))
-        if needed:
-            lines = [f"{place}: the simulator has no {name}, Linux has" for place, name in needed]
-            raise RunError("\n".join(lines), "run it with -e kernel")
+        if not needed:
+            return
+        lines = by_reason((place, f"the simulator has no {name}, Linux has") for place, name in needed)
+        names = dict.fromkeys(name for _, name in needed)
+        nearest = [f"{near} for {name}" for name in names if (near := linux.NEAREST.get(name))]
+        ready = "" if why_not("kernel") is None else ", once sojourn kernel setup has made its guest"
+        here = f"; nearest in the simulator: {', '.join(nearest)}" if nearest else ""
+        raise RunError("\n".join(lines), f"run it with -e kernel{ready}{here}")
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """None: the scenario says everything."""

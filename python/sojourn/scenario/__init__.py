@@ -9,38 +9,47 @@ A scenario's meaning is defined here and nowhere else; docs/scenario.md is the r
 """
 
 from pathlib import Path
+from typing import BinaryIO
 
+from sojourn.scenario import examples
 from sojourn.scenario.errors import Problem, ScenarioError, Source
 from sojourn.scenario.model import Scenario
 from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.syntax import explained
 
 MAX_BYTES = 16 * 2**20
 """The largest scenario file: 16 MiB."""
 
-__all__ = ["Problem", "Qdisc", "Scenario", "ScenarioError", "load", "loads"]
+__all__ = ["Problem", "Qdisc", "Scenario", "ScenarioError", "load", "loads", "read"]
 
 
 def load(path: str | Path) -> Scenario:
-    """The scenario in a file; every problem at once in one ScenarioError."""
-    path = Path(path)
+    """The scenario in a file, or the example of this name (`home-uplink`); every problem at once in one ScenarioError."""
     name = str(path)
     if "\0" in name:
         raise _unreadable(name, "the name holds a NUL character", "give the name of a scenario file")
+    path = examples.find(Path(path))
+    name = str(path)
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            text = read(file, name)
     except IsADirectoryError:
         raise _unreadable(name, "this is a folder, not a scenario file", "name a .toml file in it") from None
     except OSError as error:
         raise _unreadable(name, f"can't read it: {error.strerror or error}", "is the name right?") from None
+    return loads(text, name=name, folder=path.parent)
+
+
+def read(file: BinaryIO, name: str) -> str:
+    """The text of an open scenario file that messages call `name`."""
+    data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         problem = Problem("the file is larger than 16 MiB: not a scenario", "", (), name, 1, 1)
         raise ScenarioError([problem])
     try:
-        text = data.decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         raise _not_utf8(name, data, error.start) from None
-    return loads(text, name=name, folder=path.parent)
 
 
 def loads(text: str, *, name: str = "scenario", folder: Path | None = None) -> Scenario:
@@ -59,20 +68,11 @@ def loads(text: str, *, name: str = "scenario", folder: Path | None = None) -> S
         document, places = _core.parse_toml(text)
     except ValueError as error:
         message, line, column = error.args
-        raise ScenarioError(
-            [source.at(Problem(f"not TOML: {message}", _toml_hint(message)), (line, column))]
-        ) from None
+        message, hint = explained(message, text, line)
+        raise ScenarioError([source.at(Problem(f"not TOML: {message}", hint), (line, column))]) from None
     if "title" not in document and folder is not None and Path(name).stem.isprintable():
         document = {"title": Path(name).stem[:300], **document}
     return Scenario.from_document(document, Source(name, text, places, folder))
-
-
-def _toml_hint(message: str) -> str:
-    if "quoted" in message:
-        return 'text and quantities go in quotes: rate = "20 Mbit/s"'
-    if "duplicate" in message:
-        return "a key may stand in a table once; several flows are several [[flow]]"
-    return ""
 
 
 def _unreadable(name: str, message: str, hint: str) -> ScenarioError:

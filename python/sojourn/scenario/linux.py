@@ -183,7 +183,9 @@ DISCIPLINES = (
         ),
         (Flag("ecn", "ecn", True),),
         required=("limit", "bandwidth"),
-        complete=_checked(_thresholds, "give a min below max, and a limit that is not below either, in packets"),
+        complete=_checked(
+            _thresholds, "give a min below max, and a limit that is not below either, in packets"
+        ),
     ),
     _alone(
         "ets",
@@ -315,6 +317,19 @@ CONGESTION = (
     *("westwood", "yeah"),
 )
 """Congestion controls by the kernel's names. bbr is its version 1."""
+
+NEAREST = {
+    **dict.fromkeys(("cake", "fq_pie", "fq", "hhf"), "fq_codel"),
+    **dict.fromkeys(("pie", "sfb"), "codel"),
+    "sfq": "fq_codel",
+    "choke": "red",
+    **dict.fromkeys(("prio", "ets"), "pfifo_fast"),
+    **dict.fromkeys(("bbr", "bic", "highspeed", "htcp", "hybla", "illinois", "scalable", "yeah"), "cubic"),
+    **dict.fromkeys(("dctcp", "westwood"), "reno"),
+    **dict.fromkeys(("cdg", "nv", "veno"), "vegas"),
+    "lp": "ledbat",
+}
+"""What of the simulator's comes nearest to a discipline or congestion control that Linux alone has."""
 
 LACKS = ("ledbat",)
 """Congestion controls of the simulator that Linux does not have."""

@@ -7,16 +7,16 @@ Every table of the language is a class here and every key a field; docs/scenario
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from sojourn.scenario import realise as _realise
 from sojourn.scenario import sweep as _sweep
 from sojourn.scenario.check import MAX_FLOWS, check
-from sojourn.scenario.errors import CheckError, Problem, ScenarioError, Source
+from sojourn.scenario.errors import CheckError, Key, Problem, ScenarioError, Source
 from sojourn.scenario.keys import (
     Delay,
     Dscp,
@@ -221,6 +221,18 @@ class Scenario(Table):
     flows: Annotated[tuple[Flow, ...], Field(strict=False, alias="flow")] = ()
     record: Record = Record()
     sweep: dict[str, list[Any]] = Field(default_factory=dict)
+    _notes: tuple[Problem, ...] = PrivateAttr(())
+
+    def __eq__(self, other: object) -> bool:
+        """Of what is run and how it is called; notes are about the words it was written in."""
+        if not isinstance(other, Scenario):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in Scenario.model_fields)
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What is taken as it is written and probably means something else, each with its place and what to write instead."""
+        return self._notes
 
     @model_validator(mode="after")
     def _check(self) -> "Scenario":
@@ -234,19 +246,26 @@ class Scenario(Table):
         """The scenario that plain TOML values describe; every problem at once in one ScenarioError."""
         source = source or Source()
         scenario = _validated(cls, document, source)
+        notes = {(problem.message, problem.key): problem for problem in _notes(scenario, source)}
         problems: dict[tuple[object, ...], Problem] = {}
         single = {key: value for key, value in document.items() if key != "sweep"}
         for change in _sweep.changes(scenario.sweep, source):
             try:
-                _validated(cls, change.apply(single, source), source)
+                variant = _validated(cls, change.apply(single, source), source)
             except ScenarioError as error:
                 for problem in error.problems:
                     moved = change.relocate(problem, source)
-                    problems.setdefault((moved.key, moved.message), moved)
+                    # What is wrong with a key, not with its values, is told once.
+                    problems.setdefault((moved.key[:2], moved.message), moved)
                 if len(problems) > 100:
                     break
+            else:
+                for note in _notes(variant, source):
+                    moved = change.relocate(note, source)
+                    notes.setdefault((note.message, note.key), moved)
         if problems:
             raise ScenarioError(list(problems.values()))
+        scenario._notes = tuple(notes.values())
         return scenario
 
     def document(self) -> dict[str, Any]:
@@ -263,9 +282,13 @@ class Scenario(Table):
         Values are what the file would hold; None takes the key away. Flows and links are named by position or name, or all by `*`.
         """
         document = self.document()
-        for key, value in {**(changes or {}), **more}.items():
+        wanted = {**(changes or {}), **more}
+        for key, value in wanted.items():
             document = _sweep.changed(document, key, value)
-        return Scenario.from_document(document)
+        # Of what was not changed the words are gone, and what was to be said of them is kept.
+        settled = {path for key in wanted for path in _sweep.paths(document, key)}
+        kept = [note for note in self.notes if note.key not in settled]
+        return Scenario.from_document(document)._with_notes(kept)
 
     def variants(self) -> tuple["Scenario", ...]:
         """One scenario for each point of the sweep, labelled by what differs; the scenario itself where there is none."""
@@ -275,9 +298,16 @@ class Scenario(Table):
         sweep = document.pop("sweep")
         changes = _sweep.changes(sweep, Source())
         return tuple(
-            Scenario.from_document({**change.apply(document, Source()), "label": label})
+            Scenario.from_document({**change.apply(document, Source()), "label": label})._with_notes(
+                [note for note in self.notes if note.key[:1] != ("sweep",)]
+            )
             for change, label in zip(changes, _sweep.labels(sweep), strict=True)
         )
+
+    def _with_notes(self, notes: Sequence[Problem]) -> "Scenario":
+        """Itself, with notes of words that it was made from; those that have a place go before the same without one."""
+        self._notes = tuple({(note.key, note.message): note for note in (*self._notes, *notes)}.values())
+        return self
 
     def realise(self, seed: int) -> dict[str, Any]:
         """The run of this scenario with this seed as the engine takes it: integers, every flow and link written out."""
@@ -294,6 +324,19 @@ class Scenario(Table):
                 realised = json.dumps(variant.realise(seed), sort_keys=True, separators=(",", ":"))
                 digest.update(realised.encode())
         return digest.hexdigest()
+
+
+def _notes(scenario: Scenario, source: Source) -> Iterator[Problem]:
+    """What the words of its queue disciplines leave doubtful."""
+    tables: list[tuple[Key, Wire]] = [(("link", index), entry) for index, entry in enumerate(scenario.links)]
+    if (bottleneck := scenario.bottleneck) is not None:
+        tables.append((("bottleneck",), bottleneck))
+        own = (("down", bottleneck.down), ("up", bottleneck.up))
+        tables += [(("bottleneck", way), wire) for way, wire in own if wire is not None]
+    for key, wire in tables:
+        for note in wire.qdisc.notes if wire.qdisc is not None else ():
+            problem = Problem(note.message, note.hint, (*key, "qdisc"))
+            yield source.locate(problem, note.offset)
 
 
 def _validated(cls: type[Scenario], document: Mapping[str, Any], source: Source) -> Scenario:

@@ -8,19 +8,22 @@ linux.py has the disciplines that Linux alone has. Text becomes the engine's par
 from the defaults, in a fixed order. text -> params -> text -> params gives the same params.
 
 Source: tc-codel(8), tc-fq_codel(8), tc-red(8), tc-pfifo(8), tc-pfifo_fast(8), iproute2's and the kernel's defaults; ns-2's and ns-3's manuals for theirs.
-Deviations from tc: a word given twice, a number beyond 32 bits, and a leading 0 (tc reads octal) are refused; words can't be shortened.
+Deviations from tc: a word given twice, a number beyond 32 bits, and a leading 0 (tc reads octal) are refused; words can't be shortened. `100p`,
+as tc shows packets, is read. A `red` without sizes, which tc refuses, takes those that tc-red(8) recommends for the rate of its link.
 """
 
 import math
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from sojourn.scenario import linux
 from sojourn.scenario.words import (
     U32,
     Flag,
     Grammar,
+    Note,
     Value,
     Word,
     read_count,
@@ -29,6 +32,7 @@ from sojourn.scenario.words import (
     read_real,
     read_size,
     read_time,
+    suspicion,
     switch,
     valued,
 )
@@ -37,10 +41,13 @@ from sojourn.units import UnitError, nearest, quoted
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A queue discipline with every parameter filled in; those that only Linux has leave to it what was not said (None)."""
+    """A queue discipline with every parameter filled in; those that only Linux has leave to it what was not said (None), and so
+    does a `red` without sizes until its link's rate is known (`at`)."""
 
     kind: str
     fields: tuple[tuple[str, Value], ...]
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+    """Of the words it was read from."""
 
     @classmethod
     def parse(cls, text: str) -> "Qdisc":
@@ -68,6 +75,10 @@ class Qdisc:
     def text(self) -> str:
         """The canonical words."""
         return _text(self)
+
+    def at(self, rate_bps: int) -> "Qdisc":
+        """The same on a link of this rate, bit/s: a `red` without sizes takes those that tc-red(8) recommends, all else is as it is."""
+        return _sized(self, rate_bps) if _is_bare(self) else self
 
     def __str__(self) -> str:
         return self.text
@@ -118,6 +129,37 @@ def _fq_codel_words(least_quantum: int) -> tuple[Word, ...]:
         valued("ce_threshold", "TIME", read_time, "ce_threshold_ns"),
         valued("drop_batch", "PACKETS", read_count(1)),
     )
+
+
+AVPKT = 1000
+"""tc-red(8): "1000 is a good value"."""
+TOLERATED_NS = 20_000_000
+"""The queueing delay from which a RED without sizes begins to drop."""
+LEAST_MIN_PACKETS = 5
+"""Below a threshold of about five packets RED punishes ordinary bursts (Floyd and Jacobson 1993 use 5)."""
+_RED_SIZES = ("limit", "min", "max", "avpkt", "burst")
+
+
+def _is_bare(qdisc: Qdisc) -> bool:
+    """Whether it is a RED that waits for the rate of its link."""
+    fields = dict(qdisc.fields)
+    return qdisc.kind == "red" and fields["limit"] is None
+
+
+def _sized(red: Qdisc, rate_bps: int) -> Qdisc:
+    """tc-red(8)'s recommendation.
+
+    min: the tolerated delay times the rate, but five packets at least. max: three times min. limit: four times max.
+    burst: (min + min + max) / (3 avpkt). At 20 Mbit/s: 20 ms are 50000 bytes, so min 50000, max 150000, limit 600000, burst 83.
+    """
+    fields = dict(red.fields)
+    # Beyond 143 Gbit/s the limit would not fit tc's 32 bits.
+    low = min(max(rate_bps * TOLERATED_NS // (8 * 10**9), LEAST_MIN_PACKETS * AVPKT), U32 // 12)
+    high = 3 * low
+    fields |= {"limit": 4 * high, "min": low, "max": high, "avpkt": AVPKT, "burst": 0}
+    if fields["bandwidth"] is None:
+        fields["bandwidth"] = rate_bps
+    return replace(red, fields=tuple(_complete_red(fields, frozenset()).items()))
 
 
 def _complete_red(fields: dict[str, Value], _given: frozenset[str]) -> dict[str, Value]:
@@ -313,14 +355,34 @@ GRAMMARS: dict[str, dict[str | None, Grammar]] = {}
 for _grammar in _GRAMMARS:
     GRAMMARS.setdefault(_grammar.kind, {})[_grammar.variant] = _grammar
 
+WORDS = frozenset(word for grammar in _GRAMMARS for word in grammar.sets) | {"variant"}
+"""Every word that stands behind the name of some discipline."""
+
+_RED = GRAMMARS["red"]["linux"]
+_BARE_RED = replace(
+    _RED,
+    defaults={**_RED.defaults, **dict.fromkeys((*_RED_SIZES, "bandwidth"))},
+    required=(),
+    complete=lambda fields, _given: fields,
+)
+"""`red`, `red ecn`: the sizes, and the bandwidth unless it is given, follow from the link's rate."""
+
 _VARIANT_ALIASES = {("codel", "rfc8289"): "rfc", ("fq_codel", "rfc8290"): "rfc"}
 
 _ELSEWHERE = {
-    **dict.fromkeys(("dualpi2", "cobalt", "skbprio"), "fq_codel"),
+    **dict.fromkeys(("dualpi2", "cobalt", "skbprio", "sfqcodel", "sfq_codel", "cake_mq"), "fq_codel"),
     **dict.fromkeys(("noqueue", "mq", "droptail", "fifo", "taildrop"), "pfifo limit 1000"),
-    **dict.fromkeys(("ared",), "red variant ns2 adaptive"),
+    **dict.fromkeys(("ared", "avq", "gred", "wred", "arma"), "red variant ns2 adaptive"),
+    **dict.fromkeys(("pi", "pi2", "rem"), "pie"),
+    **dict.fromkeys(("blue", "green"), "sfb"),
 }
 """Disciplines that no engine has, and the nearest that there is."""
+_NO_QUEUES = {
+    "netem": 'write the link\'s own keys: delay = "10 ms", loss = "0.1 %", rate = "10 Mbit/s"',
+    "blackhole": 'write loss = "100 %" at the link',
+    "plug": 'write a schedule with a step of "0 bit/s" at the link: an outage',
+}
+"""Linux's disciplines that are no queues, and what says the same in a scenario."""
 
 
 _LONGEST = 4096
@@ -335,13 +397,24 @@ def _parse(text: str) -> Qdisc:
     if kind not in GRAMMARS:
         raise _unknown_kind(kind, at)
     grammar = _grammar_of(kind, tokens)
+    if grammar is _RED and not {name for name, _ in tokens} & set(_RED_SIZES):
+        grammar = _BARE_RED
     fields = _fields(grammar, tokens[1:])
-    return Qdisc(kind, tuple((name, fields[name]) for name in grammar.defaults))
+    return Qdisc(kind, tuple((name, fields[name]) for name in grammar.defaults), _notes(grammar, tokens[1:]))
 
 
 def read_fields(text: str, grammar: Grammar) -> dict[str, Value]:
     """What a discipline's words set, by a grammar that is not a scenario's; raises UnitError with the place of the wrong one."""
     return _fields(grammar, _tokens(text)[1:])
+
+
+def _notes(grammar: Grammar, tokens: Sequence[tuple[str, int]]) -> tuple[Note, ...]:
+    """What of words that can be read probably means something else."""
+    words = {word.word: word for word in grammar.words}
+    found = [
+        suspicion(words[name], value, at) for (name, _), (value, at) in pairwise(tokens) if name in words
+    ]
+    return tuple(note for note in found if note is not None)
 
 
 def _tokens(text: str) -> list[tuple[str, int]]:
@@ -380,7 +453,7 @@ def _fields(grammar: Grammar, tokens: Sequence[tuple[str, int]]) -> dict[str, Va
             given_words = " ".join(text for text, _ in tokens[position : position + taken])
             value = _value(kind, words[name], given_words, tokens[position][1])
         else:
-            raise _unknown_word(grammar, name, at)
+            raise _unknown_word(grammar, name, at, tokens[: position - 1])
         if field in given:
             raise UnitError(f"{kind}: {name} sets what was set before", "say it once", at)
         given.add(field)
@@ -408,7 +481,7 @@ def _completed(grammar: Grammar, fields: dict[str, Value], given: frozenset[str]
 
 
 def _text(qdisc: Qdisc) -> str:
-    grammar = GRAMMARS[qdisc.kind][qdisc.variant]
+    grammar = _BARE_RED if _is_bare(qdisc) else GRAMMARS[qdisc.kind][qdisc.variant]
     fields = dict(qdisc.fields)
     parts = [qdisc.kind]
     if qdisc.variant is not None and qdisc.variant != next(iter(GRAMMARS[qdisc.kind])):
@@ -460,6 +533,10 @@ def _unknown_kind(kind: str, at: int) -> UnitError:
             f"write rate, or shaper with htb's words; {known}",
             at,
         )
+    if kind.lower() in _NO_QUEUES:
+        return UnitError(
+            f"{quoted(kind)} is not a queue discipline of a link", f"{_NO_QUEUES[kind.lower()]}; {known}", at
+        )
     if kind.lower() in _ELSEWHERE:
         return UnitError(
             f"no engine has a queue discipline {quoted(kind)}",
@@ -471,7 +548,8 @@ def _unknown_kind(kind: str, at: int) -> UnitError:
     return UnitError(f"unknown queue discipline {quoted(kind)}", hint, at)
 
 
-def _unknown_word(grammar: Grammar, name: str, at: int) -> UnitError:
+def _unknown_word(grammar: Grammar, name: str, at: int, before: Sequence[tuple[str, int]]) -> UnitError:
+    """`before`: the words that were read."""
     words = [word for word in grammar.sets if word not in grammar.elsewhere]
     if len(GRAMMARS[grammar.kind]) > 1:
         words.append("variant")
@@ -479,11 +557,16 @@ def _unknown_word(grammar: Grammar, name: str, at: int) -> UnitError:
     if others:
         message = f"{grammar.kind} variant {grammar.variant} has no word {quoted(name)}"
         return UnitError(message, f"variant {others[0]} has it", at)
-    guess = nearest(name, words)
     known = f"known words: {', '.join(words)}"
-    return UnitError(
-        f"{grammar.kind} has no word {quoted(name)}", f"did you mean {guess}? {known}" if guess else known, at
-    )
+    message = f"{grammar.kind} has no word {quoted(name)}"
+    if name.isalpha() and len(before) > 1 and re.fullmatch(r"[0-9.]+", before[-1][0]):
+        said = f"{before[-2][0]} {before[-1][0]}{name.lower()}"
+        return UnitError(message, f"a number and its unit are one word: write {said}; {known}", at)
+    for word, form in (("limit", r"([0-9]+)[pP]?"), ("target", r"([0-9.]+(?:ms|us))")):
+        if (value := re.fullmatch(form, name)) and word in words:
+            return UnitError(message, f"write {word} {value[1]}; {known}", at)
+    guess = nearest(name, words)
+    return UnitError(message, f"did you mean {guess}? {known}" if guess else known, at)
 
 
 def _whole(value: Value) -> int:

@@ -205,7 +205,9 @@ def _set(document: dict[str, Any], path: Key, value: Any) -> None:
 
 
 def _reaches(swept: tuple[str, ...], written: tuple[str, ...]) -> bool:
-    """Whether a problem's key lies at or below a swept key, where an entry may be named by name."""
+    """Whether a problem's key lies at, below or around a swept key, where an entry may be named by name."""
+    if swept[: len(written)] == written and swept[0] not in ("flow", "link"):
+        return True
     if swept[0] in ("flow", "link"):
         return len(written) > 2 and written[0] == swept[0] and written[2 : len(swept)] == swept[2:]
     return written[: len(swept)] == swept

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DEFAULT_QDISC = Qdisc.parse("pfifo limit 1000")
 """Linux's pfifo with the default txqueuelen: the bufferbloat one finds."""
+UNLIMITED_BPS = 10_000_000_000
+"""What a discipline that computes with the rate takes for a link without one: it has no queue and never acts."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Line:
             steps=steps,
             period=timed.repeat if timed is not None else None,
             delay=delay if isinstance(delay, int) else 0,
-            qdisc=qdisc if isinstance(qdisc, Qdisc) else DEFAULT_QDISC,
+            qdisc=(qdisc if isinstance(qdisc, Qdisc) else DEFAULT_QDISC).at(_fastest(steps, shaper)),
             framing=framing if isinstance(framing, Framing) else LINK_LAYERS["none"],
             loss=loss if isinstance(loss, Loss) else Loss(),
             shaper=shaper if isinstance(shaper, Shaper) else None,
@@ -67,6 +69,12 @@ class Line:
             bql=bql is True,
             coalesce=coalesce if isinstance(coalesce, int) else 0,
         )
+
+
+def _fastest(steps: tuple[tuple[int, int], ...], shaper: object) -> int:
+    """The rate that a link's discipline is made for, bit/s: of a schedule the fastest step."""
+    fastest = max((bps for _, bps in steps), default=UNLIMITED_BPS)
+    return min(fastest, shaper.bps) if isinstance(shaper, Shaper) else fastest
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,20 @@ _MEANT = {
     **dict.fromkeys(("number", "n"), "count"),
 }
 """Other programs' words for ours."""
+_BELOW = {"bottleneck": "bottleneck", "link": "link.*", "flow": "flow.*", "record": "record"}
+"""The tables of a scenario, and how a dotted key names what lies in them."""
+_NOT_OF_A_LINK = {
+    "jitter": 'jitter is of a [[flow]]: jitter = "1 ms"',
+    **dict.fromkeys(
+        ("mtu", "mss", "packet"), 'sizes are of a [[flow]]: tcp = { mss = 1400 }, or packet = "1400 B"'
+    ),
+    **dict.fromkeys(("policer", "police"), 'no engine has a policer; nearest: shaper = "htb rate 10mbit"'),
+    **dict.fromkeys(
+        ("reorder", "reordering", "duplicate", "duplication", "corrupt"),
+        "no engine reorders, doubles or damages packets; loss loses them",
+    ),
+}
+"""What others' links have and ours don't."""
 _KINDS = {
     "bool_type": ("true or false", "write true or false, without quotes"),
     "int_type": ("a whole number", "write a whole number, without quotes and without a point"),
@@ -138,11 +152,43 @@ def _hint_for_key(key: Key, root: type[BaseModel], document: Mapping[str, Any]) 
     known += ["trace"] if "schedule" in known or "frames" in known else []
     if table.__name__ == "TcpSettings" and name in ("congestion", "ecn", "profile"):
         return f"{name} belongs to the flow itself, beside tcp"
+    if len(key) == 1 and (below := _below(name, root, document)):
+        return f"did you mean {below}?"
+    if {"rate", "qdisc"} <= set(known) and (elsewhere := _NOT_OF_A_LINK.get(name.lower())):
+        return elsewhere
     guess = _MEANT.get(name.lower(), "")
     if guess not in known:
         guess = nearest(name, known) or ""
     listed = f"known keys: {', '.join(each for each in known if each != 'label')}"
     return f"did you mean {guess}? {listed}" if guess else listed
+
+
+def _below(name: str, root: type[BaseModel], document: Mapping[str, Any]) -> str:
+    """The dotted key that a key of the whole file was probably meant to be; empty if no table has it."""
+    for table, dotted in _BELOW.items():
+        if (table == "bottleneck" and "link" in document) or (table == "link" and "link" not in document):
+            continue
+        models = _models(root.model_fields[_field(root, table)].annotation)
+        if any(
+            name == (field.alias or each) for model in models for each, field in model.model_fields.items()
+        ):
+            value = document.get(name)
+            inner = f".{next(iter(value))}" if isinstance(value, Mapping) and len(value) == 1 else ""
+            return f"{dotted}.{name}{inner}"
+    return ""
+
+
+def dotted_key(word: str) -> str:
+    """The key of a scenario with a [bottleneck] that a word, ours or another program's, means; empty if there is none."""
+    from sojourn.scenario.model import Scenario
+
+    name = _MEANT.get(word.lower(), word.lower())
+    return name if name in Scenario.model_fields else _below(name, Scenario, {})
+
+
+def _field(table: type[BaseModel], key: str) -> str:
+    """The field that a key is read into."""
+    return next(name for name, field in table.model_fields.items() if (field.alias or name) == key)
 
 
 def _table_at(root: type[BaseModel], key: Key, document: Mapping[str, Any]) -> type[BaseModel] | None:
@@ -202,6 +248,15 @@ def _literal_problem(key: Key, value: object, expected: str) -> Problem:
     words = [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
     guess = nearest(value, words) if isinstance(value, str) else None
     known = f"one of {', '.join(words)}"
+    if key[-1] == "direction" and str(value).lower() in (
+        "both",
+        "bidirectional",
+        "duplex",
+        "updown",
+        "up down",
+    ):
+        hint = 'write two [[flow]], one with direction = "down" and one with direction = "up"'
+        return Problem(f"{quoted(value)} is not {known}", hint, key)
     return Problem(
         f"{quoted(value)} is not {known}", f"did you mean {guess}?" if guess else f'write "{words[0]}"', key
     )

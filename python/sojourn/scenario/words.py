@@ -2,7 +2,8 @@
 
 Units and their defaults are tc's: a bare TIME is microseconds, `k` in a SIZE is 1024, a RATE's `kbps` is 1000 *bytes* a second.
 
-Source: tc(8), iproute2. Deviations from tc: a number beyond 32 bits and a leading 0 (tc reads octal) are refused; words can't be shortened.
+Source: tc(8), iproute2. Deviations from tc: a number beyond 32 bits and a leading 0 (tc reads octal) are refused; words can't be shortened; `100p`, as tc shows
+packets, is read.
 """
 
 import re
@@ -36,6 +37,16 @@ class Flag:
     word: str
     field: str
     sets: Value
+
+
+@dataclass(frozen=True)
+class Note:
+    """Words that are taken as tc takes them, and that probably mean something else."""
+
+    message: str
+    hint: str
+    offset: int
+    """Into the text."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +182,20 @@ def read_real(least: float, most: float, *, open_below: bool = False) -> Callabl
     return read
 
 
+def _read_packets(read: Callable[[str], Value]) -> Callable[[str], Value]:
+    """Packets also as tc shows them, though it does not read them so: `100p`."""
+    return lambda text: read(text[:-1] if re.fullmatch(r"[0-9]+[pP]", text) else text)
+
+
+def suspicion(word: Word, text: str, offset: int) -> Note | None:
+    """A bare number of a TIME below a millisecond: who wrote it probably meant milliseconds."""
+    if word.value != "TIME" or not re.fullmatch(r"[0-9.]+", text) or not 0 < read_time(text) < 10**6:
+        return None
+    said = f"{word.word} {text}"
+    message = f"{said} is {text} us: to tc a bare number is microseconds"
+    return Note(message, f"write {said}ms if milliseconds are meant, else {said}us", offset)
+
+
 def _write_plain(value: Value) -> str:
     return _write_real(value) if isinstance(value, float) else str(value)
 
@@ -198,6 +223,8 @@ def write_rate(value: Value) -> str:
 def valued(word: str, value: str, read: Callable[[str], Value], field: str | None = None) -> Word:
     """A word that takes a value of this sort: PACKETS, TIME, RATE, ..."""
     write = {"TIME": _write_time, "RATE": write_rate, "NUMBER": _write_real}.get(value, _write_plain)
+    if value == "PACKETS":
+        read = _read_packets(read)
     return Word(word, field or word, value, read, write)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sojourn.engine import tc
+from sojourn.engine.engines import by_reason
 from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.graph import Entry, has_queue, nodes, transmitter
 from sojourn.scenario import linux
@@ -39,9 +40,9 @@ class PlanError(GuestError):
     """The scenario asks for what this kernel does not have; every such thing."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        lines = [f"{each.where}: {each.why}" for each in problems]
+        lines = by_reason((each.where, each.why) for each in problems)
         hints = dict.fromkeys(each.hint for each in problems)
-        super().__init__("\n".join(dict.fromkeys(lines)), "; ".join(hints))
+        super().__init__("\n".join(lines), "; ".join(hints))
         self.problems = tuple(problems)
 
 

@@ -1,0 +1,223 @@
+"""`sojourn check`: what a scenario would run, by which engine, and about how long; nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sojourn.cli import options, text, work
+
+if TYPE_CHECKING:
+    from sojourn.engine.foresight import Cost, Fit
+    from sojourn.scenario import Scenario
+
+MOST_LABELS = 12
+"""Variants that are named; of more only the keys and their values are."""
+NONE_CAN = 1
+"""Exit status: the scenario is sound, and no engine can run it."""
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="SCENARIO")
+@options.seed
+@options.seeds_of_a_run
+@options.changes
+@options.as_json()
+@options.quiet("No notes on stderr; they are in the output.")
+def check(
+    path: Path, seed: int | None, seeds: int | None, changes: tuple[str, ...], as_json: bool, quiet: bool
+) -> None:
+    """Say what a scenario would run, without running it.
+
+    Links, flows, variants and seeds; what is doubtful about its words; which engines can run it; and about how many packets, how much CPU
+    time and how large tables that makes. Ends with 2 if the scenario is wrong, with 1 if no engine can run it.
+    """
+    from sojourn.engine import foresight
+
+    work.check_words([path], changes)
+    scenario = work.scenario(path, changes, quiet or not as_json)
+    asked = work.seeds_wanted(scenario, seed, seeds) or list(scenario.seeds)
+    variants = scenario.variants()
+    fits, cost = foresight.fits(variants), foresight.cost(variants, len(asked))
+    found = _outline(scenario, variants, asked, fits, cost)
+    work.show(text.as_json(found) if as_json else _described(found, scenario))
+    if all(fit.refused for fit in fits):
+        raise click.exceptions.Exit(NONE_CAN)
+
+
+# ------------------------------------------------------------------------------------------------------ what is found
+
+
+def _outline(
+    scenario: Scenario, variants: Sequence[Scenario], seeds: Sequence[int], fits: Sequence[Fit], cost: Cost
+) -> dict[str, Any]:
+    """All of it as plain values; links and flows are those of the first variant."""
+    from sojourn.scenario.sweep import flat
+
+    first = variants[0].realise(seeds[0])
+    return {
+        "title": scenario.title,
+        "duration_s": scenario.duration / 1e9,
+        "warmup_s": scenario.warmup / 1e9,
+        "seeds": list(seeds),
+        "sweep": flat(scenario.sweep),
+        "variants": [variant.label for variant in variants] if scenario.sweep else [],
+        "links": [_link(link) for link in first["links"] if link["sampled"]],
+        "flows": _flows(first),
+        "notes": [
+            {"key": note.dotted, "line": note.line, "message": note.message, "hint": note.hint}
+            for note in scenario.notes
+        ],
+        "engines": [
+            {
+                "engine": fit.engine,
+                "can": not fit.refused,
+                "refused": fit.refused,
+                "problems": list(fit.problems),
+                "hint": fit.hint,
+                "not_ready": fit.not_ready,
+            }
+            for fit in fits
+        ],
+        "expected": {
+            "runs": cost.runs,
+            "packets": cost.packets,
+            "cpu_s": cost.cpu_s,
+            "table_bytes": cost.table_bytes,
+        },
+    }
+
+
+def _link(link: Mapping[str, Any]) -> dict[str, Any]:
+    from sojourn.scenario import Qdisc
+    from sojourn.scenario.shaper import Shaper
+
+    steps = [step["bps"] for step in link["rate"]]
+    return {
+        "name": link["name"],
+        "rate_bps": steps[0] if steps else None,
+        "least_bps": min(steps, default=None),
+        "greatest_bps": max(steps, default=None),
+        "delay_ms": link["delay_ns"] / 1e6,
+        "qdisc": Qdisc.from_params(link["qdisc"]).text,
+        "shaper": Shaper(**link["shaper"]).text if link["shaper"] else None,
+        "ring": link["ring"]["descriptors"] if link["ring"] else None,
+        "loss": link["loss"]["law"] != "none",
+    }
+
+
+def _flows(realised: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The flows of an entry as one."""
+    groups: dict[int, list[Mapping[str, Any]]] = {}
+    for flow in realised["flows"]:
+        groups.setdefault(flow["group"], []).append(flow)
+    links = realised["links"]
+    found = []
+    for flows in groups.values():
+        first = flows[0]
+        rtts = [
+            flow["path_extra_ns"]
+            + flow["back_extra_ns"]
+            + sum(links[index]["delay_ns"] for index in (*flow["path"], *flow["back"]))
+            for flow in flows
+        ]
+        found.append(
+            {
+                "name": first["name"] if len(flows) == 1 else first["name"].rpartition(".")[0],
+                "count": len(flows),
+                "kind": first["traffic"]["kind"],
+                "congestion": first["traffic"].get("tcp", {}).get("congestion"),
+                "path": [links[index]["name"] for index in first["path"] if links[index]["sampled"]],
+                "base_rtt_ms": [min(rtts) / 1e6, max(rtts) / 1e6],
+                "start_s": [
+                    min(flow["start_ns"] for flow in flows) / 1e9,
+                    max(flow["start_ns"] for flow in flows) / 1e9,
+                ],
+            }
+        )
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------- for people
+
+
+def _described(found: Mapping[str, Any], scenario: Scenario) -> str:
+    seeds = found["seeds"]
+    head = [
+        found["title"],
+        f"{found['duration_s']:g} s, of which {found['warmup_s']:g} s warm-up left out;"
+        f" {'seed' if len(seeds) == 1 else 'seeds'} {text.ranges(sorted(seeds))}",
+    ]
+    if found["sweep"]:
+        head.append(f"{len(found['variants'])} variants, the first of them below:")
+        head += [f"  {key}: {', '.join(map(str, values))}" for key, values in found["sweep"].items()]
+    parts = ["\n".join(head), _link_table(found["links"]), _flow_table(found["flows"])]
+    if scenario.notes:
+        parts.append("\n".join(f"note: {note}" for note in scenario.notes))
+    parts.append(
+        "\n".join(line for fit in found["engines"] for line in _engine(fit, len(found["variants"]) or 1))
+    )
+    parts.append(_expected(found["expected"]))
+    return "\n\n".join(parts)
+
+
+def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for link in links:
+        rate = text.rate(link["rate_bps"])
+        if link["least_bps"] != link["greatest_bps"]:
+            rate = f"{text.rate(link['least_bps'])} to {text.rate(link['greatest_bps'])}"
+        below = [f"shaper {link['shaper']}"] if link["shaper"] else []
+        below += [f"ring {link['ring']}"] if link["ring"] else []
+        below += ["loss"] if link["loss"] else []
+        rows.append([link["name"], rate, f"{link['delay_ms']:g} ms", "; ".join([link["qdisc"], *below])])
+    return text.table(["link", "rate", "delay", "qdisc"], rows, left=4)
+
+
+def _flow_table(flows: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        [
+            flow["name"],
+            str(flow["count"]),
+            f"{flow['kind']} {flow['congestion'] or ''}".rstrip(),
+            " ".join(flow["path"]),
+            _range(flow["base_rtt_ms"], "ms"),
+            _range(flow["start_s"], "s"),
+        ]
+        for flow in flows
+    ]
+    return text.table(["flows", "n", "kind", "over", "RTT", "start"], rows, left=6)
+
+
+def _range(ends: Sequence[float], unit: str) -> str:
+    low, high = (f"{end:.4g}" for end in ends)
+    return f"{low} {unit}" if low == high else f"{low} .. {high} {unit}"
+
+
+def _engine(fit: Mapping[str, Any], variants: int) -> list[str]:
+    if fit["can"]:
+        ready = "" if fit["not_ready"] is None else f", once it is ready here ({fit['not_ready']})"
+        return [f"{fit['engine']}: can run it{ready}"]
+    what = "it" if fit["refused"] == variants else f"{fit['refused']} of the {variants} variants"
+    problems = [f"  {problem}" for problem in fit["problems"]]
+    return [f"{fit['engine']}: can't run {what}", *problems, f"  hint: {fit['hint']}"]
+
+
+def _expected(expected: Mapping[str, Any]) -> str:
+    from sojourn.engine.foresight import PACKETS_PER_CPU_S
+
+    runs = f"{expected['runs']} {'run' if expected['runs'] == 1 else 'runs'}"
+    return (
+        f"{runs}, about {_count(expected['packets'])} packets: {text.number(expected['cpu_s'])} s of CPU time in the simulator"
+        f" (at {_count(PACKETS_PER_CPU_S)} packets a second); tables up to {expected['table_bytes'] / 1e6:.0f} MB"
+    )
+
+
+def _count(number: int) -> str:
+    for scale, word in ((10**9, "billion"), (10**6, "million"), (10**3, "thousand")):
+        if number >= scale:
+            return f"{number / scale:.3g} {word}"
+    return str(number)

@@ -1,0 +1,165 @@
+"""What running a scenario would take, and which engines can: told before anything runs.
+
+Packets follow from rates and lengths: what sends at a rate of its own sends that, and what sends as fast as it may shares what is left of the
+slowest link on its way evenly with the others there. CPU time and disk follow from packets, runs and rows. All of it is about right, no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn.engine.engines import Realised, find, why_not
+from sojourn.engine.kernel.fits import PlanError, Wiring, problems_of
+from sojourn.engine.runs import expected_bytes, slower
+from sojourn.records import RunError
+from sojourn.scenario import Scenario
+
+PACKETS_PER_CPU_S = 2_000_000
+"""Of the simulator: docs/performance.md has 0.9 to 5 million."""
+RUN_CPU_S = 0.05
+"""To set up a run, write its tables and sum them up."""
+_KERNELS: dict[str, tuple[Wiring, bool]] = {"kernel": ("simnic", True), "netns": ("veth", False)}
+"""How links are wired, and whether the kernel is the run's own; `kernel` is the better of its two guests."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Whether an engine can run a scenario."""
+
+    engine: str
+    refused: int
+    """Of the variants."""
+    problems: tuple[str, ...]
+    """What of them it can't do, each with its place."""
+    hint: str
+    not_ready: str | None
+    """Why it can't be used on this host yet; None: it can."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the simulator would take, about."""
+
+    runs: int
+    packets: int
+    """Data packets delivered, over all runs."""
+    cpu_s: float
+    table_bytes: int
+    """On disk, rather too much."""
+
+
+def fits(variants: Sequence[Scenario]) -> list[Fit]:
+    """What each engine says to these scenarios: `sim`, `kernel` and `netns`."""
+    realised = [variant.realise(variant.seeds[0]) for variant in variants]
+    return [_simulator(realised), *(_kernel(name, realised) for name in _KERNELS)]
+
+
+def cost(variants: Sequence[Scenario], seeds: int) -> Cost:
+    """Of running each of these scenarios with so many seeds."""
+    realised = [variant.realise(variant.seeds[0]) for variant in variants]
+    runs = len(realised) * seeds
+    packets = seeds * sum(map(expected_packets, realised))
+    cpu_s = packets / PACKETS_PER_CPU_S + runs * RUN_CPU_S
+    return Cost(runs, packets, cpu_s, seeds * sum(map(expected_bytes, realised)))
+
+
+def _simulator(realised: Sequence[Realised]) -> Fit:
+    simulator, refused, hint = find("sim"), 0, ""
+    lines: dict[str, None] = {}
+    for one in realised:
+        try:
+            simulator.check(one)
+        except RunError as error:
+            refused, hint = refused + 1, error.hint
+            lines |= dict.fromkeys(error.problem.splitlines())
+    return Fit("sim", refused, tuple(lines), hint, None)
+
+
+def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
+    wiring, own = _KERNELS[name]
+    wrong = [problems for one in realised if (problems := list(problems_of(one, wiring, own)))]
+    error = PlanError([problem for problems in wrong for problem in problems])
+    return Fit(name, len(wrong), tuple(error.problem.splitlines()), error.hint, why_not(name))
+
+
+# ---------------------------------------------------------------------------------------------------------- packets
+
+
+def expected_packets(realised: Realised) -> int:
+    """Data packets that a run delivers, about; of pings the requests."""
+    duration_s = realised["duration_ns"] / 1e9
+    left = [capacity_bps(link, realised["duration_ns"]) for link in realised["links"]]
+    greedy: list[tuple[Mapping[str, Any], float, float]] = []
+    sharing = [0] * len(left)
+    packets = 0.0
+    for flow in realised["flows"]:
+        end_s = duration_s if flow["stop_ns"] is None else min(duration_s, flow["stop_ns"] / 1e9)
+        seconds = max(0.0, end_s - flow["start_ns"] / 1e9)
+        bps, size = _own_rate(flow, realised)
+        if math.isfinite(bps):
+            packets += min(bps, *(left[link] for link in flow["path"])) * seconds / (8 * size)
+            for link in flow["path"]:
+                left[link] = max(0.0, left[link] - bps * seconds / duration_s)
+        else:
+            greedy.append((flow, seconds, size))
+            for link in flow["path"]:
+                sharing[link] += 1
+    for flow, seconds, size in greedy:
+        bps = min(left[link] / sharing[link] for link in flow["path"])
+        # What no link holds back is held back by its window.
+        bps = min(bps, 8 * flow["traffic"]["tcp"]["receive_buffer_max"] / _base_rtt_s(flow, realised))
+        sent = bps * seconds / (8 * size)
+        whole = flow["traffic"]["bytes"]
+        packets += sent if whole is None else min(sent, math.ceil(whole / flow["traffic"]["tcp"]["mss"]))
+    return round(packets)
+
+
+def capacity_bps(link: Mapping[str, Any], duration_ns: int) -> float:
+    """The mean rate of a link over the run, bit/s; infinite without a limit."""
+    steps, period = link["rate"], link["rate_period_ns"] or duration_ns
+    ends = [step["at_ns"] for step in steps[1:]] + [period]
+    bits = sum(
+        step["bps"] * max(0, min(end, period) - step["at_ns"]) for step, end in zip(steps, ends, strict=False)
+    )
+    limit = slower([bits // period] if steps else [], link["shaper"])
+    return math.inf if limit is None else float(limit)
+
+
+def _own_rate(flow: Mapping[str, Any], realised: Realised) -> tuple[float, float]:
+    """What a flow sends by itself, bit/s, infinite where only its way bounds it; and bytes of a packet."""
+    match flow["traffic"]:
+        case {"kind": "ping", "interval_ns": interval, "packet_bytes": size}:
+            return 8e9 * size / interval, size
+        case {"kind": "udp", "bps": bps, "packet_bytes": size, "on_ns": on, "off_ns": off}:
+            share = 1.0 if on is None else _mean(on) / max(1.0, _mean(on) + _mean(off))
+            return bps * share, size
+        case {"kind": "video", "frames": {"source": "model", "bps": bps}, "payload_bytes": size}:
+            return bps, size
+        case {"kind": "video", "frames": {"frames": frames, "period_ns": period}, "payload_bytes": size}:
+            return 8e9 * sum(bytes_ for _, bytes_ in frames) / period, size
+        case {"kind": "transfers", "bytes": size, "pause_ns": pause, "tcp": tcp}:
+            round_s = _mean(pause) / 1e9 + 2 * _base_rtt_s(flow, realised)
+            return 8 * _mean(size) / round_s, min(_mean(size), tcp["mss"]) + tcp["header_bytes"]
+        case {"tcp": tcp}:
+            return math.inf, tcp["mss"] + tcp["header_bytes"]
+    raise ValueError(f"no kind of traffic: {flow['traffic']['kind']!r}")
+
+
+def _mean(draw: Mapping[str, Any]) -> float:
+    """Of a law of a scenario's numbers."""
+    match draw:
+        case {"value": value}:
+            return float(value)
+        case {"min": low, "max": high}:
+            return float(low + high) / 2
+    return float(draw["mean"])
+
+
+def _base_rtt_s(flow: Mapping[str, Any], realised: Realised) -> float:
+    links = (*flow["path"], *flow["back"])
+    own = flow["path_extra_ns"] + flow["back_extra_ns"]
+    ns: int = own + sum(realised["links"][link]["delay_ns"] for link in links)
+    return max(1e-4, ns / 1e9)

@@ -1,0 +1,48 @@
+"""The scenarios that come with sojourn, by name, and what was meant by a file that is not there.
+
+They are the folder `scenarios` of the repository, which lies beside this package's modules in an installed one (in the tree by a link).
+"""
+
+from pathlib import Path
+
+from sojourn.scenario.errors import Problem, ScenarioError
+from sojourn.units import nearest
+
+FOLDER = Path(__file__).parent.parent / "scenarios"
+SUFFIX = ".toml"
+
+
+def names() -> list[str]:
+    """Of all examples, in order."""
+    return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
+
+
+def find(path: Path) -> Path:
+    """The file that is meant: the path itself, or the example of this name where there is no such file.
+
+    Raises:
+        ScenarioError: there is neither; with the nearest that there is.
+    """
+    try:
+        there = path.exists()
+    except OSError:
+        there = True
+    if there:
+        # What can't be read is told by whoever opens it.
+        return path
+    name = str(path)
+    beside = path.with_name(path.name + SUFFIX) if path.name else path
+    if beside.is_file():
+        raise _missing(name, f"write {beside}")
+    if name in names():
+        return FOLDER / (name + SUFFIX)
+    if name.endswith(SUFFIX) and path.stem in names():
+        raise _missing(name, f"{path.stem} alone, without path and {SUFFIX}, is the example of that name")
+    files = [str(each) for each in sorted(path.parent.glob(f"*{SUFFIX}"))] if path.parent.is_dir() else []
+    if guess := nearest(name, [*files, *names()]):
+        raise _missing(name, f"did you mean {guess}? sojourn list scenarios names the examples")
+    raise _missing(name, "name a scenario file, or an example: sojourn list scenarios")
+
+
+def _missing(name: str, hint: str) -> ScenarioError:
+    return ScenarioError([Problem("can't read it: No such file or directory", hint, (), name or ".")])
