@@ -283,7 +283,8 @@ def case_names(path: Path) -> list[str]:
                 rate_bps=realised["links"][0]["rate"][0]["bps"],
                 congestions=frozenset(flow["traffic"]["tcp"]["congestion"] for flow in flows),
                 flows=len(flows),
-                base_rtt_ms=base_rtt(flows[0], realised["links"]) / 1e6,
+                base_rtt_ms=(base_rtt(flows[0], realised["links"], realised["duration_ns"]) or math.nan)
+                / 1e6,
             ).name
         )
     return names
