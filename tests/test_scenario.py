@@ -1089,6 +1089,33 @@ def test_a_flow_that_makes_no_sense_is_refused(entry: str, key: str, words: str)
     assert problem.line > 4
 
 
+FLOOD = """
+duration = "60 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "5 ms"
+loss = "{loss}"
+[[flow]]
+kind = "ping"
+[[flow]]
+kind = "udp"
+rate = "{rate}"
+"""
+
+
+def test_a_flood_of_which_nearly_all_is_dropped_is_refused_at_its_rate() -> None:
+    # 60 s of 1.2 Gbit/s are 6 million packets of 1500 bytes, of which 50 000 pass.
+    (problem,) = refusal(FLOOD.format(rate="1.2 Gbit/s", loss="none")).problems
+    assert problem.dotted == "flow.1.rate"
+    assert "5.95e+06 packets would be dropped" in problem.message
+    loads(FLOOD.format(rate="1 Gbit/s", loss="none"))
+    loads(FLOOD.format(rate="1.2 Gbit/s", loss="none").replace("10 Mbit/s", "1 Gbit/s"))
+    # What the wire loses is a row, too: a third of 20 million in the long run.
+    wide = FLOOD.replace("10 Mbit/s", "10 Gbit/s")
+    (problem,) = refusal(wide.format(rate="4 Gbit/s", loss="gemodel 10% 20%")).problems
+    assert "6.67e+06 packets" in problem.message
+
+
 UNLIMITED = 'duration = "1 s"\n[bottleneck]\nrate = "unlimited"\ndelay = "{delay}"\n[[flow]]\nkind = "bulk"\n'
 
 

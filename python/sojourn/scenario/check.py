@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sojourn.scenario import linux
-from sojourn.scenario.amount import check_amount
+from sojourn.scenario.amount import check_amount, check_dropped
 from sojourn.scenario.errors import Key, Problem
 from sojourn.scenario.laws import Spread
 from sojourn.scenario.tcp import tcp_params
@@ -207,6 +207,7 @@ def _gate(line: Line, tables: "Sequence[tuple[Key, Wire]]") -> Iterator[Problem]
 def _flows(scenario: "Scenario") -> Iterator[Problem]:
     links = links_of(scenario)
     routes = Routes(links)
+    ways = []
     for index, flow in enumerate(scenario.flows):
         key: Key = ("flow", index)
         yield from _flow(flow, key)
@@ -223,7 +224,12 @@ def _flows(scenario: "Scenario") -> Iterator[Problem]:
             short, least = format_duration(flow.rtt.least), format_duration(shortest)
             hint = f'write at least "{least}", or shorten the delays'
             yield Problem(f"an RTT of {short} is less than its links take: {least}", hint, (*key, "rtt"))
-        yield from check_amount(flow, scenario, way, links, key)
+        too_much = list(check_amount(flow, scenario, way, links, key))
+        yield from too_much
+        if not too_much:
+            ways.append(way)
+    if len(ways) == len(scenario.flows):
+        yield from check_dropped(scenario.flows, ways, links, scenario.duration)
 
 
 def _stops_unstarted(start: Spread, stop: Spread, count: int) -> bool:

@@ -116,6 +116,14 @@ class Loss:
     good_loss: float = 0.0
 
     @property
+    def mean(self) -> float:
+        """The share of packets that it loses in the long run; of a burst's chain by its stationary state."""
+        if self.r is None:
+            return self.p
+        bad = self.p / (self.p + self.r) if self.p + self.r else 0.0
+        return bad * self.bad_loss + (1 - bad) * self.good_loss
+
+    @property
     def text(self) -> str:
         """`none`, `0.1 %`, `gemodel 1 % 10 %`."""
         if self.r is None:
