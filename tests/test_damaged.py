@@ -17,7 +17,7 @@ from synthetic_live import Line
 
 from sojourn import meta as metas
 from sojourn.cli import status
-from sojourn.records import INDEX, META, SUMS, Run, RunError, write_index
+from sojourn.records import INDEX, META, SCENARIO, SUMS, Run, RunError, write_index
 
 OLD = Path(__file__).parent / "recordings" / "format-1"
 CASES = range(2 * len(DAMAGES))
@@ -181,6 +181,7 @@ def test_control_characters_in_a_run_of_somebody_s_reach_no_terminal_and_no_page
         "host": {nasty: nasty},
     }
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    (tmp_path / "run" / SCENARIO).write_bytes(f'title = "{nasty}"\r\n'.encode())
     page = tmp_path / "page.html"
     assert status(["report", str(tmp_path / "run"), "-o", str(page)]) == 0
     said = capsys.readouterr()

@@ -267,6 +267,22 @@ def test_a_file_of_nothing_we_know_is_refused(run: Run, tmp_path: Path) -> None:
         flent.read(saved(tmp_path / "x.flent.gz", made))
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"T0": "1950-01-01T00:00:00.000000Z"},
+        {"LAB": {"phases": [{"name": "idle", "kind": "idle", "start_ns": 2, "end_ns": 1, "complete": True}]}},
+    ],
+    ids=["before 1970", "backwards"],
+)
+def test_times_that_no_run_can_have_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    made = json.loads(json.dumps(SMALL))
+    made["metadata"] |= changes
+    with pytest.raises(RunError, match="not a flent file"):
+        flent.read(saved(tmp_path / "x.flent.gz", made), measurement.How(out=tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
 def _spoiled(value: Any, where: list[int], what: Any) -> Any:
     """The document with one thing in it, found by these numbers, replaced."""
     if not where or not isinstance(value, (dict, list)) or not value:
@@ -302,7 +318,7 @@ def test_a_spoiled_file_is_read_or_refused_but_never_a_crash(
     except RunError as error:
         assert error.hint
     else:
-        phases.cut(found)
+        phases.cut(Run.open(found.path))
 
 
 # --------------------------------------------------------------------------------------------------- hostile files

@@ -316,7 +316,8 @@ class Run:
     @property
     def scenario_text(self) -> str:
         """The scenario as it was given, sweeps resolved (TOML); of a measurement what was asked."""
-        return _content(self.path / SCENARIO).decode(errors="replace")
+        text = _content(self.path / SCENARIO).decode(errors="replace").replace("\r\n", "\n")
+        return foreign.plain(text, lines=True)
 
     def tables(self, seed: int | None = None) -> tuple[str, ...]:
         """Names of the tables that this Run holds of a seed (None: of its first); `packets` only if it was asked for."""

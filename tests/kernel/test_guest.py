@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from sojourn import engine as engines
 from sojourn import remains
 from sojourn.engine.kernel import (
     Boot,
@@ -43,6 +44,7 @@ from sojourn.engine.kernel import (
     uml,
 )
 from sojourn.engine.kernel import boot as booting
+from sojourn.engine.verify import verify
 from sojourn.scenario import loads
 
 # ------------------------------------------------------------------------------------------------------------- cpio
@@ -573,6 +575,43 @@ def test_the_stock_guest_s_fingerprint_counts_which_qemu_runs_it_and_how(
     assert len({older, newer, said("7.2")}) == 3
     monkeypatch.undo()
     qemu.decides.cache_clear()
+
+
+def test_an_engine_s_build_counts_guest_program_and_our_sources_around_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = {"": engine.build("kernel", "f00d"), "guest": engine.build("kernel", "beef")}
+    built["engine"] = engine.build("netns", "f00d")
+    assert engine.build("kernel", "f00d") == built[""]
+    (tmp_path / "other").write_bytes(b"another program")
+    monkeypatch.setattr(engine, "program", lambda: tmp_path / "other")
+    built["program"] = engine.build("kernel", "f00d")
+    monkeypatch.undo()
+    monkeypatch.setattr(engine, "SOURCES", engine.SOURCES[1:])
+    engine._sources.cache_clear()
+    built["sources"] = engine.build("kernel", "f00d")
+    monkeypatch.undo()
+    engine._sources.cache_clear()
+    assert len(set(built.values())) == len(built)
+    assert engine.build("kernel", "f00d") == built[""]
+
+
+def test_a_run_of_a_guest_is_equal_to_itself_run_again(kernel_uml: str) -> None:
+    scenario = """
+        duration = "2 s"
+        [bottleneck]
+        rate = "2 Mbit/s"
+        delay = "5 ms"
+        qdisc = "codel"
+        [[flow]]
+        kind = "bulk"
+        [[flow]]
+        kind = "ping"
+    """
+    made = engines.run(loads(scenario), engine=kernel_uml)
+    assert made.meta.engine_build == engines.find(kernel_uml).build
+    (found,) = verify([made])
+    assert (found.equal, found.same_build, found.same_scenario) == (True, True, True)
 
 
 # ------------------------------------------------------------------------------------------------- the command line

@@ -34,8 +34,8 @@ from sojourn.records import RunError
 
 S = 10**9
 DAY_S = 86400
-FORMAT = 1
-"""Of the database; another one is refused."""
+FORMAT = 2
+"""Of the database. An older one is read as it is, and brought up to this one when a monitor goes on with it; a newer one is refused."""
 MARK = 0x736A6D6F
 """SQLite's application_id of ours: "sjmo"."""
 
@@ -163,6 +163,9 @@ _SCHEMA = (
     )
     + f"PRAGMA application_id = {MARK}; PRAGMA user_version = {FORMAT};"
 )
+
+_STEPS = {1: ""}
+"""By format, the statements that make the next one of it. The tables of 2 are those of 1, of sojourn 0.1."""
 
 
 # ---------------------------------------------------------------------------------------------------------- writing
@@ -372,8 +375,7 @@ class Store:
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
     """Makes the tables of a new file; refuses one that is not ours."""
     new = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-    if not new:
-        _check(db, path)
+    found = FORMAT if new else _check(db, path)
     # Each commit writes the page at the end of every table: small ones spare the disk.
     db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")
@@ -381,20 +383,25 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
     db.execute("PRAGMA busy_timeout = 5000")
     if new:
         db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    elif found < FORMAT:
+        steps = " ".join(_STEPS[each] for each in range(found, FORMAT))
+        db.executescript(f"BEGIN IMMEDIATE; {steps} PRAGMA user_version = {FORMAT}; COMMIT;")
 
 
-def _check(db: sqlite3.Connection, path: Path) -> None:
+def _check(db: sqlite3.Connection, path: Path) -> int:
+    """Refuses a database that is not ours, or of a newer version; its format."""
     if db.execute("PRAGMA application_id").fetchone()[0] != MARK:
         raise StoreError(
             f"{path} is a database, but none that a monitor wrote",
             "name the file that `sojourn monitor --db` wrote",
         )
-    found = db.execute("PRAGMA user_version").fetchone()[0]
-    if found != FORMAT:
+    found = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if not 1 <= found <= FORMAT:
         raise StoreError(
-            f"{path} has format {found}; this version reads format {FORMAT}",
+            f"{path} has format {found}; this version reads formats 1 to {FORMAT}",
             "use the version that wrote it, or a new file",
         )
+    return found
 
 
 @contextlib.contextmanager

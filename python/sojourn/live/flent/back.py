@@ -135,6 +135,8 @@ def _load(path: Path) -> Json:
 def _session(raw: Json) -> _Session:
     metadata, x = raw["metadata"], np.asarray(raw["x_values"], dtype=np.float64)
     t0 = datetime.strptime(metadata.get("T0") or metadata["TIME"], TIME).replace(tzinfo=UTC).timestamp()
+    if t0 < 0:
+        raise ValueError("it began before 1970")
     series = [
         (name, _points(name, raw, x, t0))
         for name in raw["results"]
@@ -249,7 +251,7 @@ def _phases_in(metadata: Json, directions: set[str]) -> list[Json]:
         return [
             {
                 "name": str(phase["name"]), "kind": str(phase["kind"]), "start_ns": int(_real(phase["start_ns"], MOST_S * S)),
-                "end_ns": int(_real(phase["end_ns"], MOST_S * S)),
+                "end_ns": int(_real(phase["end_ns"], MOST_S * S, phase["start_ns"])),
                 "complete": bool(phase["complete"]),
             }
             for phase in told
