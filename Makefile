@@ -92,7 +92,7 @@ $(VENV)/.made:
 	  { echo 'error: needs a C linker (cc)'; echo 'hint: Debian: apt-get install gcc libc6-dev'; exit 2; }
 	@command -v cargo >/dev/null && command -v rustc >/dev/null || \
 	  { echo 'error: needs Rust $(RUST) or newer (cargo and rustc)'; \
-	    echo 'hint: Debian: apt-get install cargo-web rustc-web; or https://rustup.rs'; exit 2; }
+	    echo 'hint: Debian: apt-get install cargo-web rustc-web; or rustup'; exit 2; }
 	@found=$$(rustc --version | cut -d' ' -f2); \
 	printf '%s\n' $(RUST) "$$found" | sort -C -V || \
 	  { echo "error: needs Rust $(RUST) or newer; this is $$found"; \

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,55 @@ def test_temporary_folders_are_noted_before_they_are_made() -> None:
         if makers.search(file.read_text(encoding="utf-8"))
     }
     assert found == {"engine": "cache.py"}
+
+
+# kernel/cache and live/journal: ARCHITECTURE.md says that they have folders and locks of their own.
+OWN_LOCKS = {"cache.py", "journal.py"}
+
+
+def replacers(tree: ast.AST) -> Iterator[ast.AST]:
+    """The functions that put one file or folder in another's place: `os.replace(a, b)`, `path.replace(b)`, `path.rename(b)`."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef) and any(map(replaces, ast.walk(function))):
+            yield function
+
+
+def replaces(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.keywords:
+        return False
+    of_os = isinstance(node.func.value, ast.Name) and node.func.value.id in ("os", "shutil")
+    name, values = node.func.attr, len(node.args) - of_os
+    # Texts are replaced by two values, dates by keywords; a frame's columns are renamed by a dict.
+    plain = values == 1 and not any(isinstance(each, ast.Dict) for each in node.args)
+    return plain and name in ("replace", "rename", "renames", "move")
+
+
+def test_what_replaces_a_file_is_beside_it() -> None:
+    found = {
+        file.name: all("beside" in ast.unparse(function) for function in replacers(tree))
+        for file in PACKAGE.rglob("*.py")
+        if file.name not in OWN_LOCKS and list(replacers(tree := ast.parse(file.read_text(encoding="utf-8"))))
+    }
+    assert set(found) >= {"records.py", "replay.py"}, "some are found"
+    assert [name for name, beside in found.items() if not beside] == []
+
+
+def test_no_file_names_the_host_of_a_registry() -> None:
+    # apt, pip and cargo know where their packages are; here it may be elsewhere.
+    host = re.compile(
+        r"\b(?:(?:packages|deb|archive|mirrors?|registry|index|proxy|static|files|download)\.[a-z0-9.-]+|pypi|crates)"
+        r"\.(?:org|com|io|net)\b"
+    )
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    named = [
+        f"{name}: {found.group()}"
+        for name in done.stdout.splitlines()
+        # The lock file is cargo's own.
+        if name not in ("Cargo.lock", str(Path(__file__).relative_to(ROOT)))
+        and (ROOT / name).is_file()
+        and (found := host.search((ROOT / name).read_text(encoding="utf-8", errors="ignore")))
+    ]
+    assert named == []
 
 
 def test_relative_and_nested_imports_are_seen() -> None:

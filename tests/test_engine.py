@@ -24,7 +24,7 @@ from sojourn import _core
 from sojourn.engine import Interrupted, Progress, fingerprint, run, run_all, runs, sim, variants
 from sojourn.figures import series
 from sojourn.records import Run, RunError
-from sojourn.scenario import Qdisc, Scenario, ScenarioError, loads
+from sojourn.scenario import Qdisc, Scenario, ScenarioError, linux, loads
 
 SHORT = """
 title = "Two downloads and a ping"
@@ -416,6 +416,17 @@ def test_red_gets_what_tc_red_recommends_for_the_rate_of_each_way() -> None:
     assert red["up"]["bandwidth"] == 20_000_000
     assert red["down"]["min"] == 250_000
     assert variant.label == "red"
+
+
+def test_a_run_records_which_kernel_its_linux_is() -> None:
+    for qdisc, conditions in (
+        ("codel", {"variant linux": f"of {linux.RELEASE}"}),
+        ("codel variant linux6.12", {"variant linux": f"of {linux.RELEASE}"}),
+        ("codel variant linux2012", {}),
+        ("pfifo", {}),
+    ):
+        made = run(scenario().with_({"bottleneck.qdisc": qdisc, "sweep": None}))
+        assert made.meta.conditions == conditions, qdisc
 
 
 def test_red_on_a_slow_link_begins_at_five_packets_not_at_less() -> None:

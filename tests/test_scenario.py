@@ -480,6 +480,9 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
         ("fq_codel", {"limit": 10240, "flows": 1024, "quantum": 1514, "ecn": True, "memory_limit": 2**25, "drop_batch": 64}),
         ("fq_codel noecn ce_threshold 1ms", {"ecn": False, "ce_threshold_ns": 1_000_000}),
         ("codel variant=rfc8289", {"variant": "rfc"}),
+        # By a name that stays.
+        ("fq_codel variant linux6.12", {"variant": "linux"}),
+        ("red variant linux6.12 limit 400000 avpkt 1000", {"variant": "linux", "limit": 400_000}),
         # tc: max = limit/4, min = max/3, burst = (2 min + max) / (3 avpkt).
         ("red limit 400000 avpkt 1000", {"max": 100_000, "min": 33_333, "burst": 55, "probability": 0.02, "bandwidth": 10**7}),
         ("red limit 400k avpkt 1000 min 30000 ecn adaptative bandwidth 1kbps", {"limit": 409_600, "max": 90_000, "bandwidth": 8_000, "adaptive": True}),

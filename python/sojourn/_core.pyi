@@ -1,7 +1,7 @@
 """The compiled core: scenario in, columns out. Private: the public face is `sojourn` itself."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,7 @@ LIVE_PORT: int
 class MeasureError(Exception):
     """Nothing could be measured or served. args: (what and where, what to do)."""
 
+@final
 class Server:
     """Answers `measure`: load and echoes for clients of ours. Its sockets are bound when it is made.
 
@@ -78,7 +79,7 @@ class Server:
     Raises MeasureError when an address can't be bound, ValueError when the JSON is not such options.
     """
 
-    def __init__(self, options_json: str) -> None: ...
+    def __new__(cls, options_json: str) -> Self: ...
     @property
     def addresses(self) -> list[tuple[str, int]]:
         """What it is bound to: (address, port)."""
@@ -104,6 +105,7 @@ def measure(
     measured, ValueError when the JSON is not a plan.
     """
 
+@final
 class RpmServer:
     """Answers clients of draft-ietf-ippm-responsiveness over HTTP/2 and TLS, from when it is made, on threads of its own.
 
@@ -112,7 +114,7 @@ class RpmServer:
     needed (crates/rpm/src/server.rs). Raises MeasureError when it can't listen or its certificate can't be read, ValueError when the JSON is not such options.
     """
 
-    def __init__(self, options_json: str) -> None: ...
+    def __new__(cls, options_json: str) -> Self: ...
     @property
     def addresses(self) -> list[tuple[str, int]]:
         """Where it listens: (address, port)."""
@@ -143,6 +145,7 @@ def measure_rpm(
 LOSSES: list[str]
 """Why a probe has no reply, in words, in the order of their number in a Prober's column `loss`."""
 
+@final
 class Prober:
     """Probes several targets at fixed times from a thread of its own, which holds no GIL.
 
@@ -154,8 +157,8 @@ class Prober:
     sense, OSError for what the kernel refuses.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         targets: list[tuple[str, int | None]],
         interval_ns: int,
         timeout_ns: int,
@@ -163,7 +166,7 @@ class Prober:
         size: int = 56,
         ds: int = 0,
         identifier: int = 1,
-    ) -> None: ...
+    ) -> Self: ...
     def take(self) -> dict[str, NDArray[np.int64]]:
         """The samples that have settled since the last call, in that order, as columns of equal length.
 

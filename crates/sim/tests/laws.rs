@@ -1,60 +1,17 @@
 //! Laws of the subject, over random small scenarios: whatever the traffic, the disciplines and the losses, these hold.
 
+#[path = "../../qdisc/tests/common/any.rs"]
+mod any;
 mod common;
+#[path = "../../tcp/tests/common/congestion.rs"]
+mod congestion;
 
 use common::{MS, S, Tables, bulk, flow, link, reno, run};
 use link::{Cells, Loss, RateStep, RingParams, ShaperParams};
 use proptest::prelude::*;
-use qdisc::{
-    AdtParams, CodelParams, CodelVariant, DsField, FifoParams, FqCodelParams, Params, PfifoFastParams,
-    PfifoFastVariant,
-};
+use qdisc::DsField;
 use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Sim, Table, Traffic};
 use tcp::{CongestionKind, TcpParams};
-
-fn any_qdisc() -> impl Strategy<Value = Params> {
-    let codel = |ecn, limit| CodelParams {
-        variant: CodelVariant::Linux,
-        limit,
-        target_ns: 5 * MS,
-        interval_ns: 100 * MS,
-        ecn,
-        ce_threshold_ns: None,
-    };
-    let fq_codel = |ecn, flows| {
-        Params::FqCodel(FqCodelParams {
-            variant: CodelVariant::Linux,
-            limit: 100,
-            flows,
-            memory_limit: 32 << 20,
-            target_ns: 5 * MS,
-            interval_ns: 100 * MS,
-            quantum: 1514,
-            ecn,
-            ce_threshold_ns: None,
-            drop_batch: 64,
-        })
-    };
-    let adt = AdtParams {
-        limit: 50,
-        utilisation: 0.99,
-        increase: 1.01,
-        weight: 0.1,
-        sample_ns: 300 * MS,
-        rate: None,
-        start: None,
-    };
-    prop_oneof![
-        (1u64..200).prop_map(|limit| Params::Pfifo(FifoParams { limit })),
-        (1500u64..200_000).prop_map(|limit| Params::Bfifo(FifoParams { limit })),
-        (1u64..200).prop_map(|limit| Params::PfifoHeadDrop(FifoParams { limit })),
-        (prop_oneof![Just(PfifoFastVariant::Linux), Just(PfifoFastVariant::Shared)], 1u64..200)
-            .prop_map(|(variant, limit)| Params::PfifoFast(PfifoFastParams { variant, limit })),
-        (any::<bool>(), 1u64..1000).prop_map(move |(ecn, limit)| Params::Codel(codel(ecn, limit))),
-        (any::<bool>(), 1u32..64).prop_map(move |(ecn, flows)| fq_codel(ecn, flows)),
-        Just(Params::Adt(adt)),
-    ]
-}
 
 fn any_loss() -> impl Strategy<Value = Loss> {
     prop_oneof![
@@ -73,7 +30,7 @@ fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
             RateStep { at_ns: S + 300 * MS, bps: bps / 2 },
         ]),
     ];
-    let spec = (rates, 0..60 * MS, any_qdisc(), any_loss(), any_gate());
+    let spec = (rates, 0..60 * MS, any::any(1..200), any_loss(), any_gate());
     spec.prop_map(move |(rate, delay_ns, qdisc, loss, (ring, shaper))| LinkSpec {
         rate,
         loss,
@@ -98,15 +55,13 @@ fn any_gate() -> impl Strategy<Value = (Option<RingParams>, Option<ShaperParams>
 }
 
 fn any_tcp() -> impl Strategy<Value = TcpParams> {
-    use CongestionKind::*;
-    let congestion = prop_oneof![Just(Reno), Just(Cubic), Just(Vegas), Just(Ledbat)];
-    (congestion, any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3).prop_map(
+    (congestion::any(), any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3).prop_map(
         |(congestion, sack, ecn, pacing, acks)| TcpParams {
             congestion,
             sack,
             ecn,
             pacing,
-            hystart: congestion == Cubic,
+            hystart: congestion == CongestionKind::Cubic,
             delayed_ack_segments: acks,
             receive_buffer: 131_072,
             receive_buffer_max: 6 << 20,

@@ -5,8 +5,11 @@
 //! while data is outstanding; and what the run-length scoreboard holds to be in flight is what a table with an entry per
 //! segment says by the words of RFC 6675.
 
+#[path = "common/congestion.rs"]
+mod congestion;
+
 use proptest::prelude::*;
-use tcp::{AckSegment, CongestionKind, Receiver, Segment, Sender, TcpParams};
+use tcp::{AckSegment, Receiver, Segment, Sender, TcpParams};
 use units::{Luck, Span, Time};
 
 /// RFC 6675 read aloud: one entry for each segment ever sent.
@@ -286,13 +289,8 @@ fn room(params: &TcpParams, window: u64) -> u64 {
     (window / u64::from(params.mss)).max(1)
 }
 
-fn congestion() -> impl Strategy<Value = CongestionKind> {
-    use CongestionKind::*;
-    prop_oneof![Just(Reno), Just(Cubic), Just(Vegas), Just(Ledbat)]
-}
-
 fn params() -> impl Strategy<Value = TcpParams> {
-    let switches = (any::<[bool; 8]>(), any::<[bool; 2]>(), congestion(), doubts());
+    let switches = (any::<[bool; 8]>(), any::<[bool; 2]>(), congestion::any(), doubts());
     let windows = (
         1..20u32,
         prop::option::of(2..40u32),

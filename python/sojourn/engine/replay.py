@@ -33,7 +33,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sojourn import _core
+from sojourn import _core, remains
 from sojourn.engine.engines import Engine, Realised, find
 from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.runs import Progress, cores
@@ -123,12 +123,11 @@ class Recording:
             "link": dict(self.link),
         }
         columns = pl.DataFrame(vars(self.trace)).with_columns(pl.col("bytes", "flow").cast(pl.Int32))
-        temporary = Path(f"{os.fspath(path)}.part")
         try:
-            columns.write_parquet(temporary, compression="zstd", metadata={_META: json.dumps(about)})
-            temporary.replace(path)
+            with remains.beside(Path(path)) as temporary:
+                columns.write_parquet(temporary, compression="zstd", metadata={_META: json.dumps(about)})
+                temporary.replace(path)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise RunError(f"can't write {path}: {error.strerror or error}", "choose another -o") from None
 
     @classmethod

@@ -86,7 +86,7 @@ def run(
     force: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Run:
-    """Runs one scenario: a Scenario, or the path of its file.
+    """Runs one scenario: a Scenario, the path of its file, or the name of an example.
 
     `seeds`: how many, counted up from the scenario's own, or which. `out`: the folder of the Run; None: a temporary one
     that lives as long as the Run. `engine`: see `ENGINES`. `jobs`: threads; None: as many as there are cores. `force`: replace a Run in `out`.

@@ -35,8 +35,8 @@ class Simulator:
         raise RunError("\n".join(lines), f"run it with -e kernel{ready}{here}")
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
-        """None: the scenario says everything."""
-        return {}
+        """Which kernel `variant linux` stands for, where a discipline is that; else the scenario says everything."""
+        return {"variant linux": f"of {linux.RELEASE}"} if linux.as_linux(realised) else {}
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""

@@ -296,6 +296,11 @@ DISCIPLINES = (
     ),
 )
 
+RELEASE = "6.12.117"
+"""The kernel whose algorithms `variant linux` of the simulator's disciplines are: Debian 12's, which the built guest runs."""
+PINNED = "linux6.12"
+"""What `variant linux` means today, by a name that will mean it tomorrow."""
+
 CLASSFUL = ("htb", "hfsc", "drr", "qfq", "tbf", "cbs", "gred", "multiq", "mqprio", "taprio", "etf")
 """Linux's disciplines that one line does not describe, or that are for a rate: a scenario can't name them."""
 
@@ -346,6 +351,11 @@ def shapes(params: Mapping[str, Any]) -> bool:
     """Whether a discipline may hold packets back by itself, whatever lies below it."""
     held = {"cake": "bandwidth", "fq": "maxrate"}
     return params.get(held.get(params["kind"], "")) is not None
+
+
+def as_linux(realised: Mapping[str, Any]) -> bool:
+    """Whether some link's discipline is `variant linux`."""
+    return any(link["qdisc"].get("variant") == "linux" for link in realised["links"])
 
 
 def needed(realised: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -367,7 +367,11 @@ _BARE_RED = replace(
 )
 """`red`, `red ecn`: the sizes, and the bandwidth unless it is given, follow from the link's rate."""
 
-_VARIANT_ALIASES = {("codel", "rfc8289"): "rfc", ("fq_codel", "rfc8290"): "rfc"}
+_VARIANT_ALIASES = {
+    ("codel", "rfc8289"): "rfc",
+    ("fq_codel", "rfc8290"): "rfc",
+    **{(kind, linux.PINNED): "linux" for kind, variants in GRAMMARS.items() if "linux" in variants},
+}
 
 _ELSEWHERE = {
     **dict.fromkeys(("dualpi2", "cobalt", "skbprio", "sfqcodel", "sfq_codel", "cake_mq"), "fq_codel"),

@@ -99,7 +99,7 @@ def _newest(folder: Path, name: str) -> Package | None:
 
 def _how_to_get(name: str) -> str:
     if not shutil.which("apt-get"):
-        return f"without apt: download {name} and what else is missing from packages.debian.org into a folder, and give it with --from FOLDER"
+        return f"without apt: put {name} and what else is missing, as Debian's .deb files, into a folder, and give it with --from FOLDER"
     return f"apt-get update (as root) may bring it into the lists; else put {name}_*.deb into a folder and give it with --from FOLDER"
 
 

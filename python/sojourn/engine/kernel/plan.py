@@ -3,9 +3,9 @@
 Every node of the scenario is a network namespace that forwards. Links are given without their nodes, so the graph is found again: two
 links in a row in somebody's path meet in a node. A link is the egress of one end of a *cable*, a pair of devices; the other end is the
 link the other way round, where there is one. Flows begin and end in hosts of their own, never in a node: a sender that shares a machine
-with the queue would hear of its drops at once. The rest of a flow's base RTT lies between its far host and the network: behind the
-last link on the way out, as in the simulator, and before the first one on the way back (the simulator: behind the last). Flows
-whose ends are alike in place, delay, jitter and TCP share them.
+with the queue would hear of its drops at once. The rest of a flow's base RTT lies, as in the simulator, in two halves between the
+network and the hosts: behind the last link of each way, on the cable toward the host that the way leads to. Flows whose ends are
+alike in place, delay, jitter and TCP share them.
 
 Routes lead to addresses, and a host has one for each path that leads to it; so flows between the same nodes may take different paths.
 

@@ -1,0 +1,159 @@
+//! Any discipline with any parameters, for the laws of this crate and of `sim`.
+//!
+//! Which disciplines there are is asked of `Params` itself: one that this file does not know fails every law until its
+//! parameters are drawn here.
+
+use proptest::prelude::*;
+use proptest::strategy::Union;
+use qdisc::{
+    AdtParams, CodelParams, CodelVariant, FifoParams, FloydRedParams, FqCodelParams, LinuxRedParams, Params,
+    PfifoFastParams, PfifoFastVariant, RedParams,
+};
+use std::ops::Range;
+
+/// Any discipline, with limits of so many packets: each kind as often as another.
+pub fn any(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    Union::new(kinds().into_iter().map(|kind| of_kind(&kind, packets.clone())))
+}
+
+/// Every kind of `Params`, by the words of the error that an unknown one gives.
+pub fn kinds() -> Vec<String> {
+    let unknown =
+        serde_json::from_str::<Params>(r#"{"kind": ""}"#).expect_err("no kind has no name").to_string();
+    let known = unknown.split_once("expected one of ").expect("the kinds are named").1;
+    known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
+    let bytes = packets.start * 1000..packets.end * 1000;
+    match kind {
+        "pfifo" => packets.prop_map(|limit| Params::Pfifo(FifoParams { limit })).boxed(),
+        "bfifo" => bytes.prop_map(|limit| Params::Bfifo(FifoParams { limit })).boxed(),
+        "pfifo_head_drop" => packets.prop_map(|limit| Params::PfifoHeadDrop(FifoParams { limit })).boxed(),
+        "pfifo_fast" => pfifo_fast(packets).boxed(),
+        "codel" => codel(packets).boxed(),
+        "fq_codel" => fq_codel(packets, bytes).boxed(),
+        "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
+        "adt" => adt(packets).boxed(),
+        _ => panic!("the laws know no parameters of {kind}: draw them in crates/qdisc/tests/common/any.rs"),
+    }
+}
+
+fn pfifo_fast(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (prop_oneof![Just(PfifoFastVariant::Linux), Just(PfifoFastVariant::Shared)], packets)
+        .prop_map(|(variant, limit)| Params::PfifoFast(PfifoFastParams { variant, limit }))
+}
+
+fn codel_variant() -> impl Strategy<Value = CodelVariant> {
+    prop_oneof![
+        Just(CodelVariant::Linux),
+        Just(CodelVariant::Linux2012),
+        Just(CodelVariant::Rfc),
+        Just(CodelVariant::Ns3)
+    ]
+}
+
+fn codel(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (codel_variant(), packets, 0..20_000_000u64, 1..50_000_000u64, prop::bool::ANY, prop::bool::ANY).prop_map(
+        |(variant, limit, target_ns, interval_ns, ecn, ce)| {
+            let ce_threshold_ns = ce.then_some(target_ns / 2);
+            Params::Codel(CodelParams { variant, limit, target_ns, interval_ns, ecn, ce_threshold_ns })
+        },
+    )
+}
+
+fn fq_codel(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    (
+        codel_variant(),
+        packets,
+        prop_oneof![1..5u32, 5..64u32],
+        bytes.start + 2000..bytes.end + 20_000,
+        0..20_000_000u64,
+        1..50_000_000u64,
+        1..3000u32,
+        prop::bool::ANY,
+        prop::bool::ANY,
+        1..70u32,
+    )
+        .prop_map(
+            |(variant, limit, flows, memory_limit, target_ns, interval_ns, quantum, ecn, ce, drop_batch)| {
+                let ce_threshold_ns = ce.then_some(target_ns / 2);
+                Params::FqCodel(FqCodelParams {
+                    variant,
+                    limit,
+                    flows,
+                    memory_limit,
+                    target_ns,
+                    interval_ns,
+                    quantum,
+                    ecn,
+                    ce_threshold_ns,
+                    drop_batch,
+                })
+            },
+        )
+}
+
+fn linux_red(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    (
+        (bytes, 0..20_000u32, 1..20_000u32, 1..60u32),
+        (0.0..=1.0f64, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
+    )
+        .prop_map(|((limit, min, width, burst), (probability, adaptive, ecn, harddrop, nodrop))| {
+            Params::Red(RedParams::Linux(LinuxRedParams {
+                limit,
+                min,
+                max: min + width,
+                avpkt: 1000,
+                burst,
+                probability,
+                bandwidth: 10_000_000,
+                adaptive,
+                ecn,
+                harddrop,
+                nodrop,
+            }))
+        })
+}
+
+fn floyd_red(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (
+        (prop::bool::ANY, packets, 0.0..10.0f64, 0.0..20.0f64, prop_oneof![Just(0.0), 0.01..1.0f64]),
+        (0.0..=1.0f64, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
+    )
+        .prop_map(
+            |((ns2, limit, min, width, weight), (probability, byte_mode, gentle, wait, adaptive, ecn))| {
+                let params = FloydRedParams {
+                    limit,
+                    min,
+                    max: min + width,
+                    weight,
+                    probability,
+                    mean_bytes: 700,
+                    byte_mode,
+                    gentle,
+                    wait,
+                    adaptive,
+                    target_delay_ns: 5_000_000,
+                    ecn,
+                };
+                Params::Red(if ns2 { RedParams::Ns2(params) } else { RedParams::Ns3(params) })
+            },
+        )
+}
+
+fn adt(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (packets.clone(), 0.01..1.2f64, 1.001..2.0f64, prop::option::of(0..packets.end + 20)).prop_map(
+        |(limit, utilisation, increase, start)| {
+            Params::Adt(AdtParams {
+                limit,
+                utilisation,
+                increase,
+                weight: 0.1,
+                sample_ns: 300_000_000,
+                rate: None,
+                start,
+            })
+        },
+    )
+}
