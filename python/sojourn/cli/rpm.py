@@ -62,7 +62,7 @@ _SERVING = (
         default=CONNECTIONS,
         show_default=True,
         metavar="N",
-        help="With --rpm: connections that a client may have at once.",
+        help="With --rpm: connections that a client may have at once; one more takes the place of its longest idle one.",
     ),
 )
 
@@ -198,7 +198,8 @@ def serve_rpm(
         if server.certificate is not None:
             trusted = "--insecure" if cert_out is None else f"--ca {cert_out}"
             work.say(f"its certificate is its own: measure --rpm URL {trusted}", quiet)
-        server.run(None if span_ns is None else span_ns / NS)
+        tell = functools.partial(work.say, quiet=quiet)
+        server.run(None if span_ns is None else span_ns / NS, tell)
     except KeyboardInterrupt:
         work.say("stopped", quiet)
     finally:
