@@ -260,6 +260,18 @@ def test_a_phase_cut_short_is_shown_and_scored_nowhere() -> None:
     assert "The server went away." in text
 
 
+@pytest.mark.parametrize("outcome", ["partial", "interrupted"])
+def test_a_measurement_cut_short_is_never_cleared(outcome: str) -> None:
+    clean = Line(down_buffer=1500, up_buffer=1500, noise_ms=0.01)
+    assert "o bufferbloat" in verdict.sentences(of(clean))[0]
+    cut = verdict.sentences(of(dataclasses.replace(clean, cut_s=15.0, outcome=outcome)))[0]
+    assert cut.startswith("There is no verdict: the measurement was cut short (the server went away).")
+    assert "Until then no load added more than" in cut
+    # What was found until then stays found.
+    bloated = verdict.sentences(of(Line(cut_s=24.0, outcome=outcome)))[0]
+    assert bloated.startswith("Bufferbloat: calls suffer.")
+
+
 def test_without_an_idle_phase_there_is_delay_but_no_verdict() -> None:
     found = of(Line(phases=(("upload", 8),)))
     assert found.rows[0].spread.median > 50

@@ -167,11 +167,15 @@ class Findings:
         return plain
 
 
+BLOATED_MS = 30.0
+"""From here on `judgement` finds bufferbloat."""
+
+
 def judgement(added_ms: float) -> str:
     """Induced delay in words."""
     for most, words in (
         (5, "no bufferbloat"),
-        (30, "hardly any bufferbloat; calls and games run well"),
+        (BLOATED_MS, "hardly any bufferbloat; calls and games run well"),
         (100, "some bufferbloat, which games feel"),
         (300, "bufferbloat: calls suffer"),
     ):
