@@ -74,7 +74,8 @@ class MeasureError(Exception):
 class Server:
     """Answers `measure`: load and echoes for clients of ours. Its sockets are bound when it is made.
 
-    `options_json`: {bind: [address, ...], port (0: any), caps: {seconds, bytes, streams, clients}}, all of them needed (crates/live/src/caps.rs).
+    `options_json`: {bind: [address, ...], port (0: any), caps: {seconds, bytes, streams, clients} (crates/live/src/caps.rs),
+    secret ("": none)}, all of them needed.
     Raises MeasureError when an address can't be bound, ValueError when the JSON is not such options.
     """
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 256
 """As `sojourn.live.rpm.Service`."""
+CONNECTION_S = 300
+"""How long a connection lives, as `sojourn.live.rpm.Service`."""
 INCOMPLETE = 1
 """Exit status of a measurement that the server broke off."""
 NS = 10**9
@@ -174,7 +176,7 @@ def _service(own: Mapping[str, Any], rest: Mapping[str, Any]) -> Service:
         port=rest["port"] if _typed("port") else PORT,
         names=own["names"],
         identity=None if own["cert"] is None else (own["cert"], own["key"]),
-        seconds=rest["seconds"],
+        seconds=rest["seconds"] if _typed("seconds") else CONNECTION_S,
         bytes=rest["size"],
         connections=own["connections"],
     )
