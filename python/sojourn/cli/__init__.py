@@ -16,6 +16,7 @@ from sojourn.cli.agree import agree
 from sojourn.cli.compare import compare
 from sojourn.cli.export import export
 from sojourn.cli.graph import graph
+from sojourn.cli.history import history
 from sojourn.cli.import_ import import_
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
@@ -63,6 +64,7 @@ for command in (
     agree,
     report,
     measure,
+    history,
     serve,
     monitor,
     graph,
