@@ -260,6 +260,33 @@ def test_a_phase_cut_short_is_shown_and_scored_nowhere() -> None:
     assert "The server went away." in text
 
 
+@pytest.mark.parametrize(
+    ("segment", "address", "wire"),
+    [(1448, "192.0.2.9", 1514), (536, "192.0.2.9", 602), (1428, "2001:db8::9", 1514)],
+)
+def test_the_buffers_bytes_are_of_the_segments_that_were_sent(segment: int, address: str, wire: int) -> None:
+    session = synthetic_live.session(Line())
+    flows = session.tables["flows"]
+    loads = [flow["kind"] == "bulk" for flow in session.facts["flows"]]
+    flows["sent_packets"][loads] = 1000
+    flows["sent_bytes"][loads] = 1000 * segment
+    session.facts["server"]["address"] = address
+    depth = findings.find(synthetic_live.of_sessions(session)).buffers[1]
+    assert depth.bytes == pytest.approx(depth.ms * depth.mbps * 125 * wire / segment)
+
+
+@pytest.mark.parametrize("outcome", ["partial", "interrupted"])
+def test_a_measurement_cut_short_is_never_cleared(outcome: str) -> None:
+    clean = Line(down_buffer=1500, up_buffer=1500, noise_ms=0.01)
+    assert "o bufferbloat" in verdict.sentences(of(clean))[0]
+    cut = verdict.sentences(of(dataclasses.replace(clean, cut_s=15.0, outcome=outcome)))[0]
+    assert cut.startswith("There is no verdict: the measurement was cut short (the server went away).")
+    assert "Until then no load added more than" in cut
+    # What was found until then stays found.
+    bloated = verdict.sentences(of(Line(cut_s=24.0, outcome=outcome)))[0]
+    assert bloated.startswith("Bufferbloat: calls suffer.")
+
+
 def test_without_an_idle_phase_there_is_delay_but_no_verdict() -> None:
     found = of(Line(phases=(("upload", 8),)))
     assert found.rows[0].spread.median > 50

@@ -45,9 +45,9 @@ class Serving:
 
 
 @contextlib.contextmanager
-def server() -> Iterator[Serving]:
+def server(*options: str) -> Iterator[Serving]:
     """A server for the length of the block."""
-    command = [*SOJOURN, "serve", "--port", "0"]
+    command = [*SOJOURN, "serve", "--port", "0", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENV
     ) as program:
@@ -143,6 +143,105 @@ def test_repeats_are_seeds(say: Say, port: str, tmp_path: Path) -> None:
     assert Run.open(tmp_path / "thrice").seeds == (1, 2, 3)
     assert "in 3 repeats" in said.out
     assert "over the repeats" in said.out
+
+
+SHORT = (
+    "--length",
+    "300ms",
+    "--idle",
+    "300ms",
+    "--phase",
+    "idle",
+    "--phase",
+    "download",
+    "--ping",
+    "udp",
+    "--iface",
+    "none",
+)
+
+
+def test_a_series_is_a_folder_of_runs_and_a_table(say: Say, port: str, tmp_path: Path) -> None:
+    said = say("measure", f"127.0.0.1:{port}", *SHORT, "--every", "3s", "--times", "2", "-o", "days", "-q")
+    assert said.code == 0, said.err
+    assert said.err == ""
+    header, *rows = said.out.splitlines()
+    assert header.split()[:2] == ["time", "idle"]
+    assert len(rows) == 2
+    runs = Run.find(tmp_path / "days")
+    began = [run.meta.facts["1"]["zero_ns"] for run in runs]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d{6}Z", run.path.name) for run in runs)
+    assert began == sorted(began)
+    again = say("history", "days")
+    assert again.out == said.out
+    # Another day: the series goes on, and a time at which nobody served is a line of it.
+    from sojourn.live import history
+
+    history.failed(tmp_path / "days", began[0] + 10**9, "nobody serves at 127.0.0.1")
+    assert (
+        say("measure", f"127.0.0.1:{port}", *SHORT, "--every", "1d", "--times", "1", "-o", "days").code == 0
+    )
+    told = json.loads(say("history", "days", "--json").out)["measurements"]
+    assert [one["why"] for one in told] == ["", "nobody serves at 127.0.0.1", "", ""]
+    assert [one["mbps"]["down"] > 0 for one in told if one["run"]] == [True] * 3
+    assert say("history", "days").out.splitlines()[2].endswith("failed: nobody serves at 127.0.0.1")
+    assert say("report", "days", "-o", "days.html").code == 0
+
+
+def test_a_series_survives_a_server_that_is_away(say: Say, tmp_path: Path) -> None:
+    with server() as serving:
+        assert (
+            say(
+                "measure",
+                "127.0.0.1",
+                "--port",
+                serving.port,
+                *SHORT,
+                "--every",
+                "2s",
+                "--times",
+                "1",
+                "-o",
+                "days",
+            ).code
+            == 0
+        )
+    said = say(
+        "measure", "127.0.0.1", "--port", serving.port, *SHORT, "--every", "2s", "--times", "2", "-o", "days"
+    )
+    assert said.code == 1
+    assert said.out.count("failed: nobody serves at") == 2
+    # At the start of a new folder it is a wrong word.
+    said = say("measure", "127.0.0.1", "--port", serving.port, *SHORT, "--every", "2s", "-o", "other")
+    assert (said.code, "nobody serves" in said.err) == (2, True)
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_schedule_does_not_drift_and_leaves_out_what_it_missed() -> None:
+    from sojourn.live.history import next_slot
+
+    assert next_slot(100.0, 60.0, 100.0) == 160.0
+    assert next_slot(100.0, 60.0, 159.9) == 160.0
+    assert next_slot(100.0, 60.0, 160.0) == 220.0
+    assert next_slot(100.0, 60.0, 1000.5) == 1060.0
+    assert next_slot(100.0, 60.0, 90.0) == 160.0, "a clock that was put back"
+
+
+def test_a_secret_comes_from_a_file_or_the_environment(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "word").write_text("correct horse battery\n")
+    with server("--secret", f"@{tmp_path / 'word'}") as serving:
+        asked = ("measure", f"127.0.0.1:{serving.port}", *SHORT, "-o", "run")
+        said = say(*asked)
+        assert (said.code, "lets in only who has its secret" in said.err) == (2, True)
+        assert say(*asked, "--secret", "@word").code == 0
+        monkeypatch.setenv("SOJOURN_SECRET", "correct horse battery")
+        assert say(*asked, "--force").code == 0
+        monkeypatch.setenv("SOJOURN_SECRET", "battery staple")
+        assert "not this server's secret" in say(*asked, "--force").err
+    for file in (tmp_path / "run").rglob("*"):
+        assert file.is_dir() or b"correct horse" not in file.read_bytes()
 
 
 def test_fail_above_is_for_scripts(say: Say, port: str) -> None:
@@ -350,6 +449,16 @@ def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path:
         (("measure", "127.0.0.1", "--fail-above", "100"), 'hint: write "100 ms"'),
         (("measure", "127.0.0.1", "--phase", "sideways"), "sideways"),
         (("measure", "127.0.0.1", "--port", "1"), "nobody serves"),
+        (("measure", "127.0.0.1:1"), "nobody serves at 127.0.0.1:1"),
+        (("measure", "[::1]:1"), "[::1]:1"),
+        (("measure", "127.0.0.1:1", "--port", "2"), "HOST says port 1"),
+        (("measure", "127.0.0.1:port"), "hint: write HOST, HOST:PORT"),
+        (("measure", "127.0.0.1", "--every", "30s"), "no longer than a measurement takes, 40 s"),
+        (("measure", "127.0.0.1", "--every", "1h", "--json"), "--json does not go with --every"),
+        (("measure", "127.0.0.1", "--times", "2"), "--times goes with --every only"),
+        (("measure", "127.0.0.1", "--secret", "short"), "8 characters at least"),
+        (("measure", "127.0.0.1", "--secret", "@nowhere"), "can't read nowhere"),
+        (("history", "nowhere"), "holds no measurements"),
     ],
 )
 def test_wrong_input_is_told_kindly(

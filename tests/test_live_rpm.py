@@ -279,6 +279,7 @@ def test_the_verbs_serve_and_measure(tmp_path: Path) -> None:
         _, talk = program.communicate(timeout=30)
         assert program.returncode == 0
         assert "only this host can reach it" in talk
+        assert "127.0.0.1 has come" in talk
         assert "MB sent" in talk
 
 

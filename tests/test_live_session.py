@@ -22,7 +22,7 @@ from live_network import CLIENT, ROUTER_TO_CLIENT, SERVER, SLOW_DOWN, SLOW_UP, B
 
 from sojourn import _core
 from sojourn.live.server import Caps, Server
-from sojourn.live.session import MS, LiveError, Phase, Plan, S, Session, Target, measure
+from sojourn.live.session import MS, LiveError, Phase, Plan, S, Session, Target, endpoint, measure
 from sojourn.records import Names, frame
 
 HERE = Path(__file__).parent
@@ -33,9 +33,9 @@ AGREES = 0.1
 
 
 @contextlib.contextmanager
-def serving(caps: Caps | None = None) -> Iterator[int]:
+def serving(caps: Caps | None = None, secret: str = "") -> Iterator[int]:
     """A server of this process on loopback; its port."""
-    server = Server(port=0, caps=caps)
+    server = Server(port=0, caps=caps, secret=secret)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -238,6 +238,48 @@ def test_what_the_server_does_not_grant_is_refused_before_anything_is_measured(
                 )
             )
         assert time.monotonic() - began < 30
+
+
+def test_a_session_needs_the_servers_secret_and_keeps_it_to_itself() -> None:
+    with serving(secret="correct horse battery") as port:
+        for own, said in (
+            ("", "lets in only who has its secret"),
+            ("battery staple", "not this server's secret"),
+        ):
+            with pytest.raises(LiveError, match=said) as refused:
+                measure(plan(port, ("idle", 0.3), secret=own))
+            assert "--secret @FILE" in refused.value.hint
+        given = plan(port, ("idle", 0.3), secret="correct horse battery")
+        session = measure(given)
+        assert session.facts["outcome"] == "complete"
+        assert "horse" not in repr(given) + str(session.facts)
+    # One that asks for none takes whoever has one.
+    with serving() as port:
+        assert (
+            measure(plan(port, ("idle", 0.3), secret="correct horse battery")).facts["outcome"] == "complete"
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("far.example", "far.example", None),
+        ("192.0.2.1:4000", "192.0.2.1", 4000),
+        ("2001:db8::1", "2001:db8::1", None),
+        ("[2001:db8::1]", "2001:db8::1", None),
+        ("[fe80::1%eth0]:4000", "fe80::1%eth0", 4000),
+    ],
+)
+def test_a_host_may_bring_its_port(text: str, host: str, port: int | None) -> None:
+    assert endpoint(text) == (host, port)
+
+
+@pytest.mark.parametrize(
+    "text", ["", ":4000", "h:0", "h:70000", "h:x", "[2001:db8::1", "[::1]4000", "[::1]:", "[2001:db8::1]:2:3"]
+)
+def test_what_is_no_host_is_said(text: str) -> None:
+    with pytest.raises(LiveError, match=r"is no host|there is no port"):
+        endpoint(text)
 
 
 def test_a_target_that_can_not_be_asked_is_an_error() -> None:

@@ -273,6 +273,18 @@ def test_a_target_that_never_answers_is_all_lost_and_the_rest_is_not(echo: Echo,
     assert kept == [dead["sent"], alive["sent"]]
 
 
+def test_where_no_target_ever_answers_the_exit_status_says_so(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        done = run(
+            "monitor", f"udp:127.0.0.1:{deaf.getsockname()[1]}", "--for", "2s", "--timeout", "500ms",
+            "--db", tmp_path / "m.db",
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "no target ever answered" in done.stderr
+    assert "100 %" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("number", "length", "code"), [(signal.SIGTERM, [], 0), (signal.SIGINT, ["--for", "1h"], 130)]
 )
@@ -683,7 +695,8 @@ def test_a_graph_of_months_is_drawn_from_hours(tmp_path: Path) -> None:
         t = begin * S + np.arange(90 * 24, dtype=np.int64) * 3600 * S
         store.add(Samples(0 * t + target, t, np.arange(t.size), 0 * t + 20 * MS, 0 * t - 1, 0 * t))
     out = tmp_path / "g.svg"
-    assert status(["graph", str(path), "--last", str(90 * 24) + " h", "-o", str(out)]) == 0
+    assert status(["graph", str(path), "--last", "2w", "-o", str(out)]) == 0
+    assert status(["graph", str(path), "--last", "90 d", "-o", str(out)]) == 0
     assert "each column 3 h" in out.read_text()
     # A probe an hour is no gap of an hour, whatever the span.
     graph = importlib.import_module("sojourn.cli.graph")

@@ -162,10 +162,23 @@ tc qdisc add dev eth0 parent 5:2 handle 1: tbf rate 9mbit burst 5000 latency 50m
 tc qdisc add dev eth0 clsact
 tc filter add dev eth0 egress protocol all prio 5 u32 match u32 0 0 action mirred egress mirror dev lo
 """
+LINKED = """
+tc qdisc add dev eth0 root handle 1: htb default 1
+tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit
+tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match ip dst 10.0.0.0/8 flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 2 handle 3: u32 divisor 256
+tc filter add dev eth0 parent 1: protocol ip prio 2 handle 4: u32 divisor 16
+tc filter add dev eth0 parent 1: protocol ip prio 2 handle 3:7:1 u32 ht 3:7: match ip dst 10.1.0.7/32 flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.0.0/16 hashkey mask 0x000000ff at 16 link 3:
+tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match ip dst 10.2.0.0/16 hashkey mask 0x0000000f at 16 link 4:
+"""
+"""Hash tables of one preference to which filters of others link, and preferences that were not made in their order."""
 SHAPED = ("shape", "eth0", "--up", "7mbit", "--down", "7mbit", "--qdisc", "bfifo", "--apply")
 
 
-@pytest.mark.parametrize("theirs", ["", SOMEBODY_S, ANOTHER_S], ids=["default", "sqm", "nested"])
+@pytest.mark.parametrize(
+    "theirs", ["", SOMEBODY_S, ANOTHER_S, LINKED], ids=["default", "sqm", "nested", "linked"]
+)
 def test_undo_gives_the_same_tc_output(net: LiveNetwork, theirs: str) -> None:
     net.run("client", "sh", "-e", "-c", theirs)
     before = shown(net)
@@ -323,8 +336,14 @@ def test_an_interface_that_went_away_is_no_trouble() -> None:
             "0s",
         )
         net.run("client", "ip", "link", "del", "gone")
+        assert sojourn(net, "shape", "gone", "--status").stdout == "gone is gone\n"
+        confirmed = sojourn(net, "shape", "gone", "--confirm", check=False)
+        assert confirmed.returncode == 2
+        assert "error: gone is gone: nothing is left to be kept" in confirmed.stderr
+        assert "hint: sojourn shape gone --undo" in confirmed.stderr
         undone = sojourn(net, "shape", "gone", "--undo")
-        assert "gone is gone" in undone.stderr
+        assert undone.stdout.startswith("gone is gone, and its shaper with it")
+        assert "as it was before" not in undone.stdout
         assert "sj-gone" not in net.run("client", "ip", "-br", "link").stdout
 
 
@@ -356,12 +375,14 @@ def test_what_the_kernel_lacks_is_said_in_its_words_and_nothing_is_done(net: Liv
 
 
 def test_a_state_that_could_not_be_put_back_is_not_touched(net: LiveNetwork) -> None:
-    # The kernel shows no number of a hash table's first filter whose table was made by hand in another order.
+    # The preference that was made first has one filter left, and that links to a table of the second.
     theirs = """
 tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit
 tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match ip dst 10.0.0.0/8 flowid 1:1
-tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dst 11.0.0.0/8 flowid 1:1
+tc filter add dev eth0 parent 1: protocol ip prio 2 handle 3: u32 divisor 16
+tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match ip dst 11.0.0.0/8 hashkey mask 0x0000000f at 16 link 3:
+tc filter del dev eth0 parent 1: protocol ip prio 9 handle 800::800 u32
 """
     net.run("client", "sh", "-e", "-c", theirs)
     before = shown(net)

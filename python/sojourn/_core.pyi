@@ -75,7 +75,8 @@ class MeasureError(Exception):
 class Server:
     """Answers `measure`: load and echoes for clients of ours. Its sockets are bound when it is made.
 
-    `options_json`: {bind: [address, ...], port (0: any), caps: {seconds, bytes, streams, clients}}, all of them needed (crates/live/src/caps.rs).
+    `options_json`: {bind: [address, ...], port (0: any), caps: {seconds, bytes, streams, clients} (crates/live/src/caps.rs),
+    secret ("": none)}, all of them needed.
     Raises MeasureError when an address can't be bound, ValueError when the JSON is not such options.
     """
 
@@ -124,10 +125,11 @@ class RpmServer:
         """Its certificate as PEM, if it was made at start."""
 
     def served(self) -> dict[str, int]:
-        """connections (now), accepted, refused (of them, for want of leave), requests, sent_bytes, received_bytes."""
+        """connections (now), accepted, refused (of them: too many), requests, sent_bytes, received_bytes."""
 
-    def run(self, seconds: float | None = None) -> None:
-        """Waits until `stop` or for so long, the GIL released. Raises KeyboardInterrupt on Ctrl-C in the main thread; the server goes on until `stop`."""
+    def run(self, seconds: float | None = None, tell: Callable[[str], None] | None = None) -> None:
+        """Waits until `stop` or for so long, the GIL released. `tell` is called with a line when a client first comes in an hour, is refused, or
+        has used up its bytes. Raises KeyboardInterrupt on Ctrl-C in the main thread; the server goes on until `stop`."""
 
     def stop(self) -> None:
         """Ends every connection and frees the port; from any thread, any number of times."""

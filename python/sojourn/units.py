@@ -35,6 +35,7 @@ class UnitError(ValueError):
 
 _DURATION = {"ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000, "s": NS_PER_S}
 _DURATION |= {"min": 60 * NS_PER_S, "h": 3600 * NS_PER_S}
+_SPAN = _DURATION | {"d": DAY, "w": 7 * DAY}
 _RATE = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
 _SIZE = {
     "B": 1,
@@ -58,6 +59,11 @@ _DURATION_ALIASES = {
     **dict.fromkeys(("nsec", "nanosecond", "nanoseconds"), "ns"),
     **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
     **dict.fromkeys(("hour", "hours", "hr", "H"), "h"),
+}
+_SPAN_ALIASES = {
+    **_DURATION_ALIASES,
+    **dict.fromkeys(("day", "days", "D"), "d"),
+    **dict.fromkeys(("week", "weeks", "W"), "w"),
 }
 _SIZE_ALIASES = {
     **dict.fromkeys(("b", "byte", "bytes", "octets"), "B"),
@@ -96,9 +102,11 @@ def parse_duration(
     example: str = "5 ms",
     zero: bool = True,
     most: int = MAX_DURATION,
+    days: bool = False,
 ) -> int:
-    """Nanoseconds. `5 ms`, `1.5 s`, `2 min`."""
-    ns = _quantity(value, what, example, _DURATION, _DURATION_ALIASES, "a nanosecond")
+    """Nanoseconds. `5 ms`, `1.5 s`, `2 min`; with `days`, for spans of a calendar, also `7 d`, `2 w`."""
+    units, aliases = (_SPAN, _SPAN_ALIASES) if days else (_DURATION, _DURATION_ALIASES)
+    ns = _quantity(value, what, example, units, aliases, "a nanosecond")
     if ns == 0 and not zero:
         raise UnitError(f"{what} of zero", f'write a time above zero, like "{example}"')
     if ns > most:

@@ -4,7 +4,7 @@
 //! program is with loading it; by how much requests were late is part of the result. Times are on the kernel's
 //! monotonic clock. `unsafe` has no place here: system calls are `probe`'s.
 //!
-//! - `protocol`: what client and server say to each other. `caps`: what a server grants.
+//! - `protocol`: what client and server say to each other. `caps`: what a server grants. `secret`: whom, if not everybody.
 //! - `load`: the connections of a load, at whichever end.
 //! - `server`: `Server`, one thread for all clients and one for echoes.
 //! - `session`: `measure`, from a `Plan` to tables and facts.
@@ -12,6 +12,7 @@
 pub mod caps;
 pub mod load;
 pub mod protocol;
+pub mod secret;
 pub mod server;
 pub mod session;
 
@@ -31,8 +32,13 @@ fn default_congestion() -> String {
 }
 
 /// A number that nobody else knows, and not 0.
-fn secret() -> io::Result<u64> {
-    let mut bytes = [0; 8];
+fn token() -> io::Result<u64> {
+    Ok(u64::from_ne_bytes(random()?).max(1))
+}
+
+/// Bytes that nobody can foretell.
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(u64::from_ne_bytes(bytes).max(1))
+    Ok(bytes)
 }

@@ -3,6 +3,8 @@
 //! ```text
 //! client                                                    server
 //! {"do":"hello","version":1}                          ->
+//!                                                     <-    {"say":"challenge","nonce":…}               if there is a secret
+//! {"do":"prove","proof":…}                            ->
 //!                                                     <-    {"say":"welcome","token":…,"caps":{…},…}     or refused, and the end
 //! {"do":"ask","streams":4,"seconds":40,…}             ->                 may all of that be?
 //!                                                     <-    {"say":"granted"}                            or refused
@@ -69,6 +71,11 @@ pub enum Request {
         /// `VERSION`.
         version: u32,
     },
+    /// The answer to a challenge.
+    Prove {
+        /// `secret::prove` of its nonce.
+        proof: String,
+    },
     /// First, and alone, on a data connection.
     Stream {
         /// From the welcome.
@@ -127,6 +134,11 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Reply {
+    /// Show that you have the secret.
+    Challenge {
+        /// A new one each time.
+        nonce: String,
+    },
     /// You are let in.
     Welcome {
         /// `VERSION`.

@@ -11,6 +11,7 @@
 //! - `netlink`: queue disciplines and device counters.
 //! - `tap`, `journey`: packets as a device sees them, and one packet's times at several places.
 //! - `netns`: sockets in other network namespaces.
+//! - `source`: whom a server takes for one client.
 //!
 //! `unsafe` lives in `sys` alone.
 
@@ -22,8 +23,10 @@ pub mod journey;
 pub mod netlink;
 pub mod netns;
 pub mod prober;
+mod source;
 pub mod sys;
 pub mod tap;
 pub mod tcp_info;
 
+pub use source::source;
 pub use sys::{Clock, Epoll, Timer};

@@ -68,12 +68,17 @@ impl RpmServer {
         Ok(all)
     }
 
-    #[pyo3(signature = (seconds = None))]
-    fn run(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<()> {
+    #[pyo3(signature = (seconds = None, tell = None))]
+    fn run(&self, py: Python<'_>, seconds: Option<f64>, tell: Option<Py<PyAny>>) -> PyResult<()> {
         let begun = Instant::now();
         let over = || seconds.is_some_and(|seconds| begun.elapsed().as_secs_f64() >= seconds);
         while !over() && py.detach(|| self.wait()) {
             py.check_signals()?;
+            for words in self.lines() {
+                if let Some(tell) = &tell {
+                    tell.call1(py, (words,))?;
+                }
+            }
         }
         Ok(())
     }
@@ -95,6 +100,11 @@ impl RpmServer {
             Some(server) => server.served(),
             None => *self.last.lock().unwrap_or_else(PoisonError::into_inner),
         }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        server.as_ref().map(Server::take_lines).unwrap_or_default()
     }
 
     /// Waits a moment; whether it still runs.

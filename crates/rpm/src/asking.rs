@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h2::client::{Connection, SendRequest};
+use h2::{Reason, RecvStream};
 use http::{Method, Request, StatusCode, Uri};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -28,6 +29,8 @@ use crate::tls::H2;
 const WINDOW: u32 = 1 << 30;
 /// A small object, or a document, is no larger.
 const SMALL_BYTES: usize = 64 * 1024;
+/// A server's sentence is no longer.
+const MOST_WORDS: usize = 300;
 
 /// How to reach one server.
 #[derive(Clone)]
@@ -59,6 +62,8 @@ pub enum Failure {
     NoHttp2,
     Http(h2::Error),
     Status(StatusCode),
+    /// The server moves no more bytes for us, and says why.
+    Spent(String),
     TooLarge,
     Silent(Duration),
 }
@@ -68,8 +73,12 @@ impl std::fmt::Display for Failure {
         match self {
             Failure::Tcp(error) | Failure::Tls(error) => write!(f, "{error}"),
             Failure::NoHttp2 => write!(f, "no HTTP/2"),
+            Failure::Http(error) if error.reason() == Some(Reason::ENHANCE_YOUR_CALM) => {
+                write!(f, "this client has had as much load as the server gives it")
+            }
             Failure::Http(error) => write!(f, "{error}"),
             Failure::Status(status) => write!(f, "it answers {status}"),
+            Failure::Spent(why) => write!(f, "{why}"),
             Failure::TooLarge => write!(f, "its answer is larger than {SMALL_BYTES} bytes"),
             Failure::Silent(after) => write!(f, "no answer in {:.3} s", after.as_secs_f64()),
         }
@@ -95,6 +104,9 @@ impl Failure {
                 Problem::new(format!("{place} broke off in the midst of HTTP/2: {error}"), another)
             }
             Failure::Status(status) => Problem::new(format!("{url} answers {status}"), another),
+            Failure::Spent(why) => {
+                Problem::new(format!("{place} refused: {why}"), "wait, or measure against another server")
+            }
             Failure::TooLarge => Problem::new(format!("{url}: {self}"), another),
             Failure::Silent(_) => Problem::new(
                 format!("{place}: {self}"),
@@ -187,10 +199,27 @@ pub async fn get(
 async fn get_patiently(requests: SendRequest<Bytes>, url: &Arc<Url>) -> Result<Vec<u8>, Failure> {
     let mut requests = requests.ready().await.map_err(Failure::Http)?;
     let (response, _) = requests.send_request(request(Method::GET, url), true).map_err(Failure::Http)?;
-    let (head, mut body) = response.await.map_err(Failure::Http)?.into_parts();
-    if head.status != StatusCode::OK {
-        return Err(Failure::Status(head.status));
+    let (head, body) = response.await.map_err(Failure::Http)?.into_parts();
+    match head.status {
+        StatusCode::OK => read(body).await,
+        status => Err(refused(status, body).await),
     }
+}
+
+/// What a response that is no success means; its body says why if it is short and plain text.
+pub async fn refused(status: StatusCode, body: RecvStream) -> Failure {
+    let words = match status {
+        StatusCode::TOO_MANY_REQUESTS => {
+            read(body).await.ok().and_then(|words| String::from_utf8(words).ok())
+        }
+        _ => None,
+    };
+    let plain =
+        |words: &String| !words.is_empty() && words.len() < MOST_WORDS && !words.contains(char::is_control);
+    words.filter(plain).map_or(Failure::Status(status), Failure::Spent)
+}
+
+async fn read(mut body: RecvStream) -> Result<Vec<u8>, Failure> {
     let mut content = Vec::new();
     while let Some(data) = body.data().await {
         let data = data.map_err(Failure::Http)?;

@@ -18,7 +18,7 @@ use http::{Method, StatusCode};
 use probe::tcp_info::TcpInfo;
 use serde::{Deserialize, Serialize};
 
-use crate::asking::{Failure, Made, Way, request};
+use crate::asking::{Failure, Made, Way, refused, request};
 use crate::document::Document;
 use crate::server::capacity;
 use crate::unsent::Unsent;
@@ -139,7 +139,7 @@ impl Load {
         let asked = requests.send_request(request(Method::GET, &document.large), true);
         let (head, mut body) = asked.map_err(Failure::Http)?.0.await.map_err(Failure::Http)?.into_parts();
         if head.status != StatusCode::OK {
-            return Err(Failure::Status(head.status));
+            return Err(refused(head.status, body).await);
         }
         while let Some(data) = body.data().await {
             let bytes = data.map_err(Failure::Http)?.len();
@@ -178,11 +178,16 @@ impl Load {
         };
         // A server that answers before the end, which never comes, refuses.
         let (mut response, mut fill) = (pin!(response), pin!(fill));
-        poll_fn(|context| match response.as_mut().poll(context) {
-            Poll::Ready(Ok(answer)) => Poll::Ready(Failure::Status(answer.status())),
-            Poll::Ready(Err(error)) => Poll::Ready(Failure::Http(error)),
-            Poll::Pending => fill.as_mut().poll(context),
-        })
-        .await
+        let answer = poll_fn(|context| match response.as_mut().poll(context) {
+            Poll::Ready(answer) => Poll::Ready(answer.map_err(Failure::Http)),
+            Poll::Pending => fill.as_mut().poll(context).map(Err),
+        });
+        match answer.await {
+            Ok(answer) => {
+                let (head, body) = answer.into_parts();
+                refused(head.status, body).await
+            }
+            Err(failure) => failure,
+        }
     }
 }

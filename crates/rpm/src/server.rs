@@ -2,17 +2,20 @@
 //!
 //! `/.well-known/nq` says where the others are: `/small` (one byte), `/large` (8 GiB, sent as it is asked for), `/upload`
 //! (a POST, thrown away). Nothing is kept of what a client sends, and what it may ask for is bounded: connections and bytes
-//! (`accounts`), the time that a connection lives, the time it may be silent. Whatever is not a request in HTTP/2 ends its own
+//! (`accounts`), the time that a connection lives, the time it may be silent. A client whose bytes are used up is answered
+//! 429. Whatever is not a request in HTTP/2 ends its own
 //! connection and nothing else.
 
 use std::convert::Infallible;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -61,6 +64,8 @@ const CLIENTS: u32 = 4;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// A connection with no request under way is closed after this.
 const SILENCE: Duration = Duration::from_secs(60);
+/// For one that has to give its place to another, to finish what it had just asked for.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// What HTTP/2 lets a client send before it has been read. It is read at once.
 const WINDOW: u32 = 8 << 20;
 /// What a response may hold ready in HTTP/2's own buffer: four frames, so that the connection never waits for us.
@@ -77,7 +82,7 @@ pub struct Served {
     pub connections: usize,
     /// Connections that came, those refused too.
     pub accepted: u64,
-    /// Of them refused: the client had as many, or as many bytes, as it may.
+    /// Of them refused: the client had as many as it may, all busy, or all clients together had.
     pub refused: u64,
     /// Requests answered with what they asked for.
     pub requests: u64,
@@ -103,6 +108,7 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     certificate: Option<String>,
     counters: Arc<Counters>,
+    accounts: Arc<Accounts>,
     // Their end is that of every task, and with them of every connection.
     runtimes: Vec<Runtime>,
 }
@@ -133,9 +139,10 @@ impl Server {
             all_connections: options.connections.saturating_mul(CLIENTS),
             bytes: options.bytes,
         };
+        let accounts = Accounts::new(limits);
         let house = Arc::new(House {
             acceptor,
-            accounts: Accounts::new(limits),
+            accounts: Arc::clone(&accounts),
             counters: Arc::clone(&counters),
             lifetime: Duration::from_secs(options.seconds),
             load: load.handle().clone(),
@@ -143,7 +150,7 @@ impl Server {
         for listener in listeners {
             front.spawn(Arc::clone(&house).accept(listener));
         }
-        Ok(Server { addresses, certificate, counters, runtimes: vec![front, load] })
+        Ok(Server { addresses, certificate, counters, accounts, runtimes: vec![front, load] })
     }
 
     /// Where it listens.
@@ -167,6 +174,11 @@ impl Server {
             sent_bytes: counters.sent_bytes.load(Ordering::Relaxed),
             received_bytes: counters.received_bytes.load(Ordering::Relaxed),
         }
+    }
+
+    /// What its owner should know of that has happened since the last call, a sentence each.
+    pub fn take_lines(&self) -> Vec<String> {
+        self.accounts.take_lines()
     }
 }
 
@@ -218,7 +230,6 @@ struct Guest {
     house: Arc<House>,
     admission: Admission,
     unsent: Mutex<Unsent>,
-    requests_under_way: AtomicUsize,
     /// It has asked for something large.
     loaded: AtomicBool,
 }
@@ -266,9 +277,9 @@ impl House {
             .max_header_list_size(HEADERS)
             .max_send_buffer_size(READY);
         let connection = timeout(HANDSHAKE, http.handshake::<_, Bytes>(Brief(stream))).await.ok()?.ok()?;
-        let requests_under_way = AtomicUsize::new(0);
+        admission.greeted(Instant::now());
         let loaded = AtomicBool::new(false);
-        Some((connection, Arc::new(Guest { house: self, admission, unsent, requests_under_way, loaded })))
+        Some((connection, Arc::new(Guest { house: self, admission, unsent, loaded })))
     }
 }
 
@@ -307,9 +318,24 @@ impl Visit {
     async fn next(&mut self) -> Option<(Request<RecvStream>, SendResponse<Bytes>)> {
         loop {
             let silent_until = tokio::time::Instant::now() + SILENCE;
-            match timeout_at(silent_until.min(self.until), self.connection.accept()).await {
+            let admission = &self.guest.admission;
+            let accepted = {
+                let next = timeout_at(silent_until.min(self.until), self.connection.accept());
+                let (mut next, mut leave) = (pin!(next), pin!(admission.told_to_leave()));
+                poll_fn(|context| match leave.as_mut().poll(context) {
+                    Poll::Ready(()) => Poll::Ready(None),
+                    Poll::Pending => next.as_mut().poll(context).map(Some),
+                })
+                .await
+            };
+            let Some(accepted) = accepted else {
+                self.connection.graceful_shutdown();
+                self.until = self.until.min(tokio::time::Instant::now() + FAREWELL);
+                continue;
+            };
+            match accepted {
                 Ok(Some(Ok((request, respond)))) => {
-                    self.guest.requests_under_way.fetch_add(1, Ordering::Relaxed);
+                    admission.begin();
                     if matches!(request.uri().path(), document::LARGE | document::UPLOAD) {
                         self.guest.loaded.store(true, Ordering::Relaxed);
                     }
@@ -317,7 +343,7 @@ impl Visit {
                 }
                 Ok(None | Some(Err(_))) => return None,
                 Err(_) if tokio::time::Instant::now() >= self.until => return None,
-                Err(_) if self.guest.requests_under_way.load(Ordering::Relaxed) == 0 => return None,
+                Err(_) if admission.is_idle() => return None,
                 Err(_) => {}
             }
         }
@@ -344,7 +370,7 @@ impl Guest {
     async fn answer(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
         // A client that has gone, or broke off its request, needs no answer.
         let answered = self.give(request, respond).await.is_ok();
-        self.requests_under_way.fetch_sub(1, Ordering::Relaxed);
+        self.admission.end(Instant::now());
         if answered {
             self.house.counters.requests.fetch_add(1, Ordering::Relaxed);
         }
@@ -352,6 +378,9 @@ impl Guest {
 
     async fn give(&self, request: Request<RecvStream>, mut to: SendResponse<Bytes>) -> Result<(), h2::Error> {
         let (head, body) = request.into_parts();
+        if let Some(why) = self.admission.spent() {
+            return refuse_spent(&mut to, why);
+        }
         match (head.method, head.uri.path()) {
             (Method::GET, document::PATH) => {
                 let Some(authority) = head.uri.authority() else {
@@ -369,7 +398,9 @@ impl Guest {
                 self.send_large(body).await
             }
             (Method::POST | Method::PUT, document::UPLOAD) => {
-                self.discard(body).await?;
+                if let Some(why) = self.discard(body).await? {
+                    return refuse_spent(&mut to, why);
+                }
                 to.send_response(head_of(OCTETS, 0), true).map(drop)
             }
             (_, document::PATH | document::SMALL | document::LARGE | document::UPLOAD) => {
@@ -400,16 +431,17 @@ impl Guest {
         Ok(())
     }
 
-    async fn discard(&self, mut body: RecvStream) -> Result<(), h2::Error> {
+    /// Takes what is uploaded; why it is taken no longer, if it is not.
+    async fn discard(&self, mut body: RecvStream) -> Result<Option<String>, h2::Error> {
         while let Some(data) = body.data().await {
             let bytes = data?.len();
             self.house.counters.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
             if !self.admission.charge(bytes) {
-                return Err(Reason::ENHANCE_YOUR_CALM.into());
+                return Ok(self.admission.spent());
             }
             body.flow_control().release_capacity(bytes)?;
         }
-        Ok(())
+        Ok(None)
     }
 }
 
@@ -435,4 +467,11 @@ fn refuse(to: &mut SendResponse<Bytes>, status: StatusCode) -> Result<(), h2::Er
     let mut head = Response::new(());
     *head.status_mut() = status;
     to.send_response(head, true).map(drop)
+}
+
+/// The client has had what it may: RFC 6585 §4.
+fn refuse_spent(to: &mut SendResponse<Bytes>, why: String) -> Result<(), h2::Error> {
+    let mut head = head_of("text/plain; charset=utf-8", why.len() as u64);
+    *head.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    to.send_response(head, false)?.send_data(why.into(), true)
 }

@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rpm::algorithm::{Confidence, Parameters, Stage};
@@ -286,11 +287,21 @@ fn a_measurement_ends_when_asked_and_keeps_what_it_has() {
 fn a_client_that_asks_for_too_much_is_sent_away() {
     let server = Server::start(&Options { bytes: 1 << 20, ..options() }).unwrap();
     let outcome = quietly(&plan(&server)).unwrap();
-    assert!(matches!(outcome.stopped, Some(Stopped::Failed(_))));
+    let Some(Stopped::Failed(problem)) = &outcome.stopped else { panic!("it went on") };
+    assert!(problem.problem.contains("as much load as the server gives it"), "{problem}");
     assert!(server.served().sent_bytes <= 1 << 20);
-    // Its next connection is not let in at all.
-    assert!(quietly(&plan(&server)).is_err());
-    assert!(server.served().refused > 0);
+    // Whatever it asks for then is answered 429, with a sentence, and the server's owner reads of it.
+    let refused = quietly(&plan(&server)).unwrap_err();
+    assert!(refused.problem.contains("moves 1.048576 MB in an hour for a client"), "{refused}");
+    assert_eq!(server.served().refused, 0);
+    let lines = server.take_lines();
+    assert_eq!(lines, ["127.0.0.1 has come", "127.0.0.1 has used up its 1.048576 MB of this hour"]);
+
+    let server = Server::start(&Options { bytes: 1 << 20, ..options() }).unwrap();
+    let upload = vec![vec![Direction::Upload]];
+    let outcome = quietly(&Plan { stages: upload, ..plan(&server) }).unwrap();
+    let Some(Stopped::Failed(problem)) = &outcome.stopped else { panic!("it went on") };
+    assert!(problem.problem.contains("in an hour for a client"), "{problem}");
 
     let narrow = Server::start(&Options { connections: 2, ..options() }).unwrap();
     let held: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(narrow.addresses()[0]).unwrap()).collect();
@@ -299,6 +310,48 @@ fn a_client_that_asks_for_too_much_is_sent_away() {
     drop(held);
     until(|| narrow.served().connections == 0);
     assert!(quietly(&Plan { stages: Vec::new(), ..plan(&narrow) }).is_ok());
+}
+
+/// Opens a connection every few ms, asks for the small object on it and never closes it, as goresponsiveness does its probes'.
+/// How many were made, and how many of them the server has closed.
+async fn hoard(address: SocketAddr, over: Arc<AtomicBool>) -> (usize, usize) {
+    let tls = tokio_rustls::TlsConnector::from(Arc::new(Trust::Anyone.client().unwrap()));
+    let mut held = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        let socket = tokio::net::TcpStream::connect(address).await.unwrap();
+        let stream = tls.connect(address.ip().into(), socket).await.unwrap();
+        let (requests, connection) = h2::client::handshake(stream).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let small = http::Request::get(format!("https://{address}/small")).body(()).unwrap();
+        let mut requests = requests.ready().await.unwrap();
+        let answer = requests.send_request(small, true).unwrap().0.await.unwrap();
+        assert_eq!(answer.status(), 200);
+        held.push((requests, connection));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    (held.len(), held.iter().filter(|(_, connection)| connection.is_finished()).count())
+}
+
+#[test]
+fn a_client_that_never_closes_its_probes_connections_is_measured_both_ways() {
+    let server = Server::start(&Options { connections: 20, ..options() }).unwrap();
+    let over = Arc::new(AtomicBool::new(false));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let hoarder = runtime.spawn(hoard(server.addresses()[0], Arc::clone(&over)));
+    // All of its places are taken before it begins.
+    until(|| server.served().accepted > 30);
+    let outcome = whole(&plan(&server));
+    over.store(true, Ordering::Relaxed);
+    let (made, closed) = runtime.block_on(hoarder).unwrap();
+    for loaded in &outcome.loaded {
+        assert!(loaded.intervals.iter().all(|interval| interval.goodput_bps[0] > 0.0), "{loaded:?}");
+    }
+    assert!(server.served().received_bytes > 0);
+    assert_eq!(server.served().refused, 0);
+    // Some may be on their way out.
+    assert!(made > 30 && closed > 0, "{made} made, {closed} closed");
+    let lines = server.take_lines();
+    assert!(lines[1].contains("20 connections at once") && lines.len() == 2, "{lines:?}");
 }
 
 #[test]

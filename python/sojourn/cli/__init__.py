@@ -18,6 +18,7 @@ from sojourn.cli.check import check
 from sojourn.cli.compare import compare
 from sojourn.cli.export import export
 from sojourn.cli.graph import graph
+from sojourn.cli.history import history
 from sojourn.cli.import_ import import_
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
@@ -83,6 +84,7 @@ for command in (
     verify,
     report,
     measure,
+    history,
     serve,
     monitor,
     graph,

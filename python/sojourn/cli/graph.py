@@ -39,7 +39,7 @@ REMARKS = 40
 )
 @click.option("--from", "begin", metavar="WHEN", help='"2026-11-21 09:00", or "09:00" of today.')
 @click.option("--to", "end", metavar="WHEN", help="Likewise. [default: the latest probe]")
-@click.option("--last", metavar="TIME", help='The latest "10 min", "24 h". [default: 24 h]')
+@click.option("--last", metavar="TIME", help='The latest "10 min", "24 h", "7 d", "2 w". [default: 24 h]')
 @click.option("--utc", is_flag=True, help="Times are UTC, not this host's.")
 @click.option(
     "-o",
@@ -138,7 +138,7 @@ def _span(
         start = _moment("--from", begin, zone)
     else:
         try:
-            ns = units.parse_duration("24 h" if last is None else last, example="24 h", zero=False)
+            ns = units.parse_duration("24 h" if last is None else last, example="24 h", zero=False, days=True)
         except units.UnitError as error:
             raise units.UnitError(f"--last: {error.message}", error.hint) from None
         start = max(until - ns / 1e9, held[0]) if last is None and end is None else until - ns / 1e9

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import options, rpm, text, verdict, work
+from sojourn.cli import options, rpm, series, text, verdict, work
 
 if TYPE_CHECKING:
     from sojourn.live.measurement import How, Outcome, Reached
@@ -25,6 +25,7 @@ CHECK_FAILED = 1
 @click.command()
 @click.argument("host", metavar="HOST")
 @options.port
+@options.secret("The server's, if it has one.")
 @click.option("-4", "family", flag_value="4", help="IPv4 only.")
 @click.option("-6", "family", flag_value="6", help="IPv6 only.")
 @options.streams("TCP connections in each loaded direction.")
@@ -80,12 +81,19 @@ CHECK_FAILED = 1
     metavar="TIME",
     help="Exit with 1 if a load adds more than this to the idle RTT at the 95th percentile, or that can't be said: 100ms.",
 )
+@click.option(
+    "--every",
+    metavar="TIME",
+    help="Measure again and again, at times this far apart, until Ctrl-C; each is a Run in the folder -o, and a line here: 1h, 1d.",
+)
+@click.option("--times", type=click.IntRange(1), metavar="N", help="With --every: so often.")
 @options.as_json("Print one JSON object instead of text.")
 @options.quiet()
 @rpm.measuring
 def measure(
     host: str,
     port: int | None,
+    secret: str,
     family: str | None,
     streams: int,
     cc: str | None,
@@ -102,15 +110,19 @@ def measure(
     flent_file: Path | None,
     csv_file: Path | None,
     fail_above: str | None,
+    every: str | None,
+    times: int | None,
     as_json: bool,
     quiet: bool,
 ) -> int:
     """Measure a line: its delay idle and under load, its goodput, where its queues are and how deep.
 
-    HOST runs `sojourn serve`. Phases: idle, download, upload, both, idle, while HOST and the routers on the way to it are pinged.
+    HOST runs `sojourn serve`: a name, an address, HOST:PORT or [ADDRESS]:PORT. Phases: idle, download, upload, both, idle, while
+    HOST and the routers on the way to it are pinged. With --every a line over days: `sojourn history` prints its table again.
     """
     from sojourn.figures import slug
     from sojourn.live import flent, measurement
+    from sojourn.live.session import Plan
     from sojourn.units import parse_duration
 
     most_ns = None
@@ -125,13 +137,35 @@ def measure(
         "load": parse_duration(length, what="the length of a phase", example="10 s", zero=False),
     }
     order = phases or USUAL
-    asked = _plan(
-        host, port, family, streams, cc, iface, parse_duration(interval, what="an interval", zero=False)
+    server, at = options.server(host, port)
+    asked = Plan(
+        host=server,
+        port=at,
+        secret=secret,
+        family=int(family) if family is not None else None,
+        streams=streams,
+        congestion=cc,
+        probe_interval_ns=parse_duration(interval, what="an interval", zero=False),
+        interface="" if iface == "none" else iface,
     )
     asked = _with(
         asked, [(kind, spans["idle" if kind == "idle" else "load"]) for kind in order], pings or PINGS
     )
-    folder = out if out is not None or as_json else work.unused(Path("runs") / f"measure-{slug(host)}")
+    if every is not None:
+        for written, given in (
+            ("--flent", flent_file),
+            ("--csv", csv_file),
+            ("--fail-above", fail_above),
+            ("--json", as_json),
+        ):
+            if given:
+                raise click.UsageError(f"{written} does not go with --every")
+        return _series(
+            asked, (every, times), (repeats, title), out or Path("runs") / f"every-{slug(server)}", quiet
+        )
+    if times is not None:
+        raise click.UsageError("--times goes with --every only")
+    folder = out if out is not None or as_json else work.unused(Path("runs") / f"measure-{slug(server)}")
     how = measurement.How(repeats=repeats, out=folder, force=force, label=title)
     outcome = _measured(asked, how, quiet)
     run = outcome.run
@@ -158,20 +192,28 @@ def measure(
     return 0
 
 
-def _plan(
-    host: str, port: int | None, family: str | None, streams: int, cc: str | None, iface: str | None, interval_ns: int
-) -> Plan:  # fmt: skip
-    from sojourn.live.session import PORT, Plan
+def _series(
+    plan: Plan, schedule: tuple[str, int | None], each: tuple[int, str], folder: Path, quiet: bool
+) -> int:
+    """`--every`: (how far apart, how often), (repeats, title) of each."""
+    from sojourn.live import measurement
+    from sojourn.units import UnitError, parse_duration
 
-    return Plan(
-        host=host,
-        port=port or PORT,
-        family=int(family) if family is not None else None,
-        streams=streams,
-        congestion=cc,
-        probe_interval_ns=interval_ns,
-        interface="" if iface == "none" else iface,
-    )
+    every_ns = parse_duration(schedule[0], what="the time of --every", example="1 h", zero=False, days=True)
+    repeats, title = each
+    whole_ns = repeats * sum(phase.duration_ns for phase in plan.phases)
+    if every_ns <= whole_ns:
+        raise UnitError(
+            f"--every: {schedule[0]!r} is no longer than a measurement takes, {whole_ns / 1e9:.0f} s",
+            "write a longer time, or measure less: --length, --phase, --repeats",
+        )
+
+    def measured(into: Path) -> Outcome:
+        how = measurement.How(repeats=repeats, out=into, label=title)
+        with work.progress(quiet, lambda step: step) as tell:
+            return measurement.measure(plan, how, _told(tell, repeats))
+
+    return series.measure(folder, every_ns / 1e9, schedule[1], measured, quiet)
 
 
 def _with(plan: Plan, phases: list[tuple[str, int]], pings: tuple[str, ...]) -> Plan:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 STEP_S = 0.5
 """Between two commits: what kill -9 may cost."""
 LEAST_INTERVAL_MS = 10
+NOBODY_ANSWERED = 1
+"""Exit status where no target ever answered."""
 BARS = "▁▂▃▄▅▆▇█"
 BARS_WIDE = 30
 
@@ -87,12 +89,13 @@ def monitor(
     page: int | None,
     as_json: bool,
     quiet: bool,
-) -> None:
+) -> int:
     """Probe TARGETs ten times a second, for days, into a database.
 
     A TARGET is a host's name or address, which is sent ICMP echo requests, or udp:HOST:PORT for whoever sends datagrams back (RFC 862). Several of
     them (the router at home, the first one of the provider, a server) show where the trouble is. Every probe is kept for a
-    day, roll-ups of a second for 3 days, of 10 s for 7, of a minute for 90, of an hour for ever.
+    day, roll-ups of a second for 3 days, of 10 s for 7, of a minute for 90, of an hour for ever. Exit status 1: no target
+    ever answered.
 
     \b
     sojourn monitor 192.168.1.1 example.net --page
@@ -134,6 +137,10 @@ def monitor(
     # Without --for this is how a monitor ends.
     if ended.is_set() and seconds is not None:
         raise click.exceptions.Exit(130)
+    if any(one.sent for one in watched) and all(one.lost == one.sent for one in watched):
+        work.say("no target ever answered")
+        return NOBODY_ANSWERED
+    return 0
 
 
 def _duration(option: str, written: str, example: str, bounds: tuple[int, int]) -> int:
@@ -141,7 +148,7 @@ def _duration(option: str, written: str, example: str, bounds: tuple[int, int]) 
 
     least, most = bounds
     try:
-        ns = units.parse_duration(written, example=example, zero=False, most=most)
+        ns = units.parse_duration(written, example=example, zero=False, most=most, days=True)
     except units.UnitError as error:
         raise units.UnitError(f"{option}: {error.message}", error.hint) from None
     if ns < least:

@@ -102,6 +102,50 @@ port = click.option(
 )
 
 
+LEAST_SECRET = 8
+"""Characters. A proof that is overheard can be tried against guesses at leisure."""
+
+
+def _secret(_context: click.Context, _parameter: click.Parameter, given: str) -> str:
+    if not given.startswith("@"):
+        word = given
+    else:
+        try:
+            word = Path(given[1:]).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise click.BadParameter(f"can't read {given[1:]}: {why}") from None
+        if not word:
+            raise click.BadParameter(f"{given[1:]} is empty")
+    if word and len(word) < LEAST_SECRET:
+        raise click.BadParameter(
+            f"a secret has {LEAST_SECRET} characters at least: openssl rand -hex 16 makes one"
+        )
+    return word
+
+
+def secret(help: str) -> Option:
+    """A word, or the file that holds it. The environment keeps it from other users of this host, who see command lines."""
+    return click.option(
+        "--secret",
+        metavar="WORD|@FILE",
+        default="",
+        envvar="SOJOURN_SECRET",
+        callback=_secret,
+        help=f"{help} @FILE: what the file holds. [default: the environment's SOJOURN_SECRET]",
+    )
+
+
+def server(host: str, port: int | None) -> tuple[str, int]:
+    """Where a verb's HOST and --port say that the server is."""
+    from sojourn.live.session import PORT, endpoint
+
+    host, own = endpoint(host)
+    if own is not None and port is not None and own != port:
+        raise click.UsageError(f"HOST says port {own} and --port {port}: give one of them")
+    return host, own or port or PORT
+
+
 def streams(help: str) -> Option:
     return click.option(
         "-n",

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 256
 """As `sojourn.live.rpm.Service`."""
+CONNECTION_S = 300
+"""How long a connection lives, as `sojourn.live.rpm.Service`."""
 INCOMPLETE = 1
 """Exit status of a measurement that the server broke off."""
 NS = 10**9
@@ -62,7 +64,7 @@ _SERVING = (
         default=CONNECTIONS,
         show_default=True,
         metavar="N",
-        help="With --rpm: connections that a client may have at once.",
+        help="With --rpm: connections that a client may have at once; one more takes the place of its longest idle one.",
     ),
 )
 
@@ -174,7 +176,7 @@ def _service(own: Mapping[str, Any], rest: Mapping[str, Any]) -> Service:
         port=rest["port"] if _typed("port") else PORT,
         names=own["names"],
         identity=None if own["cert"] is None else (own["cert"], own["key"]),
-        seconds=rest["seconds"],
+        seconds=rest["seconds"] if _typed("seconds") else CONNECTION_S,
         bytes=rest["size"],
         connections=own["connections"],
     )
@@ -198,7 +200,8 @@ def serve_rpm(
         if server.certificate is not None:
             trusted = "--insecure" if cert_out is None else f"--ca {cert_out}"
             work.say(f"its certificate is its own: measure --rpm URL {trusted}", quiet)
-        server.run(None if span_ns is None else span_ns / NS)
+        tell = functools.partial(work.say, quiet=quiet)
+        server.run(None if span_ns is None else span_ns / NS, tell)
     except KeyboardInterrupt:
         work.say("stopped", quiet)
     finally:

@@ -12,7 +12,7 @@ from sojourn.cli import options, rpm, work
 
 PORT = 35_500
 """As `sojourn.live.session.PORT`, which is slow to import."""
-SECONDS, BYTES, STREAMS, CLIENTS = 300, "100 GB", 64, 8
+SECONDS, BYTES, STREAMS, CLIENTS = 1800, "100 GB", 64, 8
 """As `sojourn.live.server.Caps`."""
 MOST = 2**31 - 1
 NS = 10**9
@@ -41,7 +41,7 @@ def _unit(parse: Callable[[str], int]) -> Callable[[click.Context, click.Paramet
 def _duration(given: str) -> int:
     from sojourn.units import parse_duration
 
-    return parse_duration(given, example="10 min")
+    return parse_duration(given, example="10 min", days=True)
 
 
 def _size(given: str) -> int:
@@ -75,7 +75,11 @@ def _cap(name: str, default: int, help: str) -> options.Option:
     help="Stop after this time: --for 10min. [default: when told to]",
 )
 @click.option("--once", is_flag=True, help="Stop when the first client that came is gone.")
-@_cap("--seconds", SECONDS, "Seconds of load that a client may ask for, each direction counted by itself.")
+@_cap(
+    "--seconds",
+    SECONDS,
+    "Seconds of load that a client may have in an hour, each direction counted by itself. With --rpm: that a connection lives. [300]",
+)
 @click.option(
     "--bytes",
     "size",
@@ -83,10 +87,11 @@ def _cap(name: str, default: int, help: str) -> options.Option:
     default=BYTES,
     show_default=True,
     callback=_unit(_size),
-    help="How much may be sent and received for a client.",
+    help="How much may be sent and received for a client in an hour.",
 )
 @_cap("--streams", STREAMS, "TCP connections in one direction.")
-@_cap("--clients", CLIENTS, "Clients at once.")
+@_cap("--clients", CLIENTS, "Sessions at once; a client may have a quarter of them.")
+@options.secret("Let in only clients that have this secret (measure --secret).")
 @options.quiet("Say nothing but errors.")
 @rpm.serving
 def serve(
@@ -98,12 +103,13 @@ def serve(
     size: int,
     streams: int,
     clients: int,
+    secret: str,
     quiet: bool,
 ) -> None:
     """Take and give load, and turn probes round, for `sojourn measure HOST` on another host.
 
-    Needs no root. Listens on loopback unless --bind says otherwise, grants each client so much and no more, and stops
-    at Ctrl-C or SIGTERM.
+    Needs no root. Listens on loopback unless --bind says otherwise, grants each client (an IPv4 address, or an IPv6
+    network of 64 bits) so much and no more, and stops at Ctrl-C or SIGTERM.
 
     \b
     sojourn serve --bind 0.0.0.0 --for 1h
@@ -111,7 +117,7 @@ def serve(
     """
     from sojourn.live.server import Caps, Server
 
-    server = Server(bind, port, Caps(seconds, size, streams, clients))
+    server = Server(bind, port, Caps(seconds, size, streams, clients), secret)
     for address, at in server.addresses:
         shown = f"[{address}]" if ":" in address else address
         # Data: whoever started it with --port 0 reads the port here.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -92,8 +93,8 @@ def shape(
         _show(entry, as_json, f"{interface}: kept, {_described(entry)}")
     elif undo:
         entry, differs = shaper.undo(interface)
-        work.say(f"note: {differs}") if differs else None
-        _show(entry, as_json, f"{interface}: as it was before")
+        words = f"{interface}: put back, but {differs}" if differs else f"{interface}: as it was before"
+        _show(replace(entry, why=differs), as_json, differs if shaper.absent(entry) else words)
     else:
         wanted = wanted_of(up, down, qdisc, link)
         if act:
@@ -156,17 +157,18 @@ def apply_shaper(interface: str, wanted: Wanted, confirm_within: str, as_json: b
 def _status(interface: str, as_json: bool) -> None:
     from sojourn.live import journal, shaper
 
-    shaper.look(interface)
     entry = journal.load(interface)
     if entry is None:
+        shaper.look(interface)
         work.show(
             text.as_json({"interface": interface, "state": "not shaped"})
             if as_json
             else f"{interface}: not shaped by sojourn"
         )
         return
-    _show(entry, as_json, f"{interface}: {_state(entry)}")
-    if not as_json:
+    gone = shaper.absent(entry)
+    _show(replace(entry, why=gone or entry.why), as_json, gone or f"{interface}: {_state(entry)}")
+    if not as_json and not gone:
         for command in entry.commands:
             work.show(f"  {command}")
 

@@ -56,6 +56,7 @@ PROBE_NS = 20 * 10**6
 @options.streams("TCP connections.")
 @options.congestion("the sender")
 @options.port
+@options.secret("The server's, if it has one.")
 @options.out("Folder of Runs and figures. [default: runs/tune-<host>]")
 @options.force("Write into the output folder though it exists.")
 @click.option(
@@ -77,6 +78,7 @@ def tune(
     streams: int,
     cc: str | None,
     port: int | None,
+    secret: str,
     out: Path | None,
     force: bool,
     act: bool,
@@ -105,11 +107,13 @@ def tune(
     folder = out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")
     if folder.exists() and not force:
         raise RunError(f"{folder} is there already", "choose another folder with -o, or say --force")
+    server, at = options.server(host, port)
     asked = []
     for direction in which:
         plan = session.Plan(
-            host,
-            port or session.PORT,
+            server,
+            at,
+            secret,
             streams=streams,
             congestion=cc,
             phases=tuning.phases(direction, IDLE_NS, load_ns),

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,10 @@ _CLASSES = {"htb", "hfsc", "drr", "qfq"}
 """Kinds of classes that somebody made; those of other disciplines come with them."""
 _HOOKS = (0xFFFFFFF2, 0xFFFFFFF3)
 """Of clsact: where its filters hang, in place of its handle."""
+_FIRST_TABLE = 0x800
+"""The kernel's own hash table of the first preference of u32 on a parent; the next one's has the next number."""
+_LINK = 3
+"""The attribute of a filter of u32 that goes on in another table (linux/pkt_cls.h: TCA_U32_LINK)."""
 _FLAGS = {"u32": 11, "flower": 22, "matchall": 3}
 """The attribute of a filter's flags, in which the kernel also answers."""
 
@@ -153,14 +158,19 @@ class Former:
         return cls(**{**kept, "things": tuple(Thing.from_json(one) for one in kept["things"])})
 
 
+def _table(thing: Thing) -> int | None:
+    """The number of the hash table that a filter of u32 is; None: it is no table. From 0x800 on they are the kernel's own."""
+    return thing.handle >> 20 if thing.kind == "u32" and thing.handle and not thing.handle & 0xFFFFF else None
+
+
 def _was_made(thing: Thing) -> bool:
     if thing.sort == "qdisc":
         return thing.handle != 0
     if thing.sort == "class":
         return thing.kind in _CLASSES
     # The first table of u32 comes with its first filter; what has no handle is a heading.
-    table = thing.handle >> 20
-    return thing.handle != 0 and not (thing.kind == "u32" and table >= 0x800 and thing.handle & 0xFFFFF == 0)
+    table = _table(thing)
+    return thing.handle != 0 and (table is None or table < _FIRST_TABLE)
 
 
 # ---------------------------------------------------------------------------------------------------------- the kernel
@@ -254,7 +264,7 @@ class Kernel:
         classes = _ordered(self._things("class", index, 0))
         owners = [one for one in (*qdiscs, *classes) if one.handle]
         parents = [hook for one in owners for hook in (_HOOKS if one.kind == "clsact" else (one.handle,))]
-        filters = [one for parent in parents for one in self._things("filter", index, parent)]
+        filters = [one for parent in parents for one in _sown(self._things("filter", index, parent))]
         return Former(
             name,
             index,
@@ -407,6 +417,38 @@ def _ordered(things: Iterable[Thing]) -> list[Thing]:
         done += ready
         left = [one for one in left if one not in ready]
     return done
+
+
+def _sown(filters: Sequence[Thing]) -> list[Thing]:
+    """The filters of one parent in an order in which they can be made. u32's hash tables can be filled and linked across preferences.
+
+    Preferences get the kernel's tables in the order in which they are first heard of, so that is the order of those tables' numbers. First comes
+    what makes each known: its own tables, of which the kernel shows the latest first, or else a filter, one that links to no table if there is one.
+    Other links come last.
+    """
+    u32 = [one for one in filters if one.kind == "u32" and one.handle]
+    own = {one.info: _table(one) or 0 for one in u32 if (_table(one) or 0) >= _FIRST_TABLE}
+    first: list[Thing] = []
+    for preference in sorted(own, key=lambda info: own[info]):
+        mine = [one for one in u32 if one.info == preference and _was_made(one)]
+        tables = [one for one in mine if _table(one) is not None]
+        first += reversed(tables) if tables else sorted(mine, key=_links)[:1]
+    rest = [one for one in u32 if one not in first]
+    others = [one for one in filters if one not in u32]
+    return [*others, *first, *sorted(rest, key=_links)]
+
+
+def _links(thing: Thing) -> bool:
+    """A filter of u32 that goes on in another table."""
+    if thing.kind != "u32":
+        return False
+    options, at = thing.attribute(OPTIONS), 0
+    while at + 4 <= len(options):
+        length, number = struct.unpack_from("=HH", options, at)
+        if number & 0x3FFF == _LINK:
+            return True
+        at += max((length + 3) & ~3, 4)
+    return False
 
 
 def _above(thing: Thing) -> int:

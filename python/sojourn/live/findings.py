@@ -18,17 +18,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from sojourn.live import intervals, rpm, scores
+from sojourn.live import intervals, measurement, rpm, scores
 from sojourn.live.intervals import Interval
 from sojourn.live.phases import IDLE, WHOLE, Cut, Part, cut
 from sojourn.records import Run
 
 Floats = NDArray[np.float64]
 
-WIRE = 1514 / 1448
-"""Bytes of Ethernet to bytes of TCP in full segments with timestamps: what a queue of `goodput` holds."""
+HEADERS = {4: 14 + 20 + 32, 6: 14 + 40 + 32}
+"""Bytes of Ethernet, IP and TCP with timestamps before a segment's own."""
+SEGMENT = 1448
+"""Bytes of a full segment on Ethernet, where it is not known."""
 RISES = 0.5
 """A target shares a queue with the farthest if its delay rises by this part of that one's."""
 LEAST_RISE_MS = 5.0
@@ -167,11 +170,15 @@ class Findings:
         return plain
 
 
+BLOATED_MS = 30.0
+"""From here on `judgement` finds bufferbloat."""
+
+
 def judgement(added_ms: float) -> str:
     """Induced delay in words."""
     for most, words in (
         (5, "no bufferbloat"),
-        (30, "hardly any bufferbloat; calls and games run well"),
+        (BLOATED_MS, "hardly any bufferbloat; calls and games run well"),
         (100, "some bufferbloat, which games feel"),
         (300, "bufferbloat: calls suffer"),
     ):
@@ -306,10 +313,26 @@ def _buffer(whole: Cut, name: str, direction: str, ms: float) -> Buffer:
         direction,
         name,
         ms,
-        ms / 1e3 * mbps * 1e6 / 8 * WIRE,
+        ms / 1e3 * mbps * 1e6 / 8 * _wire(whole, direction),
         mbps,
         None if sent_again is None else sent_again > 0,
     )
+
+
+def _wire(whole: Cut, direction: str) -> float:
+    """Bytes of Ethernet to bytes of TCP in the segments that were sent this way: what a queue of `goodput` holds."""
+    run = whole.run
+    names = [flow.name for flow in run.meta.flows if flow.kind != "ping" and flow.direction == direction]
+    segments = sent = 0
+    version = 4
+    # Other engines count other bytes.
+    for seed in run.seeds if run.meta.engine == measurement.ENGINE else ():
+        totals = run.table("flows", seed).filter(pl.col("flow").is_in(names) & (pl.col("sent_bytes") > 0))
+        segments += int(totals["sent_packets"].sum())
+        sent += int(totals["sent_bytes"].sum())
+        address = str(run.meta.facts.get(str(seed), {}).get("server", {}).get("address", ""))
+        version = 6 if ":" in address else 4
+    return 1 + HEADERS[version] / (sent / segments if segments else SEGMENT)
 
 
 def _sent_again(parts: Sequence[Part], direction: str | None = None) -> int | None:

@@ -114,7 +114,8 @@ def start(plan: Plan, first: Session, how: How) -> Run:
     title = (
         f"Measurement of {plan.host}, {plan.streams} streams{_with(first.facts)}, {began:%Y-%m-%d %H:%M} UTC"
     )
-    fingerprint = hashlib.sha256(f"{plan.to_json()} {first.facts['zero_ns']}".encode()).hexdigest()[:16]
+    asked_json = dataclasses.replace(plan, secret="").to_json()
+    fingerprint = hashlib.sha256(f"{asked_json} {first.facts['zero_ns']}".encode()).hexdigest()[:16]
     version = str(first.facts["client"]["version"])
     return create(title, version, asked, how, fingerprint)
 

@@ -12,29 +12,32 @@ from sojourn.live.session import PORT, LiveError
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that clients may ask for."""
+    """The most that clients may ask for. A client is an IPv4 address, or an IPv6 network of 64 bits, whatever its sessions."""
 
-    seconds: int = 300
-    """Of load of one client, each direction counted by itself."""
+    seconds: int = 1800
+    """Of load of one client in an hour, each direction counted by itself."""
     bytes: int = 100 * 10**9
-    """Sent and received for one client."""
+    """Sent and received for one client in an hour."""
     streams: int = 64
     """TCP connections in one direction."""
     clients: int = 8
-    """At once."""
+    """Sessions at once; of one client a quarter of them, at least one."""
 
 
 class Server:
     """A server whose sockets are bound. `run` serves; `stop` ends that from any thread.
 
     `bind`: addresses of this host; none: loopback, IPv4 and IPv6. `port`: TCP and UDP; 0: any that is free.
+    `secret`: only sessions of a plan with the same one are let in; "": all are.
 
     Raises:
         LiveError: an address can't be bound.
     """
 
-    def __init__(self, bind: Sequence[str] = (), port: int = PORT, caps: Caps | None = None) -> None:
-        options = {"bind": list(bind), "port": port, "caps": asdict(caps or Caps())}
+    def __init__(
+        self, bind: Sequence[str] = (), port: int = PORT, caps: Caps | None = None, secret: str = ""
+    ) -> None:
+        options = {"bind": list(bind), "port": port, "caps": asdict(caps or Caps()), "secret": secret}
         try:
             self._server = _core.Server(json.dumps(options))
         except _core.MeasureError as error:
@@ -54,7 +57,7 @@ class Server:
     ) -> None:
         """Serves until `stop`, for so long, or (`once`) until the first client that came is gone.
 
-        `tell` is called with a line for each client that comes and goes.
+        `tell` is called with a line for each session that begins and ends, and once an hour for a client that is refused.
         """
         self._server.run(seconds, once, tell)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,8 @@ class Plan:
     host: str
     """Where `sojourn serve` runs: a name or an address."""
     port: int = PORT
+    secret: str = dataclasses.field(default="", repr=False)
+    """What the server asks its clients to have; "": it asks for nothing. It is proved, not sent, and no Run keeps it."""
     family: int | None = None
     """4 or 6: IPv4 or IPv6 only; None: whichever answers."""
     streams: int = 4
@@ -141,6 +144,23 @@ class Session:
     load: {streams, congestion}: as asked; congestion: {asked, client, server}.
     server: {host, address, port, version, kernel, caps}. client: {address, interface, gateway, version, kernel}.
     """
+
+
+def endpoint(text: str) -> tuple[str, int | None]:
+    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. The port is None where none is given.
+
+    Raises:
+        LiveError: it is none of these.
+    """
+    found = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::([0-9]{1,5}))?", text)
+    if found is None:
+        if text.count(":") > 1 and not {"[", "]"} & set(text):
+            return text, None
+        raise LiveError(f"{text!r} is no host", "write HOST, HOST:PORT or [ADDRESS]:PORT")
+    port = None if found[3] is None else int(found[3])
+    if port is not None and not 1 <= port <= 65_535:
+        raise LiveError(f"{text!r}: there is no port {port}", "ports are 1 to 65535")
+    return found[1] or found[2], port
 
 
 def measure(plan: Plan, reached: Reached | None = None) -> Session:

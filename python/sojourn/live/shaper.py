@@ -158,13 +158,17 @@ def confirm(name: str) -> journal.Entry:
             raise ShapeError(
                 f"{name} was shaped only in part: who did it was ended", f"sojourn shape {name} --undo"
             )
+        if gone := absent(entry):
+            raise ShapeError(
+                f"{gone}: nothing is left to be kept", f"sojourn shape {name} --undo removes the rest"
+            )
         entry = replace(entry, state="confirmed", deadline_s=None)
         journal.save(entry)
     return entry
 
 
 def undo(name: str) -> tuple[journal.Entry, str]:
-    """Puts back what was there. The second value says what is not as it was; "" if all is."""
+    """Puts back what was there. The second value says what is not as it was, or that the interface is gone; "" if all is as it was."""
     demand(name)
     with journal.locked():
         entry = _known(name, "nothing is to be undone")
@@ -177,6 +181,17 @@ def undo(name: str) -> tuple[journal.Entry, str]:
             ) from None
         journal.forget(name)
     return entry, differs
+
+
+def absent(entry: journal.Entry) -> str:
+    """Says so if the interface that was shaped is not there any more; "": it is there."""
+    with rtnl.Kernel() as kernel:
+        there = kernel.interface(entry.interface)
+    if there is None:
+        return f"{entry.interface} is gone"
+    if there.index != entry.former.index:
+        return f"{entry.interface} is another interface than the one that was shaped, which is gone"
+    return ""
 
 
 def _known(name: str, nothing: str) -> journal.Entry:
@@ -272,15 +287,13 @@ def put_back(entry: journal.Entry) -> str:
     """Makes an interface what it was; says what is not as it was. Under the lock."""
     name, former = entry.interface, entry.former
     with rtnl.Kernel() as kernel:
-        there = kernel.interface(name)
-        if there is not None and there.index == former.index:
+        gone = absent(entry)
+        if not gone:
             kernel.put_back(former)
         if entry.ifb is not None and kernel.interface(entry.ifb) is not None:
             kernel.do(tc.DeleteLink(entry.ifb))
-        if there is None:
-            return f"{name} is gone"
-        if there.index != former.index:
-            return f"{name} is another interface than then, and was left alone"
+        if gone:
+            return f"{gone}, and its shaper with it; what else had been made is removed"
         return rehearsal.difference(former, kernel.former(name))
 
 

@@ -72,6 +72,14 @@ def _verdict(found: Findings) -> str:
             return "There is no verdict: delay under load has no idle line to be compared with, or no probe was answered."
         return "There is no verdict: no load was measured."
     added = worst.induced.p95.value
+    if added < of.BLOATED_MS and (
+        cut := [fact for fact in found.facts if fact.get("outcome", "complete") != "complete"]
+    ):
+        why = cut[0].get("why") or "it was interrupted"
+        return (
+            f"There is no verdict: the measurement was cut short ({why}). Until then no load added more than {number(max(added, 0.0))} ms to the "
+            "idle RTT at the 95th percentile."
+        )
     if added < NOTHING_MS:
         return f"No bufferbloat: no load adds as much as {number(NOTHING_MS)} ms to the idle RTT, at the 95th percentile."
     words = of.judgement(added)

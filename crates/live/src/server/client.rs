@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{OwnedFd, RawFd};
+use std::rc::Rc;
 
 use probe::Clock;
 use probe::bulk::Options;
 use probe::sys::{self, Kind};
 
+use super::accounts::Account;
 use super::echo::Known;
 use crate::caps::Caps;
 use crate::load::Load;
@@ -67,33 +69,55 @@ struct Served {
     why: String,
 }
 
+impl Served {
+    /// What it was granted and has not used, if it can still be used.
+    fn unused_ms(&self, now: i64) -> u64 {
+        let left = match self.state {
+            State::Gathering(_) | State::Complete(_) => self.length,
+            State::Going(until) => (until - now).clamp(0, self.length),
+            State::Draining(_) | State::Over => 0,
+        };
+        (left / 1_000_000) as u64
+    }
+}
+
 /// A client.
 pub struct Client {
     stream: TcpStream,
     from: IpAddr,
     token: u64,
     caps: Caps,
+    /// Its source's, of which it has charged so many bytes.
+    account: Rc<Account>,
+    charged: u64,
     lines: Lines,
     /// What is still to be written.
     out: Vec<u8>,
     loads: BTreeMap<u32, Served>,
-    milliseconds: u64,
     samples: u64,
     silent_until: i64,
 }
 
 impl Client {
     /// One who has said hello.
-    pub fn new(stream: TcpStream, from: IpAddr, token: u64, caps: Caps, silent_until: i64) -> Client {
+    pub fn new(
+        stream: TcpStream,
+        from: IpAddr,
+        token: u64,
+        caps: Caps,
+        account: Rc<Account>,
+        silent_until: i64,
+    ) -> Client {
         Client {
             stream,
             from,
             token,
             caps,
+            account,
+            charged: 0,
             lines: Lines::new(LINE),
             out: Vec::new(),
             loads: BTreeMap::new(),
-            milliseconds: 0,
             samples: 0,
             silent_until,
         }
@@ -112,6 +136,23 @@ impl Client {
     /// Bytes of all its loads.
     pub fn moved(&self) -> u64 {
         self.loads.values().map(|served| served.load.moved()).sum()
+    }
+
+    /// Puts what it has moved on its source's account; what that has in this hour.
+    pub fn settle(&mut self, now: i64) -> u64 {
+        let had = self.account.bytes(now);
+        let moved = self.moved();
+        let more = moved - std::mem::replace(&mut self.charged, moved);
+        self.account.charge(more);
+        had + more
+    }
+
+    /// It goes: what was granted and not used goes back.
+    pub fn leave(&mut self, now: i64) {
+        for served in self.loads.values() {
+            self.account.give_back(served.unused_ms(now));
+        }
+        self.settle(now);
     }
 
     /// Says something, now or as soon as the connection takes it.
@@ -176,10 +217,18 @@ impl Client {
                     self.say(&Reply::Heard { latest, bits });
                 }
                 Request::Bye => return Err("it was done".into()),
-                Request::Stop { load } => self.stop(load, "", now),
-                Request::Go { load } => self.go(load, now, begun),
+                Request::Stop { load } if self.loads.contains_key(&load) => self.stop(load, "", now),
+                Request::Stop { load } => self.answer(Err(format!("there is no load {load}"))),
+                Request::Go { load } => {
+                    if let Err(why) = self.go(load, now, begun) {
+                        self.answer(Err(why));
+                    }
+                }
                 Request::Ask { streams, seconds, congestion } => {
-                    let granted = self.caps.streams(streams).and_then(|()| self.caps.seconds(seconds));
+                    let (caps, had) = (self.caps, self.account.milliseconds(now));
+                    let granted = self.caps.streams(streams);
+                    let granted = granted.and_then(|()| self.caps.seconds(had, u64::from(seconds) * 1000));
+                    let granted = granted.and_then(|()| caps.bytes(self.settle(now)));
                     let granted = granted.and_then(|()| check_congestion(congestion.as_deref()));
                     self.answer(granted.map(|()| Reply::Granted));
                 }
@@ -187,7 +236,7 @@ impl Client {
                     let made = self.make(request, now);
                     self.answer(made);
                 }
-                Request::Hello { .. } | Request::Stream { .. } => {
+                Request::Hello { .. } | Request::Prove { .. } | Request::Stream { .. } => {
                     return Err(self.refused("that was not to be said here".into()));
                 }
             }
@@ -210,9 +259,9 @@ impl Client {
             unreachable!("only a load is made");
         };
         self.caps.streams(streams)?;
-        self.caps.bytes(self.moved())?;
-        let all = self.milliseconds + u64::from(milliseconds);
-        self.caps.seconds(u32::try_from(all.div_ceil(1000)).unwrap_or(u32::MAX))?;
+        let moved = self.settle(now);
+        self.caps.bytes(moved)?;
+        self.caps.seconds(self.account.milliseconds(now), u64::from(milliseconds))?;
         if self.loads.contains_key(&load) {
             return Err(format!("there is a load {load} already"));
         }
@@ -228,7 +277,8 @@ impl Client {
             ));
         }
         check_congestion(congestion.as_deref())?;
-        (self.milliseconds, self.samples) = (all, samples);
+        self.account.grant(u64::from(milliseconds));
+        self.samples = samples;
         let served = Served {
             load: Load::new(direction == Direction::Down, streams as usize),
             state: State::Gathering(now + GATHER),
@@ -281,12 +331,16 @@ impl Client {
         }
     }
 
-    fn go(&mut self, number: u32, now: i64, begun: &mut Vec<(u32, u32, RawFd)>) {
-        let Some(served) = self.loads.get_mut(&number) else {
-            return;
-        };
-        if !matches!(served.state, State::Complete(_)) {
-            return;
+    /// Begins a load. An error is why it can't; of one that is over its end was said.
+    fn go(&mut self, number: u32, now: i64, begun: &mut Vec<(u32, u32, RawFd)>) -> Result<(), String> {
+        let served = self.loads.get_mut(&number).ok_or_else(|| format!("there is no load {number}"))?;
+        match served.state {
+            State::Complete(_) => {}
+            State::Gathering(_) => {
+                return Err(format!("load {number} waits for {} of its streams", served.load.absent()));
+            }
+            State::Going(_) => return Err(format!("load {number} goes on already")),
+            State::Draining(_) | State::Over => return Ok(()),
         }
         served.state = State::Going(now + served.length);
         served.load.sample(now);
@@ -295,6 +349,7 @@ impl Client {
             Ok(ends) => begun.extend(ends.iter().map(|&(stream, fd)| (number, stream as u32, fd))),
             Err(error) => self.stop(number, &error.to_string(), now),
         }
+        Ok(())
     }
 
     /// Ends a load, if it is not over.
@@ -305,6 +360,7 @@ impl Client {
         if matches!(served.state, State::Draining(_) | State::Over) {
             return;
         }
+        self.account.give_back(served.unused_ms(now));
         served.load.sample(now);
         if let Some(broken) = served.load.broken() {
             served.why = broken.to_string();
@@ -359,7 +415,8 @@ impl Client {
         if self.out.len() > UNREAD {
             return Err("it does not read what it is told".into());
         }
-        let spent = self.caps.bytes(self.moved()).err();
+        let moved = self.settle(now);
+        let spent = self.caps.bytes(moved).err();
         let numbers: Vec<u32> = self.loads.keys().copied().collect();
         for number in numbers {
             let served = &mut self.loads.get_mut(&number).expect("its number is of those there are");
@@ -423,7 +480,7 @@ mod tests {
         let near = listener.accept().unwrap().0;
         near.set_nonblocking(true).unwrap();
         let address = far.local_addr().unwrap().ip();
-        let mut client = Client::new(near, address, 1, Caps::default(), 30 * SECOND);
+        let mut client = Client::new(near, address, 1, Caps::default(), Rc::default(), 30 * SECOND);
         assert_eq!(client.next_due(), Some(30 * SECOND));
         assert_eq!(client.do_due(30 * SECOND - 1), Ok(()));
         assert!(client.do_due(30 * SECOND).unwrap_err().contains("silent"));

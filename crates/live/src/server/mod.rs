@@ -3,7 +3,12 @@
 //! One thread has all clients' connections, by one epoll; nothing on it waits for anybody. A connection that has not said what it is within
 //! `PATIENCE` is closed, so is a client that has been silent for `SILENCE`: half-open connections don't stay. Every line has
 //! a longest length, every buffer a largest size, every load an end.
+//!
+//! No source (`probe::source`) can lock the others out: where there are `NEWCOMERS` connections that have not said what they
+//! are, the source that has most of them loses its oldest for each new one; a source has a quarter of the clients at most; its load and
+//! bytes are counted over an hour (`accounts`). A server with a secret lets in only who proves to have it.
 
+mod accounts;
 mod client;
 mod echo;
 
@@ -19,6 +24,8 @@ use probe::{Clock, Epoll};
 
 use crate::caps::Caps;
 use crate::protocol::{self, LINE, Lines, PORT, Reply, Request, VERSION};
+use crate::secret::{self, Secret};
+use accounts::Accounts;
 use client::Client;
 pub(crate) use client::check_congestion;
 
@@ -46,11 +53,13 @@ pub struct Options {
     pub port: u16,
     /// What clients may ask for.
     pub caps: Caps,
+    /// What clients must prove to have; empty: nothing.
+    pub secret: Secret,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { bind: Vec::new(), port: PORT, caps: Caps::default() }
+        Options { bind: Vec::new(), port: PORT, caps: Caps::default(), secret: Secret::default() }
     }
 }
 
@@ -61,6 +70,7 @@ pub struct Server {
     datagrams: Vec<OwnedFd>,
     addresses: Vec<SocketAddr>,
     caps: Caps,
+    secret: Secret,
     stop: Arc<AtomicBool>,
 }
 
@@ -107,6 +117,7 @@ impl Server {
             datagrams: Vec::new(),
             addresses: Vec::new(),
             caps: options.caps,
+            secret: options.secret.clone(),
             stop: Arc::new(AtomicBool::new(false)),
         };
         let mut port = options.port;
@@ -171,6 +182,8 @@ struct Newcomer {
     from: IpAddr,
     lines: Lines,
     until: i64,
+    /// What it was sent when it said hello, and has to answer.
+    challenge: Option<String>,
 }
 
 /// Whom an event is for.
@@ -189,6 +202,7 @@ struct Serving<'a> {
     server: &'a Server,
     clock: Clock,
     known: echo::Known,
+    accounts: Accounts,
     epoll: Epoll,
     conns: HashMap<u64, Conn>,
     /// Keys are not used twice: a late event finds nobody.
@@ -203,7 +217,16 @@ impl<'a> Serving<'a> {
             epoll.add(listener, Interest::Readable, index as u64)?;
         }
         let next = server.listeners.len() as u64;
-        Ok(Serving { server, clock, known, epoll, conns: HashMap::new(), next, gone: false })
+        Ok(Serving {
+            server,
+            clock,
+            known,
+            accounts: Accounts::default(),
+            epoll,
+            conns: HashMap::new(),
+            next,
+            gone: false,
+        })
     }
 
     fn run(&mut self, once: bool, owner: &mut impl Owner) -> io::Result<()> {
@@ -256,15 +279,36 @@ impl<'a> Serving<'a> {
     }
 
     fn welcome(&mut self, stream: TcpStream, from: IpAddr) {
-        let newcomers = self.conns.values().filter(|conn| matches!(conn, Conn::New(_))).count();
-        if newcomers >= NEWCOMERS || stream.set_nonblocking(true).is_err() {
+        if stream.set_nonblocking(true).is_err() {
             return;
         }
+        self.make_room();
         let key = self.next;
         self.next += 1;
         if self.epoll.add(&stream, Interest::Readable, key).is_ok() {
             let until = self.clock.now() + PATIENCE;
-            self.conns.insert(key, Conn::New(Newcomer { stream, from, lines: Lines::new(LINE), until }));
+            self.conns.insert(
+                key,
+                Conn::New(Newcomer { stream, from, lines: Lines::new(LINE), until, challenge: None }),
+            );
+        }
+    }
+
+    /// Where there are too many connections that have not said what they are, the source with most of them loses its oldest.
+    fn make_room(&mut self) {
+        let mut by_source: HashMap<IpAddr, (usize, u64)> = HashMap::new();
+        let mut all = 0;
+        for (&key, conn) in &self.conns {
+            if let Conn::New(newcomer) = conn {
+                let (count, oldest) = by_source.entry(probe::source(newcomer.from)).or_insert((0, key));
+                (*count, *oldest) = (*count + 1, key.min(*oldest));
+                all += 1;
+            }
+        }
+        if all >= NEWCOMERS
+            && let Some((_, oldest)) = by_source.values().max()
+        {
+            self.conns.remove(oldest);
         }
     }
 
@@ -286,7 +330,19 @@ impl<'a> Serving<'a> {
             Err(_) => return,
         };
         let result = match said {
-            Ok(Request::Hello { version: VERSION }) => self.server.caps.clients(self.clients().count()),
+            Ok(Request::Hello { version: VERSION }) if newcomer.challenge.is_none() => {
+                if !self.server.secret.is_none() {
+                    self.challenge(key, newcomer);
+                    return;
+                }
+                self.has_room(newcomer.from)
+            }
+            Ok(Request::Prove { proof }) => match &newcomer.challenge {
+                Some(nonce) if self.server.secret.is_proof(nonce, &proof) => self.has_room(newcomer.from),
+                Some(_) => Err("that is not this server's secret".into()),
+                None => Err("the first thing to say is hello".into()),
+            },
+            Ok(_) if newcomer.challenge.is_some() => Err("the challenge is to be answered first".into()),
             Ok(Request::Hello { version }) => Err(format!(
                 "this server speaks version {VERSION} of the protocol, the client version {version}; use one release of sojourn"
             )),
@@ -304,15 +360,52 @@ impl<'a> Serving<'a> {
             Ok(_) => Err("the first thing to say is hello".into()),
             Err(why) => Err(why),
         };
-        match result.and_then(|()| crate::secret().map_err(|e| format!("no token could be made: {e}"))) {
+        match result.and_then(|()| crate::token().map_err(|e| format!("no token could be made: {e}"))) {
             Ok(token) => self.let_in(key, newcomer, token, owner),
-            Err(why) => refuse(&newcomer.stream, why),
+            Err(why) => {
+                if self.accounts.of(newcomer.from, self.clock.now()).tell_refused() {
+                    owner.tell(&format!("{} was refused: {why}", newcomer.from));
+                }
+                refuse(&newcomer.stream, why);
+            }
+        }
+    }
+
+    /// Why a client from this address can't be let in.
+    fn has_room(&mut self, from: IpAddr) -> Result<(), String> {
+        let (mut present, mut own) = (0, 0);
+        for (_, client) in self.clients() {
+            present += 1;
+            own += usize::from(probe::source(client.from()) == probe::source(from));
+        }
+        self.server.caps.clients(present, own)
+    }
+
+    /// Has a connection that said hello show that it has the secret.
+    fn challenge(&mut self, key: u64, mut newcomer: Newcomer) {
+        match secret::nonce() {
+            Ok(nonce) => {
+                // It is the first that is written: it fits.
+                let line = protocol::line(&Reply::Challenge { nonce: nonce.clone() });
+                if io::Write::write_all(&mut newcomer.stream, &line).is_ok() {
+                    newcomer.challenge = Some(nonce);
+                    self.conns.insert(key, Conn::New(newcomer));
+                }
+            }
+            Err(error) => refuse(&newcomer.stream, format!("no challenge could be made: {error}")),
         }
     }
 
     fn let_in(&mut self, key: u64, newcomer: Newcomer, token: u64, owner: &mut impl Owner) {
         let caps = self.server.caps;
-        let mut client = Client::new(newcomer.stream, newcomer.from, token, caps, self.clock.now() + SILENCE);
+        let mut client = Client::new(
+            newcomer.stream,
+            newcomer.from,
+            token,
+            caps,
+            self.accounts.of(newcomer.from, self.clock.now()),
+            self.clock.now() + SILENCE,
+        );
         self.known.add(token, newcomer.from);
         client.say(&Reply::Welcome {
             version: VERSION,
@@ -370,7 +463,8 @@ impl<'a> Serving<'a> {
     }
 
     fn let_go(&mut self, key: u64, why: &str, owner: &mut impl Owner) {
-        if let Some(Conn::Control(client)) = self.conns.remove(&key) {
+        if let Some(Conn::Control(mut client)) = self.conns.remove(&key) {
+            client.leave(self.clock.now());
             self.known.remove(client.token());
             self.conns.retain(|_, conn| !matches!(conn, Conn::Data { client, .. } if *client == key));
             owner.tell(&format!("{} is gone ({why}): {:.1} MB", client.from(), client.moved() as f64 / 1e6));

@@ -32,7 +32,12 @@ impl Owner for Listening {
 
 /// Serves as long as `work` takes; what the server said.
 fn serving(caps: Caps, work: impl FnOnce(SocketAddr)) -> Vec<String> {
-    let server = Server::bind(&Options { bind: Vec::new(), port: 0, caps }).unwrap();
+    serving_with("", caps, work)
+}
+
+fn serving_with(secret: &str, caps: Caps, work: impl FnOnce(SocketAddr)) -> Vec<String> {
+    let server =
+        Server::bind(&Options { port: 0, caps, secret: Secret::new(secret), ..Options::default() }).unwrap();
     let (address, stopper) = (server.addresses()[0], server.stopper());
     let mut owner = Listening::default();
     std::thread::scope(|scope| {
@@ -53,7 +58,25 @@ struct Talk {
 
 impl Talk {
     fn with(address: SocketAddr) -> Talk {
-        let stream = TcpStream::connect(address).unwrap();
+        Talk::over(TcpStream::connect(address).unwrap())
+    }
+
+    /// From another of this host's addresses.
+    fn between(own: &str, address: SocketAddr) -> Talk {
+        let fd = sys::socket(Kind::Stream, address.ip()).unwrap();
+        sys::bind(&fd, SocketAddr::new(own.parse().unwrap(), 0)).unwrap();
+        sys::connect(&fd, address).unwrap();
+        let mut epoll = Epoll::new().unwrap();
+        epoll.add(&fd, Interest::Writable, 0).unwrap();
+        let mut happened = Vec::new();
+        epoll.wait(Some(1000 * PATIENCE_S as u32), &mut happened).unwrap();
+        sys::take_error(&fd).unwrap();
+        let stream = TcpStream::from(fd);
+        stream.set_nonblocking(false).unwrap();
+        Talk::over(stream)
+    }
+
+    fn over(stream: TcpStream) -> Talk {
         stream.set_read_timeout(Some(Duration::from_secs(PATIENCE_S))).unwrap();
         Talk { stream, lines: Lines::new(protocol::ANSWER) }
     }
@@ -182,7 +205,7 @@ fn what_is_more_than_the_caps_is_refused_in_words() {
         assert!(refusal(&reply).contains("try later"), "{reply}");
         // Seconds are those of all loads together.
         assert_eq!(talk.ask(load(1, "down", 1, 9000))["say"], "ready");
-        assert!(refusal(&talk.ask(load(2, "up", 1, 2000))).contains("11 s were asked"));
+        assert!(refusal(&talk.ask(load(2, "up", 1, 2000))).contains("9 s are used, 2 s were asked"));
         assert!(refusal(&talk.ask(load(1, "up", 1, 500))).contains("a load 1 already"));
         // Bytes end a load.
         let mut data = Talk::with(address);
@@ -204,6 +227,125 @@ fn what_is_more_than_the_caps_is_refused_in_words() {
         assert!(received > 0);
         assert!(refusal(&talk.ask(load(3, "up", 1, 500))).contains("cap of 3 MB"));
     });
+}
+
+/// Has the server send a load of this length; what it says at its end.
+fn download(talk: &mut Talk, token: u64, address: SocketAddr, milliseconds: u32) -> Value {
+    assert_eq!(talk.ask(load(1, "down", 1, milliseconds))["say"], "ready");
+    let mut data = Talk::with(address);
+    data.say(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
+    assert_eq!(talk.hear()["say"], "complete");
+    talk.say(json!({"do": "go", "load": 1}));
+    let mut room = vec![0; 1 << 16];
+    while let Ok(1..) = data.stream.read(&mut room) {}
+    loop {
+        let reply = talk.hear();
+        if reply["say"] != "samples" {
+            return reply;
+        }
+    }
+}
+
+#[test]
+fn what_a_source_has_had_counts_against_its_next_sessions() {
+    let ask =
+        |talk: &mut Talk| talk.ask(json!({"do": "ask", "streams": 1, "seconds": 1, "congestion": null}));
+    let caps = Caps { seconds: 1, clients: 8, ..Caps::default() };
+    serving(caps, |address| {
+        let (mut talk, _) = Talk::hello(address);
+        // What was granted and never begun is given back when its client goes.
+        assert_eq!(talk.ask(load(1, "down", 1, 900))["say"], "ready");
+        assert!(refusal(&ask(&mut talk)).contains("1 s are used, 1 s were asked for"));
+        talk.say(json!({"do": "bye"}));
+        assert_eq!(talk.hear(), Value::Null);
+        let (mut talk, token) = Talk::hello(address);
+        assert_eq!(ask(&mut talk)["say"], "granted");
+        assert_eq!(download(&mut talk, token, address, 200), json!({"say": "over", "load": 1, "why": ""}));
+        drop(talk);
+        let (mut talk, _) = Talk::hello(address);
+        assert!(refusal(&ask(&mut talk)).contains("1 s of load in an hour"));
+    });
+    serving(Caps { bytes: 3_000_000, ..Caps::default() }, |address| {
+        let (mut talk, token) = Talk::hello(address);
+        let over = download(&mut talk, token, address, 9000);
+        assert!(over["why"].as_str().unwrap().contains("cap of 3 MB"), "{over}");
+        drop(talk);
+        let (mut talk, _) = Talk::hello(address);
+        assert!(refusal(&ask(&mut talk)).contains("cap of 3 MB for a client in an hour"));
+    });
+}
+
+#[test]
+fn no_source_locks_the_others_out() {
+    let said = serving(Caps { clients: 8, ..Caps::default() }, |address| {
+        // Half-open connections of one source make room for those of another, and for its own newer ones.
+        let half_open: Vec<Talk> = (0..NEWCOMERS + 30).map(|_| Talk::with(address)).collect();
+        let hello = json!({"do": "hello", "version": VERSION});
+        let mut other = Talk::between("127.0.0.2", address);
+        assert_eq!(other.ask(hello.clone())["say"], "welcome");
+        let mut held = vec![Talk::hello(address).0, Talk::hello(address).0];
+        drop(half_open);
+        // A source has two of eight places.
+        let reply = Talk::with(address).ask(hello.clone());
+        assert!(refusal(&reply).contains("2 clients of your address"), "{reply}");
+        held.push(Talk::between("127.0.0.2", address));
+        assert_eq!(held[2].ask(hello.clone())["say"], "welcome");
+        let reply = Talk::with(address).ask(hello);
+        assert!(refusal(&reply).contains("try later"));
+    });
+    let refused = said.iter().filter(|words| words.contains("127.0.0.1 was refused: this server has 2"));
+    assert_eq!(refused.count(), 1, "once an hour: {said:?}");
+}
+
+#[test]
+fn words_about_loads_that_can_not_be_are_answered() {
+    serving(Caps::default(), |address| {
+        let (mut talk, token) = Talk::hello(address);
+        assert!(refusal(&talk.ask(json!({"do": "go", "load": 9}))).contains("no load 9"));
+        assert!(refusal(&talk.ask(json!({"do": "stop", "load": 9}))).contains("no load 9"));
+        assert_eq!(talk.ask(load(1, "up", 1, 5000))["say"], "ready");
+        assert!(refusal(&talk.ask(json!({"do": "go", "load": 1}))).contains("waits for 1 of its streams"));
+        let mut data = Talk::with(address);
+        data.say(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
+        assert_eq!(talk.hear()["say"], "complete");
+        talk.say(json!({"do": "go", "load": 1}));
+        assert!(refusal(&talk.ask(json!({"do": "go", "load": 1}))).contains("goes on already"));
+    });
+}
+
+#[test]
+fn a_server_with_a_secret_lets_in_only_who_proves_to_have_it() {
+    let said = serving_with("correct horse", Caps::default(), |address| {
+        let hello = json!({"do": "hello", "version": VERSION});
+        let prove = |word: &str, nonce: &Value| {
+            let proof = Secret::new(word).prove(nonce.as_str().unwrap());
+            json!({"do": "prove", "proof": proof})
+        };
+        let mut first = Talk::with(address);
+        let challenge = first.ask(hello.clone());
+        assert_eq!(challenge["say"], "challenge");
+        let mut second = Talk::with(address);
+        assert_ne!(second.ask(hello.clone())["nonce"], challenge["nonce"]);
+        // What proved it on one connection proves nothing on another.
+        let proof = prove("correct horse", &challenge["nonce"]);
+        assert!(refusal(&second.ask(proof.clone())).contains("not this server's secret"));
+        assert_eq!(first.ask(proof)["say"], "welcome");
+        let mut third = Talk::with(address);
+        let nonce = third.ask(hello.clone())["nonce"].clone();
+        assert!(refusal(&third.ask(prove("battery staple", &nonce))).contains("not this server's secret"));
+        let mut fourth = Talk::with(address);
+        fourth.say(hello.clone());
+        assert!(
+            refusal(&{
+                fourth.hear();
+                fourth.ask(hello.clone())
+            })
+            .contains("challenge")
+        );
+        let unasked = Talk::with(address).ask(prove("correct horse", &nonce));
+        assert!(refusal(&unasked).contains("hello"));
+    });
+    assert!(said.iter().all(|words| !words.contains("correct horse")), "{said:?}");
 }
 
 #[test]
@@ -263,7 +405,13 @@ fn a_client_that_goes_away_makes_room_and_once_is_once() {
             }
         }
     });
-    let server = Server::bind(&Options { bind: vec!["127.0.0.1".parse().unwrap()], port: 0, caps }).unwrap();
+    let server = Server::bind(&Options {
+        bind: vec!["127.0.0.1".parse().unwrap()],
+        port: 0,
+        caps,
+        ..Options::default()
+    })
+    .unwrap();
     let address = server.addresses()[0];
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(true, &mut Listening::default()));

@@ -10,6 +10,7 @@ use probe::sys::{self, Interest, Kind};
 
 use super::{Failure, Plan};
 use crate::protocol::{self, ANSWER, Lines, Reply, Request, VERSION};
+use crate::secret::Secret;
 
 /// Why nothing more will be heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,11 +122,23 @@ impl Control {
         }
     }
 
-    /// Says hello; the welcome.
-    pub fn hello(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Reply, Failure> {
+    /// Says hello, and proves to have the secret if that is asked for; the welcome.
+    pub fn hello(&mut self, own: &Secret, go_on: &mut dyn FnMut() -> bool) -> Result<Reply, Failure> {
         let address = self.address;
         self.say(&Request::Hello { version: VERSION }).map_err(|Gone(why)| Failure::new(why, ""))?;
-        match self.answer(go_on) {
+        let mut answer = self.answer(go_on);
+        if let Ok(Reply::Challenge { nonce }) = &answer {
+            if own.is_none() {
+                return Err(Failure::new(format!("{address} lets in only who has its secret"), GIVE_SECRET));
+            }
+            let proof = own.prove(nonce);
+            self.say(&Request::Prove { proof }).map_err(|Gone(why)| Failure::new(why, ""))?;
+            answer = self.answer(go_on);
+            if let Ok(Reply::Refused { why }) = answer {
+                return Err(Failure::new(format!("{address} refused: {why}"), GIVE_SECRET));
+            }
+        }
+        match answer {
             Ok(welcome @ Reply::Welcome { .. }) => Ok(welcome),
             Ok(Reply::Refused { why }) => Err(Failure::new(format!("{address} refused: {why}"), "")),
             Ok(_) => Err(Failure::new(format!("{address} speaks another language"), NO_SERVER)),
@@ -176,4 +189,6 @@ fn dial(to: SocketAddr, patience: Duration, go_on: &mut dyn FnMut() -> bool) -> 
     Ok(stream)
 }
 
+const GIVE_SECRET: &str =
+    "give the one that `sojourn serve` has there: --secret @FILE, or the environment's SOJOURN_SECRET";
 const NO_SERVER: &str = "see that it is `sojourn serve` that listens at this port";

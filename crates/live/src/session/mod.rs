@@ -166,7 +166,7 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
     let total = plan.total();
     let mut go_on = || watcher.reached(0, total, "");
     let mut control = Control::connect(plan, &mut go_on)?;
-    let welcome = match control.hello(&mut go_on)? {
+    let welcome = match control.hello(&plan.secret, &mut go_on)? {
         Reply::Welcome { software, kernel, token, caps, congestion, .. } => {
             Welcome { software, kernel, token, caps, congestion }
         }
@@ -231,7 +231,7 @@ fn ask(control: &mut Control, plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> R
     match control.answer(go_on).map_err(broken)? {
         Reply::Refused { why } => Err(Failure::new(
             format!("{at} refused: {why}"),
-            "ask for less, or let whoever runs `sojourn serve` grant more (its options --seconds, --streams)",
+            "ask for less, or let whoever runs `sojourn serve` grant more (its options --seconds, --bytes, --streams)",
         )),
         _ => Ok(()),
     }
@@ -535,6 +535,8 @@ impl Session<'_> {
         let now = self.clock.now();
         self.last_heard = now;
         match reply {
+            // What we never asked tells nothing.
+            Reply::Clock { asked, .. } if !(0..=now).contains(&asked) => {}
             Reply::Clock { asked, at } => {
                 self.exchanges.push(Exchange { sent: asked, rtt: now - asked, turned: at });
             }
@@ -544,6 +546,7 @@ impl Session<'_> {
             Reply::Over { load, why } => self.said.entry(load).or_default().over = Some((why, now)),
             // None heard is told as 0 of none: no bits.
             Reply::Heard { latest, bits } => self.heard = Some((latest.unwrap_or(0), bits)),
+            Reply::Challenge { .. } => {}
             Reply::Refused { why } => self.refused = Some(why),
             Reply::Welcome { .. } | Reply::Granted | Reply::Ending { .. } => {}
         }

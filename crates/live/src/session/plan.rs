@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::secret::Secret;
+
 /// See `sojourn.live.session.Plan`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -9,6 +11,7 @@ use serde::Deserialize;
 pub struct Plan {
     pub host: String,
     pub port: u16,
+    pub secret: Secret,
     pub family: Option<u8>,
     pub streams: u32,
     pub congestion: Option<String>,
@@ -161,7 +164,7 @@ mod tests {
 
     fn plan() -> Value {
         json!({
-            "host": "h", "port": 35500, "family": null, "streams": 4, "congestion": null,
+            "host": "h", "port": 35500, "secret": "", "family": null, "streams": 4, "congestion": null,
             "phases": [{"kind": "idle", "duration_ns": 1_000_000_000}, {"kind": "both", "duration_ns": 2_000_000_000},
                        {"kind": "download", "duration_ns": 1_500_000_000}, {"kind": "both", "duration_ns": 1_000_000_000}],
             "targets": [{"how": "icmp", "address": "hop 2", "name": ""}],

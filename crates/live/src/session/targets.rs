@@ -158,6 +158,7 @@ mod tests {
             .map(|&(how, address, name)| Target { how, address: address.into(), name: name.into() })
             .collect();
         let plan = Plan {
+            secret: Default::default(),
             host: "localhost".into(),
             port: 1,
             family: None,

@@ -1,7 +1,7 @@
 """A phase of one repeat as a flent file.
 
-With five seconds on either side, as flent has them: what was on the line then is what was, so where another load came before, its pings are
-there. The test it is filed under decides which of flent's plots open it:
+With five idle seconds on either side, as flent has them: the last five of the idle phase before it and the first five of the one after it,
+moved to where flent expects them. Without such a phase there is nothing on that side. The test it is filed under decides which of flent's plots open it:
 
     download, upload    tcp_ndown, tcp_nup: series `TCP download::1` .., their avg, sum and fairness
     both                rrul_be with four streams each way (`TCP upload BE` .. `BE4`), else rrul_be_nflows; `rrul` if asked
@@ -24,12 +24,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, Floats, Json, S
-from sojourn.live.phases import Cut, Part, Pings, cut
+from sojourn.live.phases import IDLE, Cut, Part, Pings, cut
 from sojourn.metrics import jain
-from sojourn.records import Run, RunError, write_whole
+from sojourn.records import Phase, Run, RunError, write_whole
 
 QDISC = "qdisc_stats_localhost"
 WORD = {"up": "upload", "down": "download"}
@@ -75,9 +74,10 @@ def document(run: Run, choice: Choice | None = None) -> Json:
     zero_ns = _zero_ns(run, part.seed)
     start = part.phase.start_ns / S - DELAY_S
     length = part.seconds
+    spans = _spans(run.meta.phases_of(part.seed), part.phase, start)
     steps = math.floor((length + 2 * DELAY_S) / STEP_S + 1e-9)
     grid: Floats = np.arange(steps + 1, dtype=np.float64) * STEP_S
-    window = _Window(start, grid, zero_ns / S)
+    window = _Window(start, grid, zero_ns / S, spans)
     series = _Series({}, {}, {})
     targets = _add_pings(series, run, part, test, window)
     _add_streams(series, part, test, window)
@@ -122,11 +122,10 @@ def document(run: Run, choice: Choice | None = None) -> Json:
                 "mss": MSS,
                 "phases": [
                     {
-                        "name": phase.name, "kind": phase.kind, "complete": phase.complete,
-                        "start_ns": int(phase.start_ns - start * S), "end_ns": int(phase.end_ns - start * S),
+                        "name": span.phase.name, "kind": span.phase.kind, "complete": span.phase.complete,
+                        "start_ns": round(span.x_s * S), "end_ns": round((span.x_s + span.end_s - span.start_s) * S),
                     }
-                    for phase in run.meta.phases_of(part.seed)
-                    if phase.start_ns >= start * S and phase.end_ns <= (start + grid[-1]) * S
+                    for span in spans
                 ],
             },
         },
@@ -134,31 +133,64 @@ def document(run: Run, choice: Choice | None = None) -> Json:
 
 
 @dataclass(frozen=True)
+class _Span:
+    """A part of the seed's time that goes out, and where: the load, or what is idle before or after it."""
+
+    phase: Phase
+    start_s: float
+    """Of the seed's clock."""
+    end_s: float
+    x_s: float
+    """Where it begins on flent's axis."""
+
+
+def _spans(phases: Sequence[Phase], load: Phase, start_s: float) -> list[_Span]:
+    """The load and the idle phases nearest to it, `start_s` being x = 0."""
+    begin, end = load.start_ns / S, load.end_ns / S
+    before = [phase for phase in phases if phase.kind == IDLE and phase.end_ns <= load.start_ns]
+    after = [phase for phase in phases if phase.kind == IDLE and phase.start_ns >= load.end_ns]
+    spans = [_Span(load, begin, end, DELAY_S)]
+    for phase in before[-1:]:
+        length = min((phase.end_ns - phase.start_ns) / S, DELAY_S)
+        spans.insert(0, _Span(phase, phase.end_ns / S - length, phase.end_ns / S, DELAY_S - length))
+    for phase in after[:1]:
+        length = min((phase.end_ns - phase.start_ns) / S, DELAY_S)
+        spans.append(_Span(phase, phase.start_ns / S, phase.start_ns / S + length, end - start_s))
+    return spans
+
+
+@dataclass(frozen=True)
 class _Window:
-    """The span that goes out."""
+    """What goes out, and where."""
 
     start_s: float
     """Of the seed's clock: x = 0."""
     grid: Floats
     epoch_s: float
     """Time of day at 0 of the seed's clock."""
+    spans: Sequence[_Span]
 
-    def column(self, t_s: Floats, values: Floats) -> list[float | None]:
+    def x(self, t_s: Floats) -> Floats:
+        """Where times of the seed's clock lie on flent's axis; NaN: they don't go out. A phase's end is the next one's."""
+        x = np.full(t_s.shape, np.nan)
+        for span in self.spans:
+            inside = (t_s >= span.start_s) & (t_s < span.end_s)
+            x[inside] = t_s[inside] - span.start_s + span.x_s
+        return x
+
+    def column(self, x: Floats, values: Floats) -> list[float | None]:
         """Means of what lies around each step; null where nothing does."""
-        at = np.round((t_s - self.start_s) / STEP_S).astype(np.int64)
-        inside = (at >= 0) & (at < self.grid.size) & np.isfinite(values)
-        sums = np.bincount(at[inside], values[inside], self.grid.size)
-        counts = np.bincount(at[inside], minlength=self.grid.size)
+        inside = np.isfinite(x) & np.isfinite(values)
+        at = np.round(x[inside] / STEP_S).astype(np.int64)
+        known = at < self.grid.size
+        at, values = at[known], values[inside][known]
+        sums = np.bincount(at, values, self.grid.size)
+        counts = np.bincount(at, minlength=self.grid.size)
         return [round(float(total / n), 6) if n else None for total, n in zip(sums, counts, strict=True)]
 
-    def inside(self, t_s: Floats) -> NDArray[np.bool_]:
-        """Which of these times lie in the window."""
-        x = t_s - self.start_s
-        return np.asarray((x >= 0) & (x <= self.grid[-1]))
-
-    def epoch(self, t_s: float) -> float:
-        """A time of the seed's clock as flent writes it, to the microsecond."""
-        return round(self.epoch_s + t_s, 6)
+    def epoch(self, x_s: float) -> float:
+        """A time of flent's axis as it is written: the time of day to the microsecond."""
+        return round(self.epoch_s + self.start_s + x_s, 6)
 
 
 @dataclass(frozen=True)
@@ -254,13 +286,13 @@ def _add_pings(series: _Series, run: Run, part: Part, test: str, window: _Window
     every = _all_pings(run, part.seed)
     for title, name in names.items():
         pings = every[name]
-        inside = window.inside(pings.t_s)
+        x = window.x(pings.t_s)
         runner = "IRTT" if told.get(name, {}).get("how") == "udp" else "ping"
         series.add(
             title,
             "ms",
-            window.column(pings.t_s, pings.rtt_ms),
-            _raw_pings(pings, inside, window),
+            window.column(x, pings.rtt_ms),
+            _raw_pings(pings, x, window),
             RUNNER=runner,
         )
     if test in _PINGS and names:
@@ -281,10 +313,10 @@ def _all_pings(run: Run, seed: int) -> dict[str, Pings]:
     return found
 
 
-def _raw_pings(pings: Pings, inside: NDArray[np.bool_], window: _Window) -> list[Json]:
+def _raw_pings(pings: Pings, x: Floats, window: _Window) -> list[Json]:
     found = []
-    for i in np.flatnonzero(inside):
-        point: Json = {"t": window.epoch(float(pings.t_s[i])), "seq": int(i)}
+    for i in np.flatnonzero(np.isfinite(x)):
+        point: Json = {"t": window.epoch(float(x[i])), "seq": int(i)}
         rtt, forward = float(pings.rtt_ms[i]), float(pings.forward_ms[i])
         if math.isnan(rtt):
             point["lost"] = True
@@ -306,11 +338,13 @@ def _add_streams(series: _Series, part: Part, test: str, window: _Window) -> Non
             tail = f" BE::{number}" if test == "rrul_be_nflows" else f"::{number}"
         name = f"TCP {WORD[stream.direction]}{tail}"
         names[stream.direction].append(name)
+        # All of the load's own: what it got until its end is told at its end.
+        x = stream.t_s - window.start_s
         took = np.diff(np.concatenate(([part.phase.start_ns / S], stream.t_s)))
         raw: list[Json] = []
-        for i, t in enumerate(stream.t_s):
+        for i, at in enumerate(x):
             point: Json = {
-                "t": window.epoch(float(t)),
+                "t": window.epoch(float(at)),
                 "val": round(float(stream.mbps[i]), 6),
                 "dur": round(float(took[i]), 6),
             }
@@ -323,7 +357,7 @@ def _add_streams(series: _Series, part: Part, test: str, window: _Window) -> Non
             if len(ss) > 1:
                 raw.append(ss)
         series.add(
-            name, "Mbits/s", window.column(stream.t_s, stream.mbps), raw, RUNNER="netperf_demo", CONG_CONTROL=stream.congestion,
+            name, "Mbits/s", window.column(x, stream.mbps), raw, RUNNER="netperf_demo", CONG_CONTROL=stream.congestion,
             TCP_RETRANSMIT=stream.retransmits, TCP_MSS=MSS, DATA_TOS="0x00",
         )  # fmt: skip
     for way, mine in names.items():
@@ -350,7 +384,8 @@ def _add_qdisc(series: _Series, run: Run, part: Part, window: _Window) -> str | 
         return None
     table = run.table("queue", part.seed).filter(pl.col("link") == link.name).sort("t_ns")
     t = table["t_ns"].to_numpy() / S
-    inside = window.inside(t)
+    x = window.x(t)
+    inside = np.isfinite(x)
     if not inside.any():
         return None
     values = {
@@ -361,12 +396,12 @@ def _add_qdisc(series: _Series, run: Run, part: Part, window: _Window) -> str | 
         )
     }  # fmt: skip
     sent = {
-        key: np.cumsum(np.nan_to_num(_nan(table[column])))
+        key: np.cumsum(np.where(inside, np.nan_to_num(_nan(table[column])), 0))
         for key, column in (("sent_bytes", "sent_bytes"), ("sent_pkts", "sent_packets"))
     }
     raw: list[Json] = []
     for i in np.flatnonzero(inside):
-        point: Json = {"t": window.epoch(float(t[i]))}
+        point: Json = {"t": window.epoch(float(x[i]))}
         point |= {key: float(column[i]) for key, column in (values | sent).items() if np.isfinite(column[i])}
         raw.append(point)
     interface = link.name.split()[0]
@@ -380,7 +415,7 @@ def _add_qdisc(series: _Series, run: Run, part: Part, window: _Window) -> str | 
         sojourn_qdisc=link.qdisc,
     )
     for key in ("dropped", "ecn_mark"):
-        series.add(f"{QDISC}::{key}", "packets", window.column(t, values[key]), [], RUNNER="null")
+        series.add(f"{QDISC}::{key}", "packets", window.column(x, values[key]), [], RUNNER="null")
     return interface
 
 

@@ -1,0 +1,26 @@
+"""`sojourn history`: the measurements of `sojourn measure --every` as a table."""
+
+from pathlib import Path
+
+import click
+
+from sojourn.cli import options, series, text, work
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER")
+@options.as_json()
+def history(folder: Path, as_json: bool) -> None:
+    """Print the measurements of FOLDER, which `sojourn measure --every` writes, a line each.
+
+    Times are this host's. What the loads add is ms at the 95th percentile of the RTT, above the idle median; the grade is
+    DSLReports's.
+    """
+    from sojourn.live import history as kept
+
+    entries = kept.read(folder)
+    if as_json:
+        work.show(text.as_json({"measurements": [entry.to_dict() for entry in entries]}))
+        return
+    for line in (series.header(), *(series.row(entry) for entry in entries)):
+        work.show(line)
