@@ -190,6 +190,15 @@ def test_what_is_doubtful_is_noted_once_on_stderr(say: Command) -> None:
     assert say("check", "home.toml", *doubtful).out.count("note: bottleneck.qdisc: target 5 is 5 us") == 1
 
 
+def test_a_comparison_notes_what_is_doubtful_about_its_contenders(say: Command, home: Path) -> None:
+    (home / "odd.toml").write_text(
+        SCENARIO.replace('delay = "5 ms"', 'delay = "5 ms"\nqdisc = "codel target 7"')
+    )
+    said = say("compare", "odd.toml", "pfifo", "codel target 5", "--json")
+    assert said.err.count("note: bottleneck.qdisc: target 5 is 5 us") == 1
+    assert "target 7" not in said.err, "it takes no part"
+
+
 def test_a_scenario_is_read_from_stdin(home: Path) -> None:
     command = [sys.executable, "-m", "sojourn", "run", "-"]
     done = subprocess.run(command, input=SCENARIO, capture_output=True, text=True, check=False)
@@ -303,6 +312,7 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
         (("run", "home.toml", "-e", "ns3"), "-e / --engine: 'ns3' is not one of", "sojourn run --help"),
         (("run", "home.toml", "--set", "x"), "--set: 'x' is not KEY=VALUE", "sojourn run --help"),
         (("run", "home.toml", "--figures", "svg,gif"), "--figures: 'gif' is not one of", "sojourn run --help"),
+        (("list", "scenarois"), "'scenarois' is not one of", "did you mean scenarios?"),
         (("rum", "home.toml"), "there is no command 'rum'", "did you mean run?"),
         (("validate", "home.toml"), "there is no command 'validate'", "sojourn check SCENARIO"),
         (("plot", "runs"), "there is no command 'plot'", "sojourn report RUN"),

@@ -70,8 +70,10 @@ def compare(
 
     work.check_suffixes(suffixes)
     work.check_words((path, *map(Path, qdiscs)), changes)
-    scenario = work.scenario(path, changes, quiet)
+    # What is doubtful about the discipline that gives way to the contenders is not.
+    scenario = work.scenario(path, changes, quiet=True)
     contending = variants(scenario, (*qdiscs, *more) or USUAL, link)
+    work.tell_notes(contending, quiet)
     folder = out if out is not None or as_json else work.unused(Path("runs") / f"{work.stem(path)}-compare")
     wanted = work.seeds_wanted(scenario, seed, seeds)
     try:

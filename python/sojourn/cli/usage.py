@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+
 import click
 
 _VERBS = {
@@ -43,8 +46,18 @@ def _said(error: click.ClickException, context: click.Context | None) -> tuple[s
     if isinstance(error, click.BadParameter):
         name = error.param_hint or (error.param and error.param.get_error_hint(context))
         place = str(name).replace("'", "") if name else ""
-        return (f"{place}: " if place else "") + _plain(error.message), ""
+        # The choices of an argument are in the message.
+        return (f"{place}: " if place and place[0] != "[" else "") + _plain(error.message), _choice(error)
     return _plain(error.format_message()), ""
+
+
+def _choice(error: click.BadParameter) -> str:
+    """The nearest of the words that an option or argument takes."""
+    given = re.match(r"'(.*?)' is not one of", error.message)
+    if given is None or error.param is None or not isinstance(error.param.type, click.Choice):
+        return ""
+    near = difflib.get_close_matches(given[1], [str(each) for each in error.param.type.choices], n=1)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def _plain(message: str) -> str:

@@ -59,9 +59,14 @@ def scenario(path: Path, changes: Sequence[str] = (), quiet: bool = False) -> Sc
     else:
         found = load(path)
     found = changed(found, changes)
-    for note in found.notes:
-        say(f"note: {note}", quiet)
+    tell_notes([found], quiet)
     return found
+
+
+def tell_notes(scenarios: Sequence[Scenario], quiet: bool) -> None:
+    """Says what is doubtful about the words of scenarios, each thing once."""
+    for note in dict.fromkeys(note for scenario in scenarios for note in scenario.notes):
+        say(f"note: {note}", quiet)
 
 
 def check_words(paths: Sequence[Path], changes: Sequence[str]) -> None:
