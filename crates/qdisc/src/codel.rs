@@ -613,6 +613,38 @@ mod tests {
         assert_eq!(q.dropping.count, 1);
     }
 
+    /// The count with which a dropping state begins: it dropped `count` times, `before` when that state began, and would have
+    /// dropped again so many intervals and ticks ago.
+    fn resumed(count: u32, before: u32, intervals: u64, ticks: u64) -> u32 {
+        let mut q = filled(&params(CodelVariant::Linux), 10, 1514, Ecn::NotEct, Time::ZERO);
+        let drop_next = 1_000_000;
+        q.dropping = Dropping { first_above: 1, drop_next, count, last_count: before, ..Dropping::default() };
+        let now = drop_next + intervals * q.control.interval + ticks;
+        let mut fates = Vec::new();
+        q.dequeue(Time(now << TICK_SHIFT), &mut fates);
+        assert_eq!(fates.len(), 1);
+        q.dropping.count
+    }
+
+    #[test]
+    fn the_old_rate_is_known_for_sixteen_intervals_and_was_one_where_it_dropped_twice() {
+        assert_eq!(resumed(9, 2, 8, 0), 7);
+        assert_eq!(resumed(9, 2, 15, 97_655), 7, "a tick before the end: 100 ms are 97 656 ticks");
+        assert_eq!(resumed(9, 2, 16, 0), 1);
+        assert_eq!(resumed(3, 1, 1, 0), 2);
+        assert_eq!(resumed(2, 1, 1, 0), 1);
+    }
+
+    #[test]
+    fn a_sojourn_of_the_target_is_not_below_it() {
+        // RFC 8289 §5.5: sojourn_time < TARGET is below.
+        for (early, above) in [(1, false), (0, true)] {
+            let mut q = filled(&params(CodelVariant::Rfc), 10, 1514, Ecn::NotEct, Time::ZERO);
+            q.dequeue(Time(5 * MS - early), &mut Vec::new());
+            assert_eq!(q.dropping.first_above > 0, above);
+        }
+    }
+
     #[test]
     fn hours_on_the_clock_change_no_decision() {
         // 2^32 ticks are 4398 s. Starts a whole number of ticks apart give the same fates.
