@@ -115,6 +115,13 @@ def test_libreqos_averages_letters_over_the_loads() -> None:
     )
 
 
+def test_libreqos_rounds_half_a_letter_up() -> None:
+    # Letters begin at half points: (4 + 3) / 2 = 3.5 is a B still.
+    found = scores.libreqos([20] * 8, {"down": [50], "up": [80]})
+    assert found.phases == {"down": "B", "up": "C"}
+    assert found.grade == "B"
+
+
 def test_libreqos_measures_from_the_lower_quartile_of_the_idle_line() -> None:
     # p25 of 10, 20, 30, 40, 50 is 20, its mean 30: 26 over the first, 16 over the second.
     assert scores.libreqos([10, 20, 30, 40, 50], {"up": [46]}).phases == {"up": "B"}

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from sojourn import _core
 from sojourn.scenario import Qdisc, Scenario, ScenarioError, load, loads, model
+from sojourn.scenario.laws import Spread
 from sojourn.scenario.qdisc import GRAMMARS
 from sojourn.scenario.tcp import TcpSettings
 from sojourn.scenario.wire import LINK_LAYERS, parse_link_layer, parse_loss
@@ -224,6 +225,11 @@ def test_a_wrong_dscp_is_refused_with_the_nearest(line: str, hint: str) -> None:
     (problem,) = refusal(f'{HEAD}[[flow]]\nkind = "bulk"\n{line}').problems
     assert problem.dotted in ("flow.0.dscp", "flow.0.tos")
     assert hint in problem.hint
+
+
+def test_a_uniform_number_may_be_either_end() -> None:
+    spread = Spread("uniform", (3, 5))
+    assert [spread.of(0, 1, lambda bits=bits: bits) for bits in (0, 2**63, 2**64 - 1)] == [3, 4, 5]
 
 
 def test_spread_rtts_are_evenly_spaced_and_both_ends_are_taken() -> None:

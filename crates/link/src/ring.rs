@@ -309,4 +309,18 @@ mod tests {
         assert_eq!(counters.packet_ns, u128::from(3 * MS), "Little's law");
         assert_eq!(ring.peak(), (2, Span(2 * MS)));
     }
+
+    #[test]
+    fn peaks_are_forgotten_but_for_what_is_inside() {
+        let mut ring = Ring::new(RingParams { descriptors: 8, ..RingParams::NONE });
+        for finished in [3, 4, 5] {
+            ring.push(slot(0, finished));
+        }
+        ring.settle(Time(4 * MS));
+        assert_eq!(ring.peak(), (3, Span(4 * MS)));
+        ring.forget_peak();
+        assert_eq!(ring.peak(), (1, Span::ZERO));
+        ring.settle(Time(5 * MS));
+        assert_eq!(ring.peak(), (1, Span(5 * MS)));
+    }
 }

@@ -456,6 +456,8 @@ mod tests {
         {
             assert!((gap(count) - ms).abs() < 0.0006, "count {count}: {}", gap(count));
         }
+        // To the nearest ns: 57 735 026.9.
+        assert_eq!(gap(3), 57.735_027);
     }
 
     /// Times of the drops after the first, ms, of a queue that is always far above target.
@@ -611,6 +613,88 @@ mod tests {
             q.dequeue(now, &mut fates);
         }
         assert_eq!(q.dropping.count, 1);
+    }
+
+    /// The count with which a dropping state begins: it dropped `count` times, `before` when that state began, and would have
+    /// dropped again so many intervals and ticks ago.
+    fn resumed(count: u32, before: u32, intervals: u64, ticks: u64) -> u32 {
+        let mut q = filled(&params(CodelVariant::Linux), 10, 1514, Ecn::NotEct, Time::ZERO);
+        let drop_next = 1_000_000;
+        q.dropping = Dropping { first_above: 1, drop_next, count, last_count: before, ..Dropping::default() };
+        let now = drop_next + intervals * q.control.interval + ticks;
+        let mut fates = Vec::new();
+        q.dequeue(Time(now << TICK_SHIFT), &mut fates);
+        assert_eq!(fates.len(), 1);
+        q.dropping.count
+    }
+
+    #[test]
+    fn the_old_rate_is_known_for_sixteen_intervals_and_was_one_where_it_dropped_twice() {
+        assert_eq!(resumed(9, 2, 8, 0), 7);
+        assert_eq!(resumed(9, 2, 15, 97_655), 7, "a tick before the end: 100 ms are 97 656 ticks");
+        assert_eq!(resumed(9, 2, 16, 0), 1);
+        assert_eq!(resumed(3, 1, 1, 0), 2);
+        assert_eq!(resumed(2, 1, 1, 0), 1);
+    }
+
+    #[test]
+    fn a_sojourn_of_the_target_is_not_below_it() {
+        // RFC 8289 §5.5: sojourn_time < TARGET is below.
+        for (early, above) in [(1, false), (0, true)] {
+            let mut q = filled(&params(CodelVariant::Rfc), 10, 1514, Ecn::NotEct, Time::ZERO);
+            q.dequeue(Time(5 * MS - early), &mut Vec::new());
+            assert_eq!(q.dropping.first_above > 0, above);
+        }
+    }
+
+    #[test]
+    fn dropping_begins_at_the_end_of_an_interval_by_the_rfc_and_a_tick_later_in_linux() {
+        for (variant, at_once) in [(CodelVariant::Rfc, 1), (CodelVariant::Linux, 0)] {
+            let mut q = filled(&params(variant), 10, 1514, Ecn::NotEct, Time::ZERO);
+            let first_above = q.control.interval;
+            q.dropping.first_above = first_above;
+            let mut fates = Vec::new();
+            q.dequeue(Time(first_above << q.control.shift), &mut fates);
+            assert_eq!(fates.len(), at_once);
+            q.dequeue(Time((first_above + 1) << q.control.shift), &mut fates);
+            assert_eq!(fates.len(), 1);
+        }
+    }
+
+    #[test]
+    fn the_next_drop_is_due_at_drop_next_itself() {
+        for variant in [CodelVariant::Rfc, CodelVariant::Linux] {
+            let mut q = filled(&params(variant), 20, 1514, Ecn::NotEct, Time::ZERO);
+            let drop_next = 2 * q.control.interval;
+            q.dropping =
+                Dropping { first_above: 1, drop_next, count: 1, dropping: true, ..Dropping::default() };
+            q.dropping.rec_inv_sqrt = u16::MAX;
+            let mut fates = Vec::new();
+            q.dequeue(Time((drop_next - 1) << q.control.shift), &mut fates);
+            assert_eq!(fates.len(), 0);
+            q.dequeue(Time(drop_next << q.control.shift), &mut fates);
+            assert_eq!(fates.len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_sojourn_of_the_ce_threshold_is_not_marked() {
+        let marking = CodelParams { ecn: true, ce_threshold_ns: Some(2 * MS), ..params(CodelVariant::Rfc) };
+        for (late, marks) in [(0, 0), (1, 1)] {
+            let mut q = filled(&marking, 20, 1000, Ecn::Ect, Time::ZERO);
+            let mut fates = Vec::new();
+            q.dequeue(Time(2 * MS + late), &mut fates);
+            assert_eq!(fates.len(), marks);
+        }
+    }
+
+    #[test]
+    fn asked_in_vain_it_leaves_the_dropping_state() {
+        // fq_codel empties a queue by what overflows, not by the law.
+        let mut q = codel(&params(CodelVariant::Linux));
+        q.dropping.dropping = true;
+        assert!(q.dequeue(Time(MS), &mut Vec::new()).is_none());
+        assert!(!q.dropping.dropping);
     }
 
     #[test]

@@ -152,6 +152,15 @@ mod tests {
     }
 
     #[test]
+    fn a_uniform_draw_may_be_either_end() {
+        let (draw, mut luck) = (Draw::Uniform { min: 3, max: 5 }, Luck::new(9, "u"));
+        let mut drawn: Vec<u64> = (0..100).map(|_| draw.next(&mut luck)).collect();
+        drawn.sort_unstable();
+        drawn.dedup();
+        assert_eq!(drawn, [3, 4, 5]);
+    }
+
+    #[test]
     fn pareto_draws_have_their_mean() {
         let draw = Draw::Pareto { mean: 1_000_000, shape: 2.5 };
         let mut luck = Luck::new(9, "p");

@@ -208,6 +208,64 @@ fn linux_adapts_each_128_ticks_within_its_bounds() {
 }
 
 #[test]
+fn linux_raises_max_p_above_three_fifths_and_takes_a_tenth_off_below_two() {
+    // Between 30 000 and 90 000 bytes the middle fifth is 54 000 to 66 000, both ends in it.
+    let adapted = |average: u64| {
+        let mut red = LinuxRed::new(&LinuxRedParams { adaptive: true, ..linux() });
+        red.idle_since = None;
+        red.average = average << red.wlog;
+        let before = red.max_p;
+        red.adapt(Time(512_000_000));
+        (before, red.max_p)
+    };
+    for average in [54_000, 66_000] {
+        let (before, after) = adapted(average);
+        assert_eq!(before, after, "{average} bytes");
+    }
+    let (before, after) = adapted(66_001);
+    assert_eq!(after, before + before / 4);
+    let (before, after) = adapted(53_999);
+    assert_eq!(after, before / 10 * 9);
+}
+
+#[test]
+fn linux_s_thresholds_belong_to_what_is_above_them() {
+    let mut luck = Luck::new(1, "red");
+    let mut red = LinuxRed::new(&linux());
+    red.average = (30_000 << red.wlog) - 1;
+    assert!(matches!(red.red_action(&mut luck), Verdict::Pass));
+    assert_eq!(red.count, None, "below");
+    red.average += 1;
+    assert!(matches!(red.red_action(&mut luck), Verdict::Pass));
+    assert_eq!(red.count, Some(0), "between, where counting begins");
+    red.average = (90_000 << red.wlog) - 1;
+    red.draw = u64::MAX;
+    assert!(matches!(red.red_action(&mut luck), Verdict::Pass));
+    red.average += 1;
+    assert!(matches!(red.red_action(&mut luck), Verdict::Drop(Cause::Forced)));
+}
+
+#[test]
+fn linux_s_draw_is_reached_by_as_much_as_it_is() {
+    // 1000 bytes above min, the second packet: 2000.
+    for (draw, early) in [(2000, true), (2001, false)] {
+        let mut red = LinuxRed::new(&linux());
+        red.average = 31_000 << red.wlog;
+        (red.count, red.draw) = (Some(1), draw);
+        let verdict = red.red_action(&mut Luck::new(1, "red"));
+        assert_eq!(matches!(verdict, Verdict::Drop(Cause::Early)), early);
+    }
+}
+
+#[test]
+fn after_any_longer_idle_time_linux_s_average_is_shifted_by_31() {
+    let mut red = LinuxRed::new(&linux());
+    red.average = 1 << 40;
+    assert_eq!(red.damped(Span::from_secs(1_000_000)), 1 << 9);
+    assert_eq!(red.damped(Span::from_micros(255 << red.cell_log)), 1 << 9);
+}
+
+#[test]
 fn automatic_thresholds_and_weight_are_those_of_ns2() {
     // 10 Mbit/s and 500 bytes: C = 2500/s; 5 ms of it are 12.5 packets, so min is 6.25 packets.
     let red = floyd(&RedParams::Ns2(ns2()));

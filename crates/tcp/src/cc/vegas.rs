@@ -279,6 +279,19 @@ mod tests {
     }
 
     #[test]
+    fn exactly_alpha_beta_or_gamma_queued_is_between_them() {
+        // At 110 ms an eleventh of the window is queued: 2, 4, and in slow start 1.
+        for cwnd in [22.0, 44.0] {
+            let mut vegas = linux(cwnd, 2.0);
+            round(&mut vegas, 110);
+            assert_eq!(vegas.cwnd(), cwnd);
+        }
+        let mut vegas = linux(9.0, 100.0);
+        round(&mut vegas, 110);
+        assert_eq!((vegas.cwnd(), vegas.ssthresh()), (12.0, 100.0), "11 at the end of the round, and on");
+    }
+
+    #[test]
     fn it_judges_once_a_round_trip() {
         let mut vegas = linux(38.0, 20.0);
         for una in 60..=100 {
