@@ -94,6 +94,7 @@ def summary(*seeds: Mapping[str, float]) -> Summary:
         fingerprint="",
         runs=runs,
         summary=over_seeds(runs),
+        samples=len(seeds) if any(each != seeds[0] for each in seeds) else 1,
     )
 
 
