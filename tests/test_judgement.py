@@ -109,7 +109,10 @@ def test_a_sweep_is_judged_line_by_line() -> None:
     )
     assert [contest.conditions for contest in found.contests] == ["rate 2 Mbit/s", "rate 6 Mbit/s"]
     assert [(contest.winner or "").split(",")[0] for contest in found.contests] == ["fq_codel", "fq_codel"]
-    assert found.sentences()[1].startswith("rate 2 Mbit/s: fq_codel")
+    assert found.sentences()[0] == "Of 2 comparisons of Runs with the same link and traffic fq_codel wins 2."
+    assert found.sentences()[1].startswith(
+        "rate 2 Mbit/s: fq_codel wins. Against pfifo limit 1000: ping RTT p95 from"
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- labels

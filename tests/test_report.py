@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -171,17 +172,31 @@ def test_the_page_says_what_was_run(page: str, pair: list[Run]) -> None:
 
 def test_the_table_shows_the_summarys_means_and_marks_the_best(page: str, pair: list[Run]) -> None:
     measured = quantities.measure(pair)
-    rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', page)
-    assert [name for name, _ in rows[:2]] == ["pfifo", "fq_codel"]
-    shown = quantities.known(measured, report.NUMBERS)
-    for (_, cells), one in zip(rows[:2], measured, strict=True):
-        found = re.findall(r"<td( class=\"best\")?>([^<]*)", cells)
-        assert [text.strip() for _, text in found] == [
-            digits.number(one.over_seeds(quantity.key)[0]) for quantity in shown
-        ]
-    at = [quantity.key for quantity in shown].index("ping_p95")
-    best = [re.findall(r"<td( class=\"best\")?>", cells)[at] for _, cells in rows[:2]]
-    assert best == ["", ' class="best"']
+    tables = re.findall(r'<table class="numbers">(.*?)</table>', page)
+    assert len(tables) == 2
+    for table, keys in zip(tables, (report.USERS, report.QUEUE), strict=True):
+        rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', table)
+        assert [name for name, _ in rows] == ["pfifo", "fq_codel"]
+        shown = quantities.known(measured, keys)
+        for (_, cells), one in zip(rows, measured, strict=True):
+            found = re.findall(r"<td(?: class=\"best\")?>([^<]*)", cells)
+            assert [text.strip() for text in found] == [
+                digits.number(one.over_seeds(quantity.key)[0]) for quantity in shown
+            ]
+        if keys is report.USERS:
+            at = [quantity.key for quantity in shown].index("ping_p95")
+            best = [re.findall(r"<td( class=\"best\")?>", cells)[at] for _, cells in rows]
+            assert best == ["", ' class="best"']
+
+
+def test_the_boxes_of_many_runs_are_folded_away(pair: list[Run]) -> None:
+    many = [
+        Run(run.path, dataclasses.replace(run.meta, label=f"{run.name} {i}"))
+        for i in range(5)
+        for run in pair
+    ]
+    assert '<details class="runs"><summary>Runs (10)</summary>' in report.render(many)
+    assert '<details class="runs">' not in report.render(pair)
 
 
 def test_an_interval_has_as_many_decimals_as_its_mean(page: str) -> None:

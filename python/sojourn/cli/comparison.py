@@ -50,7 +50,7 @@ def _heads(rows: Sequence[Row]) -> list[str]:
 
 def _lines(contest: Contest, rows: Sequence[Row]) -> list[list[str]]:
     columns = [_cells(contest, row) for row in rows]
-    return [[run, *cells] for run, *cells in zip(contest.runs, *columns, strict=True)]
+    return [[contest.called[run], *cells] for run, *cells in zip(contest.runs, *columns, strict=True)]
 
 
 def _cells(contest: Contest, row: Row) -> list[str]:

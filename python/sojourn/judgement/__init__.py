@@ -104,6 +104,8 @@ class Contest:
     """The one under study."""
     runs: tuple[str, ...]
     """Their labels, best first: by the first quantity that decides."""
+    called: dict[str, str]
+    """What to call each here: its label, or, beside other contests, what was chosen: "fq_codel"."""
     seeds: int
     """Of the Run that has fewest."""
     samples: int
@@ -206,7 +208,7 @@ def _plain(contest: Contest) -> dict[str, Any]:
         differences.append({**plain, "difference": apart})
     simple = {
         name: getattr(contest, name)
-        for name in ("conditions", "link", "seeds", "samples", "by", "baseline", "winner")
+        for name in ("conditions", "link", "called", "seeds", "samples", "by", "baseline", "winner")
     }
     return {
         **simple,
@@ -241,11 +243,13 @@ def judge(measured: Sequence[Measured], baseline: int | None = None) -> Judgemen
     groups = likeness.alike(runs)
     shared = [likeness.conditions(likeness.facts(runs[members[0]])) for members in groups]
     keys = likeness.differences(shared) if len(groups) > 1 else []
-    contests = [
-        _contest([measured[i] for i in members], [names[i] for i in members], likeness.words(found, keys),
-                 members.index(baseline) if baseline in members else None)
-        for members, found in zip(groups, shared, strict=True)
-    ]  # fmt: skip
+    contests = []
+    for members, found in zip(groups, shared, strict=True):
+        labels = [names[i] for i in members]
+        apart = likeness.words(found, keys)
+        short = likeness.choices([runs[i] for i in members]) if len(groups) > 1 else labels
+        asked = members.index(baseline) if baseline in members else None
+        contests.append(_contest([measured[i] for i in members], _Names(labels, short, apart), asked))
     return Judgement(tuple(names), tuple(contests))
 
 
@@ -285,9 +289,15 @@ class _Field:
         )
 
 
-def _contest(
-    measured: Sequence[Measured], names: Sequence[str], conditions: str, asked: int | None
-) -> Contest:
+@dataclass(frozen=True)
+class _Names:
+    labels: Sequence[str]
+    short: Sequence[str]
+    conditions: str
+
+
+def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) -> Contest:
+    names = called.labels
     shown = known(measured)
     felt = [quantity for quantity in shown if quantity.role == "felt"]
     deciding = felt or [quantity for quantity in shown if quantity.role == "queue"]
@@ -328,9 +338,10 @@ def _contest(
     weighed = [*deciding, *(quantity for quantity in shown if quantity.role == "cost")]
     fewest = min(measured, key=lambda one: (one.summary.samples, len(one.summary.seeds)))
     return Contest(
-        conditions=conditions,
+        conditions=called.conditions,
         link=measured[0].link,
         runs=tuple(names[i] for i in order),
+        called=dict(zip(names, called.short, strict=True)),
         seeds=len(fewest.summary.seeds),
         samples=fewest.summary.samples,
         by=_by(measured),

@@ -37,7 +37,9 @@ def facts(run: Run) -> Facts:
     found: Facts = {
         path: value for path, value in _leaves(document) if path[0] not in SILENT and path[-1] != "qdisc"
     }
-    # As it ran, defaults written out: a scenario may leave its queue discipline to the default.
+    # Defaults that are often varied, which a scenario may leave out.
+    for flow in document.get("flow", ()):
+        found.setdefault(("flow", _name(flow, ""), "count"), 1)
     found |= {(link.name, "qdisc"): link.qdisc for link in meta.links if link.sampled}
     found[("engine",)] = meta.engine
     found[("duration",)], found[("warmup",)] = meta.duration_ns, meta.warmup_ns
@@ -53,9 +55,13 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
     elif isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
         for number, each in enumerate(value):
             # [[flow]] and [[link]] entries are known by their names.
-            yield from _leaves(each, (*path, str(each.get("name", each.get("kind", number)))))
+            yield from _leaves(each, (*path, _name(each, str(number))))
     else:
         yield path, value
+
+
+def _name(entry: Mapping[str, Any], otherwise: str) -> str:
+    return str(entry.get("name", entry.get("kind", otherwise)))
 
 
 def conditions(found: Facts) -> Facts:
@@ -111,6 +117,14 @@ def _text(value: Any) -> str:
         return "on" if value else "off"
     text = str(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def choices(runs: Sequence[Run]) -> list[str]:
+    """Of Runs that compete: what was chosen, where that tells them apart; else their labels."""
+    every = [facts(run) for run in runs]
+    keys = differences(every)
+    said = [words(found, keys) for found in every]
+    return said if len(set(said)) == len(runs) and all(said) else labels(runs)
 
 
 def labels(runs: Sequence[Run]) -> list[str]:

@@ -30,9 +30,7 @@ def sentences(found: Judgement) -> list[str]:
     if len(competing) > 1:
         said.append(_tally(competing))
     if len(competing) <= MOST_CONTESTS:
-        said += [
-            f"{contest.conditions}: {sentence}" for contest in competing for sentence in of_contest(contest)
-        ]
+        said += [f"{contest.conditions}: {' '.join(of_contest(contest))}" for contest in competing]
     alone = [contest for contest in contests if len(contest.runs) == 1]
     if alone:
         whose = _and([f"{contest.runs[0]} ({contest.conditions})" for contest in alone[:MOST_CONTESTS]])
@@ -45,7 +43,7 @@ def sentences(found: Judgement) -> list[str]:
 
 
 def _tally(contests: Sequence[Contest]) -> str:
-    won = Counter(contest.winner for contest in contests if contest.winner is not None)
+    won = Counter(contest.called[contest.winner] for contest in contests if contest.winner is not None)
     undecided = len(contests) - sum(won.values())
     parts = [f"{run} wins {count}" for run, count in won.most_common()]
     parts += [f"{undecided} {'has' if undecided == 1 else 'have'} no winner"] if undecided else []
@@ -55,7 +53,7 @@ def _tally(contests: Sequence[Contest]) -> str:
 def of_contest(contest: Contest) -> list[str]:
     """Who wins, over what, by how much, at what cost; or why nobody does."""
     if len(contest.runs) == 1:
-        return [f"{contest.runs[0]}: nothing to compare with."]
+        return [f"{contest.called[contest.runs[0]]}: nothing to compare with."]
     if not any(row.quantity.role in ("felt", "queue") for row in contest.rows):
         return ["No winner: no packet was measured after the warm-up."]
     if contest.by == "one sample":
@@ -69,10 +67,14 @@ def of_contest(contest: Contest) -> list[str]:
 
 
 def _won(contest: Contest, winner: str) -> list[str]:
-    wins = f"{winner} wins" + (" against each of the others" if len(contest.runs) > 2 else "")
+    called = contest.called
+    wins = f"{called[winner]} wins" + (" against each of the others" if len(contest.runs) > 2 else "")
     reference = contest.baseline if contest.baseline != winner else contest.runs[-1]
     found = contest.against(winner, reference)
-    return [f"{wins}. Against {reference}: {'; '.join(map(_told, _headlines(found)))}.", _price(found)]
+    return [
+        f"{wins}. Against {called[reference]}: {'; '.join(map(_told, _headlines(found)))}.",
+        _price(found),
+    ]
 
 
 def _price(found: Sequence[Difference]) -> str:
@@ -90,22 +92,23 @@ def _price(found: Sequence[Difference]) -> str:
 
 
 def _undecided(contest: Contest) -> list[str]:
-    front = contest.front
-    others = [run for run in contest.runs if run not in front]
+    called = contest.called
+    front = [called[run] for run in contest.front]
+    others = [called[run] for run in contest.runs if run not in contest.front]
     beaten = (
         f" {_and(others)} {'does' if len(others) == 1 else 'do'} worse than one of them." if others else ""
     )
-    strengths = {run: names for run, names in contest.strengths.items() if names}
+    strengths = {called[run]: names for run, names in contest.strengths.items() if names}
     if not strengths:
         said = [f"No winner: {_and(front)} can't be told apart.{beaten}"]
     else:
         parts = [f"{run} is better for {_and(names)}" for run, names in strengths.items()]
         weak = [run for run in front if run not in strengths]
-        parts += [f"{_and(weak)} better than all of these for nothing"] if weak else []
+        parts += [f"{_and(weak)} for nothing"] if weak else []
         said = [f"No winner: {'; '.join(parts)}.{beaten}"]
-    for run in front:
+    for run in contest.front:
         if run != contest.baseline and (changed := _changed(contest.against(run, contest.baseline))):
-            said.append(f"{run} against {contest.baseline}: {changed}")
+            said.append(f"{called[run]} against {called[contest.baseline]}: {changed}")
     return said
 
 
@@ -128,7 +131,7 @@ def _one_sample(contest: Contest) -> list[str]:
     told = [
         f"{row.quantity.name} "
         + ", ".join(
-            f"{number(mean)}{_unit(row.quantity.unit)} with {run}"
+            f"{number(mean)}{_unit(row.quantity.unit)} with {contest.called[run]}"
             for run, mean in zip(contest.runs, row.means, strict=True)
             if not math.isnan(mean)
         )

@@ -29,22 +29,13 @@ from sojourn.report import data, live, parts, verdict
 
 __all__ = ["render", "write"]
 
-NUMBERS = (
-    "ping_p50",
-    "ping_p95",
-    "ping_loss",
-    "completion_mean:",
-    "completion_p95:",
-    "late:",
-    "goodput",
-    "goodput_other",
-    "sojourn_mean",
-    "sojourn_p50",
-    "sojourn_p95",
-    "utilisation",
-    "drop_rate",
-    "jain",
+USERS = (
+    *("ping_p50", "ping_p95", "ping_loss", "completion_mean:", "completion_p95:", "late:"),
+    *("goodput", "goodput_other", "jain"),
 )
+QUEUE = ("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "utilisation", "drop_rate")
+MOST_IN_A_ROW = 8
+"""Runs whose check boxes are shown at once; of more they are folded away."""
 
 
 def write(runs: Sequence[Run], path: str | Path) -> Path:
@@ -117,6 +108,8 @@ def _run_toggles(looks: Sequence[style.Look]) -> str:
             f'<svg width="28" height="8" aria-hidden="true"><line x1="0" y1="4" x2="28" y2="4" '
             f'style="stroke: {parts.themed(look.colour)}" stroke-width="2.4" stroke-dasharray="{pattern}"/></svg>{escape(look.label)}</label>'
         )
+    if len(boxes) > MOST_IN_A_ROW:
+        return f'<details class="runs"><summary>Runs ({len(boxes)})</summary>{"".join(boxes)}</details>'
     return "<fieldset><legend>Runs</legend>" + "".join(boxes) + "</fieldset>"
 
 
@@ -130,8 +123,11 @@ def _left_out(seeds: int) -> str:
 
 
 def _numbers(measured: Sequence[Measured], found: Judgement) -> str:
-    shown = quantities.known(measured, NUMBERS)
-    if not shown:
+    parts = [
+        (heading, quantities.known(measured, keys))
+        for heading, keys in (("What users get", USERS), (_queue(measured), QUEUE))
+    ]
+    if not any(shown for _, shown in parts):
         return '<p class="empty">Nothing was measured after the warm-up.</p>'
     best = {
         (row.quantity.key, row.best)
@@ -139,18 +135,33 @@ def _numbers(measured: Sequence[Measured], found: Judgement) -> str:
         for row in contest.rows
         if row.best is not None
     }
+    star = "; ★ marks what is better than every other Run of the same link and traffic" if best else ""
+    about = f'<p class="hint">{_how(measured)}, without the warm-up{star}.<span class="narrow"> Tables scroll sideways.</span></p>'
+    return about + "".join(
+        _table(heading, shown, measured, found.runs, best) for heading, shown in parts if shown
+    )
+
+
+def _queue(measured: Sequence[Measured]) -> str:
+    links = {one.link for one in measured}
+    return f"The queue at {links.pop()}" if len(links) == 1 else "The queue at the bottleneck"
+
+
+def _table(
+    heading: str,
+    shown: Sequence[Quantity],
+    measured: Sequence[Measured],
+    labels: Sequence[str],
+    best: set[tuple[str, str]],
+) -> str:
     rows = []
-    for one, label in zip(measured, found.runs, strict=True):
+    for one, label in zip(measured, labels, strict=True):
         cells = [_cell(one, quantity, (quantity.key, label) in best) for quantity in shown]
         rows.append(f'<tr><th scope="row">{escape(label)}</th>{"".join(cells)}</tr>')
-    star = "; ★ marks what is better than every other Run of the same link and traffic" if best else ""
-    caption = (
-        f"{_how(measured)}, without the warm-up; sojourn, utilisation and drops at the bottleneck{star}."
-    )
     head = "".join(map(_head, shown))
     return (
-        f'<p class="hint">{caption}</p><div class="scroll" tabindex="0" role="region" aria-label="Numbers"><table class="numbers">'
-        f'<caption class="heard">Numbers of each Run</caption>'
+        f'<div class="scroll spaced" tabindex="0" role="region" aria-label="{escape(heading)}"><table class="numbers">'
+        f"<caption>{escape(heading)}</caption>"
         f'<thead><tr><th scope="col">Run</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )
 
