@@ -268,7 +268,7 @@ def _closing(found: Sequence[Comparison], known: Sequence[Explanation]) -> str:
     lines = [f"{each.name}: {each.mechanism}" for each in known if each.name in named]
     if alike := [one for one in found if one.seeds > 1 and not one.scatters]:
         lines.append(
-            f"{_scenarios(alike)} gave the same with every seed: one sample, whatever the intervals say;"
+            f"{_scenarios(alike)} gave the same with every seed: one sample, without an interval;"
             f" with {RANDOM_START} on a flow the seeds differ"
         )
     total = sum(counts.values())

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 WIDTH = 120
 """Wider tables are cut into several, each with the names."""
 QUEUE = ("utilisation", "sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "drops", "marks")
-LEFT_OUT = ("ping_p50", "drop_rate")
+LEFT_OUT = ("ping_p50", "completed", "drop_rate")
 """The page has them."""
 
 
 def tables(contest: Contest) -> str:
     """The numbers; the one of a column that is better than every other carries a star."""
-    rows = [row for row in contest.rows if row.quantity.key not in LEFT_OUT]
+    rows = [row for row in contest.rows if row.quantity.key.partition(":")[0] not in LEFT_OUT]
     rows = [row for row in rows if row.quantity.key != "ping_loss" or any(mean > 0 for mean in row.means)]
     rows = [row for row in rows if row.quantity.key != "marks" or any(mean > 0 for mean in row.means)]
     felt = [row for row in rows if row.quantity.key not in QUEUE]

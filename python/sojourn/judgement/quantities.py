@@ -144,6 +144,13 @@ def _of_group(group: Numbers) -> list[Quantity]:
             )
             for key in ("mean", "p95")
         ]
+        # Where next to nothing is completed, the times of what was say little.
+        read = _group(name, "transfers", "completed")
+        found.append(
+            Quantity(
+                f"completed:{name}", f"{name} completed", "", "more", read, of=name, short="done", count=True
+            )
+        )
     if "late_rate" in group:
         found.append(
             Quantity(

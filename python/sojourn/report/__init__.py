@@ -30,7 +30,7 @@ from sojourn.report import data, live, parts, verdict
 __all__ = ["render", "write"]
 
 USERS = (
-    *("ping_p50", "ping_p95", "ping_loss", "completion_mean:", "completion_p95:", "late:"),
+    *("ping_p50", "ping_p95", "ping_loss", "completion_mean:", "completion_p95:", "completed:", "late:"),
     *("goodput", "goodput_other", "jain"),
 )
 QUEUE = ("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "utilisation", "drop_rate")
