@@ -413,6 +413,18 @@ def test_simulations_on_disk_are_compared_like_with_like(say: Command) -> None:
     assert "*" not in said.out
 
 
+def test_a_comparison_of_many_kinds_of_flows_is_cut_into_tables_that_fit(say: Command, home: Path) -> None:
+    page = (
+        '[[flow]]\nkind = "transfers"\nname = "page-%d"\nsize = "9 kB"\npause = "300 ms"\ndirection = "up"\n'
+    )
+    (home / "many.toml").write_text(SCENARIO + "".join(page % i for i in range(6)))
+    said = say("compare", "many.toml", "pfifo", "codel", "--seeds", "2", *RANDOM, "-o", "out")
+    lines = said.out.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert sum(line.startswith("users") for line in lines) > 1
+    assert all(f"page-{i} mean ms" in said.out for i in range(6))
+
+
 # ---------------------------------------------------------------------------------------------------- wrong input
 
 

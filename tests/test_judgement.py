@@ -130,6 +130,7 @@ def test_runs_are_called_by_what_differs() -> None:
 def test_reruns_of_the_same_are_called_by_their_folders(tmp_path: Path) -> None:
     made = [synthetic.run(tmp_path / name, Shape()) for name in ("monday", "tuesday")]
     assert likeness.labels(made) == ["pfifo, monday", "pfifo, tuesday"]
+    assert likeness.labels([made[0], made[0]]) == ["pfifo", "pfifo, again"]
     deep = [synthetic.run(tmp_path / name / "run", Shape()) for name in ("a", "b")]
     assert likeness.labels(deep) == ["pfifo, a/run", "pfifo, b/run"]
 
@@ -327,6 +328,7 @@ def test_a_judgement_is_a_frame_and_a_table_in_a_notebook(pair: list[Run]) -> No
     shown = found._repr_html_()
     assert found.sentences()[0] in shown
     assert "<strong>" in shown
+    assert repr(found) == "<Judgement of pfifo, fq_codel>"
     assert str(found) == "\n".join(found.sentences())
 
 

@@ -135,7 +135,7 @@ class Contest:
         ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Judgement:
     """The verdict on some Runs."""
 
@@ -148,6 +148,9 @@ class Judgement:
         from sojourn.judgement import words
 
         return words.sentences(self)
+
+    def __repr__(self) -> str:
+        return f"<Judgement of {', '.join(self.runs)}>"
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())

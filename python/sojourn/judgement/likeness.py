@@ -159,5 +159,6 @@ def _by_folder(said: Sequence[str], paths: Sequence[Path]) -> list[str]:
             (n for n in range(1, max(map(len, parts))) if len({each[-n:] for each in parts}) == len(same)), 0
         )
         for nth, (i, each) in enumerate(zip(same, parts, strict=True)):
-            told[i] = f"{label}, {'/'.join(each[-deep:])}" if deep else f"{label}, Run {nth + 1}"
+            # Without a difference it is one Run, given again.
+            told[i] = f"{label}, {'/'.join(each[-deep:])}" if deep else label + nth * ", again"
     return told

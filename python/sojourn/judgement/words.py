@@ -142,7 +142,7 @@ def _one_sample(contest: Contest) -> list[str]:
         if contest.seeds > 1
         else "One seed is one sample. Several would tell: --seeds 5."
     )
-    return [f"No winner: a difference of one sample may be chance. {'; '.join(told)}.", why]
+    return [f"No winner: a difference of one sample may be chance. In it: {'; '.join(told)}.", why]
 
 
 def alike_seeds(seeds: int) -> str:
