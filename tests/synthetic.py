@@ -65,7 +65,10 @@ def run(path: Path, shape: Shape | None = None) -> Run:
         fingerprint="0123456789abcdef",
         host={"system": "Linux", "machine": "x86_64"},
     )
-    made = Run.create(path, meta, f'title = "{shape.title}"\n[bottleneck]\nqdisc = "{shape.qdisc}"\n')
+    text = (
+        f'title = "{shape.title}"\n[bottleneck]\nqdisc = "{shape.qdisc}"\nrate = "{shape.rate_bps} bit/s"\n'
+    )
+    made = Run.create(path, meta, text)
     for seed in shape.seeds:
         made.add_seed(seed, tables(shape, seed), CAUSES, cpu_ns=SECOND // 2)
     return Run.open(path)

@@ -83,6 +83,7 @@ def one_seed(numbers: Mapping[str, float]) -> dict[str, Any]:
 
 def summary(*seeds: Mapping[str, float]) -> Summary:
     runs = [{"seed": number, **one_seed(each)} for number, each in enumerate(seeds, start=1)]
+    samples = len(seeds) if any(each != seeds[0] for each in seeds) else 1
     return Summary(
         engine="made up",
         version="",
@@ -93,7 +94,8 @@ def summary(*seeds: Mapping[str, float]) -> Summary:
         seeds=tuple(range(1, len(seeds) + 1)),
         fingerprint="",
         runs=runs,
-        summary=over_seeds(runs),
+        summary=over_seeds(runs[:samples]),
+        samples=samples,
     )
 
 
@@ -171,6 +173,13 @@ def test_one_seed_is_never_noise() -> None:
     row = judged("sojourn mean", [{"sojourn": 40.0}], [{}])
     assert math.isnan(row.ci95)
     assert row.verdict == "beyond"
+
+
+def test_a_side_whose_seeds_are_alike_adds_nothing_to_the_interval() -> None:
+    row = judged("sojourn mean", [{"sojourn": 22.0}] * 3, [{"sojourn": each} for each in (17.0, 20.0, 23.0)])
+    assert math.isnan(row.sim_ci95)
+    assert row.ci95 == pytest.approx(row.kernel_ci95 / row.kernel)
+    assert row.verdict == "noise"
 
 
 def test_seeds_that_are_all_alike_do_not_scatter() -> None:

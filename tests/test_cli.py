@@ -34,6 +34,8 @@ rtt = "30 ms"
 [[flow]]
 kind = "ping"
 """
+RANDOM = ("--set", "flow.bulk.start=uniform 0 s .. 1 s")
+"""Seeds then differ."""
 
 
 @pytest.fixture
@@ -161,8 +163,41 @@ def test_seed_seeds_and_set_change_what_is_run(say: Command, home: Path) -> None
 
 
 def test_several_seeds_show_their_interval(say: Command) -> None:
-    assert "±" in say("run", "home.toml", "--seeds", "3", "-q").out
+    assert "±" in say("run", "home.toml", "--seeds", "3", "-q", *RANDOM).out
     assert "±" not in say("run", "home.toml", "-q").out.replace("mean ±95 % interval", "")
+
+
+def test_seeds_that_gave_the_same_are_one_sample_and_it_is_said_what_makes_them_differ(say: Command) -> None:
+    said = say("run", "home.toml", "--seeds", "3", "-q").out
+    assert "3 seeds, one sample" in said
+    assert "±" not in said
+    assert 'start = "uniform 0 s .. 1 s"' in said
+    found = json.loads(say("run", "home.toml", "--seeds", "3", "--json").out)
+    assert (found["seeds"], found["samples"]) == ([1, 2, 3], 1)
+    assert found["summary"]["queues"][1]["sojourn_ms"]["mean"]["ci95"] is None
+    assert json.loads(say("run", "home.toml", "--seeds", "3", "--json", *RANDOM).out)["samples"] == 3
+    said = say("compare", "home.toml", "pfifo", "codel", "--seeds", "3", "-o", "out", "-q").out
+    assert "3 seeds, which gave the same: one sample" in said
+    assert "No winner" in said
+    assert 'start = "uniform 0 s .. 1 s"' in said
+    assert "±" not in said
+    assert "*" not in said
+    assert "All 3 seeds gave the same Run" in Path("out/report.html").read_text()
+
+
+def test_transfers_and_late_packets_are_in_the_table_of_a_run(say: Command, home: Path) -> None:
+    more = '[[flow]]\nkind = "transfers"\nname = "page"\nsize = "20 kB"\npause = "200 ms"\ndirection = "up"\n'
+    more += '[[flow]]\nkind = "video"\nname = "call"\nrate = "200 kbit/s"\ndirection = "up"\n'
+    (home / "more.toml").write_text(SCENARIO + more)
+    said = say("run", "more.toml", "-q").out
+    assert re.search(r"idle +done +in mean ms +p95 ms +later than 150 ms %", said)
+    groups = {
+        group["name"]: group
+        for group in json.loads(say("run", "more.toml", "--json").out)["runs"][0]["groups"]
+    }
+    assert groups["page"]["transfers"]["completed"] > 0
+    assert groups["call"]["late_rate"] > 0.5, "4 Mbit/s behind 1000 packets"
+    assert "late_rate" not in groups["bulk"]
 
 
 def test_quiet_says_nothing_on_stderr(say: Command) -> None:
@@ -349,8 +384,9 @@ def test_figures_take_several_formats_at_once(say: Command, home: Path) -> None:
 
 def test_compare_shows_who_wins_and_writes_figures_and_a_page(say: Command, home: Path) -> None:
     said = say(
-        "compare", "home.toml", "pfifo", "red", "fq_codel", "--qdisc", "codel target 20ms", "-o", "out"
-    )
+        "compare", "home.toml", "pfifo", "red", "fq_codel", "--qdisc", "codel target 20ms", "-o", "out",
+        "--seeds", "3", *RANDOM,
+    )  # fmt: skip
     assert said.code == 0, said.err
     rows = {
         name: line
@@ -361,7 +397,10 @@ def test_compare_shows_who_wins_and_writes_figures_and_a_page(say: Command, home
     assert set(rows) == {"pfifo", "red", "fq_codel"}
     assert "*" in rows["fq_codel"]
     assert "red: red limit" in said.out, "what a bare red became is said"
-    assert re.search(r"\S+ cuts the ping's p95 from \d+ ms \(pfifo\) to \S+ ms .*goodput\.", said.out)
+    assert re.search(
+        r"fq_codel wins against each of the others. Against pfifo: ping RTT p95 from \d+ to \S+ ms", said.out
+    )
+    assert max(map(len, said.out.splitlines())) <= 120
     assert [run.name for run in Run.find(home / "out")] == ["pfifo", "red", "fq_codel", "codel target 20ms"]
     assert list((home / "out" / "figures").glob("*.svg"))
     assert "<html" in (home / "out" / "report.html").read_text()
@@ -381,6 +420,9 @@ def test_compare_prints_one_object_as_json(say: Command, home: Path) -> None:
     found = json.loads(say("compare", "home.toml", "pfifo", "codel", "--json").out)
     assert found["link"] == "up"
     assert "codel" in found["verdict"]
+    [contest] = found["judgement"]["contests"]
+    assert (contest["by"], contest["winner"]) == ("one sample", None)
+    assert {row["key"] for row in contest["rows"]} >= {"ping_p95", "goodput", "sojourn_mean"}
     assert [variant["label"] for variant in found["variants"]] == ["pfifo", "codel"]
     assert sorted(path.name for path in home.iterdir()) == ["home.toml"]
 
@@ -518,13 +560,40 @@ def test_access_links_have_no_rows_in_the_table_of_queues(say: Command, home: Pa
     assert "bulk.1/access" in [queue["link"] for queue in queues]
 
 
-def test_without_a_ping_that_was_answered_nobody_wins(say: Command, home: Path) -> None:
+def test_without_a_ping_that_was_answered_the_sojourn_times_are_compared(say: Command, home: Path) -> None:
     ping = 'kind = "ping"\nstart = "3.999 s"'
     (home / "late.toml").write_text(SCENARIO.replace('kind = "ping"', ping))
-    said = say("compare", "late.toml", "pfifo", "codel", "-o", "out")
+    said = say("compare", "late.toml", "pfifo", "codel", "-o", "out", "--seeds", "3", *RANDOM)
     assert said.code == 0, said.err
-    assert "No discipline wins" in said.out
-    assert "inf" not in said.out
+    assert "codel wins. Against pfifo: sojourn mean from" in said.out
+    assert not re.search(r"\b(inf|nan)\b", said.out)
+
+
+def test_simulations_on_disk_are_compared_like_with_like(say: Command) -> None:
+    slow = ("--set", "bottleneck.up.rate=2 Mbit/s")
+    for name, more in {"bad": (), "good": ("--set", "bottleneck.qdisc=fq_codel"), "slow": slow}.items():
+        assert say("run", "home.toml", "-o", name, "--seeds", "3", *RANDOM, *more).code == 0
+    said = say("compare", "bad", "good")
+    assert said.code == 0, said.err
+    assert "3 seeds, mean ±95 % interval, compared seed by seed" in said.out
+    assert "fq_codel wins. Against pfifo limit 1000" in said.out
+    said = say("compare", "good", "slow")
+    assert "not in competition" in said.out
+    assert "rate 2 Mbit/s" in said.out
+    assert "wins" not in said.out
+    assert "*" not in said.out
+
+
+def test_a_comparison_of_many_kinds_of_flows_is_cut_into_tables_that_fit(say: Command, home: Path) -> None:
+    page = (
+        '[[flow]]\nkind = "transfers"\nname = "page-%d"\nsize = "9 kB"\npause = "300 ms"\ndirection = "up"\n'
+    )
+    (home / "many.toml").write_text(SCENARIO + "".join(page % i for i in range(6)))
+    said = say("compare", "many.toml", "pfifo", "codel", "--seeds", "2", *RANDOM, "-o", "out")
+    lines = said.out.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert sum(line.startswith("users") for line in lines) > 1
+    assert all(f"page-{i} mean ms" in said.out for i in range(6))
 
 
 # ---------------------------------------------------------------------------------------------------- wrong input

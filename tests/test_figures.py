@@ -24,8 +24,9 @@ from matplotlib.patches import Ellipse
 from synthetic import Shape
 
 from sojourn import figures
-from sojourn.figures import comparison, distribution, quantities, series, style
+from sojourn.figures import comparison, distribution, series, style
 from sojourn.figures.series import Line
+from sojourn.judgement import quantities
 from sojourn.records import Run, RunError
 
 
@@ -137,7 +138,7 @@ def test_a_histogram_of_two_bins_has_its_median_where_the_hand_finds_it(tmp_path
 def test_bars_are_as_long_as_the_means_of_the_summary(pair: list[Run]) -> None:
     figure = figures.bars(pair)
     measured = quantities.measure(pair)
-    axes = next(a for a in figure.axes if a.get_title(loc="left").startswith("ping RTT, p95"))
+    axes = next(a for a in figure.axes if a.get_title(loc="left").startswith("ping RTT p95"))
     bars = [patch.get_width() for patch in axes.patches]
     wanted = [np.mean([seed["probes"][0]["rtt_ms"]["p95"] for seed in one.summary.runs]) for one in measured]
     assert bars == pytest.approx(wanted)

@@ -57,6 +57,27 @@ def test_the_commands_run(
         assert status(words[1:]) == 0, f"{line}\n{capsys.readouterr().err}"
 
 
+def test_the_demo_has_the_columns_and_the_verdict_that_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Shortened: its numbers move with every algorithm, what is told of them does not.
+    monkeypatch.chdir(tmp_path)
+    demo = re.search(r"compare (\S+) (.+) -o demo", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert demo is not None
+    short = ["--set", "duration=20 s", "-o", "demo", "--figures", "svg", "-q"]
+    assert status(["compare", str(ROOT / demo[1]), *demo[2].split(), *short]) == 0
+    said = capsys.readouterr().out
+    shown = re.search(r"^```\n(users .*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+    assert shown is not None
+    for start in ("users ", "queue at "):
+        heads = [
+            next(line for line in text.splitlines() if line.startswith(start)) for text in (said, shown[1])
+        ]
+        assert heads[0].split() == heads[1].split()
+    for text in (said, shown[1]):
+        assert "fq_codel wins against each of the others. Against pfifo: ping RTT p95 from" in text
+
+
 def test_the_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"make (demo|papers|test|bench|validate|setup)\b", README):

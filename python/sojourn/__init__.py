@@ -6,6 +6,9 @@
     print(sojourn.summary(run).summary["probes"][0]["rtt_ms"]["p95"])    # {'mean': ..., 'ci95': ...}
     run.table("queue")                                                  # a polars DataFrame
 
+    runs = sojourn.run_all(sojourn.variants(sojourn.load("scenarios/home-uplink.toml"), ["pfifo", "fq_codel"]))
+    print(sojourn.compare(runs))                                        # who wins, in what, at what cost
+
 Names are imported when first used, so `import sojourn` and `sojourn --help` stay quick.
 """
 
@@ -13,35 +16,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sojourn.engine import run, run_all
+    from sojourn.engine import run, run_all, variants
+    from sojourn.judgement import Judgement, compare
     from sojourn.metrics import Summary, summary
     from sojourn.records import Run, RunError
     from sojourn.scenario import Scenario, ScenarioError, load, loads
 
 _HOME = {
+    "Judgement": "judgement",
     "Run": "records",
     "RunError": "records",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
     "Summary": "metrics",
+    "compare": "judgement",
     "load": "scenario",
     "loads": "scenario",
     "run": "engine",
     "run_all": "engine",
     "summary": "metrics",
+    "variants": "engine",
 }
 
 __all__ = [
+    "Judgement",
     "Run",
     "RunError",
     "Scenario",
     "ScenarioError",
     "Summary",
+    "compare",
     "load",
     "loads",
     "run",
     "run_all",
     "summary",
+    "variants",
 ]
 
 

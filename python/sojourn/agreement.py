@@ -29,8 +29,6 @@ FULL_PACKET_BYTES = 1514
 """Of Linux at a queue; what a queue's steps are counted in."""
 STEP_SLACK = 1.01
 """Histograms have bins: a step of one packet may read as a little more."""
-_ROUNDING = 1e-9
-"""Of a mean of equal numbers, at most."""
 
 Verdict = Literal["within", "step", "noise", "explained", "beyond"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -145,6 +143,8 @@ class Comparison:
     label: str
     case: Case
     seeds: int
+    samples: int
+    """Of the side that has more: 1 where the seeds of both gave the same (`Summary.samples`)."""
     rows: tuple[Row, ...]
 
     @property
@@ -154,8 +154,8 @@ class Comparison:
 
     @property
     def scatters(self) -> bool:
-        """Seeds differ on some side. Where nothing is drawn at random they do not, and intervals of 0 say nothing."""
-        return any(row.ci95 > _ROUNDING for row in self.rows)
+        """Seeds differ on some side. Where nothing is drawn at random they do not, and are one sample."""
+        return self.samples > 1
 
     def to_dict(self) -> Numbers:
         """As one object of plain values; what is not a number becomes None."""
@@ -208,7 +208,8 @@ def compare(
         _judged(measure, case(place), tolerance, known) for place, measure in _measures(sim, kernel, places)
     )
     rows = tuple(row for row in judged if row is not None)
-    return Comparison(sim.title, sim.label, case(places[0]), len(sim.seeds), rows)
+    samples = max(sim.samples, kernel.samples)
+    return Comparison(sim.title, sim.label, case(places[0]), len(sim.seeds), samples, rows)
 
 
 def _congested(a: Numbers, b: Numbers) -> list[int]:
@@ -267,7 +268,7 @@ def _retransmits(side: Summary) -> Numbers:
     """Of all TCP flows together."""
     return mean_ci95(
         sum(flow["retransmits"] for flow in run["flows"] if flow["congestion"] is not None)
-        for run in side.runs
+        for run in side.sampled
     )
 
 
@@ -277,7 +278,9 @@ def _judged(measure: _Measure, case: Case, tolerance: float, known: Sequence[Exp
     if math.isnan(sim) and math.isnan(kernel):
         return None
     apart = abs(sim - kernel)
-    half = math.hypot(measure.sim["ci95"], measure.kernel["ci95"])
+    # A side whose seeds are all the same adds nothing to the interval.
+    halves = [each["ci95"] for each in (measure.sim, measure.kernel) if not math.isnan(each["ci95"])]
+    half = math.hypot(*halves) if halves else math.nan
     difference = _ratio(sim - kernel, kernel)
     step = {"mean": 0.0, "percentile": case.packet_ms, "count": 1.0}[measure.kind]
     verdict: Verdict = "beyond"

@@ -259,14 +259,15 @@ def _scenarios(them: Sequence[object]) -> str:
 
 def _closing(found: Sequence[Comparison], known: Sequence[Explanation]) -> str:
     from sojourn import agreement
+    from sojourn.metrics import RANDOM_START
 
     counts = agreement.verdicts(found)
     named = {row.explanation for one in found for row in one.rows if row.explanation}
     lines = [f"{each.name}: {each.mechanism}" for each in known if each.name in named]
     if alike := [one for one in found if one.seeds > 1 and not one.scatters]:
         lines.append(
-            f"{_scenarios(alike)} gave the same with every seed: one sample, whatever the intervals say;"
-            ' with start = "uniform 0 s .. 1 s" on a flow the seeds differ'
+            f"{_scenarios(alike)} gave the same with every seed: one sample, without an interval;"
+            f" with {RANDOM_START} on a flow the seeds differ"
         )
     total = sum(counts.values())
     lines.append(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ import click
 from sojourn.cli import comparison, options, text, verdict, work
 
 if TYPE_CHECKING:
+    from sojourn.judgement import Judgement
     from sojourn.records import Run
 
 USUAL = ("pfifo", "red", "codel", "fq_codel")
@@ -56,16 +59,17 @@ def compare(
     QDISC is in tc(8)'s words, quoted when it has parameters: pfifo "fq_codel target 5ms". A red without parameters gets
     those that tc-red(8) recommends for the link. Without any: pfifo red codel fq_codel.
 
-    RUN is a folder that `sojourn measure` or `sojourn run` wrote: the first is BEFORE, each other one AFTER it.
+    RUN is a folder that `sojourn run`, `sojourn compare` or `sojourn measure` wrote. Runs of one link and traffic compete; of
+    measurements the first is BEFORE, each other one AFTER it.
     """
     if path.is_dir():
         if more or link or seed is not None or seeds is not None or changes:
             raise click.UsageError(
                 "Runs are compared as they are: --qdisc, --link, --seed, --seeds and --set are for a scenario"
             )
-        _before_and_after([path, *map(Path, qdiscs)], out, suffixes, as_json, quiet)
+        _runs([path, *map(Path, qdiscs)], out, suffixes, as_json, quiet)
         return
-    from sojourn import metrics
+    from sojourn import judgement
     from sojourn.engine import Interrupted, run_all, variants
 
     work.check_suffixes(suffixes)
@@ -90,29 +94,18 @@ def compare(
     except Interrupted as stop:
         work.interrupted(stop.runs, stop.missing, kept=folder is not None)
 
-    rows = [comparison.Contender(run.name, metrics.summary(run)) for run in runs]
-    queue = comparison.busiest_link(rows) if link is None or len(rows) > 1 else link
-    fifo = next((run.name for run in runs if run.meta.link(queue).qdisc.startswith(("pfifo", "bfifo"))), None)
-    verdict = comparison.verdict(rows, queue, baseline=fifo)
-    if as_json:
-        whole = {"link": queue, "verdict": verdict, "variants": [row.summary.to_dict() for row in rows]}
-        work.show(text.as_json(whole))
-    else:
-        for refused in filter(None, map(work.refusal, runs)):
-            work.show(refused)
-        _print(scenario.title, rows, queue, verdict, [(run.name, run.meta.link(queue).qdisc) for run in runs])
+    found = judgement.compare(runs, link=link)
+    _show(runs, found, as_json, dict(zip(found.runs, (run.name for run in runs), strict=True)))
     if folder is not None:
         _write(runs, folder, suffixes or ("svg",), quiet)
     if work.invalid(runs):
         raise click.exceptions.Exit(work.INVALID)
 
 
-def _before_and_after(
-    paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_json: bool, quiet: bool
-) -> None:
+def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """Runs as they lie on disk. Without -o nothing is written: they are kept already."""
-    from sojourn.figures import series, style
-    from sojourn.live import change
+    from sojourn import judgement
+    from sojourn.figures import series
     from sojourn.records import Run, RunError
 
     work.check_suffixes(suffixes)
@@ -122,15 +115,11 @@ def _before_and_after(
             f"{paths[0]} is one Run", "name another one to compare it with: sojourn compare BEFORE AFTER"
         )
     series.check(runs)
-    names = [look.label for look in style.looks(runs, series.bottlenecks(runs))]
-    found = [
-        change.compare(runs[0], run, (names[0], name)) for run, name in zip(runs[1:], names[1:], strict=True)
-    ]
-    if as_json:
-        whole = {"comparisons": [one.to_dict() for one in found]}
-        work.show(text.as_json(whole))
+    if any(map(series.is_measured, runs)):
+        _before_and_after(runs, as_json)
     else:
-        work.show("\n\n".join(verdict.changes(one) for one in found))
+        # Two are before and after, whatever they are.
+        _show(runs, judgement.compare(runs, baseline=runs[0] if len(runs) == 2 else None), as_json, {})
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -141,26 +130,85 @@ def _before_and_after(
         _write(runs, out, suffixes or ("svg",), quiet, "")
     elif suffixes:
         raise click.UsageError("--figures of Runs needs -o DIR: where to draw them")
+    if work.invalid(runs):
+        raise click.exceptions.Exit(work.INVALID)
 
 
-def _print(
-    title: str, rows: list[comparison.Contender], link: str, verdict: str, qdiscs: list[tuple[str, str]]
-) -> None:
-    first = rows[0].summary
-    seeds = (
-        f"seed {first.seeds[0]}"
-        if len(first.seeds) == 1
-        else f"{len(first.seeds)} seeds, mean ±95 % interval"
+def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
+    """Measurements: each but the first against it."""
+    from sojourn.judgement import likeness
+    from sojourn.live import change
+
+    names = likeness.labels(runs)
+    found = [
+        change.compare(runs[0], run, (names[0], name)) for run, name in zip(runs[1:], names[1:], strict=True)
+    ]
+    if as_json:
+        whole = {"comparisons": [one.to_dict() for one in found]}
+        work.show(text.as_json(whole))
+    else:
+        work.show("\n\n".join(verdict.changes(one) for one in found))
+
+
+def _show(runs: Sequence[Run], found: Judgement, as_json: bool, written: dict[str, str]) -> None:
+    """The tables of each contest and what follows from them; `written`: what each Run was called on the command line."""
+    from sojourn import metrics
+
+    if as_json:
+        links = {contest.link for contest in found.contests}
+        whole = {
+            "link": links.pop() if len(links) == 1 else None,
+            "verdict": " ".join(found.sentences()),
+            "judgement": found.to_dict(),
+            "variants": [one.to_dict() for one in metrics.summary(runs)],
+        }
+        work.show(text.as_json(whole))
+        return
+    for refused in filter(None, map(work.refusal, runs)):
+        work.show(refused)
+    titles = list(dict.fromkeys(run.meta.title for run in runs))
+    first = runs[0].meta
+    same = len({(run.meta.duration_ns, run.meta.warmup_ns) for run in runs}) == 1
+    length = f"{first.duration_ns / 1e9:g} s, {first.warmup_ns / 1e9:g} s warm-up left out; " if same else ""
+    work.show("; ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else ""))
+    work.show(f"{length}{_seeds(found)}\n")
+    for contest in found.contests:
+        if contest.conditions:
+            work.show(f"{contest.conditions}\n")
+        work.show(f"{comparison.tables(contest)}\n")
+    if any(row.best for contest in found.contests for row in contest.rows):
+        work.show(
+            "* better than every other in its column, by the 95 % interval of the difference; shortest delay first"
+        )
+    for run, name in zip(runs, found.runs, strict=True):
+        at = next(contest.link for contest in found.contests if name in contest.runs)
+        if at is not None and name in written and name != run.meta.link(at).qdisc:
+            work.show(f"{name}: {run.meta.link(at).qdisc}")
+    work.show("\n" + "\n".join(map(_filled, found.sentences())))
+
+
+def _filled(sentence: str) -> str:
+    """In lines; what is to be copied into a scenario stays in one."""
+    from sojourn.metrics import RANDOM_START
+
+    held = RANDOM_START.replace(" ", "\N{NO-BREAK SPACE}")
+    lines = textwrap.fill(sentence.replace(RANDOM_START, held), comparison.WIDTH)
+    return lines.replace(held, RANDOM_START)
+
+
+def _seeds(found: Judgement) -> str:
+    counts = sorted({contest.seeds for contest in found.contests})
+    word = "1 seed" if counts == [1] else f"{' or '.join(map(str, counts))} seeds"
+    samples = max(contest.samples for contest in found.contests)
+    if counts[-1] > 1 and samples == 1:
+        return f"{word}, which gave the same: one sample"
+    pairs = {contest.by for contest in found.contests if len(contest.runs) > 1} - {"one sample"}
+    how = {"paired": ", compared seed by seed", "Welch": ", compared by Welch's interval"}
+    return (
+        f"{word}, mean ±95 % interval{how.get(pairs.pop(), '') if len(pairs) == 1 else ''}"
+        if samples > 1
+        else word
     )
-    work.show(
-        f"{title}\nqueue at {link}; {first.duration_s:g} s, {first.warmup_s:g} s warm-up left out; {seeds}\n"
-    )
-    work.show(comparison.table(comparison.ranked(rows, link), link))
-    work.show("\n* best of its column; shortest delay first; ping: idle against under load")
-    for name, qdisc in qdiscs:
-        if name != qdisc:
-            work.show(f"{name}: {qdisc}")
-    work.show(f"\n{verdict}")
 
 
 def _write(

@@ -92,8 +92,13 @@ def _folder(path: Path, out: Path | None, scenarios: int) -> Path:
 
 def _described(run: Run, summary: Summary) -> str:
     """A Run's numbers for people: over its seeds, warm-up left out."""
+    from sojourn.judgement import words
+
     meta, numbers = run.meta, summary.summary
-    seeds = f"seed {run.seeds[0]}" if len(run.seeds) == 1 else f"{len(run.seeds)} seeds, mean ±95 % interval"
+    seeds = f"seed {run.seeds[0]}"
+    alike = summary.samples < len(run.seeds)
+    if len(run.seeds) > 1:
+        seeds = f"{len(run.seeds)} seeds" + (", one sample" if alike else ", mean ±95 % interval")
     title = f"{meta.title} [{meta.label}]" if meta.label and meta.label != meta.title else meta.title
     parts = [
         title,
@@ -101,9 +106,11 @@ def _described(run: Run, summary: Summary) -> str:
         _queues(run, numbers["queues"]),
     ]
     if any(flow.kind != "ping" for flow in meta.flows):
-        parts.append(_flows(run, numbers["flows"]))
+        parts.append(_flows(run, numbers["flows"], numbers["groups"]))
     if numbers["probes"]:
         parts.append(_probes(numbers["probes"]))
+    if alike:
+        parts.append(words.alike_seeds(len(run.seeds)))
     heading = [*filter(None, (work.refusal(run),)), *parts[:2]]
     return "\n".join([*heading, "", "\n\n".join(parts[2:]), ""])
 
@@ -132,38 +139,66 @@ def _queues(run: Run, queues: Sequence[Numbers]) -> str:
     return text.table(header, rows, left=3)
 
 
-def _flows(run: Run, flows: Sequence[Numbers]) -> str:
-    """Flows of one entry of the scenario as one row: their sum, and the range of RTTs they saw."""
-    groups: dict[int, list[Numbers]] = {}
+def _flows(run: Run, flows: Sequence[Numbers], groups: Sequence[Numbers]) -> str:
+    """Flows of one entry of the scenario as one row: their sum, the mean of their RTTs, and what their users wait for."""
+    members: dict[int, list[Numbers]] = {}
     for info, flow in zip(run.meta.flows, flows, strict=True):
         if info.kind != "ping":
-            groups.setdefault(info.group, []).append(flow)
-    header = ["flows", "n", "kind", "goodput Mbit/s", "each", "loss %", "retransmits", "RTT mean ms", "idle"]
+            members.setdefault(info.group, []).append(flow)
+    from sojourn.metrics import LATE_MS
+
+    shown: list[str] = []
+    if any("transfers" in group for group in groups):
+        shown += ["done", "in mean ms", "p95 ms"]
+    if any("late_rate" in group for group in groups):
+        shown.append(f"later than {LATE_MS:.0f} ms %")
+    header = [
+        "flows",
+        "n",
+        "kind",
+        "goodput Mbit/s",
+        "each",
+        "loss %",
+        "retransmits",
+        "RTT mean ms",
+        "idle",
+        *shown,
+    ]
     rows = []
-    for members in groups.values():
-        first, count = members[0], len(members)
-        goodput = math.fsum(flow["goodput_mbps"]["mean"] for flow in members)
+    for each, group in zip(members.values(), groups, strict=True):
+        first, count = each[0], len(each)
+        rtt = text.number(_mean([flow["rtt_ms"]["mean"]["mean"] for flow in each]))
         rows.append(
             [
-                first["name"] if count == 1 else f"{first['name']} .. {members[-1]['name']}",
+                first["name"] if count == 1 else f"{first['name']} .. {each[-1]['name']}",
                 str(count),
                 f"{first['kind']} {first['congestion'] or ''}".rstrip(),
-                text.number(goodput),
-                text.number(goodput / count),
-                text.number(100 * _mean([flow["loss_rate"]["mean"] for flow in members])),
-                text.number(math.fsum(flow["retransmits"]["mean"] for flow in members), 0),
-                text.number(_mean([flow["rtt_ms"]["mean"]["mean"] for flow in members])),
-                text.number(_mean([flow["base_rtt_ms"]["mean"] for flow in members])),
+                text.with_interval(group["goodput_mbps"]),
+                text.number(group["goodput_mbps"]["mean"] / count),
+                text.number(100 * _mean([flow["loss_rate"]["mean"] for flow in each])),
+                text.number(math.fsum(flow["retransmits"]["mean"] for flow in each), 0),
+                # Without replies there is no round trip: what is measured is one way.
+                f"one way {rtt}" if first["congestion"] is None else rtt,
+                text.number(_mean([flow["base_rtt_ms"]["mean"] for flow in each])),
+                *_waits(group, shown),
             ]
         )
-        if "transfers" in first:
-            took = _mean([flow["transfers"]["completion_ms"]["mean"]["mean"] for flow in members])
-            done = math.fsum(flow["transfers"]["completed"]["mean"] for flow in members)
-            rows[-1][2] += f", {text.number(done, 0)} done in {text.number(took)} ms each"
-        if first["congestion"] is None:
-            # Without replies there is no round trip: what is measured is one way.
-            rows[-1][-2:] = [f"one way {rows[-1][-2]}", rows[-1][-1]]
     return text.table(header, rows, left=3)
+
+
+def _waits(group: Numbers, shown: Sequence[str]) -> list[str]:
+    """What the users of one entry waited for, in these columns."""
+    cells = dict.fromkeys(shown, "")
+    if "transfers" in group:
+        took = group["transfers"]["completion_ms"]
+        cells |= {
+            "done": text.count(group["transfers"]["completed"]),
+            "in mean ms": text.with_interval(took["mean"]),
+            "p95 ms": text.with_interval(took["p95"]),
+        }
+    if "late_rate" in group:
+        cells[shown[-1]] = text.with_interval(group["late_rate"], 100)
+    return list(cells.values())
 
 
 def _probes(probes: Sequence[Numbers]) -> str:

@@ -5,6 +5,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sojourn import digits
+from sojourn.digits import decimals as decimals
+from sojourn.digits import number as number
+
 BEST = "*"
 
 
@@ -13,27 +17,9 @@ def as_json(whole: Mapping[str, Any]) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def number(value: float, places: int | None = None) -> str:
-    """About three digits: 812, 14.2, 0.97; "-" for what is not known."""
-    if math.isnan(value):
-        return "-"
-    return f"{value:.{decimals(value) if places is None else places}f}"
-
-
-def decimals(value: float) -> int:
-    """How many decimals show about three digits; at most four."""
-    size = abs(value)
-    if value == 0:
-        return 0
-    return next((places for places, least in enumerate((99.95, 9.995, 0.0995, 0.00995)) if size >= least), 4)
-
-
 def with_interval(entry: dict[str, Any], scale: float = 1.0) -> str:
     """`14.2 ±0.3` of {mean, ci95}; without the second part where there is one seed."""
-    mean, half = entry["mean"] * scale, entry["ci95"] * scale
-    if math.isnan(mean) or math.isnan(half):
-        return number(mean)
-    return f"{number(mean)} ±{number(half, decimals(mean))}"
+    return digits.with_interval(entry["mean"] * scale, entry["ci95"] * scale)
 
 
 def count(entry: dict[str, Any]) -> str:

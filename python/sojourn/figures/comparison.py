@@ -15,11 +15,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from sojourn.figures import quantities, series, style
-from sojourn.figures.quantities import Measured, Quantity
+from sojourn.figures import series, style
+from sojourn.judgement import quantities
+from sojourn.judgement.quantities import Measured, Quantity
 from sojourn.records import Run
 
-SHOWN = ("goodput", "utilisation", "sojourn_p50", "sojourn_p95", "ping_p95", "drop_rate")
+SHOWN = (
+    *("goodput", "goodput_other", "utilisation", "sojourn_p50", "sojourn_p95"),
+    *("ping_p95", "completion_mean:", "late:", "drop_rate"),
+)
 
 
 @style.drawn
@@ -150,7 +154,7 @@ def tradeoff(runs: Sequence[Run]) -> Figure:
     )
     axes = style.panels(figure, style.Margins(top=top + 0.1, right=0.3, bottom=0.55))[0][0]
     axes.set_xlabel("mean sojourn at the bottleneck [ms]")
-    axes.set_ylabel("goodput, all flows [Mbit/s]")
+    axes.set_ylabel("goodput at the bottleneck [Mbit/s]")
     x = [one.per_seed("sojourn_mean") for one in measured]
     y = [one.per_seed("goodput") for one in measured]
     pairs = [

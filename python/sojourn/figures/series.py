@@ -16,6 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from sojourn.judgement.quantities import bottleneck as bottleneck
+from sojourn.judgement.quantities import bottlenecks as bottlenecks
 from sojourn.records import FlowInfo, LinkInfo, Run, RunError
 
 Floats = NDArray[np.float64]
@@ -34,38 +36,6 @@ EMPTY = Line(np.empty(0), np.empty(0))
 
 
 # --------------------------------------------------------------------------------------------------------- choosing
-
-
-def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
-    """The link under study of each Run: where most packets waited, on average over time and over all seeds.
-
-    Runs with the same links are asked about the same one: the one where most waited in all of them together, of those
-    links whose disciplines they compare. (A discipline that works may have its longest queue elsewhere.)
-    """
-    backlogs = [_backlogs(run) for run in runs]
-    if len({tuple(sorted(backlog)) for backlog in backlogs}) == 1:
-        compared = [
-            link for link in backlogs[0] if len({run.meta.link(link).qdisc for run in runs}) > 1
-        ] or list(backlogs[0])
-        together = {link: sum(backlog[link] for backlog in backlogs) for link in compared}
-        backlogs = [together] * len(runs)
-    return [max(backlog, key=lambda link: backlog[link]) if backlog else None for backlog in backlogs]
-
-
-def bottleneck(run: Run) -> str | None:
-    """The link under study of one Run."""
-    return bottlenecks([run])[0]
-
-
-def _backlogs(run: Run) -> dict[str, float]:
-    """Mean backlog of each link that is sampled, in packets; of equals a link with a rate limit comes first, as `max` needs it."""
-    links = sorted((link for link in run.meta.links if link.sampled), key=lambda link: link.rate_bps is None)
-    held = dict.fromkeys([link.name for link in links], 0.0)
-    if run.seeds:
-        means = run.table("links").group_by("link").agg(pl.col("backlog_mean_packets").mean())
-        for link, mean in means.filter(pl.col("link").is_in(list(held))).iter_rows():
-            held[str(link)] = float(mean or 0.0)
-    return held
 
 
 def probes(run: Run) -> list[str]:

@@ -23,6 +23,7 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sojourn.judgement import likeness
 from sojourn.records import Run
 
 INK = "#222222"
@@ -149,7 +150,7 @@ _MARKERS = "osD^vPX<>*"
 
 def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
     """The look of each Run, from the qdisc of the link it is shown for; labels are made unique."""
-    labels = _unique([run.name for run in runs])
+    labels = likeness.labels(runs)
     if all(run.meta.phases for run in runs):
         # What makes measurements differ is not their local qdisc.
         return [Look(label, *flow_look(i), _MARKERS[i % len(_MARKERS)]) for i, label in enumerate(labels)]
@@ -170,13 +171,6 @@ def qdisc_kind(run: Run, link: str | None) -> str:
     """The first of the tc words of the link's qdisc: "fq_codel"."""
     words = run.meta.link(link).qdisc.split() if link is not None else []
     return words[0] if words else ""
-
-
-def _unique(labels: Sequence[str]) -> list[str]:
-    return [
-        f"{label} ({labels[:i].count(label) + 1})" if labels.count(label) > 1 else label
-        for i, label in enumerate(labels)
-    ]
 
 
 def _shade(colour: str, position: float) -> str:

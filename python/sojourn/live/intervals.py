@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.metrics import mean_ci95, student_t975
+from sojourn.metrics import Interval as Interval
+from sojourn.metrics import over_repeats as over_repeats
+from sojourn.metrics import paired as paired
+from sojourn.metrics import welch as welch
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
@@ -42,20 +44,6 @@ LEAST_BLOCKS = 3
 """Blocks are so short that at least so many make up a phase, however long its memory."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A number with its 95 % interval (NaN: not known)."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def tells(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0 or self.high < 0
-
-
 def percentile(q: float) -> Statistic:
     """The q-th percentile (0..100) as a statistic."""
     return lambda values: np.asarray(np.percentile(values, q, axis=-1))
@@ -67,38 +55,6 @@ def mean(values: Floats) -> Floats:
 
 
 # ------------------------------------------------------------------------------------------------------------- repeats
-
-
-def over_repeats(values: Sequence[float]) -> Interval:
-    """The mean of repeats with Student's t interval. 3, 4, 5: 4, from 1.516 to 6.484."""
-    found = mean_ci95(values)
-    return Interval(found["mean"], found["mean"] - found["ci95"], found["mean"] + found["ci95"])
-
-
-def welch(before: Sequence[float], after: Sequence[float]) -> Interval:
-    """after - before of independent repeats: Welch's interval, its degrees of freedom rounded down.
-
-    1, 2, 3 and 11, 12, 13: 10; both variances 1, so the standard error is sqrt(2/3) and there are 4 degrees of
-    freedom: 10 -+ 2.776 * 0.8165.
-    """
-    one, other = (np.asarray(values, dtype=np.float64) for values in (before, after))
-    difference = float(other.mean() - one.mean())
-    if min(one.size, other.size) < 2:
-        return Interval(difference, math.nan, math.nan)
-    shares = [float(values.var(ddof=1)) / values.size for values in (one, other)]
-    together = sum(shares)
-    if together == 0:
-        return Interval(difference, difference, difference)
-    spread = sum(share**2 / (values.size - 1) for share, values in zip(shares, (one, other), strict=True))
-    # At equal variances the quotient is whole but for rounding.
-    freedom = max(math.floor(together**2 / spread + 1e-9), 1)
-    half = student_t975(freedom) * math.sqrt(together)
-    return Interval(difference, difference - half, difference + half)
-
-
-def paired(before: Sequence[float], after: Sequence[float]) -> Interval:
-    """after - before of repeats that belong together in pairs."""
-    return over_repeats([b - a for a, b in zip(before, after, strict=True)])
 
 
 def interleaved(before: Sequence[int], after: Sequence[int]) -> bool:

@@ -15,30 +15,27 @@ Runs, the page has the same bytes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 from sojourn import figures
-from sojourn.figures import quantities, series, style
-from sojourn.figures.quantities import Measured
+from sojourn.digits import with_interval
+from sojourn.figures import series, style
+from sojourn.judgement import Judgement, judge, quantities
+from sojourn.judgement.quantities import Measured, Quantity
 from sojourn.records import Run, RunError, write_whole
 from sojourn.report import data, live, parts, verdict
 
 __all__ = ["render", "write"]
 
-NUMBERS = (
-    "ping_p50",
-    "ping_p95",
-    "ping_loss",
-    "sojourn_p50",
-    "sojourn_p95",
-    "goodput",
-    "utilisation",
-    "drop_rate",
-    "jain",
+USERS = (
+    *("ping_p50", "ping_p95", "ping_loss", "completion_mean:", "completion_p95:", "completed:", "late:"),
+    *("goodput", "goodput_other", "jain"),
 )
+QUEUE = ("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "utilisation", "drop_rate")
+MOST_IN_A_ROW = 8
+"""Runs whose check boxes are shown at once; of more they are folded away."""
 
 
 def write(runs: Sequence[Run], path: str | Path) -> Path:
@@ -56,6 +53,7 @@ def render(runs: Sequence[Run]) -> str:
     """The page as text."""
     series.check(runs)
     measured = quantities.measure(runs)
+    found = judge(measured)
     looks = style.looks(runs, [one.link for one in measured])
     labels = [look.label for look in looks]
     packed = data.payload(runs)
@@ -69,7 +67,7 @@ def render(runs: Sequence[Run]) -> str:
         verdict=_refusals(runs, labels)
         + "\n".join(
             f"<p>{escape(sentence)}</p>"
-            for sentence in (page.sentences() if page is not None else verdict.sentences(measured, labels))
+            for sentence in (page.sentences() if page is not None else verdict.sentences(measured, found))
         ),
         css=parts.text("vendor/uPlot.min.css")
         + parts.text("page.css")
@@ -78,7 +76,7 @@ def render(runs: Sequence[Run]) -> str:
         seed_word="Seed" if page is None else "Repeat",
         seed_hidden="" if len(seeds) > 1 else "hidden",
         left_out=_left_out(packed["left_out"]),
-        numbers=_numbers(measured, labels) if page is None else page.numbers(),
+        numbers=_numbers(measured, found) if page is None else page.numbers(),
         bars=bars,
         tradeoff=tradeoff,
         facts="\n".join(_facts(one, label) for one, label in zip(measured, labels, strict=True)),
@@ -110,6 +108,8 @@ def _run_toggles(looks: Sequence[style.Look]) -> str:
             f'<svg width="28" height="8" aria-hidden="true"><line x1="0" y1="4" x2="28" y2="4" '
             f'style="stroke: {parts.themed(look.colour)}" stroke-width="2.4" stroke-dasharray="{pattern}"/></svg>{escape(look.label)}</label>'
         )
+    if len(boxes) > MOST_IN_A_ROW:
+        return f'<details class="runs"><summary>Runs ({len(boxes)})</summary>{"".join(boxes)}</details>'
     return "<fieldset><legend>Runs</legend>" + "".join(boxes) + "</fieldset>"
 
 
@@ -122,34 +122,73 @@ def _left_out(seeds: int) -> str:
     )
 
 
-def _numbers(measured: Sequence[Measured], labels: Sequence[str]) -> str:
-    shown = quantities.known(measured, NUMBERS)
-    if not shown:
+def _numbers(measured: Sequence[Measured], found: Judgement) -> str:
+    parts = [
+        (heading, quantities.known(measured, keys))
+        for heading, keys in (("What users get", USERS), (_queue(measured), QUEUE))
+    ]
+    if not any(shown for _, shown in parts):
         return '<p class="empty">Nothing was measured after the warm-up.</p>'
-    best = {quantity.key: quantities.best(measured, quantity.key) for quantity in shown}
-    head = "".join(
-        f'<th scope="col">{escape(quantity.name)}'
-        f"<small>{escape(quantity.unit + ', ' if quantity.unit else '')}{quantity.better} is better</small></th>"
-        for quantity in shown
+    best = {
+        (row.quantity.key, row.best)
+        for contest in found.contests
+        for row in contest.rows
+        if row.best is not None
+    }
+    star = "; ★ marks what is better than every other Run of the same link and traffic" if best else ""
+    about = f'<p class="hint">{_how(measured)}, without the warm-up{star}.<span class="narrow"> Tables scroll sideways.</span></p>'
+    return about + "".join(
+        _table(heading, shown, measured, found.runs, best) for heading, shown in parts if shown
     )
+
+
+def _queue(measured: Sequence[Measured]) -> str:
+    links = {one.link for one in measured}
+    return f"The queue at {links.pop()}" if len(links) == 1 else "The queue at the bottleneck"
+
+
+def _table(
+    heading: str,
+    shown: Sequence[Quantity],
+    measured: Sequence[Measured],
+    labels: Sequence[str],
+    best: set[tuple[str, str]],
+) -> str:
     rows = []
-    for i, (one, label) in enumerate(zip(measured, labels, strict=True)):
-        cells = []
-        for quantity in shown:
-            mean, ci = one.over_seeds(quantity.key)
-            spread = "" if math.isnan(ci) else f' <small class="ci">± {series.number(ci)}</small>'
-            mark = ' class="best"' if i in best[quantity.key] else ""
-            cells.append(f"<td{mark}>{series.number(mean)}{spread}</td>")
+    for one, label in zip(measured, labels, strict=True):
+        cells = [_cell(one, quantity, (quantity.key, label) in best) for quantity in shown]
         rows.append(f'<tr><th scope="row">{escape(label)}</th>{"".join(cells)}</tr>')
-    counts = sorted({len(one.summary.runs) for one in measured})
-    seeds = " or ".join(map(str, counts))
-    how = f"Means over {seeds} seeds ± half the 95 % confidence interval" if counts[-1] > 1 else "One seed"
-    star = "; ★ marks the best" if any(best.values()) else ""
+    head = "".join(map(_head, shown))
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Numbers"><table class="numbers">'
-        f"<caption>{how}, without the warm-up; sojourn, utilisation and drops at the bottleneck{star}.</caption>"
+        f'<div class="scroll spaced" tabindex="0" role="region" aria-label="{escape(heading)}"><table class="numbers">'
+        f"<caption>{escape(heading)}</caption>"
         f'<thead><tr><th scope="col">Run</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )
+
+
+def _head(quantity: Quantity) -> str:
+    unit = f"{quantity.unit}, " if quantity.unit else ""
+    return f'<th scope="col">{escape(quantity.name)}<small>{escape(unit)}{quantity.better} is better</small></th>'
+
+
+def _cell(one: Measured, quantity: Quantity, best: bool) -> str:
+    mean, _, spread = with_interval(*one.over_seeds(quantity.key)).partition(" ±")
+    interval = f' <small class="ci">± {spread}</small>' if spread else ""
+    mark = ' class="best"' if best else ""
+    return f"<td{mark}>{mean}{interval}</td>"
+
+
+def _how(measured: Sequence[Measured]) -> str:
+    """How many samples the numbers are of."""
+    counts = sorted({len(one.summary.seeds) for one in measured})
+    seeds = " or ".join(map(str, counts))
+    alike = [one for one in measured if one.summary.samples < len(one.summary.seeds)]
+    if counts[-1] == 1:
+        return "One seed"
+    if len(alike) == len(measured):
+        return f"One sample: all {seeds} seeds gave the same Run"
+    some = " (one sample where all seeds gave the same)" if alike else ""
+    return f"Means over {seeds} seeds{some} ± half the 95 % confidence interval"
 
 
 def _facts(one: Measured, label: str) -> str:

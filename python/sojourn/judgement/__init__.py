@@ -1,0 +1,432 @@
+"""Who does better, in what, by how much, and what it costs: the one judge of Runs, whose verdict every face shows. Pure.
+
+    found = sojourn.compare(runs)
+    found.contests[0].winner                # the label of a Run, or None
+    print("\\n".join(found.sentences()))
+
+Like is compared with like: Runs compete only if link, rate, RTT, traffic and engine are the same (`likeness`). Within
+such a contest every pair of Runs is compared in every quantity (`quantities`), each pair by the 95 % interval of the difference:
+
+    paired      simulations by one engine of the same seeds share their luck, so Student's t over the differences by seed
+    Welch       else
+    one sample  where a side has one seed, or its seeds are all the same run: no interval, and nobody is better
+
+A Run is better in a quantity if the interval leaves out 0 and the difference is no trifle (`LEAST_SHARE`). It beats
+another if it is better in something that is felt and worse in nothing that is felt, unless that costs more than `MOST_COST` of the
+goodput of either way. The winner beats all others. Where nothing is felt (no ping, no transfer, no call), the sojourn
+times of all packets take that place, mean and quantiles alike: under fair queueing a few packets wait long so that most do not.
+
+Intervals are of each quantity on its own: of twenty comparisons without any effect one is expected to look like one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import polars as pl
+
+from sojourn.judgement import likeness
+from sojourn.judgement.quantities import Measured, Quantity, known, measure
+from sojourn.metrics import Interval, paired, welch
+from sojourn.records import Run
+
+__all__ = ["Contest", "Difference", "Judgement", "Row", "compare", "judge"]
+
+LEAST_SHARE = 0.02
+"""Values that differ by less, as a share of the larger, are alike, however sure the difference is."""
+MOST_COST = 0.25
+"""A Run that loses more of its goodput, one way, than this does not win by a shorter delay."""
+
+Verdict = Literal["better", "worse", "alike", "unknown", "neither"]
+By = Literal["paired", "Welch", "one sample"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One quantity of a Run against that of another."""
+
+    key: str
+    name: str
+    unit: str
+    of: str
+    role: str
+    run: str
+    against: str
+    value: float
+    reference: float
+    """That of `against`."""
+    difference: Interval
+    """value - reference, in the unit; NaN ends: no interval."""
+    verdict: Verdict
+    """Of `run`: better, worse; alike: by no more than chance or than anybody cares; unknown: no interval; neither: no way is better."""
+
+    @property
+    def share(self) -> float:
+        """The difference as a share of the reference; NaN of nothing."""
+        return self.difference.value / abs(self.reference) if self.reference else math.nan
+
+    def turned(self) -> Difference:
+        """The same, of `against` against `run`."""
+        apart = self.difference
+        opposite: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+        return replace(
+            self,
+            run=self.against,
+            against=self.run,
+            value=self.reference,
+            reference=self.value,
+            difference=Interval(-apart.value, -apart.high, -apart.low),
+            verdict=opposite.get(self.verdict, self.verdict),
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity of every Run of a contest, in their order."""
+
+    quantity: Quantity
+    means: tuple[float, ...]
+    ci95: tuple[float, ...]
+    best: str | None
+    """The Run that is better than every other; None: no interval says so of any."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Runs that are alike but for what was chosen."""
+
+    conditions: str
+    """What sets it apart from the other contests: "rate 5 Mbit/s"; empty where it is the only one."""
+    link: str | None
+    """The one under study."""
+    runs: tuple[str, ...]
+    """Their labels, best first: by the first quantity that decides."""
+    called: dict[str, str]
+    """What to call each here: its label, or, beside other contests, what was chosen: "fq_codel"."""
+    seeds: int
+    """Of the Run that has fewest."""
+    samples: int
+    """Those of its seeds that tell something; 1: one sample."""
+    by: By
+    """How differences have their intervals; mixed pairs count as the weaker."""
+    rows: tuple[Row, ...]
+    baseline: str
+    """What the others are measured against: a plain FIFO, or else the Run that does worst; or as it was asked."""
+    winner: str | None
+    """Beats every other; None: nobody does, or there is one Run or one sample."""
+    front: tuple[str, ...]
+    """The Runs that no other beats."""
+    strengths: dict[str, tuple[str, ...]]
+    """Of each in `front`: the quantities in which it is better than every other of them."""
+    differences: tuple[Difference, ...]
+    """Of every other Run against the baseline, in every quantity."""
+
+    def row(self, key: str) -> Row | None:
+        """The row of this quantity."""
+        return next((row for row in self.rows if row.quantity.key == key), None)
+
+    def against(self, run: str, other: str) -> list[Difference]:
+        """The differences of `run` against `other`, one of which is the baseline."""
+        return [each for each in self.differences if (each.run, each.against) == (run, other)] or [
+            each.turned() for each in self.differences if (each.run, each.against) == (other, run)
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class Judgement:
+    """The verdict on some Runs."""
+
+    runs: tuple[str, ...]
+    """Labels, all different, in the order in which the Runs were given."""
+    contests: tuple[Contest, ...]
+
+    def sentences(self) -> list[str]:
+        """In words, as the terminal and the page say them."""
+        from sojourn.judgement import words
+
+        return words.sentences(self)
+
+    def __repr__(self) -> str:
+        return f"<Judgement of {', '.join(self.runs)}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, NaN as None: what `sojourn compare --json` prints as `judgement`."""
+        return {"runs": list(self.runs), "contests": [_plain(contest) for contest in self.contests]}
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row for each Run and quantity: conditions, run, key, quantity, unit, mean, ci95 (null: no interval), best."""
+        return pl.DataFrame(
+            [
+                {
+                    "conditions": contest.conditions,
+                    "run": run,
+                    "key": row.quantity.key,
+                    "quantity": row.quantity.name,
+                    "unit": row.quantity.unit,
+                    "mean": row.means[i],
+                    "ci95": row.ci95[i],
+                    "best": row.best == run,
+                }
+                for contest in self.contests
+                for row in contest.rows
+                for i, run in enumerate(contest.runs)
+            ]
+        ).fill_nan(None)
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the words, then a table for each contest."""
+        from html import escape
+
+        from sojourn.judgement import words
+
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
+        return said + "".join(words.html_table(contest) for contest in self.contests)
+
+
+def _plain(contest: Contest) -> dict[str, Any]:
+    def finite(value: Any) -> Any:
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    rows = [
+        {
+            **{name: getattr(row.quantity, name) for name in ("key", "name", "unit", "of", "role", "better")},
+            "values": {
+                run: {"mean": finite(mean), "ci95": finite(ci95)}
+                for run, mean, ci95 in zip(contest.runs, row.means, row.ci95, strict=True)
+            },
+            "best": row.best,
+        }
+        for row in contest.rows
+    ]
+    differences = []
+    for each in contest.differences:
+        plain = {key: finite(value) for key, value in asdict(each).items() if key != "difference"}
+        apart = {key: finite(value) for key, value in asdict(each.difference).items()}
+        differences.append({**plain, "difference": apart})
+    simple = {
+        name: getattr(contest, name)
+        for name in ("conditions", "link", "called", "seeds", "samples", "by", "baseline", "winner")
+    }
+    return {
+        **simple,
+        "runs": list(contest.runs),
+        "front": list(contest.front),
+        "strengths": {run: list(names) for run, names in contest.strengths.items()},
+        "rows": rows,
+        "differences": differences,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------ judging
+
+
+def compare(runs: Iterable[Run], *, link: str | None = None, baseline: Run | None = None) -> Judgement:
+    """Compares Runs: `judge` of their numbers at this link, or where most packets waited.
+
+    Raises RunError for a Run without a finished seed.
+    """
+    each = list(runs)
+    for run in each:
+        if not run.seeds:
+            run.table("links")  # Raises: no seed has finished.
+    first = None if baseline is None else next(i for i, run in enumerate(each) if run is baseline)
+    return judge(measure(each, link), first)
+
+
+def judge(measured: Sequence[Measured], baseline: int | None = None) -> Judgement:
+    """The verdict on Runs with their numbers. `baseline`: the position of the one that the others are measured against."""
+    runs = [one.run for one in measured]
+    names = likeness.labels(runs)
+    groups = likeness.alike(runs)
+    shared = [likeness.conditions(likeness.facts(runs[members[0]])) for members in groups]
+    keys = likeness.differences(shared) if len(groups) > 1 else []
+    contests = []
+    for members, found in zip(groups, shared, strict=True):
+        labels = [names[i] for i in members]
+        apart = likeness.words(found, keys)
+        short = likeness.choices([runs[i] for i in members]) if len(groups) > 1 else labels
+        asked = members.index(baseline) if baseline in members else None
+        contests.append(_contest([measured[i] for i in members], _Names(labels, short, apart), asked))
+    return Judgement(tuple(names), tuple(contests))
+
+
+@dataclass(frozen=True)
+class _Field:
+    """The Runs of one contest with every pair compared."""
+
+    measured: Sequence[Measured]
+    shown: Sequence[Quantity]
+    deciding: Sequence[Quantity]
+    verdicts: dict[tuple[str, int, int], Verdict]
+    intervals: dict[tuple[str, int, int], Interval]
+
+    def beats(self, a: int, b: int) -> bool:
+        """See the head of this file."""
+        found = [self.verdicts[quantity.key, a, b] for quantity in self.deciding]
+        return "better" in found and "worse" not in found and not self.dear(a, b)
+
+    def dear(self, a: int, b: int) -> bool:
+        """Whether a pays for what it gains on b with more goodput than `MOST_COST`."""
+        for key in ("goodput", "goodput_other"):
+            if self.verdicts.get((key, a, b)) == "worse":
+                paid = -self.intervals[key, a, b].value
+                if paid > MOST_COST * self.measured[b].over_seeds(key)[0]:
+                    return True
+        return False
+
+    def best(self, key: str, among: Sequence[int]) -> int | None:
+        """The one of these that is better than every other."""
+        return next(
+            (
+                a
+                for a in among
+                if len(among) > 1 and all(self.verdicts[key, a, b] == "better" for b in among if b != a)
+            ),
+            None,
+        )
+
+
+@dataclass(frozen=True)
+class _Names:
+    labels: Sequence[str]
+    short: Sequence[str]
+    conditions: str
+
+
+def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) -> Contest:
+    names = called.labels
+    shown = known(measured)
+    felt = [quantity for quantity in shown if quantity.role == "felt"]
+    deciding = felt or [quantity for quantity in shown if quantity.role == "queue"]
+    everyone = range(len(measured))
+    intervals = {
+        (quantity.key, a, b): _apart(quantity.key, measured[a], measured[b])
+        for quantity in shown
+        for a in everyone
+        for b in everyone
+        if a != b
+    }
+    verdicts = {
+        (quantity.key, a, b): _verdict(quantity, measured[a], measured[b], intervals[quantity.key, a, b])
+        for quantity in shown
+        for a in everyone
+        for b in everyone
+        if a != b
+    }
+    field = _Field(measured, shown, deciding, verdicts, intervals)
+    order = _ranked(measured, names, deciding)
+    base = _baseline(measured, order) if asked is None else asked
+    front = [a for a in order if not any(field.beats(b, a) for b in everyone if b != a)]
+    winner = next(
+        (a for a in order if len(order) > 1 and all(field.beats(a, b) for b in everyone if b != a)), None
+    )
+    rows = []
+    for quantity in shown:
+        found = [measured[i].over_seeds(quantity.key) for i in order]
+        best = field.best(quantity.key, order)
+        rows.append(
+            Row(
+                quantity,
+                tuple(mean for mean, _ in found),
+                tuple(ci95 for _, ci95 in found),
+                None if best is None else names[best],
+            )
+        )
+    weighed = [*deciding, *(quantity for quantity in shown if quantity.role == "cost")]
+    fewest = min(measured, key=lambda one: (one.summary.samples, len(one.summary.seeds)))
+    return Contest(
+        conditions=called.conditions,
+        link=measured[0].link,
+        runs=tuple(names[i] for i in order),
+        called=dict(zip(names, called.short, strict=True)),
+        seeds=len(fewest.summary.seeds),
+        samples=fewest.summary.samples,
+        by=_by(measured),
+        rows=tuple(rows),
+        baseline=names[base],
+        winner=None if winner is None else names[winner],
+        front=tuple(names[i] for i in front),
+        strengths={
+            names[i]: tuple(each.name for each in weighed if field.best(each.key, front) == i) for i in front
+        },
+        differences=tuple(
+            _difference(field, names, quantity, i, base) for i in order if i != base for quantity in shown
+        ),
+    )
+
+
+def _ranked(measured: Sequence[Measured], names: Sequence[str], deciding: Sequence[Quantity]) -> list[int]:
+    """The shortest p95 of the pings first, or the first that decides where there is none; unknown last."""
+    key = next((each.key for each in deciding if each.key == "ping_p95"), deciding[0].key if deciding else "")
+    values = [one.over_seeds(key)[0] for one in measured]
+    return sorted(
+        range(len(measured)),
+        key=lambda i: (math.isnan(values[i]), values[i] if values[i] == values[i] else 0, names[i]),
+    )
+
+
+def _baseline(measured: Sequence[Measured], order: Sequence[int]) -> int:
+    fifos = [
+        i
+        for i in order
+        if measured[i].link is not None
+        and measured[i].run.meta.link(measured[i].link or "").qdisc.startswith(("pfifo", "bfifo"))
+    ]
+    return fifos[-1] if fifos and len(fifos) < len(order) else order[-1]
+
+
+def _difference(field: _Field, names: Sequence[str], quantity: Quantity, a: int, b: int) -> Difference:
+    return Difference(
+        key=quantity.key,
+        name=quantity.name,
+        unit=quantity.unit,
+        of=quantity.of,
+        role=quantity.role,
+        run=names[a],
+        against=names[b],
+        value=field.measured[a].over_seeds(quantity.key)[0],
+        reference=field.measured[b].over_seeds(quantity.key)[0],
+        difference=field.intervals[quantity.key, a, b],
+        verdict=field.verdicts[quantity.key, a, b],
+    )
+
+
+def _paired(one: Measured, other: Measured) -> bool:
+    return one.run.meta.engine == other.run.meta.engine and one.summary.seeds == other.summary.seeds
+
+
+def _by(measured: Sequence[Measured]) -> By:
+    if min(one.summary.samples for one in measured) < 2:
+        return "one sample"
+    return "paired" if all(_paired(measured[0], one) for one in measured) else "Welch"
+
+
+def _apart(key: str, one: Measured, other: Measured) -> Interval:
+    """one - other, with the interval that their seeds allow."""
+    here, there = one.per_seed(key), other.per_seed(key)
+    if min(one.summary.samples, other.summary.samples) > 1:
+        if _paired(one, other):
+            return paired(there, here) if len(there) == len(here) else _NOTHING
+        sides = [[value for value in side if not math.isnan(value)] for side in (there, here)]
+        return welch(*sides) if all(sides) else _NOTHING
+    return Interval(one.over_seeds(key)[0] - other.over_seeds(key)[0], math.nan, math.nan)
+
+
+_NOTHING = Interval(math.nan, math.nan, math.nan)
+
+
+def _verdict(quantity: Quantity, one: Measured, other: Measured, apart: Interval) -> Verdict:
+    if quantity.better == "neither":
+        return "neither"
+    if math.isnan(apart.low):
+        return "unknown"
+    larger = max(abs(each.over_seeds(quantity.key)[0]) for each in (one, other))
+    if not apart.tells or abs(apart.value) < max(quantity.least, LEAST_SHARE * larger):
+        return "alike"
+    return "better" if (apart.value < 0) == (quantity.better == "less") else "worse"

@@ -1,0 +1,274 @@
+"""The numbers by which Runs are compared: what each is called, its unit, which way is better, and what part it has in a verdict.
+
+One list for the terminal, the bars, the page and the verdict, so that they can't disagree. The numbers are those of
+`sojourn.metrics`, at the link under study and over the samples.
+
+    felt      by those who use the line: pings, completion times of transfers, late packets of calls and video. They decide.
+    queue     sojourn times at the link under study. They decide where there is nothing that is felt.
+    cost      goodput, each way on its own, and fairness: what a shorter delay is paid with
+    context   the rest
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import polars as pl
+
+from sojourn.metrics import LATE_MS, Numbers, Summary, mean_ci95, summary
+from sojourn.records import Run
+
+Role = Literal["felt", "queue", "cost", "context"]
+Read = Callable[[Numbers, Numbers | None], float]
+"""From a seed's numbers, and those of the queue under study among them."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of a seed: what it is called, its unit, and how to read it."""
+
+    key: str
+    name: str
+    unit: str
+    better: Literal["less", "more", "neither"]
+    read: Read
+    role: Role = "context"
+    of: str = ""
+    """Whose it is: "ping", a [[flow]] entry, a link."""
+    short: str = ""
+    """In the head of a narrow column, after whose it is."""
+    least: float = 0.0
+    """Values that differ by less, in its unit, are alike, however sure that is."""
+    count: bool = False
+    """A number of things."""
+
+
+def _ping(*path: str) -> Read:
+    """The worst probe's: a mean over probes of different paths would mean nothing."""
+
+    def read(seed: Numbers, _: Numbers | None) -> float:
+        known = [value for probe in seed["probes"] if not math.isnan(value := _at(probe, path))]
+        return max(known) if known else math.nan
+
+    return read
+
+
+def _queue(*path: str, scale: float = 1.0) -> Read:
+    return lambda _, queue: scale * _at(queue, path)
+
+
+def _group(name: str, *path: str, scale: float = 1.0) -> Read:
+    def read(seed: Numbers, _: Numbers | None) -> float:
+        found = next((group for group in seed["groups"] if group["name"] == name), None)
+        return scale * _at(found, path)
+
+    return read
+
+
+def _at(entry: Numbers | None, path: Sequence[str]) -> float:
+    value: Numbers | float | None = entry
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def _jain(seed: Numbers, queue: Numbers | None) -> float:
+    """Among the flows that share the link under study; nothing to be fair about with one."""
+    endless = [flow for flow in seed["flows"] if flow["kind"] == "bulk" and flow["congestion"] is not None]
+    return float(queue["jain"]) if queue is not None and len(endless) > 1 else math.nan
+
+
+def _goodput(seed: Numbers, queue: Numbers | None) -> float:
+    return float(seed["goodput_mbps"] if queue is None else queue["goodput_mbps"])
+
+
+def _goodput_other(seed: Numbers, queue: Numbers | None) -> float:
+    """Of the flows that do not cross the link under study; NaN without one."""
+    if queue is None:
+        return math.nan
+    rest = float(seed["goodput_mbps"] - queue["goodput_mbps"])
+    return rest if rest > 1e-9 * seed["goodput_mbps"] else math.nan
+
+
+def _fixed(link: str | None = None, other: str = "elsewhere") -> tuple[Quantity, ...]:
+    """Those that every scenario may have, in the order of a table."""
+    here = link or "the bottleneck"
+    way = here if here in ("up", "down") else f"at {here}"
+    return (
+        Quantity("ping_idle", "idle ping RTT", "ms", "neither", _ping("base_rtt_ms"), of="ping", short="idle ms"),
+        Quantity("ping_mean", "ping RTT mean", "ms", "less", _ping("rtt_ms", "mean"), "felt", "ping", "mean ms"),
+        Quantity("ping_p50", "ping RTT median", "ms", "less", _ping("rtt_ms", "p50"), of="ping", short="p50 ms"),
+        Quantity("ping_p95", "ping RTT p95", "ms", "less", _ping("rtt_ms", "p95"), "felt", "ping", "p95 ms"),
+        Quantity("ping_loss", "pings lost", "%", "less", lambda seed, queue: 100 * _ping("loss_rate")(seed, queue),
+                 "felt", "ping", "loss %", least=0.5),
+        Quantity("goodput", f"goodput {way}", "Mbit/s", "more", _goodput, "cost",
+                 of=here, short="Mbit/s"),
+        Quantity("goodput_other", f"goodput {other}", "Mbit/s", "more", _goodput_other, "cost", other, "Mbit/s"),
+        Quantity("jain", "fairness (Jain)", "", "more", _jain, "cost", short="Jain"),
+        Quantity("utilisation", "utilisation", "%", "more", _queue("utilisation", scale=100), of=here, short="util %"),
+        Quantity("sojourn_mean", "sojourn mean", "ms", "less", _queue("sojourn_ms", "mean"), "queue", of=here,
+                 short="sojourn mean ms"),
+        Quantity("sojourn_p50", "sojourn median", "ms", "less", _queue("sojourn_ms", "p50"), "queue", of=here,
+                 short="p50 ms"),
+        Quantity("sojourn_p95", "sojourn p95", "ms", "less", _queue("sojourn_ms", "p95"), "queue", of=here,
+                 short="p95 ms"),
+        Quantity("sojourn_p99", "sojourn p99", "ms", "less", _queue("sojourn_ms", "p99"), of=here, short="p99 ms"),
+        Quantity("drops", "drops", "", "less", _queue("dropped_packets"), of=here, short="drops", count=True),
+        Quantity("drop_rate", "packets dropped", "%", "less", _queue("drop_rate", scale=100), of=here, short="drops %"),
+        Quantity("marks", "marks", "", "neither", _queue("marked_packets"), of=here, short="marks", count=True),
+    )  # fmt: skip
+
+
+QUANTITY = {quantity.key: quantity for quantity in _fixed()}
+
+
+def _of_group(group: Numbers) -> list[Quantity]:
+    """What a user of this [[flow]] entry feels."""
+    name = group["name"]
+    found = []
+    if "transfers" in group:
+        found += [
+            Quantity(
+                f"completion_{key}:{name}",
+                f"{name} completion {key}",
+                "ms",
+                "less",
+                _group(name, "transfers", "completion_ms", key),
+                "felt",
+                name,
+                f"{key} ms",
+            )
+            for key in ("mean", "p95")
+        ]
+        # Where next to nothing is completed, the times of what was say little.
+        read = _group(name, "transfers", "completed")
+        found.append(
+            Quantity(
+                f"completed:{name}", f"{name} completed", "", "more", read, of=name, short="done", count=True
+            )
+        )
+    if "late_rate" in group:
+        found.append(
+            Quantity(
+                f"late:{name}",
+                f"{name} later than {LATE_MS:.0f} ms",
+                "%",
+                "less",
+                _group(name, "late_rate", scale=100),
+                "felt",
+                name,
+                "late %",
+                least=0.5,
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A Run with its numbers, at one link."""
+
+    run: Run
+    link: str | None
+    summary: Summary
+
+    @cached_property
+    def quantities(self) -> dict[str, Quantity]:
+        """Those of this Run's scenario by key: what is felt first, then costs, then the queue."""
+        dumbbell = {"up": "down", "down": "up"}.get(self.link or "")
+        other = dumbbell if dumbbell in {link.name for link in self.run.meta.links} else None
+        fixed = _fixed(self.link, other or "elsewhere")
+        groups = self.summary.runs[0]["groups"] if self.summary.runs else []
+        own = [quantity for group in groups for quantity in _of_group(group)]
+        pings = [quantity for quantity in fixed if quantity.of == "ping"]
+        return {
+            quantity.key: quantity
+            for quantity in (*pings, *own, *(each for each in fixed if each.of != "ping"))
+        }
+
+    @cached_property
+    def _values(self) -> dict[str, list[float]]:
+        return {}
+
+    def per_seed(self, key: str) -> list[float]:
+        """The quantity of each sample, NaN where it can't be said; empty where the scenario has no such quantity."""
+        if key not in self.quantities:
+            return []
+        if key not in self._values:
+            read = self.quantities[key].read
+            self._values[key] = [read(seed, self._queue(seed)) for seed in self.summary.sampled]
+        return self._values[key]
+
+    def over_seeds(self, key: str) -> tuple[float, float]:
+        """Mean and half the width of the 95 % interval (NaN with one sample)."""
+        found = mean_ci95(self.per_seed(key))
+        return found["mean"], found["ci95"]
+
+    def _queue(self, seed: Numbers) -> Numbers | None:
+        return next((queue for queue in seed["queues"] if queue["link"] == self.link), None)
+
+
+def measure(runs: Sequence[Run], link: str | None = None) -> list[Measured]:
+    """The numbers of each Run, at this link or else at its bottleneck."""
+    links = bottlenecks(runs) if link is None else [link] * len(runs)
+    return [Measured(run, at, summary(run)) for run, at in zip(runs, links, strict=True)]
+
+
+def known(measured: Sequence[Measured], keys: Sequence[str] | None = None) -> list[Quantity]:
+    """Those quantities that at least one Run has, in the order of `keys` or of the first Run that has them.
+
+    A key that ends in ":" stands for that quantity of every [[flow]] entry.
+    """
+    every: dict[str, Quantity] = {}
+    for one in measured:
+        every = {**every, **{key: value for key, value in one.quantities.items() if key not in every}}
+    wanted = (
+        list(every)
+        if keys is None
+        else [
+            key
+            for asked in keys
+            for key in every
+            if key == asked or (asked[-1] == ":" and key.startswith(asked))
+        ]
+    )
+    return [every[key] for key in wanted if any(not math.isnan(one.over_seeds(key)[0]) for one in measured)]
+
+
+# ------------------------------------------------------------------------------------------------- the link under study
+
+
+def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
+    """The link under study of each Run: where most packets waited, on average over time and over all seeds.
+
+    Runs with the same links are asked about the same one: the one where most waited in all of them together, of those
+    links whose disciplines they compare. (A discipline that works may have its longest queue elsewhere.)
+    """
+    backlogs = [_backlogs(run) for run in runs]
+    if len({tuple(sorted(backlog)) for backlog in backlogs}) == 1:
+        compared = [
+            link for link in backlogs[0] if len({run.meta.link(link).qdisc for run in runs}) > 1
+        ] or list(backlogs[0])
+        together = {link: sum(backlog[link] for backlog in backlogs) for link in compared}
+        backlogs = [together] * len(runs)
+    return [max(backlog, key=lambda link: backlog[link]) if backlog else None for backlog in backlogs]
+
+
+def bottleneck(run: Run) -> str | None:
+    """The link under study of one Run."""
+    return bottlenecks([run])[0]
+
+
+def _backlogs(run: Run) -> dict[str, float]:
+    """Mean backlog of each link that is sampled, in packets; of equals a link with a rate limit comes first, as `max` needs it."""
+    links = sorted((link for link in run.meta.links if link.sampled), key=lambda link: link.rate_bps is None)
+    held = dict.fromkeys([link.name for link in links], 0.0)
+    if run.seeds:
+        means = run.table("links").group_by("link").agg(pl.col("backlog_mean_packets").mean())
+        for link, mean in means.filter(pl.col("link").is_in(list(held))).iter_rows():
+            held[str(link)] = float(mean or 0.0)
+    return held

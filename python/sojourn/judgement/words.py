@@ -1,0 +1,215 @@
+"""A judgement in sentences and as a table in HTML. Nothing is decided here: every word follows from the data of a Contest."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from sojourn.digits import decimals, number, with_interval
+from sojourn.metrics import RANDOM_START
+
+if TYPE_CHECKING:
+    from sojourn.judgement import Contest, Difference, Judgement
+
+MOST_CONTESTS = 12
+"""So many contests have sentences each; of more it is said who wins how many."""
+HEADLINES = ("ping_p95", "ping_mean", "ping_loss", "completion_mean", "completion_p95", "late")
+"""Of what is felt by the same flows the first of these that changed is told."""
+
+
+def sentences(found: Judgement) -> list[str]:
+    """The verdict, each contest's in its order."""
+    contests = found.contests
+    if len(contests) == 1:
+        return of_contest(contests[0])
+    said = []
+    competing = [contest for contest in contests if len(contest.runs) > 1]
+    if len(competing) > 1:
+        said.append(_tally(competing))
+    if len(competing) <= MOST_CONTESTS:
+        said += [f"{contest.conditions}: {' '.join(of_contest(contest))}" for contest in competing]
+    alone = [contest for contest in contests if len(contest.runs) == 1]
+    if alone:
+        whose = _and([f"{contest.runs[0]} ({contest.conditions})" for contest in alone[:MOST_CONTESTS]])
+        more = f" and {len(alone) - MOST_CONTESTS} more" if len(alone) > MOST_CONTESTS else ""
+        said.append(
+            f"{'Side by side, not' if not competing else 'Not'} in competition, for want of another Run of the same"
+            f" link and traffic: {whose}{more}."
+        )
+    return said
+
+
+def _tally(contests: Sequence[Contest]) -> str:
+    won = Counter(contest.called[contest.winner] for contest in contests if contest.winner is not None)
+    undecided = len(contests) - sum(won.values())
+    parts = [f"{run} wins {count}" for run, count in won.most_common()]
+    parts += [f"{undecided} {'has' if undecided == 1 else 'have'} no winner"] if undecided else []
+    return f"Of {len(contests)} comparisons of Runs with the same link and traffic {_and(parts)}."
+
+
+def of_contest(contest: Contest) -> list[str]:
+    """Who wins, over what, by how much, at what cost; or why nobody does."""
+    if len(contest.runs) == 1:
+        return [f"{contest.called[contest.runs[0]]}: nothing to compare with."]
+    if not any(row.quantity.role in ("felt", "queue") for row in contest.rows):
+        return ["No winner: no packet was measured after the warm-up."]
+    if contest.by == "one sample":
+        return [*_one_sample(contest)]
+    if contest.winner is not None:
+        return _won(contest, contest.winner)
+    return _undecided(contest)
+
+
+# ------------------------------------------------------------------------------------------------------------ verdicts
+
+
+def _won(contest: Contest, winner: str) -> list[str]:
+    called = contest.called
+    wins = f"{called[winner]} wins" + (" against each of the others" if len(contest.runs) > 2 else "")
+    reference = contest.baseline if contest.baseline != winner else contest.runs[-1]
+    found = contest.against(winner, reference)
+    return [
+        f"{wins}. Against {called[reference]}: {'; '.join(map(_told, _headlines(found)))}.",
+        _price(found),
+    ]
+
+
+def _price(found: Sequence[Difference]) -> str:
+    """What else became better and worse."""
+    told = {each.key for each in _headlines(found)}
+    rest = [each for each in found if each.key not in told]
+    worse = [each for each in rest if each.verdict == "worse" and each.role != "context"]
+    gains = [each for each in rest if each.verdict == "better" and each.role == "cost"]
+    said = (
+        f"Worse: {'; '.join(map(_told, worse))}."
+        if worse
+        else "Nothing that is felt got worse, nor any goodput."
+    )
+    return f"{said} Better too: {'; '.join(map(_told, gains))}." if gains else said
+
+
+def _undecided(contest: Contest) -> list[str]:
+    called = contest.called
+    front = [called[run] for run in contest.front]
+    others = [called[run] for run in contest.runs if run not in contest.front]
+    beaten = (
+        f" {_and(others)} {'does' if len(others) == 1 else 'do'} worse than one of them." if others else ""
+    )
+    strengths = {called[run]: names for run, names in contest.strengths.items() if names}
+    if not strengths:
+        said = [f"No winner: {_and(front)} can't be told apart.{beaten}"]
+    else:
+        parts = [f"{run} is better for {_and(names)}" for run, names in strengths.items()]
+        weak = [run for run in front if run not in strengths]
+        parts += [f"{_and(weak)} for nothing"] if weak else []
+        said = [f"No winner: {'; '.join(parts)}.{beaten}"]
+    for run in contest.front:
+        if run != contest.baseline and (changed := _changed(contest.against(run, contest.baseline))):
+            said.append(f"{called[run]} against {called[contest.baseline]}: {changed}")
+    return said
+
+
+def _changed(found: Sequence[Difference]) -> str:
+    felt = any(each.role == "felt" for each in found)
+    weighed = [each for each in found if each.role in (("felt", "cost") if felt else ("queue", "cost"))]
+    parts = [
+        f"{word}: {'; '.join(map(_told, those))}."
+        for word, verdict in (("better", "better"), ("worse", "worse"))
+        if (those := [each for each in weighed if each.verdict == verdict])
+    ]
+    return " ".join(parts)
+
+
+def _one_sample(contest: Contest) -> list[str]:
+    rows = [
+        row for row in contest.rows if _headline(row.quantity.key) in ("ping_p95", "completion_mean", "late")
+    ]
+    rows = rows or [row for row in contest.rows if row.quantity.role == "queue"]
+    told = [
+        f"{row.quantity.name} "
+        + ", ".join(
+            f"{number(mean)}{_unit(row.quantity.unit)} with {contest.called[run]}"
+            for run, mean in zip(contest.runs, row.means, strict=True)
+            if not math.isnan(mean)
+        )
+        for row in rows
+    ]
+    why = (
+        alike_seeds(contest.seeds)
+        if contest.seeds > 1
+        else "One seed is one sample. Several would tell: --seeds 5."
+    )
+    return [f"No winner: a difference of one sample may be chance. In it: {'; '.join(told)}.", why]
+
+
+def alike_seeds(seeds: int) -> str:
+    """What is to be said where so many seeds gave the same tables."""
+    return (
+        f"All {seeds} seeds gave the same Run, since nothing in the scenario is random: one sample, no interval."
+        f" With {RANDOM_START} on a flow the seeds differ."
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- pieces
+
+
+def _headline(key: str) -> str:
+    return key.partition(":")[0]
+
+
+def _headlines(found: Sequence[Difference]) -> list[Difference]:
+    """For each who feels it, what became better; of the queue all of it where nothing is felt."""
+    felt = [each for each in found if each.role == "felt" and each.verdict == "better"]
+    if not felt:
+        return [each for each in found if each.role == "queue" and each.verdict == "better"]
+    first: dict[str, Difference] = {}
+    for each in sorted(felt, key=lambda each: HEADLINES.index(_headline(each.key))):
+        first.setdefault(each.of, each)
+    return list(first.values())
+
+
+def _told(one: Difference) -> str:
+    """`ping RTT p95 from 803 to 22.2 ms (-781, 95 % interval -797 to -765)`."""
+    apart = one.difference
+    ends = [number(end, decimals(apart.value)) for end in (apart.low, apart.high)]
+    share = (
+        f"{'+' if apart.value > 0 else ''}{100 * one.share:.0f} %, "
+        if one.role == "cost" and one.unit
+        else ""
+    )
+    return (
+        f"{one.name} from {number(one.reference)} to {number(one.value)}{_unit(one.unit)}"
+        f" ({share}{'+' if apart.value > 0 else ''}{number(apart.value)}, 95 % interval {ends[0]} to {ends[1]})"
+    )
+
+
+def _unit(unit: str) -> str:
+    return f" {unit}" if unit else ""
+
+
+def _and(parts: Sequence[str]) -> str:
+    return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+# ---------------------------------------------------------------------------------------------------------------- HTML
+
+
+def html_table(contest: Contest, shown: Sequence[str] | None = None) -> str:
+    """The rows of a contest as columns, a line for each Run; the best of a column is strong."""
+    rows = [row for row in contest.rows if shown is None or row.quantity.key in shown]
+    head = "".join(f"<th>{escape(row.quantity.name)} {escape(row.quantity.unit)}</th>" for row in rows)
+    lines = []
+    for i, run in enumerate(contest.runs):
+        cells = [
+            f"<td>{'<strong>' if row.best == run else ''}{with_interval(row.means[i], row.ci95[i])}"
+            f"{'</strong>' if row.best == run else ''}</td>"
+            for row in rows
+        ]
+        lines.append(f"<tr><th>{escape(run)}</th>{''.join(cells)}</tr>")
+    caption = f"<caption>{escape(contest.conditions)}</caption>" if contest.conditions else ""
+    return (
+        f"<table>{caption}<thead><tr><th>Run</th>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    )

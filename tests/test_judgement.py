@@ -1,0 +1,351 @@
+"""The one judge of Runs: like with like, by the interval of the difference, with what got worse."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import pytest
+import synthetic
+from synthetic import Shape
+
+import sojourn
+from sojourn import metrics
+from sojourn.judgement import Contest, compare, judge, likeness, quantities, words
+from sojourn.judgement.quantities import Measured
+from sojourn.metrics import Interval, Numbers, Summary
+from sojourn.records import Run
+
+LINE = """
+title = "A line"
+duration = "8 s"
+warmup = "2 s"
+seeds = 3
+[bottleneck]
+delay = "5 ms"
+up.rate = "4 Mbit/s"
+down.rate = "20 Mbit/s"
+"""
+UPLOADS = """
+[[flow]]
+kind = "bulk"
+count = 2
+direction = "up"
+rtt = "uniform 25 ms .. 45 ms"
+start = "uniform 0 s .. 1 s"
+"""
+PAGES = """
+[[flow]]
+name = "page"
+kind = "transfers"
+count = 3
+size = "30 kB"
+pause = "exp 300 ms"
+direction = "up"
+"""
+DOWNLOAD = """
+[[flow]]
+name = "download"
+kind = "bulk"
+direction = "down"
+"""
+PING = """
+[[flow]]
+kind = "ping"
+"""
+
+
+def runs(text: str, qdiscs: tuple[str, ...] = ("pfifo", "fq_codel")) -> list[Run]:
+    return sojourn.run_all(sojourn.variants(sojourn.loads(text), qdiscs))
+
+
+def only(found: sojourn.Judgement) -> Contest:
+    [contest] = found.contests
+    return contest
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    return synthetic.pair(tmp_path_factory.mktemp("pair"))
+
+
+# ------------------------------------------------------------------------------------------------------ like with like
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('up.rate = "4 Mbit/s"', 'up.rate = "5 Mbit/s"'),
+        ("25 ms .. 45 ms", "25 ms .. 50 ms"),
+        ("count = 2", "count = 3"),
+        ('duration = "8 s"', 'duration = "9 s"'),
+        ('delay = "5 ms"', 'delay = "6 ms"'),
+    ],
+)
+def test_another_rate_rtt_traffic_or_length_is_no_competitor(old: str, new: str) -> None:
+    text = LINE + UPLOADS
+    assert old in text
+    mine, other = runs(text, ("pfifo",)), runs(text.replace(old, new), ("fq_codel",))
+    found = compare([*mine, *other])
+    assert [len(contest.runs) for contest in found.contests] == [1, 1]
+    assert all(contest.winner is None and not contest.differences for contest in found.contests)
+    assert all(contest.conditions for contest in found.contests)
+    assert "not in competition" in found.sentences()[0]
+
+
+@pytest.mark.parametrize("more", ['title = "B"', 'congestion = "reno"', "ecn = true"])
+def test_what_can_be_chosen_competes_whatever_its_title(more: str) -> None:
+    text = LINE + UPLOADS
+    changed = text.replace('title = "A line"', more) if "title" in more else f"{text}{more}\n"
+    assert len(compare([*runs(text, ("pfifo",)), *runs(changed, ("codel",))]).contests) == 1
+
+
+def test_a_sweep_is_judged_line_by_line() -> None:
+    text = LINE + UPLOADS + PING + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "fq_codel"]\n'
+    found = compare(
+        sojourn.run_all(sojourn.loads(text + '"bottleneck.up.rate" = ["2 Mbit/s", "6 Mbit/s"]\n'))
+    )
+    assert [contest.conditions for contest in found.contests] == ["rate 2 Mbit/s", "rate 6 Mbit/s"]
+    assert [(contest.winner or "").split(",")[0] for contest in found.contests] == ["fq_codel", "fq_codel"]
+    assert found.sentences()[0] == "Of 2 comparisons of Runs with the same link and traffic fq_codel wins 2."
+    assert found.sentences()[1].startswith(
+        "rate 2 Mbit/s: fq_codel wins. Against pfifo limit 1000: ping RTT p95 from"
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- labels
+
+
+def test_runs_are_called_by_what_differs() -> None:
+    text = LINE + UPLOADS
+    other = text.replace("4 Mbit/s", "2 Mbit/s")
+    plain = [sojourn.run(sojourn.loads(each)) for each in (text, other)]
+    assert likeness.labels(plain) == ["rate 4 Mbit/s", "rate 2 Mbit/s"]
+    cured = sojourn.run(sojourn.loads(text).with_({"bottleneck.qdisc": "fq_codel"}))
+    assert likeness.labels([plain[0], cured]) == ["pfifo limit 1000", "fq_codel"]
+
+
+def test_reruns_of_the_same_are_called_by_their_folders(tmp_path: Path) -> None:
+    made = [synthetic.run(tmp_path / name, Shape()) for name in ("monday", "tuesday")]
+    assert likeness.labels(made) == ["pfifo, monday", "pfifo, tuesday"]
+    assert likeness.labels([made[0], made[0]]) == ["pfifo", "pfifo, again"]
+    deep = [synthetic.run(tmp_path / name / "run", Shape()) for name in ("a", "b")]
+    assert likeness.labels(deep) == ["pfifo, a/run", "pfifo, b/run"]
+
+
+# ----------------------------------------------------------------------------------------------------------- intervals
+
+
+def test_simulations_of_the_same_seeds_are_compared_seed_by_seed(pair: list[Run]) -> None:
+    contest = only(compare(pair))
+    slow, fast = quantities.measure(pair)
+    assert contest.by == "paired"
+    for one in contest.differences:
+        by_hand = metrics.paired(slow.per_seed(one.key), fast.per_seed(one.key))
+        assert (one.run, one.against) == ("fq_codel", "pfifo")
+        assert dataclasses.astuple(one.difference) == pytest.approx(dataclasses.astuple(by_hand), nan_ok=True)
+
+
+def test_other_seeds_are_compared_as_independent(tmp_path: Path) -> None:
+    shapes = [Shape(), Shape(qdisc="fq_codel", seeds=(4, 5, 6))]
+    made = [synthetic.run(tmp_path / str(i), shape) for i, shape in enumerate(shapes)]
+    slow, fast = quantities.measure(made)
+    contest = only(compare(made))
+    assert contest.by == "Welch"
+    one = next(each for each in contest.differences if each.key == "ping_p95")
+    assert one.difference == metrics.welch(slow.per_seed("ping_p95"), fast.per_seed("ping_p95"))
+
+
+def test_one_seed_names_nobody_better() -> None:
+    found = compare(runs(LINE.replace("seeds = 3", "seed = 1") + UPLOADS + PING))
+    contest = only(found)
+    assert (contest.by, contest.winner, contest.samples) == ("one sample", None, 1)
+    assert {each.verdict for each in contest.differences} <= {"unknown", "neither"}
+    assert not any(row.best for row in contest.rows)
+    assert "--seeds 5" in found.sentences()[-1]
+
+
+def test_seeds_without_luck_are_one_sample() -> None:
+    fixed = UPLOADS.replace("uniform 25 ms .. 45 ms", "40 ms").replace("uniform 0 s .. 1 s", "0 s")
+    made = runs(LINE + fixed + PING)
+    for summary in sojourn.summary(made):
+        assert (len(summary.runs), summary.samples) == (3, 1)
+        assert math.isnan(summary.summary["goodput_mbps"]["ci95"])
+    found = compare(made)
+    assert only(found).winner is None
+    assert metrics.RANDOM_START in found.sentences()[-1]
+    lucky = runs(LINE + fixed.replace('start = "0 s"', metrics.RANDOM_START) + PING)
+    assert [summary.samples for summary in sojourn.summary(lucky)] == [3, 3]
+
+
+# ------------------------------------------------------------------------------------------------- made up, seed by seed
+
+
+def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
+    """A Run whose numbers are these: ping (p95), mean, p50 and p95 (sojourn), up and down (goodput)."""
+    run = synthetic.run(path / label, Shape(seeds=(1,), label=label))
+    each = []
+    for seed in seeds:
+        queue: Numbers = {
+            "link": "bottleneck",
+            "sojourn_ms": {name: seed.get(name, math.nan) for name in ("mean", "p50", "p95")},
+            "goodput_mbps": seed["up"],
+            "jain": 1.0,
+        }
+        ping = {"loss_rate": 0.0, "base_rtt_ms": 20.0, "rtt_ms": {"p95": seed.get("ping", math.nan)}}
+        total = seed["up"] + seed["down"]
+        probes = [ping] if "ping" in seed else []
+        each.append({"queues": [queue], "flows": [], "groups": [], "probes": probes, "goodput_mbps": total})
+    numbers = tuple(range(1, len(seeds) + 1))
+    summary = Summary("sim", "", "", label, 10, 2, numbers, "", each, {}, len(seeds))
+    return Measured(run, "bottleneck", summary)
+
+
+def three(**values: float) -> list[dict[str, float]]:
+    """Seeds that differ by 10 % each, all numbers together."""
+    return [{key: value * scale for key, value in values.items()} for scale in (0.9, 1.0, 1.1)]
+
+
+def test_luck_that_both_share_hides_nothing(tmp_path: Path) -> None:
+    # The seeds differ by 50 each, the Runs by 5: Welch's interval covers 0, that of the pairs does not.
+    fast = [{"ping": 50.0 * seed, "up": 5, "down": 5} for seed in (1, 2, 3)]
+    slow = [{"ping": 50.0 * seed + 5 + 0.1 * seed, "up": 5, "down": 5} for seed in (1, 2, 3)]
+    contest = only(judge([made_up(tmp_path, "fast", fast), made_up(tmp_path, "slow", slow)]))
+    assert contest.winner == "fast"
+    assert not metrics.welch([s["ping"] for s in slow], [f["ping"] for f in fast]).tells
+
+
+def test_an_interval_that_covers_zero_names_nobody_and_marks_nothing(tmp_path: Path) -> None:
+    one = [{"ping": ping, "up": 5, "down": 5} for ping in (100.0, 20.0, 150.0)]
+    other = [{"ping": ping, "up": 5, "down": 5} for ping in (30.0, 110.0, 100.0)]
+    found = judge([made_up(tmp_path, "one", one), made_up(tmp_path, "other", other)])
+    contest = only(found)
+    assert contest.winner is None
+    assert not any(row.best for row in contest.rows)
+    assert "can't be told apart" in found.sentences()[0]
+
+
+def test_fair_queueing_is_not_lost_by_the_p95_of_all_packets(tmp_path: Path) -> None:
+    fifo = made_up(tmp_path, "pfifo", three(mean=59, p50=59, p95=60, up=0, down=190))
+    fair = made_up(tmp_path, "fq", three(mean=20, p50=0.4, p95=75, up=0, down=190))
+    found = judge([fifo, fair])
+    contest = only(found)
+    assert contest.winner is None
+    assert contest.strengths == {"fq": ("sojourn mean", "sojourn median"), "pfifo": ("sojourn p95",)}
+    assert found.sentences()[0] == (
+        "No winner: fq is better for sojourn mean and sojourn median; pfifo is better for sojourn p95."
+    )
+
+
+def test_the_price_is_named_with_the_winner(tmp_path: Path) -> None:
+    slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
+    fast = made_up(tmp_path, "fast", three(ping=20, up=9, down=45))
+    found = judge([slow, fast])
+    assert only(found).winner == "fast"
+    price = found.sentences()[1]
+    assert price.startswith("Worse: goodput at")
+    assert "10.0 to 9.00 Mbit/s (-10 %" in price
+    assert "Better too: goodput elsewhere from 30.0 to 45.0 Mbit/s (+50 %" in price
+
+
+def test_a_short_delay_at_half_the_goodput_wins_nothing(tmp_path: Path) -> None:
+    slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
+    starved = made_up(tmp_path, "starved", three(ping=20, up=5, down=30))
+    contest = only(judge([slow, starved]))
+    assert contest.winner is None
+    assert contest.strengths == {"starved": ("ping RTT p95",), "slow": ("goodput at bottleneck",)}
+
+
+def test_a_fifo_that_wins_is_said_to(tmp_path: Path) -> None:
+    fifo = made_up(tmp_path, "pfifo", three(ping=20, up=10, down=30))
+    other = made_up(tmp_path, "other", three(ping=80, up=10, down=30))
+    found = judge([fifo, other])
+    assert only(found).winner == "pfifo"
+    assert "Against other: ping RTT p95 from 80.0 to 20.0 ms" in found.sentences()[0]
+
+
+def test_whoever_is_called_better_has_an_interval_without_zero(pair: list[Run]) -> None:
+    told = [each for each in only(compare(pair)).differences if each.verdict in ("better", "worse")]
+    assert told
+    assert all(each.difference.tells for each in told)
+    turned = told[0].turned()
+    assert {told[0].verdict, turned.verdict} == {"better", "worse"}
+    assert turned.turned() == told[0]
+
+
+# ---------------------------------------------------------------------------------------------------- for whom, and what
+
+
+def test_transfers_are_judged_by_their_completion() -> None:
+    found = compare(runs(LINE + UPLOADS + PAGES))
+    contest = only(found)
+    assert contest.winner == "fq_codel"
+    assert contest.row("completion_p95:page") is not None
+    assert "page completion mean from" in found.sentences()[0]
+
+
+def test_goodput_of_up_and_down_are_not_added() -> None:
+    contest = only(compare(runs(LINE + UPLOADS + DOWNLOAD + PING)))
+    assert contest.link == "up"
+    up, down = contest.row("goodput"), contest.row("goodput_other")
+    assert up is not None
+    assert down is not None
+    assert (up.quantity.name, down.quantity.name) == ("goodput up", "goodput down")
+    assert max(up.means) < 4.0, "Mbit/s, as the line"
+    assert min(down.means) > 4.0
+
+
+def test_late_packets_by_hand() -> None:
+    import polars as pl
+
+    histogram = pl.DataFrame({"lower_ns": [100_000_000], "upper_ns": [200_000_000], "samples": [90]})
+    assert metrics.late_rate(histogram, 10) == pytest.approx(0.55)
+    assert metrics.late_rate(histogram, 0, bound_ms=250) == 0
+    assert metrics.late_rate(None, 3) == 1
+    assert math.isnan(metrics.late_rate(None, 0))
+
+
+# ------------------------------------------------------------------------------------------------------------ for others
+
+
+def test_a_judgement_as_plain_values_has_no_nan(pair: list[Run]) -> None:
+    plain = json.loads(json.dumps(compare(pair).to_dict(), allow_nan=False))
+    [contest] = plain["contests"]
+    assert contest["winner"] == "fq_codel"
+    assert {each["verdict"] for each in contest["differences"]} >= {"better"}
+    one = contest["differences"][0]
+    assert set(one["difference"]) == {"value", "low", "high"}
+    assert one["run"] == "fq_codel"
+
+
+def test_a_judgement_is_a_frame_and_a_table_in_a_notebook(pair: list[Run]) -> None:
+    found = compare(pair)
+    frame = found.to_frame()
+    assert set(frame["run"]) == {"pfifo", "fq_codel"}
+    assert frame.filter(frame["best"] & (frame["key"] == "ping_p95"))["run"].to_list() == ["fq_codel"]
+    shown = found._repr_html_()
+    assert found.sentences()[0] in shown
+    assert "<strong>" in shown
+    assert repr(found) == "<Judgement of pfifo, fq_codel>"
+    assert str(found) == "\n".join(found.sentences())
+
+
+def test_a_run_without_a_finished_seed_is_refused(tmp_path: Path) -> None:
+    empty = synthetic.run(tmp_path / "empty", Shape(seeds=()))
+    with pytest.raises(sojourn.RunError, match="no seed has finished"):
+        compare([empty])
+
+
+def test_of_many_contests_it_is_said_who_wins_how_many(pair: list[Run]) -> None:
+    one = only(compare(pair))
+    many = [dataclasses.replace(one, conditions=f"rate {i}") for i in range(words.MOST_CONTESTS + 1)]
+    said = words.sentences(sojourn.Judgement(("pfifo", "fq_codel"), tuple(many)))
+    assert said == ["Of 13 comparisons of Runs with the same link and traffic fq_codel wins 13."]
+
+
+def test_an_interval_tells_when_it_leaves_out_zero() -> None:
+    assert Interval(1, 0.5, 1.5).tells
+    assert not Interval(1, -0.5, 2.5).tells
+    assert not Interval(1, math.nan, math.nan).tells
