@@ -475,6 +475,19 @@ mod tests {
     }
 
     #[test]
+    fn the_peak_is_forgotten_but_for_what_waits() {
+        let mut l = link(&[STEP], 10);
+        let (mut fates, mut out) = (Vec::new(), Vec::new());
+        for body in 0..4 {
+            l.send(packet(body), Time(0), &mut fates, |d| out.push(d));
+        }
+        l.advance(Time(2 * MS), &mut fates, &mut |d| out.push(d));
+        assert_eq!((l.peak().packets, l.peak().bytes), (3, 4500));
+        l.forget_peak();
+        assert_eq!((l.peak().packets, l.peak().bytes), (1, 1500));
+    }
+
+    #[test]
     fn an_outage_holds_the_packet_and_lets_it_go_on() {
         // Half of the packet is out when the link stops for 10 ms.
         let steps =

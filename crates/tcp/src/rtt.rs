@@ -172,6 +172,16 @@ mod tests {
     }
 
     #[test]
+    fn the_held_variance_falls_when_more_than_the_round_is_acknowledged() {
+        // Segment 5 was the next to be sent when the round began: its ACK is the first to come of the next.
+        for (una, held) in [(5, 100.0), (6, 77.5)] {
+            let mut peak = Peak { held: 100.0, of_round: 10.0, round_end: 5 };
+            peak.update(10.0, 0.0, (una, 9));
+            assert_eq!(peak.held, held, "all below {una}");
+        }
+    }
+
+    #[test]
     fn a_steady_rtt_ends_at_the_lower_bound() {
         for (on_variance, rto) in [(false, 200), (true, 320)] {
             let mut rtt = RttEstimator::new(&params(on_variance, 1));

@@ -6,7 +6,7 @@
 //!
 //! Sources: RFC 9293 §3.8.6; Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's arithmetic (tcp_rcv_space_adjust,
 //! tcp_rcv_rtt_update, tcp_grow_window).
-//! Deviations: a buffer of a fixed size is offered whole from the start, where Linux opens that, too. Tests are the receiver's.
+//! Deviations: a buffer of a fixed size is offered whole from the start, where Linux opens that, too. Most tests are the receiver's.
 
 use crate::{Millis, Segment, TcpParams};
 use units::{Span, Time};
@@ -259,4 +259,44 @@ impl Window {
 #[inline]
 fn part(buffer: u64, fraction: f64) -> u64 {
     (buffer as f64 * fraction) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::test::params;
+
+    fn window() -> Window {
+        let sizes = TcpParams { receive_buffer: 100_000, receive_buffer_max: 1 << 30, ..params() };
+        let mut window = Window::new(&TcpParams { receive_window_fraction: 0.5, ..sizes });
+        window.measure();
+        window
+    }
+
+    #[test]
+    fn a_round_that_brought_twice_as_much_asks_for_room_as_linux_s() {
+        // Twice 20 000 bytes and 16 segments are 56 000; the round brought twice the last one, so twice that on top.
+        let mut window = window();
+        window.round_max = 10_000;
+        window.end_round(20_000, 0, 1000);
+        assert_eq!((window.buffer, window.space), (336_000, 168_000));
+        window.end_round(40_000, 0, 1000);
+        assert_eq!(window.buffer, 336_000, "no more than the round before: nothing new");
+    }
+
+    #[test]
+    fn the_rtt_falls_at_once_and_rises_by_eighths() {
+        let mut window = window();
+        for (sample, eighths) in [(100, 800), (200, 900), (50, 400)] {
+            window.sample(Span(sample), true);
+            assert_eq!(window.rtt, eighths);
+        }
+    }
+
+    #[test]
+    fn half_full_is_more_than_half() {
+        let window = window();
+        assert!(!window.is_half_full(50_000));
+        assert!(window.is_half_full(50_002));
+    }
 }

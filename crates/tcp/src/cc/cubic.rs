@@ -506,6 +506,28 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_of_reno_s_is_earned_by_more_than_it_costs() {
+        // 10 segments: 10 * 15/8 = 18 acknowledged.
+        for (acked, w_est) in [(18, 10), (19, 11), (36, 11), (37, 12)] {
+            let mut epoch = Epoch::new(10, 10, Time::ZERO);
+            epoch.credit = acked;
+            epoch.keep_up_with_reno(10);
+            assert_eq!(epoch.w_est, w_est, "{acked} acknowledged");
+        }
+    }
+
+    #[test]
+    fn the_first_second_of_an_epoch_is_no_sample_of_the_path() {
+        let mut bulk = Bulk::after_loss_at(100.0, Span::from_millis(100));
+        bulk.ack(1, Span::from_millis(100), true);
+        for (ms, least) in [(999, 100), (1000, 50)] {
+            bulk.now = Time(ms * MS);
+            bulk.ack(1, Span::from_millis(50), false);
+            assert_eq!(bulk.cubic.delay_min, Some(Span::from_millis(least)), "after {ms} ms");
+        }
+    }
+
+    #[test]
     fn the_cubic_is_read_once_a_tick_and_while_cwnd_stands_once_in_eight() {
         let mut bulk = Bulk::after_loss_at(1000.0, Span::from_millis(100));
         let mut read_at = Vec::new();
