@@ -65,7 +65,7 @@ def compare(
     if path.is_dir():
         if more or link or seed is not None or seeds is not None or changes:
             raise click.UsageError(
-                "Runs are compared as they are: --qdisc, --link, --seed, --seeds and --set are for a scenario"
+                "two Runs are compared as they are: --qdisc, --link, --seed, --seeds and --set are for a scenario"
             )
         _runs([path, *map(Path, qdiscs)], out, suffixes, as_json, quiet)
         return
