@@ -169,6 +169,8 @@ def queue_adds_up(queue: Mapping[str, Any], added: Added) -> None:
     if added.whole_intervals("queue"):
         lines = added.intervals(queue["link"])
         assert lines["t_ns"][-1] == added.end
+        times = added.tables["queue"].filter(pl.col("link") == queue["link"])["t_ns"].to_list()
+        assert times == sorted(set(times))
         assert lines["sent_packets"].sum() == len(waited)
         assert lines["sent_bytes"].sum() == packets["bytes"].sum()
         assert lines["dropped_packets"].sum() == queue["dropped_packets"]
