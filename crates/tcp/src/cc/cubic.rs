@@ -585,6 +585,10 @@ mod tests {
         cubic.set_cwnd(90.0);
         lose(&mut cubic, Signal::Loss);
         assert_eq!(cubic.w_max, 90);
+        // 107 times 1741/2048 is 90.96.
+        (cubic.cwnd, cubic.w_max) = (107, 200);
+        lose(&mut cubic, Signal::Loss);
+        assert_eq!(cubic.w_max, 90);
     }
 
     #[test]
