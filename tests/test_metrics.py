@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from small_run import MBIT, MS, small_run
 
 from sojourn import metrics
+from sojourn.records import TABLES
 
 
 def test_utilisation_is_bits_on_the_wire_over_bits_that_fitted() -> None:
@@ -225,3 +227,12 @@ def test_the_small_run_is_what_it_says(tmp_path: Path) -> None:
     links = small_run(tmp_path / "run").table("links", seed=1)
     assert links["capacity_bits"].item() == 10 * MBIT * 8
     assert links["sojourn_max_ns"].item() == 30 * MS
+
+
+def test_flows_whose_congestion_control_is_unknown_are_no_part_of_jain(tmp_path: Path) -> None:
+    run = small_run(tmp_path / "run")
+    first, *others = run.meta.flows
+    tables = {name: run.table(name, 1) for name in TABLES if name != "packets"}
+    alone = replace(run.meta, flows=(replace(first, congestion=None), *others))
+    assert metrics.seed_summary(run.meta, 1, tables)["jain"] < 1
+    assert metrics.seed_summary(alone, 1, tables)["jain"] == 1

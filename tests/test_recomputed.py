@@ -22,6 +22,7 @@ from sojourn.records import Run
 from sojourn.scenario import Scenario
 
 MS = 1_000_000
+QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 NARROW = 1 / 128
 """The width of a histogram's bin over its least value."""
 
@@ -126,7 +127,7 @@ class Added:
         self.warmup, self.end = made.meta.warmup_ns, made.meta.duration_ns
         self.tables = {
             name: made.table(name, seed)
-            for name in ("packets", "drops", "probe", "queue", "flow", "transfers")
+            for name in ("packets", "drops", "probe", "queue", "flow", "flows", "transfers")
         }
 
     def rows(self, table: str, key: str, name: str) -> pl.DataFrame:
@@ -166,6 +167,8 @@ def queue_adds_up(queue: Mapping[str, Any], added: Added) -> None:
     assert queue["marked_packets"] == causes[1].total()
     assert queue["lost_packets"] == causes[0]["wire"]
     assert queue["dropped_packets"] == causes[0].total() - causes[0]["wire"]
+    times = added.tables["queue"].filter(pl.col("link") == queue["link"])["t_ns"].to_list()
+    assert times == [*range(times[0], added.end, times[0]), added.end]
     if added.whole_intervals("queue"):
         lines = added.intervals(queue["link"])
         assert lines["t_ns"][-1] == added.end
@@ -182,7 +185,7 @@ def queue_adds_up(queue: Mapping[str, Any], added: Added) -> None:
 
 
 def quantiles_lie_in_their_bins(told: Mapping[str, float], samples: np.ndarray[Any, Any]) -> None:
-    for name, q in metrics.QUANTILES.items():
+    for name, q in QUANTILES.items():
         sample = samples[max(0, math.ceil(q * len(samples)) - 1)]
         assert abs(told[name] * 1e6 - sample) <= 1 + NARROW * sample
     assert told.get("min", 0) <= told["p50"] <= told["p95"] <= told["p99"] <= told["max"]
@@ -190,6 +193,12 @@ def quantiles_lie_in_their_bins(told: Mapping[str, float], samples: np.ndarray[A
 
 def flow_adds_up(flow: Mapping[str, Any], added: Added) -> None:
     assert math.isnan(flow["loss_rate"]) or 0 <= flow["loss_rate"] <= 1
+    if flow["kind"] in ("udp", "onoff", "video"):
+        # Nothing comes back, so every drop is one of its packets.
+        lost = added.rows("drops", "flow", flow["name"]).filter(pl.col("marked") == 0).height
+        received = added.tables["flows"].filter(pl.col("flow") == flow["name"])["received_packets"].item()
+        if lost + received:
+            assert flow["loss_rate"] == lost / (lost + received)
     if flow["kind"] != "ping" and added.whole_intervals("flow"):
         assert flow["delivered_bytes"] == added.grown(flow["name"], "delivered_bytes")
         assert flow["retransmits"] == added.grown(flow["name"], "retransmits")

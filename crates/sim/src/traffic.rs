@@ -132,6 +132,17 @@ mod tests {
     }
 
     #[test]
+    fn no_packet_leaves_at_the_end_of_an_on_period() {
+        // A packet a millisecond, 10 ms on and 10 ms off: ten packets, at 0 to 9 ms, then at 20.
+        let periods = (Draw::Constant { value: 10_000_000 }, Draw::Constant { value: 10_000_000 });
+        let mut source = UdpSource::new(Rate(8_000_000), 1000, Some(periods), Luck::new(5, "u"));
+        let first = Some(Time::ZERO);
+        let times = std::iter::successors(first, |&now| Some(source.next_after(now)));
+        let sent: Vec<u64> = times.take(11).map(|at| at.0 / 1_000_000).collect();
+        assert_eq!(sent, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 20]);
+    }
+
+    #[test]
     fn the_video_model_keeps_its_mean_rate_and_its_large_frames() {
         let frames = Frames::Model { bps: 2_000_000, fps: 25.0, gop: 12, i_ratio: 4.0, cv: 0.3 };
         let mut source = VideoSource::new(frames, Time::ZERO, Luck::new(2, "v"));

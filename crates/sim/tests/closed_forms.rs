@@ -5,7 +5,7 @@ mod common;
 use common::{MS, S, Tables, bulk, flow, link, pfifo, reno, run, scenario};
 use link::{Link, LinkParts, Loss, LossLaw, Schedule};
 use qdisc::{Context, Discipline, DsField, Packet, Params, PfifoFastParams, PfifoFastVariant};
-use sim::{FlowSpec, Traffic};
+use sim::{FlowSpec, Scenario, Traffic};
 use tcp::TcpParams;
 use units::{Luck, Rate, Span, Time};
 
@@ -119,6 +119,35 @@ fn overload_fills_the_buffer_and_loses_the_excess() {
     let sojourn_ms = tables.of("links", "sojourn_max_ns", 0) * 1e-6;
     // 49 or 50 packets of 1.2 ms before it and the rest of the one in transmission.
     assert!((58.8..=60.0).contains(&sojourn_ms), "{sojourn_ms}");
+}
+
+/// What is over before the warm-up ends is in no total and no peak.
+#[test]
+fn nothing_of_the_warm_up_is_measured() {
+    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let links = vec![link("down", 10_000_000, 10 * MS, pfifo(50)), link("up", 0, 10 * MS, pfifo(1))];
+    let flows = vec![FlowSpec { stop_ns: Some(S / 5), ..flow("udp", udp) }];
+    let tables = run(&Scenario { warmup_ns: S, ..scenario(2 * S, links, flows) });
+    for column in
+        ["sent_packets", "dropped_packets", "sojourn_max_ns", "backlog_max_packets", "backlog_max_bytes"]
+    {
+        assert_eq!(tables.of("links", column, 0), 0.0, "{column}");
+    }
+    for column in ["sent_packets", "lost_packets", "rtt_samples", "rtt_max_ns"] {
+        assert_eq!(tables.of("flows", column, 0), 0.0, "{column}");
+    }
+    assert!(tables.column("queue", "backlog_packets").contains(&50.0));
+}
+
+/// A short packet may be quicker than a full one can be: the base RTT is no more than the least sample.
+#[test]
+fn a_base_rtt_is_at_most_the_least_sample() {
+    let short = Traffic::Bulk { bytes: Some(100), tcp: reno() };
+    let links = vec![link("down", 100_000, 10 * MS, pfifo(50)), link("up", 0, 10 * MS, pfifo(1))];
+    let tables = run(&scenario(2 * S, links, vec![flow("short", short)]));
+    // 152 bytes take 12 ms, where a full packet would take 120.
+    let [base, least] = ["base_rtt_ns", "rtt_min_ns"].map(|column| tables.of("flows", column, 0));
+    assert!(base == least && least < 40.0 * MS as f64, "{base} {least}");
 }
 
 const THROUGHPUT: DsField = DsField(0x08);

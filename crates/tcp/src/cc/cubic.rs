@@ -506,6 +506,13 @@ mod tests {
     }
 
     #[test]
+    fn at_its_plateau_it_creeps_by_a_segment_in_a_hundred_windows() {
+        let mut epoch = Epoch::new(70, 50, Time::ZERO);
+        epoch.read(0, 0, 70);
+        assert_eq!((epoch.origin, epoch.k, epoch.price), (70, 0, 7000));
+    }
+
+    #[test]
     fn a_segment_of_reno_s_is_earned_by_more_than_it_costs() {
         // 10 segments: 10 * 15/8 = 18 acknowledged.
         for (acked, w_est) in [(18, 10), (19, 11), (36, 11), (37, 12)] {
@@ -576,6 +583,10 @@ mod tests {
         // 0.85 times 90 is 76.5.
         assert_eq!(cubic.w_max, 76);
         cubic.set_cwnd(90.0);
+        lose(&mut cubic, Signal::Loss);
+        assert_eq!(cubic.w_max, 90);
+        // 107 times 1741/2048 is 90.96.
+        (cubic.cwnd, cubic.w_max) = (107, 200);
         lose(&mut cubic, Signal::Loss);
         assert_eq!(cubic.w_max, 90);
     }
