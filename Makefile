@@ -116,11 +116,12 @@ $(VENV)/.installed: $(VENV)/.made $(GUEST) $(RUST_SOURCES) pyproject.toml constr
 
 $(VENV)/.dev: $(VENV)/.tools $(GUEST) $(RUST_SOURCES)
 	@rm -f $(VENV)/.installed
-	. $(BIN)/activate && maturin develop --profile checked --quiet
+	. $(BIN)/activate && maturin develop --profile checked --quiet >/dev/null
 	@touch $@
 
-# What is handed to others: tests/test_wheel.py installs it elsewhere and runs it there.
-WHEELS := target/wheels
+# What is handed to others: tests/test_wheel.py installs it elsewhere and runs it there. (An editable install leaves wheels of
+# its own in target/wheels.)
+WHEELS := target/wheel
 
 wheel: $(WHEELS)/.made
 

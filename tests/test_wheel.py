@@ -12,7 +12,7 @@ from tree import ROOT, build_of_the_tree
 
 import sojourn
 
-WHEELS = sorted((ROOT / "target" / "wheels").glob("*.whl"))
+WHEELS = sorted((ROOT / "target" / "wheel").glob("*.whl"))
 pytestmark = pytest.mark.skipif(not WHEELS, reason="there is no wheel: make wheel")
 
 
