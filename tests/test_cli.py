@@ -14,7 +14,7 @@ import pytest
 from small_run import small_run
 
 from sojourn.cli import status, text
-from sojourn.engine import kernel
+from sojourn.engine import kernel, netns
 from sojourn.records import Run
 
 ROOT = Path(__file__).parent.parent
@@ -309,6 +309,23 @@ def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
     wrong = say("check", "home.toml", "--set", "bottleneck.qdisc=codell")
     assert (wrong.code, wrong.out) == (2, "")
     assert "did you mean codel?" in wrong.err
+
+
+def test_check_asks_this_host_s_kernel_for_what_the_scenario_needs(
+    say: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(words: str) -> str | None:
+        return "Error: Specified qdisc kind is unknown" if "codel" in words else None
+
+    monkeypatch.setattr(netns, "way", lambda: netns.ROOT)
+    monkeypatch.setattr(netns, "_refusal", lambda _, line: refuse(line))
+    monkeypatch.setattr(netns, "_unknown", lambda *_: None)
+    found = json.loads(say("check", "home.toml", "--json", "--set", "bottleneck.qdisc=codel").out)
+    (not_ready,) = [fit["not_ready"] for fit in found["engines"] if fit["engine"] == "netns"]
+    assert not_ready.startswith("link 'down': qdisc: codel: Error: Specified qdisc kind is unknown; ")
+    said = say("check", "home.toml", "--set", "bottleneck.qdisc=codel")
+    assert "\nnetns: can run it, once it is ready here (link 'down': qdisc: codel: Error" in said.out
+    assert "\nnetns: can run it\n" in say("check", "home.toml").out
 
 
 def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None:
