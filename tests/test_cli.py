@@ -295,6 +295,20 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
     assert [path.name for path in home.iterdir() if path.suffix != ".toml"] == []
 
 
+def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
+    (home / "sweep.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.up.rate" = ["2 Mbit/s", "3 Mbit/s"]\n')
+    refused = say("compare", "sweep.toml", "pfifo", "codel", "--json")
+    assert refused.code == 2
+    assert "hint: settle that: --set 'bottleneck.up.rate=2 Mbit/s'; or use sojourn run" in refused.err
+    settled = ("--set", "bottleneck.up.rate=2 Mbit/s")
+    assert (
+        len(json.loads(say("compare", "sweep.toml", "pfifo", "codel", "--json", *settled).out)["variants"])
+        == 2
+    )
+    assert json.loads(say("check", "sweep.toml", "--json", *settled).out)["variants"] == []
+    assert "variants" not in json.loads(say("run", "sweep.toml", "--json", *settled).out)
+
+
 def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
     cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake")
     assert cake.code == 0, "Linux can"

@@ -789,6 +789,19 @@ def test_with_changes_a_key_and_checks_it() -> None:
         scenario.with_(**{"bottleneck.qdisc": "codl"})
 
 
+def test_setting_a_swept_key_settles_it() -> None:
+    sweep = '[sweep]\n"bottleneck.qdisc" = ["codel target 5", "pfifo"]\n"flow.bulk.count" = [1, 2]\n'
+    swept = loads(DUMBBELL + sweep)
+    settled = swept.with_({"flow.*.count": 3})
+    assert settled.sweep == {"bottleneck.qdisc": ["codel target 5", "pfifo"]}
+    assert {variant.flows[0].count for variant in settled.variants()} == {3}
+    assert settled.notes == swept.notes
+    (only,) = settled.with_({"bottleneck.qdisc": "red"}).variants()
+    assert only == loads(DUMBBELL).with_({"bottleneck.qdisc": "red", "flow.0.count": 3})
+    assert only.notes == ()
+    assert swept.with_(seed=2).sweep == swept.with_({"bottleneck.rate": "3 Mbit/s"}).sweep == swept.sweep
+
+
 def test_a_common_value_that_neither_direction_takes_is_refused() -> None:
     own = loads(DUMBBELL).with_(
         **{"bottleneck.up.rate": "1 Mbit/s", "bottleneck.down.schedule": [["0 s", "2 Mbit/s"]]}
