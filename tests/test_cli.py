@@ -295,6 +295,28 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
     assert [path.name for path in home.iterdir() if path.suffix != ".toml"] == []
 
 
+@pytest.mark.parametrize(
+    ("words", "problem", "hint"),
+    [
+        (("home.toml", "fq_codel", "target", "5"), "'target' is no queue", '"fq_codel target 5"'),
+        (("home.toml", "codel target", "5ms", "pfifo"), "'5ms' is no queue", '"codel target 5ms"'),
+        (("home.toml", "pfifo", "codel", "limit", "9", "red"), "'limit' is no queue", '"codel limit 9"'),
+        (("home.toml", "other.toml"), "the first argument decides, and home.toml is a scenario", "RUN RUN"),
+        (("home.toml", "folder"), "the first argument decides, and home.toml is a scenario", "RUN RUN"),
+        (("folder", "fq_codel"), "the first argument decides, and folder is one", "compare SCENARIO QDISC"),
+    ],
+)
+def test_what_can_t_be_compared_is_told_from_what_was_meant(
+    say: Command, home: Path, words: tuple[str, ...], problem: str, hint: str
+) -> None:
+    (home / "folder").mkdir()
+    said = say("compare", *words)
+    assert (said.code, said.out) == (2, "")
+    error, advice = said.err.splitlines()
+    assert problem in error
+    assert hint in advice
+
+
 def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
     (home / "sweep.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.up.rate" = ["2 Mbit/s", "3 Mbit/s"]\n')
     refused = say("compare", "sweep.toml", "pfifo", "codel", "--json")
