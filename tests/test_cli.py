@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_run import small_run
 
 from sojourn.cli import status, text
 from sojourn.engine import kernel, netns
+from sojourn.live import session
 from sojourn.records import Run
 
 ROOT = Path(__file__).parent.parent
@@ -398,7 +400,10 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
         (("run", "home.toml", "--seeds", "0"), "--seeds: 0 is not in the range", "sojourn run --help"),
         (("run", "home.toml", "--seeds", "x"), "--seeds: 'x' is not a valid integer range", "sojourn run --help"),
         (("run", "home.toml", "-e", "ns3"), "-e / --engine: 'ns3' is not one of", "sojourn run --help"),
-        (("run", "home.toml", "--set", "x"), "--set: 'x' is not KEY=VALUE", "sojourn run --help"),
+        (("run", "home.toml", "--set", "x"), "--set: 'x' is not KEY=VALUE", "--set KEY=VALUE"),
+        (("graph", "none.db", "--last", "7q", "-o", "a.png"), "--last: 'q' is not a unit", "known units"),
+        (("measure", "host:"), "'host:': there is no port", "without one: host"),
+        (("measure", "localhost:abc"), "'localhost:abc': 'abc' is no port", "without one: localhost"),
         (("run", "home.toml", "--figures", "svg,gif"), "--figures: 'gif' is not one of", "sojourn run --help"),
         (("list", "scenarois"), "'scenarois' is not one of", "did you mean scenarios?"),
         (("rum", "home.toml"), "there is no command 'rum'", "did you mean run?"),
@@ -418,6 +423,22 @@ def test_a_command_that_is_not_understood_is_answered_in_two_lines(
     assert lines[0].startswith(f"error: {error}")
     assert lines[1].startswith("hint: ")
     assert hint in lines[1]
+
+
+def test_a_measurement_is_announced_once_the_server_is_there(
+    say: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone_after(*times_ns: int) -> Any:
+        def measure(_: session.Plan, reached: Callable[[int, int, str], bool]) -> session.Session:
+            assert all(reached(now, 10**9, "") for now in times_ns)
+            raise session.LiveError("nobody serves", "serve there")
+
+        return measure
+
+    monkeypatch.setattr(session, "measure", gone_after(0))
+    assert say("measure", "far", "--json").err == "error: nobody serves\nhint: serve there\n"
+    monkeypatch.setattr(session, "measure", gone_after(0, 1, 2))
+    assert say("measure", "far", "--json").err.count("measuring the way to far") == 1
 
 
 def test_help_and_version_are_commands_as_well(say: Command) -> None:

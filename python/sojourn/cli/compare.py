@@ -111,7 +111,7 @@ def _check_disciplines(path: Path, words: Sequence[str]) -> None:
     from sojourn.scenario.qdisc import GRAMMARS, WORDS
 
     for number, word in enumerate(words):
-        if word in GRAMMARS:
+        if not word or word in GRAMMARS:
             continue
         if word.endswith(".toml") or Path(word).exists():
             raise ScenarioError(
