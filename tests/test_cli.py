@@ -333,6 +333,11 @@ def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
     assert "variants" not in json.loads(say("run", "sweep.toml", "--json", *settled).out)
 
 
+def test_check_says_whose_draws_it_shows(say: Command) -> None:
+    assert "seed 7 draws" in say("check", "home.toml", "--seed", "7", *RANDOM).out
+    assert "draws" not in say("check", "home.toml", "--seed", "7").out
+
+
 def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
     cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake")
     assert cake.code == 0, "Linux can"
