@@ -319,6 +319,21 @@ def test_what_can_t_be_compared_is_told_from_what_was_meant(
     assert hint in advice
 
 
+@pytest.mark.parametrize("table", ["drops", "flows", "queue"])
+def test_a_run_with_a_wrong_byte_in_any_table_is_not_compared(say: Command, home: Path, table: str) -> None:
+    for name in ("before", "after"):
+        assert say("run", "home.toml", "-o", name, "-q").code == 0
+    file = home / "after" / "seed-1" / f"{table}.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    said = say("compare", "before", "after")
+    assert (said.code, said.out) == (2, "")
+    assert f"{table}.parquet can't be read: its SHA-256" in said.err
+    file.unlink()
+    assert f"{table}.parquet is missing" in say("compare", "before", "after").err
+
+
 def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
     (home / "sweep.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.up.rate" = ["2 Mbit/s", "3 Mbit/s"]\n')
     refused = say("compare", "sweep.toml", "pfifo", "codel", "--json")

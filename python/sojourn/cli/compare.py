@@ -166,6 +166,9 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_jso
         raise RunError(
             f"{paths[0]} is one Run", "name another one to compare it with: sojourn compare BEFORE AFTER"
         )
+    for run in runs:
+        # Numbers are made of some tables; a Run that is damaged elsewhere is not compared either.
+        run.check_sums()
     series.check(runs)
     if any(map(series.is_measured, runs)):
         _before_and_after(runs, as_json)
