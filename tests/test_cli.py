@@ -870,6 +870,22 @@ def test_numbers_show_about_three_digits() -> None:
     assert text.with_interval({"mean": 14.23, "ci95": float("nan")}) == "14.2"
 
 
+@pytest.mark.parametrize(
+    ("mean", "half", "shown"),
+    [
+        (0.00001, 0.00002, "0 ±0"),
+        (0.0, 0.0, "0 ±0"),
+        (-0.00001, float("nan"), "0"),
+        (0.0008, 0.00001, "0.0008 ±0"),
+        (0.0008, 0.0018, "0.0008 ±0.0018"),
+        (0.00001, 0.31, "0.00 ±0.31"),
+        (14.23, 0.01, "14.2 ±0.0"),
+    ],
+)
+def test_what_four_decimals_do_not_show_is_nothing(mean: float, half: float, shown: str) -> None:
+    assert text.with_interval({"mean": mean, "ci95": half}) == shown
+
+
 def test_columns_line_up() -> None:
     drawn = text.table(["name", "value"], [["a", "1"], ["longer", "100"]])
     assert drawn.splitlines() == ["name    value", "------  -----", "a           1", "longer    100"]
