@@ -348,6 +348,15 @@ def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
     assert "variants" not in json.loads(say("run", "sweep.toml", "--json", *settled).out)
 
 
+def test_what_check_gives_of_links_and_flows_is_in_the_documentation(say: Command) -> None:
+    page = (ROOT / "docs" / "output.md").read_text()
+    found = json.loads(say("check", "home.toml", "--json").out)
+    for what in ("links", "flows"):
+        (told,) = re.findall(rf"^- `{what}\[\]`.*?\{{(.*?)\}}", page, re.MULTILINE | re.DOTALL)
+        words = set(re.findall(r"\w+", told))
+        assert [key for key in found[what][0] if key not in words] == []
+
+
 def test_check_says_whose_draws_it_shows(say: Command) -> None:
     assert "seed 7 draws" in say("check", "home.toml", "--seed", "7", *RANDOM).out
     assert "draws" not in say("check", "home.toml", "--seed", "7").out
