@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_run import small_run
 
 from sojourn.cli import status, text
-from sojourn.engine import kernel
+from sojourn.engine import kernel, netns
+from sojourn.live import session
 from sojourn.records import Run
 
 ROOT = Path(__file__).parent.parent
@@ -295,6 +297,71 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
     assert [path.name for path in home.iterdir() if path.suffix != ".toml"] == []
 
 
+@pytest.mark.parametrize(
+    ("words", "problem", "hint"),
+    [
+        (("home.toml", "fq_codel", "target", "5"), "'target' is no queue", '"fq_codel target 5"'),
+        (("home.toml", "codel target", "5ms", "pfifo"), "'5ms' is no queue", '"codel target 5ms"'),
+        (("home.toml", "pfifo", "codel", "limit", "9", "red"), "'limit' is no queue", '"codel limit 9"'),
+        (("home.toml", "other.toml"), "the first argument decides, and home.toml is a scenario", "RUN RUN"),
+        (("home.toml", "folder"), "the first argument decides, and home.toml is a scenario", "RUN RUN"),
+        (("folder", "fq_codel"), "the first argument decides, and folder is one", "compare SCENARIO QDISC"),
+    ],
+)
+def test_what_can_t_be_compared_is_told_from_what_was_meant(
+    say: Command, home: Path, words: tuple[str, ...], problem: str, hint: str
+) -> None:
+    (home / "folder").mkdir()
+    said = say("compare", *words)
+    assert (said.code, said.out) == (2, "")
+    error, advice = said.err.splitlines()
+    assert problem in error
+    assert hint in advice
+
+
+@pytest.mark.parametrize("table", ["drops", "flows", "queue"])
+def test_a_run_with_a_wrong_byte_in_any_table_is_not_compared(say: Command, home: Path, table: str) -> None:
+    for name in ("before", "after"):
+        assert say("run", "home.toml", "-o", name, "-q").code == 0
+    file = home / "after" / "seed-1" / f"{table}.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    said = say("compare", "before", "after")
+    assert (said.code, said.out) == (2, "")
+    assert f"{table}.parquet can't be read: its SHA-256" in said.err
+    file.unlink()
+    assert f"{table}.parquet is missing" in say("compare", "before", "after").err
+
+
+def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
+    (home / "sweep.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.up.rate" = ["2 Mbit/s", "3 Mbit/s"]\n')
+    refused = say("compare", "sweep.toml", "pfifo", "codel", "--json")
+    assert refused.code == 2
+    assert "hint: settle that: --set 'bottleneck.up.rate=2 Mbit/s'; or use sojourn run" in refused.err
+    settled = ("--set", "bottleneck.up.rate=2 Mbit/s")
+    assert (
+        len(json.loads(say("compare", "sweep.toml", "pfifo", "codel", "--json", *settled).out)["variants"])
+        == 2
+    )
+    assert json.loads(say("check", "sweep.toml", "--json", *settled).out)["variants"] == []
+    assert "variants" not in json.loads(say("run", "sweep.toml", "--json", *settled).out)
+
+
+def test_what_check_gives_of_links_and_flows_is_in_the_documentation(say: Command) -> None:
+    page = (ROOT / "docs" / "output.md").read_text()
+    found = json.loads(say("check", "home.toml", "--json").out)
+    for what in ("links", "flows"):
+        (told,) = re.findall(rf"^- `{what}\[\]`.*?\{{(.*?)\}}", page, re.MULTILINE | re.DOTALL)
+        words = set(re.findall(r"\w+", told))
+        assert [key for key in found[what][0] if key not in words] == []
+
+
+def test_check_says_whose_draws_it_shows(say: Command) -> None:
+    assert "seed 7 draws" in say("check", "home.toml", "--seed", "7", *RANDOM).out
+    assert "draws" not in say("check", "home.toml", "--seed", "7").out
+
+
 def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
     cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake")
     assert cake.code == 0, "Linux can"
@@ -309,6 +376,23 @@ def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
     wrong = say("check", "home.toml", "--set", "bottleneck.qdisc=codell")
     assert (wrong.code, wrong.out) == (2, "")
     assert "did you mean codel?" in wrong.err
+
+
+def test_check_asks_this_host_s_kernel_for_what_the_scenario_needs(
+    say: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(words: str) -> str | None:
+        return "Error: Specified qdisc kind is unknown" if "codel" in words else None
+
+    monkeypatch.setattr(netns, "way", lambda: netns.ROOT)
+    monkeypatch.setattr(netns, "_refusal", lambda _, line: refuse(line))
+    monkeypatch.setattr(netns, "_unknown", lambda *_: None)
+    found = json.loads(say("check", "home.toml", "--json", "--set", "bottleneck.qdisc=codel").out)
+    (not_ready,) = [fit["not_ready"] for fit in found["engines"] if fit["engine"] == "netns"]
+    assert not_ready.startswith("link 'down': qdisc: codel: Error: Specified qdisc kind is unknown; ")
+    said = say("check", "home.toml", "--set", "bottleneck.qdisc=codel")
+    assert "\nnetns: can run it, once it is ready here (link 'down': qdisc: codel: Error" in said.out
+    assert "\nnetns: can run it\n" in say("check", "home.toml").out
 
 
 def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None:
@@ -345,7 +429,10 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
         (("run", "home.toml", "--seeds", "0"), "--seeds: 0 is not in the range", "sojourn run --help"),
         (("run", "home.toml", "--seeds", "x"), "--seeds: 'x' is not a valid integer range", "sojourn run --help"),
         (("run", "home.toml", "-e", "ns3"), "-e / --engine: 'ns3' is not one of", "sojourn run --help"),
-        (("run", "home.toml", "--set", "x"), "--set: 'x' is not KEY=VALUE", "sojourn run --help"),
+        (("run", "home.toml", "--set", "x"), "--set: 'x' is not KEY=VALUE", "--set KEY=VALUE"),
+        (("graph", "none.db", "--last", "7q", "-o", "a.png"), "--last: 'q' is not a unit", "known units"),
+        (("measure", "host:"), "'host:': there is no port", "without one: host"),
+        (("measure", "localhost:abc"), "'localhost:abc': 'abc' is no port", "without one: localhost"),
         (("run", "home.toml", "--figures", "svg,gif"), "--figures: 'gif' is not one of", "sojourn run --help"),
         (("list", "scenarois"), "'scenarois' is not one of", "did you mean scenarios?"),
         (("rum", "home.toml"), "there is no command 'rum'", "did you mean run?"),
@@ -365,6 +452,22 @@ def test_a_command_that_is_not_understood_is_answered_in_two_lines(
     assert lines[0].startswith(f"error: {error}")
     assert lines[1].startswith("hint: ")
     assert hint in lines[1]
+
+
+def test_a_measurement_is_announced_once_the_server_is_there(
+    say: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone_after(*times_ns: int) -> Any:
+        def measure(_: session.Plan, reached: Callable[[int, int, str], bool]) -> session.Session:
+            assert all(reached(now, 10**9, "") for now in times_ns)
+            raise session.LiveError("nobody serves", "serve there")
+
+        return measure
+
+    monkeypatch.setattr(session, "measure", gone_after(0))
+    assert say("measure", "far", "--json").err == "error: nobody serves\nhint: serve there\n"
+    monkeypatch.setattr(session, "measure", gone_after(0, 1, 2))
+    assert say("measure", "far", "--json").err.count("measuring the way to far") == 1
 
 
 def test_help_and_version_are_commands_as_well(say: Command) -> None:
@@ -774,6 +877,22 @@ def test_numbers_show_about_three_digits() -> None:
     ]  # fmt: skip
     assert text.with_interval({"mean": 14.23, "ci95": 0.318}) == "14.2 ±0.3"
     assert text.with_interval({"mean": 14.23, "ci95": float("nan")}) == "14.2"
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "shown"),
+    [
+        (0.00001, 0.00002, "0 ±0"),
+        (0.0, 0.0, "0 ±0"),
+        (-0.00001, float("nan"), "0"),
+        (0.0008, 0.00001, "0.0008 ±0"),
+        (0.0008, 0.0018, "0.0008 ±0.0018"),
+        (0.00001, 0.31, "0.00 ±0.31"),
+        (14.23, 0.01, "14.2 ±0.0"),
+    ],
+)
+def test_what_four_decimals_do_not_show_is_nothing(mean: float, half: float, shown: str) -> None:
+    assert text.with_interval({"mean": mean, "ci95": half}) == shown
 
 
 def test_columns_line_up() -> None:

@@ -789,6 +789,19 @@ def test_with_changes_a_key_and_checks_it() -> None:
         scenario.with_(**{"bottleneck.qdisc": "codl"})
 
 
+def test_setting_a_swept_key_settles_it() -> None:
+    sweep = '[sweep]\n"bottleneck.qdisc" = ["codel target 5", "pfifo"]\n"flow.bulk.count" = [1, 2]\n'
+    swept = loads(DUMBBELL + sweep)
+    settled = swept.with_({"flow.*.count": 3})
+    assert settled.sweep == {"bottleneck.qdisc": ["codel target 5", "pfifo"]}
+    assert {variant.flows[0].count for variant in settled.variants()} == {3}
+    assert settled.notes == swept.notes
+    (only,) = settled.with_({"bottleneck.qdisc": "red"}).variants()
+    assert only == loads(DUMBBELL).with_({"bottleneck.qdisc": "red", "flow.0.count": 3})
+    assert only.notes == ()
+    assert swept.with_(seed=2).sweep == swept.with_({"bottleneck.rate": "3 Mbit/s"}).sweep == swept.sweep
+
+
 def test_a_common_value_that_neither_direction_takes_is_refused() -> None:
     own = loads(DUMBBELL).with_(
         **{"bottleneck.up.rate": "1 Mbit/s", "bottleneck.down.schedule": [["0 s", "2 Mbit/s"]]}
@@ -812,6 +825,40 @@ def test_an_error_says_what_where_and_what_instead() -> None:
         "       |            ^\n"
         'hint: write "60 s"'
     )
+
+
+def test_a_missing_key_is_named_once_and_no_line_is_blamed_for_it() -> None:
+    (problem,) = refusal('title = "Home"\n[bottleneck]\nrate = "2 Mbit/s"\ndelay = "1 ms"\n').problems
+    assert str(problem) == 'home.toml:1:1: duration is missing\nhint: write duration = "60 s"'
+    (problem,) = refusal(DUMBBELL + '[[flow]]\nkind = "udp"\n').problems
+    assert str(problem).splitlines()[0].endswith(": flow.1.rate is missing")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nduration: 5 s\n",
+        "- a\n- b\n",
+        "a b c\n",
+        "x = \n",
+        "[bottleneck\n",
+        "x = [1\n",
+        "x = {b = 1\n",
+        "x = 5 5\n",
+        "=\n",
+        "]",
+    ],
+)
+def test_whatever_is_not_toml_has_a_hint(text: str) -> None:
+    (problem,) = refusal(text).problems
+    assert problem.message.startswith("not TOML: ")
+    assert problem.hint
+    assert ("YAML" in problem.hint) == text.startswith("-")
+
+
+def test_values_are_shown_as_a_scenario_has_them() -> None:
+    error = refusal("flow = { x = 2, y = [true] }\n" + HEAD)
+    assert any(each.message == "{x = 2, y = [true]} is not a list" for each in error.problems)
 
 
 def test_the_caret_stands_below_the_wrong_word_of_a_text() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import importlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -174,7 +175,7 @@ def test_a_damaged_table_and_a_lost_one_differ(copy: Path) -> None:
     why = {table.table: table.why for table in found.tables if not table.equal}
     assert set(why) == {"probe", "drops"}
     assert "SHA-256" in why["probe"]
-    assert why["drops"] == "only now"
+    assert why["drops"] == "missing in the Run"
 
 
 def test_a_link_that_is_not_the_scenario_s_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,6 +193,29 @@ def test_a_text_that_was_changed_is_told_from_an_engine_that_was(copy: Path) -> 
     file.write_text(file.read_text().replace('"codel"', '"codel target 6ms"'))
     (found,) = verify([Run.open(copy)])
     assert (found.same_scenario, found.same_build) == (False, True)
+
+
+def test_the_cause_is_told_first_and_a_seed_takes_few_lines(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = copy / "scenario.toml"
+    file.write_text(
+        file.read_text()
+        .replace('"codel"', '"codel target 6ms"')
+        .replace("rtt = ", "rtt = 'uniform 31 ms .. 50 ms' #")
+    )
+    for name in ("drops", "marks", "events"):
+        (copy / "seed-1" / f"{name}.parquet").unlink(missing_ok=True)
+    assert status(["verify", "-q", str(copy)]) == 1
+    head, cause, *rest = capsys.readouterr().out.splitlines()
+    assert head.endswith("DIFFERS")
+    assert "scenario.toml is not what was run" in cause
+    at = [number for number, line in enumerate(rest) if line.startswith("  seed ")]
+    for begin, end in zip(at, [*at[1:], len(rest)], strict=True):
+        told = [line for line in rest[begin + 1 : end] if line.startswith("    ")]
+        assert len(told) <= 4
+        assert sum("missing in the Run" in line for line in told) <= 1
+    assert any(re.fullmatch(r"    and \d+ more: .*", line) for line in rest)
 
 
 def test_another_build_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,8 +91,19 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
 
 def quoted(value: object) -> str:
     """A value as it may stand in a message: on one line and not too long."""
-    text = repr(value)
+    text = _as_in_toml(value)
     return text if len(text) <= 60 else text[:50] + "…" + text[-1]
+
+
+def _as_in_toml(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Mapping():
+            return "{" + ", ".join(f"{key} = {_as_in_toml(inner)}" for key, inner in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_as_in_toml, value)) + "]"
+    return repr(value)
 
 
 def parse_duration(

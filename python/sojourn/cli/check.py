@@ -43,7 +43,7 @@ def check(
     variants = scenario.variants()
     fits, cost = foresight.fits(variants), foresight.cost(variants, len(asked))
     found = _outline(scenario, variants, asked, fits, cost)
-    work.show(text.as_json(found) if as_json else _described(found, scenario))
+    work.show(text.as_json(found) if as_json else _described(found, scenario, variants[0]))
     if all(fit.refused for fit in fits):
         raise click.exceptions.Exit(NONE_CAN)
 
@@ -144,7 +144,7 @@ def _flows(realised: Mapping[str, Any]) -> list[dict[str, Any]]:
 # -------------------------------------------------------------------------------------------------------- for people
 
 
-def _described(found: Mapping[str, Any], scenario: Scenario) -> str:
+def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) -> str:
     seeds = found["seeds"]
     head = [
         found["title"],
@@ -154,7 +154,10 @@ def _described(found: Mapping[str, Any], scenario: Scenario) -> str:
     if found["sweep"]:
         head.append(f"{len(found['variants'])} variants, the first of them below:")
         head += [f"  {key}: {', '.join(map(str, values))}" for key, values in found["sweep"].items()]
-    parts = ["\n".join(head), _link_table(found["links"]), _flow_table(found["flows"])]
+    flows = _flow_table(found["flows"])
+    if any(law.drawn for flow in first.flows for law in (flow.start, flow.rtt) if law is not None):
+        flows += f"\nRTT and start as seed {seeds[0]} draws them; each seed draws its own"
+    parts = ["\n".join(head), _link_table(found["links"]), flows]
     if scenario.notes:
         parts.append("\n".join(f"note: {note}" for note in scenario.notes))
     parts.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,6 +68,7 @@ def compare(
             raise click.UsageError(
                 "two Runs are compared as they are: --qdisc, --link, --seed, --seeds and --set are for a scenario"
             )
+        _check_folders(path, qdiscs)
         _runs([path, *map(Path, qdiscs)], out, suffixes, as_json, quiet)
         return
     from sojourn import judgement
@@ -74,6 +76,7 @@ def compare(
 
     work.check_suffixes(suffixes)
     work.check_words((path, *map(Path, qdiscs)), changes)
+    _check_disciplines(path, qdiscs)
     # What is doubtful about the discipline that gives way to the contenders is not.
     scenario = work.scenario(path, changes, quiet=True)
     contending = variants(scenario, (*qdiscs, *more) or USUAL, link)
@@ -102,6 +105,55 @@ def compare(
         raise click.exceptions.Exit(work.INVALID)
 
 
+def _check_disciplines(path: Path, words: Sequence[str]) -> None:
+    """Refuses what stands for a discipline and is a file, a folder, or a parameter without the quotes around the whole."""
+    from sojourn.scenario import Problem, ScenarioError
+    from sojourn.scenario.qdisc import GRAMMARS, WORDS
+
+    for number, word in enumerate(words):
+        if not word or word in GRAMMARS:
+            continue
+        if word.endswith(".toml") or Path(word).exists():
+            raise ScenarioError(
+                [
+                    Problem(
+                        f"{word} is no queue discipline: the first argument decides, and {path} is a scenario",
+                        "two scenarios: run each, and compare the folders of their Runs: sojourn compare RUN RUN",
+                    )
+                ]
+            )
+        if number and (word in WORDS or _VALUE.fullmatch(word)):
+            begin = max(
+                (i for i in range(number) if words[i].partition(" ")[0] in GRAMMARS), default=number - 1
+            )
+            ends = (i for i in range(number, len(words)) if words[i].partition(" ")[0] in GRAMMARS)
+            whole = " ".join(words[begin : next(ends, len(words))])
+            raise ScenarioError(
+                [
+                    Problem(
+                        f"{word!r} is no queue discipline",
+                        f'quote a discipline with its parameters: "{whole}"',
+                    )
+                ]
+            )
+
+
+_VALUE = re.compile(r"[0-9.]+[a-z]*")
+"""A number of tc's."""
+
+
+def _check_folders(path: Path, others: Sequence[str]) -> None:
+    """Refuses what stands for a Run and is none."""
+    from sojourn.records import RunError
+
+    for other in others:
+        if not Path(other).is_dir():
+            raise RunError(
+                f"{other} is no folder of a Run: the first argument decides, and {path} is one",
+                "name another Run; queue disciplines are compared on a scenario: sojourn compare SCENARIO QDISC...",
+            )
+
+
 def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """Runs as they lie on disk. Without -o nothing is written: they are kept already."""
     from sojourn import judgement
@@ -114,6 +166,9 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_jso
         raise RunError(
             f"{paths[0]} is one Run", "name another one to compare it with: sojourn compare BEFORE AFTER"
         )
+    for run in runs:
+        # Numbers are made of some tables; a Run that is damaged elsewhere is not compared either.
+        run.check_sums()
     series.check(runs)
     if any(map(series.is_measured, runs)):
         _before_and_after(runs, as_json)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 COLUMNS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 """A column's width. Each is a whole number of some roll-ups' (`store.WIDTHS`)."""
 MOST_COLUMNS = 720
+USUAL_NS = 24 * 3600 * 10**9
+"""The span where none is asked for."""
 PROBES_A_COLUMN = 3
 """At least."""
 PROBES_S = 600
@@ -75,10 +77,13 @@ def graph(
     from sojourn.records import RunError
 
     work.check_suffixes([out.suffix], "--out")
+    last_ns = _length(last)
+    if last is not None and (begin is not None or end is not None):
+        raise click.UsageError("--last goes without --from and --to")
     with Reader(database) as reader:
         targets = _targets(reader, names)
         zone = datetime.UTC if utc else tzlocal()
-        start_s, end_s = _span(reader, begin, end, last, zone)
+        start_s, end_s = _span(reader, begin, end, last_ns, zone)
         smokes = [_smoke(reader, target, start_s, end_s) for target in targets]
         if not any(each.density.sent.sum() for each in smokes):
             first, latest = reader.span() or (start_s, end_s)
@@ -119,15 +124,24 @@ def _targets(reader: Reader, names: Sequence[str]) -> list[Target]:
     return [known[name] for name in dict.fromkeys(names)] or list(known.values())
 
 
+def _length(last: str | None) -> int | None:
+    """Of --last, ns."""
+    from sojourn import units
+
+    if last is None:
+        return None
+    try:
+        return units.parse_duration(last, example="24 h", zero=False, days=True)
+    except units.UnitError as error:
+        raise units.UnitError(f"--last: {error.message}", error.hint) from None
+
+
 def _span(
-    reader: Reader, begin: str | None, end: str | None, last: str | None, zone: datetime.tzinfo
+    reader: Reader, begin: str | None, end: str | None, last_ns: int | None, zone: datetime.tzinfo
 ) -> tuple[float, float]:
     """From when to when, s since 1970."""
-    from sojourn import units
     from sojourn.records import RunError
 
-    if last is not None and (begin is not None or end is not None):
-        raise click.UsageError("--last goes without --from and --to")
     held = reader.span()
     if held is None:
         raise RunError(f"{reader.path} holds no probes yet", "let `sojourn monitor` run for a moment")
@@ -137,11 +151,9 @@ def _span(
     if begin is not None:
         start = _moment("--from", begin, zone)
     else:
-        try:
-            ns = units.parse_duration("24 h" if last is None else last, example="24 h", zero=False, days=True)
-        except units.UnitError as error:
-            raise units.UnitError(f"--last: {error.message}", error.hint) from None
-        start = max(until - ns / 1e9, held[0]) if last is None and end is None else until - ns / 1e9
+        start = until - (USUAL_NS if last_ns is None else last_ns) / 1e9
+        if last_ns is None and end is None:
+            start = max(start, held[0])
     if until - start < 1:
         raise RunError(
             f"from {_when(start, zone)} to {_when(until, zone)} is less than a second",

@@ -237,9 +237,19 @@ def _measured(plan: Plan, how: How, quiet: bool) -> Outcome:
     from sojourn.live import measurement
 
     whole = sum(phase.duration_ns for phase in plan.phases) / 1e9
-    work.say(f"measuring the way to {plan.host}: {how.repeats} × about {whole:.0f} s", quiet)
+    began = False
     with work.progress(quiet, lambda step: step) as tell:
-        return measurement.measure(plan, how, _told(tell, how.repeats))
+        told = _told(tell, how.repeats)
+
+        def reached(repeat: int, now_ns: int, whole_ns: int, phase: str) -> bool:
+            # At 0 it is still being asked for.
+            nonlocal began
+            if now_ns > 0 and not began:
+                work.say(f"measuring the way to {plan.host}: {how.repeats} × about {whole:.0f} s", quiet)
+                began = True
+            return told(repeat, now_ns, whole_ns, phase)
+
+        return measurement.measure(plan, how, reached)
 
 
 def _told(tell: work.Tell, repeats: int) -> Reached:

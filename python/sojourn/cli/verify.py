@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from sojourn.engine.verify import Comparison, Verification
 
 DIFFERS = 1
+MOST_TOLD = 3
+"""Lines of a seed that say what differs."""
 
 
 @click.command()
@@ -42,30 +45,44 @@ def verify(paths: tuple[Path, ...], jobs: int | None, as_json: bool, quiet: bool
 
 
 def described(one: Verification) -> str:
-    """What became of a Run, a line for each seed and each table that differs, and why they may."""
+    """What became of a Run: why it may differ, and of each seed how many tables do and the first of them."""
     run, meta = one.run, one.run.meta
     lines = [f"{run.path}: {'every table is equal' if one.equal else 'DIFFERS'}"]
+    if one.same_scenario is False:
+        lines.append("  scenario.toml is not what was run: its text, or what it means, has changed since")
+    engine = f"  engine {meta.engine}, {_build(one)}"
+    if one.same_build is False:
+        lines.append(engine)
     for seed in run.seeds:
         tables = [table for table in one.tables if table.seed == seed]
         apart = [table for table in tables if not table.equal]
         lines.append(f"  seed {seed}: {len(tables) - len(apart)} of {len(tables)} tables are equal")
-        lines += [f"    {_difference(table)}" for table in apart]
+        lines += _told(apart)
     if one.meta:
         lines.append(f"  meta.json differs in: {', '.join(one.meta)}")
     missing = sorted(set(meta.seeds_asked) - set(run.seeds))
     if missing:
         lines.append(f"  not finished, and not run again: seed {text.ranges(missing)}")
-    lines.append(f"  engine {meta.engine}, {_build(one)}")
-    if one.same_scenario is False:
-        lines.append("  scenario.toml is not what was run: its text, or what it means, has changed since")
+    if one.same_build is not False:
+        lines.append(engine)
     return "\n".join(lines)
+
+
+def _told(apart: Sequence[Comparison]) -> list[str]:
+    """The first tables that differ, those of which the same is to be said in one line."""
+    tables: dict[str, list[str]] = {}
+    for table in apart:
+        tables.setdefault(_difference(table), []).append(table.table)
+    lines = [f"    {', '.join(names)}: {words}" for words, names in tables.items()]
+    more = [name for names in list(tables.values())[MOST_TOLD:] for name in names]
+    return lines[:MOST_TOLD] + ([f"    and {len(more)} more: {', '.join(more)}"] if more else [])
 
 
 def _difference(table: Comparison) -> str:
     first = table.difference
     if first is None:
-        return f"{table.table}: {table.why}"
-    return f"{table.table}: row {first.row}, {first.column}: recorded {_value(first.recorded)}, now {_value(first.now)}"
+        return table.why
+    return f"row {first.row}, {first.column}: recorded {_value(first.recorded)}, now {_value(first.now)}"
 
 
 def _value(value: float | str | None) -> str:

@@ -93,11 +93,15 @@ def stem(path: Path) -> str:
 
 def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
     """The scenario with every --set applied."""
+    from sojourn.units import UnitError
+
     pairs: dict[str, Any] = {}
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals or not key.strip():
-            raise click.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
+            raise UnitError(
+                f"--set: {change!r} is not KEY=VALUE", "write --set KEY=VALUE, like --set duration='10 s'"
+            )
         pairs[key.strip()] = _value(value.strip())
     return scenario.with_(pairs) if pairs else scenario
 

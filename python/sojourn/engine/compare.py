@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from sojourn.scenario import Problem, Scenario, ScenarioError
@@ -16,8 +17,9 @@ def variants(scenario: Scenario, qdiscs: Sequence[str], link: str | None = None)
     """
     swept = [key for key in scenario.sweep if not key.endswith("qdisc")]
     if swept:
+        settled = " ".join(f"--set '{key}={_written(scenario.sweep[key][0])}'" for key in swept)
         raise _refused(
-            f"the scenario sweeps over {', '.join(swept)}", "settle that with --set, or use sojourn run"
+            f"the scenario sweeps over {', '.join(swept)}", f"settle that: {settled}; or use sojourn run"
         )
     twice = sorted({text for text in qdiscs if qdiscs.count(text) > 1})
     if twice:
@@ -44,6 +46,11 @@ def _place(scenario: Scenario, link: str | None) -> str:
     if all(way is not None and way.qdisc is not None for way in (both.up, both.down)):
         raise _refused("up and down each have a qdisc of their own", "say which to replace: --link up|down")
     return "bottleneck.qdisc"
+
+
+def _written(value: object) -> str:
+    """As --set takes it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _refused(message: str, hint: str) -> ScenarioError:

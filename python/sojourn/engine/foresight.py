@@ -36,7 +36,7 @@ class Fit:
     """What of them it can't do, each with its place."""
     hint: str
     not_ready: str | None
-    """Why it can't be used on this host yet; None: it can."""
+    """Why it can't be used on this host yet, or what of the scenarios this host's kernel lacks; None: it can."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,24 @@ def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
     wiring, own = _KERNELS[name]
     wrong = [problems for one in realised if (problems := list(problems_of(one, wiring, own)))]
     error = PlanError([problem for problems in wrong for problem in problems])
-    return Fit(name, len(wrong), tuple(error.problem.splitlines()), error.hint, why_not(name))
+    not_ready = why_not(name)
+    if not_ready is None and not own:
+        not_ready = _lacking([one for one in realised if not any(problems_of(one, wiring, own))])
+    return Fit(name, len(wrong), tuple(error.problem.splitlines()), error.hint, not_ready)
+
+
+def _lacking(realised: Sequence[Realised]) -> str | None:
+    """What of these this host's own kernel does not have, as `netns` itself finds it before a run; None: nothing."""
+    engine = find("netns")
+    lines: dict[str, None] = {}
+    hints: dict[str, None] = {}
+    for one in realised:
+        try:
+            engine.check(one)
+        except RunError as error:
+            lines |= dict.fromkeys(error.problem.splitlines())
+            hints |= dict.fromkeys(error.hint.split("; "))
+    return "; ".join([*lines, *hints]) or None
 
 
 # ---------------------------------------------------------------------------------------------------------- packets

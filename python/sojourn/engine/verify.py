@@ -188,7 +188,7 @@ def _compared(recorded: Run, again: Run) -> Iterable[Comparison]:
             if name not in theirs | ours:
                 continue
             if name not in theirs or name not in ours:
-                yield Comparison(seed, name, "only now" if name in ours else "only recorded")
+                yield Comparison(seed, name, "missing in the Run" if name in ours else "not made now")
                 continue
             yield _compared_table(recorded, again, seed, name)
 

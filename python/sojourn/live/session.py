@@ -156,11 +156,15 @@ def endpoint(text: str) -> tuple[str, int | None]:
     if found is None:
         if text.count(":") > 1 and not {"[", "]"} & set(text):
             return text, None
+        host, _, port = text.rpartition(":")
+        if re.fullmatch(r"\[[^\[\]]+\]|[^:\[\]]+", host):
+            wrong = f"{port!r} is no port" if port else "there is no port behind the colon"
+            raise LiveError(f"{text!r}: {wrong}", f"ports are 1 to 65535; without one: {host}")
         raise LiveError(f"{text!r} is no host", "write HOST, HOST:PORT or [ADDRESS]:PORT")
-    port = None if found[3] is None else int(found[3])
-    if port is not None and not 1 <= port <= 65_535:
-        raise LiveError(f"{text!r}: there is no port {port}", "ports are 1 to 65535")
-    return found[1] or found[2], port
+    given = None if found[3] is None else int(found[3])
+    if given is not None and not 1 <= given <= 65_535:
+        raise LiveError(f"{text!r}: there is no port {given}", "ports are 1 to 65535")
+    return found[1] or found[2], given
 
 
 def measure(plan: Plan, reached: Reached | None = None) -> Session:

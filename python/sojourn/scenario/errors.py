@@ -7,7 +7,7 @@ hint: write "60 s"
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -40,7 +40,11 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line is not None else self.file
-        text = ": ".join(part for part in (place, self.dotted, self.message) if part)
+        parts: tuple[str, ...] = (place, self.dotted, self.message)
+        if self.key and self.message.startswith(f"{self.key[-1]} is missing"):
+            around = ".".join(str(part) for part in self.key[:-1])
+            parts = (place, f"{around}.{self.message}" if around else self.message)
+        text = ": ".join(part for part in parts if part)
         if self.line is not None and self.column is not None and self.source:
             text += _excerpt(self.source, self.line, self.column)
         return f"{text}\nhint: {self.hint}" if self.hint else text
@@ -91,7 +95,9 @@ class Source:
                 place, found = known, length
                 break
         exact = found == len(problem.key)
-        return self.at(problem, place, offset if exact else 0)
+        located = self.at(problem, place, offset if exact else 0)
+        # Of a key that the text does not have no line is the wrong one.
+        return located if found else replace(located, source="")
 
     def at(self, problem: Problem, place: tuple[int, int], offset: int = 0) -> Problem:
         """The problem at this place, or `offset` characters into the string that begins there."""

@@ -280,6 +280,7 @@ class Scenario(Table):
         """The scenario with some keys changed, by dotted key: `scenario.with_({"bottleneck.qdisc": "codel"}, seeds=5)`.
 
         Values are what the file would hold; None takes the key away. Flows and links are named by position or name, or all by `*`.
+        A key that the sweep varies is settled: it leaves the sweep.
         """
         document = self.document()
         wanted = {**(changes or {}), **more}
@@ -287,6 +288,12 @@ class Scenario(Table):
             document = _sweep.changed(document, key, value)
         # Of what was not changed the words are gone, and what was to be said of them is kept.
         settled = {path for key in wanted for path in _sweep.paths(document, key)}
+        swept = _sweep.unsettled(self.sweep, document, settled)
+        if len(swept) < len(self.sweep) and "sweep" in document:
+            settled |= {
+                note.key for note in self.notes if note.key[:1] == ("sweep",) and note.key[1] not in swept
+            }
+            document["sweep"] = swept
         kept = [note for note in self.notes if note.key not in settled]
         return Scenario.from_document(document)._with_notes(kept)
 

@@ -5,7 +5,7 @@ and `[[link]]` are named by position from 0 (`flow.0.count`), by name or kind (`
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,6 +141,21 @@ def paths(document: Mapping[str, Any], dotted: str) -> list[Key]:
             f"{quoted(dotted)} names no [[{head}]]", f"{hint}known: {', '.join(words[:20])}"
         )
     return found
+
+
+def unsettled(sweep: Mapping[str, Any], document: Mapping[str, Any], places: Iterable[Key]) -> dict[str, Any]:
+    """What is left of a sweep once the values at these places are settled: keys that name something else too."""
+    settled = set(places)
+
+    def stays(dotted: str) -> bool:
+        try:
+            named = paths(document, dotted)
+        except _NoSuchKeyError:
+            # It is refused where the sweep is read.
+            return True
+        return not all(any(path[:length] in settled for length in range(1, len(path) + 1)) for path in named)
+
+    return {dotted: values for dotted, values in sweep.items() if stays(dotted)}
 
 
 class _NoSuchKeyError(Exception):

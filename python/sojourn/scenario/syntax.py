@@ -14,12 +14,29 @@ _BOOLEANS = {**dict.fromkeys(("true", "yes", "on"), "true"), **dict.fromkeys(("f
 
 def explained(message: str, text: str, line: int) -> tuple[str, str]:
     """What is wrong and what to write instead, by the parser's message and the line (from 1) that it is about."""
+    wrong, hint = _meant(message, text, line)
+    return wrong, hint or _usual(message)
+
+
+def _usual(message: str) -> str:
+    """What to write where nothing tells what was meant."""
+    if closing := re.search(r"unclosed .*expected `(.)`", message):
+        return f"what opens is closed on the same line, a list on a later one: write {closing[1]}"
+    return 'write key = "text", key = 5, [table] or [[flow]]'
+
+
+def _meant(message: str, text: str, line: int) -> tuple[str, str]:
     lines = text.split("\n")
     here = lines[min(line, len(lines)) - 1].rstrip("\r")
     if "duplicate" in message:
         return message, "a key may stand in a table once; several flows are several [[flow]]"
     if text.lstrip().startswith("{"):
         return message, 'this is TOML, not JSON: write title = "Home", and tables as [bottleneck]'
+    if re.match(r"\s*(?:---|- )", text):
+        return (
+            message,
+            'this is TOML, not YAML: write title = "Home", tables as [bottleneck], entries of a list as [[flow]]',
+        )
     if yaml := _YAML.fullmatch(here):
         return message, f"this is TOML, not YAML: write {_as_toml(yaml[1], (yaml[2] or '').strip())}"
     if found := _ASSIGNED.fullmatch(here.split(" #")[0].rstrip()):
