@@ -102,6 +102,49 @@ def test_what_can_be_chosen_competes_whatever_its_title(more: str) -> None:
     assert len(compare([*runs(text, ("pfifo",)), *runs(changed, ("codel",))]).contests) == 1
 
 
+BULK = '[[flow]]\nkind = "bulk"\nrtt = "30 ms"\n'
+
+
+@pytest.mark.parametrize("name", ["tcp", "qdisc", "ring", "ecn"])
+def test_a_flow_named_like_a_choice_is_still_traffic(name: str) -> None:
+    text = LINE + BULK + f'name = "{name}"\n'
+    made = [*runs(text, ("pfifo",)), *runs(text.replace("30 ms", "300 ms"), ("codel",))]
+    assert [len(contest.runs) for contest in compare(made).contests] == [1, 1]
+
+
+def test_a_link_named_like_a_choice_is_still_the_line() -> None:
+    text = LINE.partition("[bottleneck]")[0] + (
+        '[[link]]\nname = "shaper"\nfrom = "a"\nto = "b"\nrate = "4 Mbit/s"\ndelay = "5 ms"\nqdisc = "fq_codel"\n'
+        '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "b"\n'
+    )
+    made = [sojourn.run(sojourn.loads(each)) for each in (text, text.replace("4 Mbit/s", "5 Mbit/s"))]
+    found = compare(made)
+    assert [contest.conditions for contest in found.contests] == ["rate 4 Mbit/s", "rate 5 Mbit/s"]
+
+
+def test_each_of_two_unnamed_flows_of_a_kind_counts() -> None:
+    text = LINE + BULK + BULK.replace("30 ms", "40 ms")
+    made = [*runs(text, ("pfifo",)), *runs(text.replace("30 ms", "300 ms"), ("codel",))]
+    found = compare(made)
+    assert [contest.conditions for contest in found.contests] == ["rtt 30 ms", "rtt 300 ms"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('delay = "5 ms"', 'delay = "5 ms"\nlink_layer = "none"'),
+        ('delay = "5 ms"', 'delay = "0.005 s"\nloss = "0 %"\nbql = false'),
+        ('up.rate = "4 Mbit/s"\ndown.rate = "20 Mbit/s"', 'rate = "20 Mbit/s"\nup.rate = "4000 kbit/s"'),
+        ('rtt = "30 ms"', 'rtt = "uniform 30 ms .. 30 ms"\ncount = 1\ndirection = "down"'),
+    ],
+)
+def test_runs_of_the_same_meaning_compete_however_it_is_written(old: str, new: str) -> None:
+    text = LINE + BULK
+    assert old in text
+    found = compare([*runs(text, ("pfifo",)), *runs(text.replace(old, new), ("codel",))])
+    assert sorted(only(found).runs) == ["codel", "pfifo"]
+
+
 def test_a_sweep_is_judged_line_by_line() -> None:
     text = LINE + UPLOADS + PING + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "fq_codel"]\n'
     found = compare(
