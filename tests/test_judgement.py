@@ -207,7 +207,19 @@ def test_one_seed_names_nobody_better() -> None:
     assert (contest.by, contest.winner, contest.samples) == ("one sample", None, 1)
     assert {each.verdict for each in contest.differences} <= {"unknown", "neither"}
     assert not any(row.best for row in contest.rows)
-    assert "--seeds 5" in found.sentences()[-1]
+    assert "run them again with --seeds 5" in found.sentences()[-1]
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_runs_with_the_same_tables_are_said_to_be_the_same(seeds: int, tmp_path: Path) -> None:
+    shape = Shape(seeds=tuple(range(1, seeds + 1)))
+    made = [synthetic.run(tmp_path / name, shape) for name in ("monday", "tuesday")]
+    for pair, names in ((made, "pfifo, monday and pfifo, tuesday"), (made[:1] * 2, "pfifo and pfifo, again")):
+        found = compare(pair)
+        assert only(found).same
+        assert found.sentences() == [f"No winner: {names} are the same: equal tables."]
+    other = synthetic.run(tmp_path / "other", dataclasses.replace(shape, qdisc="fq_codel"))
+    assert not only(compare([made[0], other])).same
 
 
 def test_seeds_without_luck_are_one_sample() -> None:
@@ -228,7 +240,9 @@ def test_seeds_without_luck_are_one_sample() -> None:
 
 def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
     """A Run whose numbers are these: ping (p95), mean, p50 and p95 (sojourn), up and down (goodput)."""
-    run = synthetic.run(path / label, Shape(seeds=(1,), label=label))
+    # Tables of their own: Runs of equal ones are the same.
+    own = Shape(seeds=(1,), label=label, ping_ms=50 + sum(label.encode()) % 97)
+    run = synthetic.run(path / label, own)
     each = []
     for seed in seeds:
         queue: Numbers = {

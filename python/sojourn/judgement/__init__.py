@@ -110,6 +110,8 @@ class Contest:
     """Of the Run that has fewest."""
     samples: int
     """Those of its seeds that tell something; 1: one sample."""
+    same: bool
+    """Whether all its Runs have the same tables: nothing differs."""
     by: By
     """How differences have their intervals; mixed pairs count as the weaker."""
     rows: tuple[Row, ...]
@@ -211,7 +213,7 @@ def _plain(contest: Contest) -> dict[str, Any]:
         differences.append({**plain, "difference": apart})
     simple = {
         name: getattr(contest, name)
-        for name in ("conditions", "link", "called", "seeds", "samples", "by", "baseline", "winner")
+        for name in ("conditions", "link", "called", "seeds", "samples", "same", "by", "baseline", "winner")
     }
     return {
         **simple,
@@ -347,6 +349,7 @@ def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) ->
         called=dict(zip(names, called.short, strict=True)),
         seeds=len(fewest.summary.seeds),
         samples=fewest.summary.samples,
+        same=_same([one.run for one in measured]),
         by=_by(measured),
         rows=tuple(rows),
         baseline=names[base],
@@ -399,6 +402,16 @@ def _difference(field: _Field, names: Sequence[str], quantity: Quantity, a: int,
 
 def _paired(one: Measured, other: Measured) -> bool:
     return one.run.meta.engine == other.run.meta.engine and one.summary.seeds == other.summary.seeds
+
+
+def _same(runs: Sequence[Run]) -> bool:
+    first = runs[0]
+    return len(runs) > 1 and all(
+        run.path.absolute() == first.path.absolute()
+        # Of a Run of format 1 there are no sums.
+        or (run.seeds == first.seeds and run.meta.checksums == first.meta.checksums != {})
+        for run in runs[1:]
+    )
 
 
 def _by(measured: Sequence[Measured]) -> By:

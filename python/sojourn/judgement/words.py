@@ -56,6 +56,8 @@ def of_contest(contest: Contest) -> list[str]:
         return [f"{contest.called[contest.runs[0]]}: nothing to compare with."]
     if not any(row.quantity.role in ("felt", "queue") for row in contest.rows):
         return ["No winner: no packet was measured after the warm-up."]
+    if contest.same:
+        return [f"No winner: {_and([contest.called[run] for run in contest.runs])} are the same: equal tables."]
     if contest.by == "one sample":
         return [*_one_sample(contest)]
     if contest.winner is not None:
@@ -140,7 +142,7 @@ def _one_sample(contest: Contest) -> list[str]:
     why = (
         alike_seeds(contest.seeds)
         if contest.seeds > 1
-        else "One seed is one sample. Several would tell: --seeds 5."
+        else "One seed is one sample. Several would tell: run them again with --seeds 5."
     )
     return [f"No winner: a difference of one sample may be chance. In it: {'; '.join(told)}.", why]
 
