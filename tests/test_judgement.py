@@ -296,6 +296,21 @@ def test_fair_queueing_is_not_lost_by_the_p95_of_all_packets(tmp_path: Path) -> 
     )
 
 
+def test_without_a_winner_it_is_said_who_is_better_than_whom(tmp_path: Path) -> None:
+    fast = made_up(tmp_path, "fast", three(ping=20, up=4, down=30))
+    middle = made_up(tmp_path, "middle", three(ping=100, up=7, down=30))
+    slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
+    bad = made_up(tmp_path, "bad", three(ping=900, up=10, down=30))
+    found = judge([fast, middle, slow, bad])
+    contest = only(found)
+    assert set(contest.beaten) == set(contest.runs) - set(contest.front)
+    assert contest.beaten["bad"] == ("slow",)
+    assert found.sentences()[0] == (
+        "No winner among fast, middle and slow: fast is better than each of the others for ping RTT p95;"
+        " slow is better than each of the others for goodput at bottleneck. bad does worse than slow."
+    )
+
+
 def test_the_price_is_named_with_the_winner(tmp_path: Path) -> None:
     slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
     fast = made_up(tmp_path, "fast", three(ping=20, up=9, down=45))

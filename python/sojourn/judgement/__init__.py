@@ -121,6 +121,8 @@ class Contest:
     """Beats every other; None: nobody does, or there is one Run or one sample."""
     front: tuple[str, ...]
     """The Runs that no other beats."""
+    beaten: dict[str, tuple[str, ...]]
+    """Of each that is not in `front`: the Runs that beat it."""
     strengths: dict[str, tuple[str, ...]]
     """Of each in `front`: the quantities in which it is better than every other of them."""
     differences: tuple[Difference, ...]
@@ -219,6 +221,7 @@ def _plain(contest: Contest) -> dict[str, Any]:
         **simple,
         "runs": list(contest.runs),
         "front": list(contest.front),
+        "beaten": {run: list(by) for run, by in contest.beaten.items()},
         "strengths": {run: list(names) for run, names in contest.strengths.items()},
         "rows": rows,
         "differences": differences,
@@ -355,6 +358,11 @@ def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) ->
         baseline=names[base],
         winner=None if winner is None else names[winner],
         front=tuple(names[i] for i in front),
+        beaten={
+            names[a]: tuple(names[b] for b in order if b != a and field.beats(b, a))
+            for a in order
+            if a not in front
+        },
         strengths={
             names[i]: tuple(each.name for each in weighed if field.best(each.key, front) == i) for i in front
         },

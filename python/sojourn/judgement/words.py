@@ -96,18 +96,21 @@ def _price(found: Sequence[Difference]) -> str:
 def _undecided(contest: Contest) -> list[str]:
     called = contest.called
     front = [called[run] for run in contest.front]
-    others = [called[run] for run in contest.runs if run not in contest.front]
-    beaten = (
-        f" {_and(others)} {'does' if len(others) == 1 else 'do'} worse than one of them." if others else ""
+    beaten = "".join(
+        f" {called[run]} does worse than {_and([called[other] for other in by])}."
+        for run, by in contest.beaten.items()
     )
     strengths = {called[run]: names for run, names in contest.strengths.items() if names}
-    if not strengths:
-        said = [f"No winner: {_and(front)} can't be told apart.{beaten}"]
+    many = len(front) > 2
+    if strengths:
+        than = " than each of the others" if many else ""
+        among = f" among {_and(front)}" if many else ""
+        parts = [f"{run} is better{than} for {_and(names)}" for run, names in strengths.items()]
+        said = [f"No winner{among}: {'; '.join(parts)}.{beaten}"]
+    elif many:
+        said = [f"No winner: of {_and(front)} none is better than each of the others for anything.{beaten}"]
     else:
-        parts = [f"{run} is better for {_and(names)}" for run, names in strengths.items()]
-        weak = [run for run in front if run not in strengths]
-        parts += [f"{_and(weak)} for nothing"] if weak else []
-        said = [f"No winner: {'; '.join(parts)}.{beaten}"]
+        said = [f"No winner: {_and(front)} can't be told apart.{beaten}"]
     for run in contest.front:
         if run != contest.baseline and (changed := _changed(contest.against(run, contest.baseline))):
             said.append(f"{called[run]} against {called[contest.baseline]}: {changed}")
