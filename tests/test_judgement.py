@@ -251,7 +251,11 @@ def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
             "goodput_mbps": seed["up"],
             "jain": 1.0,
         }
-        ping = {"loss_rate": 0.0, "base_rtt_ms": 20.0, "rtt_ms": {"p95": seed.get("ping", math.nan)}}
+        ping = {
+            "loss_rate": seed.get("loss", 0.0),
+            "base_rtt_ms": 20.0,
+            "rtt_ms": {"p95": seed.get("ping", math.nan)},
+        }
         total = seed["up"] + seed["down"]
         probes = [ping] if "ping" in seed else []
         each.append({"queues": [queue], "flows": [], "groups": [], "probes": probes, "goodput_mbps": total})
@@ -356,6 +360,21 @@ def test_transfers_are_judged_by_their_completion() -> None:
     assert contest.winner == "fq_codel"
     assert contest.row("completion_p95:page") is not None
     assert "page completion mean from" in found.sentences()[0]
+    # All that is felt better is said, and of how many transfers.
+    completed = contest.row("completed:page")
+    assert completed is not None
+    assert max(completed.means) > 2 * min(completed.means)
+    assert ", page completed from" in found.sentences()[0]
+    assert "Better too: page completion p95 from" in found.sentences()[1]
+
+
+def test_lost_pings_that_got_fewer_are_said(tmp_path: Path) -> None:
+    slow = made_up(tmp_path, "slow", three(ping=800, loss=0.025, up=10, down=30))
+    fast = made_up(tmp_path, "fast", three(ping=20, loss=0, up=10, down=30))
+    price = judge([slow, fast]).sentences()[1]
+    assert price == (
+        "Nothing that is felt got worse, nor any goodput. Better too: pings lost from 2.50 to 0 %."
+    )
 
 
 def test_goodput_of_up_and_down_are_not_added() -> None:

@@ -414,11 +414,14 @@ def _paired(one: Measured, other: Measured) -> bool:
 
 def _same(runs: Sequence[Run]) -> bool:
     first = runs[0]
-    return len(runs) > 1 and all(
-        run.path.absolute() == first.path.absolute()
-        # Of a Run of format 1 there are no sums.
-        or (run.seeds == first.seeds and run.meta.checksums == first.meta.checksums != {})
-        for run in runs[1:]
+    return (
+        len(runs) > 1
+        and all(
+            run.path.absolute() == first.path.absolute()
+            # Of a Run of format 1 there are no sums.
+            or (run.seeds == first.seeds and run.meta.checksums == first.meta.checksums != {})
+            for run in runs[1:]
+        )
     )
 
 

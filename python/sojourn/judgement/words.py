@@ -18,6 +18,8 @@ MOST_CONTESTS = 12
 """So many contests have sentences each; of more it is said who wins how many."""
 HEADLINES = ("ping_p95", "ping_mean", "ping_loss", "completion_mean", "completion_p95", "late")
 """Of what is felt by the same flows the first of these that changed is told."""
+LEAST_COUNT = 0.02
+"""Numbers of finished transfers that differ by more, as a share of the larger, are told with the times."""
 
 
 def sentences(found: Judgement) -> list[str]:
@@ -57,7 +59,9 @@ def of_contest(contest: Contest) -> list[str]:
     if not any(row.quantity.role in ("felt", "queue") for row in contest.rows):
         return ["No winner: no packet was measured after the warm-up."]
     if contest.same:
-        return [f"No winner: {_and([contest.called[run] for run in contest.runs])} are the same: equal tables."]
+        return [
+            f"No winner: {_and([contest.called[run] for run in contest.runs])} are the same: equal tables."
+        ]
     if contest.by == "one sample":
         return [*_one_sample(contest)]
     if contest.winner is not None:
@@ -74,7 +78,7 @@ def _won(contest: Contest, winner: str) -> list[str]:
     reference = contest.baseline if contest.baseline != winner else contest.runs[-1]
     found = contest.against(winner, reference)
     return [
-        f"{wins}. Against {called[reference]}: {'; '.join(map(_told, _headlines(found)))}.",
+        f"{wins}. Against {called[reference]}: {'; '.join(_all_told(_headlines(found), found))}.",
         _price(found),
     ]
 
@@ -84,13 +88,16 @@ def _price(found: Sequence[Difference]) -> str:
     told = {each.key for each in _headlines(found)}
     rest = [each for each in found if each.key not in told]
     worse = [each for each in rest if each.verdict == "worse" and each.role != "context"]
-    gains = [each for each in rest if each.verdict == "better" and each.role == "cost"]
+    felt = [each for each in rest if each.verdict == "better" and each.role == "felt"]
+    paid = [each for each in rest if each.verdict == "better" and each.role == "cost"]
     said = (
-        f"Worse: {'; '.join(map(_told, worse))}."
+        f"Worse: {'; '.join(_all_told(worse, found))}."
         if worse
         else "Nothing that is felt got worse, nor any goodput."
     )
-    return f"{said} Better too: {'; '.join(map(_told, gains))}." if gains else said
+    # Of whose first quantity all is said already, the rest is said briefly.
+    gains = [*map(_briefly, felt), *map(_told, paid)]
+    return f"{said} Better too: {'; '.join(gains)}." if gains else said
 
 
 def _undecided(contest: Contest) -> list[str]:
@@ -121,7 +128,7 @@ def _changed(found: Sequence[Difference]) -> str:
     felt = any(each.role == "felt" for each in found)
     weighed = [each for each in found if each.role in (("felt", "cost") if felt else ("queue", "cost"))]
     parts = [
-        f"{word}: {'; '.join(map(_told, those))}."
+        f"{word}: {'; '.join(_all_told(those, found))}."
         for word, verdict in (("better", "better"), ("worse", "worse"))
         if (those := [each for each in weighed if each.verdict == verdict])
     ]
@@ -131,6 +138,11 @@ def _changed(found: Sequence[Difference]) -> str:
 def _one_sample(contest: Contest) -> list[str]:
     rows = [
         row for row in contest.rows if _headline(row.quantity.key) in ("ping_p95", "completion_mean", "late")
+    ]
+    rows += [
+        row
+        for row in contest.rows
+        if _headline(row.quantity.key) == "completed" and _differs(min(row.means), max(row.means))
     ]
     rows = rows or [row for row in contest.rows if row.quantity.role == "queue"]
     told = [
@@ -176,6 +188,25 @@ def _headlines(found: Sequence[Difference]) -> list[Difference]:
     return list(first.values())
 
 
+def _all_told(those: Sequence[Difference], found: Sequence[Difference]) -> list[str]:
+    """Each of those; once with each owner's completion times, of how many transfers they are, where that differs.
+
+    A completion time is of finished transfers only.
+    """
+    counts = {each.of: each for each in found if _headline(each.key) == "completed"}
+    told = []
+    for one in those:
+        many = counts.pop(one.of, None) if _headline(one.key).startswith("completion") else None
+        differ = many is not None and _differs(many.value, many.reference)
+        told.append(f"{_told(one)}, {_briefly(many)}" if many is not None and differ else _told(one))
+    return told
+
+
+def _differs(value: float, reference: float) -> bool:
+    """Whether two counts are told beside each other."""
+    return abs(value - reference) > LEAST_COUNT * max(abs(value), abs(reference))
+
+
 def _told(one: Difference) -> str:
     """`ping RTT p95 from 803 to 22.2 ms (-781, 95 % interval -797 to -765)`."""
     apart = one.difference
@@ -186,9 +217,14 @@ def _told(one: Difference) -> str:
         else ""
     )
     return (
-        f"{one.name} from {number(one.reference)} to {number(one.value)}{_unit(one.unit)}"
+        f"{_briefly(one)}"
         f" ({share}{'+' if apart.value > 0 else ''}{number(apart.value)}, 95 % interval {ends[0]} to {ends[1]})"
     )
+
+
+def _briefly(one: Difference) -> str:
+    """`ping RTT p95 from 803 to 22.2 ms`."""
+    return f"{one.name} from {number(one.reference)} to {number(one.value)}{_unit(one.unit)}"
 
 
 def _unit(unit: str) -> str:
