@@ -145,6 +145,31 @@ def test_runs_of_the_same_meaning_compete_however_it_is_written(old: str, new: s
     assert sorted(only(found).runs) == ["codel", "pfifo"]
 
 
+def test_runs_of_different_traffic_are_told_apart_by_their_titles() -> None:
+    other = (LINE + PING + PAGES).replace("A line", "Pages").replace("4 Mbit/s", "5 Mbit/s")
+    made = [sojourn.run(sojourn.loads(each)) for each in (LINE + UPLOADS, other)]
+    found = compare(made)
+    assert [contest.conditions for contest in found.contests] == ["A line", "Pages"]
+    assert found.sentences()[0].endswith("of the same link and traffic: A line and Pages.")
+    # Of the same title: what each has; nothing of a flow that it has not.
+    [_, pages] = compare([made[0], sojourn.run(sojourn.loads(other.replace('"Pages"', '"A line"')))]).contests
+    assert "rate 5 Mbit/s" in pages.conditions
+    assert "bulk" not in pages.conditions
+    assert "default" not in pages.conditions
+
+
+def test_lines_of_two_rates_are_told_apart_once() -> None:
+    text = LINE + UPLOADS
+    found = compare(
+        [sojourn.run(sojourn.loads(each)) for each in (text, text.replace("4 Mbit/s", "5 Mbit/s"))]
+    )
+    assert found.sentences()[0].endswith(": rate 4 Mbit/s and rate 5 Mbit/s.")
+    assert [list(contest.called.values()) for contest in found.contests] == [
+        ["rate 4 Mbit/s"],
+        ["rate 5 Mbit/s"],
+    ]
+
+
 def test_a_sweep_is_judged_line_by_line() -> None:
     text = LINE + UPLOADS + PING + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "fq_codel"]\n'
     found = compare(

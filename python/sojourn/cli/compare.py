@@ -174,7 +174,7 @@ def _show(runs: Sequence[Run], found: Judgement, as_json: bool, written: dict[st
     work.show(f"{length}{_seeds(found)}\n")
     for contest in found.contests:
         if contest.conditions:
-            work.show(f"{contest.conditions}\n")
+            work.show(f"{_filled(contest.conditions)}\n")
         work.show(f"{comparison.tables(contest)}\n")
     if any(row.best for contest in found.contests for row in contest.rows):
         work.show(

@@ -249,13 +249,12 @@ def judge(measured: Sequence[Measured], baseline: int | None = None) -> Judgemen
     runs = [one.run for one in measured]
     names = likeness.labels(runs)
     groups = likeness.alike(runs)
-    shared = [likeness.conditions(likeness.facts(runs[members[0]])) for members in groups]
-    keys = likeness.differences(shared) if len(groups) > 1 else []
+    headings = likeness.headings([runs[members[0]] for members in groups])
     contests = []
-    for members, found in zip(groups, shared, strict=True):
+    for members, apart in zip(groups, headings, strict=True):
         labels = [names[i] for i in members]
-        apart = likeness.words(found, keys)
-        short = likeness.choices([runs[i] for i in members]) if len(groups) > 1 else labels
+        competing = len(groups) > 1 and len(members) > 1
+        short = likeness.choices([runs[i] for i in members]) if competing else labels
         asked = members.index(baseline) if baseline in members else None
         contests.append(_contest([measured[i] for i in members], _Names(labels, short, apart), asked))
     return Judgement(tuple(names), tuple(contests))

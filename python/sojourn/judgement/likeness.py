@@ -106,9 +106,11 @@ def words(found: Facts, keys: Sequence[tuple[str, ...]]) -> str:
     """The values of these keys: "fq_codel, up.rate 5 Mbit/s"."""
     said = []
     for path in keys:
+        if not _has(found, path):
+            continue
         value, last = found.get(path), path[-1]
         name = last
-        several = [other for other in keys if other[-1] == last]
+        several = [other for other in keys if other[-1] == last and _has(found, other)]
         # What is the same of all of them, like the rate of both ways, is said once.
         if len(several) > 1 and len(path) > 1 and any(found.get(other) != value for other in several):
             name = ".".join(path[-2:])
@@ -121,6 +123,35 @@ def words(found: Facts, keys: Sequence[tuple[str, ...]]) -> str:
         else:
             said.append(f"{name} {_text(value)}")
     return ", ".join(dict.fromkeys(said))
+
+
+def _has(found: Facts, path: tuple[str, ...]) -> bool:
+    """Whether there is what the key is of: not so of a flow that others have."""
+    return path[0] not in ("flow", "link") or any(other[:2] == path[:2] for other in found)
+
+
+def headings(runs: Sequence[Run]) -> list[str]:
+    """Of Runs that are not alike: what sets each apart; its title where flows or links differ in kind."""
+    if len(runs) < 2:
+        return [""] * len(runs)
+    every = [conditions(facts(run)) for run in runs]
+    keys = differences(every)
+    said = [words(found, keys) for found in every]
+    if all(said) and len({_kinds(found) for found in every}) == 1:
+        return said
+    titles = [run.meta.title for run in runs]
+    named = []
+    for title, found in zip(titles, every, strict=True):
+        same = [other for other, its in zip(every, titles, strict=True) if its == title]
+        apart = words(found, differences(same)) if len(same) > 1 else ""
+        named.append(", ".join(filter(None, (title, apart))))
+    return named
+
+
+def _kinds(found: Facts) -> frozenset[tuple[str, ...]]:
+    """Its links and flows by name, flows with their kind."""
+    named = {path[:2] for path in found if path[0] in ("flow", "link")}
+    return frozenset((*path, str(found.get((*path, "kind"), ""))) for path in named)
 
 
 def _text(value: Any) -> str:

@@ -35,13 +35,19 @@ def sentences(found: Judgement) -> list[str]:
         said += [f"{contest.conditions}: {' '.join(of_contest(contest))}" for contest in competing]
     alone = [contest for contest in contests if len(contest.runs) == 1]
     if alone:
-        whose = _and([f"{contest.runs[0]} ({contest.conditions})" for contest in alone[:MOST_CONTESTS]])
+        whose = _and([_alone(contest) for contest in alone[:MOST_CONTESTS]])
         more = f" and {len(alone) - MOST_CONTESTS} more" if len(alone) > MOST_CONTESTS else ""
         said.append(
             f"{'Side by side, not' if not competing else 'Not'} in competition, for want of another Run of the same"
             f" link and traffic: {whose}{more}."
         )
     return said
+
+
+def _alone(contest: Contest) -> str:
+    """Its one Run, and what sets it apart, unless that is its name."""
+    [run] = contest.runs
+    return run if contest.conditions in run else f"{run} ({contest.conditions})"
 
 
 def _tally(contests: Sequence[Contest]) -> str:
