@@ -13,7 +13,7 @@ from synthetic import Shape
 
 import sojourn
 from sojourn import metrics
-from sojourn.judgement import Contest, compare, judge, likeness, quantities, words
+from sojourn.judgement import Contest, Difference, compare, judge, likeness, quantities, words
 from sojourn.judgement.quantities import Measured
 from sojourn.metrics import Interval, Numbers, Summary
 from sojourn.records import Run
@@ -391,6 +391,13 @@ def test_transfers_are_judged_by_their_completion() -> None:
     assert max(completed.means) > 2 * min(completed.means)
     assert ", page completed from" in found.sentences()[0]
     assert "Better too: page completion p95 from" in found.sentences()[1]
+
+
+def test_percent_differ_by_points_and_by_no_more_than_a_hundred() -> None:
+    one = Difference(
+        "late:call", "call late", "%", "call", "felt", "a", "b", 1.0, 97.0, Interval(-96.0, -104.0, -88.0), "better"
+    )  # fmt: skip
+    assert words._told(one) == "call late from 97.0 to 1.00 % (-96.0 points, 95 % interval -100.0 to -88.0)"
 
 
 def test_lost_pings_that_got_fewer_are_said(tmp_path: Path) -> None:

@@ -216,7 +216,12 @@ def _differs(value: float, reference: float) -> bool:
 def _told(one: Difference) -> str:
     """`ping RTT p95 from 803 to 22.2 ms (-781, 95 % interval -797 to -765)`."""
     apart = one.difference
-    ends = [number(end, decimals(apart.value)) for end in (apart.low, apart.high)]
+    # Shares of 0 to 100 % differ by no more than 100 points.
+    low, high = (
+        (max(apart.low, -100.0), min(apart.high, 100.0)) if one.unit == "%" else (apart.low, apart.high)
+    )
+    ends = [number(end, decimals(apart.value)) for end in (low, high)]
+    points = " points" if one.unit == "%" else ""
     share = (
         f"{'+' if apart.value > 0 else ''}{100 * one.share:.0f} %, "
         if one.role == "cost" and one.unit
@@ -224,7 +229,7 @@ def _told(one: Difference) -> str:
     )
     return (
         f"{_briefly(one)}"
-        f" ({share}{'+' if apart.value > 0 else ''}{number(apart.value)}, 95 % interval {ends[0]} to {ends[1]})"
+        f" ({share}{'+' if apart.value > 0 else ''}{number(apart.value)}{points}, 95 % interval {ends[0]} to {ends[1]})"
     )
 
 
@@ -251,7 +256,7 @@ def html_table(contest: Contest, shown: Sequence[str] | None = None) -> str:
     lines = []
     for i, run in enumerate(contest.runs):
         cells = [
-            f"<td>{'<strong>' if row.best == run else ''}{with_interval(row.means[i], row.ci95[i])}"
+            f"<td>{'<strong>' if row.best == run else ''}{with_interval(row.means[i], row.ci95[i], row.quantity.most)}"
             f"{'</strong>' if row.best == run else ''}</td>"
             for row in rows
         ]
