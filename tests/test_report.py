@@ -319,6 +319,14 @@ def test_a_page_that_would_be_too_large_leaves_out_late_seeds_of_all_runs_and_sa
     assert "last 2 seeds are left out" in page
 
 
+def test_the_line_of_all_flows_is_none_of_theirs(tmp_path: Path) -> None:
+    page = report.render([synthetic.run(tmp_path / "run", Shape(flows=12))])
+    goodput = next(panel for panel in payload(page)["views"][0]["panels"] if panel["title"] == "Goodput")
+    black = [line for line in goodput["series"] if line["colour"] in ("ink", data.both(style.BLACK))]
+    assert len(black) == 2, "the seventh flow and the sum"
+    assert black[0]["dash"] != black[1]["dash"]
+
+
 def test_a_thousand_flows_are_a_median_and_a_band(tmp_path: Path) -> None:
     run = synthetic.run(tmp_path / "run", Shape(flows=1000, seeds=(1,), duration_s=10))
     page = report.render([run])
