@@ -231,7 +231,7 @@ def test_a_run_of_another_line_does_not_compete(tmp_path: Path) -> None:
 
 def test_the_verdict_does_not_call_equals_different(tmp_path: Path) -> None:
     twins = [synthetic.run(tmp_path / str(i), Shape(label=f"twin {i}")) for i in range(2)]
-    assert said(twins).startswith("No winner: twin 0 and twin 1 can't be told apart")
+    assert said(twins).startswith("No winner: twin 0 and twin 1 are the same: equal tables")
 
 
 def test_the_verdict_says_when_there_is_one_seed_only(tmp_path: Path) -> None:
