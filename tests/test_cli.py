@@ -876,6 +876,11 @@ def test_numbers_show_about_three_digits() -> None:
         "812", "100", "14.2", "0.97", "0", "-",
     ]  # fmt: skip
     assert text.with_interval({"mean": 14.23, "ci95": 0.318}) == "14.2 ±0.3"
+    assert text.percent({"mean": 0.1423, "ci95": 0.00318}) == "14.2 ±0.3"
+    # A share is from 0 to 100 %.
+    assert text.percent({"mean": 0.0015, "ci95": 0.0025}) == "0.15 ≤0.40"
+    assert text.percent({"mean": 0.998, "ci95": 0.006}) == "99.8 ≥99.2"
+    assert text.percent({"mean": 0.5, "ci95": 0.8}) == "50.0 0..100"
     assert text.with_interval({"mean": 14.23, "ci95": float("nan")}) == "14.2"
 
 

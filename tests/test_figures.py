@@ -24,6 +24,7 @@ from matplotlib.patches import Ellipse
 from synthetic import Shape
 
 from sojourn import figures
+from sojourn.digits import sides
 from sojourn.figures import comparison, distribution, series, style
 from sojourn.figures.series import Line
 from sojourn.judgement import quantities
@@ -142,6 +143,12 @@ def test_bars_are_as_long_as_the_means_of_the_summary(pair: list[Run]) -> None:
     bars = [patch.get_width() for patch in axes.patches]
     wanted = [np.mean([seed["probes"][0]["rtt_ms"]["p95"] for seed in one.summary.runs]) for one in measured]
     assert bars == pytest.approx(wanted)
+
+
+def test_whiskers_of_a_share_end_where_it_can_be() -> None:
+    assert sides(0.15, 0.25, 100) == (0.15, 0.25)
+    assert sides(99.5, 2, 100) == (2, 0.5)
+    assert sides(5, 7) == (7, 7), "no share"
 
 
 def test_the_ellipse_has_the_covariance_of_the_points() -> None:

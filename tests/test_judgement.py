@@ -13,7 +13,7 @@ from synthetic import Shape
 
 import sojourn
 from sojourn import metrics
-from sojourn.judgement import Contest, compare, judge, likeness, quantities, words
+from sojourn.judgement import Contest, Difference, compare, judge, likeness, quantities, words
 from sojourn.judgement.quantities import Measured
 from sojourn.metrics import Interval, Numbers, Summary
 from sojourn.records import Run
@@ -102,6 +102,74 @@ def test_what_can_be_chosen_competes_whatever_its_title(more: str) -> None:
     assert len(compare([*runs(text, ("pfifo",)), *runs(changed, ("codel",))]).contests) == 1
 
 
+BULK = '[[flow]]\nkind = "bulk"\nrtt = "30 ms"\n'
+
+
+@pytest.mark.parametrize("name", ["tcp", "qdisc", "ring", "ecn"])
+def test_a_flow_named_like_a_choice_is_still_traffic(name: str) -> None:
+    text = LINE + BULK + f'name = "{name}"\n'
+    made = [*runs(text, ("pfifo",)), *runs(text.replace("30 ms", "300 ms"), ("codel",))]
+    assert [len(contest.runs) for contest in compare(made).contests] == [1, 1]
+
+
+def test_a_link_named_like_a_choice_is_still_the_line() -> None:
+    text = LINE.partition("[bottleneck]")[0] + (
+        '[[link]]\nname = "shaper"\nfrom = "a"\nto = "b"\nrate = "4 Mbit/s"\ndelay = "5 ms"\nqdisc = "fq_codel"\n'
+        '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "b"\n'
+    )
+    made = [sojourn.run(sojourn.loads(each)) for each in (text, text.replace("4 Mbit/s", "5 Mbit/s"))]
+    found = compare(made)
+    assert [contest.conditions for contest in found.contests] == ["rate 4 Mbit/s", "rate 5 Mbit/s"]
+
+
+def test_each_of_two_unnamed_flows_of_a_kind_counts() -> None:
+    text = LINE + BULK + BULK.replace("30 ms", "40 ms")
+    made = [*runs(text, ("pfifo",)), *runs(text.replace("30 ms", "300 ms"), ("codel",))]
+    found = compare(made)
+    assert [contest.conditions for contest in found.contests] == ["rtt 30 ms", "rtt 300 ms"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('delay = "5 ms"', 'delay = "5 ms"\nlink_layer = "none"'),
+        ('delay = "5 ms"', 'delay = "0.005 s"\nloss = "0 %"\nbql = false'),
+        ('up.rate = "4 Mbit/s"\ndown.rate = "20 Mbit/s"', 'rate = "20 Mbit/s"\nup.rate = "4000 kbit/s"'),
+        ('rtt = "30 ms"', 'rtt = "uniform 30 ms .. 30 ms"\ncount = 1\ndirection = "down"'),
+    ],
+)
+def test_runs_of_the_same_meaning_compete_however_it_is_written(old: str, new: str) -> None:
+    text = LINE + BULK
+    assert old in text
+    found = compare([*runs(text, ("pfifo",)), *runs(text.replace(old, new), ("codel",))])
+    assert sorted(only(found).runs) == ["codel", "pfifo"]
+
+
+def test_runs_of_different_traffic_are_told_apart_by_their_titles() -> None:
+    other = (LINE + PING + PAGES).replace("A line", "Pages").replace("4 Mbit/s", "5 Mbit/s")
+    made = [sojourn.run(sojourn.loads(each)) for each in (LINE + UPLOADS, other)]
+    found = compare(made)
+    assert [contest.conditions for contest in found.contests] == ["A line", "Pages"]
+    assert found.sentences()[0].endswith("of the same link and traffic: A line and Pages.")
+    # Of the same title: what each has; nothing of a flow that it has not.
+    [_, pages] = compare([made[0], sojourn.run(sojourn.loads(other.replace('"Pages"', '"A line"')))]).contests
+    assert "rate 5 Mbit/s" in pages.conditions
+    assert "bulk" not in pages.conditions
+    assert "default" not in pages.conditions
+
+
+def test_lines_of_two_rates_are_told_apart_once() -> None:
+    text = LINE + UPLOADS
+    found = compare(
+        [sojourn.run(sojourn.loads(each)) for each in (text, text.replace("4 Mbit/s", "5 Mbit/s"))]
+    )
+    assert found.sentences()[0].endswith(": rate 4 Mbit/s and rate 5 Mbit/s.")
+    assert [list(contest.called.values()) for contest in found.contests] == [
+        ["rate 4 Mbit/s"],
+        ["rate 5 Mbit/s"],
+    ]
+
+
 def test_a_sweep_is_judged_line_by_line() -> None:
     text = LINE + UPLOADS + PING + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "fq_codel"]\n'
     found = compare(
@@ -164,7 +232,19 @@ def test_one_seed_names_nobody_better() -> None:
     assert (contest.by, contest.winner, contest.samples) == ("one sample", None, 1)
     assert {each.verdict for each in contest.differences} <= {"unknown", "neither"}
     assert not any(row.best for row in contest.rows)
-    assert "--seeds 5" in found.sentences()[-1]
+    assert "run them again with --seeds 5" in found.sentences()[-1]
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_runs_with_the_same_tables_are_said_to_be_the_same(seeds: int, tmp_path: Path) -> None:
+    shape = Shape(seeds=tuple(range(1, seeds + 1)))
+    made = [synthetic.run(tmp_path / name, shape) for name in ("monday", "tuesday")]
+    for pair, names in ((made, "pfifo, monday and pfifo, tuesday"), (made[:1] * 2, "pfifo and pfifo, again")):
+        found = compare(pair)
+        assert only(found).same
+        assert found.sentences() == [f"No winner: {names} are the same: equal tables."]
+    other = synthetic.run(tmp_path / "other", dataclasses.replace(shape, qdisc="fq_codel"))
+    assert not only(compare([made[0], other])).same
 
 
 def test_seeds_without_luck_are_one_sample() -> None:
@@ -185,7 +265,9 @@ def test_seeds_without_luck_are_one_sample() -> None:
 
 def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
     """A Run whose numbers are these: ping (p95), mean, p50 and p95 (sojourn), up and down (goodput)."""
-    run = synthetic.run(path / label, Shape(seeds=(1,), label=label))
+    # Tables of their own: Runs of equal ones are the same.
+    own = Shape(seeds=(1,), label=label, ping_ms=50 + sum(label.encode()) % 97)
+    run = synthetic.run(path / label, own)
     each = []
     for seed in seeds:
         queue: Numbers = {
@@ -194,7 +276,11 @@ def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
             "goodput_mbps": seed["up"],
             "jain": 1.0,
         }
-        ping = {"loss_rate": 0.0, "base_rtt_ms": 20.0, "rtt_ms": {"p95": seed.get("ping", math.nan)}}
+        ping = {
+            "loss_rate": seed.get("loss", 0.0),
+            "base_rtt_ms": 20.0,
+            "rtt_ms": {"p95": seed.get("ping", math.nan)},
+        }
         total = seed["up"] + seed["down"]
         probes = [ping] if "ping" in seed else []
         each.append({"queues": [queue], "flows": [], "groups": [], "probes": probes, "goodput_mbps": total})
@@ -236,6 +322,21 @@ def test_fair_queueing_is_not_lost_by_the_p95_of_all_packets(tmp_path: Path) -> 
     assert contest.strengths == {"fq": ("sojourn mean", "sojourn median"), "pfifo": ("sojourn p95",)}
     assert found.sentences()[0] == (
         "No winner: fq is better for sojourn mean and sojourn median; pfifo is better for sojourn p95."
+    )
+
+
+def test_without_a_winner_it_is_said_who_is_better_than_whom(tmp_path: Path) -> None:
+    fast = made_up(tmp_path, "fast", three(ping=20, up=4, down=30))
+    middle = made_up(tmp_path, "middle", three(ping=100, up=7, down=30))
+    slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
+    bad = made_up(tmp_path, "bad", three(ping=900, up=10, down=30))
+    found = judge([fast, middle, slow, bad])
+    contest = only(found)
+    assert set(contest.beaten) == set(contest.runs) - set(contest.front)
+    assert contest.beaten["bad"] == ("slow",)
+    assert found.sentences()[0] == (
+        "No winner among fast, middle and slow: fast is better than each of the others for ping RTT p95;"
+        " slow is better than each of the others for goodput at bottleneck. bad does worse than slow."
     )
 
 
@@ -284,6 +385,28 @@ def test_transfers_are_judged_by_their_completion() -> None:
     assert contest.winner == "fq_codel"
     assert contest.row("completion_p95:page") is not None
     assert "page completion mean from" in found.sentences()[0]
+    # All that is felt better is said, and of how many transfers.
+    completed = contest.row("completed:page")
+    assert completed is not None
+    assert max(completed.means) > 2 * min(completed.means)
+    assert ", page completed from" in found.sentences()[0]
+    assert "Better too: page completion p95 from" in found.sentences()[1]
+
+
+def test_percent_differ_by_points_and_by_no_more_than_a_hundred() -> None:
+    one = Difference(
+        "late:call", "call late", "%", "call", "felt", "a", "b", 1.0, 97.0, Interval(-96.0, -104.0, -88.0), "better"
+    )  # fmt: skip
+    assert words._told(one) == "call late from 97.0 to 1.00 % (-96.0 points, 95 % interval -100.0 to -88.0)"
+
+
+def test_lost_pings_that_got_fewer_are_said(tmp_path: Path) -> None:
+    slow = made_up(tmp_path, "slow", three(ping=800, loss=0.025, up=10, down=30))
+    fast = made_up(tmp_path, "fast", three(ping=20, loss=0, up=10, down=30))
+    price = judge([slow, fast]).sentences()[1]
+    assert price == (
+        "Nothing that is felt got worse, nor any goodput. Better too: pings lost from 2.50 to 0 %."
+    )
 
 
 def test_goodput_of_up_and_down_are_not_added() -> None:

@@ -55,6 +55,9 @@ def test_the_commands_run(
         words = shlex.split(line, comments=True)
         assert words[0] == "sojourn"
         assert status(words[1:]) == 0, f"{line}\n{capsys.readouterr().err}"
+        said = capsys.readouterr().out
+        if "compare runs/" in line:
+            assert "wins. Against" in said, "Runs that compete"
 
 
 def test_the_demo_has_the_columns_and_the_verdict_that_are_shown(

@@ -231,7 +231,7 @@ def test_a_run_of_another_line_does_not_compete(tmp_path: Path) -> None:
 
 def test_the_verdict_does_not_call_equals_different(tmp_path: Path) -> None:
     twins = [synthetic.run(tmp_path / str(i), Shape(label=f"twin {i}")) for i in range(2)]
-    assert said(twins).startswith("No winner: twin 0 and twin 1 can't be told apart")
+    assert said(twins).startswith("No winner: twin 0 and twin 1 are the same: equal tables")
 
 
 def test_the_verdict_says_when_there_is_one_seed_only(tmp_path: Path) -> None:
@@ -317,6 +317,14 @@ def test_a_page_that_would_be_too_large_leaves_out_late_seeds_of_all_runs_and_sa
     page = report.render(pair)
     assert {(view["run"], view["seed"]) for view in payload(page)["views"]} == {(0, 1), (1, 1)}
     assert "last 2 seeds are left out" in page
+
+
+def test_the_line_of_all_flows_is_none_of_theirs(tmp_path: Path) -> None:
+    page = report.render([synthetic.run(tmp_path / "run", Shape(flows=12))])
+    goodput = next(panel for panel in payload(page)["views"][0]["panels"] if panel["title"] == "Goodput")
+    black = [line for line in goodput["series"] if line["colour"] in ("ink", data.both(style.BLACK))]
+    assert len(black) == 2, "the seventh flow and the sum"
+    assert black[0]["dash"] != black[1]["dash"]
 
 
 def test_a_thousand_flows_are_a_median_and_a_band(tmp_path: Path) -> None:

@@ -24,10 +24,31 @@ def decimals(value: float) -> int:
     return next((places for places, least in steps if size >= least), MOST_DECIMALS)
 
 
-def with_interval(mean: float, half: float) -> str:
-    """`14.2 ±0.3`; without the second part where there is no interval."""
+def with_interval(mean: float, half: float, most: float = math.inf) -> str:
+    """`14.2 ±0.3`; without the second part where there is no interval.
+
+    `most`: of a share, its largest value. An interval that leaves 0 to `most` ends there, and its other end is shown: `0.15 ≤0.40`, `99.8 ≥99.2`.
+    """
     if math.isnan(mean) or math.isnan(half):
         return number(mean)
     # A mean of nothing has no digits of its own.
     places = decimals(mean) if round(mean, MOST_DECIMALS) else decimals(half)
-    return f"{number(mean, places)} ±{number(half, places)}"
+    below, above = sides(mean, half, most)
+    short = [number(side, places) != number(half, places) for side in (below, above)]
+    match short:
+        case [False, False]:
+            spread = f"±{number(half, places)}"
+        case [True, False]:
+            spread = f"≤{number(mean + above, places)}"
+        case [False, True]:
+            spread = f"≥{number(mean - below, places)}"
+        case _:
+            spread = f"0..{most:g}"
+    return f"{number(mean, places)} {spread}"
+
+
+def sides(mean: float, half: float, most: float = math.inf) -> tuple[float, float]:
+    """How far an interval reaches below and above its mean; that of a share not beyond 0 and `most`."""
+    if math.isinf(most):
+        return half, half
+    return min(half, max(mean, 0.0)), min(half, max(most - mean, 0.0))

@@ -227,14 +227,17 @@ def _show(runs: Sequence[Run], found: Judgement, as_json: bool, written: dict[st
     length = f"{first.duration_ns / 1e9:g} s, {first.warmup_ns / 1e9:g} s warm-up left out; " if same else ""
     work.show("; ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else ""))
     work.show(f"{length}{_seeds(found)}\n")
-    for contest in found.contests:
+    tables = [comparison.tables(contest) for contest in found.contests]
+    for contest, table in zip(found.contests, tables, strict=True):
         if contest.conditions:
-            work.show(f"{contest.conditions}\n")
-        work.show(f"{comparison.tables(contest)}\n")
+            work.show(f"{_filled(contest.conditions)}\n")
+        work.show(f"{table}\n")
     if any(row.best for contest in found.contests for row in contest.rows):
         work.show(
             "* better than every other in its column, by the 95 % interval of the difference; shortest delay first"
         )
+    if any(sign in table for table in tables for sign in "≤≥"):
+        work.show("≤ and ≥ the end of an interval whose other end is that of its range: 0, 100 % or 1")
     for run, name in zip(runs, found.runs, strict=True):
         at = next(contest.link for contest in found.contests if name in contest.runs)
         if at is not None and name in written and name != run.meta.link(at).qdisc:

@@ -57,7 +57,7 @@ def _cells(contest: Contest, row: Row) -> list[str]:
     cells = []
     for run, mean, half in zip(contest.runs, row.means, row.ci95, strict=True):
         entry = {"mean": mean, "ci95": half}
-        shown = text.count(entry) if row.quantity.count else text.with_interval(entry)
+        shown = text.count(entry) if row.quantity.count else text.with_interval(entry, most=row.quantity.most)
         cells.append(f"{shown}{text.BEST if row.best == run else ' '}")
     return cells
 

@@ -128,7 +128,7 @@ def _queues(run: Run, queues: Sequence[Numbers]) -> str:
             queue["link"],
             text.rate(run.meta.link(queue["link"]).rate_bps),
             queue["qdisc"],
-            text.with_interval(queue["utilisation"], 100),
+            text.percent(queue["utilisation"]),
             text.with_interval(queue["goodput_mbps"]),
             text.count(queue["dropped_packets"]),
             text.count(queue["marked_packets"]),
@@ -197,7 +197,7 @@ def _waits(group: Numbers, shown: Sequence[str]) -> list[str]:
             "p95 ms": text.with_interval(took["p95"]),
         }
     if "late_rate" in group:
-        cells[shown[-1]] = text.with_interval(group["late_rate"], 100)
+        cells[shown[-1]] = text.percent(group["late_rate"])
     return list(cells.values())
 
 
@@ -208,7 +208,7 @@ def _probes(probes: Sequence[Numbers]) -> str:
         [
             probe["name"],
             text.number(probe["sent"]["mean"], 0),
-            text.with_interval(probe["loss_rate"], 100),
+            text.percent(probe["loss_rate"]),
             text.number(probe["base_rtt_ms"]["mean"]),
             *(text.with_interval(probe["rtt_ms"][name]) for name in times),
         ]

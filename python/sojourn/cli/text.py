@@ -17,9 +17,14 @@ def as_json(whole: Mapping[str, Any]) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def with_interval(entry: dict[str, Any], scale: float = 1.0) -> str:
-    """`14.2 ±0.3` of {mean, ci95}; without the second part where there is one seed."""
-    return digits.with_interval(entry["mean"] * scale, entry["ci95"] * scale)
+def with_interval(entry: dict[str, Any], scale: float = 1.0, most: float = math.inf) -> str:
+    """`14.2 ±0.3` of {mean, ci95}; without the second part where there is one seed. `most` as in `digits`."""
+    return digits.with_interval(entry["mean"] * scale, entry["ci95"] * scale, most)
+
+
+def percent(entry: dict[str, Any]) -> str:
+    """`14.2 ±0.3` of a share, in percent."""
+    return with_interval(entry, 100, 100)
 
 
 def count(entry: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from sojourn.digits import sides
 from sojourn.figures import series, style
 from sojourn.judgement import quantities
 from sojourn.judgement.quantities import Measured, Quantity
@@ -83,18 +84,19 @@ def _bars(
         if np.isnan(mean):
             axes.annotate("not measured", (0, place), xytext=(4, 0), textcoords="offset points", size=7, va="center", color=style.MUTED)  # fmt: skip
             continue
+        below, above = sides(mean, ci, quantity.most)
         if ci > 0:
             axes.errorbar(
                 mean,
                 place,
-                xerr=[[min(ci, mean)], [ci]],
+                xerr=[[min(below, mean)], [above]],
                 color=style.INK,
                 linewidth=0.9,
                 capsize=2.2,
                 capthick=0.9,
             )
         axes.annotate(
-            series.number(mean), (mean + ci, place), xytext=(4, 0), textcoords="offset points", size=7.5, va="center",
+            series.number(mean), (mean + above, place), xytext=(4, 0), textcoords="offset points", size=7.5, va="center",
             color=style.INK,
         )  # fmt: skip
     most = float(np.nanmax(means + spread)) if np.isfinite(means).any() else 1.0

@@ -110,6 +110,8 @@ class Contest:
     """Of the Run that has fewest."""
     samples: int
     """Those of its seeds that tell something; 1: one sample."""
+    same: bool
+    """Whether all its Runs have the same tables: nothing differs."""
     by: By
     """How differences have their intervals; mixed pairs count as the weaker."""
     rows: tuple[Row, ...]
@@ -119,6 +121,8 @@ class Contest:
     """Beats every other; None: nobody does, or there is one Run or one sample."""
     front: tuple[str, ...]
     """The Runs that no other beats."""
+    beaten: dict[str, tuple[str, ...]]
+    """Of each that is not in `front`: the Runs that beat it."""
     strengths: dict[str, tuple[str, ...]]
     """Of each in `front`: the quantities in which it is better than every other of them."""
     differences: tuple[Difference, ...]
@@ -211,12 +215,13 @@ def _plain(contest: Contest) -> dict[str, Any]:
         differences.append({**plain, "difference": apart})
     simple = {
         name: getattr(contest, name)
-        for name in ("conditions", "link", "called", "seeds", "samples", "by", "baseline", "winner")
+        for name in ("conditions", "link", "called", "seeds", "samples", "same", "by", "baseline", "winner")
     }
     return {
         **simple,
         "runs": list(contest.runs),
         "front": list(contest.front),
+        "beaten": {run: list(by) for run, by in contest.beaten.items()},
         "strengths": {run: list(names) for run, names in contest.strengths.items()},
         "rows": rows,
         "differences": differences,
@@ -244,13 +249,12 @@ def judge(measured: Sequence[Measured], baseline: int | None = None) -> Judgemen
     runs = [one.run for one in measured]
     names = likeness.labels(runs)
     groups = likeness.alike(runs)
-    shared = [likeness.conditions(likeness.facts(runs[members[0]])) for members in groups]
-    keys = likeness.differences(shared) if len(groups) > 1 else []
+    headings = likeness.headings([runs[members[0]] for members in groups])
     contests = []
-    for members, found in zip(groups, shared, strict=True):
+    for members, apart in zip(groups, headings, strict=True):
         labels = [names[i] for i in members]
-        apart = likeness.words(found, keys)
-        short = likeness.choices([runs[i] for i in members]) if len(groups) > 1 else labels
+        competing = len(groups) > 1 and len(members) > 1
+        short = likeness.choices([runs[i] for i in members]) if competing else labels
         asked = members.index(baseline) if baseline in members else None
         contests.append(_contest([measured[i] for i in members], _Names(labels, short, apart), asked))
     return Judgement(tuple(names), tuple(contests))
@@ -347,11 +351,17 @@ def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) ->
         called=dict(zip(names, called.short, strict=True)),
         seeds=len(fewest.summary.seeds),
         samples=fewest.summary.samples,
+        same=_same([one.run for one in measured]),
         by=_by(measured),
         rows=tuple(rows),
         baseline=names[base],
         winner=None if winner is None else names[winner],
         front=tuple(names[i] for i in front),
+        beaten={
+            names[a]: tuple(names[b] for b in order if b != a and field.beats(b, a))
+            for a in order
+            if a not in front
+        },
         strengths={
             names[i]: tuple(each.name for each in weighed if field.best(each.key, front) == i) for i in front
         },
@@ -399,6 +409,19 @@ def _difference(field: _Field, names: Sequence[str], quantity: Quantity, a: int,
 
 def _paired(one: Measured, other: Measured) -> bool:
     return one.run.meta.engine == other.run.meta.engine and one.summary.seeds == other.summary.seeds
+
+
+def _same(runs: Sequence[Run]) -> bool:
+    first = runs[0]
+    return (
+        len(runs) > 1
+        and all(
+            run.path.absolute() == first.path.absolute()
+            # Of a Run of format 1 there are no sums.
+            or (run.seeds == first.seeds and run.meta.checksums == first.meta.checksums != {})
+            for run in runs[1:]
+        )
+    )
 
 
 def _by(measured: Sequence[Measured]) -> By:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from sojourn.records import Run
+from sojourn.scenario import ScenarioError, loads
+from sojourn.scenario.meaning import meaning
 
 CHOICES = frozenset(
     {"qdisc", "shaper", "ring", "bql", "coalesce", "congestion", "ecn", "profile", "tcp", "offloads"}
@@ -31,21 +34,29 @@ def facts(run: Run) -> Facts:
     """Everything that is known of what was run, but for its title, its label and its seeds."""
     meta = run.meta
     try:
-        document: Mapping[str, Any] = tomllib.loads(run.scenario_text)
-    except (tomllib.TOMLDecodeError, OSError):
-        document = {}
-    found: Facts = {
-        path: value for path, value in _leaves(document) if path[0] not in SILENT and path[-1] != "qdisc"
-    }
-    # Defaults that are often varied, which a scenario may leave out.
-    for flow in document.get("flow", ()):
-        found.setdefault(("flow", _name(flow, ""), "count"), 1)
-    found |= {(link.name, "qdisc"): link.qdisc for link in meta.links if link.sampled}
+        found = dict(_written(run.scenario_text, run.path))
+    except OSError:
+        found = {}
+    found |= {("link", link.name, "qdisc"): link.qdisc for link in meta.links if link.sampled}
     found[("engine",)] = meta.engine
     found[("duration",)], found[("warmup",)] = meta.duration_ns, meta.warmup_ns
     found[("links",)] = tuple((link.name, link.delay_ns) for link in meta.links)
     found[("flows",)] = tuple((flow.name, flow.kind, flow.path) for flow in meta.flows)
     return found
+
+
+@lru_cache(maxsize=256)
+def _written(text: str, folder: Path) -> Facts:
+    """What the scenario means; of one that this version can't read, its keys as they are written."""
+    try:
+        return meaning(loads(text, folder=folder))
+    except ScenarioError:
+        pass
+    try:
+        document: Mapping[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        document = {}
+    return {path: value for path, value in _leaves(document) if path[0] not in SILENT and path[-1] != "qdisc"}
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -54,19 +65,19 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield from _leaves(each, (*path, str(key)))
     elif isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
         for number, each in enumerate(value):
-            # [[flow]] and [[link]] entries are known by their names.
-            yield from _leaves(each, (*path, _name(each, str(number))))
+            yield from _leaves(each, (*path, str(number)))
     else:
         yield path, value
 
 
-def _name(entry: Mapping[str, Any], otherwise: str) -> str:
-    return str(entry.get("name", entry.get("kind", otherwise)))
-
-
 def conditions(found: Facts) -> Facts:
     """Those facts that must be equal for Runs to compete."""
-    return {path: value for path, value in found.items() if CHOICES.isdisjoint(path)}
+    return {path: value for path, value in found.items() if CHOICES.isdisjoint(_keys(path))}
+
+
+def _keys(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the name of the flow or link, which may be that of a choice."""
+    return (path[0], *path[2:]) if path[0] in ("flow", "link") else path
 
 
 def alike(runs: Sequence[Run]) -> list[list[int]]:
@@ -95,9 +106,13 @@ def words(found: Facts, keys: Sequence[tuple[str, ...]]) -> str:
     """The values of these keys: "fq_codel, up.rate 5 Mbit/s"."""
     said = []
     for path in keys:
+        if not _has(found, path):
+            continue
         value, last = found.get(path), path[-1]
         name = last
-        if sum(other[-1] == last for other in keys) > 1 and len(path) > 1:
+        several = [other for other in keys if other[-1] == last and _has(found, other)]
+        # What is the same of all of them, like the rate of both ways, is said once.
+        if len(several) > 1 and len(path) > 1 and any(found.get(other) != value for other in several):
             name = ".".join(path[-2:])
         if path in (("duration",), ("warmup",)):
             said.append(f"{name} {value / 1e9:g} s" if isinstance(value, int) else name)
@@ -108,6 +123,35 @@ def words(found: Facts, keys: Sequence[tuple[str, ...]]) -> str:
         else:
             said.append(f"{name} {_text(value)}")
     return ", ".join(dict.fromkeys(said))
+
+
+def _has(found: Facts, path: tuple[str, ...]) -> bool:
+    """Whether there is what the key is of: not so of a flow that others have."""
+    return path[0] not in ("flow", "link") or any(other[:2] == path[:2] for other in found)
+
+
+def headings(runs: Sequence[Run]) -> list[str]:
+    """Of Runs that are not alike: what sets each apart; its title where flows or links differ in kind."""
+    if len(runs) < 2:
+        return [""] * len(runs)
+    every = [conditions(facts(run)) for run in runs]
+    keys = differences(every)
+    said = [words(found, keys) for found in every]
+    if all(said) and len({_kinds(found) for found in every}) == 1:
+        return said
+    titles = [run.meta.title for run in runs]
+    named = []
+    for title, found in zip(titles, every, strict=True):
+        same = [other for other, its in zip(every, titles, strict=True) if its == title]
+        apart = words(found, differences(same)) if len(same) > 1 else ""
+        named.append(", ".join(filter(None, (title, apart))))
+    return named
+
+
+def _kinds(found: Facts) -> frozenset[tuple[str, ...]]:
+    """Its links and flows by name, flows with their kind."""
+    named = {path[:2] for path in found if path[0] in ("flow", "link")}
+    return frozenset((*path, str(found.get((*path, "kind"), ""))) for path in named)
 
 
 def _text(value: Any) -> str:

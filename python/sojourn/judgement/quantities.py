@@ -46,6 +46,11 @@ class Quantity:
     count: bool = False
     """A number of things."""
 
+    @property
+    def most(self) -> float:
+        """The largest value that a share can have."""
+        return 100.0 if self.unit == "%" else 1.0 if self.key == "jain" else math.inf
+
 
 def _ping(*path: str) -> Read:
     """The worst probe's: a mean over probes of different paths would mean nothing."""

@@ -18,6 +18,8 @@ MOST_CONTESTS = 12
 """So many contests have sentences each; of more it is said who wins how many."""
 HEADLINES = ("ping_p95", "ping_mean", "ping_loss", "completion_mean", "completion_p95", "late")
 """Of what is felt by the same flows the first of these that changed is told."""
+LEAST_COUNT = 0.02
+"""Numbers of finished transfers that differ by more, as a share of the larger, are told with the times."""
 
 
 def sentences(found: Judgement) -> list[str]:
@@ -33,13 +35,19 @@ def sentences(found: Judgement) -> list[str]:
         said += [f"{contest.conditions}: {' '.join(of_contest(contest))}" for contest in competing]
     alone = [contest for contest in contests if len(contest.runs) == 1]
     if alone:
-        whose = _and([f"{contest.runs[0]} ({contest.conditions})" for contest in alone[:MOST_CONTESTS]])
+        whose = _and([_alone(contest) for contest in alone[:MOST_CONTESTS]])
         more = f" and {len(alone) - MOST_CONTESTS} more" if len(alone) > MOST_CONTESTS else ""
         said.append(
             f"{'Side by side, not' if not competing else 'Not'} in competition, for want of another Run of the same"
             f" link and traffic: {whose}{more}."
         )
     return said
+
+
+def _alone(contest: Contest) -> str:
+    """Its one Run, and what sets it apart, unless that is its name."""
+    [run] = contest.runs
+    return run if contest.conditions in run else f"{run} ({contest.conditions})"
 
 
 def _tally(contests: Sequence[Contest]) -> str:
@@ -56,6 +64,10 @@ def of_contest(contest: Contest) -> list[str]:
         return [f"{contest.called[contest.runs[0]]}: nothing to compare with."]
     if not any(row.quantity.role in ("felt", "queue") for row in contest.rows):
         return ["No winner: no packet was measured after the warm-up."]
+    if contest.same:
+        return [
+            f"No winner: {_and([contest.called[run] for run in contest.runs])} are the same: equal tables."
+        ]
     if contest.by == "one sample":
         return [*_one_sample(contest)]
     if contest.winner is not None:
@@ -72,7 +84,7 @@ def _won(contest: Contest, winner: str) -> list[str]:
     reference = contest.baseline if contest.baseline != winner else contest.runs[-1]
     found = contest.against(winner, reference)
     return [
-        f"{wins}. Against {called[reference]}: {'; '.join(map(_told, _headlines(found)))}.",
+        f"{wins}. Against {called[reference]}: {'; '.join(_all_told(_headlines(found), found))}.",
         _price(found),
     ]
 
@@ -82,30 +94,36 @@ def _price(found: Sequence[Difference]) -> str:
     told = {each.key for each in _headlines(found)}
     rest = [each for each in found if each.key not in told]
     worse = [each for each in rest if each.verdict == "worse" and each.role != "context"]
-    gains = [each for each in rest if each.verdict == "better" and each.role == "cost"]
+    felt = [each for each in rest if each.verdict == "better" and each.role == "felt"]
+    paid = [each for each in rest if each.verdict == "better" and each.role == "cost"]
     said = (
-        f"Worse: {'; '.join(map(_told, worse))}."
+        f"Worse: {'; '.join(_all_told(worse, found))}."
         if worse
         else "Nothing that is felt got worse, nor any goodput."
     )
-    return f"{said} Better too: {'; '.join(map(_told, gains))}." if gains else said
+    # Of whose first quantity all is said already, the rest is said briefly.
+    gains = [*map(_briefly, felt), *map(_told, paid)]
+    return f"{said} Better too: {'; '.join(gains)}." if gains else said
 
 
 def _undecided(contest: Contest) -> list[str]:
     called = contest.called
     front = [called[run] for run in contest.front]
-    others = [called[run] for run in contest.runs if run not in contest.front]
-    beaten = (
-        f" {_and(others)} {'does' if len(others) == 1 else 'do'} worse than one of them." if others else ""
+    beaten = "".join(
+        f" {called[run]} does worse than {_and([called[other] for other in by])}."
+        for run, by in contest.beaten.items()
     )
     strengths = {called[run]: names for run, names in contest.strengths.items() if names}
-    if not strengths:
-        said = [f"No winner: {_and(front)} can't be told apart.{beaten}"]
+    many = len(front) > 2
+    if strengths:
+        than = " than each of the others" if many else ""
+        among = f" among {_and(front)}" if many else ""
+        parts = [f"{run} is better{than} for {_and(names)}" for run, names in strengths.items()]
+        said = [f"No winner{among}: {'; '.join(parts)}.{beaten}"]
+    elif many:
+        said = [f"No winner: of {_and(front)} none is better than each of the others for anything.{beaten}"]
     else:
-        parts = [f"{run} is better for {_and(names)}" for run, names in strengths.items()]
-        weak = [run for run in front if run not in strengths]
-        parts += [f"{_and(weak)} for nothing"] if weak else []
-        said = [f"No winner: {'; '.join(parts)}.{beaten}"]
+        said = [f"No winner: {_and(front)} can't be told apart.{beaten}"]
     for run in contest.front:
         if run != contest.baseline and (changed := _changed(contest.against(run, contest.baseline))):
             said.append(f"{called[run]} against {called[contest.baseline]}: {changed}")
@@ -116,7 +134,7 @@ def _changed(found: Sequence[Difference]) -> str:
     felt = any(each.role == "felt" for each in found)
     weighed = [each for each in found if each.role in (("felt", "cost") if felt else ("queue", "cost"))]
     parts = [
-        f"{word}: {'; '.join(map(_told, those))}."
+        f"{word}: {'; '.join(_all_told(those, found))}."
         for word, verdict in (("better", "better"), ("worse", "worse"))
         if (those := [each for each in weighed if each.verdict == verdict])
     ]
@@ -126,6 +144,11 @@ def _changed(found: Sequence[Difference]) -> str:
 def _one_sample(contest: Contest) -> list[str]:
     rows = [
         row for row in contest.rows if _headline(row.quantity.key) in ("ping_p95", "completion_mean", "late")
+    ]
+    rows += [
+        row
+        for row in contest.rows
+        if _headline(row.quantity.key) == "completed" and _differs(min(row.means), max(row.means))
     ]
     rows = rows or [row for row in contest.rows if row.quantity.role == "queue"]
     told = [
@@ -140,7 +163,7 @@ def _one_sample(contest: Contest) -> list[str]:
     why = (
         alike_seeds(contest.seeds)
         if contest.seeds > 1
-        else "One seed is one sample. Several would tell: --seeds 5."
+        else "One seed is one sample. Several would tell: run them again with --seeds 5."
     )
     return [f"No winner: a difference of one sample may be chance. In it: {'; '.join(told)}.", why]
 
@@ -171,19 +194,48 @@ def _headlines(found: Sequence[Difference]) -> list[Difference]:
     return list(first.values())
 
 
+def _all_told(those: Sequence[Difference], found: Sequence[Difference]) -> list[str]:
+    """Each of those; once with each owner's completion times, of how many transfers they are, where that differs.
+
+    A completion time is of finished transfers only.
+    """
+    counts = {each.of: each for each in found if _headline(each.key) == "completed"}
+    told = []
+    for one in those:
+        many = counts.pop(one.of, None) if _headline(one.key).startswith("completion") else None
+        differ = many is not None and _differs(many.value, many.reference)
+        told.append(f"{_told(one)}, {_briefly(many)}" if many is not None and differ else _told(one))
+    return told
+
+
+def _differs(value: float, reference: float) -> bool:
+    """Whether two counts are told beside each other."""
+    return abs(value - reference) > LEAST_COUNT * max(abs(value), abs(reference))
+
+
 def _told(one: Difference) -> str:
     """`ping RTT p95 from 803 to 22.2 ms (-781, 95 % interval -797 to -765)`."""
     apart = one.difference
-    ends = [number(end, decimals(apart.value)) for end in (apart.low, apart.high)]
+    # Shares of 0 to 100 % differ by no more than 100 points.
+    low, high = (
+        (max(apart.low, -100.0), min(apart.high, 100.0)) if one.unit == "%" else (apart.low, apart.high)
+    )
+    ends = [number(end, decimals(apart.value)) for end in (low, high)]
+    points = " points" if one.unit == "%" else ""
     share = (
         f"{'+' if apart.value > 0 else ''}{100 * one.share:.0f} %, "
         if one.role == "cost" and one.unit
         else ""
     )
     return (
-        f"{one.name} from {number(one.reference)} to {number(one.value)}{_unit(one.unit)}"
-        f" ({share}{'+' if apart.value > 0 else ''}{number(apart.value)}, 95 % interval {ends[0]} to {ends[1]})"
+        f"{_briefly(one)}"
+        f" ({share}{'+' if apart.value > 0 else ''}{number(apart.value)}{points}, 95 % interval {ends[0]} to {ends[1]})"
     )
+
+
+def _briefly(one: Difference) -> str:
+    """`ping RTT p95 from 803 to 22.2 ms`."""
+    return f"{one.name} from {number(one.reference)} to {number(one.value)}{_unit(one.unit)}"
 
 
 def _unit(unit: str) -> str:
@@ -204,7 +256,7 @@ def html_table(contest: Contest, shown: Sequence[str] | None = None) -> str:
     lines = []
     for i, run in enumerate(contest.runs):
         cells = [
-            f"<td>{'<strong>' if row.best == run else ''}{with_interval(row.means[i], row.ci95[i])}"
+            f"<td>{'<strong>' if row.best == run else ''}{with_interval(row.means[i], row.ci95[i], row.quantity.most)}"
             f"{'</strong>' if row.best == run else ''}</td>"
             for row in rows
         ]

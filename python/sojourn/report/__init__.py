@@ -172,8 +172,8 @@ def _head(quantity: Quantity) -> str:
 
 
 def _cell(one: Measured, quantity: Quantity, best: bool) -> str:
-    mean, _, spread = with_interval(*one.over_seeds(quantity.key)).partition(" ±")
-    interval = f' <small class="ci">± {spread}</small>' if spread else ""
+    mean, _, spread = with_interval(*one.over_seeds(quantity.key), quantity.most).partition(" ")
+    interval = f' <small class="ci">{spread.replace("±", "± ")}</small>' if spread else ""
     mark = ' class="best"' if best else ""
     return f"<td{mark}>{mean}{interval}</td>"
 

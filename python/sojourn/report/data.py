@@ -173,7 +173,10 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
     together = series.total(list(goodputs.values()))
     top = series.ceiling(together)
     capped = {"top": top, "hint": f"peaks above the axis: {series.PEAKS}"} if top is not None else {}
-    total = [entry("all flows", together, buffers, INK)] if len(goodputs) > 1 and not measured else []
+    total = []
+    if len(goodputs) > 1 and not measured:
+        # Dashed: the seventh flow's line is black and solid.
+        total = [entry("all flows", together, buffers, INK, width=1.8, dash_=style.LONG)]
     if len(goodputs) > FEW:
         add("Goodput", "Mbit/s", total, **capped)
         add(f"Goodput of each of the {len(goodputs)} flows", "Mbit/s", _spread(goodputs, buffers))
