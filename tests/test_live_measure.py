@@ -412,7 +412,7 @@ def test_compare_takes_runs_of_the_simulator(say: Say, tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (("{0}",), "is one Run"),
-        (("{0}", "nowhere"), "nowhere is not a folder"),
+        (("{0}", "nowhere"), "nowhere is no folder of a Run"),
         (("{0}", "{1}", "--seeds", "3"), "Runs are compared as they are"),
         (("{0}", "{1}", "--figures", "png"), "needs -o DIR"),
     ],
@@ -455,7 +455,7 @@ def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path:
         (("measure", "127.0.0.1:1"), "nobody serves at 127.0.0.1:1"),
         (("measure", "[::1]:1"), "[::1]:1"),
         (("measure", "127.0.0.1:1", "--port", "2"), "HOST says port 1"),
-        (("measure", "127.0.0.1:port"), "hint: write HOST, HOST:PORT"),
+        (("measure", "127.0.0.1:port"), "'port' is no port"),
         (("measure", "127.0.0.1", "--every", "30s"), "no longer than a measurement takes, 40 s"),
         (("measure", "127.0.0.1", "--every", "1h", "--json"), "--json does not go with --every"),
         (("measure", "127.0.0.1", "--times", "2"), "--times goes with --every only"),
