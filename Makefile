@@ -52,7 +52,7 @@ check: $(VENV)/.tools
 	check $(BIN)/mypy --strict; \
 	$(ENDING)
 
-# The tests that need no guest, no real time and no paper: a minute. Of one thing: .venv/bin/pytest tests/test_units.py
+# The tests that need no guest, no real time and no paper. Of one thing: .venv/bin/pytest tests/test_units.py
 fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -m 'not guest and not live and not papers'
 
