@@ -57,14 +57,16 @@ fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -m 'not guest and not live and not papers'
 
 # In CI a kernel guest is made first, where its packages can be had; elsewhere its tests run if there is one.
-# Each check runs whatever became of the others; what failed is said last. On success pytest's closing line is the last.
+# Each check runs whatever became of the others; what failed is said last. On success pytest's closing line is the last. What is
+# held in real time runs apart from what takes all of the processors.
 test: $(VENV)/.dev
 	@if [ "$$CI" = true ]; then $(BIN)/sojourn kernel setup || echo 'no guest: its tests are left out, each with the reason'; fi
 	@failed=; $(CHECKS); \
 	check $(MAKE) --no-print-directory check; \
 	check cargo test --workspace --profile checked; \
 	check $(MAKE) --no-print-directory wheel; \
-	check $(BIN)/python -m pytest -n 2; \
+	check $(BIN)/python -m pytest -n 2 -m 'not live'; \
+	check $(BIN)/python -m pytest -n 2 -m live; \
 	$(ENDING)
 
 bench: $(VENV)/.installed
