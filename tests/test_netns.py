@@ -451,9 +451,10 @@ def archive(passed: Sequence[tuple[int, int]], samples: Sequence[int]) -> Archiv
         "bytes": 1462 * same,
         "ds_in": 0 * same,
         "ds_out": 0 * same,
+        "t_gone_ns": 0 * same - 1,
+        **dict.fromkeys(("refused", "hash", "after", "order"), 0 * same),
     }
-    stages = [{"name": name, "lost_records": 0, "unexpected": 0} for name in ("before", "after")]
-    index = {"taps": [{"link": 0, "table": "tap0", "stages": stages}]}
+    index = {"taps": [{"link": 0, "stages": []}]}
     return Archive(index, {"tap0": rows, "device": {"t_ns": np.array(samples, dtype=np.int64)}})
 
 

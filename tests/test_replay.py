@@ -20,8 +20,9 @@ from sojourn.engine import replay as replaying
 from sojourn.engine.engines import Cancelled, Outcome, Realised
 from sojourn.engine.kernel import ready
 from sojourn.engine.kernel.fits import PlanError
-from sojourn.engine.kernel.plan import Planned, traced
-from sojourn.engine.kernel.recording import comings
+from sojourn.engine.kernel.passage import Passage
+from sojourn.engine.kernel.plan import Machine, plan, recorded
+from sojourn.engine.kernel.recording import trace_of
 from sojourn.engine.replay import (
     DROPPED,
     MARKED,
@@ -40,6 +41,16 @@ from sojourn.records import RunError
 from sojourn.scenario import loads
 
 FOLDER = Path(__file__).parent / "recordings"
+QUEUE = """
+duration = "2 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+qdisc = "codel ecn"
+
+[[flow]]
+kind = "bulk"
+"""
 FILES = sorted(path.stem for path in FOLDER.glob("*.parquet"))
 
 
@@ -281,43 +292,39 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
 
 # --------------------------------------------------------------------------------------------- the kernel's trace
 
-TRACE = b"""# tracer: nop
-          <idle>-0       [000] bns..     1.000010: net_dev_queue: dev=nic0a skbaddr=00000000000000a1 len=98
-          <idle>-0       [000] bns..     1.000010: net_dev_xmit: dev=nic0a skbaddr=00000000000000a1 len=98 rc=0
-          <idle>-0       [000] bns..     1.000020: net_dev_queue: dev=nic0a skbaddr=00000000000000a2 len=1514
-          <idle>-0       [000] bns..     1.000030: net_dev_queue: dev=nic0a skbaddr=00000000000000a3 len=1514
-          <idle>-0       [000] bns..     1.000030: net_dev_queue: dev=nic1a skbaddr=00000000000000b1 len=66
-          <idle>-0       [000] .ns..     1.000035: kfree_skb: skbaddr=00000000000000a1 rx_sk=0000000000000000 protocol=2048 location=icmp_rcv+0x12a/0x300 reason: NO_SOCKET
-          <idle>-0       [000] bns..     1.000040: net_dev_queue: dev=nic0a skbaddr=00000000000000a4 len=1514
-          <idle>-0       [000] bns..     1.000040: net_dev_xmit: dev=nic0a skbaddr=00000000000000a2 len=1514 rc=0
-          <idle>-0       [000] bns..     1.000040: kfree_skb: skbaddr=00000000000000a4 rx_sk=0000000000000000 protocol=2048 location=__dev_queue_xmit+0x1/0x2 reason: QDISC_DROP
-          <idle>-0       [000] .ns..     1.005000: kfree_skb: skbaddr=00000000000000a3 rx_sk=0000000000000000 protocol=2048 location=__codel_qdisc_dequeue+0x16d/0x830 reason: NOT_SPECIFIED
-          <idle>-0       [000] bns..     1.006000: net_dev_queue: dev=nic0a skbaddr=00000000000000a1 len=54
-"""
+
+def test_rows_of_packets_become_a_trace() -> None:
+    rows = {
+        # Sent, marked, dropped as it waited, refused, still waiting, come after the end.
+        "t_before_ns": [10, 20, 30, 40, 50, 1001],
+        "t_after_ns": [15, 25, -1, -1, 2000, 1002],
+        "t_gone_ns": [-1, -1, 45, 40, -1, -1],
+        "refused": [0, 0, 0, 1, 0, 0],
+        "flow": [0, 0, 0, 0, 0, 0],
+        "reverse": [0, 0, 0, 0, 0, 0],
+        "bytes": [1500] * 6,
+        "ds_in": [2] * 6,
+        "ds_out": [2, 3, 2, 2, 2, 2],
+        "hash": [7] * 6,
+        "after": [0, 1, 2, 2, 2, 2],
+        "order": [0, 1, 2, 3, 2, 3],
+    }
+    realised = loads(QUEUE).with_({"duration": "1000 ns", "warmup": "0 s"}).realise(1)
+    made = plan(realised, Machine("simnic", own=True, ipv6=False)).plan
+    trace = trace_of(realised, made, Passage.of({name: np.array(column) for name, column in rows.items()}))
+    assert trace.fate.tolist() == [SENT, MARKED, DROPPED, REFUSED, WAITS]
+    assert trace.left_ns.tolist() == [15, 25, 45, 40, -1]
+    assert trace.after.tolist() == [0, 1, 2, 2, 2]
+    # What is refused leaves as it comes, though another one was sent in between.
+    assert trace.order.tolist() == [0, 1, 2, 2, -1]
 
 
-def test_a_trace_tells_what_became_of_each_packet() -> None:
-    found = comings(TRACE, ["nic0a", "nic1a"])
-    # The last has the first one's address, which it had given back.
-    one = found["nic0a"]
-    assert one.came_ns.tolist() == [1_000_010_000, 1_000_020_000, 1_000_030_000, 1_000_040_000, 1_006_000_000]
-    assert one.bytes.tolist() == [98, 1514, 1514, 1514, 54]
-    assert one.after.tolist() == [0, 1, 1, 1, 2]
-    assert one.gone_ns.tolist() == [-1, -1, 1_005_000_000, 1_000_040_000, -1]
-    assert one.order.tolist() == [0, 1, 2, 2, -1]
-    # The fourth was refused, though another was sent before it was thrown away.
-    assert one.at_once.tolist() == [0, 0, 0, 1, 0]
-    assert found["nic1a"].order.tolist() == [-1]
-
-
-def test_a_plan_asks_for_the_events_of_its_devices() -> None:
-    planned = traced(Planned({"version": 1}, pairs=2, memory_mb=256), ["nic0a", "nic1b"], 100_000.0)
-    events = {each["name"]: each["filter"] for each in planned.plan["trace"]["events"]}
-    ours = 'name == "nic0a" || name == "nic1b"'
-    assert events == {"net/net_dev_queue": ours, "net/net_dev_xmit": ours, "skb/kfree_skb": None}
-    assert planned.memory_mb * 1024 > 256 * 1024 + planned.plan["trace"]["buffer_kb"]
+def test_more_packets_than_can_be_written_down_are_refused() -> None:
+    realised = loads(QUEUE).realise(1)
+    machine = Machine("simnic", own=True, ipv6=False)
+    assert all(tap["rows"] for tap in recorded(realised, machine, 1e5).plan["taps"])
     with pytest.raises(PlanError, match="million packets"):
-        traced(planned, ["nic0a"], 1e8)
+        recorded(realised, machine, 1e8)
 
 
 # ------------------------------------------------------------------------------------------------- the command line

@@ -430,10 +430,10 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
     would have come of it.
     """
     found = []
-    for tap in archive.index["taps"]:
+    for number, tap in enumerate(archive.index["taps"]):
         link = realised["links"][tap["link"]]
         if has_queue(link):
-            passage = Passage.of(link, tap, archive.tables[tap["table"]])
+            passage = Passage.of(archive.tables[f"tap{number}"])
             slow, waited = selfcheck.slowness(
                 link, passage, realised["duration_ns"], bool(realised.get("offloads"))
             )
