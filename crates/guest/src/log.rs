@@ -122,7 +122,9 @@ impl Log {
                 return Ok(());
             }
             let buffer = std::mem::take(&mut self.buffer);
-            buffer[..got].chunks_exact(EVENT).for_each(|bytes| self.take(&Event(bytes), clock, flows, watched));
+            buffer[..got]
+                .chunks_exact(EVENT)
+                .for_each(|bytes| self.take(&Event(bytes), clock, flows, watched));
             self.buffer = buffer;
         }
     }
@@ -206,7 +208,10 @@ mod tests {
         assert_eq!((event.t(), event.serial(), event.value(), event.word(16)), (7, 5, 1500, 0xabcd));
         assert_eq!((event.card(), event.what(), event.ds()), (3, LEFT, 0xb8));
         let kin = event.kin();
-        assert_eq!((kin.source.to_string(), kin.destination.to_string()), ("10.0.1.1".into(), "10.0.2.1".into()));
+        assert_eq!(
+            (kin.source.to_string(), kin.destination.to_string()),
+            ("10.0.1.1".into(), "10.0.2.1".into())
+        );
         assert_eq!((kin.protocol, kin.ports), (TCP, [40_000, 5001]));
     }
 }

@@ -235,7 +235,8 @@ impl<'a> Run<'a> {
 
     fn read_log(&mut self) -> Result<(), String> {
         let Some(log) = &mut self.log else { return Ok(()) };
-        log.drain(&self.context.clock, &self.kin, &mut self.watched).map_err(|e| format!("the cards' log: {e}"))
+        log.drain(&self.context.clock, &self.kin, &mut self.watched)
+            .map_err(|e| format!("the cards' log: {e}"))
     }
 
     /// Packets seen before their queue.
@@ -311,7 +312,8 @@ impl<'a> Run<'a> {
         let kinds = self.queues.write(archive)?;
         let mut taps = Vec::new();
         let end = self.context.plan.duration_ns as i64;
-        for ((spec, follower), watch) in self.context.plan.taps.iter().zip(self.followers).zip(&self.watched) {
+        for ((spec, follower), watch) in self.context.plan.taps.iter().zip(self.followers).zip(&self.watched)
+        {
             let stages = match (follower, &self.log) {
                 (Some(mut follower), _) => follower.about(end)?,
                 (None, Some(log)) => log.about(watch),
@@ -352,9 +354,9 @@ const READER: &str = "/dev/simread";
 impl Context<'_> {
     /// Lets the kernel read a connection as it comes, where it can: whoever waits for it hears of its end only.
     pub fn read_in_kernel(&mut self, connection: &impl AsRawFd) -> io::Result<()> {
-        self.reader.as_mut().map_or(Ok(()), |reader| {
-            reader.write_all(connection.as_raw_fd().to_string().as_bytes())
-        })
+        self.reader
+            .as_mut()
+            .map_or(Ok(()), |reader| reader.write_all(connection.as_raw_fd().to_string().as_bytes()))
     }
 
     /// Enters into the agenda what the plan says.

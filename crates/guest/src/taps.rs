@@ -207,7 +207,8 @@ fn refused(rows: &[Passed], limit: u64) -> HashSet<usize> {
     let mut waiting = VecDeque::new();
     let mut done = 0;
     for (at, row) in rows.iter().enumerate() {
-        while let Some(&gone) = departures.get(done).filter(|&&gone| gone < at && rows[gone].left <= row.came) {
+        while let Some(&gone) = departures.get(done).filter(|&&gone| gone < at && rows[gone].left <= row.came)
+        {
             // All before it have left, one way or the other.
             while waiting.front().is_some_and(|&first| first <= gone) {
                 waiting.pop_front();

@@ -564,7 +564,8 @@ pub fn histograms<'a, W: Write>(
     owner: &str,
     each: impl Iterator<Item = (i64, &'a Histogram)> + Clone,
 ) -> io::Result<()> {
-    let bins = || each.clone().flat_map(|(owner, histogram)| histogram.buckets().map(move |bin| (owner, bin)));
+    let bins =
+        || each.clone().flat_map(|(owner, histogram)| histogram.buckets().map(move |bin| (owner, bin)));
     archive.table(
         name,
         vec![

@@ -310,12 +310,7 @@ const ENDED: [u8; 4] = [6, 8, 9, 11];
 
 fn options(tcp: &plan::Tcp, ds: u8) -> Options {
     let tcp = tcp.clone();
-    Options {
-        congestion: tcp.congestion,
-        mss: tcp.mss,
-        window_bytes: tcp.window_bytes,
-        ds,
-    }
+    Options { congestion: tcp.congestion, mss: tcp.mss, window_bytes: tcp.window_bytes, ds }
 }
 
 /// Whether this kernel has a congestion control.
