@@ -7,7 +7,8 @@
 //!
 //! A transmitter that becomes free while nothing waits asks the discipline in vain, and disciplines notice: fq_codel takes emptied
 //! flows off its lists, RED begins an idle period. It asks at the end of that instant, as Linux's core does (a softirq, behind the timers
-//! of one instant): a packet that comes at the very nanosecond is taken in first, and then the answer is that packet.
+//! of one instant): a packet that comes at the very nanosecond is taken in first, and then the answer is that packet. Below a shaper it
+//! is never asked in vain: htb does not ask a class that has no packets.
 //!
 //! Between discipline and transmitter there may be a gate: a shaper, a driver's ring with or without byte queue
 //! limits, or both in this order. Then the discipline is asked at the time the gate opened. A packet that has left the
@@ -326,7 +327,8 @@ impl<B: Body> Link<B> {
     ) {
         self.advance_through_gate(now, fates, out);
         if self.backlog.packets == 0
-            && let Some(open) = self.gate.as_mut().and_then(|gate| gate.opened_by(now)).filter(|open| *open < now)
+            && let Some(gate) = self.gate.as_mut().filter(|gate| gate.shaper.is_none())
+            && let Some(open) = gate.opened_by(now).filter(|open| *open < now)
         {
             // As on a plain link: the discipline was asked in vain when the gate opened.
             let none = self.qdisc.dequeue(open, fates);

@@ -328,7 +328,7 @@ fn byte_queue_limits_settle_at_two_packets_and_a_third_overshoots() {
 }
 
 #[test]
-fn a_packet_that_comes_as_the_transmitter_becomes_free_finds_the_discipline_not_asked_in_vain() {
+fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discipline_not_asked_in_vain() {
     let fq_codel = Params::FqCodel(FqCodelParams {
         variant: CodelVariant::Linux,
         limit: 1000,
@@ -341,8 +341,8 @@ fn a_packet_that_comes_as_the_transmitter_becomes_free_finds_the_discipline_not_
         ce_threshold_ns: None,
         drop_batch: 64,
     });
-    let order = |ring, comes: u64| {
-        let mut link = Spec { qdisc: fq_codel.clone(), ring, ..Spec::plain() }.link();
+    let order = |ring, shaper, comes: u64| {
+        let mut link = Spec { qdisc: fq_codel.clone(), ring, shaper, ..Spec::plain() }.link();
         let (mut fates, mut left) = (Vec::new(), Vec::new());
         // A packet of flow 1 is sent until 1 ms, its quantum is spent. Then one of flow 2; while that is sent one of flow 1 comes and one of flow 3.
         for (body, flow, at) in [(0, 1, 0), (1, 2, comes), (2, 1, comes), (3, 3, comes)] {
@@ -354,8 +354,11 @@ fn a_packet_that_comes_as_the_transmitter_becomes_free_finds_the_discipline_not_
     };
     for ring in [None, Some(RingParams { descriptors: 1, bql: false, coalesce_ns: 0 })] {
         // Asked in vain, fq_codel took flow 1 off its lists, and it is new again, as flow 3 behind it. Else flow 1 is an old one.
-        assert_eq!(order(ring, MS + 1), [0, 1, 2, 3]);
-        assert_eq!(order(ring, MS), [0, 1, 3, 2]);
+        assert_eq!(order(ring, None, MS + 1), [0, 1, 2, 3]);
+        assert_eq!(order(ring, None, MS), [0, 1, 3, 2]);
+        // One that holds nothing back.
+        let shaper = Some(htb(10 * RATE, 15_000));
+        assert_eq!([MS, MS + 1].map(|comes| order(ring, shaper, comes)), [[0, 1, 3, 2], [0, 1, 3, 2]]);
     }
 }
 
