@@ -298,7 +298,8 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_recording_without_hashes_and_charges_is_read(tmp_path: Path) -> None:
     one = recording("fq_codel-ecn")
-    assert one.trace.hash is None and one.trace.truesize is None
+    assert one.trace.hash is None
+    assert one.trace.truesize is None
     with_both = recording("fq_codel_memory-ecn")
     lacking(with_both, "hash").save(tmp_path / "again.parquet")
     again = Recording.load(tmp_path / "again.parquet").trace

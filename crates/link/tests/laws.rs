@@ -3,7 +3,9 @@
 use link::{Cells, Departure, Framing, Link, LinkParts, Loss, LossLaw};
 use link::{RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
-use qdisc::{CodelParams, CodelVariant, Context, Discipline, DsField, Fate, FifoParams, FqCodelParams, LinuxRedParams};
+use qdisc::{
+    CodelParams, CodelVariant, Context, Discipline, DsField, Fate, FifoParams, FqCodelParams, LinuxRedParams,
+};
 use qdisc::{Packet, Params, Qdisc, RedParams};
 use units::{Luck, Span, Time};
 

@@ -434,7 +434,10 @@ mod tests {
     }
 
     fn fq_codel(params: &FqCodelParams) -> FqCodel<()> {
-        FqCodel::new(params, Context { rate: None, mtu: 1514, header_bytes: 0, root: false, luck: Luck::new(1, "fq_codel") })
+        FqCodel::new(
+            params,
+            Context { rate: None, mtu: 1514, header_bytes: 0, root: false, luck: Luck::new(1, "fq_codel") },
+        )
     }
 
     fn send(q: &mut FqCodel<()>, flow: u32, size: u32, ms: u64) -> Vec<Fate<()>> {
@@ -524,7 +527,9 @@ mod tests {
             assert!(send(&mut q, 1, 1500, 0).is_empty());
             let fates = send(&mut q, 2, 100, 0);
             assert_eq!(fates.len(), drops);
-            assert!(fates.iter().all(|f| matches!(f, Fate::Dropped(Packet { flow: 1, .. }, Cause::Overmemory))));
+            assert!(
+                fates.iter().all(|f| matches!(f, Fate::Dropped(Packet { flow: 1, .. }, Cause::Overmemory)))
+            );
         }
     }
 
@@ -546,7 +551,11 @@ mod tests {
         let mut fates = Vec::new();
         let mut send = |q: &mut FqCodel<Charged>, extra| {
             let ds = DsField::BEST_EFFORT;
-            q.enqueue(Packet { enqueued: Time::ZERO, flow: 1, size: 1514, ds, body: Charged(extra) }, Time(0), &mut fates);
+            q.enqueue(
+                Packet { enqueued: Time::ZERO, flow: 1, size: 1514, ds, body: Charged(extra) },
+                Time(0),
+                &mut fates,
+            );
             fates.drain(..).count()
         };
         assert_eq!([500; 3].map(|extra| send(&mut q, extra)), [0; 3]);
@@ -626,7 +635,8 @@ mod tests {
 
     #[test]
     fn what_is_let_past_the_queues_is_charged_to_no_flow() {
-        let context = Context { rate: None, mtu: 1514, header_bytes: 0, root: true, luck: Luck::new(1, "fq_codel") };
+        let context =
+            Context { rate: None, mtu: 1514, header_bytes: 0, root: true, luck: Luck::new(1, "fq_codel") };
         let mut q = FqCodel::new(&params(CodelVariant::Linux), context);
         // The first packet of flow 1 waits for the driver. Its second finds flow 1 new, with a whole quantum: it, and not
         // flow 2, is next.

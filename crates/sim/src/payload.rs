@@ -301,8 +301,15 @@ mod tests {
         assert_eq!(takes(kind::DATA, 0, 1500), 2280);
         assert_eq!(takes(kind::DATA, NO_ECHO, 1500), 2292);
         assert_eq!(takes(kind::DATA | kind::FLAG | kind::PUSH, 0, 256), 1036);
-        assert_eq!([takes(kind::DATA | kind::SYN, NO_ECHO, 60), takes(kind::ACK | kind::SYN, 0, 60)], [832; 2]);
-        assert_eq!([takes(kind::ACK, 0, 52), takes(kind::ACK | kind::FLAG, 0, 80)], [2; 2], "with blocks, too");
+        assert_eq!(
+            [takes(kind::DATA | kind::SYN, NO_ECHO, 60), takes(kind::ACK | kind::SYN, 0, 60)],
+            [832; 2]
+        );
+        assert_eq!(
+            [takes(kind::ACK, 0, 52), takes(kind::ACK | kind::FLAG, 0, 80)],
+            [2; 2],
+            "with blocks, too"
+        );
         assert_eq!([takes(kind::DATAGRAM, 0, 1500), takes(kind::PING, 0, 84)], [2304, 832]);
     }
 

@@ -247,7 +247,16 @@ mod tests {
     }
 
     fn at(ns: u64) -> Arrival {
-        Arrival { at: Time(ns), flow: 1, bytes: 1500, ds: DsField::BEST_EFFORT, after: None, early: None, hash: None, truesize: None }
+        Arrival {
+            at: Time(ns),
+            flow: 1,
+            bytes: 1500,
+            ds: DsField::BEST_EFFORT,
+            after: None,
+            early: None,
+            hash: None,
+            truesize: None,
+        }
     }
 
     #[test]

@@ -46,8 +46,16 @@ mod tests {
 
     #[test]
     fn datagrams_lie_in_a_small_head_or_the_next_power_of_two() {
-        let kernel =
-            [(64, 832), (84, 832), (225, 832), (226, 1280), (673, 1280), (674, 2304), (1200, 2304), (1500, 2304)];
+        let kernel = [
+            (64, 832),
+            (84, 832),
+            (225, 832),
+            (226, 1280),
+            (673, 1280),
+            (674, 2304),
+            (1200, 2304),
+            (1500, 2304),
+        ];
         for (ip_bytes, truesize) in kernel {
             assert_eq!(datagram(ip_bytes), truesize, "{ip_bytes} bytes");
         }

@@ -106,10 +106,7 @@ impl Vegas {
     fn sample(&self, ack: &Ack) -> Option<u64> {
         match self.law {
             // Linux's clock is in µs, and an RTT is never nothing.
-            Law::Whole => match ack.last_sent {
-                Some(sent) => Some(micros(ack.now) - micros(sent) + 1),
-                None => None,
-            },
+            Law::Whole => ack.last_sent.map(|sent| micros(ack.now) - micros(sent) + 1),
             Law::Paper => ack.rtt.map(|rtt| rtt.0.max(1)),
         }
     }
@@ -120,7 +117,8 @@ impl Vegas {
 
     /// The end of a round of enough samples, in Linux's whole numbers.
     fn judge(&mut self, ack: &Ack) {
-        let (cwnd, base, rtt) = (u128::from(self.cwnd as u64), u128::from(self.base_rtt), u128::from(self.round_rtt));
+        let (cwnd, base, rtt) =
+            (u128::from(self.cwnd as u64), u128::from(self.base_rtt), u128::from(self.round_rtt));
         let waiting = cwnd * (rtt - base) / base;
         if self.in_slow_start() {
             if waiting > u128::from(self.gamma) {
