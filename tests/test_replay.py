@@ -1,7 +1,9 @@
 """Decision by decision: recordings of the kernel's queues, replayed through ours.
 
 The files in `recordings` were made by `sojourn agree --replay` on Linux 6.12 (three or four CUBIC flows and a ping, 5 s at 2 Mbit/s or 9 s at
-1 Mbit/s), with the kernel's decisions in them. So the comparison runs everywhere; where a guest is ready it is recorded anew.
+1 Mbit/s), with the kernel's decisions in them. So the comparison runs everywhere; where a guest is ready it is recorded anew. Those named
+after what they are about have the kernel's hashes and charges for memory, too: `fq_codel_flows` (five flows in three of four queues),
+`fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s), `red_htb` (0.4 s below a shaper).
 """
 
 import json
@@ -16,6 +18,7 @@ import pytest
 
 from sojourn import _core
 from sojourn.cli import status
+from sojourn.cli.agree import REPLAY, _standing_file
 from sojourn.engine import replay as replaying
 from sojourn.engine.engines import Cancelled, Outcome, Realised
 from sojourn.engine.kernel import ready
@@ -38,7 +41,7 @@ from sojourn.engine.replay import (
 )
 from sojourn.engine.runs import Progress
 from sojourn.records import RunError
-from sojourn.scenario import loads
+from sojourn.scenario import load, loads
 
 FOLDER = Path(__file__).parent / "recordings"
 QUEUE = """
@@ -80,7 +83,7 @@ def test_ours_decides_as_the_kernel_did(name: str) -> None:
 def test_a_recording_has_something_to_decide(name: str) -> None:
     kind, ecn = name.rsplit("-", 1)
     side = compare(recording(name)).kernel
-    at_the_door = kind in ("pfifo", "pfifo_fast", "red")
+    at_the_door = kind in ("pfifo", "pfifo_fast", "red", "red_htb")
     assert (side.refused > 0) == at_the_door
     assert side.refused + side.dropped + side.marked > 30
     assert (side.marked > 0) == (ecn == "ecn" and kind not in ("pfifo",))
@@ -93,6 +96,41 @@ def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     # Three standard deviations: of a recording that is given, this is no matter of luck.
     assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
     assert draws.drawn > 10
+
+
+def lacking(one: Recording, column: str) -> Recording:
+    """The recording as an older sojourn would have made it."""
+    return replace(one, trace=replace(one.trace, **{column: None}))
+
+
+def test_flows_share_a_queue_where_the_kernel_s_did() -> None:
+    one = recording("fq_codel_flows-noecn")
+    assert one.trace.hash is not None
+    assert len(np.unique(one.trace.flow)) == 5
+    # reciprocal_scale(hash, flows).
+    assert len(np.unique(one.trace.hash * 4 >> 32)) == 3
+    assert compare(one).agrees
+    # Without the kernel's hashes no two of four queues' flows are told to share one.
+    assert not compare(lacking(one, "hash")).agrees
+
+
+def test_memory_is_counted_as_the_kernel_charged_it() -> None:
+    one = recording("fq_codel_memory-ecn")
+    trace = one.trace
+    assert trace.truesize is not None
+    assert compare(one).agrees
+    assert not compare(lacking(one, "truesize")).agrees
+    # What crates/units says of a full segment, a bare ACK with up to three blocks and a small datagram (ping, 84 bytes; UDP, 400).
+    for size, truesize in ((1500, {2280}), (52, {2, 832}), (64, {2}), (84, {832}), (400, {1280})):
+        assert set(trace.truesize[trace.bytes == size].tolist()) <= truesize, size
+
+
+def test_an_unknown_hash_or_charge_is_as_one_that_was_not_recorded() -> None:
+    one = recording("fq_codel_memory-ecn")
+    none = np.full(len(one.trace), -1)
+    without = lacking(lacking(one, "truesize"), "hash")
+    unknown = replace(one, trace=replace(one.trace, truesize=none, hash=none))
+    assert compare(unknown) == compare(without)
 
 
 def test_nothing_is_drawn_elsewhere() -> None:
@@ -141,6 +179,9 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("fq_codel-noecn", {"variant": "linux2012"}),
         ("red-noecn", {"max": 44_000}),
         ("red-ecn", {"burst": 60}),
+        ("red_htb-ecn", {"shaper": None}),
+        ("fq_codel_flows-noecn", {"flows": 5}),
+        ("fq_codel_memory-ecn", {"memory_limit": 42_000}),
     ],
 )
 def test_another_queue_decides_otherwise(name: str, changes: dict[str, Any]) -> None:
@@ -255,7 +296,7 @@ def test_nobody_knows_what_becomes_of_a_packet_that_waits_at_the_end() -> None:
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
-    one = recording("fq_codel-ecn")
+    one = recording("fq_codel_memory-ecn")
     one.save(tmp_path / "again.parquet")
     again = Recording.load(tmp_path / "again.parquet")
     assert (again.title, again.seed, again.version, again.zero_ns, again.link) == (
@@ -264,6 +305,17 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     )
     for name, column in vars(one.trace).items():
         assert np.array_equal(column, getattr(again.trace, name)), name
+
+
+def test_a_recording_without_hashes_and_charges_is_read(tmp_path: Path) -> None:
+    one = recording("fq_codel-ecn")
+    assert one.trace.hash is None
+    assert one.trace.truesize is None
+    with_both = recording("fq_codel_memory-ecn")
+    lacking(with_both, "hash").save(tmp_path / "again.parquet")
+    again = Recording.load(tmp_path / "again.parquet").trace
+    assert again.hash is None
+    assert np.array_equal(again.truesize, with_both.trace.truesize)
 
 
 @pytest.mark.parametrize("text", [b"", b"no parquet"])
@@ -328,6 +380,11 @@ def test_more_packets_than_can_be_written_down_are_refused() -> None:
 
 
 # ------------------------------------------------------------------------------------------------- the command line
+
+
+def test_the_standing_recordings_are_of_these_queues() -> None:
+    many = {name: len(load(_standing_file(f"{name}.toml")).variants()) for name in REPLAY}
+    assert many == {"replay": 39, "replay-mixed": 5, "replay-pauses": 6, "replay-100-mbit": 5}
 
 
 def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[str]) -> None:

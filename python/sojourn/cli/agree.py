@@ -20,7 +20,7 @@ BEYOND = 1
 STANDING = ("1-mbit", "10-mbit", "50-mbit")
 QUICK = ("quick",)
 """In the folder `standing` of the installed package."""
-REPLAY = "replay"
+REPLAY = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit")
 TOLERANCE = "5 %"
 KERNELS = tuple(name for name in work.ENGINES if name != "sim")
 
@@ -83,7 +83,7 @@ def agree(
         if quick or everything or tolerance != TOLERANCE:
             raise click.UsageError("--replay compares one by one: leave out --quick, --all and --tolerance")
         replays.replay_all(
-            paths or (_standing_file(f"{REPLAY}.toml"),),
+            paths or tuple(_standing_file(f"{name}.toml") for name in REPLAY),
             replays.How(engine, seeds, out, jobs, force, as_json, quiet),
         )
         return

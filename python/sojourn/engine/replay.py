@@ -14,6 +14,10 @@ RED draws random numbers. Ours is told what the recorded draws decided and follo
 average, its thresholds and its forced decisions are compared one by one, and the draws in sum: as many early drops and marks as
 the probabilities that ours found at each arrival add up to, give or take (`Draws`).
 
+fq_codel hashes flows into queues. Ours takes the kernel's hash of each packet, so flows share a queue where they shared one of the kernel's;
+and its memory limit counts what the kernel charged for each packet. A recording of an older sojourn has neither: then no flows share
+a queue, and each packet takes as much as a datagram of its size.
+
 A recording is a Parquet file, the link and what was recorded in its metadata, and needs no kernel to be replayed.
 """
 
@@ -48,6 +52,8 @@ _PHASE_NS = 16_000_000
 """A whole number of the ticks in which Linux's CoDel (1024 ns) and its byte queue limits (4 ms) count the kernel's clock: where in
 them time 0 lies is part of a recording."""
 _META = "sojourn"
+_MAY_LACK = ("hash", "truesize")
+"""Columns that recordings of an older sojourn lack."""
 _HINT = "give a file that `sojourn agree --replay SCENARIO -o DIR` wrote"
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -77,6 +83,10 @@ class Trace:
     """When it left the queue, either way; -1: it waits."""
     order: Ints
     """How many packets had been sent before it left; -1: it waits."""
+    hash: Ints | None = None
+    """The kernel's hash of its flow (skb_get_hash), 32 bits; -1: not known. None: not recorded."""
+    truesize: Ints | None = None
+    """What it took of the kernel's memory as it came (skb->truesize), bytes; -1: not known. None: not recorded."""
 
     def __len__(self) -> int:
         return len(self.t_ns)
@@ -122,7 +132,8 @@ class Recording:
             **{name: getattr(self, name) for name in ("title", "seed", "version", "zero_ns")},
             "link": dict(self.link),
         }
-        columns = pl.DataFrame(vars(self.trace)).with_columns(pl.col("bytes", "flow").cast(pl.Int32))
+        known = {name: column for name, column in vars(self.trace).items() if column is not None}
+        columns = pl.DataFrame(known).with_columns(pl.col("bytes", "flow").cast(pl.Int32))
         try:
             with remains.beside(Path(path)) as temporary:
                 columns.write_parquet(temporary, compression="zstd", metadata={_META: json.dumps(about)})
@@ -143,7 +154,8 @@ class Recording:
             if about.pop("format") != FORMAT:
                 raise RunError(f"{path} was written by another version of sojourn", "record it again")
             table = pl.read_parquet(file)
-            columns = {name: table[name].cast(pl.Int64).to_numpy() for name in Trace.__annotations__}
+            names = [name for name in Trace.__annotations__ if name in table.columns or name not in _MAY_LACK]
+            columns = {name: table[name].cast(pl.Int64).to_numpy() for name in names}
             return cls(**about, trace=Trace(**columns))
         except (OSError, pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"{path} is no recording of a queue: {error}", _HINT) from None
@@ -187,6 +199,8 @@ def replayed(recording: Recording) -> Replayed:
             trace.ds,
             trace.after,
             trace.early if kind == "red" else None,
+            trace.hash,
+            trace.truesize,
         )
     except ValueError as error:
         raise RunError(f"{recording.name}: can't be replayed: {error}", _HINT) from None
