@@ -7,10 +7,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -18,7 +18,7 @@ from sojourn import foreign
 from sojourn.cli import text
 
 if TYPE_CHECKING:
-    from sojourn.engine import Progress
+    from sojourn.engine import Interrupted, Progress, UnfinishedError
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 
@@ -167,7 +167,8 @@ Tell = Callable[[Any], None]
 
 def simulated(p: Progress) -> Step:
     """How far the runs of a scenario are."""
-    return Step(f"{p.finished} of {p.runs} runs", p.fraction, p.finished == p.runs)
+    failed = f", {p.failed} failed" if p.failed else ""
+    return Step(f"{p.finished} of {p.runs} runs{failed}", p.fraction, p.finished + p.failed == p.runs)
 
 
 @contextlib.contextmanager
@@ -235,17 +236,41 @@ def refusal(run: Run) -> str:
     )
 
 
-def interrupted(runs: Sequence[Run], missing: Sequence[tuple[Run, int]], kept: bool) -> None:
-    """Says what Ctrl-C left behind, and exits."""
-    finished = sum(len(run.seeds) for run in runs)
-    total = finished + len(missing)
-    say(f"\ninterrupted: {finished} of {total} runs had finished")
+def finished(stop: UnfinishedError) -> list[Run]:
+    """The Runs that hold something although some runs failed.
+
+    Raises:
+        UnfinishedError: none does.
+    """
+    runs = [run for run in stop.runs if run.seeds]
+    if not runs:
+        raise stop
+    return runs
+
+
+def failed(stops: Iterable[UnfinishedError]) -> list[dict[str, Any]]:
+    """Says which runs failed, and why; the same as plain values, for JSON."""
+    found = []
+    for stop in stops:
+        hint = f"\nhint: {stop.hint}" if stop.hint else ""
+        say(f"error: {stop.problem}{hint}")
+        found += [one.to_dict() for one in stop.failed]
+    return found
+
+
+def interrupted(stop: Interrupted, kept: bool) -> NoReturn:
+    """Says what Ctrl-C left behind, and what had failed before, and exits."""
+    runs, missing = stop.runs, stop.missing
+    done = sum(len(run.seeds) for run in runs)
+    total = done + len(missing)
+    say(f"\ninterrupted: {done} of {total} runs had finished")
     for run in runs:
         lost = sorted(seed for other, seed in missing if other is run)
         state = "nothing kept"
         if run.seeds and kept:
             state = f"seeds kept: {text.ranges(run.seeds)} in {run.path}"
         say(f"  {run.name}: {state}; missing: {text.ranges(lost)}")
+    failed(filter(None, [stop.failed]))
     raise click.exceptions.Exit(130)
 
 

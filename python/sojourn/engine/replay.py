@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from sojourn import _core, remains
 from sojourn.engine.engines import Engine, Realised, find
 from sojourn.engine.kernel.graph import rate_steps
-from sojourn.engine.runs import Progress, cores
+from sojourn.engine.runs import Failure, Progress, UnfinishedError, cores
 from sojourn.records import RunError
 from sojourn.scenario import Scenario
 from sojourn.scenario.qdisc import Qdisc
@@ -402,6 +402,14 @@ class RecordingStopped(KeyboardInterrupt):
         """Guests that did not finish."""
 
 
+class RecordingUnfinishedError(UnfinishedError):
+    """Some guests did not finish. What the others recorded is kept."""
+
+    def __init__(self, failed: Sequence[Failure], asked: int, recordings: Sequence[Recording]) -> None:
+        super().__init__(failed, asked)
+        self.recordings = tuple(recordings)
+
+
 def record(
     scenarios: Sequence[Scenario],
     *,
@@ -417,7 +425,8 @@ def record(
         jobs: threads; None: one per core.
 
     Raises:
-        RunError: there is no such guest, the scenario asks for what it has not, or what it wrote down can't be trusted.
+        RunError: there is no such guest, or the scenario asks for what it has not.
+        RecordingUnfinishedError: some guests did not finish, or what they wrote down can't be trusted.
         RecordingStopped: on Ctrl-C.
     """
     kernel = find(engine)
@@ -438,10 +447,14 @@ def record(
 
     with ThreadPoolExecutor(jobs or cores(), thread_name_prefix="sojourn") as pool:
         futures = [pool.submit(one, *each) for each in work]
+        failed = 0
         try:
-            for done, _ in enumerate(as_completed(futures), start=1):
-                progress(Progress(done, len(work), done / len(work)))
-            return [recording for future in futures for recording in future.result()]
+            for done, future in enumerate(as_completed(futures), start=1):
+                why = future.exception()
+                if why is not None and not isinstance(why, RunError):
+                    raise why
+                failed += why is not None
+                progress(Progress(done - failed, len(work), done / len(work), failed))
         except BaseException as error:
             stop.set()
             pool.shutdown(cancel_futures=True)
@@ -451,6 +464,17 @@ def record(
             raise RecordingStopped(
                 [recording for future in ended for recording in future.result()], len(work) - len(ended)
             ) from None
+    recordings = [
+        recording for future in futures if future.exception() is None for recording in future.result()
+    ]
+    failures = [
+        Failure(scenario.label or scenario.title, seed, why)
+        for (scenario, seed), future in zip(work, futures, strict=True)
+        if isinstance(why := future.exception(), RunError)
+    ]
+    if failures:
+        raise RecordingUnfinishedError(failures, len(work), recordings)
+    return recordings
 
 
 @runtime_checkable
