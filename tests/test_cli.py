@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from small_run import small_run
 
-from sojourn.cli import status, text
-from sojourn.engine import kernel, netns, runs
+from sojourn.cli import status, text, work
+from sojourn.engine import Progress, kernel, netns, runs
 from sojourn.engine.engines import Outcome, Realised
 from sojourn.engine.kernel.errors import GuestRunError
 from sojourn.engine.sim import Simulator
@@ -771,6 +771,28 @@ def test_a_run_without_finished_seeds_has_no_page(say: Command, home: Path) -> N
     said = say("report", "empty")
     assert said.code == 2
     assert "no seed has finished" in said.err
+
+
+# -------------------------------------------------------------------------------------------------------- long work
+
+
+@pytest.mark.parametrize(
+    ("expected_s", "said"),
+    [
+        (9.0, ""),
+        (54.4, "3 runs: about 54 s\n"),
+        (610.0, "3 runs: about 10 min\n"),
+        (12e3, "3 runs: about 3.33 h\n"),
+    ],
+)
+@pytest.mark.parametrize("quiet", [False, True])
+def test_long_work_is_told_ahead(
+    expected_s: float, said: str, quiet: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with work.progress(quiet) as tell:
+        tell(Progress(0, 3, 0.0, expected_s=expected_s))
+        tell(Progress(3, 3, 1.0))
+    assert capsys.readouterr().err == ("" if quiet else said)
 
 
 # ------------------------------------------------------------------------------------- runs that an engine gives up

@@ -393,8 +393,9 @@ class TwoSeeds:
 def test_ctrl_c_keeps_what_was_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stop(_: Progress) -> None:
-        raise KeyboardInterrupt
+    def stop(p: Progress) -> None:
+        if p.finished:
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(replaying, "find", lambda _: TwoSeeds())
     scenario = loads(SCENARIO.format(qdisc="pfifo", ecn="false"))

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 PLAIN_EVERY_S = 30.0
 """Without a terminal progress is a line this often: enough to see that it lives, not enough to fill a log."""
 
+LONG_S = 10.0
+"""What takes longer is told ahead."""
+
 MOST_SEEDS = 10_000
 SEEDS_END = 2**63
 """A scenario's own bounds: how many seeds, and the first number that is none."""
@@ -160,6 +163,8 @@ class Step:
     fraction: float
     done: bool = False
     """Nothing more is to come."""
+    ahead: str = ""
+    """To be said before it begins."""
 
 
 Tell = Callable[[Any], None]
@@ -168,7 +173,17 @@ Tell = Callable[[Any], None]
 def simulated(p: Progress) -> Step:
     """How far the runs of a scenario are."""
     failed = f", {p.failed} failed" if p.failed else ""
-    return Step(f"{p.finished} of {p.runs} runs{failed}", p.fraction, p.finished + p.failed == p.runs)
+    ahead = ""
+    if p.expected_s is not None and p.expected_s > LONG_S:
+        ahead = f"{p.runs} {'run' if p.runs == 1 else 'runs'}: about {_time(p.expected_s)}"
+    return Step(f"{p.finished} of {p.runs} runs{failed}", p.fraction, p.finished + p.failed == p.runs, ahead)
+
+
+def _time(seconds: float) -> str:
+    """As people say it: 40 s, 5 min, 3.2 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.3g} h"
 
 
 @contextlib.contextmanager
@@ -195,7 +210,13 @@ def _bar() -> Iterator[Callable[[Step], None]]:
         *columns, TimeRemainingColumn(elapsed_when_finished=True), console=console, transient=True
     ) as bar:
         task = bar.add_task("beginning", total=1.0)
-        yield lambda p: bar.update(task, completed=p.fraction, description=p.words)
+
+        def update(p: Step) -> None:
+            if p.ahead:
+                bar.console.print(p.ahead, markup=False, highlight=False)
+            bar.update(task, completed=p.fraction, description=p.words)
+
+        yield update
 
 
 def _lines() -> Callable[[Step], None]:
@@ -204,12 +225,14 @@ def _lines() -> Callable[[Step], None]:
 
     def update(p: Step) -> None:
         nonlocal told
+        if p.ahead:
+            say(p.ahead)
         now = time.monotonic()
         if now - told < PLAIN_EVERY_S or p.done:
             return
         told = now
         left = (now - began) * (1 - p.fraction) / p.fraction if p.fraction > 0 else None
-        eta = "" if left is None else f", about {left:.0f} s left"
+        eta = "" if left is None else f", about {_time(left)} left"
         say(f"{p.words}, {p.fraction:.0%} done{eta}")
 
     return update

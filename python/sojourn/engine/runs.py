@@ -28,6 +28,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.engine.engines import Cancelled, Engine, Outcome, by_reason, find, fingerprint
+from sojourn.engine.foresight import expected_bytes, expected_s, slower
 from sojourn.records import (
     META,
     FlowInfo,
@@ -45,12 +46,6 @@ from sojourn.scenario.shaper import Shaper
 
 POLL_S = 0.1
 """How often progress is told. Ctrl-C is heard at once."""
-ROW_BYTES = 40
-"""A row of a time line in Parquet: measured 8 to 30."""
-FOLDER_BYTES = 500_000
-"""Everything else of a seed: totals, histograms, drops."""
-TYPICAL_PACKET_BYTES = 700
-"""Between full packets and acknowledgements."""
 PACKAGES = ("sojourn", "numpy", "polars")
 """Whose versions a Run keeps: what makes its tables and writes them."""
 
@@ -67,6 +62,8 @@ class Progress:
     """Of the work: by simulated time and, the more the runs, by how many are written down."""
     failed: int = 0
     """Seeds that the engine could not finish."""
+    expected_s: float | None = None
+    """About how long all of it will take; told once, before it begins."""
 
 
 @dataclass(frozen=True)
@@ -270,8 +267,11 @@ def _run(
         for one, variant, each in zip(runs, variants, asked, strict=True)
         for seed in each
     ]
+    threads = 1 if engine.alone else how.jobs or cores()
+    counted = [(one, len(each)) for one, each in zip(first, asked, strict=True)]
+    ahead = Progress(0, len(work), 0.0, expected_s=expected_s(engine.name, counted, threads))
     try:
-        _work_off(engine, work, 1 if engine.alone else how.jobs or cores(), how.progress or (lambda _: None))
+        _work_off(engine, work, threads, how.progress or (lambda _: None), ahead)
     except (Interrupted, UnfinishedError):
         # What reads the folder of all reads the Runs that hold something.
         if folders is not None and parent is not None and any(one.seeds for one in runs):
@@ -282,12 +282,17 @@ def _run(
 
 
 def _work_off(
-    engine: Engine, jobs: Sequence[_Job], threads: int, progress: Callable[[Progress], None]
+    engine: Engine,
+    jobs: Sequence[_Job],
+    threads: int,
+    progress: Callable[[Progress], None],
+    ahead: Progress,
 ) -> None:
     stop = threading.Event()
     done: queue.SimpleQueue[_Job] = queue.SimpleQueue()
     pool = ThreadPoolExecutor(max(1, min(threads, len(jobs))), thread_name_prefix="sojourn")
     try:
+        progress(ahead)
         for job in jobs:
             job.future = pool.submit(_run_one, engine, job, stop)
             job.future.add_done_callback(functools.partial(_announce, done, job))
@@ -453,30 +458,6 @@ def _create(
     if folder is None:
         return Run.create_temporary(meta, scenario.to_toml())
     return Run.create(folder, meta, scenario.to_toml(), force=force)
-
-
-def expected_bytes(realised: Mapping[str, Any]) -> int:
-    """Roughly what one seed takes on disk, rather too much: rows of the time lines, and packets where they are kept."""
-    duration_ns, record = realised["duration_ns"], realised["record"]
-    rows = len(realised["links"]) * duration_ns // max(1, record["queue_ns"])
-    rows += len(realised["flows"]) * duration_ns // max(1, record["flow_ns"])
-    rows += sum(
-        duration_ns // max(1, flow["traffic"]["interval_ns"])
-        for flow in realised["flows"]
-        if flow["traffic"]["kind"] == "ping"
-    )
-    if record["packets"]:
-        bits = sum(
-            slower([max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]) or 0
-            for link in realised["links"]
-        )
-        rows += bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
-    return FOLDER_BYTES + int(rows) * ROW_BYTES
-
-
-def slower(rate: list[int], shaper: Mapping[str, Any] | None) -> int | None:
-    """The slower of a link's transmitter and its shaper, bit/s; None where there is neither."""
-    return min([*rate, *([shaper["bps"]] if shaper else [])], default=None)
 
 
 def cores() -> int:
