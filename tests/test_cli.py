@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from small_run import small_run
@@ -20,7 +20,7 @@ from sojourn.engine.engines import Outcome, Realised
 from sojourn.engine.kernel.errors import GuestRunError
 from sojourn.engine.sim import Simulator
 from sojourn.live import session
-from sojourn.records import Run
+from sojourn.records import Run, RunError
 
 ROOT = Path(__file__).parent.parent
 SCENARIO = """
@@ -793,6 +793,22 @@ def test_long_work_is_told_ahead(
         tell(Progress(0, 3, 0.0, expected_s=expected_s))
         tell(Progress(3, 3, 1.0))
     assert capsys.readouterr().err == ("" if quiet else said)
+
+
+def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def setup(_name: str, report: Callable[[kernel.Progress], None], *_: object) -> Never:
+        for done in (0.1, 0.5, 1.0):
+            report(kernel.Progress("compiling", done))
+        raise RunError("enough", "")
+
+    monkeypatch.setattr(work, "PLAIN_EVERY_S", 0.0)
+    monkeypatch.setattr(kernel, "setup", setup)
+    said = say("kernel", "setup").err.splitlines()
+    assert [re.sub(r"\d+ s", "N s", line) for line in said] == [
+        "compiling, 10% done, about N s left",
+        "compiling, 50% done, about N s left",
+        "error: enough",
+    ]
 
 
 # ------------------------------------------------------------------------------------- runs that an engine gives up
