@@ -336,6 +336,32 @@ def test_an_interrupt_keeps_what_had_finished_and_says_what_is_missing(
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith(".")]
 
 
+def test_no_more_is_run_than_is_written_down_soon(
+    core: Callable[[Core], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    most = 0
+    write = Run.add_seed
+
+    def counted(text: str, progress: Callable[[int], bool] | None) -> Tables:
+        begun.append(json.loads(text)["seed"])
+        return quick(text, progress)
+
+    def slow(self: Run, *what: Any) -> None:
+        nonlocal most
+        # As long as it takes until nobody runs any more.
+        before = -1
+        while before != (before := len(begun)):
+            time.sleep(0.05)
+        most = max(most, len(begun) - len(self.seeds))
+        write(self, *what)
+
+    core(counted)
+    monkeypatch.setattr(Run, "add_seed", slow)
+    assert len(run(scenario(), seeds=20, jobs=2).seeds) == 20
+    assert most <= 4
+
+
 def test_an_interrupt_leaves_no_thread_behind(core: Callable[[Core], None]) -> None:
     core(stubborn(after=0))
 

@@ -290,18 +290,27 @@ def _work_off(
 ) -> None:
     stop = threading.Event()
     done: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-    pool = ThreadPoolExecutor(max(1, min(threads, len(jobs))), thread_name_prefix="sojourn")
+    threads = max(1, min(threads, len(jobs)))
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="sojourn")
+
+    def hand_out(job: _Job) -> None:
+        job.future = pool.submit(_run_one, engine, job, stop)
+        job.future.add_done_callback(functools.partial(_announce, done, job))
+
     try:
         progress(ahead)
-        for job in jobs:
-            job.future = pool.submit(_run_one, engine, job, stop)
-            job.future.add_done_callback(functools.partial(_announce, done, job))
+        # Not more than are written down soon: what is finished lies in memory until then, and Ctrl-C has to wait for it.
+        waiting = iter(jobs)
+        for job in itertools.islice(waiting, 2 * threads):
+            hand_out(job)
         told = -math.inf
         ended = 0
         while ended < len(jobs):
             with contextlib.suppress(queue.Empty):
                 _take(done.get(timeout=POLL_S))
                 ended += 1
+                for job in itertools.islice(waiting, 1):
+                    hand_out(job)
             if time.monotonic() - told >= POLL_S or ended == len(jobs):
                 told = time.monotonic()
                 progress(_progress(jobs))
