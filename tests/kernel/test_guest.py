@@ -13,9 +13,9 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -655,6 +655,29 @@ def test_a_guest_s_time_moves_the_progress(kernel_uml: str) -> None:
     engines.run(loads(scenario), engine=kernel_uml, progress=seen.append)
     assert any(p.finished == 0 and p.fraction > 0 for p in seen)
     assert [p.fraction for p in seen] == sorted(p.fraction for p in seen)
+
+
+def test_a_guest_that_fails_costs_no_other_run(kernel_uml: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = booting.run
+
+    def starved(guest: Guest, one: Boot, reached: Callable[[int], bool]) -> Booted:
+        return sound(guest, replace(one, memory_mb=12) if one.seed == 2 else one, reached)
+
+    monkeypatch.setattr(booting, "run", starved)
+    scenario = """
+        duration = "2 s"
+        [bottleneck]
+        rate = "2 Mbit/s"
+        delay = "5 ms"
+        [[flow]]
+        kind = "bulk"
+    """
+    with pytest.raises(engines.UnfinishedError) as stop:
+        engines.run(loads(scenario), seeds=3, engine=kernel_uml)
+    [failure] = stop.value.failed
+    assert isinstance(failure.error, GuestRunError)
+    assert failure.seed == 2
+    assert [run.seeds for run in stop.value.runs] == [(1, 3)]
 
 
 # ------------------------------------------------------------------------------------------------- the command line

@@ -457,6 +457,23 @@ def test_ctrl_c_says_of_each_paper_what_is_kept(
     assert "endless: 0 of 4; nothing kept" in said
 
 
+@pytest.mark.parametrize(
+    ("finished", "said"),
+    [(4, "the Runs are kept; to go on: sojourn reproduce --redraw -o"), (0, "nothing had run yet")],
+)
+def test_ctrl_c_apart_from_the_runs_says_whether_there_are_any(
+    finished: int, said: str, one: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def interrupted(*_: object, progress: Callable[[Progress], None], **__: object) -> None:
+        progress(Progress(finished, 4, finished / 4))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(papers, "reproduce", interrupted)
+    assert status(["reproduce", "-o", str(tmp_path / "out")]) == 130
+    assert f"interrupted: {said}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["index.html", "adt/index.html"])
 def test_somebody_else_s_page_is_not_overwritten(
     name: str, one: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -11,6 +11,7 @@ import click
 from sojourn.cli import text, work
 
 if TYPE_CHECKING:
+    from sojourn.engine import Progress
     from sojourn.papers import Reproduction
     from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
@@ -72,9 +73,16 @@ def reproduce(
     if folder is not None:
         page.check(chosen, folder)
     stops: list[ReproductionUnfinishedError] = []
+    all_run = redraw
     try:
         try:
-            with work.progress(quiet or redraw) as progress:
+            with work.progress(quiet or redraw) as tell:
+
+                def progress(p: Progress) -> None:
+                    nonlocal all_run
+                    all_run = p.finished == p.runs
+                    tell(p)
+
                 found: Sequence[Reproduction] = papers.reproduce(
                     chosen,
                     quick=quick,
@@ -95,11 +103,10 @@ def reproduce(
         _say_what_is_kept(stop, folder)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
-        # All had been run: what was stopped is judging and drawing.
+        # What was stopped is judging and drawing, or what comes before the first run.
         again = " ".join(("--quick",) * quick + ("--redraw", "-o", str(folder)))
-        work.say(
-            "\ninterrupted" + (f": the Runs are kept; to go on: sojourn reproduce {again}" if folder else "")
-        )
+        kept = f": the Runs are kept; to go on: sojourn reproduce {again}" if folder and all_run else ""
+        work.say(f"\ninterrupted{kept or ('' if all_run else ': nothing had run yet')}")
         raise click.exceptions.Exit(INTERRUPTED) from None
     untrusted = [work.invalid(one.invalid) for one in found]
     broken = [row for one in found for row in one.broken]

@@ -456,17 +456,23 @@ def _create(
         fingerprint=fingerprint(scenario.fingerprint(seeds), engine.build),
         engine_build=engine.build,
         conditions=engine.conditions(realised),
-        host={
-            "system": platform.system(),
-            "release": platform.release(),
-            "machine": platform.machine(),
-            "python": platform.python_version(),
-            **{package: version(package) for package in PACKAGES},
-        },
+        host=dict(_host()),
     )
     if folder is None:
         return Run.create_temporary(meta, scenario.to_toml())
     return Run.create(folder, meta, scenario.to_toml(), force=force)
+
+
+@functools.cache
+def _host() -> Mapping[str, str]:
+    """What a Run keeps of where it was made. Packages are looked for on disk: once for hundreds of Runs."""
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+    }
 
 
 def cores() -> int:
