@@ -457,8 +457,9 @@ class TwoSeeds:
 def test_ctrl_c_keeps_what_was_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stop(_: Progress) -> None:
-        raise KeyboardInterrupt
+    def stop(p: Progress) -> None:
+        if p.finished:
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(replaying, "find", lambda _: TwoSeeds())
     scenario = loads(SCENARIO.format(qdisc="pfifo", ecn="false"))
@@ -475,6 +476,28 @@ def test_ctrl_c_keeps_what_was_recorded(
     assert "4 of 4 packets agree" in told.out
     assert "1 guests had not finished" in told.err
     assert Recording.load(tmp_path / "kept" / "anew-seed-1-link-down.parquet").seed == 1
+
+
+def test_a_guest_that_fails_loses_no_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Fails(TwoSeeds):
+        def recordings(
+            self, realised: Realised, reached: Callable[[int], bool]
+        ) -> tuple[list[Recording], int]:
+            if realised["seed"] == 1:
+                raise RunError("it gave up", "have it rest")
+            return [by_hand()], 0
+
+    monkeypatch.setattr(replaying, "find", lambda _: Fails())
+    file = tmp_path / "scenario.toml"
+    file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
+    assert status(["agree", "--replay", "--json", "-q", "--seeds", "2", str(file)]) == 1
+    told = capsys.readouterr()
+    whole = json.loads(told.out)
+    assert (whole["agrees"], len(whole["replays"])) == (True, 1)
+    assert whole["failed"] == [{"run": "Anew", "seed": 1, "error": "it gave up", "hint": "have it rest"}]
+    assert "1 of 2 runs failed" in told.err
 
 
 # ----------------------------------------------------------------------------------------------------- with a guest

@@ -258,6 +258,7 @@ impl<'a> Run<'a> {
                 }
                 Task::SampleQueues => {
                     self.queues.take(now)?;
+                    self.context.tell(due);
                     self.context.again(task, due, now, self.context.plan.sample.queue_ns);
                 }
                 Task::SampleFlows => {
@@ -386,6 +387,17 @@ impl Context<'_> {
         // Blocks of the taps that are not full are handed over some time after.
         let linger = (plan.linger_ns as i64).max(3 * i64::from(tap::RETIRE_MS) * 1_000_000);
         self.agenda.at(end + linger, Task::Over);
+    }
+
+    /// Says on the console how far the run is, at each hundredth of it: where the archive is a file of the host's, the console is one,
+    /// too, and takes none of the guest's time.
+    fn tell(&self, sampled: i64) {
+        let hundredth = (self.plan.duration_ns / 100).max(1) as i64;
+        let before = sampled - self.plan.sample.queue_ns as i64;
+        if self.plan.output.mount.is_some() && sampled / hundredth > before / hundredth {
+            // A console that is gone is no reason to stop.
+            let _ = writeln!(io::stdout(), "@AT {sampled}");
+        }
     }
 
     /// Enters the next of a series of samples: at the next multiple that has not passed, before the end.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from sojourn.cli import options, replays, text, work
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, Explanation, Row
+    from sojourn.engine import UnfinishedError
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 
@@ -76,6 +77,7 @@ def agree(
     of them differs.
     """
     from sojourn import agreement, metrics
+    from sojourn.engine import check
 
     if quick and paths:
         raise click.UsageError("--quick is for the standing set: leave it out, or the scenarios")
@@ -90,7 +92,22 @@ def agree(
     share = _share(tolerance)
     known = agreement.explanations(_standing_file("explained.toml").read_text(encoding="utf-8"))
     variants = _variants(paths or tuple(standing(quick)), quiet)
-    theirs, ours = (_runs(variants, name, seeds, out, jobs, force, quiet) for name in (engine, "sim"))
+    # What the simulator refuses is not to be told after the kernel has run.
+    check(variants, "sim")
+    how: dict[str, Any] = {"jobs": jobs, "force": force}
+    theirs, stops = _runs(variants, engine, seeds, out, quiet, how)
+    if stops:
+        # Of what the kernel could not finish the simulator has no counterpart to run.
+        variants = [
+            variant.with_(seeds=list(run.seeds))
+            for variant, run in zip(variants, theirs, strict=True)
+            if run.seeds
+        ]
+        theirs, seeds = [run for run in theirs if run.seeds], None
+    ours, more = _runs(variants, "sim", seeds, out, quiet, how)
+    stops += more
+    pairs = [pair for pair in zip(ours, theirs, strict=True) if pair[0].seeds]
+    ours, theirs = [one for one, _ in pairs], [other for _, other in pairs]
     found = [
         agreement.compare(
             metrics.summary(one),
@@ -99,7 +116,7 @@ def agree(
             tolerance=share,
             known=known,
         )
-        for one, other in zip(ours, theirs, strict=True)
+        for one, other in pairs
     ]
     digests = agreement.digest(found)
     whole = {
@@ -108,6 +125,7 @@ def agree(
         "tolerance": share,
         "agrees": all(one.agrees for one in found),
         "invalid": [reason for run in theirs for reason in run.meta.invalid],
+        "failed": [one.to_dict() for stop in stops for one in stop.failed],
         "verdicts": agreement.verdicts(found),
         "cpu_s": {name: _cpu_s(runs) for name, runs in (("sim", ours), (engine, theirs))},
         "comparisons": [one.to_dict() for one in found],
@@ -126,7 +144,8 @@ def agree(
     if out is not None:
         work.write(out / "agreement.json", written + "\n")
         work.say(f"wrote {out}", quiet)
-    if work.invalid(theirs) or not whole["agrees"]:
+    failed = work.failed(stops)
+    if work.invalid(theirs) or failed or not whole["agrees"]:
         raise click.exceptions.Exit(BEYOND)
 
 
@@ -170,22 +189,22 @@ def _runs(
     engine: str,
     seeds: int | None,
     out: Path | None,
-    jobs: int | None,
-    force: bool,
     quiet: bool,
-) -> list[Run]:
-    from sojourn.engine import Interrupted, run_all
+    how: Mapping[str, Any],
+) -> tuple[list[Run], list[UnfinishedError]]:
+    """The Runs of one side, a Run for each variant; and what failed, if something did."""
+    from sojourn.engine import Interrupted, UnfinishedError, run_all
 
     folder = None if out is None else out / engine
     work.say(f"{_scenarios(variants)} on {engine}", quiet)
     try:
         with work.progress(quiet) as progress:
-            return run_all(
-                variants, seeds=seeds, out=folder, engine=engine, jobs=jobs, force=force, progress=progress
-            )
+            return run_all(variants, seeds=seeds, out=folder, engine=engine, **how, progress=progress), []
     except Interrupted as stop:
-        work.interrupted(stop.runs, stop.missing, kept=folder is not None)
-        raise
+        work.interrupted(stop, kept=folder is not None)
+    except UnfinishedError as stop:
+        work.finished(stop)
+        return list(stop.runs), [stop]
 
 
 # ------------------------------------------------------------------------------------------------------ the words

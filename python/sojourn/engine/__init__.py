@@ -2,13 +2,26 @@
 
 from sojourn.engine.compare import variants
 from sojourn.engine.engines import ENGINES, Engine, find, fingerprint, lacks, stands_for, why_not
-from sojourn.engine.runs import Interrupted, Progress, folder_names, run, run_all, run_each
+from sojourn.engine.runs import (
+    Failure,
+    Interrupted,
+    Progress,
+    UnfinishedError,
+    check,
+    folder_names,
+    run,
+    run_all,
+    run_each,
+)
 
 __all__ = [
     "ENGINES",
     "Engine",
+    "Failure",
     "Interrupted",
     "Progress",
+    "UnfinishedError",
+    "check",
     "find",
     "fingerprint",
     "folder_names",

@@ -28,7 +28,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -39,8 +39,9 @@ from numpy.typing import NDArray
 
 from sojourn import _core, remains
 from sojourn.engine.engines import Engine, Realised, find
+from sojourn.engine.foresight import expected_s
 from sojourn.engine.kernel.graph import rate_steps
-from sojourn.engine.runs import Progress, cores
+from sojourn.engine.runs import POLL_S, Failure, Progress, UnfinishedError, cores
 from sojourn.records import RunError
 from sojourn.scenario import Scenario
 from sojourn.scenario.qdisc import Qdisc
@@ -416,6 +417,14 @@ class RecordingStopped(KeyboardInterrupt):
         """Guests that did not finish."""
 
 
+class RecordingUnfinishedError(UnfinishedError):
+    """Some guests did not finish. What the others recorded is kept."""
+
+    def __init__(self, failed: Sequence[Failure], asked: int, recordings: Sequence[Recording]) -> None:
+        super().__init__(failed, asked)
+        self.recordings = tuple(recordings)
+
+
 def record(
     scenarios: Sequence[Scenario],
     *,
@@ -431,7 +440,8 @@ def record(
         jobs: threads; None: one per core.
 
     Raises:
-        RunError: there is no such guest, the scenario asks for what it has not, or what it wrote down can't be trusted.
+        RunError: there is no such guest, or the scenario asks for what it has not.
+        RecordingUnfinishedError: some guests did not finish, or what they wrote down can't be trusted.
         RecordingStopped: on Ctrl-C.
     """
     kernel = find(engine)
@@ -442,29 +452,59 @@ def record(
         for scenario in scenarios
         for seed in (scenario.seeds if seeds is None else range(scenario.seeds[0], scenario.seeds[0] + seeds))
     ]
-    for scenario in scenarios:
-        kernel.check(scenario.realise(scenario.seeds[0]))
+    first = [(one, one.realise(one.seeds[0])) for one in scenarios]
+    for _, realised in first:
+        kernel.check(realised)
+    counted = [(realised, sum(each is one for each, _ in work)) for one, realised in first]
+    threads = jobs or cores()
     stop = threading.Event()
+    reached = [0.0] * len(work)
 
-    def one(scenario: Scenario, seed: int) -> list[Recording]:
-        found, _ = kernel.recordings(scenario.realise(seed), lambda _: not stop.is_set())
+    def one(number: int, scenario: Scenario, seed: int) -> list[Recording]:
+        def tell(now_ns: int) -> bool:
+            reached[number] = now_ns / scenario.duration
+            return not stop.is_set()
+
+        try:
+            found, _ = kernel.recordings(scenario.realise(seed), tell)
+        finally:
+            reached[number] = 1.0
         return [replace(each, title=scenario.label or scenario.title) for each in found]
 
-    with ThreadPoolExecutor(jobs or cores(), thread_name_prefix="sojourn") as pool:
-        futures = [pool.submit(one, *each) for each in work]
+    with ThreadPoolExecutor(threads, thread_name_prefix="sojourn") as pool:
+        futures = [pool.submit(one, number, *each) for number, each in enumerate(work)]
         try:
-            for done, _ in enumerate(as_completed(futures), start=1):
-                progress(Progress(done, len(work), done / len(work)))
-            return [recording for future in futures for recording in future.result()]
+            progress(Progress(0, len(work), 0.0, expected_s=expected_s(kernel.name, counted, threads)))
+            left: set[Future[list[Recording]]] = set(futures)
+            while left:
+                ended, left = wait(left, POLL_S, FIRST_COMPLETED)
+                for future in ended:
+                    why = future.exception()
+                    if why is not None and not isinstance(why, RunError):
+                        raise why
+                failed = sum(each.done() and each.exception() is not None for each in futures)
+                done = len(work) - len(left)
+                progress(Progress(done - failed, len(work), sum(reached) / len(work), failed))
         except BaseException as error:
             stop.set()
             pool.shutdown(cancel_futures=True)
             if not isinstance(error, KeyboardInterrupt):
                 raise
-            ended = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
+            whole = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
             raise RecordingStopped(
-                [recording for future in ended for recording in future.result()], len(work) - len(ended)
+                [recording for future in whole for recording in future.result()], len(work) - len(whole)
             ) from None
+    recordings = [
+        recording for future in futures if future.exception() is None for recording in future.result()
+    ]
+    failures = [
+        Failure(scenario.label or scenario.title, seed, why)
+        for (scenario, seed), future in zip(work, futures, strict=True)
+        if isinstance(why := future.exception(), RunError)
+    ]
+    if failures:
+        raise RecordingUnfinishedError(failures, len(work), recordings)
+    return recordings
 
 
 @runtime_checkable

@@ -161,7 +161,7 @@ class Kernel:
                 pairs=planned.pairs,
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
             )
-            booted = boot.run(self._guest, one, lambda: not reached(0))
+            booted = boot.run(self._guest, one, reached)
             return read(booted.archive, round(booted.cpu_s * 1e9))
 
     def _doubts(self, realised: Realised, measured: archive.Archive) -> list[str]:
