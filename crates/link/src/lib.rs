@@ -174,7 +174,12 @@ impl<B: Body> Link<B> {
             self.begin(packet, now, now, &mut out);
             return;
         }
-        self.advance(now, fates, &mut out);
+        // A packet that comes at the very instant at which the transmitter becomes free is taken in before the discipline is asked, as in
+        // Linux: there a card's completion asks in a softirq of its own, behind what the timers of that instant bring; and what they
+        // bring asks too.
+        if self.free_at < now {
+            self.advance(Time(now.0 - 1), fates, &mut out);
+        }
         if self.backlog.packets == 0 && self.free_at < now {
             // The transmitter asked in vain when it became free: disciplines date their idle periods from there.
             let none = self.qdisc.dequeue(self.free_at, fates);
@@ -467,6 +472,23 @@ mod tests {
         let punctual = drive(&[MS, 2 * MS, 3 * MS, 4 * MS]);
         assert_eq!(drive(&[20 * MS]), punctual);
         assert_eq!(drive(&[2 * MS, 2 * MS, MS, 9 * MS, 9 * MS]), punctual);
+    }
+
+    #[test]
+    fn what_comes_as_the_transmitter_becomes_free_is_taken_in_before_it_asks() {
+        let mut l = link(&[STEP], 2);
+        let (mut fates, mut out) = (Vec::new(), Vec::new());
+        for body in 0..3 {
+            l.send(packet(body), Time(0), &mut fates, |d| out.push(d));
+        }
+        l.advance(Time(0), &mut fates, &mut |d| out.push(d));
+        assert_eq!((l.backlog().packets, fates.len()), (2, 0));
+        // The first one's last bit is out: two still wait, and the fourth finds no room.
+        l.send(packet(3), Time(MS), &mut fates, |d| out.push(d));
+        assert_eq!((l.backlog().packets, fates.len()), (1, 1));
+        // A moment later there is some.
+        l.send(packet(4), Time(MS + 1), &mut fates, |d| out.push(d));
+        assert_eq!((l.backlog().packets, fates.len()), (2, 1));
     }
 
     #[test]

@@ -111,6 +111,12 @@ impl<P: Copy> Agenda<P> {
         Some(Due { time: Time(time), word, node })
     }
 
+    /// Whether something else is due at the time of the event that was just popped.
+    #[inline]
+    pub fn more_at(&self, time: Time) -> bool {
+        self.open.last().is_some_and(|&(next, _)| next == time.0)
+    }
+
     /// The packet of an event that was just popped.
     #[inline]
     pub fn packet(&self, due: Due) -> P {

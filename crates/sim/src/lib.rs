@@ -47,6 +47,8 @@ mod word {
     pub const SAMPLE_QUEUES: u32 = 7 << 28;
     pub const SAMPLE_FLOWS: u32 = 8 << 28;
     pub const WARM: u32 = 9 << 28;
+    /// `LINK_FREE`, put behind what else happens at its time: what comes to the link then comes first.
+    pub const LINK_FREE_LAST: u32 = 10 << 28;
     pub const KIND: u32 = 15 << 28;
     pub const INDEX: u32 = (1 << 28) - 1;
 }
@@ -163,7 +165,10 @@ impl Sim {
                     let packet = self.wires.agenda.packet(due);
                     self.send(index, packet);
                 }
-                word::LINK_FREE => self.link_free(index, due.time),
+                word::LINK_FREE if self.wires.agenda.more_at(due.time) => {
+                    self.wires.enter(due.time, word::LINK_FREE_LAST | index);
+                }
+                word::LINK_FREE | word::LINK_FREE_LAST => self.link_free(index, due.time),
                 word::SOURCE => self.source_timer(index as usize, due.time),
                 word::SINK => self.sink_timer(index as usize, due.time),
                 word::EMIT => {
