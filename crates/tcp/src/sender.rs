@@ -77,6 +77,8 @@ struct Arrivals {
     original: bool,
     /// When the first one left that is SACKed and left only once.
     sacked: Option<Time>,
+    /// And the last one.
+    sacked_last: Option<Time>,
 }
 
 /// What an ACK did.
@@ -398,6 +400,12 @@ impl Sender {
             self.dup_acks += 1;
             delivered = 1;
         }
+        let last = self.una.wrapping_sub(1);
+        let told = arrivals.sacked_last;
+        if let Some(sent) = told.or_else(|| (acked > 0 && !self.sent.again(last)).then(|| self.sent.at(last)))
+        {
+            self.control.on_arrival(sent, now);
+        }
         let mut lively = acked > 0;
         if let (None, Some(sent), true) = (rtt, arrivals.sacked, self.settings.rack) {
             lively |= self.measure_sacked(sent, now);
@@ -713,7 +721,7 @@ impl Sender {
         sent < self.sent.at(self.una)
     }
 
-    /// An ACK that advances `una`. `acked`: the segments that it is the first to tell of; what was SACKed before has had its share.
+    /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had its share.
     #[inline]
     fn grow(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
         // In slow start a window that is more than half used counts as the limit: it doubles faster than it fills.
@@ -724,7 +732,6 @@ impl Sender {
             now,
             acked,
             rtt,
-            last_sent: (!self.sent.again(self.una - 1)).then(|| self.sent.at(self.una - 1)),
             one_way,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),

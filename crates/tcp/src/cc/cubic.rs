@@ -417,7 +417,6 @@ mod tests {
                 now: self.now,
                 acked,
                 rtt: Some(rtt),
-                last_sent: None,
                 one_way: None,
                 srtt: Some(rtt),
                 min_rtt: Some(rtt),

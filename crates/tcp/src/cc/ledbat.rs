@@ -158,7 +158,6 @@ mod tests {
             now,
             acked: 1,
             rtt: None,
-            last_sent: None,
             one_way: Some(Span::from_millis(delay_ms)),
             srtt: None,
             min_rtt: None,

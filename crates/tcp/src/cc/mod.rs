@@ -26,8 +26,6 @@ pub struct Ack {
     pub acked: u32,
     /// The RTT it measured, if it did.
     pub rtt: Option<Span>,
-    /// When the last of the segments that it acknowledges in order left, if that was once.
-    pub last_sent: Option<Time>,
     /// How long the newest segment it answers was under way one way, where the receiver tells.
     pub one_way: Option<Span>,
     /// Smoothed RTT (RFC 6298).
@@ -73,6 +71,10 @@ pub trait CongestionControl {
 
     /// Congestion: sets ssthresh, and cwnd to 1 on a timeout. In fast recovery the sender brings cwnd to ssthresh.
     fn on_congestion(&mut self, event: &Congestion);
+
+    /// An ACK, in a recovery too, tells of segments of which the last left at `sent`, and once: the last that it SACKs, or else
+    /// acknowledges. Told before `on_ack`.
+    fn on_arrival(&mut self, _sent: Time, _now: Time) {}
 
     /// A segment is about to leave and nothing is in flight: at the start, after a pause, and when a timeout has given up all that was.
     /// `nxt`: the next segment to be sent for the first time.
@@ -167,6 +169,11 @@ impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         each!(self, c => c.on_ack(ack))
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, sent: Time, now: Time) {
+        each!(self, c => c.on_arrival(sent, now))
     }
 
     fn on_start(&mut self, nxt: u32) {

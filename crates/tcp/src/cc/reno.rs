@@ -87,7 +87,6 @@ mod tests {
             now: Time::ZERO,
             acked,
             rtt: None,
-            last_sent: None,
             one_way: None,
             srtt: None,
             min_rtt: None,

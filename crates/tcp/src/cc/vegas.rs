@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | numbers | whole segments, µs and one more; each division rounds down | real |
 //! | waiting | cwnd · (rtt - base_rtt)/base_rtt | cwnd · (rtt - base_rtt)/rtt |
-//! | RTT of an ACK | of the last segment that it acknowledges | of the first, with the wait of a delayed ACK in it; or of the one that is timed |
+//! | RTT of an ACK | of the last segment that it SACKs, or else acknowledges; in a recovery, too | of the first, with the wait of a delayed ACK in it; or of the one that is timed |
 //! | slow start | doubles each round trip, whether or not the window is the limit; leaves with cwnd · base_rtt/rtt + 1, so that the next round is one of avoidance | grows every other round trip, so that the two rates are compared at a window that stands still; leaves with an eighth less |
 //! | ssthresh after a round | at least three quarters of cwnd | below cwnd once slow start was left |
 //! | base_rtt | begins anew whenever nothing is in flight as a segment leaves: after a pause, and after a timeout | the least of the connection |
@@ -22,8 +22,7 @@
 //! Sources: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and avoidance" (SIGCOMM
 //! 1994) §3.2 (avoidance) and §3.3 (slow start); Linux net/ipv4/tcp_vegas.c.
 //! Deviations from the paper: no retransmission before the third duplicate (§3.1, by a fine-grained clock); a loss halves
-//! the window where the paper takes a quarter. From Linux: cwnd · (rtt - base_rtt) does not overflow (2^32: 4295 segments over a second of queue);
-//! samples of a recovery are not taken.
+//! the window where the paper takes a quarter. From Linux: cwnd · (rtt - base_rtt) does not overflow (2^32: 4295 segments over a second of queue).
 //! ns-3 rounds cwnd · base_rtt/rtt down before it subtracts and takes base_rtt from the SYN, which is short and
 //! answered at once: with delayed ACKs it sees two segments queued where none is, and a lone flow stays at half the link.
 
@@ -101,14 +100,11 @@ impl Vegas {
         self.samples = 0;
     }
 
-    /// The RTT that an ACK tells.
     #[inline]
-    fn sample(&self, ack: &Ack) -> Option<u64> {
-        match self.law {
-            // Linux's clock is in µs, and an RTT is never nothing.
-            Law::Whole => ack.last_sent.map(|sent| micros(ack.now) - micros(sent) + 1),
-            Law::Paper => ack.rtt.map(|rtt| rtt.0.max(1)),
-        }
+    fn sample(&mut self, rtt: u64) {
+        self.base_rtt = self.base_rtt.min(rtt);
+        self.round_rtt = self.round_rtt.min(rtt);
+        self.samples += 1;
     }
 
     fn in_slow_start(&self) -> bool {
@@ -206,11 +202,17 @@ fn grown_in_part(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
 
 impl CongestionControl for Vegas {
     #[inline]
+    fn on_arrival(&mut self, sent: Time, now: Time) {
+        if self.law == Law::Whole {
+            // Linux's clock is in µs, and an RTT is never nothing.
+            self.sample(micros(now) - micros(sent) + 1);
+        }
+    }
+
+    #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        if let Some(rtt) = self.sample(ack) {
-            self.base_rtt = self.base_rtt.min(rtt);
-            self.round_rtt = self.round_rtt.min(rtt);
-            self.samples += 1;
+        if let (Law::Paper, Some(rtt)) = (self.law, ack.rtt) {
+            self.sample(rtt.0.max(1));
         }
         if ack.orderly != self.orderly {
             self.orderly = ack.orderly;
@@ -306,7 +308,6 @@ mod tests {
             now: NOW,
             acked: 1,
             rtt: Some(rtt),
-            last_sent: Some(Time(NOW.0 - rtt.0)),
             one_way: None,
             srtt: None,
             min_rtt: None,
@@ -317,15 +318,23 @@ mod tests {
         }
     }
 
+    /// An ACK, of whose last segment the RTT is this.
+    fn hear(vegas: &mut Vegas, ack: &Ack, rtt: Span) {
+        vegas.on_arrival(Time(NOW.0 - rtt.0), NOW);
+        vegas.on_ack(ack);
+    }
+
     fn ack(vegas: &mut Vegas, una: u32, rtt_ms: u64) {
-        vegas.on_ack(&told(una, Span::from_millis(rtt_ms)));
+        let rtt = Span::from_millis(rtt_ms);
+        hear(vegas, &told(una, rtt), rtt);
     }
 
     /// Three samples; the third ACK ends the round. The least of them counts.
     fn round_of(vegas: &mut Vegas, rtt: Span) {
         let end = vegas.round_end;
         for (una, more) in [(end - 1, 7), (end, 0), (end + 1, 30)] {
-            vegas.on_ack(&told(una, rtt + Span::from_millis(more)));
+            let rtt = rtt + Span::from_millis(more);
+            hear(vegas, &told(una, rtt), rtt);
         }
     }
 
@@ -373,10 +382,7 @@ mod tests {
         // Each ACK is for two, the first of which left 15 ms before the second.
         for (mut vegas, cwnd) in [(linux(38.0, 20.0), 39.0), (paper(true, 38.0, 20.0), 37.0)] {
             for una in [99, 100, 101] {
-                vegas.on_ack(&Ack {
-                    last_sent: Some(Time(NOW.0 - 102_000_000)),
-                    ..told(una, Span::from_millis(117))
-                });
+                hear(&mut vegas, &told(una, Span::from_millis(117)), Span::from_millis(102));
             }
             assert_eq!(vegas.cwnd(), cwnd);
         }
@@ -467,9 +473,19 @@ mod tests {
     fn an_ack_for_what_was_sent_twice_is_no_sample() {
         let mut vegas = linux(38.0, 20.0);
         for una in [99, 100, 101] {
-            vegas.on_ack(&Ack { last_sent: None, ..told(una, Span::from_millis(102)) });
+            vegas.on_ack(&told(una, Span::from_millis(102)));
         }
         assert_eq!(vegas.cwnd(), 38.0, "a round without samples");
+    }
+
+    #[test]
+    fn an_rtt_heard_in_a_recovery_counts_for_the_base() {
+        let mut vegas = linux(38.0, 20.0);
+        lose(&mut vegas, Signal::Loss);
+        vegas.on_arrival(Time(NOW.0 - 90_000_000), NOW);
+        assert_eq!(vegas.base_rtt, 90_001);
+        ack(&mut vegas, 130, 200);
+        assert_eq!(vegas.samples, 0, "the round begins behind the recovery");
     }
 
     #[test]
@@ -490,7 +506,8 @@ mod tests {
         let mut vegas = linux(38.0, 50.0);
         // In slow start, and 38 · 50/100 = 19 are queued: no end of it.
         for una in [99, 100, 101] {
-            vegas.on_ack(&Ack { orderly: false, ..told(una, Span::from_millis(150)) });
+            let rtt = Span::from_millis(150);
+            hear(&mut vegas, &Ack { orderly: false, ..told(una, rtt) }, rtt);
         }
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (41.0, 50.0));
         ack(&mut vegas, 102, 150);
@@ -505,7 +522,8 @@ mod tests {
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (1.0, 19.0));
         // Segments up to 151 are outstanding: slow start, and at ssthresh no avoidance.
         for una in 102..=140 {
-            vegas.on_ack(&Ack { orderly: false, ..told(una, Span::from_millis(500)) });
+            let rtt = Span::from_millis(500);
+            hear(&mut vegas, &Ack { orderly: false, ..told(una, rtt) }, rtt);
         }
         assert_eq!((vegas.cwnd(), vegas.ssthresh(), vegas.base_rtt), (19.0, 19.0, 500_001));
         ack(&mut vegas, 151, 500);
@@ -518,7 +536,8 @@ mod tests {
         lose(&mut vegas, Signal::Timeout);
         vegas.on_start(151);
         for una in 102..=111 {
-            vegas.on_ack(&Ack { orderly: false, ..told(una, Span::from_millis(500)) });
+            let rtt = Span::from_millis(500);
+            hear(&mut vegas, &Ack { orderly: false, ..told(una, rtt) }, rtt);
         }
         assert_eq!((vegas.cwnd(), vegas.ssthresh(), vegas.base_rtt), (11.0, 19.0, 100_000_000));
         ack(&mut vegas, 151, 500);
@@ -529,7 +548,8 @@ mod tests {
     fn a_window_that_is_not_the_limit_does_not_grow_but_in_linux() {
         for (mut vegas, cwnd) in [(linux(38.0, 20.0), 39.0), (paper(true, 38.0, 20.0), 38.0)] {
             for una in [99, 100, 101] {
-                vegas.on_ack(&Ack { cwnd_limited: false, ..told(una, Span::from_millis(100)) });
+                let rtt = Span::from_millis(100);
+                hear(&mut vegas, &Ack { cwnd_limited: false, ..told(una, rtt) }, rtt);
             }
             assert_eq!(vegas.cwnd(), cwnd);
         }

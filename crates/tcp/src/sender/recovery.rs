@@ -54,6 +54,7 @@ impl Sender {
                 arrivals.original |= !again && seq < recover;
                 if !again && seq >= ack.ack {
                     arrivals.sacked = arrivals.sacked.or(Some(sent.at(seq)));
+                    arrivals.sacked_last = Some(sent.at(seq));
                 }
                 rack.reordering_seen |= !again && seq < highest;
                 // An echo from before the copy left: the original is acknowledged (RFC 8985 §6.2 step 2). Of what lies beyond a
