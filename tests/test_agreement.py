@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -654,6 +655,20 @@ def test_red_adaptive_has_a_folder_for_each_setting(
     _, whole = agreed(capsys, str(two), "-o", str(out))
     assert [one["case"]["setting"] for one in whole["comparisons"]] == ["", "asleep", "awake"]
     assert [len(Run.find(out / side)) for side in ("sim", "kernel", "kernel-awake")] == [3, 2, 1]
+
+
+def test_every_side_s_folder_is_checked_before_anything_runs(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two.write_text(TWO.replace("bandwidth 4mbit", "bandwidth 4mbit adaptive"))
+    beside_a_stand_in(monkeypatch)
+    out = tmp_path / "kept"
+    agreed(capsys, str(two), "-o", str(out))
+    for side in ("sim", "kernel"):
+        shutil.rmtree(out / side)
+    assert status(["agree", "-q", str(two), "-o", str(out)]) == 2
+    assert not (out / "sim").exists()
+    assert agreed(capsys, str(two), "-o", str(out), "--force")[0] != 2
 
 
 def test_what_can_not_be_woken_is_left_out_and_said(

@@ -276,6 +276,7 @@ def _sides(variants: Sequence[Scenario], how: _How) -> list[Sides]:
 
 def _first(cases: Sequence[_Case], how: _How) -> None:
     """Runs every case on both sides: the simulator's first, which takes a hundredth of the time."""
+    _check_vacant(cases, how)
     ours = _run_all([case.sides.ours for case in cases], "sim", how)
     for awake in (False, True):
         places = [at for at, case in enumerate(cases) if case.sides.awake is awake]
@@ -286,6 +287,22 @@ def _first(cases: Sequence[_Case], how: _How) -> None:
                 cases[at].runs = (ours[at], run)
 
         _run_all(scenarios, _side(how.engine, awake), how, take)
+
+
+def _check_vacant(cases: Sequence[_Case], how: _How) -> None:
+    """Refuses, before anything is run, a folder of any side that has Runs already."""
+    from sojourn.engine import folder_names
+    from sojourn.records import check_vacant
+
+    if how.out is None:
+        return
+    sides: dict[str, list[str]] = {}
+    for case in cases:
+        sides.setdefault("sim", []).append(case.sides.ours.label)
+        sides.setdefault(_side(how.engine, case.sides.awake), []).append(case.sides.theirs.label)
+    for name, labels in sides.items():
+        for folder in folder_names(labels):
+            check_vacant(how.out / name / folder, force=how.force)
 
 
 def _side(engine: str, awake: bool) -> str:
