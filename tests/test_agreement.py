@@ -20,7 +20,7 @@ from sojourn.engine.engines import Outcome, Realised
 from sojourn.engine.kernel import awake, ready
 from sojourn.engine.sim import Simulator
 from sojourn.metrics import Summary, over_seeds
-from sojourn.records import Run
+from sojourn.records import Run, RunError
 from sojourn.scenario import Scenario, loads
 
 RATES = {"down": 10_000_000, "up": 10_000_000}
@@ -686,6 +686,20 @@ def test_what_can_not_be_woken_is_left_out_and_said(
     )
     assert "asleep" in captured.out
     assert "awake" not in captured.out
+
+
+@pytest.mark.skipif(awake.why_not() is not None, reason="no compiler")
+def test_the_library_that_wakes_red_is_compiled_and_named_by_its_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = awake.library()
+    assert found["etc/ld.so.preload"] == b"/awake.so\n"
+    assert found["awake.so"].startswith(b"\x7fELF")
+    name = awake.name()
+    monkeypatch.setattr(awake, "_source", lambda: b"int x = ;")
+    assert awake.name() != name
+    with pytest.raises(RunError, match=r"gcc can't compile awake\.c: "):
+        awake.library()
 
 
 # ---------------------------------------------------------------------------------------------------- with a guest
