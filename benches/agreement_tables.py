@@ -25,8 +25,12 @@ def row(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
+def share(value: float | None, sign: str = "+") -> str:
+    return "-" if value is None else f"{100 * value:{sign}.1f} %"
+
+
 def header(*cells: str) -> list[str]:
-    return [row(*cells), row(*("---" for _ in cells))]
+    return [row(*cells), f"|{'---|' * len(cells)}"]
 
 
 def counted(name: str, comparisons: Sequence[Entry]) -> str:
@@ -60,8 +64,8 @@ def by_number(comparisons: Sequence[Entry]) -> Iterable[str]:
         sizes = [abs(each["difference"]) for each in of_it if each["difference"] is not None]
         telling = [each["difference"] for each in of_it if each["verdict"] in ("within", "beyond")]
         worst = max((each for each in telling if each is not None), key=abs, default=None)
-        median = f"{statistics.median(sizes):.1%}" if sizes else "-"
-        yield row(metric, *counts, median, "-" if worst is None else f"{worst:+.1%}")
+        median = statistics.median(sizes) if sizes else None
+        yield row(metric, *counts, share(median, ""), share(worst))
 
 
 def beyond(comparisons: Sequence[Entry]) -> Iterable[str]:
@@ -71,10 +75,13 @@ def beyond(comparisons: Sequence[Entry]) -> Iterable[str]:
             if each["verdict"] != "beyond":
                 continue
             sides = (f"{each[side]:.4g}" if each[side] is not None else "-" for side in ("sim", "kernel"))
-            apart = "-" if each["difference"] is None else f"{each['difference']:+.1%}"
             place = f"{each['place']}: " if each["place"] else ""
             yield row(
-                one["label"], f"{place}{each['metric']} {each['unit']}".strip(), *sides, apart, one["seeds"]
+                one["label"],
+                f"{place}{each['metric']} {each['unit']}".strip(),
+                *sides,
+                share(each["difference"]),
+                one["seeds"],
             )
 
 
