@@ -195,15 +195,11 @@ class _Case:
     def further(self, most: int) -> bool:
         """Whether more seeds may tell more: not where all give the same, nor where the kernel's can't be used."""
         found = self.comparison
-        return (
-            not found.tells
-            and found.scatters
-            and len(self.ours.seeds) < most
-            and not self.theirs.meta.invalid
-        )
+        open_ = not found.tells and found.scatters and not self.theirs.meta.invalid
+        return open_ and bool(self.next_seeds(most))
 
     def next_seeds(self, most: int) -> list[int]:
-        """As many again, up to the most."""
+        """As many again as it has, up to the most."""
         asked = self.ours.meta.seeds_asked
         first = max(asked) + 1
         return list(range(first, min(first + min(len(asked), most - len(asked)), work.SEEDS_END)))
