@@ -433,9 +433,9 @@ def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
 # -------------------------------------------------------------------------------------------------- the standing set
 
 
-def test_the_standing_set_is_every_file_but_two() -> None:
+def test_the_standing_set_is_every_file_but_these() -> None:
     folder = Path(sojourn.__file__).parent / "standing"
-    assert {path.stem for path in folder.iterdir()} == {*STANDING, QUICK, REPLAY}
+    assert {path.stem for path in folder.iterdir()} == {*STANDING, QUICK, *REPLAY}
 
 
 def test_the_first_three_files_are_every_combination_once() -> None:
@@ -557,7 +557,6 @@ def beside_a_stand_in(
         return Simulator() if name == "sim" else StandIn(stop_at, biased)
 
     monkeypatch.setattr(engine_runs, "find", find)
-    monkeypatch.setattr(sojourn.engine, "find", find)
     monkeypatch.setattr(sojourn.engine, "find_awake", find)
 
 

@@ -9,15 +9,18 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from small_run import small_run
 
-from sojourn.cli import status, text
-from sojourn.engine import kernel, netns
+from sojourn.cli import status, text, work
+from sojourn.engine import Progress, kernel, netns, runs
+from sojourn.engine.engines import Outcome, Realised
+from sojourn.engine.kernel.errors import GuestRunError
+from sojourn.engine.sim import Simulator
 from sojourn.live import session
-from sojourn.records import Run
+from sojourn.records import Run, RunError
 
 ROOT = Path(__file__).parent.parent
 SCENARIO = """
@@ -768,6 +771,168 @@ def test_a_run_without_finished_seeds_has_no_page(say: Command, home: Path) -> N
     said = say("report", "empty")
     assert said.code == 2
     assert "no seed has finished" in said.err
+
+
+# -------------------------------------------------------------------------------------------------------- long work
+
+
+@pytest.mark.parametrize(
+    ("expected_s", "said"),
+    [
+        (9.0, ""),
+        (54.4, "3 runs: about 54 s\n"),
+        (610.0, "3 runs: about 10 min\n"),
+        (12e3, "3 runs: about 3.33 h\n"),
+    ],
+)
+@pytest.mark.parametrize("quiet", [False, True])
+def test_long_work_is_told_ahead(
+    expected_s: float, said: str, quiet: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with work.progress(quiet) as tell:
+        tell(Progress(0, 3, 0.0, expected_s=expected_s))
+        tell(Progress(3, 3, 1.0))
+    assert capsys.readouterr().err == ("" if quiet else said)
+
+
+def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def setup(_name: str, report: Callable[[kernel.Progress], None], *_: object) -> Never:
+        for done in (0.1, 0.5, 1.0):
+            report(kernel.Progress("compiling", done))
+        raise RunError("enough", "")
+
+    monkeypatch.setattr(work, "PLAIN_EVERY_S", 0.0)
+    monkeypatch.setattr(kernel, "setup", setup)
+    said = say("kernel", "setup").err.splitlines()
+    assert [re.sub(r"\d+ s", "N s", line) for line in said] == [
+        "compiling, 10% done, about N s left",
+        "compiling, 50% done, about N s left",
+        "error: enough",
+    ]
+
+
+# ------------------------------------------------------------------------------------- runs that an engine gives up
+
+
+class Tired(Simulator):
+    """An engine of any name that gives up the seeds and disciplines of `what`, as a guest does: after the check, in words."""
+
+    def __init__(self, name: str, what: set[tuple[str, int]]) -> None:
+        self.name = name  # type: ignore[misc]
+        self.what = what
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
+        kinds = {link["qdisc"]["kind"] for link in realised["links"]}
+        if kinds & {kind for kind, seed in self.what if seed == realised["seed"]}:
+            raise GuestRunError("gave up", "tc did not like it", "say it otherwise", "RTNETLINK: no")
+        return super().tables(realised, reached)
+
+
+@pytest.fixture
+def tired(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets every engine but the simulator give up these (discipline, seed); `sim`: the simulator, too."""
+
+    def become(*what: tuple[str, int], sim: bool = False) -> None:
+        def find(name: str) -> Simulator:
+            return Tired(name, set(what) if sim or name != "sim" else set())
+
+        monkeypatch.setattr(runs, "find", find)
+
+    return become
+
+
+SWEEP = SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel", "fq_codel"]\n'
+WHY = {"error": "tc did not like it\nits console ends:\n  | RTNETLINK: no", "hint": "say it otherwise"}
+
+
+def test_a_variant_that_fails_loses_no_other(say: Command, home: Path, tired: Callable[..., None]) -> None:
+    (home / "sweep.toml").write_text(SWEEP)
+    tired(("codel", 1))
+    said = say("run", "sweep.toml", "-e", "kernel", "--json", "-q")
+    whole = json.loads(said.out)
+    assert said.code == 1
+    assert [one["label"] for one in whole["variants"]] == ["pfifo", "fq_codel"]
+    assert whole["failed"] == [{"run": "codel", "seed": 1, **WHY}]
+    assert said.err.splitlines()[:2] == [
+        "error: 1 of 3 runs failed",
+        "codel, seed 1: tc did not like it",
+    ]
+    assert said.err.splitlines()[-1] == "hint: say it otherwise"
+
+
+def test_the_folder_of_what_finished_is_whole(say: Command, home: Path, tired: Callable[..., None]) -> None:
+    (home / "sweep.toml").write_text(SWEEP)
+    tired(("codel", 1), ("codel", 2), ("pfifo", 2))
+    said = say("run", "sweep.toml", "-e", "kernel", "-o", "out", "--seeds", "2", *RANDOM, "-q")
+    assert said.code == 1
+    assert "fq_codel" in said.out
+    assert "3 of 6 runs failed" in said.err
+    kept = Run.find(home / "out")
+    assert [run.seeds for run in kept] == [(1,), (1, 2)]
+    assert say("report", "out", "-o", "page.html").code == 0
+
+
+def test_a_scenario_that_fails_or_is_refused_loses_no_other(
+    say: Command, home: Path, tired: Callable[..., None]
+) -> None:
+    (home / "codel.toml").write_text(SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "codel"'))
+    (home / "cake.toml").write_text(SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "cake"'))
+    tired(("codel", 1), sim=True)
+    said = say("run", "home.toml", "codel.toml", "--json", "-q")
+    assert said.code == 1
+    whole = json.loads(said.out)
+    assert [len(whole["variants"]), len(whole["failed"])] == [1, 1]
+    # What an engine refuses is told before anything has run.
+    said = say("run", "home.toml", "cake.toml", "-o", "out", "-q")
+    assert (said.code, said.out) == (2, "")
+    assert not (home / "out").exists()
+
+
+def test_where_nothing_finished_it_is_an_error(say: Command, home: Path, tired: Callable[..., None]) -> None:
+    tired(("fq_codel", 1), ("fq_codel", 2), ("pfifo", 1))
+    change = ("--set", "bottleneck.qdisc=pfifo")
+    said = say("run", "home.toml", *change, "-e", "kernel", "--json", "-q")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error: tc did not like it\n")
+    said = say("compare", "home.toml", "fq_codel", "-e", "kernel", "--seeds", "2", "--json", "-q")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("error: 2 of 2 runs failed\n")
+
+
+def test_a_comparison_is_among_those_that_remain(
+    say: Command, home: Path, tired: Callable[..., None]
+) -> None:
+    tired(("codel", 1))
+    said = say("compare", "home.toml", "pfifo", "codel", "fq_codel", "-e", "kernel", "--json", "-q")
+    whole = json.loads(said.out)
+    assert said.code == 1
+    assert whole["judgement"]["runs"] == ["pfifo", "fq_codel"]
+    assert "codel is missing: every run of it failed." in whole["verdict"]
+    assert whole["failed"] == [{"run": "codel", "seed": 1, **WHY}]
+    said = say("compare", "home.toml", "pfifo", "codel", "fq_codel", "-e", "kernel", "-o", "out", "-q")
+    assert said.code == 1
+    assert "codel is missing: every run of it failed." in said.out
+    assert (home / "out" / "report.html").is_file()
+    assert len(Run.find(home / "out")) == 2
+
+
+def test_what_the_kernel_could_not_finish_is_not_held_against_it(
+    say: Command, home: Path, tired: Callable[..., None]
+) -> None:
+    (home / "sweep.toml").write_text(SWEEP)
+    tired(("codel", 1), ("codel", 2), ("pfifo", 2))
+    said = say("agree", "sweep.toml", "--seeds", "2", "--json", "-q", "-o", "kept")
+    whole = json.loads(said.out)
+    assert said.code == 1
+    assert whole["agrees"]
+    assert [one["case"]["qdisc"] for one in whole["comparisons"]] == ["pfifo limit 1000", "fq_codel"]
+    assert [(one["run"], one["seed"]) for one in whole["failed"]] == [
+        ("pfifo", 2),
+        ("codel", 1),
+        ("codel", 2),
+    ]
+    # Both sides have the same seeds.
+    assert [run.seeds for run in Run.find(home / "kept" / "sim")] == [(1,), (1, 2)]
 
 
 # --------------------------------------------------------------------------------------------------------- Ctrl-C

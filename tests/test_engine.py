@@ -21,7 +21,18 @@ from small_run import Tables, small_tables
 
 import sojourn
 from sojourn import _core
-from sojourn.engine import Interrupted, Progress, fingerprint, run, run_all, run_more, runs, sim, variants
+from sojourn.engine import (
+    Interrupted,
+    Progress,
+    fingerprint,
+    foresight,
+    run,
+    run_all,
+    run_more,
+    runs,
+    sim,
+    variants,
+)
 from sojourn.figures import series
 from sojourn.records import Run, RunError
 from sojourn.scenario import Qdisc, Scenario, ScenarioError, linux, loads
@@ -301,6 +312,28 @@ def test_progress_rises_to_the_end(core: Callable[[Core], None]) -> None:
     assert [p.fraction for p in seen] == sorted(p.fraction for p in seen)
 
 
+def test_what_it_will_take_is_told_once_before_it_begins(core: Callable[[Core], None]) -> None:
+    core(quick)
+    seen: list[Progress] = []
+    run(scenario(), seeds=4, jobs=2, progress=seen.append)
+    assert seen[0] == Progress(finished=0, runs=4, fraction=0.0, expected_s=seen[0].expected_s)
+    assert seen[0].expected_s == pytest.approx(2 * foresight.run_s("sim", scenario().realise(1)))
+    assert {p.expected_s for p in seen[1:]} == {None}
+
+
+def test_expected_time_is_that_of_all_runs_over_the_threads_and_not_less_than_the_longest() -> None:
+    short, long = (scenario().with_(duration=length).realise(1) for length in ("3 s", "3000 s"))
+    for name in foresight.TAKES:
+        one, whole = foresight.run_s(name, short), foresight.run_s(name, long)
+        assert one < whole
+        assert foresight.expected_s(name, [(short, 4)], 1) == pytest.approx(4 * one)
+        assert foresight.expected_s(name, [(short, 4)], 9) == pytest.approx(one)
+        assert foresight.expected_s(name, [(short, 4), (long, 1)], 4) == pytest.approx(whole)
+    # A kernel is slower than the simulator, and real time passes as it does.
+    assert foresight.run_s("kernel-uml", long) > foresight.run_s("sim", long)
+    assert foresight.run_s("netns", long) > 3000
+
+
 # ------------------------------------------------------------------------------------------ whatever stops the work
 
 
@@ -334,6 +367,32 @@ def test_an_interrupt_keeps_what_had_finished_and_says_what_is_missing(
     assert read.seeds == (1, 2)
     assert read.meta.seeds_asked == (1, 2, 3, 4, 5)
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith(".")]
+
+
+def test_no_more_is_run_than_is_written_down_soon(
+    core: Callable[[Core], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    most = 0
+    write = Run.add_seed
+
+    def counted(text: str, progress: Callable[[int], bool] | None) -> Tables:
+        begun.append(json.loads(text)["seed"])
+        return quick(text, progress)
+
+    def slow(self: Run, *what: Any) -> None:
+        nonlocal most
+        # As long as it takes until nobody runs any more.
+        before = -1
+        while before != (before := len(begun)):
+            time.sleep(0.05)
+        most = max(most, len(begun) - len(self.seeds))
+        write(self, *what)
+
+    core(counted)
+    monkeypatch.setattr(Run, "add_seed", slow)
+    assert len(run(scenario(), seeds=20, jobs=2).seeds) == 20
+    assert most <= 4
 
 
 def test_an_interrupt_leaves_no_thread_behind(core: Callable[[Core], None]) -> None:

@@ -179,6 +179,25 @@ def test_every_discipline_of_a_plan_is_tried() -> None:
     assert "stab overhead -14 htb" in tried["htb"]
 
 
+def test_without_netem_it_is_said_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusal(_: netns.Way, line: str) -> str | None:
+        return "Specified qdisc kind is unknown." if "netem" in line else None
+
+    monkeypatch.setattr(netns, "_refusal", refusal)
+
+    def missing(scenario: Scenario) -> list[str]:
+        realised = scenario.realise(1)
+        planned = plan(realised, this_host()).plan
+        return [each.hint for each in netns._missing(realised, planned, netns.ROOT)]
+
+    [hint] = missing(loads(DUMBBELL).with_({"bottleneck.delay": "5 ms"}))
+    assert hint.endswith(netns.WITHOUT_NETEM)
+    # And it is so.
+    assert missing(loads(DUMBBELL)) == []
+    monkeypatch.setattr(netns, "way", lambda: netns.ROOT)
+    assert netns.WITHOUT_NETEM in (netns.lacks() or "")
+
+
 @pytest.mark.parametrize("words", netns.TYPICAL)
 def test_a_discipline_is_the_same_elsewhere(words: str) -> None:
     qdisc = Qdisc.parse(words)
@@ -451,9 +470,10 @@ def archive(passed: Sequence[tuple[int, int]], samples: Sequence[int]) -> Archiv
         "bytes": 1462 * same,
         "ds_in": 0 * same,
         "ds_out": 0 * same,
+        "t_gone_ns": 0 * same - 1,
+        **dict.fromkeys(("refused", "hash", "after", "order"), 0 * same),
     }
-    stages = [{"name": name, "lost_records": 0, "unexpected": 0} for name in ("before", "after")]
-    index = {"taps": [{"link": 0, "table": "tap0", "stages": stages}]}
+    index = {"taps": [{"link": 0, "stages": []}]}
     return Archive(index, {"tap0": rows, "device": {"t_ns": np.array(samples, dtype=np.int64)}})
 
 

@@ -1,7 +1,9 @@
 """Decision by decision: recordings of the kernel's queues, replayed through ours.
 
 The files in `recordings` were made by `sojourn agree --replay` on Linux 6.12 (three or four CUBIC flows and a ping, 5 s at 2 Mbit/s or 9 s at
-1 Mbit/s), with the kernel's decisions in them. So the comparison runs everywhere; where a guest is ready it is recorded anew.
+1 Mbit/s), with the kernel's decisions in them. So the comparison runs everywhere; where a guest is ready it is recorded anew. Those named
+after what they are about have the kernel's hashes and charges for memory, too: `fq_codel_flows` (five flows in three of four queues),
+`fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s), `red_htb` (0.4 s below a shaper).
 """
 
 import json
@@ -16,12 +18,14 @@ import pytest
 
 from sojourn import _core
 from sojourn.cli import status
+from sojourn.cli.agree import REPLAY, _standing_file
 from sojourn.engine import replay as replaying
 from sojourn.engine.engines import Cancelled, Outcome, Realised
 from sojourn.engine.kernel import ready
 from sojourn.engine.kernel.fits import PlanError
-from sojourn.engine.kernel.plan import Planned, traced
-from sojourn.engine.kernel.recording import comings
+from sojourn.engine.kernel.passage import Passage
+from sojourn.engine.kernel.plan import Machine, plan, recorded
+from sojourn.engine.kernel.recording import trace_of
 from sojourn.engine.replay import (
     DROPPED,
     MARKED,
@@ -37,9 +41,19 @@ from sojourn.engine.replay import (
 )
 from sojourn.engine.runs import Progress
 from sojourn.records import RunError
-from sojourn.scenario import loads
+from sojourn.scenario import load, loads
 
 FOLDER = Path(__file__).parent / "recordings"
+QUEUE = """
+duration = "2 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+qdisc = "codel ecn"
+
+[[flow]]
+kind = "bulk"
+"""
 FILES = sorted(path.stem for path in FOLDER.glob("*.parquet"))
 
 
@@ -69,7 +83,7 @@ def test_ours_decides_as_the_kernel_did(name: str) -> None:
 def test_a_recording_has_something_to_decide(name: str) -> None:
     kind, ecn = name.rsplit("-", 1)
     side = compare(recording(name)).kernel
-    at_the_door = kind in ("pfifo", "pfifo_fast", "red")
+    at_the_door = kind in ("pfifo", "pfifo_fast", "red", "red_htb")
     assert (side.refused > 0) == at_the_door
     assert side.refused + side.dropped + side.marked > 30
     assert (side.marked > 0) == (ecn == "ecn" and kind not in ("pfifo",))
@@ -82,6 +96,41 @@ def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     # Three standard deviations: of a recording that is given, this is no matter of luck.
     assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
     assert draws.drawn > 10
+
+
+def lacking(one: Recording, column: str) -> Recording:
+    """The recording as an older sojourn would have made it."""
+    return replace(one, trace=replace(one.trace, **{column: None}))
+
+
+def test_flows_share_a_queue_where_the_kernel_s_did() -> None:
+    one = recording("fq_codel_flows-noecn")
+    assert one.trace.hash is not None
+    assert len(np.unique(one.trace.flow)) == 5
+    # reciprocal_scale(hash, flows).
+    assert len(np.unique(one.trace.hash * 4 >> 32)) == 3
+    assert compare(one).agrees
+    # Without the kernel's hashes no two of four queues' flows are told to share one.
+    assert not compare(lacking(one, "hash")).agrees
+
+
+def test_memory_is_counted_as_the_kernel_charged_it() -> None:
+    one = recording("fq_codel_memory-ecn")
+    trace = one.trace
+    assert trace.truesize is not None
+    assert compare(one).agrees
+    assert not compare(lacking(one, "truesize")).agrees
+    # What crates/units says of a full segment, a bare ACK with up to three blocks and a small datagram (ping, 84 bytes; UDP, 400).
+    for size, truesize in ((1500, {2280}), (52, {2, 832}), (64, {2}), (84, {832}), (400, {1280})):
+        assert set(trace.truesize[trace.bytes == size].tolist()) <= truesize, size
+
+
+def test_an_unknown_hash_or_charge_is_as_one_that_was_not_recorded() -> None:
+    one = recording("fq_codel_memory-ecn")
+    none = np.full(len(one.trace), -1)
+    without = lacking(lacking(one, "truesize"), "hash")
+    unknown = replace(one, trace=replace(one.trace, truesize=none, hash=none))
+    assert compare(unknown) == compare(without)
 
 
 def test_nothing_is_drawn_elsewhere() -> None:
@@ -130,6 +179,9 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("fq_codel-noecn", {"variant": "linux2012"}),
         ("red-noecn", {"max": 44_000}),
         ("red-ecn", {"burst": 60}),
+        ("red_htb-ecn", {"shaper": None}),
+        ("fq_codel_flows-noecn", {"flows": 5}),
+        ("fq_codel_memory-ecn", {"memory_limit": 42_000}),
     ],
 )
 def test_another_queue_decides_otherwise(name: str, changes: dict[str, Any]) -> None:
@@ -244,7 +296,7 @@ def test_nobody_knows_what_becomes_of_a_packet_that_waits_at_the_end() -> None:
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
-    one = recording("fq_codel-ecn")
+    one = recording("fq_codel_memory-ecn")
     one.save(tmp_path / "again.parquet")
     again = Recording.load(tmp_path / "again.parquet")
     assert (again.title, again.seed, again.version, again.zero_ns, again.link) == (
@@ -253,6 +305,17 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     )
     for name, column in vars(one.trace).items():
         assert np.array_equal(column, getattr(again.trace, name)), name
+
+
+def test_a_recording_without_hashes_and_charges_is_read(tmp_path: Path) -> None:
+    one = recording("fq_codel-ecn")
+    assert one.trace.hash is None
+    assert one.trace.truesize is None
+    with_both = recording("fq_codel_memory-ecn")
+    lacking(with_both, "hash").save(tmp_path / "again.parquet")
+    again = Recording.load(tmp_path / "again.parquet").trace
+    assert again.hash is None
+    assert np.array_equal(again.truesize, with_both.trace.truesize)
 
 
 @pytest.mark.parametrize("text", [b"", b"no parquet"])
@@ -281,46 +344,47 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
 
 # --------------------------------------------------------------------------------------------- the kernel's trace
 
-TRACE = b"""# tracer: nop
-          <idle>-0       [000] bns..     1.000010: net_dev_queue: dev=nic0a skbaddr=00000000000000a1 len=98
-          <idle>-0       [000] bns..     1.000010: net_dev_xmit: dev=nic0a skbaddr=00000000000000a1 len=98 rc=0
-          <idle>-0       [000] bns..     1.000020: net_dev_queue: dev=nic0a skbaddr=00000000000000a2 len=1514
-          <idle>-0       [000] bns..     1.000030: net_dev_queue: dev=nic0a skbaddr=00000000000000a3 len=1514
-          <idle>-0       [000] bns..     1.000030: net_dev_queue: dev=nic1a skbaddr=00000000000000b1 len=66
-          <idle>-0       [000] .ns..     1.000035: kfree_skb: skbaddr=00000000000000a1 rx_sk=0000000000000000 protocol=2048 location=icmp_rcv+0x12a/0x300 reason: NO_SOCKET
-          <idle>-0       [000] bns..     1.000040: net_dev_queue: dev=nic0a skbaddr=00000000000000a4 len=1514
-          <idle>-0       [000] bns..     1.000040: net_dev_xmit: dev=nic0a skbaddr=00000000000000a2 len=1514 rc=0
-          <idle>-0       [000] bns..     1.000040: kfree_skb: skbaddr=00000000000000a4 rx_sk=0000000000000000 protocol=2048 location=__dev_queue_xmit+0x1/0x2 reason: QDISC_DROP
-          <idle>-0       [000] .ns..     1.005000: kfree_skb: skbaddr=00000000000000a3 rx_sk=0000000000000000 protocol=2048 location=__codel_qdisc_dequeue+0x16d/0x830 reason: NOT_SPECIFIED
-          <idle>-0       [000] bns..     1.006000: net_dev_queue: dev=nic0a skbaddr=00000000000000a1 len=54
-"""
+
+def test_rows_of_packets_become_a_trace() -> None:
+    rows = {
+        # Sent, marked, dropped as it waited, refused, still waiting, come after the end.
+        "t_before_ns": [10, 20, 30, 40, 50, 1001],
+        "t_after_ns": [15, 25, -1, -1, 2000, 1002],
+        "t_gone_ns": [-1, -1, 45, 40, -1, -1],
+        "refused": [0, 0, 0, 1, 0, 0],
+        "flow": [0, 0, 0, 0, 0, 0],
+        "reverse": [0, 0, 0, 0, 0, 0],
+        "bytes": [1500] * 6,
+        "ds_in": [2] * 6,
+        "ds_out": [2, 3, 2, 2, 2, 2],
+        "hash": [7] * 6,
+        "after": [0, 1, 2, 2, 2, 2],
+        "order": [0, 1, 2, 3, 2, 3],
+    }
+    realised = loads(QUEUE).with_({"duration": "1000 ns", "warmup": "0 s"}).realise(1)
+    made = plan(realised, Machine("simnic", own=True, ipv6=False)).plan
+    trace = trace_of(realised, made, Passage.of({name: np.array(column) for name, column in rows.items()}))
+    assert trace.fate.tolist() == [SENT, MARKED, DROPPED, REFUSED, WAITS]
+    assert trace.left_ns.tolist() == [15, 25, 45, 40, -1]
+    assert trace.after.tolist() == [0, 1, 2, 2, 2]
+    # What is refused leaves as it comes, though another one was sent in between.
+    assert trace.order.tolist() == [0, 1, 2, 2, -1]
 
 
-def test_a_trace_tells_what_became_of_each_packet() -> None:
-    found = comings(TRACE, ["nic0a", "nic1a"])
-    # The last has the first one's address, which it had given back.
-    one = found["nic0a"]
-    assert one.came_ns.tolist() == [1_000_010_000, 1_000_020_000, 1_000_030_000, 1_000_040_000, 1_006_000_000]
-    assert one.bytes.tolist() == [98, 1514, 1514, 1514, 54]
-    assert one.after.tolist() == [0, 1, 1, 1, 2]
-    assert one.gone_ns.tolist() == [-1, -1, 1_005_000_000, 1_000_040_000, -1]
-    assert one.order.tolist() == [0, 1, 2, 2, -1]
-    # The fourth was refused, though another was sent before it was thrown away.
-    assert one.at_once.tolist() == [0, 0, 0, 1, 0]
-    assert found["nic1a"].order.tolist() == [-1]
-
-
-def test_a_plan_asks_for_the_events_of_its_devices() -> None:
-    planned = traced(Planned({"version": 1}, pairs=2, memory_mb=256), ["nic0a", "nic1b"], 100_000.0)
-    events = {each["name"]: each["filter"] for each in planned.plan["trace"]["events"]}
-    ours = 'name == "nic0a" || name == "nic1b"'
-    assert events == {"net/net_dev_queue": ours, "net/net_dev_xmit": ours, "skb/kfree_skb": None}
-    assert planned.memory_mb * 1024 > 256 * 1024 + planned.plan["trace"]["buffer_kb"]
+def test_more_packets_than_can_be_written_down_are_refused() -> None:
+    realised = loads(QUEUE).realise(1)
+    machine = Machine("simnic", own=True, ipv6=False)
+    assert all(tap["rows"] for tap in recorded(realised, machine, 1e5).plan["taps"])
     with pytest.raises(PlanError, match="million packets"):
-        traced(planned, ["nic0a"], 1e8)
+        recorded(realised, machine, 1e8)
 
 
 # ------------------------------------------------------------------------------------------------- the command line
+
+
+def test_the_standing_recordings_are_of_these_queues() -> None:
+    many = {name: len(load(_standing_file(f"{name}.toml")).variants()) for name in REPLAY}
+    assert many == {"replay": 39, "replay-mixed": 5, "replay-pauses": 6, "replay-100-mbit": 5}
 
 
 def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[str]) -> None:
@@ -393,8 +457,9 @@ class TwoSeeds:
 def test_ctrl_c_keeps_what_was_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stop(_: Progress) -> None:
-        raise KeyboardInterrupt
+    def stop(p: Progress) -> None:
+        if p.finished:
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(replaying, "find", lambda _: TwoSeeds())
     scenario = loads(SCENARIO.format(qdisc="pfifo", ecn="false"))
@@ -411,6 +476,28 @@ def test_ctrl_c_keeps_what_was_recorded(
     assert "4 of 4 packets agree" in told.out
     assert "1 guests had not finished" in told.err
     assert Recording.load(tmp_path / "kept" / "anew-seed-1-link-down.parquet").seed == 1
+
+
+def test_a_guest_that_fails_loses_no_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Fails(TwoSeeds):
+        def recordings(
+            self, realised: Realised, reached: Callable[[int], bool]
+        ) -> tuple[list[Recording], int]:
+            if realised["seed"] == 1:
+                raise RunError("it gave up", "have it rest")
+            return [by_hand()], 0
+
+    monkeypatch.setattr(replaying, "find", lambda _: Fails())
+    file = tmp_path / "scenario.toml"
+    file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
+    assert status(["agree", "--replay", "--json", "-q", "--seeds", "2", str(file)]) == 1
+    told = capsys.readouterr()
+    whole = json.loads(told.out)
+    assert (whole["agrees"], len(whole["replays"])) == (True, 1)
+    assert whole["failed"] == [{"run": "Anew", "seed": 1, "error": "it gave up", "hint": "have it rest"}]
+    assert "1 of 2 runs failed" in told.err
 
 
 # ----------------------------------------------------------------------------------------------------- with a guest

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from sojourn import _core
-from sojourn.scenario import Qdisc, Scenario, ScenarioError, load, loads, model
+from sojourn.scenario import Qdisc, Scenario, ScenarioError, linux, load, loads, model
 from sojourn.scenario.laws import Spread
 from sojourn.scenario.qdisc import GRAMMARS
 from sojourn.scenario.tcp import TcpSettings
@@ -505,6 +505,23 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
 def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, object]) -> None:
     params = Qdisc.parse(text).params
     assert {name: params[name] for name in expected} == expected
+
+
+def test_a_discipline_newer_than_the_guest_says_since_when() -> None:
+    with pytest.raises(UnitError) as caught:
+        Qdisc.parse("dualpi2")
+    assert f"came with Linux 6.17, and the guest is Linux {linux.RELEASE}" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"), [("prague", '"dctcp" and ecn = true'), ("BBRv3", '"bbr" is version 1')]
+)
+def test_a_congestion_control_that_no_kernel_here_has_says_so(name: str, instead: str) -> None:
+    [problem] = refusal(
+        DUMBBELL.replace('kind = "bulk"', f'kind = "bulk"\ncongestion = "{name}"', 1)
+    ).problems
+    assert f"nor in Linux {linux.RELEASE}" in problem.message
+    assert instead in problem.hint
 
 
 @pytest.mark.parametrize(

@@ -41,13 +41,16 @@ def replay(
     ds: NDArray[np.int64],
     after: NDArray[np.int64] | None = None,
     early: NDArray[np.bool_] | None = None,
+    hash: NDArray[np.int64] | None = None,
+    truesize: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Sends recorded arrivals through one link (the JSON form of LinkSpec in crates/sim/src/scenario.rs), the GIL released.
 
     One packet per place of the columns, in order of time: when it comes (from 0), its flow (equal for one direction of a five-tuple),
     bytes of the IP packet, DS field. Of another queue, whose decisions are to be compared (crates/sim/src/replay.rs): `after`, how many it had
     sent before the packet came, which orders what happens at one instant (-1: not known), and `early`, what a RED's draws decided;
-    without it ours are drawn from `seed`.
+    without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by which it tells flows apart (with an unknown one, -1, no two flows share a
+    queue), and `truesize`, the bytes that its memory limit counts (-1: those of a datagram).
 
     Returns equally long columns of int64, but for `state` and `chance` (float64, NaN for none): `t_ns` and `order` (when it left the
     queue, sent or dropped, and its place among those that left; -1: never), `refused` (1: dropped as it came), `dropped` and

@@ -13,9 +13,9 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +23,7 @@ import pytest
 
 from sojourn import engine as engines
 from sojourn import remains
+from sojourn.engine.engines import Cancelled
 from sojourn.engine.kernel import (
     Boot,
     Booted,
@@ -419,6 +420,33 @@ def test_a_guest_that_ends_well_hands_over_its_archive(tmp_path: Path) -> None:
     assert done.console == "@BOOT\n@END\n"
 
 
+def test_how_far_a_guest_is_is_told_while_it_runs(tmp_path: Path) -> None:
+    # The guest goes on when its time has been heard of; a line that is not whole is no time.
+    words = "echo @BOOT; printf '@AT 5\\n@AT 70\\n@AT 9'; while ! [ -e heard ]; do sleep 0.01; done"
+    words += "; printf '00\\n'; cat initrd > results.tar; echo @END"
+    (tmp_path / "base.cpio").write_bytes(b"BASE")
+    times = []
+
+    def reached(now_ns: int) -> bool:
+        times.append(now_ns)
+        if now_ns == 70:
+            (tmp_path / "heard").touch()
+        return True
+
+    done = run(Script(tmp_path / "base.cpio", words), Boot(tmp_path, b"", wall_limit_s=60.0), reached)
+    assert set(times) <= {0, 70, 900}
+    assert 70 in times
+    # Of the times the last is enough for who reads why it ended.
+    assert done.console == "@BOOT\n@AT 900\n@END\n"
+
+
+def test_a_guest_that_is_told_to_stop_does(tmp_path: Path) -> None:
+    words = "echo @BOOT; echo @AT 5; sleep 1000"
+    (tmp_path / "base.cpio").write_bytes(b"BASE")
+    with pytest.raises(Cancelled):
+        run(Script(tmp_path / "base.cpio", words), Boot(tmp_path, b""), lambda now_ns: now_ns < 5)
+
+
 def test_an_archive_of_an_earlier_run_is_not_taken_for_this_one_s(tmp_path: Path) -> None:
     (tmp_path / "results.tar").write_bytes(b"old")
     with pytest.raises(GuestRunError):
@@ -612,6 +640,44 @@ def test_a_run_of_a_guest_is_equal_to_itself_run_again(kernel_uml: str) -> None:
     assert made.meta.engine_build == engines.find(kernel_uml).build
     (found,) = verify([made])
     assert (found.equal, found.same_build, found.same_scenario) == (True, True, True)
+
+
+def test_a_guest_s_time_moves_the_progress(kernel_uml: str) -> None:
+    scenario = """
+        duration = "60 s"
+        [bottleneck]
+        rate = "10 Mbit/s"
+        delay = "5 ms"
+        [[flow]]
+        kind = "bulk"
+    """
+    seen: list[engines.Progress] = []
+    engines.run(loads(scenario), engine=kernel_uml, progress=seen.append)
+    assert any(p.finished == 0 and p.fraction > 0 for p in seen)
+    assert [p.fraction for p in seen] == sorted(p.fraction for p in seen)
+
+
+def test_a_guest_that_fails_costs_no_other_run(kernel_uml: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = booting.run
+
+    def starved(guest: Guest, one: Boot, reached: Callable[[int], bool]) -> Booted:
+        return sound(guest, replace(one, memory_mb=12) if one.seed == 2 else one, reached)
+
+    monkeypatch.setattr(booting, "run", starved)
+    scenario = """
+        duration = "2 s"
+        [bottleneck]
+        rate = "2 Mbit/s"
+        delay = "5 ms"
+        [[flow]]
+        kind = "bulk"
+    """
+    with pytest.raises(engines.UnfinishedError) as stop:
+        engines.run(loads(scenario), seeds=3, engine=kernel_uml)
+    [failure] = stop.value.failed
+    assert isinstance(failure.error, GuestRunError)
+    assert failure.seed == 2
+    assert [run.seeds for run in stop.value.runs] == [(1, 3)]
 
 
 # ------------------------------------------------------------------------------------------------- the command line

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_tables import MS, Made, S, realised, words
+from test_tables import MS, REFUSED, Made, S, realised, words
 
 from sojourn import engine as engines
 from sojourn.engine import tc
@@ -86,13 +86,7 @@ def test_what_a_discipline_holds_at_most_is_known_where_it_is_not_said() -> None
 def queue_of(kind: str, said: str, own: Sequence[bytes], tmp_path: Path, drops: int = 0) -> Mapping[str, Any]:
     """The tables of a run in which `drops` packets were dropped at 2.05 s, with these bytes of the discipline at 2.0 and 2.1 s."""
     made = Made(realised(bottleneck__qdisc=f"{kind} {said}".strip(), record__queue="100 ms"), [kind])
-    rows = [
-        {"t_before_ns": (2000 + n) * MS, "t_after_ns": (2001 + n) * MS, "flow": 0, "bytes": 1500}
-        for n in range(100)
-    ]
-    for row in rows[50 : 50 + drops]:
-        row["t_after_ns"] = -1
-    made.tap(0, rows)
+    made.watch(0, [(2050 + n, 0, REFUSED) for n in range(drops)])
     for at, text in zip((2000 * MS, 2100 * MS, 4 * S), (*own, own[-1]), strict=True):
         made.sample(at, 0, text)
     return made.tables(tmp_path)

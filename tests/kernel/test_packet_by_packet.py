@@ -12,7 +12,7 @@ import pytest
 
 import sojourn
 from sojourn.records import Run
-from sojourn.scenario import load
+from sojourn.scenario import load, loads
 
 STANDING = Path(sojourn.__file__).parent / "standing" / "1-mbit.toml"
 APART_NS = 110_000
@@ -44,3 +44,38 @@ def test_a_single_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: str, c
             assert np.abs(left[column].to_numpy() - right[column].to_numpy()).max() < APART_NS
     assert len(packets(ours, "down")) > 1500
     assert ours.table("drops", 1).height == kernels.table("drops", 1).height > 10
+
+
+MARKED = """
+duration = "10 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "20 Mbit/s"
+delay = "5 ms"
+link_layer = "linux"
+qdisc = "fq_codel ce_threshold 1ms"
+
+[[flow]]
+name = "bulk"
+kind = "bulk"
+ecn = true
+
+[record]
+packets = true
+"""
+
+
+@pytest.mark.parametrize("congestion", ["reno", "cubic"])
+@pytest.mark.parametrize("rate", ["1 Mbit/s", "20 Mbit/s"])
+def test_a_single_flow_that_is_marked_is_the_kernels(kernel_uml: str, rate: str, congestion: str) -> None:
+    """Marks at every round: what the receiver answers to CE and CWR, and when, decides each window."""
+    variant = loads(MARKED).with_({"bottleneck.rate": rate, "flow.0.congestion": congestion})
+    ours, kernels = (sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml))
+    for link in ("down", "up"):
+        left, right = packets(ours, link), packets(kernels, link)
+        assert left["bytes"].to_list() == right["bytes"].to_list()
+        for column in ("came", "left"):
+            assert np.abs(left[column].to_numpy() - right[column].to_numpy()).max() < APART_NS
+    marks = [run.table("links", 1)["marked_packets"][0] for run in (ours, kernels)]
+    assert marks[0] == marks[1] > 200

@@ -1,7 +1,6 @@
 """From a scenario to a plan: its commands are read again and packets are led through them; what can't be planned is refused in words."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from sojourn.engine import tc
+from sojourn.engine.kernel.engine import program
 from sojourn.engine.kernel.fits import PlanError
 from sojourn.engine.kernel.plan import Machine, Planned, plan
 from sojourn.scenario import Scenario, load, loads
@@ -167,10 +167,21 @@ def queue_devices(made: dict[str, Any]) -> dict[tuple[str, str], int]:
     devices = {}
     for device in made["devices"]:
         devices.setdefault((device["namespace"], device["name"]), device["link"])
+    owners = {device: namespace for namespace, device in Network.of(made).owner.values()}
     for tap in made["taps"]:
-        after = next(stage for stage in tap["stages"] if stage["name"] == "after")
-        devices.setdefault((after["points"][0]["namespace"], after["points"][0]["device"]), tap["link"])
+        if tap["card"] is not None:
+            device = card_of(tap)
+            devices.setdefault((owners[device], device), tap["link"])
+        else:
+            after = next(stage for stage in tap["seen"]["stages"] if stage["name"] == "after")
+            devices.setdefault((after["points"][0]["namespace"], after["points"][0]["device"]), tap["link"])
     return devices
+
+
+def card_of(tap: dict[str, Any]) -> str:
+    """The card that bears this number in the log."""
+    pair, end = divmod(tap["card"] - 1, 2)
+    return f"nic{pair}{'ab'[end]}"
 
 
 def assert_flows_keep_to_their_paths(realised: dict[str, Any], made: dict[str, Any]) -> None:
@@ -354,6 +365,8 @@ def test_a_card_is_told_what_the_link_is() -> None:
         "overhead": "38",
         "minimum": "84",
         "cells": "none",
+        "log": "1",
+        "log_out": "1",
         "delay_ns": "10000000",
         "rate_bps": "10000000",
         "stopped": "0",
@@ -386,28 +399,6 @@ def test_packets_larger_than_the_wire_s_are_built_only_where_the_scenario_says_s
         ]
         assert pairs
         assert all(line.count("gso_max_segs 1 ") == (0 if offloads else 2) for line in pairs)
-
-
-def test_a_receiver_gathers_where_that_is_little_of_its_window_and_soon_there() -> None:
-    def gathered(scenario: Scenario) -> int | None:
-        _, made = planned(scenario)
-        value: int | None = made["flows"][0]["traffic"]["tcp"]["gather_bytes"]
-        return value
-
-    fast = {"bottleneck__rate": "20 Mbit/s"}
-    assert gathered(with_(**fast)) == 8192
-    for settings, expected in (
-        ({"max_window": 20}, None),
-        ({"receive_buffer": "65536 B"}, None),
-        ({"receive_buffer": "1 MiB", "receive_buffer_max": "8 MiB"}, 8192),
-    ):
-        assert gathered(with_(flow__0__tcp=settings, **fast)) == expected
-    assert gathered(with_(flow__0__congestion="bbr", **fast)) is None
-    # 8 kB are 6.6 ms at 10 Mbit/s, and 4 ms at 16.4.
-    assert gathered(with_()) is None
-    assert gathered(with_(bottleneck__rate="16.384 Mbit/s")) == 8192
-    assert gathered(with_(bottleneck__rate="16.383 Mbit/s")) is None
-    assert gathered(with_(bottleneck__shaper="htb rate 9mbit", **fast)) is None
 
 
 def test_the_discipline_counts_what_the_link_layer_says() -> None:
@@ -499,6 +490,9 @@ def test_a_rate_that_changes_is_an_event_each_time_and_an_outage_keeps_some_rate
     refused(loads(DUMBBELL.replace('rate = "10 Mbit/s"', schedule)), VETH)
 
 
+ROWS = {"record.packets": True}
+
+
 def memory_of(**changes: Any) -> int:
     return plan(with_(**changes).realise(1), SIMNIC).memory_mb
 
@@ -531,18 +525,27 @@ rtt = "6 ms"
 
 
 def memory_for(flow: str) -> int:
-    return plan(loads(CHAIN + flow).realise(1), SIMNIC).memory_mb
+    return plan(loads(CHAIN + flow).with_(ROWS).realise(1), SIMNIC).memory_mb
 
 
-def test_memory_is_for_the_packets_that_can_come_not_for_all_that_a_link_could_carry() -> None:
+def test_memory_does_not_grow_with_the_run() -> None:
+    short = memory_of(bottleneck__rate="1 Gbit/s")
+    assert memory_of(bottleneck__rate="1 Gbit/s", duration="1 h") == short < 300
+
+
+def test_memory_for_rows_is_for_the_packets_that_can_come_not_for_all_that_a_link_could_carry() -> None:
     # Through 10 Mbit/s come at most 100 MB in 80 s, 66 000 packets and as many acknowledgements, whatever the way back could carry.
-    narrow = memory_of(duration="80 s", bottleneck__up={"rate": "10 Gbit/s"})
+    narrow = memory_of(**ROWS, duration="80 s", bottleneck__up={"rate": "10 Gbit/s"})
     assert narrow < 400
-    # A stream comes whether or not it gets through: in 80 s 400 000 packets, of which a tap holds 160 bytes each.
-    flooded = memory_of(**{"duration": "80 s", "flow.2.rate": "60 Mbit/s", "flow.2.direction": "down"})
+    # A stream comes whether or not it gets through: in 80 s 400 000 packets, each a row of 160 bytes.
+    flooded = memory_of(
+        **ROWS, **{"duration": "80 s", "flow.2.rate": "60 Mbit/s", "flow.2.direction": "down"}
+    )
     assert flooded > narrow + 60
     # And so many more of them the smaller they are.
-    assert memory_of(**{"duration": "800 s", "flow.0.tcp.mss": 100}) > 2 * memory_of(duration="800 s")
+    assert memory_of(**ROWS, **{"duration": "800 s", "flow.0.tcp.mss": 100}) > 2 * memory_of(
+        **ROWS, duration="800 s"
+    )
 
 
 def test_memory_is_for_all_of_a_stream_before_a_narrow_link() -> None:
@@ -562,26 +565,45 @@ def test_short_transfers_are_small_packets() -> None:
     assert short > 4 * (bulk - 192)
 
 
-def test_every_queue_is_seen_before_and_after_and_a_ring_at_its_far_end_too() -> None:
+def test_every_queue_is_in_the_log_and_a_ring_s_far_end_too() -> None:
     _, made = planned(with_(bottleneck__down={"ring": 16}))
-    stages = [[stage["name"] for stage in tap["stages"]] for tap in made["taps"]]
-    assert stages == [["before", "after", "arrived"], ["before", "after"]]
-    first, after, arrived = (stage["points"][0] for stage in made["taps"][0]["stages"])
-    mirrored = (
-        f"filter add dev nic0a egress protocol all matchall action mirred egress mirror dev {first['device']}"
-    )
-    assert mirrored in Network.of(made).qdiscs["nic0a"]
-    assert (after["device"], after["direction"]) == ("nic0a", "out")
-    assert (arrived["device"], arrived["direction"]) == ("nic0b", "in")
+    assert [(card_of(tap), tap["out"], tap["rows"]) for tap in made["taps"]] == [
+        ("nic0a", True, False),
+        ("nic0b", False, False),
+    ]
+    files = Network.of(made).files
+    for tap in made["taps"]:
+        folder = f"/sys/kernel/simnic/{card_of(tap)}"
+        assert files[None, f"{folder}/log"] == str(tap["card"])
+        assert files[None, f"{folder}/log_out"] == str(int(tap["out"]))
+    # Rows of packets are kept where they are a table, and for the self-check's judgement.
+    assert all(tap["rows"] for tap in made["check"]["taps"])
+    assert all(tap["rows"] for tap in planned(with_(**ROWS))[1]["taps"])
 
 
-def test_without_a_mirror_a_queue_is_seen_at_all_ways_in_and_only_its_own_packets() -> None:
+def test_without_a_log_a_queue_is_seen_at_all_ways_in_and_only_its_own_packets() -> None:
     realised, made = planned(with_(), VETH)
-    down = made["taps"][0]
+    down = made["taps"][0]["seen"]
+    assert [stage["name"] for stage in down["stages"]] == ["before", "after"]
     assert all(point["direction"] == "in" for point in down["stages"][0]["points"])
     crossing = {(i, False) for i, flow in enumerate(realised["flows"]) if 0 in flow["path"]}
     crossing |= {(i, True) for i, flow in enumerate(realised["flows"]) if 0 in flow["back"]}
     assert {tuple(each) for each in down["only"]} == crossing
+
+
+@pytest.mark.parametrize(
+    ("qdisc", "drops"),
+    [
+        ("pfifo limit 20", {"in_order": True, "how": "arrival", "limit": None}),
+        ("pfifo_head_drop limit 20", {"in_order": True, "how": "head", "limit": 20}),
+        ("codel limit 30", {"in_order": True, "how": "departure", "limit": 30}),
+        ("fq_codel", {"in_order": False, "how": "departure", "limit": None}),
+        ("sfq", {"in_order": False, "how": "arrival", "limit": None}),
+    ],
+)
+def test_what_taps_can_not_see_follows_from_the_discipline(qdisc: str, drops: dict[str, Any]) -> None:
+    _, made = planned(with_(bottleneck__qdisc=qdisc), VETH)
+    assert made["taps"][0]["seen"]["drops"] == drops
 
 
 def test_a_link_without_a_rate_has_no_queue_and_no_tap() -> None:
@@ -674,7 +696,6 @@ def test_what_tcp_of_linux_lets_one_choose_is_chosen() -> None:
         "congestion": "cubic",
         "mss": None,
         "window_bytes": 20 * 1460,
-        "gather_bytes": None,
     }
     batch = "".join(
         step["stdin"] for step in made["setup"] if step["do"] == "run" and step["namespace"] == host
@@ -686,22 +707,10 @@ def test_what_tcp_of_linux_lets_one_choose_is_chosen() -> None:
 # ---------------------------------------------------------------------------------------------- the program's own eyes
 
 
-def program() -> Path | None:
-    """The guest's program, if it has been built."""
-    folders = [Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")), ROOT / "target"]
-    for folder in folders:
-        for place in ("release", "debug", "x86_64-unknown-linux-gnu/release"):
-            if (folder / place / "sojourn-guest").is_file():
-                return folder / place / "sojourn-guest"
-    return None
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="the guest's program runs on Linux")
 @pytest.mark.parametrize("wiring", MACHINES)
 def test_the_guest_s_program_understands_the_plan(wiring: str, tmp_path: Path) -> None:
     guest = program()
-    if guest is None:
-        pytest.skip("no sojourn-guest here: cargo build --release -p guest")
     text = (
         DUMBBELL
         + '\n[[flow]]\nkind = "video"\nrate = "1 Mbit/s"\n\n[[flow]]\nkind = "transfers"\nsize = "exp 10 kB"\n'

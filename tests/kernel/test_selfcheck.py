@@ -99,7 +99,14 @@ def test_it_has_namespaces_devices_and_cards_of_its_own(machine: Machine) -> Non
     check = planned.plan["check"]
     assert not set(check["namespaces"]) & set(planned.plan["namespaces"])
     own, whole = (
-        {point["device"] for tap in each["taps"] for stage in tap["stages"] for point in stage["points"]}
+        {tap["card"] for tap in each["taps"]}
+        if machine is SIMNIC
+        else {
+            point["device"]
+            for tap in each["taps"]
+            for stage in tap["seen"]["stages"]
+            for point in stage["points"]
+        }
         for each in (check, planned.plan)
     )
     assert own
@@ -130,10 +137,11 @@ def checked(
     before = after - (5 * MS if waits else 0)
     zero = np.zeros(packets, dtype=np.int64)
     tap: dict[str, Ints] = {"t_before_ns": before, "t_after_ns": after, "flow": zero + 1, "reverse": zero}
-    tap |= {"bytes": zero + 1500, "ds_in": zero, "ds_out": zero}
-    stages = [{"name": name, "lost_records": 0, "unexpected": 0} for name in ("before", "after")]
+    tap |= {"bytes": zero + 1500, "ds_in": zero, "ds_out": zero, "t_gone_ns": zero - 1}
+    tap |= dict.fromkeys(("refused", "hash", "after", "order"), zero)
+    stages = [{"name": "log", "lost_records": 0, "unexpected": 0}]
     index = {
-        "taps": [{"table": "tap0", "link": 0, "stages": stages}],
+        "taps": [{"link": 0, "stages": stages}],
         "flows": [{"name": "idle", "error": None, "errors": 0}],
         "clock_stepped_ns": 0,
         "duration_ns": 300 * MS,

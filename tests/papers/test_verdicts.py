@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from sojourn import papers
+from sojourn import _core, papers
 from sojourn.cli import status
 from sojourn.engine import Progress, runs
 from sojourn.engine.engines import Outcome, Realised
@@ -32,7 +32,7 @@ from sojourn.papers.paper import (
     Study,
     Tolerance,
 )
-from sojourn.papers.reproduce import Stopped, reproduce
+from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped, reproduce
 from sojourn.papers.verdict import Verdict
 from sojourn.records import RunError
 
@@ -280,6 +280,38 @@ def test_ctrl_c_before_any_paper_has_finished_leaves_no_folder(
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
+def test_a_run_that_fails_costs_its_paper_only(
+    paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [study] = paper.studies
+    # One of its runs is of another length, by which it is known below.
+    changes = {**study.variants, "long": {**study.variants["long"], "duration": "5 s"}}
+    other = replace(paper, id="other", studies=(replace(study, variants=changes),))
+    sound = _core.run
+
+    def fails(text: str, reached: Callable[[int], bool] | None) -> object:
+        realised = json.loads(text)
+        if (realised["duration_ns"], realised["seed"]) == (5 * 10**9, 2):
+            raise RunError("it gave up", "have it rest")
+        return sound(text, reached)
+
+    monkeypatch.setattr(_core, "run", fails)
+    with pytest.raises(ReproductionUnfinishedError) as stopped:
+        reproduce([paper, other], out=tmp_path / "out")
+    assert [found.paper.id for found in stopped.value.finished] == ["adt"]
+    assert stopped.value.left_out == ("other",)
+    assert [failure.seed for failure in stopped.value.failed] == [2]
+
+    monkeypatch.setattr(papers, "NAMES", ("adt", "other"))
+    monkeypatch.setattr(papers, "load", {"adt": paper, "other": other}.__getitem__)
+    assert status(["reproduce", "--json", "-q"]) == 1
+    said = capsys.readouterr()
+    whole = json.loads(said.out)
+    assert [one["paper"] for one in whole["papers"]] == ["adt"]
+    assert whole["failed"] == [{"run": "long", "seed": 2, "error": "it gave up", "hint": "have it rest"}]
+    assert "not judged, for want of these runs: other" in said.err
+
+
 def test_an_unexplained_number_says_so(paper: Paper, tmp_path: Path) -> None:
     off = replace(paper.numbers[0], published=1.0)
     [found] = reproduce([replace(paper, numbers=(off,))], out=tmp_path / "out")
@@ -423,6 +455,23 @@ def test_ctrl_c_says_of_each_paper_what_is_kept(
     assert "interrupted: 3 of 8 runs had finished" in said
     assert f"adt: 3 of 4; kept in {tmp_path / 'out' / 'adt' / 'runs'}" in said
     assert "endless: 0 of 4; nothing kept" in said
+
+
+@pytest.mark.parametrize(
+    ("finished", "said"),
+    [(4, "the Runs are kept; to go on: sojourn reproduce --redraw -o"), (0, "nothing had run yet")],
+)
+def test_ctrl_c_apart_from_the_runs_says_whether_there_are_any(
+    finished: int, said: str, one: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def interrupted(*_: object, progress: Callable[[Progress], None], **__: object) -> None:
+        progress(Progress(finished, 4, finished / 4))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(papers, "reproduce", interrupted)
+    assert status(["reproduce", "-o", str(tmp_path / "out")]) == 130
+    assert f"interrupted: {said}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["index.html", "adt/index.html"])

@@ -3,17 +3,18 @@
 //! As first process of a guest (`/init`) it mounts what is needed, reads `/plan.json`, and powers the machine off at the end.
 //! On a host, as root, it does the same run in namespaces of its own: `sojourn-guest --plan FILE --out FILE`.
 //!
-//! What it says on standard output, one line each: `@BOOT <ns since boot> <kernel>`, `@CHECK` (where the plan has a check), `@START`, `@DONE <n> packets tapped`, `@END`, and in place of what
+//! What it says on standard output, one line each: `@BOOT <ns since boot> <kernel>`, `@CHECK` (where the plan has a check), `@START`, `@DONE <n> packets watched`, `@END`, and in place of what
 //! did not happen `@FAIL <why>`. The results are in the archive (see `results`).
 
 mod flows;
+mod log;
 mod plan;
 mod results;
 mod run;
 mod sample;
 mod sys;
 mod taps;
-mod trace;
+mod watch;
 mod world;
 
 use std::fs::{self, File};
@@ -25,7 +26,6 @@ use std::time::Duration;
 use plan::{Output, Plan};
 use results::{Archive, Part};
 use run::Run;
-use trace::Trace;
 use world::World;
 
 const USAGE: &str = "usage: sojourn-guest --plan FILE --out FILE";
@@ -117,10 +117,9 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
     };
     furnish(&plan, &world).map_err(Failure::Run)?;
     let mut run = Run::new(&plan, &world).map_err(Failure::Run)?;
-    let trace = plan.trace.as_ref().map(Trace::begin).transpose().map_err(Failure::Run)?;
     say("@START");
     run.go().map_err(Failure::Run)?;
-    say(&format!("@DONE {} packets tapped", run.tapped()));
+    say(&format!("@DONE {} packets watched", run.watched()));
     let file = open_output(&plan.output).map_err(|e| Failure::Run(format!("results: {e}")))?;
     let mut archive = Archive::new(BufWriter::with_capacity(1 << 20, file));
     let mut index = run.write(&mut archive).map_err(|e| Failure::Run(format!("results: {e}")))?;
@@ -128,10 +127,6 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
     if let Some(part) = check {
         let about = archive.part(part).map_err(|e| Failure::Run(format!("results: {e}")))?;
         index.insert("check".into(), about.into());
-    }
-    if let Some(trace) = trace {
-        let told = trace.write(&mut archive).map_err(|e| Failure::Run(format!("trace: {e}")))?;
-        index.insert("trace".into(), told);
     }
     archive.finish(index).map_err(|e| Failure::Run(format!("results: {e}")))
 }

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use sim::{Draw, Frames};
 
 /// The version of this schema; a plan says which it was written for.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -27,6 +27,8 @@ pub struct Plan {
     pub seed: u64,
     /// Length of the run, ns.
     pub duration_ns: u64,
+    /// Totals are of what comes after, ns.
+    pub warmup_ns: u64,
     /// Waited between the end of the set-up and time 0, ns, and some hundred ms more, for a tick: carriers come up, addresses become usable.
     pub settle_ns: u64,
     /// Waited after the end, ns, for what is in flight: taps go on, sources and samples don't.
@@ -49,9 +51,6 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// How often to sample.
     pub sample: Sample,
-    /// The kernel's own account of its events, if it is wanted.
-    #[serde(default)]
-    pub trace: Option<Trace>,
     /// Where the results go.
     pub output: Output,
     /// A short run on namespaces of its own that comes before, to see that this kernel keeps time here. Its results lie in the same
@@ -110,23 +109,71 @@ pub struct Device {
     pub gauges: Vec<String>,
 }
 
-/// A queue whose packets are followed. Stage 0 sees every packet before the queue, stage 1 after it, further ones later
-/// on its way (the far end of the wire). A packet missing at a stage was dropped before it.
+/// A queue whose packets are watched: by the log of the simulated card that it is in, or by taps. What was seen is added up
+/// (`watch`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tap {
+    /// Index of the scenario's link.
+    pub link: u32,
+    /// Bytes that its discipline counts besides those of the IP packet.
+    pub header_bytes: u32,
+    /// The end of each transmission is seen, too.
+    pub out: bool,
+    /// A row is kept of each packet.
+    pub rows: bool,
+    /// The card's number in the log; without one there are taps.
+    pub card: Option<u16>,
+    /// Taps.
+    pub seen: Option<Stages>,
+}
+
+/// A queue's packets as they are seen at several places. Stage 0 sees every packet before the queue, stage 1 after it, further ones
+/// later on its way (the far end of the wire). A packet missing at a stage was dropped before it. Where nothing waits there is no
+/// stage before the queue, and the first one is called `after`.
 ///
 /// Before the queue: a packet socket sees what a device *receives*, and what it sends *after* the qdisc. So stage 0 is either the
 /// ingress of a router (`in`), or, for any qdisc and a host's own too, a copy made before the qdisc by
 /// `tc filter ... egress ... action mirred egress mirror dev M` under clsact, seen at M (`out`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tap {
-    /// Index of the scenario's link.
-    pub link: u32,
+pub struct Stages {
     /// The stages, at least two.
     pub stages: Vec<Stage>,
     /// Follow only these, as (flow, reverse); `None`: every IP packet that stage 0 sees. For a router with several ways out.
     pub only: Option<Vec<(u32, bool)>>,
     /// Memory for each point's records in the kernel, bytes.
     pub ring_bytes: u32,
+    /// From the end of a transmission to the far end, ns.
+    pub delay_ns: u64,
+    /// The wire loses packets: one that is missing at the far end is lost.
+    pub loses: bool,
+    /// What becomes of those that are missing after the queue.
+    pub drops: Drops,
+}
+
+/// How a discipline drops, as far as taps can't see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drops {
+    /// It sends in the order in which packets came.
+    pub in_order: bool,
+    /// Which.
+    pub how: How,
+    /// The packets that it holds, where that matters.
+    pub limit: Option<u64>,
+}
+
+/// When a packet is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// As it comes.
+    Arrival,
+    /// As its turn would be; those that find the limit reached, as they come.
+    Departure,
+    /// When it is the oldest, the limit is reached and another one comes.
+    Head,
 }
 
 /// A stage of a tap: one or several devices that see the same stream of packets between them.
@@ -265,31 +312,6 @@ pub struct Tcp {
     pub mss: Option<u32>,
     /// The most the receiver advertises, bytes; `None`: the kernel tunes it.
     pub window_bytes: Option<u32>,
-    /// The receiving program is woken when this much has arrived (SO_RCVLOWAT); `None`: for each packet, which in user-mode
-    /// Linux costs more host time than all else. The kernel acknowledges as if it were read at once; but what waits takes up
-    /// window, so some 16 kB do no harm and 64 kB do at the start.
-    #[serde(default)]
-    pub gather_bytes: Option<u32>,
-}
-
-/// Tracepoints of the kernel, all of them together in one text. Of a kernel of the run's own: they are not a namespace's.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Trace {
-    /// Which.
-    pub events: Vec<TraceEvent>,
-    /// Memory of the kernel for them, kB for each processor.
-    pub buffer_kb: u32,
-}
-
-/// A tracepoint.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TraceEvent {
-    /// As the kernel files it: `skb/kfree_skb`.
-    pub name: String,
-    /// Which of its events: `name == "nic0a"`.
-    pub filter: Option<String>,
 }
 
 /// How often to sample, ns; 0: never. Samples lie at whole multiples.
@@ -408,14 +430,18 @@ impl Plan {
             needs(format!("devices[{i}]"), &device.namespace)?;
         }
         for (i, tap) in self.taps.iter().enumerate() {
-            if tap.stages.len() < 2 {
+            if tap.card.is_some() == tap.seen.is_some() {
+                return Err(format!("taps[{i}]: needs a card or stages, and not both"));
+            }
+            let Some(seen) = &tap.seen else { continue };
+            if seen.stages.len() < 2 {
                 return Err(format!("taps[{i}]: needs at least two stages"));
             }
-            for point in tap.stages.iter().flat_map(|s| &s.points) {
+            for point in seen.stages.iter().flat_map(|s| &s.points) {
                 needs(format!("taps[{i}]"), &point.namespace)?;
             }
             let flows = self.flows.len() as u32;
-            if tap.only.iter().flatten().any(|&(flow, _)| flow >= flows) {
+            if seen.only.iter().flatten().any(|&(flow, _)| flow >= flows) {
                 return Err(format!("taps[{i}]: names a flow that is not there"));
             }
         }
@@ -497,21 +523,37 @@ impl Flow {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use serde_json::{Value, json};
 
+    impl Tap {
+        /// A card's, of a link.
+        pub(crate) fn of_link(link: u32) -> Tap {
+            Tap { link, header_bytes: 0, out: false, rows: false, card: Some(1), seen: None }
+        }
+    }
+
+    impl Plan {
+        /// One to be changed.
+        pub(crate) fn sample() -> Plan {
+            Plan::parse(&plan().to_string()).unwrap()
+        }
+    }
+
     fn plan() -> Value {
         json!({
-            "version": 1, "seed": 9, "duration_ns": 1000, "settle_ns": 1, "linger_ns": 2, "deadline_ns": 3000,
+            "version": 2, "seed": 9, "duration_ns": 1000, "warmup_ns": 5, "settle_ns": 1, "linger_ns": 2, "deadline_ns": 3000,
             "modules": ["/m/a.ko"], "namespaces": ["a", "b"],
             "setup": [{"do": "run", "namespace": "a", "argv": ["ip", "-batch", "-"], "stdin": "link\n"},
                       {"do": "write", "namespace": null, "path": "/proc/x", "text": "1"}],
             "events": [{"at_ns": 5, "step": {"do": "write", "namespace": "b", "path": "/sys/y", "text": "2"}}],
             "devices": [{"link": 3, "namespace": "a", "name": "d", "gauges": ["g"]}],
-            "taps": [{"link": 3, "only": [[0, true]], "ring_bytes": 4096, "stages": [
+            "taps": [{"link": 3, "header_bytes": 14, "out": false, "rows": true, "card": null, "seen": {
+                "only": [[0, true]], "ring_bytes": 4096, "delay_ns": 7, "loses": false,
+                "drops": {"in_order": true, "how": "head", "limit": 5}, "stages": [
                 {"name": "before", "points": [{"namespace": "a", "device": "d", "direction": "in"}]},
-                {"name": "after", "points": [{"namespace": "a", "device": "e", "direction": "out"}]}]}],
+                {"name": "after", "points": [{"namespace": "a", "device": "e", "direction": "out"}]}]}}],
             "flows": [{"name": "f", "from": {"namespace": "a", "address": "10.0.0.1"},
                 "to": {"namespace": "b", "address": "10.0.0.2"}, "port": 5001, "start_ns": 7, "stop_ns": 8, "ds": 184,
                 "traffic": {"kind": "udp", "bps": 1000, "packet_bytes": 100, "on_ns": {"law": "exponential", "mean": 5},
@@ -546,8 +588,10 @@ mod tests {
         assert_eq!(plan.setup[1], text("/proc/x", "1", None));
         assert_eq!(plan.events, [Event { at_ns: 5, step: text("/sys/y", "2", Some("b")) }]);
         assert_eq!((plan.devices[0].link, &plan.devices[0].gauges), (3, &vec!["g".to_string()]));
-        assert_eq!(plan.taps[0].only, Some(vec![(0, true)]));
-        assert_eq!(plan.taps[0].stages[1].points[0].direction, Direction::Out);
+        let seen = plan.taps[0].seen.as_ref().unwrap();
+        assert_eq!(seen.only, Some(vec![(0, true)]));
+        assert_eq!(seen.stages[1].points[0].direction, Direction::Out);
+        assert_eq!(seen.drops, Drops { in_order: true, how: How::Head, limit: Some(5) });
         let flow = &plan.flows[0];
         assert_eq!((flow.port, flow.start_ns, flow.stop_ns, flow.ds), (5001, 7, Some(8), 184));
         assert_eq!(
@@ -585,7 +629,9 @@ mod tests {
             "/events/0",
             "/devices/0",
             "/taps/0",
-            "/taps/0/stages/0/points/0",
+            "/taps/0/seen",
+            "/taps/0/seen/drops",
+            "/taps/0/seen/stages/0/points/0",
             "/flows/0",
             "/flows/0/from",
             "/flows/0/traffic",
@@ -615,13 +661,14 @@ mod tests {
     #[test]
     fn what_can_not_be_is_refused_with_its_place() {
         let cases = [
-            ("/version", json!(2), "version: this program reads plans of version 1, not 2"),
+            ("/version", json!(1), "version: this program reads plans of version 2, not 1"),
             ("/namespaces/1", json!("a"), "a name occurs twice"),
             ("/namespaces/1", json!("../b"), "'../b' is no name"),
             ("/setup/0/namespace", json!("c"), "setup[0]: there is no namespace 'c'"),
             ("/setup/0/argv", json!([]), "setup[0]: argv is empty"),
-            ("/taps/0/stages", json!([]), "taps[0]: needs at least two stages"),
-            ("/taps/0/only", json!([[1, false]]), "taps[0]: names a flow that is not there"),
+            ("/taps/0/seen/stages", json!([]), "taps[0]: needs at least two stages"),
+            ("/taps/0/seen/only", json!([[1, false]]), "taps[0]: names a flow that is not there"),
+            ("/taps/0/card", json!(5), "taps[0]: needs a card or stages, and not both"),
             (
                 "/flows/0/to/address",
                 json!("fd00::1"),

@@ -20,6 +20,8 @@ pub enum Values {
     I32(Vec<i32>),
     /// Bytes.
     U8(Vec<u8>),
+    /// Sums that may pass 64 bits; exact to 2^53.
+    F64(Vec<f64>),
 }
 
 impl Values {
@@ -28,6 +30,7 @@ impl Values {
             Values::I64(_) => "i64",
             Values::I32(_) => "i32",
             Values::U8(_) => "u8",
+            Values::F64(_) => "f64",
         }
     }
 
@@ -36,6 +39,7 @@ impl Values {
             Values::I64(v) => v.len(),
             Values::I32(v) => v.len(),
             Values::U8(v) => v.len(),
+            Values::F64(v) => v.len(),
         }
     }
 
@@ -44,6 +48,7 @@ impl Values {
             Values::I64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
             Values::I32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
             Values::U8(v) => v.clone(),
+            Values::F64(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
         }
     }
 }

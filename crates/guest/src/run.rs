@@ -6,18 +6,22 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 
 use probe::sys::{Batch, Happened, Interest};
 use probe::{Clock, Epoll, Timer, tap};
 use serde_json::{Map, Value, json};
 
 use crate::flows::{Flow, Hearers, Tables};
+use crate::log::Log;
 use crate::plan::Plan;
 use crate::results::Archive;
 use crate::sample::{self, Queues};
 use crate::sys;
 use crate::taps::{Flows, Follower};
+use crate::watch::{self, Watch};
 use crate::world::World;
 
 /// What is done at a time.
@@ -82,10 +86,13 @@ pub enum For {
     Hearer,
     /// A tap of `taps[index]`.
     Tap,
+    /// The cards' log.
+    Log,
 }
 
 impl For {
-    const ALL: [For; 6] = [For::Timer, For::Listener, For::Sender, For::Receiver, For::Hearer, For::Tap];
+    const ALL: [For; 7] =
+        [For::Timer, For::Listener, For::Sender, For::Receiver, For::Hearer, For::Tap, For::Log];
 
     /// The token of this one's `index`.
     pub fn token(self, index: usize) -> u64 {
@@ -109,6 +116,8 @@ pub struct Context<'a> {
     pub clock: Clock,
     /// What is to be done.
     pub agenda: Agenda,
+    /// Reads connections inside the kernel, where that can (engine/kernel/linux/simread.c).
+    reader: Option<File>,
     /// Room for datagrams.
     pub batch: Batch,
     /// What flows record.
@@ -122,8 +131,13 @@ pub struct Run<'a> {
     flows: Vec<Flow>,
     hearers: Hearers,
     queues: Queues,
-    followers: Vec<Follower>,
-    /// Which flow a tapped packet belongs to.
+    /// What happened to the packets of each of the plan's taps.
+    watched: Vec<Watch>,
+    /// Where there are taps.
+    followers: Vec<Option<Follower>>,
+    /// Where the cards tell.
+    log: Option<Log>,
+    /// Which flow a packet belongs to.
     kin: Flows,
     processor: [Option<Value>; 2],
     over: bool,
@@ -143,16 +157,21 @@ impl<'a> Run<'a> {
             epoll,
             clock: Clock::starting_in(0),
             agenda: Agenda::default(),
+            reader: File::options().write(true).open(READER).ok(),
             batch: Batch::new(16),
             tables: Tables::default(),
         };
         let mut followers = Vec::new();
-        for index in 0..plan.taps.len() {
-            let follower = Follower::new(plan, index, world)?;
-            for tap in follower.taps() {
+        for (index, tap) in plan.taps.iter().enumerate() {
+            let follower = tap.seen.as_ref().map(|seen| Follower::new(seen, index, world)).transpose()?;
+            for tap in follower.iter().flat_map(Follower::taps) {
                 context.epoll.add(tap, Interest::Readable, For::Tap.token(index)).map_err(broken)?;
             }
             followers.push(follower);
+        }
+        let log = Log::open(plan)?;
+        if let Some(log) = &log {
+            context.epoll.add(log, Interest::Readable, For::Log.token(0)).map_err(broken)?;
         }
         let queues = Queues::new(plan, world)?;
         let mut flows = Vec::new();
@@ -170,7 +189,9 @@ impl<'a> Run<'a> {
             flows,
             hearers,
             queues,
+            watched: plan.taps.iter().map(|tap| Watch::new(plan, tap)).collect(),
             followers,
+            log,
             kin: Flows::new(plan),
             processor: [None, None],
             over: false,
@@ -197,20 +218,30 @@ impl<'a> Run<'a> {
                     self.do_what_is_due()?;
                     set_to = None;
                 } else {
-                    self.take(event);
+                    self.take(event)?;
                 }
             }
         }
         self.processor[1] = sample::processor_time();
-        for follower in &mut self.followers {
-            follower.finish(&self.context.clock, &self.kin);
+        for (follower, watch) in self.followers.iter_mut().zip(&mut self.watched) {
+            if let Some(follower) = follower {
+                follower.finish(&self.context.clock, &self.kin, watch);
+            }
         }
+        self.read_log()?;
+        self.watched.iter_mut().for_each(Watch::finish);
         Ok(())
     }
 
+    fn read_log(&mut self) -> Result<(), String> {
+        let Some(log) = &mut self.log else { return Ok(()) };
+        log.drain(&self.context.clock, &self.kin, &mut self.watched)
+            .map_err(|e| format!("the cards' log: {e}"))
+    }
+
     /// Packets seen before their queue.
-    pub fn tapped(&self) -> u64 {
-        self.followers.iter().map(Follower::packets).sum()
+    pub fn watched(&self) -> u64 {
+        self.watched.iter().map(Watch::packets).sum()
     }
 
     fn do_what_is_due(&mut self) -> Result<(), String> {
@@ -227,6 +258,7 @@ impl<'a> Run<'a> {
                 }
                 Task::SampleQueues => {
                     self.queues.take(now)?;
+                    self.context.tell(due);
                     self.context.again(task, due, now, self.context.plan.sample.queue_ns);
                 }
                 Task::SampleFlows => {
@@ -250,7 +282,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn take(&mut self, event: &Happened) {
+    fn take(&mut self, event: &Happened) -> Result<(), String> {
         let (whom, index) = For::of(event.token);
         match whom {
             For::Timer => {}
@@ -260,9 +292,13 @@ impl<'a> Run<'a> {
             For::Hearer => self.hearers.hear(index, &mut self.context, &mut self.flows),
             For::Tap => {
                 let now = self.context.clock.now();
-                self.followers[index].drain(&self.context.clock, now, &self.kin);
+                if let Some(follower) = &mut self.followers[index] {
+                    follower.drain(&self.context.clock, now, &self.kin);
+                }
             }
+            For::Log => self.read_log()?,
         }
+        Ok(())
     }
 
     /// Writes the tables; the rest goes into the index.
@@ -276,12 +312,23 @@ impl<'a> Run<'a> {
         tables.write(archive)?;
         let kinds = self.queues.write(archive)?;
         let mut taps = Vec::new();
-        for (i, follower) in self.followers.into_iter().enumerate() {
-            taps.push(follower.write(&format!("tap{i}"), archive)?);
+        let end = self.context.plan.duration_ns as i64;
+        for ((spec, follower), watch) in self.context.plan.taps.iter().zip(self.followers).zip(&self.watched)
+        {
+            let stages = match (follower, &self.log) {
+                (Some(mut follower), _) => follower.about(end)?,
+                (None, Some(log)) => log.about(watch),
+                (None, None) => json!([]),
+            };
+            taps.push(json!({"link": spec.link, "stages": stages}));
+        }
+        watch::write(self.watched, archive)?;
+        if let Some(log) = &self.log {
+            log.write(archive)?;
         }
         let [start, end] = self.processor;
         let index = json!({
-            "format": 1,
+            "format": 2,
             "program": env!("CARGO_PKG_VERSION"),
             "seed": self.context.plan.seed,
             "duration_ns": self.context.plan.duration_ns,
@@ -303,7 +350,16 @@ impl<'a> Run<'a> {
     }
 }
 
+const READER: &str = "/dev/simread";
+
 impl Context<'_> {
+    /// Lets the kernel read a connection as it comes, where it can: whoever waits for it hears of its end only.
+    pub fn read_in_kernel(&mut self, connection: &impl AsRawFd) -> io::Result<()> {
+        self.reader
+            .as_mut()
+            .map_or(Ok(()), |reader| reader.write_all(connection.as_raw_fd().to_string().as_bytes()))
+    }
+
     /// Enters into the agenda what the plan says.
     fn enter_plan(&mut self) {
         let plan = self.plan;
@@ -331,6 +387,17 @@ impl Context<'_> {
         // Blocks of the taps that are not full are handed over some time after.
         let linger = (plan.linger_ns as i64).max(3 * i64::from(tap::RETIRE_MS) * 1_000_000);
         self.agenda.at(end + linger, Task::Over);
+    }
+
+    /// Says on the console how far the run is, at each hundredth of it: where the archive is a file of the host's, the console is one,
+    /// too, and takes none of the guest's time.
+    fn tell(&self, sampled: i64) {
+        let hundredth = (self.plan.duration_ns / 100).max(1) as i64;
+        let before = sampled - self.plan.sample.queue_ns as i64;
+        if self.plan.output.mount.is_some() && sampled / hundredth > before / hundredth {
+            // A console that is gone is no reason to stop.
+            let _ = writeln!(io::stdout(), "@AT {sampled}");
+        }
     }
 
     /// Enters the next of a series of samples: at the next multiple that has not passed, before the end.

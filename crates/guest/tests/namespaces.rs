@@ -93,6 +93,7 @@ fn results(name: &str, plan: &Value) -> Results {
             let bytes = &files[&name];
             let values: Vec<i64> = match column["type"].as_str().unwrap() {
                 "i64" => bytes.chunks(8).map(|b| i64::from_le_bytes(b.try_into().unwrap())).collect(),
+                "f64" => bytes.chunks(8).map(|b| f64::from_le_bytes(b.try_into().unwrap()) as i64).collect(),
                 "i32" => bytes.chunks(4).map(|b| i32::from_le_bytes(b.try_into().unwrap()).into()).collect(),
                 _ => bytes.iter().map(|&b| b.into()).collect(),
             };
@@ -111,7 +112,7 @@ fn base(qdisc: &str) -> Value {
         batch("ip", namespace, &format!("link set dev {device} gso_max_segs 1\n"))
     };
     let mut plan = json!({
-        "version": 1, "seed": 1, "duration_ns": 4_000_000_000u64, "settle_ns": 50_000_000, "linger_ns": 600_000_000,
+        "version": 2, "seed": 1, "duration_ns": 4_000_000_000u64, "warmup_ns": 0, "settle_ns": 50_000_000, "linger_ns": 600_000_000,
         "deadline_ns": 60_000_000_000u64, "modules": [], "namespaces": ["client", "router", "server"],
         "setup": [
             batch("ip", "client", "link add c type veth peer name c netns router\naddr add 10.0.1.1/24 dev c\nlink set c up\n"),
@@ -158,7 +159,9 @@ fn tap(before: Value, after: Value, arrived: Value) -> Value {
         {"name": "before", "points": before}, {"name": "after", "points": after},
         {"name": "arrived", "points": arrived},
     ]);
-    json!({"link": 0, "stages": stages, "only": null, "ring_bytes": 4 << 20})
+    json!({"link": 0, "header_bytes": 14, "out": true, "rows": true, "card": null, "seen": {
+        "stages": stages, "only": null, "ring_bytes": 4 << 20, "delay_ns": 0, "loses": false,
+        "drops": {"in_order": true, "how": "arrival", "limit": null}}})
 }
 
 fn bulk(bytes: Value) -> Value {
@@ -395,7 +398,7 @@ fn a_hosts_own_queue_is_seen_before_it_by_a_copy_under_clsact() {
     assert!(drops as f64 > 0.2 * before.len() as f64, "{drops} of {}", before.len());
     assert_eq!(before.len(), got.column("datagrams/seq").len(), "each datagram is seen before the queue");
     // What left the queue arrived at the other side of the wire, in order and at once.
-    let arrived = got.column("tap0/t_arrived_ns");
+    let arrived = got.column("tap0/t_out_ns");
     assert!(after.iter().zip(arrived).all(|(&a, &r)| (a < 0) == (r < 0) && a <= r));
 }
 

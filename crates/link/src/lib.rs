@@ -5,6 +5,11 @@
 //! free, not at the time of the call, so calling late, early or twice changes nothing: a simulator and a real-time loop
 //! see the same link.
 //!
+//! A transmitter that becomes free while nothing waits asks the discipline in vain, and disciplines notice: fq_codel takes emptied
+//! flows off its lists, RED begins an idle period. It asks at the end of that instant, as Linux's core does (a softirq, behind the timers
+//! of one instant): a packet that comes at the very nanosecond is taken in first, and then the answer is that packet. Below a shaper it
+//! is never asked in vain: htb does not ask a class that has no packets.
+//!
 //! Between discipline and transmitter there may be a gate: a shaper, a driver's ring with or without byte queue
 //! limits, or both in this order. Then the discipline is asked at the time the gate opened. A packet that has left the
 //! discipline can only go on in order, so the time of its arrival is known at once here too.
@@ -27,7 +32,7 @@ pub use ring::{Ring, RingCounters, RingParams, Slot};
 pub use schedule::{RateStep, Schedule};
 pub use shaper::{Shaper, ShaperParams};
 
-use qdisc::{Backlog, Discipline, Fate, Packet, Qdisc};
+use qdisc::{Backlog, Body, Discipline, Fate, Packet, Qdisc};
 use units::{Rate, Span, Time};
 
 /// A packet that has left the queue: its transmission has begun, or it lies in the ring.
@@ -122,7 +127,7 @@ impl Gate {
     }
 }
 
-impl<B> Link<B> {
+impl<B: Body> Link<B> {
     /// An idle link.
     pub fn new(parts: LinkParts<B>) -> Link<B> {
         let LinkParts { qdisc, schedule, delay, framing, loss, ring, shaper } = parts;
@@ -170,7 +175,7 @@ impl<B> Link<B> {
             return;
         }
         self.advance(now, fates, &mut out);
-        if self.backlog.packets == 0 && self.free_at <= now {
+        if self.backlog.packets == 0 && self.free_at < now {
             // The transmitter asked in vain when it became free: disciplines date their idle periods from there.
             let none = self.qdisc.dequeue(self.free_at, fates);
             debug_assert!(none.is_none(), "an empty queue gave a packet");
@@ -322,7 +327,8 @@ impl<B> Link<B> {
     ) {
         self.advance_through_gate(now, fates, out);
         if self.backlog.packets == 0
-            && let Some(open) = self.gate.as_mut().and_then(|gate| gate.opened_by(now))
+            && let Some(gate) = self.gate.as_mut().filter(|gate| gate.shaper.is_none())
+            && let Some(open) = gate.opened_by(now).filter(|open| *open < now)
         {
             // As on a plain link: the discipline was asked in vain when the gate opened.
             let none = self.qdisc.dequeue(open, fates);
@@ -403,6 +409,7 @@ mod tests {
         let context = Context {
             rate: schedule.rate_at(Time::ZERO),
             mtu: 1500,
+            header_bytes: 0,
             root: false,
             luck: Luck::new(1, "test"),
         };

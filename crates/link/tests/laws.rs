@@ -3,7 +3,9 @@
 use link::{Cells, Departure, Framing, Link, LinkParts, Loss, LossLaw};
 use link::{RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
-use qdisc::{CodelParams, CodelVariant, Context, Discipline, DsField, Fate, FifoParams, LinuxRedParams};
+use qdisc::{
+    CodelParams, CodelVariant, Context, Discipline, DsField, Fate, FifoParams, FqCodelParams, LinuxRedParams,
+};
 use qdisc::{Packet, Params, Qdisc, RedParams};
 use units::{Luck, Span, Time};
 
@@ -35,6 +37,7 @@ impl Spec {
         let context = Context {
             rate: schedule.rate_at(Time::ZERO),
             mtu: 1500,
+            header_bytes: 0,
             root: false,
             luck: Luck::new(1, "qdisc"),
         };
@@ -324,6 +327,41 @@ fn what_lies_in_a_ring_is_out_of_the_discipline_s_reach() {
 fn byte_queue_limits_settle_at_two_packets_and_a_third_overshoots() {
     let story = drive(&Spec::ring(256, true), &overload(20), true, &[], 20_000 * MS);
     assert_eq!(story.bql_limit, Some(3000));
+}
+
+#[test]
+fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discipline_not_asked_in_vain() {
+    let fq_codel = Params::FqCodel(FqCodelParams {
+        variant: CodelVariant::Linux,
+        limit: 1000,
+        flows: 1024,
+        memory_limit: 1 << 25,
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
+        quantum: 1500,
+        ecn: false,
+        ce_threshold_ns: None,
+        drop_batch: 64,
+    });
+    let order = |ring, shaper, comes: u64| {
+        let mut link = Spec { qdisc: fq_codel.clone(), ring, shaper, ..Spec::plain() }.link();
+        let (mut fates, mut left) = (Vec::new(), Vec::new());
+        // A packet of flow 1 is sent until 1 ms, its quantum is spent. Then one of flow 2; while that is sent one of flow 1 comes and one of flow 3.
+        for (body, flow, at) in [(0, 1, 0), (1, 2, comes), (2, 1, comes), (3, 3, comes)] {
+            let packet = Packet { enqueued: Time::ZERO, flow, size: 1500, ds: DsField::BEST_EFFORT, body };
+            link.send(packet, Time(at), &mut fates, |d| left.push(d));
+        }
+        link.advance(Time(10 * MS), &mut fates, &mut |d| left.push(d));
+        left.iter().map(|d| d.packet.body).collect::<Vec<_>>()
+    };
+    for ring in [None, Some(RingParams { descriptors: 1, bql: false, coalesce_ns: 0 })] {
+        // Asked in vain, fq_codel took flow 1 off its lists, and it is new again, as flow 3 behind it. Else flow 1 is an old one.
+        assert_eq!(order(ring, None, MS + 1), [0, 1, 2, 3]);
+        assert_eq!(order(ring, None, MS), [0, 1, 3, 2]);
+        // One that holds nothing back.
+        let shaper = Some(htb(10 * RATE, 15_000));
+        assert_eq!([MS, MS + 1].map(|comes| order(ring, shaper, comes)), [[0, 1, 3, 2], [0, 1, 3, 2]]);
+    }
 }
 
 #[test]

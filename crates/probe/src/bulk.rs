@@ -21,9 +21,6 @@ pub struct Options {
     pub mss: Option<u32>,
     /// The most that this end advertises, bytes; `None`: the kernel tunes it.
     pub window_bytes: Option<u32>,
-    /// The receiver is told when this much has arrived (SO_RCVLOWAT) or the stream has ended; `None`: of every packet. The
-    /// kernel acknowledges as it would if everything were read at once.
-    pub gather_bytes: Option<u32>,
     /// The DS field without its ECN bits.
     pub ds: u8,
 }
@@ -201,7 +198,6 @@ impl AsRawFd for Sender {
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
-    gather_bytes: Option<u32>,
 }
 
 impl Listener {
@@ -212,7 +208,7 @@ impl Listener {
         sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
         sys::bind(&fd, at)?;
         sys::listen(&fd, 128)?;
-        Ok(Listener { fd, gather_bytes: options.gather_bytes })
+        Ok(Listener { fd })
     }
 
     /// The address it has.
@@ -223,12 +219,7 @@ impl Listener {
     /// The next connection that has come in, if any.
     pub fn accept(&self) -> io::Result<Option<Receiver>> {
         match sys::accept(&self.fd) {
-            Ok(fd) => {
-                if let Some(bytes) = self.gather_bytes {
-                    sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes as i32)?;
-                }
-                Ok(Some(Receiver::over(fd)))
-            }
+            Ok(fd) => Ok(Some(Receiver::over(fd))),
             // ECONNABORTED: it came and went.
             Err(e) if e.kind() == ErrorKind::WouldBlock || e.raw_os_error() == Some(libc::ECONNABORTED) => {
                 Ok(None)
@@ -353,15 +344,6 @@ mod tests {
             assert_eq!(transfer(&mut sender, &listener).unwrap(), (bytes, State::Done));
             assert_eq!(sender.written(), bytes);
         }
-    }
-
-    #[test]
-    fn a_receiver_that_gathers_still_gets_everything() {
-        let options = Options { gather_bytes: Some(50_000), ..Options::default() };
-        let listener = Listener::new(SocketAddr::new(LOOPBACK, 0), &options).unwrap();
-        let to = listener.address().unwrap();
-        let mut sender = Sender::connect(LOOPBACK, to, Some(1_020_001), &options).unwrap();
-        assert_eq!(transfer(&mut sender, &listener).unwrap(), (1_020_001, State::Done));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use units::Time;
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link_json, seed, t_ns, flow, bytes, ds, after = None, early = None))]
+#[pyo3(signature = (link_json, seed, t_ns, flow, bytes, ds, after = None, early = None, hash = None, truesize = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
@@ -21,27 +21,36 @@ pub fn replay<'py>(
     ds: PyReadonlyArray1<'py, i64>,
     after: Option<PyReadonlyArray1<'py, i64>>,
     early: Option<PyReadonlyArray1<'py, bool>>,
+    hash: Option<PyReadonlyArray1<'py, i64>>,
+    truesize: Option<PyReadonlyArray1<'py, i64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let link: LinkSpec =
         serde_json::from_str(link_json).map_err(|e| PyValueError::new_err(format!("not a link: {e}")))?;
     let arrivals = arrivals(
         [t_ns.as_slice()?, flow.as_slice()?, bytes.as_slice()?, ds.as_slice()?],
-        after.as_ref().map(|after| after.as_slice()).transpose()?,
+        slice(&after)?,
         early.as_ref().map(|early| early.as_slice()).transpose()?,
+        [slice(&hash)?, slice(&truesize)?],
     )?;
     let decisions = py.detach(|| sim::replay(&link, seed, &arrivals));
     columns(py, &decisions)
+}
+
+fn slice<'a>(column: &'a Option<PyReadonlyArray1<'_, i64>>) -> PyResult<Option<&'a [i64]>> {
+    Ok(column.as_ref().map(|column| column.as_slice()).transpose()?)
 }
 
 fn arrivals(
     [times, flows, bytes, ds]: [&[i64]; 4],
     after: Option<&[i64]>,
     early: Option<&[bool]>,
+    [hash, truesize]: [Option<&[i64]>; 2],
 ) -> PyResult<Vec<Arrival>> {
     let refuse = |what: &str| PyValueError::new_err(format!("arrivals: {what}"));
     let many = times.len();
-    let given = [after.map_or(many, <[i64]>::len), early.map_or(many, <[bool]>::len)];
-    if [flows.len(), bytes.len(), ds.len()].iter().chain(&given).any(|n| *n != many) {
+    let given = [after, hash, truesize].map(|column| column.map_or(many, <[i64]>::len));
+    let flags = early.map_or(many, <[bool]>::len);
+    if [flows.len(), bytes.len(), ds.len(), flags].iter().chain(&given).any(|n| *n != many) {
         return Err(refuse("the columns are not of one length"));
     }
     if times.first().is_some_and(|t| *t < 0) || times.windows(2).any(|pair| pair[0] > pair[1]) {
@@ -57,6 +66,8 @@ fn arrivals(
                 ds: DsField(u8::try_from(ds[i]).map_err(|_| refuse("a DS field is a byte"))?),
                 after: after.and_then(|after| u64::try_from(after[i]).ok()),
                 early: early.map(|early| early[i]),
+                hash: hash.and_then(|hash| u32::try_from(hash[i]).ok()),
+                truesize: truesize.and_then(|truesize| u32::try_from(truesize[i]).ok()),
             })
         })
         .collect()

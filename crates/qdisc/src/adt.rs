@@ -165,8 +165,13 @@ mod tests {
             rate: None,
             start,
         };
-        let context =
-            Context { rate: Some(Rate(12_000_000)), mtu: 1514, root: false, luck: Luck::new(1, "adt") };
+        let context = Context {
+            rate: Some(Rate(12_000_000)),
+            mtu: 1514,
+            header_bytes: 0,
+            root: false,
+            luck: Luck::new(1, "adt"),
+        };
         Adt::new(&params, context)
     }
 

@@ -396,7 +396,10 @@ mod tests {
     }
 
     fn codel(params: &CodelParams) -> Codel<()> {
-        Codel::new(params, Context { rate: None, mtu: 1514, root: false, luck: Luck::new(1, "codel") })
+        Codel::new(
+            params,
+            Context { rate: None, mtu: 1514, header_bytes: 0, root: false, luck: Luck::new(1, "codel") },
+        )
     }
 
     fn filled(params: &CodelParams, packets: usize, size: u32, ecn: Ecn, now: Time) -> Codel<()> {
@@ -559,7 +562,8 @@ mod tests {
     #[test]
     fn what_linux_lets_past_the_queue_is_no_sign_of_one() {
         for (root, above) in [(false, true), (true, false)] {
-            let context = Context { rate: None, mtu: 1514, root, luck: Luck::new(1, "codel") };
+            let context =
+                Context { rate: None, mtu: 1514, header_bytes: 0, root, luck: Luck::new(1, "codel") };
             let mut q = Codel::new(&CodelParams { limit: 3, ..params(CodelVariant::Linux) }, context);
             let mut fates = Vec::new();
             for _ in 0..4 {

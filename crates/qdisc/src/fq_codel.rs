@@ -19,16 +19,19 @@
 //! | what overflowed counts as CoDel drops | yes | no | no |
 //! | quantum | at least 256 | as given | as given |
 //!
+//! The memory limit is Linux's and counts what packets take of a Linux host's memory (`units::memory`), with every variant: 2280 bytes for a
+//! full segment, 2 for a bare ACK.
+//!
 //! `linux2012` differs from `linux` in the control law alone: see codel.rs. Where either is the device's own, a packet that finds it
 //! empty goes past it, charged to no flow: see `bypass`.
 //!
-//! Deviations: memory is counted in packet bytes; Linux counts what its buffers occupy, which depends on the
-//! driver. The hash is ours: of the flow's number and a perturbation drawn from the discipline's luck. Flows
-//! collide as often as in Linux, not the same ones. The ns3 variant has no set-associative hash.
+//! As in Linux, 32 bits that are drawn at random for each flow are scaled to the number of queues: two flows share a queue
+//! with a probability of one in `flows`, for the whole run. Which ones do is the discipline's luck (or what a recording says).
+//! Deviation: the ns3 variant has no set-associative hash.
 
 use crate::bypass::Bypass;
 use crate::codel::{CodelVariant, Control, Dropping, Source};
-use crate::{Backlog, Cause, Context, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::Time;
 
@@ -42,7 +45,7 @@ pub struct FqCodelParams {
     pub limit: u64,
     /// Number of queues the flows are hashed into (1024).
     pub flows: u32,
-    /// Bytes in all queues together (32 MiB).
+    /// Bytes of a Linux host's memory that all queues together may take (32 MiB).
     pub memory_limit: u64,
     /// CoDel's target, ns (5 000 000).
     pub target_ns: u64,
@@ -159,14 +162,23 @@ struct Queues<B> {
     /// Bytes queued by flow, apart from the flows so that the search for the fattest reads little memory.
     flow_bytes: Vec<u64>,
     total: Backlog,
+    /// What they take of a host's memory, bytes.
+    memory: u64,
+    /// Of a packet's bytes those of the link's header.
+    header_bytes: u32,
     /// Flows that have packets.
     active: u32,
 }
 
-impl<B> Queues<B> {
+impl<B: Body> Queues<B> {
+    fn truesize(&self, packet: &Packet<B>) -> u64 {
+        packet.body.truesize(packet.size - self.header_bytes)
+    }
+
     #[inline]
     fn push(&mut self, index: u32, packet: Packet<B>) {
         let size = u64::from(packet.size);
+        self.memory += self.truesize(&packet);
         let place = self.slab.insert(packet);
         let flow = &mut self.flows[index as usize];
         if flow.packets == 0 {
@@ -195,6 +207,7 @@ impl<B> Queues<B> {
             self.active -= 1;
         }
         let size = u64::from(packet.size);
+        self.memory -= self.truesize(&packet);
         self.flow_bytes[index as usize] -= size;
         self.total.packets -= 1;
         self.total.bytes -= size;
@@ -220,7 +233,7 @@ struct FlowSource<'a, B> {
     whole_backlog: bool,
 }
 
-impl<B> Source<B> for FlowSource<'_, B> {
+impl<B: Body> Source<B> for FlowSource<'_, B> {
     #[inline]
     fn pop(&mut self) -> Option<Packet<B>> {
         self.queues.pop(self.index)
@@ -249,7 +262,7 @@ pub struct FqCodel<B> {
     bypass: Bypass<B>,
 }
 
-impl<B> FqCodel<B> {
+impl<B: Body> FqCodel<B> {
     /// An empty queue; the hash is perturbed by the context's luck. At least one flow and one byte of quantum.
     pub fn new(params: &FqCodelParams, mut context: Context) -> Self {
         let flows = params.flows.max(1) as usize;
@@ -270,6 +283,8 @@ impl<B> FqCodel<B> {
                 flows: vec![flow; flows],
                 flow_bytes: vec![0; flows],
                 total: Backlog::default(),
+                memory: 0,
+                header_bytes: context.header_bytes,
                 active: 0,
             },
             new_flows: Round::EMPTY,
@@ -278,20 +293,17 @@ impl<B> FqCodel<B> {
         }
     }
 
-    /// Whether two of these flows are hashed into one queue.
-    pub fn any_share_a_queue(&self, flows: &[u32]) -> bool {
+    /// Whether two of these flows, of like bodies, are hashed into one queue.
+    pub fn any_share_a_queue(&self, flows: &[u32], body: &B) -> bool {
         let mut taken = vec![false; self.queues.flows.len()];
-        flows.iter().any(|flow| std::mem::replace(&mut taken[self.classify(*flow) as usize], true))
+        flows.iter().any(|flow| std::mem::replace(&mut taken[self.classify(*flow, body) as usize], true))
     }
 
-    /// The queue of a flow: MurmurHash3's 64-bit finaliser, scaled to the number of queues.
+    /// The queue of a flow: its hash, scaled to the number of queues.
     #[inline]
-    fn classify(&self, flow: u32) -> u32 {
-        let mut h = u64::from(flow) ^ self.perturbation;
-        h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        h = (h ^ (h >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        h ^= h >> 33;
-        (((h >> 32) * self.queues.flows.len() as u64) >> 32) as u32
+    fn classify(&self, flow: u32, body: &B) -> u32 {
+        let hash = u64::from(body.hash(flow, self.perturbation));
+        ((hash * self.queues.flows.len() as u64) >> 32) as u32
     }
 
     /// Over the limit: the fattest flow loses packets at its head, several at once to spread the cost of the search.
@@ -321,14 +333,14 @@ impl<B> FqCodel<B> {
     }
 }
 
-impl<B> Qdisc<B> for FqCodel<B> {
+impl<B: Body> Qdisc<B> for FqCodel<B> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
         let Some(mut packet) = self.bypass.take_past(packet, self.queues.total, now) else {
             return;
         };
         packet.enqueued = now;
-        let index = self.classify(packet.flow);
+        let index = self.classify(packet.flow, &packet.body);
         self.queues.push(index, packet);
         let flow = &mut self.queues.flows[index as usize];
         if flow.on == On::NoList {
@@ -336,7 +348,7 @@ impl<B> Qdisc<B> for FqCodel<B> {
             flow.deficit = self.quantum;
             self.new_flows.push(&mut self.queues.flows, index);
         }
-        if self.queues.total.bytes > self.memory_limit {
+        if self.queues.memory > self.memory_limit {
             self.drop_from_fattest(Cause::Overmemory, fates);
         } else if u64::from(Qdisc::<B>::backlog(self).packets) > self.limit {
             self.drop_from_fattest(Cause::Limit, fates);
@@ -422,7 +434,10 @@ mod tests {
     }
 
     fn fq_codel(params: &FqCodelParams) -> FqCodel<()> {
-        FqCodel::new(params, Context { rate: None, mtu: 1514, root: false, luck: Luck::new(1, "fq_codel") })
+        FqCodel::new(
+            params,
+            Context { rate: None, mtu: 1514, header_bytes: 0, root: false, luck: Luck::new(1, "fq_codel") },
+        )
     }
 
     fn send(q: &mut FqCodel<()>, flow: u32, size: u32, ms: u64) -> Vec<Fate<()>> {
@@ -437,7 +452,7 @@ mod tests {
     }
 
     fn deficit(q: &FqCodel<()>, flow: u32) -> i64 {
-        q.queues.flows[q.classify(flow) as usize].deficit
+        q.queues.flows[q.classify(flow, &()) as usize].deficit
     }
 
     #[test]
@@ -489,7 +504,7 @@ mod tests {
             ));
             assert_eq!(q.backlog().packets, 5 - drops as u32);
             // Linux tells CoDel.
-            let index = q.classify(2) as usize;
+            let index = q.classify(2, &()) as usize;
             assert_eq!(q.dropping[index].count, if variant == CodelVariant::Linux { 2 } else { 0 });
         }
     }
@@ -505,11 +520,50 @@ mod tests {
 
     #[test]
     fn too_many_bytes_are_overmemory() {
-        let mut q = fq_codel(&FqCodelParams { memory_limit: 3000, ..params(CodelVariant::Linux) });
-        assert!(send(&mut q, 1, 1500, 0).is_empty());
-        assert!(send(&mut q, 1, 1500, 0).is_empty());
-        let fates = send(&mut q, 2, 100, 0);
-        assert!(matches!(fates[..], [Fate::Dropped(Packet { flow: 1, .. }, Cause::Overmemory)]));
+        // Two datagrams of 1500 bytes take 2304 each, one of 100 bytes 832.
+        for (memory_limit, drops) in [(2 * 2304 + 831, 1), (2 * 2304 + 832, 0)] {
+            let mut q = fq_codel(&FqCodelParams { memory_limit, ..params(CodelVariant::Linux) });
+            assert!(send(&mut q, 1, 1500, 0).is_empty());
+            assert!(send(&mut q, 1, 1500, 0).is_empty());
+            let fates = send(&mut q, 2, 100, 0);
+            assert_eq!(fates.len(), drops);
+            assert!(
+                fates.iter().all(|f| matches!(f, Fate::Dropped(Packet { flow: 1, .. }, Cause::Overmemory)))
+            );
+        }
+    }
+
+    /// Takes so much memory, less the link's header.
+    struct Charged(u64);
+
+    impl Body for Charged {
+        fn truesize(&self, ip_bytes: u32) -> u64 {
+            self.0 + u64::from(ip_bytes)
+        }
+    }
+
+    #[test]
+    fn memory_is_what_packets_take_without_the_link_s_header_until_they_leave() {
+        let context =
+            Context { rate: None, mtu: 1514, header_bytes: 14, root: false, luck: Luck::new(1, "fq_codel") };
+        let limited = FqCodelParams { memory_limit: 6000, ..params(CodelVariant::Linux) };
+        let mut q = FqCodel::new(&limited, context);
+        let mut fates = Vec::new();
+        let mut send = |q: &mut FqCodel<Charged>, extra| {
+            let ds = DsField::BEST_EFFORT;
+            q.enqueue(
+                Packet { enqueued: Time::ZERO, flow: 1, size: 1514, ds, body: Charged(extra) },
+                Time(0),
+                &mut fates,
+            );
+            fates.drain(..).count()
+        };
+        assert_eq!([500; 3].map(|extra| send(&mut q, extra)), [0; 3]);
+        assert!(q.dequeue(Time::ZERO, &mut Vec::new()).is_some());
+        assert_eq!([send(&mut q, 500), q.queues.memory as usize], [0, 6000]);
+        // One byte more: half of the four packets' bytes go.
+        assert_eq!(send(&mut q, 0), 2);
+        assert_eq!((q.backlog().packets, q.queues.memory), (2, 3500));
     }
 
     #[test]
@@ -525,7 +579,7 @@ mod tests {
         assert_eq!(served(&mut q, 0), Some(1));
         // Found empty, the sparse flow was sent through the old ones: until its turn comes there it is not new again.
         send(&mut q, 2, 100, 0);
-        assert_eq!(q.queues.flows[q.classify(2) as usize].on, On::Old);
+        assert_eq!(q.queues.flows[q.classify(2, &()) as usize].on, On::Old);
         assert_eq!(served(&mut q, 0), Some(2));
     }
 
@@ -574,14 +628,15 @@ mod tests {
     #[test]
     fn flows_share_a_queue_where_there_are_fewer_queues_than_flows() {
         let q = fq_codel(&FqCodelParams { flows: 4, ..params(CodelVariant::Linux) });
-        assert!(q.any_share_a_queue(&[1, 2, 3, 4, 5]));
-        assert!(!q.any_share_a_queue(&[3]));
-        assert!(q.any_share_a_queue(&[3, 3]));
+        assert!(q.any_share_a_queue(&[1, 2, 3, 4, 5], &()));
+        assert!(!q.any_share_a_queue(&[3], &()));
+        assert!(q.any_share_a_queue(&[3, 3], &()));
     }
 
     #[test]
     fn what_is_let_past_the_queues_is_charged_to_no_flow() {
-        let context = Context { rate: None, mtu: 1514, root: true, luck: Luck::new(1, "fq_codel") };
+        let context =
+            Context { rate: None, mtu: 1514, header_bytes: 0, root: true, luck: Luck::new(1, "fq_codel") };
         let mut q = FqCodel::new(&params(CodelVariant::Linux), context);
         // The first packet of flow 1 waits for the driver. Its second finds flow 1 new, with a whole quantum: it, and not
         // flow 2, is next.
@@ -598,7 +653,7 @@ mod tests {
         let q = fq_codel(&params(CodelVariant::Linux));
         let mut hit = vec![false; 1024];
         for flow in 0..1024 {
-            hit[q.classify(flow) as usize] = true;
+            hit[q.classify(flow, &()) as usize] = true;
         }
         // 1 - 1/e of 1024 are 647, give or take 16 (one standard deviation).
         let used = hit.iter().filter(|h| **h).count();

@@ -30,7 +30,7 @@ use units::{Luck, Rate, Time};
 pub struct Packet<B> {
     /// When it was last enqueued; written by the discipline that takes it in.
     pub enqueued: Time,
-    /// One direction of a five-tuple. fq_codel hashes it.
+    /// One direction of a five-tuple, or of one after another (transfers). fq_codel hashes it.
     pub flow: u32,
     /// Bytes as the discipline counts them: the IP packet plus the link's header (see `link::Framing`).
     pub size: u32,
@@ -39,6 +39,35 @@ pub struct Packet<B> {
     /// The owner's part.
     pub body: B,
 }
+
+/// What a queue may ask a packet's body. A number or nothing for a body, as tests have it, is a datagram of the packet's flow.
+pub trait Body {
+    /// What Linux's memory the packet takes (`units::memory`), of `ip_bytes` without the link's header.
+    #[inline]
+    fn truesize(&self, ip_bytes: u32) -> u64 {
+        units::memory::datagram(ip_bytes.into())
+    }
+
+    /// By which fq_codel tells flows apart: 32 even bits, another for another `key`.
+    #[inline]
+    fn hash(&self, flow: u32, key: u64) -> u32 {
+        hash(flow.into(), key)
+    }
+}
+
+/// MurmurHash3's 64-bit finaliser of a flow and a key, its upper half.
+#[inline]
+pub fn hash(flow: u64, key: u64) -> u32 {
+    let mut h = flow ^ key;
+    h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    h = (h ^ (h >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    h ^= h >> 33;
+    (h >> 32) as u32
+}
+
+impl Body for () {}
+impl Body for u32 {}
+impl Body for u64 {}
 
 /// Why a queue dropped or marked a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -134,8 +163,8 @@ pub trait Qdisc<B> {
     /// The transmitter is free: the next packet to send, if any. May drop on the way (CoDel).
     ///
     /// To be asked with the time the transmitter became free, also when nothing is queued (then at the latest just
-    /// before the next `enqueue`): RED's idle period begins there, and fq_codel takes emptied flows off its lists.
-    /// Asking again is harmless.
+    /// before the next `enqueue` that is later): RED's idle period begins there, and fq_codel takes emptied flows off
+    /// its lists. Asking again is harmless.
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>>;
 
     /// What is queued now.
@@ -157,6 +186,8 @@ pub struct Context {
     pub rate: Option<Rate>,
     /// The largest packet of the link in bytes as the discipline counts them (device MTU plus link header; 1514).
     pub mtu: u32,
+    /// Of each packet's bytes those of the link's header.
+    pub header_bytes: u32,
     /// It is the device's own: nothing above it, no shaper, asks it for packets. Linux sends packets past some of these.
     pub root: bool,
     /// The discipline's own random stream.
@@ -191,7 +222,7 @@ pub enum Discipline<B> {
     Adt(Adt<B>),
 }
 
-impl<B> Discipline<B> {
+impl<B: Body> Discipline<B> {
     /// Makes the discipline that `params` describe.
     pub fn new(params: &Params, context: Context) -> Discipline<B> {
         match params {
@@ -222,7 +253,7 @@ macro_rules! each {
     };
 }
 
-impl<B> Qdisc<B> for Discipline<B> {
+impl<B: Body> Qdisc<B> for Discipline<B> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
         each!(self, q => q.enqueue(packet, now, fates))

@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn make(params: &Params, seed: u64) -> Discipline<u64> {
     let luck = Luck::new(seed, "laws");
     let (rate, root) = (Some(Rate::from_mbit(10)), seed.is_multiple_of(2));
-    Discipline::new(params, Context { rate, mtu: LARGEST, root, luck })
+    Discipline::new(params, Context { rate, mtu: LARGEST, header_bytes: 0, root, luck })
 }
 
 /// Is this backlog allowed after an arrival?

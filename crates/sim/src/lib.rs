@@ -31,7 +31,7 @@ use agenda::Agenda;
 use host::{Host, Outbox};
 use link::{Departure, Link, LinkParts, LossLaw, Schedule};
 use payload::{Parcel, Payload, SackPool};
-use qdisc::{Context, Discipline, Fate};
+use qdisc::{Body, Context, Discipline, Fate};
 use recorder::Recorder;
 use units::{Luck, Rate, Span, Time};
 
@@ -461,12 +461,13 @@ impl Wires {
     }
 }
 
-fn make_link<B>(spec: &LinkSpec, seed: u64) -> Link<B> {
+fn make_link<B: Body>(spec: &LinkSpec, seed: u64) -> Link<B> {
     let schedule = Schedule::new(spec.rate.clone(), spec.rate_period_ns);
     let shaped = spec.shaper.map(|shaper| Rate(shaper.bps));
     let context = Context {
         rate: [schedule.rate_at(Time::ZERO), shaped].into_iter().flatten().min(),
         mtu: 1500 + spec.framing.header_bytes,
+        header_bytes: spec.framing.header_bytes,
         root: spec.shaper.is_none(),
         luck: Luck::new(seed, &format!("{}/qdisc", spec.name)),
     };

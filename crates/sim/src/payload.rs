@@ -3,9 +3,9 @@
 //! Packets lie by value in queues and in the agenda, so their size is a matter of speed: with the part that queues see
 //! a packet takes 40 bytes. What few ACKs carry, SACK blocks and LEDBAT's one-way delays, lies in a pool beside them.
 
-use qdisc::{DsField, Ecn, Packet};
+use qdisc::{Body, DsField, Ecn, Packet};
 use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
-use units::{Span, Time};
+use units::{Span, Time, memory};
 
 /// A packet in the simulator.
 pub type Parcel = Packet<Payload>;
@@ -62,6 +62,9 @@ const WINDOW: u64 = u16::MAX as u64;
 const NO_ECHO: u32 = u32::MAX;
 /// A SYN's options beyond those of every segment, bytes: its segment size, its window scale, and that it takes SACKs.
 const SYN_OPTIONS: u32 = 8;
+/// Headers of IP and TCP, and the timestamps' option with its padding, bytes.
+const TCP_HEADERS: u32 = 40;
+const TIMESTAMPS: u32 = 12;
 
 impl Payload {
     /// An empty payload of this kind.
@@ -73,6 +76,28 @@ impl Payload {
     #[inline]
     pub fn kind(&self) -> u8 {
         self.kind & kind::MASK
+    }
+}
+
+impl Body for Payload {
+    #[inline]
+    fn truesize(&self, ip_bytes: u32) -> u64 {
+        let syn = self.kind & kind::SYN != 0;
+        match self.kind() {
+            kind::DATA | kind::ACK if syn => memory::segment(0),
+            kind::ACK => memory::BARE_ACK,
+            kind::DATA => {
+                let options = if self.window == NO_ECHO { 0 } else { TIMESTAMPS };
+                memory::segment(ip_bytes.saturating_sub(TCP_HEADERS + options).into())
+            }
+            _ => memory::datagram(ip_bytes.into()),
+        }
+    }
+
+    /// Each of a flow's transfers is a connection of its own, with ports of its own.
+    #[inline]
+    fn hash(&self, flow: u32, key: u64) -> u32 {
+        qdisc::hash(u64::from(self.epoch) << 32 | u64::from(flow), key)
     }
 }
 
@@ -265,6 +290,37 @@ mod tests {
         assert_eq!((packet.flow, packet.ds, packet.size, pool.held()), (3, DsField(0xb8), 72, 1));
         assert_eq!(unpack_ack(&packet, 7, &mut pool), ack);
         assert_eq!(pool.held(), 0);
+    }
+
+    #[test]
+    fn a_packet_takes_as_much_memory_as_the_kernel_s() {
+        let takes = |kind, window, ip_bytes| {
+            Payload { window, ..Payload::new(kind, 1, Time::ZERO) }.truesize(ip_bytes)
+        };
+        // The numbers of a 6.12 kernel (units::memory).
+        assert_eq!(takes(kind::DATA, 0, 1500), 2280);
+        assert_eq!(takes(kind::DATA, NO_ECHO, 1500), 2292);
+        assert_eq!(takes(kind::DATA | kind::FLAG | kind::PUSH, 0, 256), 1036);
+        assert_eq!(
+            [takes(kind::DATA | kind::SYN, NO_ECHO, 60), takes(kind::ACK | kind::SYN, 0, 60)],
+            [832; 2]
+        );
+        assert_eq!(
+            [takes(kind::ACK, 0, 52), takes(kind::ACK | kind::FLAG, 0, 80)],
+            [2; 2],
+            "with blocks, too"
+        );
+        assert_eq!([takes(kind::DATAGRAM, 0, 1500), takes(kind::PING, 0, 84)], [2304, 832]);
+    }
+
+    #[test]
+    fn transfers_of_a_flow_are_told_apart_and_its_packets_are_not() {
+        let of = |epoch| Payload { epoch, ..Payload::new(kind::DATA, 1, Time::ZERO) };
+        let again = Payload { epoch: 3, ..Payload::new(kind::DATA | kind::FLAG, 77, Time(5)) };
+        assert_eq!(of(3).hash(6, 99), again.hash(6, 99));
+        assert_ne!(of(3).hash(6, 99), of(4).hash(6, 99));
+        assert_ne!(of(3).hash(6, 99), of(3).hash(7, 99), "nor is the way back the way there");
+        assert_eq!(of(0).hash(6, 99), ().hash(6, 99));
     }
 
     #[test]

@@ -8,12 +8,13 @@
 //! is late now and then, by what it does at the same instant, and so are changes of its link's rate, so an instant is `GRAIN` wide.
 //!
 //! RED alone draws. Given what the recorded queue drew (`Arrival::early`), ours does the same wherever the choice is left to
-//! luck, and says how likely it was; where its law leaves no choice the law decides.
+//! luck, and says how likely it was; where its law leaves no choice the law decides. fq_codel hashes: it is told what the recorded queue
+//! hashed each flow to (`Arrival::hash`), so that flows share a queue of ours where they shared one of the kernel's.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use link::{Departure, Link};
-use qdisc::{Backlog, Cause, Discipline, DsField, Fate, Packet, Qdisc};
+use qdisc::{Backlog, Body, Cause, Discipline, DsField, Fate, Packet, Qdisc};
 use units::{Span, Time};
 
 use crate::scenario::LinkSpec;
@@ -33,6 +34,29 @@ pub struct Arrival {
     pub after: Option<u64>,
     /// Whether the recorded queue dropped or marked it early; `None`: our luck decides. RED's alone.
     pub early: Option<bool>,
+    /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. fq_codel's alone.
+    pub hash: Option<u32>,
+    /// What it took of the kernel's memory, bytes; `None`: as much as a datagram of its size. fq_codel's alone.
+    pub truesize: Option<u32>,
+}
+
+/// What the replayed link knows of a packet beside what queues see.
+#[derive(Clone, Copy)]
+struct Recorded {
+    /// Its place among the arrivals.
+    index: u32,
+    hash: Option<u32>,
+    truesize: Option<u32>,
+}
+
+impl Body for Recorded {
+    fn truesize(&self, ip_bytes: u32) -> u64 {
+        self.truesize.map_or_else(|| ().truesize(ip_bytes), u64::from)
+    }
+
+    fn hash(&self, flow: u32, key: u64) -> u32 {
+        self.hash.unwrap_or_else(|| ().hash(flow, key))
+    }
 }
 
 /// An instant of a recording.
@@ -71,7 +95,7 @@ pub enum Fell {
 /// What became of each arrival, in their order; they come in order of time. The wait for the last one to leave is not cut off.
 pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision> {
     let mut run = Replay {
-        link: link_without_collisions(spec, seed, arrivals),
+        link: make_link(spec, seed, arrivals),
         fates: Vec::new(),
         decisions: Vec::with_capacity(arrivals.len()),
         marks: VecDeque::new(),
@@ -89,21 +113,24 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
     run.decisions
 }
 
-/// fq_codel's hash is a matter of luck. Flows that share a queue of ours need not share one of the recorded queue's, and seldom do.
-fn link_without_collisions(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<u32> {
+/// Where the recording lacks hashes, which flows shared a queue is unknown. Few do, so none of ours is to.
+fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded> {
     const TRIES: u64 = 1000;
+    if arrivals.iter().all(|arrival| arrival.hash.is_some()) {
+        return crate::make_link(spec, seed);
+    }
+    let unknown = Recorded { index: 0, hash: None, truesize: None };
     let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
     let flows: Vec<u32> = flows.into_iter().collect();
     let free = (seed..seed.saturating_add(TRIES)).map(|seed| crate::make_link(spec, seed)).find(
-        |link| !matches!(link.qdisc(), Discipline::FqCodel(fq_codel) if fq_codel.any_share_a_queue(&flows)),
+        |link| !matches!(link.qdisc(), Discipline::FqCodel(fq_codel) if fq_codel.any_share_a_queue(&flows, &unknown)),
     );
     free.unwrap_or_else(|| crate::make_link(spec, seed))
 }
 
 struct Replay {
-    /// A packet's body is its place among the arrivals.
-    link: Link<u32>,
-    fates: Vec<Fate<u32>>,
+    link: Link<Recorded>,
+    fates: Vec<Fate<Recorded>>,
     decisions: Vec<Decision>,
     /// Causes of marks whose packets have not left: they leave in the order in which they were marked.
     marks: VecDeque<Cause>,
@@ -156,8 +183,8 @@ impl Replay {
             state: f64::NAN,
             chance: f64::NAN,
         });
-        let Arrival { flow, bytes: size, ds, .. } = *arrival;
-        let packet = Packet { enqueued: at, flow, size, ds, body: index };
+        let Arrival { flow, bytes: size, ds, hash, truesize, .. } = *arrival;
+        let packet = Packet { enqueued: at, flow, size, ds, body: Recorded { index, hash, truesize } };
         if let (Discipline::Red(red), Some(early)) = (self.link.qdisc_mut(), arrival.early) {
             red.tell(early);
         }
@@ -174,12 +201,12 @@ impl Replay {
     }
 
     /// Writes down what happened at `now`: what fell, fell before anything left.
-    fn note(&mut self, now: Time, out: &[Departure<u32>]) {
+    fn note(&mut self, now: Time, out: &[Departure<Recorded>]) {
         let count = self.link.qdisc().state().count;
         for fate in self.fates.drain(..) {
             match fate {
                 Fate::Dropped(packet, cause) => {
-                    let decision = &mut self.decisions[packet.body as usize];
+                    let decision = &mut self.decisions[packet.body.index as usize];
                     (decision.at, decision.order) = (now, self.left);
                     decision.state = count.unwrap_or(decision.state);
                     decision.fell = Some((Fell::Dropped, cause));
@@ -189,7 +216,7 @@ impl Replay {
             }
         }
         for departure in out {
-            let decision = &mut self.decisions[departure.packet.body as usize];
+            let decision = &mut self.decisions[departure.packet.body.index as usize];
             (decision.at, decision.order) = (departure.dequeued, self.left);
             decision.state = count.unwrap_or(decision.state);
             self.left += 1;
@@ -220,7 +247,16 @@ mod tests {
     }
 
     fn at(ns: u64) -> Arrival {
-        Arrival { at: Time(ns), flow: 1, bytes: 1500, ds: DsField::BEST_EFFORT, after: None, early: None }
+        Arrival {
+            at: Time(ns),
+            flow: 1,
+            bytes: 1500,
+            ds: DsField::BEST_EFFORT,
+            after: None,
+            early: None,
+            hash: None,
+            truesize: None,
+        }
     }
 
     #[test]
@@ -297,18 +333,54 @@ mod tests {
         }
     }
 
-    #[test]
-    fn flows_of_a_recording_do_not_collide() {
-        let fq_codel = link(json!({
-            "kind": "fq_codel", "variant": "linux", "limit": 1000, "flows": 16, "memory_limit": 1 << 25,
+    fn fq_codel(flows: u32, memory_limit: u32) -> LinkSpec {
+        link(json!({
+            "kind": "fq_codel", "variant": "linux", "limit": 1000, "flows": flows, "memory_limit": memory_limit,
             "target_ns": 5 * MS, "interval_ns": 100 * MS, "quantum": 1514, "ecn": false, "ce_threshold_ns": null,
             "drop_batch": 64,
-        }));
+        }))
+    }
+
+    #[test]
+    fn flows_of_a_recording_without_hashes_do_not_collide() {
+        let spec = fq_codel(16, 1 << 25);
         for seed in 0..20 {
             let arrivals: Vec<Arrival> = (0..6).map(|flow| Arrival { flow, ..at(0) }).collect();
-            let made = link_without_collisions(&fq_codel, seed, &arrivals);
+            let made = make_link(&spec, seed, &arrivals);
             let Discipline::FqCodel(made) = made.qdisc() else { panic!("an fq_codel was asked for") };
-            assert!(!made.any_share_a_queue(&[0, 1, 2, 3, 4, 5]));
+            let unknown = Recorded { index: 0, hash: None, truesize: None };
+            assert!(!made.any_share_a_queue(&[0, 1, 2, 3, 4, 5], &unknown));
         }
+    }
+
+    #[test]
+    fn flows_share_a_queue_where_their_recorded_hashes_do() {
+        // Four flows of two packets each over two queues, by the hash's first bit: served in turn, flows of one queue in their order.
+        let order = |hashes: [u32; 4]| {
+            let two = |flow: u32| Arrival { flow, hash: Some(hashes[flow as usize]), ..at(0) };
+            let arrivals: Vec<Arrival> = [0, 0, 1, 1, 3, 3, 2, 2].map(two).to_vec();
+            let mut left: Vec<(u64, u32)> = replay(&fq_codel(2, 1 << 25), 1, &arrivals)
+                .iter()
+                .zip(&arrivals)
+                .map(|(decision, arrival)| (decision.order, arrival.flow))
+                .collect();
+            left.sort_unstable();
+            left.iter().map(|pair| pair.1).collect::<Vec<_>>()
+        };
+        let (low, high) = (0x7fff_ffff, 0x8000_0000);
+        // The first two go past the queues. These hold 1 1 3 3 and 2 2, two packets a turn; or all in one.
+        assert_eq!(order([low, low, high, low]), [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(order([low; 4]), [0, 0, 1, 1, 3, 3, 2, 2]);
+    }
+
+    #[test]
+    fn memory_is_what_the_recording_says_or_a_datagram_s() {
+        let refused = |truesize| {
+            let arrivals = [Arrival { truesize, ..at(0) }; 12];
+            replay(&fq_codel(1024, 20_000), 1, &arrivals).iter().filter(|d| d.fell.is_some()).count()
+        };
+        // One is sent, eleven wait: 25 080 or 25 344 bytes pass the limit with the ninth; 22 bytes never do.
+        assert!(refused(Some(2280)) > 0 && refused(None) > 0);
+        assert_eq!(refused(Some(2)), 0);
     }
 }

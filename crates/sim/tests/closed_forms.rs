@@ -19,7 +19,7 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
         let mut l = Link::new(LinkParts {
             qdisc: Discipline::new(
                 &pfifo(1_000_000),
-                Context { rate: Some(rate), mtu: 1500, root: false, luck: luck.clone() },
+                Context { rate: Some(rate), mtu: 1500, header_bytes: 0, root: false, luck: luck.clone() },
             ),
             schedule,
             delay: Span::ZERO,

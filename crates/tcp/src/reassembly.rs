@@ -10,11 +10,8 @@
 
 use crate::{MAX_SACK_BLOCKS, TcpParams};
 use std::collections::VecDeque;
+use units::memory::{self, HEADERS, RECORD, SHARED};
 
-/// Bytes of Linux's packet buffers (x86-64): its own record, what is shared about its pages, and room for headers.
-const RECORD: u64 = 256;
-const SHARED: u64 = 320;
-const HEADERS: u64 = 256;
 /// Room that is left when a packet is made one piece.
 const SPARE: u64 = 128;
 
@@ -36,7 +33,7 @@ impl Room {
         // Made one piece a packet lies in the next power of 2; it is charged for that only when it is held.
         let piece = (HEADERS + mss + SPARE + SHARED).next_power_of_two();
         let segments = ((piece - SHARED - HEADERS) / mss).max(1) as u32;
-        Room { in_order: mss + HEADERS + SHARED + RECORD, held: piece + RECORD, segments }
+        Room { in_order: memory::segment(mss), held: piece + RECORD, segments }
     }
 }
 

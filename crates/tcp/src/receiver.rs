@@ -355,8 +355,9 @@ impl Receiver {
     /// may be down to one segment, and the first CE is news (Linux: two quick ACKs).
     #[inline]
     fn note_ecn(&mut self, cwr: bool, ce: bool) -> bool {
-        let was = self.ece;
-        self.ece = (self.ece && !cwr) || ce;
+        // A CWR that is marked itself ends one demand and begins another.
+        let was = self.ece && !cwr;
+        self.ece = was || ce;
         if self.ece && !was {
             self.quick = self.quick.max(2);
             self.pace.forget();
@@ -701,6 +702,21 @@ mod tests {
         assert_eq!(r.on_segment(&segment(0, 0), true, Time::ZERO).map(|a| a.ece), Some(true));
         let cwr = Segment { cwr: true, ..segment(1, 0) };
         assert_eq!(r.on_segment(&cwr, false, Time::ZERO).map(|a| a.ece), Some(false));
+    }
+
+    #[test]
+    fn a_marked_cwr_is_answered_as_quickly_as_the_first_mark() {
+        let mut r = receiver();
+        let mut answered = |seq, ce, cwr| {
+            let now = Time(u64::from(seq) * MS);
+            r.on_segment(&Segment { cwr, ..segment(seq, 0) }, ce, now).is_some()
+        };
+        assert!(answered(0, true, false));
+        // Once quick ACKs are used up, every second segment is answered.
+        let calm = (1..40).find(|&seq| !answered(seq, false, false)).unwrap();
+        assert!(answered(calm + 1, false, false));
+        assert!(answered(calm + 2, true, true));
+        assert!(answered(calm + 3, false, false), "the new demand has two quick ACKs");
     }
 
     #[test]

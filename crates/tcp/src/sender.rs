@@ -561,6 +561,9 @@ impl Sender {
     #[inline]
     fn send_new(&mut self, now: Time) -> Segment {
         let seq = self.nxt;
+        if self.pipe() == 0 {
+            self.control.on_start(seq);
+        }
         self.nxt += 1;
         self.probing = false;
         self.sent.sent(seq, self.una, now);
@@ -631,6 +634,9 @@ impl Sender {
     #[cold]
     fn poll_lost(&mut self, now: Time) -> Option<Segment> {
         let seq = self.board.next_missing()?;
+        if self.pipe() == 0 {
+            self.control.on_start(self.nxt);
+        }
         self.board.send_again(seq);
         // RFC 5682 §2.1 step 2b: with nothing new to send there is no telling.
         self.frto &= self.first != First::New;
@@ -707,7 +713,7 @@ impl Sender {
         sent < self.sent.at(self.una)
     }
 
-    /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had its share.
+    /// An ACK that advances `una`. `acked`: the segments that it is the first to tell of; what was SACKed before has had its share.
     #[inline]
     fn grow(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
         // In slow start a window that is more than half used counts as the limit: it doubles faster than it fills.
@@ -718,12 +724,14 @@ impl Sender {
             now,
             acked,
             rtt,
+            last_sent: (!self.sent.again(self.una - 1)).then(|| self.sent.at(self.una - 1)),
             one_way,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             una: self.una,
             nxt: self.nxt,
             cwnd_limited: self.una <= self.limited_until || filling,
+            orderly: self.phase == Phase::Open && self.board.sacked() == 0,
         };
         self.control.on_ack(&ack);
     }

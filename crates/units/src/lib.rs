@@ -1,9 +1,11 @@
-//! Time, Span, Rate: the quantities every other room is written in, and `Luck`, the seeded generator.
+//! Time, Span, Rate: the quantities every other room is written in, `Luck`, the seeded generator, and what packets take of a
+//! host's memory.
 //!
 //! A `Time` is a point on the run's clock, a `Span` a length of it; both are u64 nanoseconds and never wrap
 //! (584 years). A `Rate` is bit/s. Arithmetic that mixes them lives here once, with its rounding stated.
 
 mod luck;
+pub mod memory;
 
 pub use luck::Luck;
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,12 +15,11 @@ from sojourn.cli import options, replays, text, work
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, Row, Sides
-    from sojourn.engine import Engine, Interrupted
+    from sojourn.engine import Engine, Interrupted, UnfinishedError
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 
 BEYOND = 1
-INTERRUPTED = 130
 STANDING = (
     *("1-mbit", "10-mbit", "50-mbit"),
     *(
@@ -41,7 +40,7 @@ STANDING = (
 """In the folder `standing` of the installed package."""
 QUICK = "quick"
 """Names some of their cases."""
-REPLAY = "replay"
+REPLAY = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit")
 TOLERANCE = "5 %"
 MOST_SEEDS = 12
 """Of a case of the standing set that three seeds don't tell of."""
@@ -108,6 +107,8 @@ def agree(
     With --replay nothing is simulated but the queue: every arrival, departure, drop and mark of the kernel's is held against ours. Ends with 1 if one
     of them differs.
     """
+    from sojourn.engine import Interrupted, check
+
     if quick and paths:
         raise click.UsageError("--quick is for the standing set: leave it out, or the scenarios")
     if decisions:
@@ -116,7 +117,7 @@ def agree(
                 "--replay compares one by one: leave out --quick, --all, --most-seeds and --tolerance"
             )
         replays.replay_all(
-            paths or (_standing_file(f"{REPLAY}.toml"),),
+            paths or tuple(_standing_file(f"{name}.toml") for name in REPLAY),
             replays.How(engine, seeds, out, jobs, force, as_json, quiet),
         )
         return
@@ -124,24 +125,33 @@ def agree(
     if most_seeds is None:
         most_seeds = 0 if paths else MOST_SEEDS
     variants = _variants([work.scenario(path, quiet=quiet) for path in paths]) if paths else standing(quick)
+    # What the simulator refuses is not to be told after the kernel has run.
+    check(variants, "sim")
     how = _How(engine, seeds, out, jobs, force, quiet)
     cases = [_Case(each) for each in _sides(variants, how)]
-    stopped: Callable[[], None] | None = None
+    stops: list[UnfinishedError] = []
+    interrupted: Interrupted | None = None
     try:
-        _first(cases, how)
+        _first(cases, how, stops)
         _judge(cases, share)
         while unsettled := [one for one in cases if one.further(most_seeds)]:
-            _further(unsettled, most_seeds, how)
+            _further(unsettled, most_seeds, how, stops)
             _judge(unsettled, share)
-    except _Stopped as stop:
-        stopped = stop.tell
+    except Interrupted as stop:
+        interrupted = stop
         _judge([one for one in cases if one.found is None and one.complete], share)
     told = [one for one in cases if one.found is not None]
     if told:
-        _show(told, len(cases), share, how, as_json=as_json, everything=everything or bool(paths))
-    if stopped is not None:
-        stopped()
-    if work.invalid([one.theirs for one in told]) or not all(one.comparison.agrees for one in told):
+        failed = [each.to_dict() for stop in stops for each in stop.failed]
+        _show(told, len(cases), share, how, failed, as_json=as_json, everything=everything or bool(paths))
+    elif stops and interrupted is None:
+        raise stops[0]
+    if interrupted is not None:
+        work.failed(stops)
+        work.interrupted(interrupted, kept=out is not None)
+    # Each of them says what it has found.
+    refused = [work.invalid([one.theirs for one in told]), bool(work.failed(stops))]
+    if any(refused) or not all(one.comparison.agrees for one in told):
         raise click.exceptions.Exit(BEYOND)
 
 
@@ -165,21 +175,23 @@ class _Case:
     """One scenario on both sides, as far as it is."""
 
     sides: Sides
-    runs: tuple[Run, Run] | None = None
-    """The simulator's and the kernel's."""
+    kernels: Run | None = None
+    """The kernel's Run, once it is begun."""
+    simulators: Run | None = None
+    """Ours, of the seeds that the kernel has finished."""
     found: Comparison | None = None
 
     @property
     def ours(self) -> Run:
         """The simulator's."""
-        assert self.runs is not None, "it was begun"
-        return self.runs[0]
+        assert self.simulators is not None, "it was run"
+        return self.simulators
 
     @property
     def theirs(self) -> Run:
         """The kernel's."""
-        assert self.runs is not None, "it was begun"
-        return self.runs[1]
+        assert self.kernels is not None, "it was run"
+        return self.kernels
 
     @property
     def comparison(self) -> Comparison:
@@ -188,29 +200,28 @@ class _Case:
         return self.found
 
     @property
+    def begun(self) -> bool:
+        """The kernel has finished a seed of it."""
+        return self.kernels is not None and bool(self.kernels.seeds)
+
+    @property
     def complete(self) -> bool:
         """Both sides have every seed that was asked for."""
-        return self.runs is not None and all(set(run.seeds) == set(run.meta.seeds_asked) for run in self.runs)
+        runs = (self.kernels, self.simulators)
+        return all(run is not None and set(run.seeds) == set(self.theirs.meta.seeds_asked) for run in runs)
 
     def further(self, most: int) -> bool:
         """Whether more seeds may tell more: not where all give the same, nor where the kernel's can't be used."""
-        found = self.comparison
-        open_ = not found.tells and found.scatters and not self.theirs.meta.invalid
+        if self.found is None:
+            return False
+        open_ = not self.found.tells and self.found.scatters and not self.theirs.meta.invalid
         return open_ and bool(self.next_seeds(most))
 
     def next_seeds(self, most: int) -> list[int]:
-        """As many again as it has, up to the most."""
-        asked = self.ours.meta.seeds_asked
+        """As many again as were asked for, up to the most."""
+        asked = self.theirs.meta.seeds_asked
         first = max(asked) + 1
         return list(range(first, min(first + min(len(asked), most - len(asked)), work.SEEDS_END)))
-
-
-class _Stopped(Exception):  # noqa: N818  (Ctrl-C is no error)
-    """Ctrl-C. `tell` says what it left behind, and exits."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__()
-        self.tell = tell
 
 
 def _share(written: str) -> float:
@@ -256,10 +267,9 @@ def _variants(
 def _sides(variants: Sequence[Scenario], how: _How) -> list[Sides]:
     """How each is held against the kernel. What can't be done here is left out, and said."""
     from sojourn import agreement
-    from sojourn.engine import find, find_awake
+    from sojourn.engine import find_awake
     from sojourn.records import RunError
 
-    find(how.engine)  # Without a guest nothing is begun.
     found = [each for variant in variants for each in agreement.sides(variant)]
     if any(each.awake for each in found):
         try:
@@ -270,19 +280,38 @@ def _sides(variants: Sequence[Scenario], how: _How) -> list[Sides]:
     return found
 
 
-def _first(cases: Sequence[_Case], how: _How) -> None:
-    """Runs every case on both sides: the simulator's first, which takes a hundredth of the time."""
+def _first(cases: Sequence[_Case], how: _How, stops: list[UnfinishedError]) -> None:
+    """Runs every case on the kernel, then in the simulator the seeds that the kernel has finished. `stops`: takes what failed."""
+    from sojourn.engine import Interrupted
+
     _check_vacant(cases, how)
-    ours = _run_all([case.sides.ours for case in cases], "sim", how)
-    for awake in (False, True):
-        places = [at for at, case in enumerate(cases) if case.sides.awake is awake]
-        scenarios = [cases[at].sides.theirs for at in places]
-
-        def take(runs: Sequence[Run], places: Sequence[int] = places) -> None:
-            for at, run in zip(places, runs, strict=True):
-                cases[at].runs = (ours[at], run)
-
-        _run_all(scenarios, _side(how.engine, awake), how, take)
+    interrupted: Interrupted | None = None
+    try:
+        for awake in (False, True):
+            those = [case for case in cases if case.sides.awake is awake]
+            runs = _run_all([case.sides.theirs for case in those], _side(how.engine, awake), how, stops)
+            for case, run in zip(those, runs, strict=True):
+                case.kernels = run
+    except Interrupted as stop:
+        interrupted = stop
+        by_name = {run.name: run for run in stop.runs}
+        for case in cases:
+            case.kernels = case.kernels or by_name.get(case.sides.theirs.label)
+    # The simulator takes a hundredth of the time, so that what an interrupted kernel has finished can be judged.
+    wanted = [case for case in cases if case.begun]
+    if interrupted is not None:
+        wanted = [case for case in wanted if set(case.theirs.seeds) == set(case.theirs.meta.seeds_asked)]
+    ours = [case.sides.ours.with_(seeds=list(case.theirs.seeds)) for case in wanted]
+    try:
+        for case, run in zip(wanted, _run_all(ours, "sim", replace(how, seeds=None), stops), strict=True):
+            case.simulators = run
+    except Interrupted as stop:
+        by_name = {run.name: run for run in stop.runs}
+        for case in wanted:
+            case.simulators = by_name.get(case.sides.ours.label)
+        raise
+    if interrupted is not None:
+        raise interrupted
 
 
 def _check_vacant(cases: Sequence[_Case], how: _How) -> None:
@@ -315,13 +344,10 @@ def _engine(name: str) -> str | Engine:
 
 
 def _run_all(
-    scenarios: Sequence[Scenario],
-    side: str,
-    how: _How,
-    take: Callable[[Sequence[Run]], None] = lambda _: None,
+    scenarios: Sequence[Scenario], side: str, how: _How, stops: list[UnfinishedError]
 ) -> Sequence[Run]:
-    """Runs these on one side; `take` is given the Runs, also where they are not complete."""
-    from sojourn.engine import Interrupted, run_all
+    """Runs these on one side. `stops`: takes what failed."""
+    from sojourn.engine import UnfinishedError, run_all
 
     if not scenarios:
         return []
@@ -329,7 +355,7 @@ def _run_all(
     work.say(f"{_scenarios(scenarios)} on {side}", how.quiet)
     try:
         with work.progress(how.quiet) as progress:
-            runs = run_all(
+            return run_all(
                 scenarios,
                 seeds=how.seeds,
                 out=folder,
@@ -338,38 +364,43 @@ def _run_all(
                 force=how.force,
                 progress=progress,
             )
-    except Interrupted as stop:
-        take(stop.runs)
-        raise _stopped(stop, how) from None
-    take(runs)
-    return runs
+    except UnfinishedError as stop:
+        stops.append(stop)
+        return stop.runs
 
 
-def _further(cases: Sequence[_Case], most: int, how: _How) -> None:
-    """Runs more seeds of cases that don't tell yet, on both sides."""
-    from sojourn.engine import Interrupted, run_more
-
+def _further(cases: Sequence[_Case], most: int, how: _How, stops: list[UnfinishedError]) -> None:
+    """Runs more seeds of cases that don't tell yet: on the kernel, then in the simulator those that it has finished."""
     seeds = [case.next_seeds(most) for case in cases]
-    sides: dict[str, list[tuple[Run, Scenario, list[int]]]] = {}
-    for case, more in zip(cases, seeds, strict=True):
-        sides.setdefault("sim", []).append((case.ours, case.sides.ours, more))
-        name = _side(how.engine, case.sides.awake)
-        sides.setdefault(name, []).append((case.theirs, case.sides.theirs, more))
     work.say(
         f"{_scenarios(cases)} whose numbers don't tell yet: {sum(map(len, seeds))} seeds more", how.quiet
     )
-    for name, those in sides.items():
-        runs, scenarios, wanted = zip(*those, strict=True)
-        work.say(f"{_scenarios(runs)} on {name}", how.quiet)
-        try:
-            with work.progress(how.quiet) as progress:
-                run_more(runs, scenarios, wanted, engine=_engine(name), jobs=how.jobs, progress=progress)
-        except Interrupted as stop:
-            raise _stopped(stop, how) from None
+    for awake in (False, True):
+        those = [
+            (case.theirs, case.sides.theirs, more)
+            for case, more in zip(cases, seeds, strict=True)
+            if case.sides.awake is awake
+        ]
+        _run_more(those, _side(how.engine, awake), how, stops)
+    ours = [(case.ours, case.sides.ours, list(case.theirs.seeds)) for case in cases]
+    _run_more(ours, "sim", how, stops)
 
 
-def _stopped(stop: Interrupted, how: _How) -> _Stopped:
-    return _Stopped(lambda: work.interrupted(stop.runs, stop.missing, kept=how.out is not None))
+def _run_more(
+    those: Sequence[tuple[Run, Scenario, list[int]]], side: str, how: _How, stops: list[UnfinishedError]
+) -> None:
+    """Adds seeds to Runs of one side. `stops`: takes what failed."""
+    from sojourn.engine import UnfinishedError, run_more
+
+    if not those:
+        return
+    runs, scenarios, seeds = zip(*those, strict=True)
+    work.say(f"{_scenarios(runs)} on {side}", how.quiet)
+    try:
+        with work.progress(how.quiet) as progress:
+            run_more(runs, scenarios, seeds, engine=_engine(side), jobs=how.jobs, progress=progress)
+    except UnfinishedError as stop:
+        stops.append(stop)
 
 
 def _judge(cases: Sequence[_Case], tolerance: float) -> None:
@@ -377,6 +408,8 @@ def _judge(cases: Sequence[_Case], tolerance: float) -> None:
     from sojourn import agreement, metrics
 
     for case in cases:
+        if not case.begun or not case.ours.seeds:
+            continue
         case.found = agreement.compare(
             metrics.summary(case.ours),
             metrics.summary(case.theirs),
@@ -387,7 +420,14 @@ def _judge(cases: Sequence[_Case], tolerance: float) -> None:
 
 
 def _show(
-    cases: Sequence[_Case], asked: int, tolerance: float, how: _How, *, as_json: bool, everything: bool
+    cases: Sequence[_Case],
+    asked: int,
+    tolerance: float,
+    how: _How,
+    failed: Sequence[Mapping[str, Any]],
+    *,
+    as_json: bool,
+    everything: bool,
 ) -> None:
     """Says what was found, and writes it down where something is kept."""
     from sojourn import agreement
@@ -402,6 +442,7 @@ def _show(
         "agrees": all(one.agrees for one in found),
         "not_finished": asked - len(found),
         "invalid": [reason for run in theirs for reason in run.meta.invalid],
+        "failed": list(failed),
         "verdicts": agreement.verdicts(found),
         "cpu_s": {name: _cpu_s(runs) for name, runs in (("sim", ours), (how.engine, theirs))},
         "comparisons": [one.to_dict() for one in found],

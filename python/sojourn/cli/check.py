@@ -86,6 +86,7 @@ def _outline(
             "runs": cost.runs,
             "packets": cost.packets,
             "cpu_s": cost.cpu_s,
+            "guest_cpu_s": cost.guest_cpu_s,
             "table_bytes": cost.table_bytes,
         },
     }
@@ -215,7 +216,7 @@ def _expected(expected: Mapping[str, Any]) -> str:
     runs = f"{expected['runs']} {'run' if expected['runs'] == 1 else 'runs'}"
     return (
         f"{runs}, about {_count(expected['packets'])} packets: {text.number(expected['cpu_s'])} s of CPU time in the simulator"
-        f" (at {_count(PACKETS_PER_CPU_S)} packets a second); tables up to {expected['table_bytes'] / 1e6:.0f} MB"
+        f" (at {_count(PACKETS_PER_CPU_S)} packets a second), {text.number(expected['guest_cpu_s'])} s in a guest of the kernel; tables up to {expected['table_bytes'] / 1e6:.0f} MB"
     )
 
 

@@ -13,6 +13,7 @@ import click
 from sojourn.cli import comparison, options, text, verdict, work
 
 if TYPE_CHECKING:
+    from sojourn.engine import UnfinishedError
     from sojourn.judgement import Judgement
     from sojourn.records import Run
 
@@ -72,7 +73,7 @@ def compare(
         _runs([path, *map(Path, qdiscs)], out, suffixes, as_json, quiet)
         return
     from sojourn import judgement
-    from sojourn.engine import Interrupted, run_all, variants
+    from sojourn.engine import Interrupted, UnfinishedError, run_all, variants
 
     work.check_suffixes(suffixes)
     work.check_words((path, *map(Path, qdiscs)), changes)
@@ -83,6 +84,7 @@ def compare(
     work.tell_notes(contending, quiet)
     folder = out if out is not None or as_json else work.unused(Path("runs") / f"{work.stem(path)}-compare")
     wanted = work.seeds_wanted(scenario, seed, seeds)
+    stops: list[UnfinishedError] = []
     try:
         with work.progress(quiet) as progress:
             runs = run_all(
@@ -95,13 +97,17 @@ def compare(
                 progress=progress,
             )
     except Interrupted as stop:
-        work.interrupted(stop.runs, stop.missing, kept=folder is not None)
+        work.interrupted(stop, kept=folder is not None)
+    except UnfinishedError as stop:
+        runs = work.finished(stop)
+        stops.append(stop)
 
     found = judgement.compare(runs, link=link)
-    _show(runs, found, as_json, dict(zip(found.runs, (run.name for run in runs), strict=True)))
+    _show(runs, found, as_json, dict(zip(found.runs, (run.name for run in runs), strict=True)), stops)
     if folder is not None:
         _write(runs, folder, suffixes or ("svg",), quiet)
-    if work.invalid(runs):
+    failed = work.failed(stops)
+    if work.invalid(runs) or failed:
         raise click.exceptions.Exit(work.INVALID)
 
 
@@ -205,17 +211,26 @@ def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
         work.show("\n\n".join(verdict.changes(one) for one in found))
 
 
-def _show(runs: Sequence[Run], found: Judgement, as_json: bool, written: dict[str, str]) -> None:
-    """The tables of each contest and what follows from them; `written`: what each Run was called on the command line."""
+def _show(
+    runs: Sequence[Run],
+    found: Judgement,
+    as_json: bool,
+    written: dict[str, str],
+    stops: Sequence[UnfinishedError] = (),
+) -> None:
+    """The tables of each contest and what follows from them; `written`: what each Run was called on the command line; `stops`: what failed."""
     from sojourn import metrics
 
+    missing = [one.name for stop in stops for one in stop.runs if not one.seeds]
+    sentences = [*found.sentences(), *(f"{name} is missing: every run of it failed." for name in missing)]
     if as_json:
         links = {contest.link for contest in found.contests}
         whole = {
             "link": links.pop() if len(links) == 1 else None,
-            "verdict": " ".join(found.sentences()),
+            "verdict": " ".join(sentences),
             "judgement": found.to_dict(),
             "variants": [one.to_dict() for one in metrics.summary(runs)],
+            "failed": [one.to_dict() for stop in stops for one in stop.failed],
         }
         work.show(text.as_json(whole))
         return
@@ -242,7 +257,7 @@ def _show(runs: Sequence[Run], found: Judgement, as_json: bool, written: dict[st
         at = next(contest.link for contest in found.contests if name in contest.runs)
         if at is not None and name in written and name != run.meta.link(at).qdisc:
             work.show(f"{name}: {run.meta.link(at).qdisc}")
-    work.show("\n" + "\n".join(map(_filled, found.sentences())))
+    work.show("\n" + "\n".join(map(_filled, sentences)))
 
 
 def _filled(sentence: str) -> str:

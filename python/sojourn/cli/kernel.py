@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +11,6 @@ from sojourn.cli import options, work
 
 if TYPE_CHECKING:
     from sojourn.engine.kernel import Progress
-
-_LINES_EVERY_S = 10.0
 
 
 @click.group()
@@ -46,7 +40,7 @@ def setup_(guest: str, given: Path | None, again: bool, quiet: bool) -> None:
     from sojourn.engine.kernel import NAMES, setup
 
     name = next(one for one in NAMES if one == guest)
-    with _progress(quiet) as update:
+    with work.progress(quiet, _step) as update:
         made = setup(name, update, given, again)
     work.say(f"ready: {made.source}, in {made.folder}", quiet)
 
@@ -82,32 +76,5 @@ def clean_(quiet: bool) -> None:
     work.say(f"{freed / 1e6:.0f} MB freed" if freed else "nothing to remove", quiet)
 
 
-@contextlib.contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Something to call with each Progress: a bar on a terminal, else a line at each step and now and then."""
-    if quiet:
-        yield lambda _: None
-    elif sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
-
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-        with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("starting", total=1.0)
-            yield lambda p: bar.update(task, completed=p.fraction, description=p.doing)
-    else:
-        yield _lines()
-
-
-def _lines() -> Callable[[Progress], None]:
-    told, doing = time.monotonic(), ""
-
-    def update(p: Progress) -> None:
-        nonlocal told, doing
-        now = time.monotonic()
-        if p.doing != doing or now - told >= _LINES_EVERY_S:
-            told, doing = now, p.doing
-            work.say(f"{p.fraction:4.0%}  {p.doing}")
-
-    return update
+def _step(p: Progress) -> work.Step:
+    return work.Step(p.doing, p.fraction, p.fraction >= 1)

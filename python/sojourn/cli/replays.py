@@ -34,17 +34,22 @@ class How:
 
 def replay_all(paths: Sequence[Path], how: How) -> None:
     """Compares every scenario, recorded first, and every recording; exits with 1 if a decision differs."""
-    from sojourn.engine.replay import Recording, RecordingStopped
+    from sojourn.engine.replay import Recording, RecordingStopped, RecordingUnfinishedError
 
     kept = [path for path in paths if path.suffix == RECORDING]
     recordings = [Recording.load(path) for path in kept]
     missing = 0
+    stops: list[RecordingUnfinishedError] = []
     if how.out is not None:
         _check_vacant(how.out, how.force)
     try:
         new = _recorded([path for path in paths if path not in kept], how)
     except RecordingStopped as stop:
         new, missing = list(stop.recordings), stop.missing
+    except RecordingUnfinishedError as stop:
+        if not stop.recordings and not recordings:
+            raise
+        new, stops = list(stop.recordings), [stop]
     if how.out is not None:
         _keep(new, how.out)
     outcomes = [_compared(recording) for recording in (*recordings, *new)]
@@ -53,6 +58,7 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
         {
             "version": next((each.version for each in (*recordings, *new)), None),
             "agrees": agrees,
+            "failed": [one.to_dict() for stop in stops for one in stop.failed],
             "replays": [one.to_dict() for one in outcomes],
         }
     )
@@ -64,10 +70,11 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
     if how.out is not None:
         work.write(how.out / REPORT, written + "\n")
         work.say(f"wrote {how.out}", how.quiet)
+    failed = work.failed(stops)
     if missing:
         click.echo(f"\ninterrupted: {missing} guests had not finished, and are left out", err=True)
         raise click.exceptions.Exit(130)
-    if not agrees:
+    if failed or not agrees:
         raise click.exceptions.Exit(DIFFER)
 
 

@@ -11,8 +11,9 @@ import click
 from sojourn.cli import text, work
 
 if TYPE_CHECKING:
+    from sojourn.engine import Progress
     from sojourn.papers import Reproduction
-    from sojourn.papers.reproduce import Stopped
+    from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
 FAILED = 1
 INTERRUPTED = 130
@@ -63,7 +64,7 @@ def reproduce(
     """
     from sojourn import papers
     from sojourn.papers import page
-    from sojourn.papers.reproduce import Stopped
+    from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
     chosen = [papers.load(name) for name in _known(names, papers.NAMES)]
     if redraw and out is None:
@@ -71,53 +72,78 @@ def reproduce(
     folder = out if out is not None or as_json else work.unused(Path("runs") / "reproduce")
     if folder is not None:
         page.check(chosen, folder)
+    stops: list[ReproductionUnfinishedError] = []
+    all_run = redraw
     try:
-        with work.progress(quiet or redraw) as progress:
-            found: Sequence[Reproduction] = papers.reproduce(
-                chosen,
-                quick=quick,
-                engine=engine,
-                out=folder,
-                jobs=jobs,
-                force=force,
-                redraw=redraw,
-                progress=progress,
-            )
-        _show(found, folder, engine, as_json, quiet)
+        try:
+            with work.progress(quiet or redraw) as tell:
+
+                def progress(p: Progress) -> None:
+                    nonlocal all_run
+                    all_run = p.finished == p.runs
+                    tell(p)
+
+                found: Sequence[Reproduction] = papers.reproduce(
+                    chosen,
+                    quick=quick,
+                    engine=engine,
+                    out=folder,
+                    jobs=jobs,
+                    force=force,
+                    redraw=redraw,
+                    progress=progress,
+                )
+        except ReproductionUnfinishedError as unfinished:
+            work.finished(unfinished)
+            found, stops = unfinished.finished, [unfinished]
+        _show(found, folder, engine, as_json, quiet, stops)
     except Stopped as stop:
         if stop.finished:
             _show(stop.finished, folder, engine, as_json, quiet)
         _say_what_is_kept(stop, folder)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
-        # All had been run: what was stopped is judging and drawing.
+        # What was stopped is judging and drawing, or what comes before the first run.
         again = " ".join(("--quick",) * quick + ("--redraw", "-o", str(folder)))
-        work.say(
-            "\ninterrupted" + (f": the Runs are kept; to go on: sojourn reproduce {again}" if folder else "")
-        )
+        kept = f": the Runs are kept; to go on: sojourn reproduce {again}" if folder and all_run else ""
+        work.say(f"\ninterrupted{kept or ('' if all_run else ': nothing had run yet')}")
         raise click.exceptions.Exit(INTERRUPTED) from None
     untrusted = [work.invalid(one.invalid) for one in found]
     broken = [row for one in found for row in one.broken]
     for row in broken:
         work.say(f"does not hold, and must: {row.claim.says} ({row.because})")
-    if broken or any(untrusted):
+    failed = work.failed(stops)
+    for each in stops:
+        kept = "" if folder is None else f"; its finished runs are kept in {folder}/PAPER/runs"
+        work.say(f"not judged, for want of these runs: {', '.join(each.left_out)}{kept}")
+    if broken or failed or any(untrusted):
         raise click.exceptions.Exit(FAILED)
 
 
 def _show(
-    found: Sequence[Reproduction], folder: Path | None, engine: str, as_json: bool, quiet: bool
+    found: Sequence[Reproduction],
+    folder: Path | None,
+    engine: str,
+    as_json: bool,
+    quiet: bool,
+    stops: Sequence[ReproductionUnfinishedError] = (),
 ) -> None:
-    """The rows on stdout, the pages in the folder."""
+    """The rows on stdout, the pages in the folder; `stops`: what failed."""
     from sojourn.papers import page
 
     if as_json:
-        quick = any(one.evidence.quick for one in found)
-        whole = {"engine": engine, "quick": quick, "papers": [one.to_dict() for one in found]}
+        quick = found[0].evidence.quick if found else None
+        whole = {
+            "engine": engine,
+            "quick": quick,
+            "papers": [one.to_dict() for one in found],
+            "failed": [one.to_dict() for stop in stops for one in stop.failed],
+        }
         work.show(text.as_json(whole))
     else:
         for one in found:
             work.show(_table(one))
-    if folder is not None:
+    if folder is not None and found:
         work.say(f"wrote {page.write(found, folder)}", quiet)
 
 

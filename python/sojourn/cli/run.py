@@ -48,8 +48,12 @@ def run(
         raise click.UsageError("--figures with --json needs -o DIR: where to draw them")
     work.check_words(scenarios, changes)
     loaded = [work.scenario(path, changes, quiet) for path in scenarios]
+    if len(loaded) > 1:
+        # What the last one is refused for is not to be told after the others have run.
+        engines.check(loaded, engine)
     keep = out is not None or not as_json
     outputs: list[Numbers] = []
+    stops: list[engines.UnfinishedError] = []
     trusted = True
     for path, scenario in zip(scenarios, loaded, strict=True):
         folder = _folder(path, out, len(scenarios)) if keep else None
@@ -61,23 +65,32 @@ def run(
                     runs = engines.run_all(scenario, **how, progress=progress)
                 else:
                     runs = [engines.run(scenario, **how, progress=progress)]
+        except engines.UnfinishedError as stop:
+            stops.append(stop)
+            runs = [one for one in stop.runs if one.seeds]
         except engines.Interrupted as stop:
-            work.interrupted(stop.runs, stop.missing, kept=keep)
+            work.failed(stops)
+            work.interrupted(stop, kept=keep)
         summaries = [metrics.summary(one) for one in runs]
         outputs += [summary.to_dict() for summary in summaries]
         trusted = not work.invalid(runs) and trusted
         if not as_json:
             for one, summary in zip(runs, summaries, strict=True):
                 work.show(_described(one, summary))
-        if folder is not None:
+        if folder is not None and runs:
             work.say(f"wrote {folder}", quiet)
             if suffixes:
                 drawn = work.draw(runs, folder / "figures", suffixes)
                 work.say(f"drew {drawn} figures in {folder / 'figures'}", quiet)
+    if not outputs:
+        raise engines.UnfinishedError(
+            [one for stop in stops for one in stop.failed], sum(stop.asked for stop in stops)
+        )
+    failed = work.failed(stops)
     if as_json:
-        whole = outputs[0] if len(outputs) == 1 else {"variants": outputs}
-        work.show(text.as_json(whole))
-    if not trusted:
+        several = sum(len(scenario.variants()) for scenario in loaded) > 1
+        work.show(text.as_json({**({"variants": outputs} if several else outputs[0]), "failed": failed}))
+    if failed or not trusted:
         raise click.exceptions.Exit(work.INVALID)
 
 

@@ -7,10 +7,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -18,12 +18,15 @@ from sojourn import foreign
 from sojourn.cli import text
 
 if TYPE_CHECKING:
-    from sojourn.engine import Progress
+    from sojourn.engine import Interrupted, Progress, UnfinishedError
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 
 PLAIN_EVERY_S = 30.0
 """Without a terminal progress is a line this often: enough to see that it lives, not enough to fill a log."""
+
+LONG_S = 10.0
+"""What takes longer is told ahead."""
 
 MOST_SEEDS = 10_000
 SEEDS_END = 2**63
@@ -160,6 +163,8 @@ class Step:
     fraction: float
     done: bool = False
     """Nothing more is to come."""
+    ahead: str = ""
+    """To be said before it begins."""
 
 
 Tell = Callable[[Any], None]
@@ -167,7 +172,18 @@ Tell = Callable[[Any], None]
 
 def simulated(p: Progress) -> Step:
     """How far the runs of a scenario are."""
-    return Step(f"{p.finished} of {p.runs} runs", p.fraction, p.finished == p.runs)
+    failed = f", {p.failed} failed" if p.failed else ""
+    ahead = ""
+    if p.expected_s is not None and p.expected_s > LONG_S:
+        ahead = f"{p.runs} {'run' if p.runs == 1 else 'runs'}: about {_time(p.expected_s)}"
+    return Step(f"{p.finished} of {p.runs} runs{failed}", p.fraction, p.finished + p.failed == p.runs, ahead)
+
+
+def _time(seconds: float) -> str:
+    """As people say it: 40 s, 5 min, 3.2 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.3g} h"
 
 
 @contextlib.contextmanager
@@ -194,7 +210,13 @@ def _bar() -> Iterator[Callable[[Step], None]]:
         *columns, TimeRemainingColumn(elapsed_when_finished=True), console=console, transient=True
     ) as bar:
         task = bar.add_task("beginning", total=1.0)
-        yield lambda p: bar.update(task, completed=p.fraction, description=p.words)
+
+        def update(p: Step) -> None:
+            if p.ahead:
+                bar.console.print(p.ahead, markup=False, highlight=False)
+            bar.update(task, completed=p.fraction, description=p.words)
+
+        yield update
 
 
 def _lines() -> Callable[[Step], None]:
@@ -203,12 +225,14 @@ def _lines() -> Callable[[Step], None]:
 
     def update(p: Step) -> None:
         nonlocal told
+        if p.ahead:
+            say(p.ahead)
         now = time.monotonic()
         if now - told < PLAIN_EVERY_S or p.done:
             return
         told = now
         left = (now - began) * (1 - p.fraction) / p.fraction if p.fraction > 0 else None
-        eta = "" if left is None else f", about {left:.0f} s left"
+        eta = "" if left is None else f", about {_time(left)} left"
         say(f"{p.words}, {p.fraction:.0%} done{eta}")
 
     return update
@@ -235,17 +259,41 @@ def refusal(run: Run) -> str:
     )
 
 
-def interrupted(runs: Sequence[Run], missing: Sequence[tuple[Run, int]], kept: bool) -> None:
-    """Says what Ctrl-C left behind, and exits."""
-    finished = sum(len(run.seeds) for run in runs)
-    total = finished + len(missing)
-    say(f"\ninterrupted: {finished} of {total} runs had finished")
+def finished(stop: UnfinishedError) -> list[Run]:
+    """The Runs that hold something although some runs failed.
+
+    Raises:
+        UnfinishedError: none does.
+    """
+    runs = [run for run in stop.runs if run.seeds]
+    if not runs:
+        raise stop
+    return runs
+
+
+def failed(stops: Iterable[UnfinishedError]) -> list[dict[str, Any]]:
+    """Says which runs failed, and why; the same as plain values, for JSON."""
+    found = []
+    for stop in stops:
+        hint = f"\nhint: {stop.hint}" if stop.hint else ""
+        say(f"error: {stop.problem}{hint}")
+        found += [one.to_dict() for one in stop.failed]
+    return found
+
+
+def interrupted(stop: Interrupted, kept: bool) -> NoReturn:
+    """Says what Ctrl-C left behind, and what had failed before, and exits."""
+    runs, missing = stop.runs, stop.missing
+    done = sum(len(run.seeds) for run in runs)
+    total = done + len(missing)
+    say(f"\ninterrupted: {done} of {total} runs had finished")
     for run in runs:
         lost = sorted(seed for other, seed in missing if other is run)
         state = "nothing kept"
         if run.seeds and kept:
             state = f"seeds kept: {text.ranges(run.seeds)} in {run.path}"
         say(f"  {run.name}: {state}; missing: {text.ranges(lost)}")
+    failed(filter(None, [stop.failed]))
     raise click.exceptions.Exit(130)
 
 

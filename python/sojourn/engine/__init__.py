@@ -2,13 +2,27 @@
 
 from sojourn.engine.compare import variants
 from sojourn.engine.engines import ENGINES, Engine, find, find_awake, fingerprint, lacks, stands_for, why_not
-from sojourn.engine.runs import Interrupted, Progress, folder_names, run, run_all, run_each, run_more
+from sojourn.engine.runs import (
+    Failure,
+    Interrupted,
+    Progress,
+    UnfinishedError,
+    check,
+    folder_names,
+    run,
+    run_all,
+    run_each,
+    run_more,
+)
 
 __all__ = [
     "ENGINES",
     "Engine",
+    "Failure",
     "Interrupted",
     "Progress",
+    "UnfinishedError",
+    "check",
     "find",
     "find_awake",
     "fingerprint",

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.engine.engines import Realised, find, why_not
+from sojourn.engine.engines import Realised, find, stands_for, why_not
 from sojourn.engine.kernel.fits import PlanError, Wiring, problems_of
-from sojourn.engine.runs import expected_bytes, slower
 from sojourn.records import RunError
 from sojourn.scenario import Scenario
 
@@ -21,6 +20,20 @@ PACKETS_PER_CPU_S = 2_000_000
 """Of the simulator: docs/performance.md has 0.9 to 5 million."""
 RUN_CPU_S = 0.05
 """To set up a run, write its tables and sum them up."""
+TAKES: dict[str, tuple[float, float, float]] = {
+    "sim": (RUN_CPU_S, 0.0, PACKETS_PER_CPU_S),
+    "kernel-uml": (0.6, 0.02, 33_000),
+    "kernel-qemu": (6.0, 0.2, 3_300),
+    "netns": (5.0, 1.0, math.inf),
+}
+"""CPU seconds of a run, and of each second of it; packets in a CPU second. Measured at 1 to 1000 Mbit/s, 1 to 64 flows: about right within a
+third. `kernel-qemu` is ten times slower than `kernel-uml` (docs/kernel.md). `netns` does not compute, it waits."""
+ROW_BYTES = 40
+"""A row of a time line in Parquet: measured 8 to 30."""
+FOLDER_BYTES = 500_000
+"""Everything else of a seed: totals, histograms, drops."""
+TYPICAL_PACKET_BYTES = 700
+"""Between full packets and acknowledgements."""
 _KERNELS: dict[str, tuple[Wiring, bool]] = {"kernel": ("simnic", True), "netns": ("veth", False)}
 """How links are wired, and whether the kernel is the run's own; `kernel` is the better of its two guests."""
 
@@ -41,12 +54,15 @@ class Fit:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the simulator would take, about."""
+    """What running scenarios would take, about."""
 
     runs: int
     packets: int
     """Data packets delivered, over all runs."""
     cpu_s: float
+    """Of the simulator."""
+    guest_cpu_s: float
+    """Of the kernel's guest that is built, over all runs."""
     table_bytes: int
     """On disk, rather too much."""
 
@@ -62,8 +78,23 @@ def cost(variants: Sequence[Scenario], seeds: int) -> Cost:
     realised = [variant.realise(variant.seeds[0]) for variant in variants]
     runs = len(realised) * seeds
     packets = seeds * sum(map(expected_packets, realised))
-    cpu_s = packets / PACKETS_PER_CPU_S + runs * RUN_CPU_S
-    return Cost(runs, packets, cpu_s, seeds * sum(map(expected_bytes, realised)))
+    sim, guest = (seeds * sum(run_s(name, one) for one in realised) for name in ("sim", "kernel-uml"))
+    return Cost(runs, packets, sim, guest, seeds * sum(map(expected_bytes, realised)))
+
+
+def run_s(engine: str, realised: Realised) -> float:
+    """Seconds that a run takes on a processor of its own."""
+    own, second, packets_per_s = TAKES.get(engine, TAKES["kernel-uml"])
+    length_s = int(realised["duration_ns"]) / 1e9
+    return own + second * length_s + expected_packets(realised) / packets_per_s
+
+
+def expected_s(engine: str, realised: Sequence[tuple[Realised, int]], threads: int) -> float:
+    """Seconds that all these runs take, so many seeds of each, on so many threads."""
+    name = stands_for(engine) or engine
+    each = [(run_s(name, one), count) for one, count in realised]
+    threads = min(threads, sum(count for _, count in each))
+    return max(sum(took * count for took, count in each) / threads, *(took for took, _ in each))
 
 
 def _simulator(realised: Sequence[Realised]) -> Fit:
@@ -145,6 +176,11 @@ def capacity_bps(link: Mapping[str, Any], duration_ns: int) -> float:
     return math.inf if limit is None else float(limit)
 
 
+def slower(rate: list[int], shaper: Mapping[str, Any] | None) -> int | None:
+    """The slower of a link's transmitter and its shaper, bit/s; None where there is neither."""
+    return min([*rate, *([shaper["bps"]] if shaper else [])], default=None)
+
+
 def _own_rate(flow: Mapping[str, Any], realised: Realised) -> tuple[float, float]:
     """What a flow sends by itself, bit/s, infinite where only its way bounds it; and bytes of a packet."""
     match flow["traffic"]:
@@ -180,3 +216,25 @@ def _base_rtt_s(flow: Mapping[str, Any], realised: Realised) -> float:
     own = flow["path_extra_ns"] + flow["back_extra_ns"]
     ns: int = own + sum(realised["links"][link]["delay_ns"] for link in links)
     return max(1e-4, ns / 1e9)
+
+
+# ------------------------------------------------------------------------------------------------------------- disk
+
+
+def expected_bytes(realised: Mapping[str, Any]) -> int:
+    """Roughly what one seed takes on disk, rather too much: rows of the time lines, and packets where they are kept."""
+    duration_ns, record = realised["duration_ns"], realised["record"]
+    rows = len(realised["links"]) * duration_ns // max(1, record["queue_ns"])
+    rows += len(realised["flows"]) * duration_ns // max(1, record["flow_ns"])
+    rows += sum(
+        duration_ns // max(1, flow["traffic"]["interval_ns"])
+        for flow in realised["flows"]
+        if flow["traffic"]["kind"] == "ping"
+    )
+    if record["packets"]:
+        bits = sum(
+            slower([max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]) or 0
+            for link in realised["links"]
+        )
+        rows += bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
+    return FOLDER_BYTES + int(rows) * ROW_BYTES

@@ -53,6 +53,9 @@ PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux"}
 """What is called, and the package that has it."""
 STARTED = "@START"
 GUEST_INSTEAD = "or run it in a guest, which needs neither root nor modules: -e kernel"
+WITHOUT_NETEM = (
+    'a scenario whose links have delay = "0 s" and no loss, and whose flows have no rtt, needs no netem'
+)
 GRACE_S = 10.0
 """Beyond the program's own deadline."""
 MOST_SLOW = 0.01
@@ -291,7 +294,7 @@ def lacks() -> str | None:
         str(params["kind"]): tc.queue(_DEVICE, params, header_bytes=tc.ETHERNET_HEADER)[0]
         for params in typical
     }
-    lines["netem (delays and loss)"] = tc.wire(_DEVICE, 1000)
+    lines[f"netem (delays and loss: {WITHOUT_NETEM})"] = tc.wire(_DEVICE, 1000)
     absent = [name for name, line in lines.items() if _refusal(found, line) is not None]
     absent += [name for name in CONGESTION if _unknown(name, found) is not None]
     return ", ".join(absent) or None
@@ -325,7 +328,8 @@ def _missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Iter
         if shape not in tried:
             tried.add(shape)
             if words := _refusal(there, line):
-                yield _Missing(_place(kind, realised), f"{kind}: {words}", _module(kind))
+                hint = f"{_module(kind)}; {WITHOUT_NETEM}" if kind == "netem" else _module(kind)
+                yield _Missing(_place(kind, realised), f"{kind}: {words}", hint)
     settings = [flow["traffic"]["tcp"] for flow in realised["flows"] if "tcp" in flow["traffic"]]
     for name in dict.fromkeys(str(tcp["congestion"]) for tcp in settings):
         if words := _unknown(name, there):
@@ -430,10 +434,10 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
     would have come of it.
     """
     found = []
-    for tap in archive.index["taps"]:
+    for number, tap in enumerate(archive.index["taps"]):
         link = realised["links"][tap["link"]]
         if has_queue(link):
-            passage = Passage.of(link, tap, archive.tables[tap["table"]])
+            passage = Passage.of(archive.tables[f"tap{number}"])
             slow, waited = selfcheck.slowness(
                 link, passage, realised["duration_ns"], bool(realised.get("offloads"))
             )

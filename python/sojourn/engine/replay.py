@@ -14,6 +14,10 @@ RED draws random numbers. Ours is told what the recorded draws decided and follo
 average, its thresholds and its forced decisions are compared one by one, and the draws in sum: as many early drops and marks as
 the probabilities that ours found at each arrival add up to, give or take (`Draws`).
 
+fq_codel hashes flows into queues. Ours takes the kernel's hash of each packet, so flows share a queue where they shared one of the kernel's;
+and its memory limit counts what the kernel charged for each packet. A recording of an older sojourn has neither: then no flows share
+a queue, and each packet takes as much as a datagram of its size.
+
 A recording is a Parquet file, the link and what was recorded in its metadata, and needs no kernel to be replayed.
 """
 
@@ -24,7 +28,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -35,8 +39,9 @@ from numpy.typing import NDArray
 
 from sojourn import _core, remains
 from sojourn.engine.engines import Engine, Realised, find
+from sojourn.engine.foresight import expected_s
 from sojourn.engine.kernel.graph import rate_steps
-from sojourn.engine.runs import Progress, cores
+from sojourn.engine.runs import POLL_S, Failure, Progress, UnfinishedError, cores
 from sojourn.records import RunError
 from sojourn.scenario import Scenario
 from sojourn.scenario.qdisc import Qdisc
@@ -48,6 +53,8 @@ _PHASE_NS = 16_000_000
 """A whole number of the ticks in which Linux's CoDel (1024 ns) and its byte queue limits (4 ms) count the kernel's clock: where in
 them time 0 lies is part of a recording."""
 _META = "sojourn"
+_MAY_LACK = ("hash", "truesize")
+"""Columns that recordings of an older sojourn lack."""
 _HINT = "give a file that `sojourn agree --replay SCENARIO -o DIR` wrote"
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -77,6 +84,10 @@ class Trace:
     """When it left the queue, either way; -1: it waits."""
     order: Ints
     """How many packets had been sent before it left; -1: it waits."""
+    hash: Ints | None = None
+    """The kernel's hash of its flow (skb_get_hash), 32 bits; -1: not known. None: not recorded."""
+    truesize: Ints | None = None
+    """What it took of the kernel's memory as it came (skb->truesize), bytes; -1: not known. None: not recorded."""
 
     def __len__(self) -> int:
         return len(self.t_ns)
@@ -122,7 +133,8 @@ class Recording:
             **{name: getattr(self, name) for name in ("title", "seed", "version", "zero_ns")},
             "link": dict(self.link),
         }
-        columns = pl.DataFrame(vars(self.trace)).with_columns(pl.col("bytes", "flow").cast(pl.Int32))
+        known = {name: column for name, column in vars(self.trace).items() if column is not None}
+        columns = pl.DataFrame(known).with_columns(pl.col("bytes", "flow").cast(pl.Int32))
         try:
             with remains.beside(Path(path)) as temporary:
                 columns.write_parquet(temporary, compression="zstd", metadata={_META: json.dumps(about)})
@@ -143,7 +155,8 @@ class Recording:
             if about.pop("format") != FORMAT:
                 raise RunError(f"{path} was written by another version of sojourn", "record it again")
             table = pl.read_parquet(file)
-            columns = {name: table[name].cast(pl.Int64).to_numpy() for name in Trace.__annotations__}
+            names = [name for name in Trace.__annotations__ if name in table.columns or name not in _MAY_LACK]
+            columns = {name: table[name].cast(pl.Int64).to_numpy() for name in names}
             return cls(**about, trace=Trace(**columns))
         except (OSError, pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"{path} is no recording of a queue: {error}", _HINT) from None
@@ -187,6 +200,8 @@ def replayed(recording: Recording) -> Replayed:
             trace.ds,
             trace.after,
             trace.early if kind == "red" else None,
+            trace.hash,
+            trace.truesize,
         )
     except ValueError as error:
         raise RunError(f"{recording.name}: can't be replayed: {error}", _HINT) from None
@@ -402,6 +417,14 @@ class RecordingStopped(KeyboardInterrupt):
         """Guests that did not finish."""
 
 
+class RecordingUnfinishedError(UnfinishedError):
+    """Some guests did not finish. What the others recorded is kept."""
+
+    def __init__(self, failed: Sequence[Failure], asked: int, recordings: Sequence[Recording]) -> None:
+        super().__init__(failed, asked)
+        self.recordings = tuple(recordings)
+
+
 def record(
     scenarios: Sequence[Scenario],
     *,
@@ -417,7 +440,8 @@ def record(
         jobs: threads; None: one per core.
 
     Raises:
-        RunError: there is no such guest, the scenario asks for what it has not, or what it wrote down can't be trusted.
+        RunError: there is no such guest, or the scenario asks for what it has not.
+        RecordingUnfinishedError: some guests did not finish, or what they wrote down can't be trusted.
         RecordingStopped: on Ctrl-C.
     """
     kernel = find(engine)
@@ -428,29 +452,59 @@ def record(
         for scenario in scenarios
         for seed in (scenario.seeds if seeds is None else range(scenario.seeds[0], scenario.seeds[0] + seeds))
     ]
-    for scenario in scenarios:
-        kernel.check(scenario.realise(scenario.seeds[0]))
+    first = [(one, one.realise(one.seeds[0])) for one in scenarios]
+    for _, realised in first:
+        kernel.check(realised)
+    counted = [(realised, sum(each is one for each, _ in work)) for one, realised in first]
+    threads = jobs or cores()
     stop = threading.Event()
+    reached = [0.0] * len(work)
 
-    def one(scenario: Scenario, seed: int) -> list[Recording]:
-        found, _ = kernel.recordings(scenario.realise(seed), lambda _: not stop.is_set())
+    def one(number: int, scenario: Scenario, seed: int) -> list[Recording]:
+        def tell(now_ns: int) -> bool:
+            reached[number] = now_ns / scenario.duration
+            return not stop.is_set()
+
+        try:
+            found, _ = kernel.recordings(scenario.realise(seed), tell)
+        finally:
+            reached[number] = 1.0
         return [replace(each, title=scenario.label or scenario.title) for each in found]
 
-    with ThreadPoolExecutor(jobs or cores(), thread_name_prefix="sojourn") as pool:
-        futures = [pool.submit(one, *each) for each in work]
+    with ThreadPoolExecutor(threads, thread_name_prefix="sojourn") as pool:
+        futures = [pool.submit(one, number, *each) for number, each in enumerate(work)]
         try:
-            for done, _ in enumerate(as_completed(futures), start=1):
-                progress(Progress(done, len(work), done / len(work)))
-            return [recording for future in futures for recording in future.result()]
+            progress(Progress(0, len(work), 0.0, expected_s=expected_s(kernel.name, counted, threads)))
+            left: set[Future[list[Recording]]] = set(futures)
+            while left:
+                ended, left = wait(left, POLL_S, FIRST_COMPLETED)
+                for future in ended:
+                    why = future.exception()
+                    if why is not None and not isinstance(why, RunError):
+                        raise why
+                failed = sum(each.done() and each.exception() is not None for each in futures)
+                done = len(work) - len(left)
+                progress(Progress(done - failed, len(work), sum(reached) / len(work), failed))
         except BaseException as error:
             stop.set()
             pool.shutdown(cancel_futures=True)
             if not isinstance(error, KeyboardInterrupt):
                 raise
-            ended = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
+            whole = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
             raise RecordingStopped(
-                [recording for future in ended for recording in future.result()], len(work) - len(ended)
+                [recording for future in whole for recording in future.result()], len(work) - len(whole)
             ) from None
+    recordings = [
+        recording for future in futures if future.exception() is None for recording in future.result()
+    ]
+    failures = [
+        Failure(scenario.label or scenario.title, seed, why)
+        for (scenario, seed), future in zip(work, futures, strict=True)
+        if isinstance(why := future.exception(), RunError)
+    ]
+    if failures:
+        raise RecordingUnfinishedError(failures, len(work), recordings)
+    return recordings
 
 
 @runtime_checkable

@@ -3,7 +3,8 @@
 One run is one serial chain of events, so it takes one core; runs are independent of each other, so they go in
 parallel. The simulator lets go of the GIL and a guest is a process, hence threads suffice: this thread hands out the work,
 writes each seed as soon as it is finished, tells how far all of them are, and listens for Ctrl-C. Nothing that is written
-depends on how many threads there were or which was first.
+depends on how many threads there were or which was first. A seed that the engine can't finish (`RunError`: a guest that gave up) is
+left out and told when all others are done; what can't be written, and a bug, stop the work.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -26,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.engine.engines import Cancelled, Engine, Outcome, find, fingerprint
+from sojourn.engine.engines import Cancelled, Engine, Outcome, by_reason, find, fingerprint
+from sojourn.engine.foresight import expected_bytes, expected_s, slower
 from sojourn.records import (
     META,
     FlowInfo,
@@ -44,12 +46,6 @@ from sojourn.scenario.shaper import Shaper
 
 POLL_S = 0.1
 """How often progress is told. Ctrl-C is heard at once."""
-ROW_BYTES = 40
-"""A row of a time line in Parquet: measured 8 to 30."""
-FOLDER_BYTES = 500_000
-"""Everything else of a seed: totals, histograms, drops."""
-TYPICAL_PACKET_BYTES = 700
-"""Between full packets and acknowledgements."""
 PACKAGES = ("sojourn", "numpy", "polars")
 """Whose versions a Run keeps: what makes its tables and writes them."""
 
@@ -64,16 +60,56 @@ class Progress:
     """Seeds in all."""
     fraction: float
     """Of the work: by simulated time and, the more the runs, by how many are written down."""
+    failed: int = 0
+    """Seeds that the engine could not finish."""
+    expected_s: float | None = None
+    """About how long all of it will take; told once, before it begins."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A seed that the engine could not finish."""
+
+    run: str
+    """The name of its Run."""
+    seed: int
+    error: RunError
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "run": self.run,
+            "seed": self.seed,
+            "error": self.error.problem,
+            "hint": self.error.hint or None,
+        }
+
+
+class UnfinishedError(RunError):
+    """The engine could not finish some of the seeds, `failed` of `asked`. The others had their turn and are kept: `runs`, of which some may have none."""
+
+    def __init__(self, failed: Sequence[Failure], asked: int, runs: Sequence[Run] = ()) -> None:
+        lines = by_reason((f"{one.run}, seed {one.seed}", one.error.problem) for one in failed)
+        hints = dict.fromkeys(one.error.hint for one in failed if one.error.hint)
+        problem = "\n".join((f"{len(failed)} of {asked} runs failed", *lines))
+        super().__init__(problem if asked > 1 else failed[0].error.problem, "; ".join(hints))
+        self.failed = tuple(failed)
+        self.asked = asked
+        self.runs = tuple(runs)
 
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C. The seeds that had finished are kept."""
 
-    def __init__(self, runs: Sequence[Run], missing: Sequence[tuple[Run, int]]) -> None:
+    def __init__(
+        self, runs: Sequence[Run], missing: Sequence[tuple[Run, int]], failed: UnfinishedError | None = None
+    ) -> None:
         super().__init__()
         self.runs = tuple(runs)
         self.missing = tuple(missing)
         """(Run, seed) of each that did not finish."""
+        self.failed = failed
+        """Those of them that the engine could not finish."""
 
 
 def run(
@@ -90,6 +126,11 @@ def run(
 
     `seeds`: how many, counted up from the scenario's own, or which. `out`: the folder of the Run; None: a temporary one
     that lives as long as the Run. `engine`: see `ENGINES`. `jobs`: threads; None: as many as there are cores. `force`: replace a Run in `out`.
+
+    Raises:
+        RunError: the engine can't run it, or what it gave can't be written.
+        UnfinishedError: the engine could not finish some of the seeds. The others are in its `runs`.
+        Interrupted: on Ctrl-C.
     """
     variants = _loaded(scenario).variants()
     if len(variants) > 1:
@@ -112,7 +153,7 @@ def run_all(
 ) -> list[Run]:
     """Runs several scenarios, or all variants of one that sweeps; a Run each, in `out` a folder each.
 
-    `engine`: its name, or itself. The other arguments are those of `run`.
+    `engine`: its name, or itself. The other arguments, and what is raised, are those of `run`.
     """
     if isinstance(scenarios, (Scenario, str, os.PathLike)):
         variants = list(_loaded(scenarios).variants())
@@ -140,7 +181,7 @@ def run_each(
 ) -> list[Run]:
     """Runs several scenarios, each with its own seeds and into its own folder, none of them a sweep.
 
-    The other arguments are those of `run`.
+    The other arguments, and what is raised, are those of `run`.
     """
     return _run(scenarios, folders, _How(engine, jobs, force, progress))
 
@@ -162,7 +203,8 @@ def run_more(
 
     Raises:
         RunError: a Run was made by another build of the engine, or of another scenario.
-        Interrupted: Ctrl-C. The seeds that had finished are kept.
+        UnfinishedError: the engine could not finish some of the seeds. The others are kept.
+        Interrupted: on Ctrl-C. The seeds that had finished are kept.
     """
     found = _engine(engine)
     for run, scenario in zip(runs, scenarios, strict=True):
@@ -185,7 +227,26 @@ def run_more(
         for seed in each
     ]
     if work:
-        _work_off(found, work, 1 if found.alone else jobs or cores(), progress or (lambda _: None))
+        threads = 1 if found.alone else jobs or cores()
+        counted = [
+            (scenario.realise(each[0]), len(each))
+            for scenario, each in zip(scenarios, new, strict=True)
+            if each
+        ]
+        ahead = Progress(0, len(work), 0.0, expected_s=expected_s(found.name, counted, threads))
+        _work_off(found, work, threads, progress or (lambda _: None), ahead)
+
+
+def check(scenarios: Iterable[Scenario], engine: str) -> None:
+    """Refuses scenarios that the engine can't run, any variant of them, as `run_all` does before it runs any.
+
+    Raises:
+        RunError: the engine can't run one, or can't be used here.
+    """
+    one = find(engine)
+    for scenario in scenarios:
+        for variant in scenario.variants():
+            one.check(variant.realise(variant.seeds[0]))
 
 
 def folder_names(labels: Sequence[str]) -> list[str]:
@@ -212,6 +273,8 @@ class _Job:
     """Simulated time, written by the job's thread, read by the main one."""
     future: Future[Outcome] = field(default_factory=Future)
     written: bool = False
+    error: RunError | None = None
+    """Why the engine could not finish it."""
 
 
 @dataclass(frozen=True)
@@ -255,44 +318,94 @@ def _run(
         for one, variant, each in zip(runs, variants, asked, strict=True)
         for seed in each
     ]
-    _work_off(engine, work, 1 if engine.alone else how.jobs or cores(), how.progress or (lambda _: None))
+    threads = 1 if engine.alone else how.jobs or cores()
+    counted = [(one, len(each)) for one, each in zip(first, asked, strict=True)]
+    ahead = Progress(0, len(work), 0.0, expected_s=expected_s(engine.name, counted, threads))
+    try:
+        _work_off(engine, work, threads, how.progress or (lambda _: None), ahead)
+    except (Interrupted, UnfinishedError):
+        # What reads the folder of all reads the Runs that hold something.
+        if folders is not None and parent is not None and any(one.seeds for one in runs):
+            listed = [folder.name for folder, one in zip(folders, runs, strict=True) if one.seeds]
+            write_index(Path(parent), listed)
+        raise
     return runs
 
 
 def _work_off(
-    engine: Engine, jobs: Sequence[_Job], threads: int, progress: Callable[[Progress], None]
+    engine: Engine,
+    jobs: Sequence[_Job],
+    threads: int,
+    progress: Callable[[Progress], None],
+    ahead: Progress,
 ) -> None:
     stop = threading.Event()
     done: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-    pool = ThreadPoolExecutor(max(1, min(threads, len(jobs))), thread_name_prefix="sojourn")
+    threads = max(1, min(threads, len(jobs)))
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="sojourn")
+
+    def hand_out(job: _Job) -> None:
+        job.future = pool.submit(_run_one, engine, job, stop)
+        job.future.add_done_callback(functools.partial(_announce, done, job))
+
     try:
-        for job in jobs:
-            job.future = pool.submit(_run_one, engine, job, stop)
-            job.future.add_done_callback(functools.partial(_announce, done, job))
+        progress(ahead)
+        # Not more than are written down soon: what is finished lies in memory until then, and Ctrl-C has to wait for it.
+        waiting = iter(jobs)
+        for job in itertools.islice(waiting, 2 * threads):
+            hand_out(job)
         told = -math.inf
-        finished = 0
-        while finished < len(jobs):
+        ended = 0
+        while ended < len(jobs):
             with contextlib.suppress(queue.Empty):
-                _write(done.get(timeout=POLL_S))
-                finished += 1
-            if time.monotonic() - told >= POLL_S or finished == len(jobs):
+                _take(done.get(timeout=POLL_S))
+                ended += 1
+                for job in itertools.islice(waiting, 1):
+                    hand_out(job)
+            if time.monotonic() - told >= POLL_S or ended == len(jobs):
                 told = time.monotonic()
-                progress(_progress(jobs, finished))
+                progress(_progress(jobs))
     except KeyboardInterrupt:
         _abandon(pool, stop, jobs)
-        runs = list(dict.fromkeys(job.run for job in jobs))
-        raise Interrupted(runs, [(job.run, job.seed) for job in jobs if not job.written]) from None
+        missing = [(job.run, job.seed) for job in jobs if not job.written]
+        raise Interrupted(_runs_of(jobs), missing, _unfinished(jobs)) from None
     except BaseException:
         _abandon(pool, stop, jobs)
         raise
     pool.shutdown()
+    if found := _unfinished(jobs):
+        raise found from found.failed[0].error
 
 
-def _progress(jobs: Sequence[_Job], finished: int) -> Progress:
+def _runs_of(jobs: Sequence[_Job]) -> list[Run]:
+    return list(dict.fromkeys(job.run for job in jobs))
+
+
+def _unfinished(jobs: Sequence[_Job]) -> UnfinishedError | None:
+    failed = [Failure(job.run.name, job.seed, job.error) for job in jobs if job.error is not None]
+    return UnfinishedError(failed, len(jobs), _runs_of(jobs)) if failed else None
+
+
+def _progress(jobs: Sequence[_Job]) -> Progress:
+    finished = sum(job.written for job in jobs)
+    failed = sum(job.error is not None for job in jobs)
     simulated = sum(job.reached_ns for job in jobs) / sum(job.scenario.duration for job in jobs)
     # To set up and write down a run costs something, too: of one run nothing to speak of, of thousands about half of all.
     share = 0.5 * len(jobs) / (len(jobs) + 20)
-    return Progress(finished, len(jobs), (1 - share) * simulated + share * finished / len(jobs))
+    fraction = (1 - share) * simulated + share * (finished + failed) / len(jobs)
+    return Progress(finished, len(jobs), fraction, failed)
+
+
+def _take(job: _Job) -> None:
+    """Writes what a run gave, or keeps why it gave nothing."""
+    error = job.future.exception()
+    if isinstance(error, RunError):
+        # Without the frames that it came through: they hold what the guest measured.
+        job.error = error.with_traceback(None)
+        job.future = Future()
+        job.reached_ns = job.scenario.duration
+    else:
+        _write(job)
 
 
 def _write(job: _Job) -> None:
@@ -398,41 +511,23 @@ def _create(
         fingerprint=fingerprint(scenario.fingerprint(seeds), engine.build),
         engine_build=engine.build,
         conditions=engine.conditions(realised),
-        host={
-            "system": platform.system(),
-            "release": platform.release(),
-            "machine": platform.machine(),
-            "python": platform.python_version(),
-            **{package: version(package) for package in PACKAGES},
-        },
+        host=dict(_host()),
     )
     if folder is None:
         return Run.create_temporary(meta, scenario.to_toml())
     return Run.create(folder, meta, scenario.to_toml(), force=force)
 
 
-def expected_bytes(realised: Mapping[str, Any]) -> int:
-    """Roughly what one seed takes on disk, rather too much: rows of the time lines, and packets where they are kept."""
-    duration_ns, record = realised["duration_ns"], realised["record"]
-    rows = len(realised["links"]) * duration_ns // max(1, record["queue_ns"])
-    rows += len(realised["flows"]) * duration_ns // max(1, record["flow_ns"])
-    rows += sum(
-        duration_ns // max(1, flow["traffic"]["interval_ns"])
-        for flow in realised["flows"]
-        if flow["traffic"]["kind"] == "ping"
-    )
-    if record["packets"]:
-        bits = sum(
-            slower([max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]) or 0
-            for link in realised["links"]
-        )
-        rows += bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
-    return FOLDER_BYTES + int(rows) * ROW_BYTES
-
-
-def slower(rate: list[int], shaper: Mapping[str, Any] | None) -> int | None:
-    """The slower of a link's transmitter and its shaper, bit/s; None where there is neither."""
-    return min([*rate, *([shaper["bps"]] if shaper else [])], default=None)
+@functools.cache
+def _host() -> Mapping[str, str]:
+    """What a Run keeps of where it was made. Packages are looked for on disk: once for hundreds of Runs."""
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+    }
 
 
 def cores() -> int:

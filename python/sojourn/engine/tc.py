@@ -267,14 +267,6 @@ def _percent(fraction: float) -> str:
     return f"{fraction * 100:.10f}".rstrip("0").rstrip(".") + "%"
 
 
-def mirror(device: str, to: str) -> list[str]:
-    """The lines that show `to` each packet that `device` is to send, before its queue."""
-    return [
-        f"qdisc add dev {device} clsact",
-        f"filter add dev {device} egress protocol all matchall action mirred egress mirror dev {to}",
-    ]
-
-
 # ------------------------------------------------------------------------------------------------------- operations
 
 

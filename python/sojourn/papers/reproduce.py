@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import remains
-from sojourn.engine import Engine, Interrupted, Progress, find, fingerprint, folder_names, run_each
+from sojourn.engine import (
+    Engine,
+    Interrupted,
+    Progress,
+    UnfinishedError,
+    find,
+    fingerprint,
+    folder_names,
+    run_each,
+)
 from sojourn.papers import verdict
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.paper import Paper
@@ -85,6 +94,17 @@ class Stopped(KeyboardInterrupt):
         self.counts = counts
 
 
+class ReproductionUnfinishedError(UnfinishedError):
+    """Some runs failed. `finished` are the papers none of whose did; `left_out` are the names of the others."""
+
+    def __init__(
+        self, stop: UnfinishedError, finished: Sequence[Reproduction], left_out: Sequence[str]
+    ) -> None:
+        super().__init__(stop.failed, stop.asked, stop.runs)
+        self.finished = tuple(finished)
+        self.left_out = tuple(left_out)
+
+
 @dataclass(frozen=True)
 class _Job:
     paper: Paper
@@ -109,13 +129,18 @@ def reproduce(
 
     `quick`: shorter and with fewer seeds. `engine`: another than the simulator runs the part of a paper that it can. `redraw`: take the Runs that are in `out`. `jobs`: threads. `force`: replace Runs
     in `out`.
+
+    Raises:
+        RunError: an engine can't run a paper, or a Run can't be written or reopened.
+        ReproductionUnfinishedError: some runs failed.
+        Stopped: on Ctrl-C.
     """
     if out is not None:
         return _reproduce(papers, _What(quick, engine), out, progress, _How(jobs, force, redraw))
     root = remains.make_folder()
     try:
         found = _reproduce(papers, _What(quick, engine), root, progress, _How(jobs, force, redraw))
-    except Stopped as stop:
+    except (Stopped, ReproductionUnfinishedError) as stop:
         # What was finished is read when it is shown.
         _remove_with(stop.finished, root)
         raise
@@ -155,13 +180,17 @@ def _reproduce(
         runs = run_each(
             scenarios, folders, engine=what.engine, jobs=how.jobs, force=how.force, progress=progress
         )
-    except Interrupted as stop:
+    except (Interrupted, UnfinishedError) as stop:
         counts = {paper.id: (0, 0) for paper in papers}
         for job, run in zip(work, stop.runs, strict=True):
             done, asked = counts[job.paper.id]
             counts[job.paper.id] = done + len(run.seeds), asked + len(run.meta.seeds_asked)
         complete = [paper for paper in papers if counts[paper.id][0] == counts[paper.id][1]]
-        raise Stopped(_judged(complete, work, stop.runs, what), counts) from None
+        # No local name: the traceback would hold what is judged, and with it a temporary folder.
+        if isinstance(stop, Interrupted):
+            raise Stopped(_judged(complete, work, stop.runs, what), counts) from None
+        left_out = [paper.id for paper in papers if paper not in complete]
+        raise ReproductionUnfinishedError(stop, _judged(complete, work, stop.runs, what), left_out) from None
     return _judged(papers, work, runs, what)
 
 

@@ -301,6 +301,9 @@ RELEASE = "6.12.117"
 PINNED = "linux6.12"
 """What `variant linux` means today, by a name that will mean it tomorrow."""
 
+NEWER = {"dualpi2": "6.17"}
+"""Disciplines that came with a later kernel than the guest's, and with which."""
+
 CLASSFUL = ("htb", "hfsc", "drr", "qfq", "tbf", "cbs", "gred", "multiq", "mqprio", "taprio", "etf")
 """Linux's disciplines that one line does not describe, or that are for a rate: a scenario can't name them."""
 
@@ -335,6 +338,12 @@ NEAREST = {
     "lp": "ledbat",
 }
 """What of the simulator's comes nearest to a discipline or congestion control that Linux alone has."""
+
+NOT_THERE = {
+    "prague": 'the nearest there is: congestion = "dctcp" and ecn = true, with -e kernel; reno, if it need not be scalable',
+    **dict.fromkeys(("bbr2", "bbr3", "bbrv2", "bbrv3"), 'congestion = "bbr" is version 1, with -e kernel'),
+}
+"""Congestion controls that people ask for and that kernel does not have, and what to write instead."""
 
 LACKS = ("ledbat",)
 """Congestion controls of the simulator that Linux does not have."""

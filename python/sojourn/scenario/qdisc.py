@@ -542,8 +542,10 @@ def _unknown_kind(kind: str, at: int) -> UnitError:
             f"{quoted(kind)} is not a queue discipline of a link", f"{_NO_QUEUES[kind.lower()]}; {known}", at
         )
     if kind.lower() in _ELSEWHERE:
+        since = linux.NEWER.get(kind.lower())
+        newer = f": it came with Linux {since}, and the guest is Linux {linux.RELEASE}" if since else ""
         return UnitError(
-            f"no engine has a queue discipline {quoted(kind)}",
+            f"no engine has a queue discipline {quoted(kind)}{newer}",
             f"nearest: {_ELSEWHERE[kind.lower()]}; {known}",
             at,
         )

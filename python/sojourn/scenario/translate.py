@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from sojourn.scenario import linux
 from sojourn.scenario.errors import CheckError, Key, Problem, Source
 from sojourn.units import UnitError, nearest, quoted
 
@@ -248,6 +249,9 @@ def _literal_problem(key: Key, value: object, expected: str) -> Problem:
     words = [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
     guess = nearest(value, words) if isinstance(value, str) else None
     known = f"one of {', '.join(words)}"
+    if key[-1] == "congestion" and (instead := linux.NOT_THERE.get(str(value).lower())):
+        where = f"neither in the simulator nor in Linux {linux.RELEASE}, the guest's"
+        return Problem(f"{quoted(value)} is {where}", instead, key)
     if key[-1] == "direction" and str(value).lower() in (
         "both",
         "bidirectional",

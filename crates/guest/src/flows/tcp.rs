@@ -168,6 +168,7 @@ impl Tcp {
     /// Connections that have come in. One that comes while another is open takes its place: the sender gave the old one up.
     pub fn accept(&mut self, context: &mut Context) -> io::Result<()> {
         while let Some(receiver) = self.listener.accept()? {
+            context.read_in_kernel(&receiver)?;
             context.epoll.add(&receiver, Interest::ReadableEdge, For::Receiver.token(self.index))?;
             self.receiver = Some(receiver);
         }
@@ -205,8 +206,9 @@ impl Tcp {
         };
         let result = receiver.on_ready(closed);
         if receiver.ended() || result.is_err() {
-            let receiver = self.receiver.take();
-            self.received += receiver.map_or(0, |r| r.received());
+            let info = TcpInfo::of(receiver);
+            self.receiver = None;
+            self.received += received(&info?);
         }
         result.map(drop)
     }
@@ -237,13 +239,11 @@ impl Tcp {
 
     /// Adds a row to the table `tcp`.
     pub fn sample(&mut self, tables: &mut Tables, now: i64) -> io::Result<()> {
-        // What has been gathered counts as received.
-        self.on_receiver(false)?;
         let info = self.sender.as_ref().map(TcpInfo::of).transpose()?;
         let far = self.receiver.as_ref().map(TcpInfo::of).transpose()?;
         let totals = info.as_ref().map_or(self.past, |info| self.past.with(info));
         let moment = |of: fn(&TcpInfo) -> u64| info.as_ref().map_or(-1, |info| of(info) as i64);
-        let received = self.received + self.receiver.as_ref().map_or(0, Receiver::received);
+        let received = self.received + far.as_ref().map_or(0, received);
         tables.tcp.push([
             now,
             self.index as i64,
@@ -300,15 +300,17 @@ impl Tcp {
     }
 }
 
+/// What came in order, whoever read it. The end of the stream counts as one more to the kernel.
+fn received(info: &TcpInfo) -> u64 {
+    info.bytes_received - u64::from(ENDED.contains(&info.state))
+}
+
+/// States of a connection whose far end has ended: TIME_WAIT, CLOSE_WAIT, LAST_ACK, CLOSING.
+const ENDED: [u8; 4] = [6, 8, 9, 11];
+
 fn options(tcp: &plan::Tcp, ds: u8) -> Options {
     let tcp = tcp.clone();
-    Options {
-        congestion: tcp.congestion,
-        mss: tcp.mss,
-        window_bytes: tcp.window_bytes,
-        gather_bytes: tcp.gather_bytes,
-        ds,
-    }
+    Options { congestion: tcp.congestion, mss: tcp.mss, window_bytes: tcp.window_bytes, ds }
 }
 
 /// Whether this kernel has a congestion control.

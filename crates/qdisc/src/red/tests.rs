@@ -8,7 +8,7 @@ const RATE: Rate = Rate::from_mbit(10);
 const PACKET_NS: u64 = 1_200_000;
 
 fn context() -> Context {
-    Context { rate: Some(RATE), mtu: 1514, root: false, luck: Luck::new(1, "red") }
+    Context { rate: Some(RATE), mtu: 1514, header_bytes: 0, root: false, luck: Luck::new(1, "red") }
 }
 
 fn packet(size: u32, ecn: Ecn) -> Packet<()> {

@@ -417,12 +417,14 @@ mod tests {
                 now: self.now,
                 acked,
                 rtt: Some(rtt),
+                last_sent: None,
                 one_way: None,
                 srtt: Some(rtt),
                 min_rtt: Some(rtt),
                 una: self.una,
                 nxt: self.nxt,
                 cwnd_limited,
+                orderly: true,
             });
             self.nxt = self.nxt.max(self.una + self.cubic.cwnd() as u32);
         }

@@ -158,12 +158,14 @@ mod tests {
             now,
             acked: 1,
             rtt: None,
+            last_sent: None,
             one_way: Some(Span::from_millis(delay_ms)),
             srtt: None,
             min_rtt: None,
             una: 100,
             nxt: 99 + flightsize,
             cwnd_limited: true,
+            orderly: true,
         });
     }
 

@@ -26,6 +26,8 @@ pub struct Ack {
     pub acked: u32,
     /// The RTT it measured, if it did.
     pub rtt: Option<Span>,
+    /// When the last of the segments that it acknowledges in order left, if that was once.
+    pub last_sent: Option<Time>,
     /// How long the newest segment it answers was under way one way, where the receiver tells.
     pub one_way: Option<Span>,
     /// Smoothed RTT (RFC 6298).
@@ -38,6 +40,8 @@ pub struct Ack {
     pub nxt: u32,
     /// The window, not the application or the receiver, held the sender back: only then may it grow (RFC 7661).
     pub cwnd_limited: bool,
+    /// No congestion is being dealt with, and no segment is SACKed beyond a gap (Linux: TCP_CA_Open).
+    pub orderly: bool,
 }
 
 /// How congestion was signalled.
@@ -69,6 +73,10 @@ pub trait CongestionControl {
 
     /// Congestion: sets ssthresh, and cwnd to 1 on a timeout. In fast recovery the sender brings cwnd to ssthresh.
     fn on_congestion(&mut self, event: &Congestion);
+
+    /// A segment is about to leave and nothing is in flight: at the start, after a pause, and when a timeout has given up all that was.
+    /// `nxt`: the next segment to be sent for the first time.
+    fn on_start(&mut self, _nxt: u32) {}
 
     /// The window, segments.
     fn cwnd(&self) -> f64;
@@ -103,6 +111,21 @@ impl Credit {
         self.0 = saved % price;
         saved / price + u32::from(cheaper)
     }
+}
+
+/// RFC 5681's window in whole segments, after so many were acknowledged: slow start up to ssthresh, avoidance with what is left of them.
+#[inline]
+fn grown(cwnd: f64, ssthresh: f64, acked: u32, credit: &mut Credit) -> f64 {
+    let (mut cwnd, mut left) = (cwnd, acked);
+    if cwnd < ssthresh {
+        let grown = (cwnd + f64::from(left)).min(ssthresh);
+        left -= (grown - cwnd) as u32;
+        cwnd = grown;
+    }
+    if left > 0 {
+        cwnd += f64::from(credit.earn(left, cwnd as u32));
+    }
+    cwnd
 }
 
 /// Any of them, dispatched by a branch.
@@ -144,6 +167,10 @@ impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         each!(self, c => c.on_ack(ack))
+    }
+
+    fn on_start(&mut self, nxt: u32) {
+        each!(self, c => c.on_start(nxt))
     }
 
     fn on_congestion(&mut self, event: &Congestion) {

@@ -7,7 +7,7 @@
 //! is halved is cwnd, not what is in flight, and so a window that is not used does not grow either; windows are whole segments,
 //! half of an odd one rounded down, and a segment of growth is earned by a window that was acknowledged.
 
-use super::{Ack, Congestion, CongestionControl, Credit, Signal};
+use super::{Ack, Congestion, CongestionControl, Credit, Signal, grown};
 use crate::TcpParams;
 
 /// State of RFC 5681.
@@ -39,18 +39,8 @@ impl CongestionControl for Reno {
             self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
             return;
         }
-        if !ack.cwnd_limited {
-            return;
-        }
-        // Slow start up to ssthresh, avoidance with what is left of the ACK.
-        let mut left = ack.acked;
-        if self.cwnd < self.ssthresh {
-            let grown = (self.cwnd + f64::from(left)).min(self.ssthresh);
-            left -= (grown - self.cwnd) as u32;
-            self.cwnd = grown;
-        }
-        if left > 0 {
-            self.cwnd += f64::from(self.credit.earn(left, self.cwnd as u32));
+        if ack.cwnd_limited {
+            self.cwnd = grown(self.cwnd, self.ssthresh, ack.acked, &mut self.credit);
         }
     }
 
@@ -97,12 +87,14 @@ mod tests {
             now: Time::ZERO,
             acked,
             rtt: None,
+            last_sent: None,
             one_way: None,
             srtt: None,
             min_rtt: None,
             una: 0,
             nxt: 0,
             cwnd_limited,
+            orderly: true,
         });
     }
 

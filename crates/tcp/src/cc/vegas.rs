@@ -1,123 +1,163 @@
 //! Vegas: keep a few segments queued, by comparing the rate that is with the rate that would be without a queue.
 //!
-//! Expected = cwnd/base_rtt, Actual = cwnd/rtt. Their difference times base_rtt, cwnd · (rtt - base_rtt)/rtt, is what the
-//! flow itself has waiting in queues. Once a round trip: fewer than alpha waiting, one segment more; more than beta, one
-//! less; between them, nothing. Slow start ends as soon as more than gamma wait. So Vegas alone neither fills a queue nor
-//! loses, and beside a flow that does both it starves.
+//! Expected = cwnd/base_rtt, Actual = cwnd/rtt. What a flow has waiting in queues follows from their difference. Once a round trip: fewer
+//! than alpha waiting, one segment more; more than beta, one less; between them, nothing. Slow start ends as soon as more than gamma
+//! wait. So Vegas alone neither fills a queue nor loses, and beside a flow that does both it starves.
+//!
+//! Two algorithms bear the name, and `Law` says which:
+//!
+//! | | `Whole`: Linux | `Paper`: with `packet_counted`, as ns-2 |
+//! |---|---|---|
+//! | numbers | whole segments, µs and one more; each division rounds down | real |
+//! | waiting | cwnd · (rtt - base_rtt)/base_rtt | cwnd · (rtt - base_rtt)/rtt |
+//! | RTT of an ACK | of the last segment that it acknowledges | of the first, with the wait of a delayed ACK in it; or of the one that is timed |
+//! | slow start | doubles each round trip, whether or not the window is the limit; leaves with cwnd · base_rtt/rtt + 1, so that the next round is one of avoidance | grows every other round trip, so that the two rates are compared at a window that stands still; leaves with an eighth less |
+//! | ssthresh after a round | at least three quarters of cwnd | below cwnd once slow start was left |
+//! | base_rtt | begins anew whenever nothing is in flight as a segment leaves: after a pause, and after a timeout | the least of the connection |
+//!
+//! Of both: the RTT is the least of the round. With fewer than three samples in a round, which may all be of delayed ACKs, and while congestion or
+//! a gap is dealt with, it is Reno; when all is in order again a round begins. In the paper's law, without timestamps, the one segment
+//! timed a round is its "distinguished segment", and enough.
 //!
 //! Sources: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and avoidance" (SIGCOMM
-//! 1994) §3.2 (avoidance) and §3.3 (slow start); Linux net/ipv4/tcp_vegas.c for which RTT is taken and when Reno takes over.
-//! As Linux: the RTT is the least of the round; slow start doubles each round trip and on leaving falls to what the path
-//! holds, cwnd · base_rtt/rtt + 1; with fewer than three samples in a round, which may all be of delayed ACKs, and after a
-//! timeout until all that was outstanding is acknowledged, it is Reno. As the paper and ns-2, under `packet_counted`: slow start
-//! grows every other round trip only, so that the two rates are compared at a window that stands still, and leaves with an
-//! eighth less. Without timestamps the one segment timed a round is the paper's "distinguished segment", and enough.
-//!
+//! 1994) §3.2 (avoidance) and §3.3 (slow start); Linux net/ipv4/tcp_vegas.c.
 //! Deviations from the paper: no retransmission before the third duplicate (§3.1, by a fine-grained clock); a loss halves
-//! the window where the paper takes a quarter. Deviations from Linux: its difference is over base_rtt, not over rtt, so it
-//! holds less in long queues; real numbers; a window that is not the limit doesn't grow; the RTT is of the earliest segment
-//! that an ACK covers, with the wait for the delayed ACK in it; base_rtt is of the whole connection, where Linux begins anew
-//! after each idle period.
+//! the window where the paper takes a quarter. From Linux: cwnd · (rtt - base_rtt) does not overflow (2^32: 4295 segments over a second of queue);
+//! samples of a recovery are not taken.
 //! ns-3 rounds cwnd · base_rtt/rtt down before it subtracts and takes base_rtt from the SYN, which is short and
 //! answered at once: with delayed ACKs it sees two segments queued where none is, and a lone flow stays at half the link.
 
-use super::{Ack, Congestion, CongestionControl, Signal};
+use super::{Ack, Congestion, CongestionControl, Credit, Signal, grown};
 use crate::TcpParams;
-use units::Span;
+use units::Time;
 
 /// Fewer RTT samples than this in a round may all be of delayed ACKs (Linux).
 const ENOUGH_SAMPLES: u32 = 3;
 
-/// State of Vegas. Windows are in segments.
+/// No sample yet.
+const NO_RTT: u64 = u64::MAX;
+
+/// Whose algorithm: the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Law {
+    Whole,
+    Paper,
+}
+
+/// State of Vegas. Windows are in segments; RTTs in µs, in the paper's law in ns.
 pub struct Vegas {
+    law: Law,
     cwnd: f64,
     ssthresh: f64,
-    alpha: f64,
-    beta: f64,
-    gamma: f64,
-    /// Slow start as in the paper: growth every other round.
-    every_other: bool,
+    credit: Credit,
+    alpha: u32,
+    beta: u32,
+    gamma: u32,
     enough_samples: u32,
-    /// The least RTT of the connection.
-    base_rtt: Span,
+    /// The least RTT of the connection, or since it last began anew.
+    base_rtt: u64,
     /// The least RTT of this round, and how many samples it had.
-    round_rtt: Span,
+    round_rtt: u64,
     samples: u32,
     /// The round is over when this segment is acknowledged and one more.
     round_end: u32,
     /// This round is one of growth, for a slow start as in the paper.
     growing: bool,
-    after: After,
-}
-
-/// What congestion leaves to be done by the next ACK of new data.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum After {
-    /// Nothing.
-    None,
-    /// A round begins: the first, or the loss is repaired.
-    Begin,
-    /// The timer went off: what is outstanding is to be noted.
-    Timeout,
-    /// Reno until this segment is acknowledged.
-    Until(u32),
+    /// It is Vegas; else Reno.
+    judging: bool,
+    /// The last ACK found all in order.
+    orderly: bool,
 }
 
 impl Vegas {
     /// At the initial window, in slow start.
     pub fn new(params: &TcpParams) -> Vegas {
+        let law = if params.packet_counted { Law::Paper } else { Law::Whole };
+        let timed_once = law == Law::Paper && !params.timestamps;
         Vegas {
+            law,
             cwnd: f64::from(params.initial_window),
             ssthresh: params.initial_ssthresh.map_or(f64::INFINITY, f64::from),
-            alpha: f64::from(params.vegas_alpha),
-            beta: f64::from(params.vegas_beta),
-            gamma: f64::from(params.vegas_gamma),
-            every_other: params.packet_counted,
-            enough_samples: if params.timestamps { ENOUGH_SAMPLES } else { 1 },
-            base_rtt: Span(u64::MAX),
-            round_rtt: Span(u64::MAX),
+            credit: Credit::default(),
+            alpha: params.vegas_alpha,
+            beta: params.vegas_beta,
+            gamma: params.vegas_gamma,
+            enough_samples: if timed_once { 1 } else { ENOUGH_SAMPLES },
+            base_rtt: NO_RTT,
+            round_rtt: NO_RTT,
             samples: 0,
             round_end: 0,
             growing: true,
-            after: After::Begin,
+            judging: false,
+            orderly: law == Law::Whole,
         }
     }
 
     #[inline]
-    fn begin_round(&mut self, ack: &Ack) {
-        self.round_end = ack.nxt;
-        self.round_rtt = Span(u64::MAX);
+    fn begin_round(&mut self, nxt: u32) {
+        self.judging = true;
+        self.round_end = nxt;
+        self.round_rtt = NO_RTT;
         self.samples = 0;
     }
 
-    /// The window that the path holds without a queue: Actual · base_rtt.
-    fn path(&self) -> f64 {
-        self.cwnd * self.base_rtt.0 as f64 / self.round_rtt.0 as f64
-    }
-
-    /// The end of a round of enough samples: what is queued decides.
-    fn judge(&mut self, ack: &Ack) {
-        let path = self.path();
-        let diff = self.cwnd - path;
-        if self.cwnd < self.ssthresh {
-            if diff > self.gamma {
-                self.leave_slow_start(path);
-            } else if self.every_other {
-                self.growing = !self.growing;
-            }
-            self.slow_start(ack);
-        } else if diff > self.beta {
-            self.cwnd = (self.cwnd - 1.0).max(2.0);
-            self.stay_out_of_slow_start();
-        } else if diff < self.alpha && ack.cwnd_limited {
-            self.cwnd += 1.0;
+    /// The RTT that an ACK tells.
+    #[inline]
+    fn sample(&self, ack: &Ack) -> Option<u64> {
+        match self.law {
+            // Linux's clock is in µs, and an RTT is never nothing.
+            Law::Whole => ack.last_sent.map(|sent| micros(ack.now) - micros(sent) + 1),
+            Law::Paper => ack.rtt.map(|rtt| rtt.0.max(1)),
         }
     }
 
-    fn leave_slow_start(&mut self, path: f64) {
-        let left = if self.every_other { self.cwnd * 7.0 / 8.0 } else { self.cwnd.min(path + 1.0) };
-        self.cwnd = left.max(2.0);
-        self.stay_out_of_slow_start();
+    fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// The end of a round of enough samples, in Linux's whole numbers.
+    fn judge(&mut self, ack: &Ack) {
+        let (cwnd, base, rtt) =
+            (u128::from(self.cwnd as u64), u128::from(self.base_rtt), u128::from(self.round_rtt));
+        let waiting = cwnd * (rtt - base) / base;
+        if self.in_slow_start() {
+            if waiting > u128::from(self.gamma) {
+                // What the path holds, and one for what rounding took.
+                let path = (cwnd * base / rtt) as f64;
+                self.cwnd = self.cwnd.min(path + 1.0);
+                self.ssthresh = self.ssthresh.min(self.cwnd);
+            } else {
+                self.slow_start(ack);
+            }
+        } else if waiting > u128::from(self.beta) {
+            self.cwnd -= 1.0;
+            self.ssthresh = self.ssthresh.min(self.cwnd);
+        } else if waiting < u128::from(self.alpha) {
+            self.cwnd += 1.0;
+        }
+        self.cwnd = self.cwnd.max(2.0);
+        let cwnd = self.cwnd as u64;
+        self.ssthresh = self.ssthresh.max((cwnd / 2 + cwnd / 4) as f64);
+    }
+
+    /// The same as in the paper.
+    fn judge_as_the_paper(&mut self, ack: &Ack) {
+        let path = self.cwnd * self.base_rtt as f64 / self.round_rtt as f64;
+        let waiting = self.cwnd - path;
+        if self.in_slow_start() {
+            if waiting > f64::from(self.gamma) {
+                self.cwnd = (self.cwnd * 7.0 / 8.0).max(2.0);
+                self.stay_out_of_slow_start();
+            } else {
+                self.growing = !self.growing;
+            }
+            self.slow_start(ack);
+        } else if waiting > f64::from(self.beta) {
+            self.cwnd = (self.cwnd - 1.0).max(2.0);
+            self.stay_out_of_slow_start();
+        } else if waiting < f64::from(self.alpha) && ack.cwnd_limited {
+            self.cwnd += 1.0;
+        }
     }
 
     /// ssthresh comes down with cwnd, below it, so that the next round is one of avoidance.
@@ -127,22 +167,34 @@ impl Vegas {
 
     #[inline]
     fn slow_start(&mut self, ack: &Ack) {
-        if self.cwnd < self.ssthresh && self.growing && ack.cwnd_limited {
-            let acked = if self.every_other { 1.0 } else { f64::from(ack.acked) };
-            self.cwnd = (self.cwnd + acked).min(self.ssthresh);
+        if !self.in_slow_start() {
+            return;
         }
+        let acked = match self.law {
+            Law::Whole => f64::from(ack.acked),
+            Law::Paper if self.growing && ack.cwnd_limited => 1.0,
+            Law::Paper => 0.0,
+        };
+        self.cwnd = (self.cwnd + acked).min(self.ssthresh);
     }
 
     /// RFC 5681, where Vegas can't tell.
     fn reno(&mut self, ack: &Ack) {
         if ack.cwnd_limited {
-            self.cwnd = grown(self.cwnd, self.ssthresh, ack.acked);
+            self.cwnd = match self.law {
+                Law::Whole => grown(self.cwnd, self.ssthresh, ack.acked, &mut self.credit),
+                Law::Paper => grown_in_part(self.cwnd, self.ssthresh, ack.acked),
+            };
         }
     }
 }
 
-/// Reno's window after so many segments were acknowledged: slow start up to ssthresh, avoidance with what is left of them.
-fn grown(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
+fn micros(at: Time) -> u64 {
+    at.0 / 1000
+}
+
+/// Reno's window in real numbers.
+fn grown_in_part(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
     let mut left = f64::from(acked);
     let mut grown = cwnd;
     if cwnd < ssthresh {
@@ -155,27 +207,20 @@ fn grown(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
 impl CongestionControl for Vegas {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        if let Some(rtt) = ack.rtt {
-            // An RTT of nothing would make the path endless.
-            let rtt = rtt.max(Span(1));
+        if let Some(rtt) = self.sample(ack) {
             self.base_rtt = self.base_rtt.min(rtt);
             self.round_rtt = self.round_rtt.min(rtt);
             self.samples += 1;
         }
-        match self.after {
-            After::None => {}
-            After::Begin => {
-                self.after = After::None;
-                self.begin_round(ack);
+        if ack.orderly != self.orderly {
+            self.orderly = ack.orderly;
+            if ack.orderly {
+                self.begin_round(ack.nxt);
+            } else {
+                self.judging = false;
             }
-            After::Timeout => self.after = After::Until(ack.nxt),
-            After::Until(end) if ack.una >= end => {
-                self.after = After::None;
-                self.begin_round(ack);
-            }
-            After::Until(_) => {}
         }
-        if self.after != After::None {
+        if !self.judging {
             return self.reno(ack);
         }
         if ack.una <= self.round_end {
@@ -183,19 +228,29 @@ impl CongestionControl for Vegas {
         }
         if self.samples < self.enough_samples {
             self.reno(ack);
-        } else {
+        } else if self.law == Law::Whole {
             self.judge(ack);
+        } else {
+            self.judge_as_the_paper(ack);
         }
-        self.begin_round(ack);
+        self.begin_round(ack.nxt);
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.ssthresh = (self.cwnd / 2.0).max(2.0);
+        let half = self.cwnd / 2.0;
+        self.ssthresh = if self.law == Law::Whole { half.floor() } else { half }.max(2.0);
+        self.credit = Credit::default();
         self.growing = true;
-        self.after = After::Begin;
+        (self.judging, self.orderly) = (false, false);
         if event.signal == Signal::Timeout {
             self.cwnd = 1.0;
-            self.after = After::Timeout;
+        }
+    }
+
+    fn on_start(&mut self, nxt: u32) {
+        if self.law == Law::Whole {
+            self.base_rtt = NO_RTT;
+            self.begin_round(nxt);
         }
     }
 
@@ -224,17 +279,17 @@ mod tests {
     use super::*;
     use crate::TcpParams;
     use crate::cc::test::params;
-    use units::Time;
+    use units::Span;
 
-    const BASE: Span = Span::from_millis(100);
+    const NOW: Time = Time(10_000_000_000);
 
     /// In a round that began with segment 100 the next to be sent, at a base RTT of 100 ms.
     fn vegas(params: &TcpParams, cwnd: f64, ssthresh: f64) -> Vegas {
         let mut vegas = Vegas::new(params);
         (vegas.cwnd, vegas.ssthresh) = (cwnd, ssthresh);
-        vegas.base_rtt = BASE;
-        vegas.after = After::None;
-        vegas.round_end = 100;
+        vegas.base_rtt = if vegas.law == Law::Whole { 100_001 } else { 100_000_000 };
+        vegas.orderly = true;
+        vegas.begin_round(100);
         vegas
     }
 
@@ -242,35 +297,49 @@ mod tests {
         vegas(&params(), cwnd, ssthresh)
     }
 
-    fn ack(vegas: &mut Vegas, una: u32, rtt_ms: u64) {
-        vegas.on_ack(&Ack {
-            now: Time::ZERO,
+    fn paper(timestamps: bool, cwnd: f64, ssthresh: f64) -> Vegas {
+        vegas(&TcpParams { packet_counted: true, timestamps, ..params() }, cwnd, ssthresh)
+    }
+
+    fn told(una: u32, rtt: Span) -> Ack {
+        Ack {
+            now: NOW,
             acked: 1,
-            rtt: Some(Span::from_millis(rtt_ms)),
+            rtt: Some(rtt),
+            last_sent: Some(Time(NOW.0 - rtt.0)),
             one_way: None,
             srtt: None,
             min_rtt: None,
             una,
             nxt: una + 50,
             cwnd_limited: true,
-        });
+            orderly: true,
+        }
+    }
+
+    fn ack(vegas: &mut Vegas, una: u32, rtt_ms: u64) {
+        vegas.on_ack(&told(una, Span::from_millis(rtt_ms)));
     }
 
     /// Three samples; the third ACK ends the round. The least of them counts.
-    fn round(vegas: &mut Vegas, rtt_ms: u64) {
+    fn round_of(vegas: &mut Vegas, rtt: Span) {
         let end = vegas.round_end;
-        ack(vegas, end - 1, rtt_ms + 7);
-        ack(vegas, end, rtt_ms);
-        ack(vegas, end + 1, rtt_ms + 30);
+        for (una, more) in [(end - 1, 7), (end, 0), (end + 1, 30)] {
+            vegas.on_ack(&told(una, rtt + Span::from_millis(more)));
+        }
+    }
+
+    fn round(vegas: &mut Vegas, rtt_ms: u64) {
+        round_of(vegas, Span::from_millis(rtt_ms));
     }
 
     fn lose(vegas: &mut Vegas, signal: Signal) {
-        vegas.on_congestion(&Congestion { now: Time::ZERO, signal, inflight: 0 });
+        vegas.on_congestion(&Congestion { now: NOW, signal, inflight: 0 });
     }
 
     #[test]
     fn between_alpha_and_beta_queued_the_window_stands() {
-        // 38 segments at 106 ms: 38 · 6/106 = 2.15 are queued (ns-3's unit test). At 102 ms 0.75, at 120 ms 6.33.
+        // 38 · 6000/100001 = 2.3 µs over µs: 2 whole ones are queued at 106 ms, 0 at 102, 7 at 120.
         for (rtt, cwnd) in [(106, 38.0), (102, 39.0), (120, 37.0)] {
             let mut vegas = linux(38.0, 20.0);
             round(&mut vegas, rtt);
@@ -279,16 +348,38 @@ mod tests {
     }
 
     #[test]
-    fn exactly_alpha_beta_or_gamma_queued_is_between_them() {
-        // At 110 ms an eleventh of the window is queued: 2, 4, and in slow start 1.
-        for cwnd in [22.0, 44.0] {
-            let mut vegas = linux(cwnd, 2.0);
-            round(&mut vegas, 110);
+    fn what_is_queued_counts_in_whole_segments() {
+        // 38 · 5.26 = 199.9 hundredths are one segment, 38 · 5.27 = 200.3 are two. 38 · 13.15 are 4.997, 38 · 13.16 are 5.0008.
+        for (us, cwnd) in [(105_260, 39.0), (105_270, 38.0), (113_150, 38.0), (113_160, 37.0)] {
+            let mut vegas = linux(38.0, 20.0);
+            round_of(&mut vegas, Span::from_micros(us));
+            assert_eq!(vegas.cwnd(), cwnd, "at {us} µs");
+        }
+    }
+
+    #[test]
+    fn what_is_queued_is_told_by_the_base_rtt_and_in_the_paper_by_the_rtt() {
+        // At three times the base RTT 6 segments hold two thirds of them in queues; Linux counts 6 · 200/100 = 11.
+        let params = TcpParams { vegas_alpha: 3, vegas_beta: 8, ..params() };
+        for (packet_counted, cwnd) in [(false, 5.0), (true, 6.0)] {
+            let mut vegas = vegas(&TcpParams { packet_counted, ..params }, 6.0, 2.0);
+            round(&mut vegas, 300);
             assert_eq!(vegas.cwnd(), cwnd);
         }
-        let mut vegas = linux(9.0, 100.0);
-        round(&mut vegas, 110);
-        assert_eq!((vegas.cwnd(), vegas.ssthresh()), (12.0, 100.0), "11 at the end of the round, and on");
+    }
+
+    #[test]
+    fn the_rtt_is_that_of_the_last_segment_which_an_ack_acknowledges() {
+        // Each ACK is for two, the first of which left 15 ms before the second.
+        for (mut vegas, cwnd) in [(linux(38.0, 20.0), 39.0), (paper(true, 38.0, 20.0), 37.0)] {
+            for una in [99, 100, 101] {
+                vegas.on_ack(&Ack {
+                    last_sent: Some(Time(NOW.0 - 102_000_000)),
+                    ..told(una, Span::from_millis(117))
+                });
+            }
+            assert_eq!(vegas.cwnd(), cwnd);
+        }
     }
 
     #[test]
@@ -311,22 +402,29 @@ mod tests {
 
     #[test]
     fn slow_start_ends_at_more_than_gamma_queued_with_what_the_path_holds() {
-        // ns-3's unit test: of 38 segments at 106 ms the path holds 35.8; one more are 36 whole ones. Two more from before.
+        // Of 38 segments at 106 ms two are queued, and the path holds 38 · 100001/106001 = 35.8: 35 and one. Two of the 38 are from before.
         let mut vegas = linux(36.0, 40.0);
         round(&mut vegas, 106);
-        let path = 38.0 * 100.0 / 106.0;
-        assert!((vegas.cwnd() - (path + 1.0)).abs() < 1e-9);
-        assert!((vegas.ssthresh() - path).abs() < 1e-9);
-        // 38 · 2/102 = 0.75 are not more than one: on to ssthresh.
-        let mut vegas = linux(36.0, 40.0);
-        round(&mut vegas, 102);
-        assert_eq!((vegas.cwnd(), vegas.ssthresh()), (39.0, 40.0));
+        assert_eq!((vegas.cwnd(), vegas.ssthresh()), (36.0, 36.0));
+        // 38 · 2000/100001 is none, 38 · 5000/100001 is one and not more than gamma: on to ssthresh.
+        for rtt in [102, 105] {
+            let mut vegas = linux(36.0, 40.0);
+            round(&mut vegas, rtt);
+            assert_eq!((vegas.cwnd(), vegas.ssthresh()), (39.0, 40.0));
+        }
+    }
+
+    #[test]
+    fn a_round_leaves_ssthresh_at_three_quarters_of_the_window_at_least() {
+        let mut vegas = linux(39.0, 20.0);
+        round(&mut vegas, 108);
+        // 19 and 9.
+        assert_eq!((vegas.cwnd(), vegas.ssthresh()), (39.0, 28.0));
     }
 
     #[test]
     fn as_in_the_paper_slow_start_grows_every_other_round() {
-        let paper = TcpParams { packet_counted: true, timestamps: false, ..params() };
-        let mut vegas = vegas(&paper, 10.0, f64::INFINITY);
+        let mut vegas = paper(false, 10.0, f64::INFINITY);
         let mut windows = Vec::new();
         for _ in 0..4 {
             round(&mut vegas, 100);
@@ -340,17 +438,43 @@ mod tests {
     }
 
     #[test]
+    fn in_the_paper_s_real_numbers_exactly_alpha_or_beta_queued_is_between_them() {
+        // At 110 ms an eleventh of the window is queued: 2, 4.
+        for cwnd in [22.0, 44.0] {
+            let mut vegas = paper(true, cwnd, 2.0);
+            round(&mut vegas, 110);
+            assert_eq!(vegas.cwnd(), cwnd);
+        }
+    }
+
+    #[test]
     fn too_few_samples_make_it_reno() {
+        for (mut vegas, cwnd) in [(linux(10.0, 5.0), 10.0), (paper(true, 10.0, 5.0), 10.1)] {
+            ack(&mut vegas, 100, 300);
+            ack(&mut vegas, 101, 300);
+            // 6.7 segments would be queued; Reno adds 1/10 for one acknowledged, Linux one when it has earned a whole one.
+            assert_eq!(vegas.cwnd(), cwnd);
+        }
         let mut vegas = linux(10.0, 5.0);
-        ack(&mut vegas, 100, 300);
-        ack(&mut vegas, 101, 300);
-        // 6.7 segments would be queued; Reno adds 1/10 for one acknowledged.
-        assert_eq!(vegas.cwnd(), 10.1);
+        for una in 101..=110 {
+            vegas.round_end = una - 1;
+            ack(&mut vegas, una, 300);
+        }
+        assert_eq!(vegas.cwnd(), 11.0);
+    }
+
+    #[test]
+    fn an_ack_for_what_was_sent_twice_is_no_sample() {
+        let mut vegas = linux(38.0, 20.0);
+        for una in [99, 100, 101] {
+            vegas.on_ack(&Ack { last_sent: None, ..told(una, Span::from_millis(102)) });
+        }
+        assert_eq!(vegas.cwnd(), 38.0, "a round without samples");
     }
 
     #[test]
     fn a_loss_halves_and_a_new_round_begins() {
-        let mut vegas = linux(38.0, 20.0);
+        let mut vegas = linux(39.0, 20.0);
         lose(&mut vegas, Signal::Loss);
         assert_eq!(vegas.ssthresh(), 19.0);
         vegas.set_cwnd(19.0);
@@ -362,36 +486,52 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_it_is_reno_until_all_that_was_outstanding_is_acknowledged() {
-        let mut vegas = linux(38.0, 20.0);
-        lose(&mut vegas, Signal::Timeout);
-        assert_eq!((vegas.cwnd(), vegas.ssthresh()), (1.0, 19.0));
-        // Segments up to 151 are outstanding. Long RTTs, which would end Vegas's slow start, do nothing.
-        ack(&mut vegas, 101, 500);
-        for una in 102..=110 {
-            ack(&mut vegas, una, 500);
+    fn while_a_gap_is_open_it_is_reno_and_then_a_round_begins() {
+        let mut vegas = linux(38.0, 50.0);
+        // In slow start, and 38 · 50/100 = 19 are queued: no end of it.
+        for una in [99, 100, 101] {
+            vegas.on_ack(&Ack { orderly: false, ..told(una, Span::from_millis(150)) });
         }
-        assert_eq!((vegas.cwnd(), vegas.ssthresh()), (11.0, 19.0));
-        ack(&mut vegas, 151, 500);
-        assert!(vegas.after == After::None && vegas.round_end == 201);
+        assert_eq!((vegas.cwnd(), vegas.ssthresh()), (41.0, 50.0));
+        ack(&mut vegas, 102, 150);
+        assert_eq!((vegas.samples, vegas.round_end), (0, 152));
     }
 
     #[test]
-    fn a_window_that_is_not_the_limit_does_not_grow() {
+    fn after_a_timeout_the_base_rtt_is_sought_anew() {
         let mut vegas = linux(38.0, 20.0);
-        for una in [99, 100, 101] {
-            vegas.on_ack(&Ack {
-                now: Time::ZERO,
-                acked: 1,
-                rtt: Some(BASE),
-                one_way: None,
-                srtt: None,
-                min_rtt: None,
-                una,
-                nxt: una + 5,
-                cwnd_limited: false,
-            });
+        lose(&mut vegas, Signal::Timeout);
+        vegas.on_start(151);
+        assert_eq!((vegas.cwnd(), vegas.ssthresh()), (1.0, 19.0));
+        // Segments up to 151 are outstanding: slow start, and at ssthresh no avoidance.
+        for una in 102..=140 {
+            vegas.on_ack(&Ack { orderly: false, ..told(una, Span::from_millis(500)) });
         }
-        assert_eq!(vegas.cwnd(), 38.0);
+        assert_eq!((vegas.cwnd(), vegas.ssthresh(), vegas.base_rtt), (19.0, 19.0, 500_001));
+        ack(&mut vegas, 151, 500);
+        assert_eq!(vegas.round_end, 201);
+    }
+
+    #[test]
+    fn after_a_timeout_the_paper_s_is_reno_until_all_is_in_order() {
+        let mut vegas = paper(true, 38.0, 20.0);
+        lose(&mut vegas, Signal::Timeout);
+        vegas.on_start(151);
+        for una in 102..=111 {
+            vegas.on_ack(&Ack { orderly: false, ..told(una, Span::from_millis(500)) });
+        }
+        assert_eq!((vegas.cwnd(), vegas.ssthresh(), vegas.base_rtt), (11.0, 19.0, 100_000_000));
+        ack(&mut vegas, 151, 500);
+        assert_eq!(vegas.round_end, 201);
+    }
+
+    #[test]
+    fn a_window_that_is_not_the_limit_does_not_grow_but_in_linux() {
+        for (mut vegas, cwnd) in [(linux(38.0, 20.0), 39.0), (paper(true, 38.0, 20.0), 38.0)] {
+            for una in [99, 100, 101] {
+                vegas.on_ack(&Ack { cwnd_limited: false, ..told(una, Span::from_millis(100)) });
+            }
+            assert_eq!(vegas.cwnd(), cwnd);
+        }
     }
 }

@@ -40,9 +40,9 @@ fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_qu
         > seq 78..90
         cwnd == 48
         ssthresh == none
-        +0.125 < ack 44             # 48 · 25/125 = 9.6 queued, more than gamma: 38.4, which the path holds, and one
+        +0.125 < ack 44             # 48 · 25/100 = 12 queued, more than gamma: 38.4, which the path holds, rounded down, and one
         cwnd == 39
-        ssthresh == 38
+        ssthresh == 39
         < ack 60
         > seq 90..99
         < ack 80
@@ -50,27 +50,27 @@ fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_qu
         < ack 90
         > seq 119..129
         cwnd == 39
-        +0.12 < ack 92              # 120 ms: 39.4 · 20/120 = 6.6 queued, more than beta
+        +0.12 < ack 92              # 120 ms: 39 · 20/100 = 7.8 queued, more than beta
         > seq 129
         cwnd == 38
-        ssthresh == 37
+        ssthresh == 38
         ",
     );
 }
 
 #[test]
 fn fewer_than_three_samples_a_round_make_it_reno() {
-    // Two segments a round, acknowledged by one ACK: one sample. The window of four grows by 2/4 an ACK.
+    // All of a round is acknowledged by one ACK: one sample. A window acknowledged earns a segment.
     let params = TcpParams { initial_ssthresh: Some(2), ..vegas(counting()) };
     play(
         &TcpParams { initial_window: 2, ..params },
         "
         > seq 0..2
         +0.1 < ack 2
-        > seq 2..4
-        +0.3 < ack 4                # 300 ms for 100: two thirds of the window would be queued
-        > seq 4..7
-        cwnd == 3
+        > seq 2..5
+        +0.3 < ack 5                # 300 ms for 100: twice the window would be queued
+        > seq 5..9
+        cwnd == 4
         ",
     );
 }

@@ -3,8 +3,8 @@
 The run's folder holds everything: `initrd`, `console`, `results.tar`. A guest ends by itself; its program has a deadline in virtual time. This side has
 a limit in wall-clock time, for a guest in which time stands still, and a limit of CPU time that outlives this process.
 
-Marks at the start of a console's line, by the guest's program: `@BOOT` it runs, `@DONE` it has measured, `@END` the archive is written,
-`@FAIL words` it gave up.
+Marks at the start of a console's line, by the guest's program: `@BOOT` it runs, `@AT ns` how far its run is (user-mode Linux only: a serial
+line would take time of the guest's), `@DONE` it has measured, `@END` the archive is written, `@FAIL words` it gave up.
 """
 
 import contextlib
@@ -36,6 +36,9 @@ ENDED = re.compile(r"^@END\b", re.MULTILINE)
 STARVED = re.compile(r"[Oo]ut of memory|oom-kill|deadlocked on memory|page allocation failure")
 HOST_STARVED = re.compile(r"out of memory on the host|max_map_count")
 """User-mode Linux: the host gives it no more memory, or no more mappings."""
+TIMES = re.compile(rb"^@AT (\d+)\r?\n", re.MULTILINE)
+TOLD_BYTES = 256
+"""Of the console's end: the last of such lines is in it."""
 GAVE_UP = re.compile(r"^@FAIL\b ?(.*)$", re.MULTILINE)
 
 
@@ -77,8 +80,8 @@ class Booted:
     cpu_s: float
 
 
-def run(guest: Guest, boot: Boot, stopped: Callable[[], bool] = lambda: False) -> Booted:
-    """Boots the guest and waits for its end, or ends it when `stopped`, which is asked now and then, says so.
+def run(guest: Guest, boot: Boot, reached: Callable[[int], bool] = lambda _: True) -> Booted:
+    """Boots the guest and waits for its end, or ends it when `reached`, which is told now and then the time of its run in ns, says False.
 
     Raises:
         GuestRunError: it did not come to its end; `ending` says how it ended instead.
@@ -87,6 +90,10 @@ def run(guest: Guest, boot: Boot, stopped: Callable[[], bool] = lambda: False) -
     """
     folder = boot.folder.resolve()
     _lay_out(guest, boot, folder)
+
+    def stopped() -> bool:
+        return not reached(_time(folder))
+
     status, usage, overdue = _booted(guest, boot, folder, stopped)
     console = _console(folder)
     # Stale from its point of view: sockets and pid files of user-mode Linux.
@@ -211,9 +218,18 @@ def _next_processor() -> int:
     return allowed[next(_turn) % len(allowed)]
 
 
+def _time(folder: Path) -> int:
+    """How far the guest's program says its run is, ns; 0 before it says so."""
+    with (folder / CONSOLE).open("rb") as console:
+        console.seek(max(0, console.seek(0, os.SEEK_END) - TOLD_BYTES))
+        told = TIMES.findall(console.read())
+    return int(told[-1]) if told else 0
+
+
 def _console(folder: Path) -> str:
+    """What it said, of times that follow each other the last one."""
     text = (folder / CONSOLE).read_bytes().decode("utf-8", "replace")
-    return text.replace("\r", "")
+    return re.sub(r"(^@AT \d+\n)+(?=@AT )", "", text.replace("\r", ""), flags=re.MULTILINE)
 
 
 def ending(console: str, status: int, boot: Boot, overdue: bool) -> GuestRunError:

@@ -1,4 +1,4 @@
-"""What a host's kernel is told of TCP: settings of its namespace, of modules, and when its programs are woken. Pure."""
+"""What a host's kernel is told of TCP: settings of its namespace and of modules. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -8,11 +8,6 @@ from sojourn.engine.kernel.graph import Entry
 from sojourn.scenario.tcp import PROFILES
 
 SEND_BUFFER = 64 << 20
-GATHER = 8192
-_WINDOW_SHARE = 16
-_GATHER_NS = 4 * 10**6
-"""A tick of the kernel's."""
-_GATHERED = ("reno", "cubic")
 
 
 @dataclass(frozen=True)
@@ -31,18 +26,6 @@ class TcpSide:
     receive_buffer_max: int
     initial_window: int
     min_rto_ns: int
-
-
-def gathered(tcp: Entry, slowest_bps: int | None) -> int | None:
-    """When a receiver's program is woken: not for each packet, which costs a guest more than all else.
-
-    What waits to be read is missing from the window, and what a sender pushed is acknowledged as it is read: so only where it is a small
-    part of the window and of a moment on the slowest link (bit/s; None: none has a rate), and only for those congestion controls for which it was tried
-    (docs/kernel.md).
-    """
-    roomy = tcp["max_window"] is None and tcp["receive_buffer"] >= _WINDOW_SHARE * GATHER
-    quick = slowest_bps is None or _GATHER_NS * slowest_bps >= GATHER * 8 * 10**9
-    return GATHER if roomy and quick and tcp["congestion"] in _GATHERED else None
 
 
 def module_settings(flows: Sequence[Entry]) -> Iterator[tuple[str, int]]:

@@ -137,10 +137,8 @@ class Kernel:
                 f"{self.name} keeps a link's rate by htb, whose times no link of ours has",
                 "record with -e kernel-uml: sojourn kernel setup --guest uml makes it",
             )
-        planned = plan.plan(dict(realised), plan.machine_of(self._guest))
-        devices = recording.traced_devices(realised, planned.plan)
-        packets = sum(recording.expected_packets(realised, link) for link in devices)
-        planned = plan.traced(planned, list(devices.values()), packets)
+        packets = sum(map(recording.expected_packets, realised["links"])) * realised["duration_ns"] / 1e9
+        planned = plan.recorded(dict(realised), plan.machine_of(self._guest), packets)
 
         def read(file: Path, cpu_ns: int) -> tuple[list[Recording], int]:
             measured = archive.Archive.read(file)
@@ -170,7 +168,7 @@ class Kernel:
                 pairs=planned.pairs,
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
             )
-            booted = boot.run(self._guest, one, lambda: not reached(0))
+            booted = boot.run(self._guest, one, reached)
             return read(booted.archive, round(booted.cpu_s * 1e9))
 
     def _doubts(self, realised: Realised, measured: archive.Archive) -> list[str]:

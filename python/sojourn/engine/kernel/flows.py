@@ -1,7 +1,7 @@
 """A flow as it was observed: its totals, its time line, its probes.
 
-Of TCP there is what TCP_INFO tells. The kernel does not tell single RTT samples, so the histogram has its *smoothed* RTT once in each
-interval of the time line: the same mean, narrower tails. For UDP and video it has each packet's one-way delay. `received_packets` of
+Of TCP there is what TCP_INFO tells. RTT samples are those that the kernel's TCP takes, one an ACK, where the guest's log tells of them; other
+kernels tell their *smoothed* RTT only, which is another quantity: there are none then. For UDP and video the histogram has each packet's one-way delay. `received_packets` of
 TCP is what its sender knows to have been delivered. Not to be had: entries into fast recovery, timeouts before Linux 6.7.
 """
 
@@ -35,6 +35,7 @@ class Flow:
         self.window = Window(int(realised["warmup_ns"]), int(realised["duration_ns"]))
         self.about: Mapping[str, Any] = archive.index["flows"][number]
         table = {"bulk": "tcp", "transfers": "tcp", "ping": "probes"}.get(self.kind, "datagrams")
+        self.archive = archive
         self.rows = archive.rows(table, "flow", number)
         self.is_tcp = table == "tcp"
 
@@ -43,28 +44,39 @@ class Flow:
 
     @cached_property
     def rtts(self) -> Ints:
-        """What goes into its histogram."""
-        if self.is_tcp:
-            taken = self.window.holds(self.rows["t_ns"]) & (self.rows["srtt_us"] > 0)
-            return self.rows["srtt_us"][taken] * 1000
-        if self.kind == "ping":
+        """What goes into its histogram, of what the guest's program has not counted already."""
+        if self.is_tcp or self.kind == "ping":
             return np.empty(0, dtype=np.int64)
         arrived = (self.rows["received_ns"] >= 0) & self.window.holds(self.rows["received_ns"])
         return (self.rows["received_ns"] - self.rows["sent_ns"])[arrived]
 
-    def totals(self, lost: int, base_rtt: int | None) -> dict[str, int]:
+    def totals(self, lost: int, base_rtt: int | None) -> dict[str, int | float]:
         """Its row of `flows`. `lost`: data packets that queues and wires dropped."""
-        measured = self.rtts
-        row = {
+        row: dict[str, int | float] = {
             "flow": self.number,
             "lost_packets": lost,
+            "base_rtt_ns": NEVER if base_rtt is None else base_rtt,
+        }
+        return row | self._of_rtts() | (self._of_tcp() if self.is_tcp else self._of_packets())
+
+    def _of_rtts(self) -> dict[str, int | float]:
+        if self.is_tcp and "rtts" in self.archive.tables:
+            told = {
+                name: column[0] for name, column in self.archive.rows("rtts", "flow", self.number).items()
+            }
+            return {
+                "rtt_sum_ns": float(told["sum_ns"]),
+                "rtt_samples": int(told["samples"]),
+                "rtt_min_ns": int(told["min_ns"]),
+                "rtt_max_ns": int(told["max_ns"]),
+            }
+        measured = self.rtts
+        return {
             "rtt_sum_ns": int(measured.sum()),
             "rtt_samples": len(measured),
             "rtt_min_ns": int(measured.min()) if len(measured) else NEVER,
             "rtt_max_ns": int(measured.max(initial=0)),
-            "base_rtt_ns": NEVER if base_rtt is None else base_rtt,
         }
-        return row | (self._of_tcp() if self.is_tcp else self._of_packets())
 
     def _of_tcp(self) -> dict[str, int]:
         def since(name: str) -> int:

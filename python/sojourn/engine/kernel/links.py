@@ -1,14 +1,14 @@
 """A link as it was observed: its totals, its time line, its drops.
 
-Sojourn, arrivals, departures, drops and the backlog between samples come from the taps, packet by packet; the backlog and the discipline's
-own state in the time line are the kernel's, at each sample; bytes on the wire, losses and the ring are the card's counters where there is
+Sojourn, arrivals, departures, drops and the backlog between samples come from its packets, which the guest's program has added up as they
+passed (crates/guest, watch.rs); the backlog and the discipline's own state in the time line are the kernel's, at each sample; bytes on the wire, losses and the ring are the card's counters where there is
 one. Not to be had from Linux: red's average queue, fq_codel's CoDel counts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +17,15 @@ from sojourn import _core
 from sojourn.engine import tc
 from sojourn.engine.kernel.archive import NEVER, Archive, Ints
 from sojourn.engine.kernel.graph import has_queue, rate_steps
-from sojourn.engine.kernel.passage import (
-    CAUSE,
-    MARKS,
-    Fates,
-    Mask,
-    Own,
-    Passage,
-    Realised,
-    fates,
-    own_numbers,
-)
-from sojourn.engine.kernel.samples import Samples, Window, most_at_once, nearest, span_of, taken
+from sojourn.engine.kernel.passage import CAUSE, MARKS, Own, Passage, Realised, causes, own_numbers
+from sojourn.engine.kernel.samples import Samples, Window, nearest, taken
 
 Column: TypeAlias = "_core.Column"
 Columns: TypeAlias = "_core.Columns"
+
+
+REFUSED, DROPPED, MARKED, LOST = range(4)
+"""What became of a packet: crates/guest, watch.rs."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +34,7 @@ class Drops:
 
     times: Ints
     flow: Ints
+    reverse: Ints
     cause: Ints
     marked: Ints
     bytes: Ints
@@ -54,36 +49,12 @@ class Link:
         self.archive = archive
         self.end = int(realised["duration_ns"])
         self.window = Window(int(realised["warmup_ns"]), self.end)
-        self.header = int(self.link["framing"]["header_bytes"])
         self.offloads = bool(realised.get("offloads"))
+        self.header = int(self.link["framing"]["header_bytes"])
         self.ring = self.link["ring"]
-        taps = [tap for tap in archive.index["taps"] if tap["link"] == number]
-        self.passage = Passage.of(self.link, taps[0], archive.tables[taps[0]["table"]]) if taps else None
+        self.watched = bool((archive.tables["passed"]["link"] == number).any())
+        self.queued = self.watched and has_queue(self.link)
         self.devices = [at for at, each in enumerate(archive.index["devices"]) if each["link"] == number]
-        self.queued = self.passage is not None and has_queue(self.link)
-        self._settle()
-
-    def _settle(self) -> None:
-        """What became of each packet. Those that came after the end are of no concern."""
-        if self.passage is None:
-            return
-        passage = self.passage
-        if self.queued:
-            settled = fates(self.link, passage, self.own)
-        else:
-            # Nothing waits where nothing limits.
-            nowhere = np.zeros(len(passage), dtype=bool)
-            settled = Fates(nowhere, passage.after, np.zeros(len(passage), dtype=np.int64))
-        self.gone = settled.gone & (settled.left_at <= self.end)
-        self.left_at = settled.left_at
-        self.cause = settled.cause
-        self.sent = passage.left & (passage.after <= self.end)
-        lost = np.zeros(len(passage), dtype=bool)
-        if passage.watched and self.link["loss"]["law"] != "none":
-            # Behind the last that arrived nobody tells.
-            last = int(passage.out.max()) if len(passage) else NEVER
-            lost = self.sent & (passage.out < 0) & (passage.after < last)
-        self.lost = lost
 
     # ------------------------------------------------------------------------------------------------ from samples
 
@@ -140,34 +111,22 @@ class Link:
         row["lost_packets"] = self._lost()
         return row | self._of_ring()
 
+    @cached_property
+    def _passed(self) -> Mapping[str, Any]:
+        """Its sums, by its packets."""
+        return {name: column[0] for name, column in self.archive.rows("passed", "link", self.number).items()}
+
     def _of_queue(self) -> dict[str, int | float]:
         """By its packets."""
-        assert self.passage is not None, "a link with a queue is tapped"
-        passage, window = self.passage, self.window
-        arrived = window.holds(passage.before)
-        sent = self.sent & window.holds(passage.after)
-        dropped = self.gone & window.holds(self.left_at)
-        sojourn = (passage.after - passage.before)[sent]
-        wire = int(carried(self.link["framing"], passage.bytes[sent], self.offloads).sum())
-        span = window.end - window.warm
-        inside = window.overlap(passage.before, self.left_at)
-        # As the discipline counts them, and exact: byte·ns of a long run do not fit into 64 bits.
-        byte_ns = float((inside * (passage.bytes + self.header).astype(np.float64)).sum())
-        most_packets, most_bytes = self._most()
-        return {
-            "arrived_packets": int(arrived.sum()),
-            "arrived_bytes": int(passage.bytes[arrived].sum()),
-            "sent_packets": int(sent.sum()),
-            "sent_bytes": int(passage.bytes[sent].sum()),
+        passed = self._passed
+        sizes = self.archive.rows("sizes", "link", self.number)
+        wire = int((carried(self.link["framing"], sizes["bytes"], self.offloads) * sizes["packets"]).sum())
+        span = self.window.end - self.window.warm
+        return {name: int(passed[name]) for name in _COUNTED} | {
             "wire_bytes": wire,
-            "dropped_packets": int(dropped.sum()),
-            "marked_packets": int((passage.marked & sent).sum()),
-            "sojourn_sum_ns": int(sojourn.sum()),
-            "sojourn_max_ns": int(sojourn.max(initial=0)),
-            "backlog_mean_packets": float(inside.sum()) / span,
-            "backlog_mean_bytes": byte_ns / span,
-            "backlog_max_packets": most_packets,
-            "backlog_max_bytes": most_bytes,
+            "sojourn_sum_ns": float(passed["sojourn_sum_ns"]),
+            "backlog_mean_packets": float(passed["backlog_packet_ns"]) / span,
+            "backlog_mean_bytes": float(passed["backlog_byte_ns"]) / span,
             "busy_ns": self._busy(wire),
         }
 
@@ -191,29 +150,6 @@ class Link:
             "sent_bytes": ip,
             "wire_bytes": ip + packets * int(self.link["framing"]["overhead_bytes"]),
         }
-
-    def _most(self) -> tuple[int, int]:
-        """The most that waited at once in the window: packets, and bytes as the discipline counts them."""
-        assert self.passage is not None, "a link with a queue is tapped"
-        taken = self._taken_in()
-        begins, ends = self.passage.before[taken], self.left_at[taken]
-        size = (self.passage.bytes + self.header)[taken]
-        # At one time the one that leaves makes room first; one that passes without waiting comes and goes.
-        times = np.concatenate([begins, ends])
-        turn = np.concatenate([np.ones(len(begins)), np.where(ends > begins, 0, 2)])
-        order = np.lexsort((turn, times))
-        step = np.concatenate([np.ones(len(begins), dtype=np.int64), -np.ones(len(ends), dtype=np.int64)])
-        packets = np.cumsum(step[order])
-        counted = np.cumsum((step * np.concatenate([size, size]))[order])
-        inside = self.window.holds(times[order])
-        before = int(np.searchsorted(times[order], self.window.warm, side="left"))
-        inside[max(before - 1, 0) : before] = True
-        return int(packets[inside].max(initial=0)), int(counted[inside].max(initial=0))
-
-    def _taken_in(self) -> Mask:
-        """Which packets were ever in the queue."""
-        assert self.passage is not None, "a link with a queue is tapped"
-        return ~self.gone | (self.left_at > self.passage.before)
 
     def _busy(self, wire_bytes: int) -> int:
         """Where no card counts it: what the bytes take at the rate, if that is one."""
@@ -248,20 +184,15 @@ class Link:
     def _of_ring(self) -> dict[str, int | float]:
         names = ("ring_sent_packets", "ring_sojourn_sum_ns", "ring_sojourn_max_ns", "ring_max_packets")
         none = {**dict.fromkeys(names, NEVER), "ring_mean_packets": float("nan"), "bql_limit_bytes": NEVER}
-        if self.ring is None or self.passage is None:
+        if self.ring is None or not self.watched:
             return none
-        passage, window = self.passage, self.window
-        through = self.sent & (passage.out >= 0)
-        ended = through & window.holds(passage.out)
-        waited = np.maximum(passage.out - passage.after, 0)[ended]
-        inside = window.overlap(passage.after[through], passage.out[through])
-        limit = self.gauge("simnic/bql_limit")
+        passed, limit = self._passed, self.gauge("simnic/bql_limit")
         return {
-            "ring_sent_packets": int(ended.sum()),
-            "ring_sojourn_sum_ns": int(waited.sum()),
-            "ring_sojourn_max_ns": int(waited.max(initial=0)),
-            "ring_mean_packets": float(inside.sum()) / (window.end - window.warm),
-            "ring_max_packets": most_at_once(passage.after[through], passage.out[through], window),
+            "ring_sent_packets": int(passed["ring_sent_packets"]),
+            "ring_sojourn_sum_ns": float(passed["ring_sojourn_sum_ns"]),
+            "ring_sojourn_max_ns": int(passed["ring_sojourn_max_ns"]),
+            "ring_mean_packets": float(passed["ring_packet_ns"]) / (self.window.end - self.window.warm),
+            "ring_max_packets": int(passed["ring_max_packets"]),
             "bql_limit_bytes": int(limit.values[-1]) if self.ring["bql"] and len(limit.values) else NEVER,
         }
 
@@ -295,29 +226,12 @@ class Link:
 
     def _spans(self, edges: Ints) -> Columns:
         """What happened between the edges, by its packets."""
-        assert self.passage is not None, "a link with a queue is tapped"
-        passage, spans = self.passage, len(edges) - 1
-        sent = np.flatnonzero(self.sent)
-        sent = sent[np.argsort(passage.after[sent], kind="stable")]
-        sojourn = (passage.after - passage.before)[sent]
-        at = span_of(edges, passage.after[sent])
-        packets = np.bincount(at, minlength=spans)
-        longest = np.zeros(spans, dtype=np.int64)
-        np.maximum.at(longest, at, sojourn)
-        total = np.bincount(at, weights=sojourn, minlength=spans)
-        size = np.bincount(at, weights=passage.bytes[sent], minlength=spans)
+        spans = self.archive.rows("spans", "link", self.number)
+        assert len(spans["span"]) == len(edges) - 1, "the guest cuts the time line at the same edges"
         with np.errstate(invalid="ignore"):
-            mean = total / packets
-        dropped = np.bincount(span_of(edges, self.left_at[self.gone]), minlength=spans)
-        marked = np.bincount(span_of(edges, passage.after[passage.marked & self.sent]), minlength=spans)
-        return {
-            "sojourn_mean_ns": mean,
-            "sojourn_max_ns": longest,
-            "sent_packets": packets.astype(np.int64),
-            "sent_bytes": size.astype(np.int64),
-            "dropped_packets": dropped.astype(np.int64),
-            "marked_packets": marked.astype(np.int64),
-        }
+            mean = spans["sojourn_sum_ns"] / spans["sent_packets"]
+        counted = ("sojourn_max_ns", "sent_packets", "sent_bytes", "dropped_packets", "marked_packets")
+        return {"sojourn_mean_ns": mean, **{name: spans[name] for name in counted}}
 
     def _state(self, at: Ints, many: int) -> dict[str, Column]:
         """The discipline's own state at the samples, under the simulator's names."""
@@ -365,32 +279,31 @@ class Link:
             line["bql_limit_bytes"] = taken(limit.values, nearest(limit.times, times))
         return line
 
-    def events(self) -> Iterator[Drops]:
-        """Its drops, marks and losses."""
-        if self.passage is None:
-            return
-        passage = self.passage
-        known = passage.flow >= 0
-        marks = np.flatnonzero(passage.marked & self.sent & known)
-        words = MARKS.get(self.link["qdisc"]["kind"], MARKS["codel"])
-        for rows, times, cause, marked in (
-            (drops := np.flatnonzero(self.gone & known), self.left_at[drops], self.cause[drops], 0),
-            (
-                marks,
-                passage.after[marks],
-                self.own.decide(passage.after[marks], words) if len(marks) else marks,
-                1,
-            ),
-            (
-                lost := np.flatnonzero(self.lost & known),
-                passage.after[lost],
-                np.full(len(lost), CAUSE["wire"]),
-                0,
-            ),
-        ):
-            yield Drops(times, passage.flow[rows], cause, np.full(len(rows), marked), passage.bytes[rows])
+    @cached_property
+    def drops(self) -> Drops:
+        """Its drops, marks and losses, of packets that belong to a flow."""
+        rows = self.archive.rows("drops", "link", self.number)
+        times, what, kind = rows["t_ns"], rows["what"], self.link["qdisc"]["kind"]
+        cause = np.full(len(times), CAUSE["wire"], dtype=np.int64)
+        dropped, marked = what <= DROPPED, what == MARKED
+        if dropped.any():
+            cause[dropped] = causes(kind, self.own, times[dropped], what[dropped] == REFUSED)
+        if marked.any():
+            cause[marked] = self.own.decide(times[marked], MARKS.get(kind, MARKS["codel"]))
+        return Drops(times, rows["flow"], rows["reverse"], cause, marked.astype(np.int64), rows["bytes"])
+
+    @cached_property
+    def passage(self) -> Passage | None:
+        """Its packets, where rows of them were asked for."""
+        taps = [at for at, tap in enumerate(self.archive.index["taps"]) if tap["link"] == self.number]
+        table = f"tap{taps[0]}" if taps else ""
+        return Passage.of(self.archive.tables[table]) if table in self.archive.tables else None
 
 
+_COUNTED = (
+    *("arrived_packets", "arrived_bytes", "sent_packets", "sent_bytes", "dropped_packets", "marked_packets"),
+    *("sojourn_max_ns", "backlog_max_packets", "backlog_max_bytes"),
+)
 _HEADERS, _PAYLOAD = 52, 1448
 """Of a full segment of TCP with timestamps."""
 

@@ -1,10 +1,6 @@
-"""What became of a link's packets in its queue: when each left it, or when and why it was dropped.
+"""A link's packets one by one, where rows of them are kept, and why its discipline dropped or marked what it did.
 
-The taps say when a packet came and when it was sent on. One that was not sent on was dropped, unless it may still have waited when the run
-ended. The time and the cause follow from the discipline: a fifo drops at its limit, on arrival, and so do the fair ones that only Linux has. CoDel's queue is replayed, so
-that a drop at the limit is told from one of the control law, which happens on departure. For fq_codel, red, choke, pie, fq_pie and sfb, whose counters
-distinguish them, the counters of the sample interval decide, by majority where both moved; a drop of fq_codel is dated by its flow's
-next departure. Linux's red counts early and forced drops together: they are `early` here.
+What happened to each packet the guest's program has seen; why, no event tells: that follows from the discipline and its own counters.
 
 Source: linux/pkt_sched.h for the layout of the disciplines' numbers.
 """
@@ -19,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
-from sojourn.engine.kernel.archive import NEVER, Archive, Ints
+from sojourn.engine.kernel.archive import Archive, Ints
 
 Mask: TypeAlias = NDArray[np.bool_]
 Realised: TypeAlias = Mapping[str, Any]
@@ -33,13 +29,15 @@ IN_ORDER = ("pfifo", "bfifo", "pfifo_head_drop", "codel", "red", "pie", "choke",
 
 @dataclass
 class Passage:
-    """A link's packets, in the order in which they came to its queue."""
+    """A link's packets, each a row, in the order in which they came to its queue."""
 
     before: Ints
     after: Ints
     """When it left the queue; `NEVER`: it did not."""
-    out: Ints
-    """When its last bit was on the wire, where that was watched; `NEVER`: lost, or not watched."""
+    gone: Ints
+    """When it was dropped; `NEVER`: it was not."""
+    refused: Mask
+    """Dropped as it came."""
     flow: Ints
     reverse: Ints
     bytes: Ints
@@ -47,30 +45,29 @@ class Passage:
     ds: Ints
     """The DS field before the queue."""
     marked: Mask
-    watched: bool
-    """Whether `out` was."""
+    hash: Ints
+    """By which queues tell flows apart; 0 where nobody says."""
+    sent_before: Ints
+    """How many had been sent when it came."""
+    order: Ints
+    """How many had been sent before it left, however it left; `NEVER`: it waits."""
 
     @classmethod
-    def of(cls, link: Realised, tap: Mapping[str, Any], rows: Mapping[str, Ints]) -> "Passage":
-        """From a tap's rows."""
-        stages = [stage["name"] for stage in tap["stages"]]
-        first = "before" if "before" in stages else "after"
-        order = np.argsort(rows[f"t_{first}_ns"], kind="stable")
-        column = {name: values[order] for name, values in rows.items()}
-        watched = "arrived" in stages
-        arrived = column["t_arrived_ns"] if watched else np.full(len(order), NEVER, dtype=np.int64)
+    def of(cls, rows: Mapping[str, Ints]) -> "Passage":
+        """From a watched queue's rows (crates/guest, watch.rs)."""
         return cls(
-            before=column[f"t_{first}_ns"],
-            after=column["t_after_ns"],
-            out=np.where(arrived >= 0, arrived - link["delay_ns"], NEVER),
-            flow=column["flow"],
-            reverse=column["reverse"],
-            bytes=column["bytes"],
-            ds=column["ds_in"],
-            marked=((column["ds_in"] & 3) != _CE)
-            & ((column["ds_out"] & 3) == _CE)
-            & (column["t_after_ns"] >= 0),
-            watched=watched,
+            before=rows["t_before_ns"],
+            after=rows["t_after_ns"],
+            gone=rows["t_gone_ns"],
+            refused=rows["refused"] == 1,
+            flow=rows["flow"],
+            reverse=rows["reverse"],
+            bytes=rows["bytes"],
+            ds=rows["ds_in"],
+            marked=((rows["ds_in"] & 3) != _CE) & ((rows["ds_out"] & 3) == _CE) & (rows["t_after_ns"] >= 0),
+            hash=rows["hash"],
+            sent_before=rows["after"],
+            order=rows["order"],
         )
 
     def __len__(self) -> int:
@@ -81,91 +78,34 @@ class Passage:
         """Which left the queue."""
         return self.after >= 0
 
-    def successor(self, in_order: bool) -> Ints:
-        """Of each packet the next one behind it that left the queue, of all (`in_order`) or of its flow; -1: none."""
-        key = np.zeros(len(self), dtype=np.int64) if in_order else 2 * self.flow + self.reverse
-        order = np.argsort(key, kind="stable")
-        place = np.arange(len(self))
-        none = len(self)
-        found = np.minimum.accumulate(np.where(self.left[order], place, none)[::-1])[::-1]
-        row = order[np.minimum(found, none - 1)]
-        result = np.full(len(self), -1, dtype=np.int64)
-        same = (found < none) & (key[row] == key[order])
-        result[order] = np.where(same, row, -1)
-        return result
+
+def drops_of(qdisc: Realised) -> dict[str, Any]:
+    """How a discipline drops, for who can't see it do so (crates/guest, plan.rs)."""
+    kind = qdisc["kind"]
+    how = {"codel": "departure", "fq_codel": "departure", "cake": "departure", "pfifo_head_drop": "head"}
+    return {
+        "in_order": kind in IN_ORDER,
+        "how": how.get(kind, "arrival"),
+        "limit": qdisc["limit"] if kind in ("codel", "pfifo_head_drop") else None,
+    }
 
 
-@dataclass(frozen=True)
-class Fates:
-    """What became of a link's packets in its queue."""
+def causes(kind: str, own: "Own", times: Ints, refused: Mask) -> Ints:
+    """Why a discipline dropped packets at these times; `refused`: as they came.
 
-    gone: Mask
-    """Dropped, for sure."""
-    left_at: Ints
-    """When each was no longer in the queue; the end of time for those that still are. One that was never taken in left as it came."""
-    cause: Ints
-    """Of those that are gone."""
-
-
-def fates(link: Realised, passage: Passage, own: "Own") -> Fates:
-    """Decides which packets were dropped, when and why."""
-    kind = link["qdisc"]["kind"]
-    missing = ~passage.left
-    successor = passage.successor(kind in IN_ORDER)
-    gone = missing & (successor >= 0)
-    # Behind the last that left nobody tells. Whoever waits longer than anyone ever did is gone.
-    if passage.left.any():
-        longest = int((passage.after - passage.before)[passage.left].max())
-        gone |= missing & (passage.before < int(passage.after.max()) - longest)
-    cause = np.full(len(passage), CAUSE["limit"], dtype=np.int64)
-    left_at = np.where(passage.left, passage.after, np.iinfo(np.int64).max)
-    follows = np.where(successor >= 0, passage.after[np.maximum(successor, 0)], passage.before)
-    at_departure = np.zeros(len(passage), dtype=bool)
+    A fifo drops at its limit, and so do the fair ones that only Linux has. CoDel's control law drops what has waited, its limit what
+    comes. For those whose counters tell causes apart the counters of the sample interval decide, by majority where several moved.
+    Linux's red counts early and forced drops together: they are `early` here.
+    """
     match kind:
         case "codel":
-            replayed = own.growth("drop_overlimit") > 0
-            at_departure = gone & ~_refused(passage, link["qdisc"]["limit"]) if replayed else gone
-            cause[at_departure] = CAUSE["target"]
-        case "fq_codel":
-            at_departure = gone
-            cause[gone] = own.decide(
-                follows[gone], {"target": "by_law", "limit": "by_limit", "overmemory": "by_memory"}
-            )
+            return np.where(refused, CAUSE["limit"], CAUSE["target"])
         case "cake":
-            # Its control law and its limit share a counter: nearly all are the law's, which drops as it sends.
-            at_departure = gone
-            cause[gone] = CAUSE["target"]
-        case "red" | "choke" | "pie" | "fq_pie" | "sfb":
-            cause[gone] = own.decide(passage.before[gone], _DROPS[kind])
-        case "pfifo_head_drop":
-            # The head goes when as many as the limit are behind it and one more comes.
-            rows = np.flatnonzero(gone)
-            full = rows + link["qdisc"]["limit"]
-            come = passage.before[np.minimum(full, len(passage) - 1)]
-            left_at[rows] = np.where(full < len(passage), come, passage.before[rows])
-            return Fates(gone, left_at, cause)
-    left_at = np.where(gone, np.where(at_departure, follows, passage.before), left_at)
-    return Fates(gone, left_at, cause)
-
-
-def _refused(passage: Passage, limit: int) -> Mask:
-    """Which packets found a queue of one order full: it is replayed, arrival by arrival."""
-    refused = np.zeros(len(passage), dtype=bool)
-    departures = np.flatnonzero(passage.left)
-    times = passage.after[departures]
-    waiting: list[int] = []
-    head = done = 0
-    for row, now in enumerate(passage.before.tolist()):
-        while done < len(departures) and departures[done] < row and times[done] <= now:
-            # All before it have left, one way or the other.
-            while head < len(waiting) and waiting[head] <= departures[done]:
-                head += 1
-            done += 1
-        if not passage.left[row] and len(waiting) - head >= limit:
-            refused[row] = True
-        else:
-            waiting.append(row)
-    return refused
+            # Its control law and its limit share a counter: nearly all are the law's.
+            return np.full(len(times), CAUSE["target"])
+        case _ if kind in _DROPS:
+            return own.decide(times, _DROPS[kind])
+    return np.full(len(times), CAUSE["limit"])
 
 
 @dataclass(frozen=True)
@@ -244,13 +184,14 @@ _OWN: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 """Where they lie (linux/pkt_sched.h): struct tc_codel_xstats, tc_fq_codel_xstats, tc_red_xstats, ...; words of 32 bits, low ones first."""
 _DROPS: dict[str, dict[str, str]] = {
+    "fq_codel": {"target": "by_law", "limit": "by_limit", "overmemory": "by_memory"},
     "red": {"early": "early", "limit": "pdrop"},
     "choke": {"early": "by_law", "limit": "pdrop"},
     "pie": {"early": "dropped", "limit": "overlimit"},
     "fq_pie": {"early": "dropped", "limit": "by_limit", "overmemory": "overmemory"},
     "sfb": {"early": "by_law", "limit": "by_limit"},
 }
-"""Why they drop as a packet comes: the cause, and the number that counts it."""
+"""Why they drop: the cause, and the number that counts it."""
 MARKS: dict[str, dict[str, str]] = {
     "codel": {"target": "ecn_mark", "ce_threshold": "ce_mark"},
     "red": {"early": "marked"},

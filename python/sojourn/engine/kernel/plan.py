@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from sojourn.engine import tc
 from sojourn.engine.kernel import selfcheck, sizes
-from sojourn.engine.kernel.endpoints import TcpSide, gathered, module_settings, sysctls, tcp_side
+from sojourn.engine.kernel.endpoints import TcpSide, module_settings, sysctls, tcp_side
 from sojourn.engine.kernel.fits import MOST_RATE, PlanError, Problem, Wiring, problems_of
 from sojourn.engine.kernel.graph import (
     Entry,
@@ -37,9 +37,10 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guests import Guest
+from sojourn.engine.kernel.passage import drops_of
 from sojourn.scenario.tcp import MTU
 
-VERSION = 1
+VERSION = 2
 """Of the plan's schema (crates/guest, plan.rs)."""
 SETTLE_NS = 2100 * 10**6
 """Virtual time: as long as it takes to begin with a tick that all timers go off with but those of more than 16 s."""
@@ -55,10 +56,8 @@ RING_BYTES = 4 << 20
 _QUIET_RING_BYTES = 1 << 18
 _MOST_SEGMENTS = 65535
 """GSO_MAX_SEGS."""
-MOST_TRACED = 2_000_000
-"""Packets."""
-_EVENT_BYTES, _EVENT_TEXT_BYTES = 96, 160
-"""An event in the kernel's memory, and as a line of text."""
+MOST_RECORDED = 2_000_000
+"""Packets, each a row."""
 _CYCLE = 2.0**32
 """simnic's probabilities are in units of 2^-32."""
 
@@ -215,31 +214,20 @@ def plan(realised: Entry, machine: Machine) -> Planned:
     )
 
 
-def traced(planned: Planned, devices: Sequence[str], packets: float) -> Planned:
-    """The same plan, and the kernel writes down what comes to the queues of these devices and what leaves them (recording.py).
+def recorded(realised: Entry, machine: Machine, packets: float) -> Planned:
+    """The plan with a row of each packet that comes to a queue (recording.py).
 
     `packets`: how many, about.
 
     Raises:
-        PlanError: more than a guest can write down.
+        PlanError: more than a guest can write down, or what `plan` refuses.
     """
-    if packets > MOST_TRACED:
+    if packets > MOST_RECORDED:
         why = f"about {packets / 1e6:.1f} million packets, to be written down one by one"
         raise PlanError(
-            [Problem("scenario", why, f"at most {MOST_TRACED // 10**6} million: make it shorter")]
+            [Problem("scenario", why, f"at most {MOST_RECORDED // 10**6} million: make it shorter")]
         )
-    ours = " || ".join(f'name == "{device}"' for device in devices)
-    kinds = (("net/net_dev_queue", ours), ("net/net_dev_xmit", ours), ("skb/kfree_skb", None))
-    # Each packet comes, leaves, and is thrown away somewhere.
-    events = 3 * packets + 10_000
-    buffer_kb = int(events * _EVENT_BYTES / 1024)
-    trace = {
-        "events": [{"name": name, "filter": which} for name, which in kinds],
-        "buffer_kb": buffer_kb,
-    }
-    text_mb = 2 * events * _EVENT_TEXT_BYTES / 2**20
-    memory_mb = planned.memory_mb + 64 * int((buffer_kb / 1024 + text_mb) / 64 + 1)
-    return Planned({**planned.plan, "trace": trace}, planned.pairs, memory_mb)
+    return plan({**realised, "record": {**realised["record"], "packets": True}}, machine)
 
 
 class _Builder:
@@ -261,6 +249,8 @@ class _Builder:
         self.ip: dict[str, list[str]] = {name: [] for name in self.namespaces}
         self.tc: dict[str, list[str]] = {}
         self.offload = bool(realised.get("offloads"))
+        # What is made of single packets: the table of them, the self-check's judgement and, in real time, that of the run.
+        self.rows = bool(realised["record"]["packets"]) or bool(prefix) or not machine.own
         self.cards: dict[str, dict[str, int | str]] = {}
         self.wires: list[Wire] = self._wires()
         self.hosts: list[Host] = []
@@ -354,10 +344,6 @@ class _Builder:
                     transmitter=None if self.simnic else transmitter(link),
                 ),
             )
-            if self.simnic:
-                mirror = _mirror(wire.queue)
-                self.ip[wire.tail] += [f"link add {mirror} type dummy", f"link set dev {mirror} up"]
-                self._tc(wire.tail, tc.mirror(wire.queue.device, mirror))
         if not self.simnic and (link["delay_ns"] or loses(link)):
             last = wire.hops[-1][0]
             self._tc(last.namespace, [tc.wire(last.device, link["delay_ns"], link["loss"])])
@@ -379,6 +365,8 @@ class _Builder:
                 "coalesce_ns": ring["coalesce_ns"],
             }
         card |= self._card_loss(link)
+        if _watched(link):
+            card |= {"log": _in_log(port), "log_out": int(_goes_out(link))}
         self.cards[port.device] = card
 
     def _card_loss(self, link: Entry) -> dict[str, int]:
@@ -495,6 +483,7 @@ class _Builder:
                 "version": VERSION,
                 "seed": realised["seed"],
                 "duration_ns": duration,
+                "warmup_ns": realised["warmup_ns"],
                 "settle_ns": settle,
                 "linger_ns": linger,
                 "deadline_ns": settle + duration + linger + SETUP_NS,
@@ -512,7 +501,7 @@ class _Builder:
                 "output": dict(self.machine.output),
             },
             pairs=len(self.cables) if self.simnic else 0,
-            memory_mb=sizes.memory_mb(realised, len(self.namespaces)),
+            memory_mb=sizes.memory_mb(realised, len(self.namespaces), self.rows or not self.simnic),
         )
 
     def _setup(self) -> list[dict[str, Any]]:
@@ -580,32 +569,42 @@ class _Builder:
                 yield {"link": index, "namespace": last.namespace, "name": last.device, "gauges": []}
 
     def _taps(self) -> Iterator[dict[str, Any]]:
-        """Where a link's packets are seen: before its queue, after it, and at the far end where a ring or a loss lies between."""
+        """The queues whose packets are watched, and the wires that lose some: by the cards' log, or by taps."""
         crossing = crossing_of(self.links, self.flows)
         for index, (link, wire) in enumerate(zip(self.links, self.wires, strict=True)):
-            if not crossing[index] or not (has_queue(link) or loses(link)):
+            if not crossing[index] or not _watched(link):
                 continue
-            stages = []
-            if has_queue(link):
-                stages.append(("before", self._before(wire)))
-            stages.append(("after", [_point(wire.queue, "out")]))
-            if link["ring"] is not None or loses(link):
-                stages.append(("arrived", [_point(wire.end, "in")]))
-            points = max(len(where) for _, where in stages)
-            memory = RING_BYTES if link["sampled"] else _QUIET_RING_BYTES
             yield {
                 "link": index,
-                "stages": [{"name": name, "points": where} for name, where in stages],
-                # A mirror sees this link's packets only; a router's ways in see those of all its links.
-                "only": None if self.simnic else [list(each) for each in crossing[index]],
-                "ring_bytes": max(memory // points, _QUIET_RING_BYTES),
+                "header_bytes": link["framing"]["header_bytes"],
+                "out": _goes_out(link),
+                "rows": self.rows,
+                "card": _in_log(wire.queue) if self.simnic else None,
+                "seen": None if self.simnic else self._stages(link, wire, crossing[index]),
             }
 
-    def _before(self, wire: Wire) -> list[dict[str, str]]:
-        if self.simnic:
-            return [_point(Port(wire.tail, _mirror(wire.queue), "", ""), "out")]
-        own = [port for cable in self.cables for port in (cable.a, cable.b) if port.namespace == wire.tail]
-        return [_point(port, "in") for port in own if port != wire.queue]
+    def _stages(self, link: Entry, wire: Wire, crossing: Sequence[tuple[int, bool]]) -> dict[str, Any]:
+        """Where a link's packets are seen: before its queue, after it, and at the far end where a loss lies between."""
+        stages = []
+        if has_queue(link):
+            own = [
+                port for cable in self.cables for port in (cable.a, cable.b) if port.namespace == wire.tail
+            ]
+            stages.append(("before", [_point(port, "in") for port in own if port != wire.queue]))
+        stages.append(("after", [_point(wire.queue, "out")]))
+        if _goes_out(link):
+            stages.append(("arrived", [_point(wire.end, "in")]))
+        points = max(len(where) for _, where in stages)
+        memory = RING_BYTES if link["sampled"] else _QUIET_RING_BYTES
+        return {
+            "stages": [{"name": name, "points": where} for name, where in stages],
+            # A router's ways in see the packets of all its links.
+            "only": [list(each) for each in crossing],
+            "ring_bytes": max(memory // points, _QUIET_RING_BYTES),
+            "delay_ns": link["delay_ns"],
+            "loses": loses(link),
+            "drops": drops_of(link["qdisc"]),
+        }
 
     def _flow_plans(self) -> list[dict[str, Any]]:
         ports = {"tcp": FIRST_PORT, "udp": FIRST_PORT, "icmp": FIRST_PORT}
@@ -634,7 +633,6 @@ class _Builder:
         window = tcp["max_window"]
         return {
             "congestion": tcp["congestion"],
-            "gather_bytes": gathered(tcp, sizes.slowest_bps(self.links)),
             "mss": None if largest + 40 == self.mtu else largest,
             "window_bytes": None if window is None else window * tcp["mss"],
         }
@@ -651,8 +649,20 @@ def _gauges(link: Entry) -> list[str]:
     return [f"simnic/{name}" for name in names]
 
 
-def _mirror(port: Port) -> str:
-    return f"{port.device}-in"
+def _watched(link: Entry) -> bool:
+    """Whether something becomes of its packets besides passing on."""
+    return has_queue(link) or loses(link)
+
+
+def _goes_out(link: Entry) -> bool:
+    """Whether the end of a transmission is worth a look: behind it lies a loss, before it a ring."""
+    return link["ring"] is not None or loses(link)
+
+
+def _in_log(port: Port) -> int:
+    """A card's number in the log: from 1 on."""
+    number, end = int(port.device[3:-1]), port.device[-1]
+    return 1 + 2 * number + "ab".index(end)
 
 
 def _point(port: Port, direction: str) -> dict[str, str]:

@@ -52,20 +52,6 @@ class Samples:
         return np.asarray(counted[1:] - counted[:-1])
 
 
-def most_at_once(begins: Ints, ends: Ints, window: Window) -> int:
-    """The most spans that overlap in the window."""
-    times = np.concatenate([begins, ends])
-    step = np.concatenate([np.ones(len(begins), dtype=np.int64), -np.ones(len(ends), dtype=np.int64)])
-    order = np.lexsort((step, times))
-    inside = window.holds(times[order])
-    return int(np.cumsum(step[order])[inside].max(initial=0))
-
-
-def span_of(edges: Ints, times: Ints) -> Ints:
-    """Between which edges each time lies: from one on, before the next. A sample sees what was before the traffic of its time."""
-    return np.clip(np.searchsorted(edges, times, side="right") - 1, 0, len(edges) - 2)
-
-
 def nearest(samples: Ints, times: Ints) -> Ints:
     """Of each time the sample that was taken for it: the first one from then on, before the next; -1: none."""
     if not len(samples):

@@ -145,8 +145,7 @@ def _idle(check: Realised, archive: Archive, late_ns: int) -> Iterator[str]:
 
 
 def _full(check: Realised, archive: Archive) -> Iterator[str]:
-    link, tap = check["links"][0], archive.index["taps"][0]
-    passage = Passage.of(link, tap, archive.tables[tap["table"]])
+    link, passage = check["links"][0], Passage.of(archive.tables["tap0"])
     slow, waited = slowness(link, passage, check["duration_ns"])
     full = check["flows"][1]["stop_ns"] - check["flows"][1]["start_ns"]
     if waited < LEAST_WAITED * full:

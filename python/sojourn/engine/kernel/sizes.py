@@ -13,8 +13,8 @@ _NAMESPACE_KB = 1200
 (64 kB of stack each, in an eighth of the memory: fork.c, ucount.c)."""
 _PACKET_KB = 2.5
 """A full packet in the kernel."""
-_SEEN_BYTES = 160
-"""A packet that a tap follows, in the traffic program and once more in the archive."""
+_ROW_BYTES = 160
+"""A packet of which a row is kept, in the traffic program and once more in the archive."""
 
 
 _EMPTY_OF_A_TRANSFER = 4.5
@@ -57,8 +57,8 @@ def _longest_wait(link: Entry) -> int:
     return 0 if rate is None else linux.packets(link["qdisc"]) * MTU * 8 * 10**9 // rate
 
 
-def memory_mb(realised: Entry, namespaces: int) -> int:
-    """What a guest needs, rather too much: packets in queues and on wires, packets that taps follow, namespaces."""
+def memory_mb(realised: Entry, namespaces: int, rows: bool) -> int:
+    """What a guest needs, rather too much: packets in queues and on wires, namespaces, and where asked for a row of each packet."""
     packets = seen = 0.0
     extra = max((flow["path_extra_ns"] for flow in realised["flows"]), default=0)
     for number, link in enumerate(realised["links"]):
@@ -66,9 +66,9 @@ def memory_mb(realised: Entry, namespaces: int) -> int:
         on_wires = rate / 8 / MTU * (link["delay_ns"] + extra) / 1e9
         in_queue = min(_longest_wait(link) / 1e9 * rate / 8 / MTU, 100_000)
         packets += on_wires + in_queue
-        if has_queue(link) and link["sampled"]:
+        if rows and has_queue(link) and link["sampled"]:
             seen += _seen_a_second(number, realised) * realised["duration_ns"] / 1e9
-    need = (_NAMESPACE_KB * namespaces + _PACKET_KB * packets) / 1024 + seen * _SEEN_BYTES / 2**20
+    need = (_NAMESPACE_KB * namespaces + _PACKET_KB * packets) / 1024 + seen * _ROW_BYTES / 2**20
     return 192 + 64 * int(need / 64 + 1)
 
 

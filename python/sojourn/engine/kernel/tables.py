@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
-from sojourn.engine.kernel.archive import NEVER, Archive
+from sojourn.engine.kernel.archive import NEVER, Archive, Ints
 from sojourn.engine.kernel.flows import Flow, base_rtt
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.histogram import Histogram
@@ -30,11 +30,8 @@ def tables(realised: Realised, archive: Archive) -> Tables:
     record, end = realised["record"], int(realised["duration_ns"])
     window = links[0].window
     queue_edges, flow_edges = edges_of(record["queue_ns"], end), edges_of(record["flow_ns"], end)
-    drops = [(link.number, each) for link in links for each in link.events()]
     lost = _lost_of_flows(links, window)
-    sojourn, rtt = Histogram(), Histogram()
-    for link in links:
-        _add_sojourn(sojourn, link)
+    rtt = Histogram()
     for flow in flows:
         rtt.add(flow.number, flow.rtts)
     made: Tables = {
@@ -45,13 +42,13 @@ def tables(realised: Realised, archive: Archive) -> Tables:
                 for flow in flows
             ]
         ),
-        "sojourn": sojourn.columns("link", "packets"),
-        "rtt": rtt.columns("flow", "samples"),
+        "sojourn": _sojourns(links, archive),
+        "rtt": _with_bins(rtt.columns("flow", "samples"), archive, "rtt"),
         "probe": _appended([flow.probes() for flow in flows if flow.kind == "ping"], _PROBE),
         "transfers": dict(archive.tables["transfers"]),
         "queue": _by_time([link.queue(queue_edges) for link in links if link.link["sampled"]], _QUEUE),
         "flow": _by_time([flow.line(flow_edges) for flow in flows if flow.kind != "ping"], _FLOW),
-        "drops": _drops_table(drops),
+        "drops": _drops_table([(link.number, link.drops) for link in links if link.watched]),
         "engine": {
             "events": np.array([NEVER]),
             "packets": np.array([sum(flow.received() for flow in flows)]),
@@ -63,30 +60,43 @@ def tables(realised: Realised, archive: Archive) -> Tables:
     return made
 
 
-def _add_sojourn(histogram: Histogram, link: Link) -> None:
-    if link.queued and link.passage is not None:
-        sent = link.sent & link.window.holds(link.passage.after)
-        histogram.add(link.number, (link.passage.after - link.passage.before)[sent])
-    elif not has_queue(link.link):
-        # Without a rate nothing waits: a sojourn of 0 each.
-        packets = int(link.totals()["sent_packets"])
-        histogram.add(link.number, np.zeros(packets, dtype=np.int64))
+def _sojourns(links: Sequence[Link], archive: Archive) -> Columns:
+    without = Histogram()
+    for link in links:
+        if not has_queue(link.link):
+            # Without a rate nothing waits: a sojourn of 0 each.
+            packets = int(link.totals()["sent_packets"])
+            without.add(link.number, np.zeros(packets, dtype=np.int64))
+    queued = np.array([link.number for link in links if link.queued], dtype=np.int64)
+    return _with_bins(without.columns("link", "packets"), archive, "sojourn", queued)
+
+
+def _with_bins(made: Columns, archive: Archive, name: str, owners: Ints | None = None) -> Columns:
+    """A histogram's table, with the bins that the guest's program has counted of these owners (all of them), by owner and bin."""
+    counted = archive.tables.get(name)
+    if counted is None:
+        return made
+    columns = list(counted.values())
+    chosen = np.full(len(columns[0]), True) if owners is None else np.isin(columns[0], owners)
+    both: Columns = {
+        title: np.concatenate([column, told[chosen]])
+        for (title, column), told in zip(made.items(), columns, strict=True)
+    }
+    owner, lower = list(both.values())[:2]
+    order = np.lexsort((lower, owner))
+    return {title: column[order] for title, column in both.items()}
 
 
 def _lost_of_flows(links: Sequence[Link], window: Window) -> dict[int, int]:
     """Data packets that queues and wires dropped, by flow; a lost ACK is not a lost segment."""
     lost: dict[int, int] = {}
     for link in links:
-        if link.passage is None:
+        if not link.watched:
             continue
-        passage = link.passage
-        forth = (passage.reverse == 0) & (passage.flow >= 0)
-        for rows in (
-            forth & link.gone & window.holds(link.left_at),
-            forth & link.lost & window.holds(passage.after),
-        ):
-            for flow, many in zip(*np.unique(passage.flow[rows], return_counts=True), strict=True):
-                lost[int(flow)] = lost.get(int(flow), 0) + int(many)
+        drops = link.drops
+        forth = (drops.reverse == 0) & (drops.marked == 0) & window.holds(drops.times)
+        for flow, many in zip(*np.unique(drops.flow[forth], return_counts=True), strict=True):
+            lost[int(flow)] = lost.get(int(flow), 0) + int(many)
     return lost
 
 
@@ -110,7 +120,7 @@ def _packets(links: Sequence[Link]) -> Columns:
         if not link.queued or link.passage is None:
             continue
         passage = link.passage
-        rows = np.flatnonzero(link.sent & (passage.flow >= 0))
+        rows = np.flatnonzero(passage.left & (passage.after <= link.end) & (passage.flow >= 0))
         parts.append(
             {
                 "t_ns": passage.after[rows],

@@ -27,7 +27,8 @@ SOURCE = "linux-source-6.12"
 BINARY = "linux-um"
 LOG = "build.log"
 
-EDITS = ("uml.patch", "uml.config", "simnic.c")
+DRIVERS = ("simnic.c", "simlog.c", "simlog.h", "simread.c")
+EDITS = ("uml.patch", "uml.config", *DRIVERS)
 RECIPE = b"1"
 """Counted up when what is done here changes what comes out, the files above being the same."""
 
@@ -253,7 +254,8 @@ def _edit(tree: Path, environment: dict[str, str], log: Path) -> None:
         *(tree, environment, log),
         stdin=ours["uml.patch"],
     )
-    (tree / "drivers/net/simnic.c").write_bytes(ours["simnic.c"])
+    for name in DRIVERS:
+        (tree / "drivers/net" / name).write_bytes(ours[name])
     (tree / "sojourn.config").write_bytes(ours["uml.config"])
 
 

@@ -41,6 +41,8 @@
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
+#include "simlog.h"
+
 /* From the completion to the next packet's coming down: softirqs, no more. */
 #define GRAIN_NS	20000ULL
 
@@ -73,6 +75,8 @@ struct simnic_params {
 	u64 loss_enter;		/* from good to bad */
 	u64 loss_leave;		/* from bad to good */
 	u64 loss_seed;
+	u64 log;		/* its number in the log; 0: nothing of it is noted */
+	u64 log_out;		/* the end of each transmission, too */
 };
 
 struct simnic_counters {
@@ -91,6 +95,7 @@ struct simnic_cb {
 	u64 arrives;
 	u32 bytes;		/* as the qdisc counts them */
 	u32 limited;		/* those byte queue limits were told of */
+	u32 serial;		/* in the log */
 };
 
 static struct simnic_cb *cb_of(struct sk_buff *skb)
@@ -120,6 +125,7 @@ struct simnic {
 	bool wanted;			/* ... one waited for it then */
 	u64 halted_at;			/* an outage began; left of the transmission: */
 	u64 left_bits;			/* scaled by NSEC_PER_SEC */
+	u32 serial;			/* of the latest packet in the log */
 	bool wire_armed;
 	bool irq_armed;
 
@@ -169,6 +175,8 @@ static void simnic_launch(struct simnic *nic, struct sk_buff *skb, u64 now)
 
 	if (simnic_loses(nic)) {
 		nic->counters.lost_packets++;
+		if (cb_of(skb)->serial)
+			simlog_note(SIMLOG_LOST, nic->params.log, cb_of(skb)->serial, now);
 		dev_kfree_skb_any(skb);
 		return;
 	}
@@ -362,6 +370,8 @@ static enum hrtimer_restart simnic_sent(struct hrtimer *timer)
 	}
 	__skb_unlink(skb, &nic->ring);
 	simnic_count_sent(nic, cb_of(skb));
+	if (nic->params.log_out && cb_of(skb)->serial)
+		simlog_note(SIMLOG_OUT, nic->params.log, cb_of(skb)->serial, now);
 	nic->untold_packets++;
 	nic->untold_limited += cb_of(skb)->limited;
 	if (!skb_queue_empty(&nic->ring))
@@ -407,8 +417,12 @@ static netdev_tx_t simnic_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct simnic *nic = *(struct simnic **)netdev_priv(dev);
 	struct netdev_queue *queue = netdev_get_tx_queue(dev, 0);
+	u32 serial = skb->simlog_serial;
 	struct simnic_cb *cb;
 
+	skb->simlog_serial = 0;
+	if (serial)
+		simlog_left(skb, nic->params.log, serial);
 	/* What looped or was shared keeps its own control block. */
 	skb = skb_share_check(skb, GFP_ATOMIC);
 	if (unlikely(!skb))
@@ -420,6 +434,7 @@ static netdev_tx_t simnic_xmit(struct sk_buff *skb, struct net_device *dev)
 	cb = cb_of(skb);
 	cb->bytes = skb->len;
 	cb->wire_bytes = simnic_wire_bytes(nic, skb);
+	cb->serial = serial;
 
 	/* Without a rate there is no transmission to wait for, and no ring. */
 	if (!nic->params.rate_bps && !nic->params.stopped && skb_queue_empty(&nic->ring)) {
@@ -516,6 +531,18 @@ static const struct net_device_ops simnic_ops = {
 	.ndo_set_mac_address	= eth_mac_addr,
 	.ndo_get_stats64	= dev_get_tstats64,
 };
+
+bool simlog_card_of(const struct sk_buff *skb, u16 *card, u32 **serial)
+{
+	struct simnic *nic;
+
+	if (!skb->dev || skb->dev->netdev_ops != &simnic_ops)
+		return false;
+	nic = *(struct simnic **)netdev_priv(skb->dev);
+	*card = nic->params.log;
+	*serial = &nic->serial;
+	return nic->params.log;
+}
 
 static void simnic_setup(struct net_device *dev)
 {
@@ -720,6 +747,8 @@ NUMBER(loss_bad, simnic_store_number, 0, 1ULL << 32);
 NUMBER(loss_enter, simnic_store_number, 0, 1ULL << 32);
 NUMBER(loss_leave, simnic_store_number, 0, 1ULL << 32);
 NUMBER(loss_seed, simnic_store_seed, 0, U64_MAX);
+NUMBER(log, simnic_store_number, 0, U16_MAX);
+NUMBER(log_out, simnic_store_number, 0, 1);
 COUNTER(sent_packets);
 COUNTER(sent_bytes);
 COUNTER(wire_bytes);
@@ -744,6 +773,7 @@ static struct attribute *simnic_attrs[] = {
 	&file_bql.attr, &file_offload.attr,
 	&file_loss_good.attr, &file_loss_bad.attr, &file_loss_enter.attr,
 	&file_loss_leave.attr, &file_loss_seed.attr,
+	&file_log.attr, &file_log_out.attr,
 	&file_sent_packets.attr, &file_sent_bytes.attr, &file_wire_bytes.attr,
 	&file_busy_ns.attr, &file_lost_packets.attr, &file_interrupts.attr,
 	&file_ring_packets.attr, &file_ring_bytes.attr,

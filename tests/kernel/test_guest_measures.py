@@ -1,0 +1,166 @@
+"""What a guest measures of its packets, and that measuring changes nothing: its tables add up, its receivers read each packet."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_recomputed import Added, flow_adds_up, probe_adds_up, queue_adds_up
+
+from sojourn import metrics
+from sojourn.engine import run
+from sojourn.engine.kernel import Boot, engine, guests, overlay, plan
+from sojourn.engine.kernel import run as boot
+from sojourn.engine.kernel.archive import Archive
+from sojourn.scenario import loads
+
+EVERYTHING = """
+duration = "6 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "8 Mbit/s"
+delay = "10 ms"
+qdisc = "fq_codel limit 60 ecn"
+up.rate = "2 Mbit/s"
+up.qdisc = "red limit 60000 min 5000 max 20000 avpkt 1000"
+down.ring = 16
+down.loss = "0.5 %"
+
+[[flow]]
+kind = "bulk"
+count = 3
+start = "every 100 ms"
+congestion = "cubic"
+
+[[flow]]
+name = "ecn"
+kind = "bulk"
+congestion = "reno"
+ecn = true
+
+[[flow]]
+kind = "transfers"
+# Whole segments, or the last one's RTT were shorter than that of a full packet.
+size = "28960 B"
+pause = "50 ms"
+direction = "up"
+
+[[flow]]
+kind = "udp"
+rate = "1 Mbit/s"
+
+[[flow]]
+kind = "ping"
+
+[record]
+packets = true
+"""
+
+
+def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -> None:
+    """By the same law as the simulator's."""
+    made = run(loads(EVERYTHING), engine=kernel_uml)
+    assert not made.meta.invalid
+    added = Added(made)
+    (one,) = metrics.summary(made).runs
+    assert sum(queue["dropped_packets"] for queue in one["queues"]) > 20
+    assert sum(queue["marked_packets"] for queue in one["queues"]) > 0
+    for queue in one["queues"]:
+        queue_adds_up(queue, added)
+    for flow in one["flows"]:
+        flow_adds_up(flow, added)
+    for probe in one["probes"]:
+        probe_adds_up(probe, added)
+
+
+def test_each_rtt_sample_of_tcp_is_counted(kernel_uml: str) -> None:
+    """The same quantity as the simulator's: an ACK a sample, not a reading of the smoothed RTT an interval."""
+    text = """
+duration = "5 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "2 Mbit/s"
+delay = "20 ms"
+qdisc = "pfifo limit 30"
+
+[[flow]]
+kind = "bulk"
+"""
+    ours, theirs = (metrics.summary(run(loads(text), engine=name)).runs[0] for name in ("sim", kernel_uml))
+    for name in ("mean", "p50", "p95", "min", "max"):
+        one, other = (each["flows"][0]["rtt_ms"][name] for each in (ours, theirs))
+        assert one == pytest.approx(other, rel=0.02), name
+
+
+STEADY = """
+duration = "8 s"
+warmup = "2 s"
+seeds = 4
+
+[bottleneck]
+rate = "20 Mbit/s"
+delay = "5 ms"
+link_layer = "linux"
+qdisc = "fq_codel ce_threshold 1ms"
+
+[[flow]]
+kind = "bulk"
+count = 4
+congestion = "reno"
+ecn = true
+start = "uniform 0 s .. 1 s"
+"""
+
+
+def test_short_windows_stay_short_however_quick_the_link(kernel_uml: str) -> None:
+    """Marks at 1 ms keep four windows at a few segments. Receivers that were woken by every 8 kB from 16.4 Mbit/s on made the p99 of the
+    sojourn jump from 2.4 to 4.4 ms there, and the link slower at 17 than at 16 Mbit/s."""
+    goodput, p99 = {}, {}
+    for rate in (16, 17, 20):
+        scenario = loads(STEADY).with_({"bottleneck.rate": f"{rate} Mbit/s"})
+        runs = metrics.summary(run(scenario, engine=kernel_uml)).runs
+        goodput[rate] = sum(one["goodput_mbps"] for one in runs) / len(runs)
+        p99[rate] = sum(one["queues"][0]["sojourn_ms"]["p99"] for one in runs) / len(runs)
+    assert goodput[16] < goodput[17] < goodput[20]
+    assert p99[20] < 1.1 * p99[17] < 1.2 * p99[16]
+
+
+def archive_of(guest: Any, made: plan.Planned, planned: dict[str, Any], folder: Path) -> Archive:
+    folder.mkdir()
+    files = {"plan.json": json.dumps(planned).encode()}
+    one = Boot(
+        folder, overlay(engine.program(), files), memory_mb=made.memory_mb, pairs=made.pairs, wall_limit_s=300
+    )
+    return Archive.read(boot(guest, one).archive)
+
+
+def test_watching_changes_nothing(kernel_uml: str, tmp_path: Path) -> None:
+    """A guest whose cards are logged and one in which nobody looks have the same flows, samples and counters."""
+    guest = guests.choose("uml")
+    made = plan.plan(loads(EVERYTHING).realise(1), plan.machine_of(guest))
+    seen = archive_of(guest, made, made.plan, tmp_path / "seen")
+    unseen = archive_of(guest, made, {**made.plan, "taps": []}, tmp_path / "unseen")
+    assert seen.tables["passed"]["sent_packets"].sum() > 1000
+    assert len(unseen.tables["passed"]["link"]) == 0
+    for table in ("tcp", "transfers", "datagrams", "probes", "qdisc", "device", "gauge"):
+        for name, column in seen.tables[table].items():
+            assert column.tolist() == unseen.tables[table][name].tolist(), (table, name)
+
+
+def test_the_log_is_laid_out_as_the_program_reads_it() -> None:
+    """struct simlog_event in simlog.h; crates/guest, log.rs."""
+    header = (Path(engine.__file__).parent / "linux" / "simlog.h").read_text()
+    body = header.split("struct simlog_event {")[1].split("};")[0]
+    sizes = {"u64": "Q", "u32": "I", "__be32": "I", "u16": "H", "u8": "B"}
+    layout = "="
+    for line in body.splitlines():
+        words = line.split("/*")[0].strip().rstrip(";").split()
+        if len(words) == 2:
+            kind, name = words
+            many = {"ports[2]": "2H", "unused[3]": "3B"}.get(name)
+            layout += many or sizes[kind]
+    assert struct.calcsize(layout) == 40
+    assert layout == "=QIIIII2HHBBB3B"
