@@ -146,7 +146,7 @@ def test_a_summary_agrees_with_itself_in_every_number() -> None:
         *("goodput", "group goodput", "group goodput", "jain"),
         *("utilisation", "sojourn mean", "sojourn p50", "sojourn p95", "sojourn p99", "drops"),
         *("ping mean", "ping p50", "ping p95", "ping p99"),
-        *("transfers", "completion mean", "completion p95", "retransmits", "timeouts"),
+        *("transfers", "completion mean", "completion p95", "retransmits", "timeouts", "flow rtt"),
     ]
 
 
@@ -323,12 +323,12 @@ def test_what_neither_side_counted_is_no_row() -> None:
     assert judged("marks", [{"marks": 1}], [{}]).verdict == "step"
 
 
-def test_flows_own_rtts_are_compared_once_they_are_one_quantity(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = summary({"flow rtt": 40.0})
-    assert "flow rtt" not in {row.metric for row in compare(other, summary({}), RATES).rows}
-    monkeypatch.setattr(agreement, "FLOW_RTT", True)
-    row = row_of(compare(other, summary({}), RATES), "flow rtt")
+def test_flows_own_rtts_are_compared_where_the_kernel_tells_them() -> None:
+    row = judged("flow rtt", [{"flow rtt": 40.0}], [{}])
     assert (row.place, row.sim, row.kernel, row.verdict) == ("reno", 40.0, 35.0, "beyond")
+    silent = summary({"flow rtt": math.nan})
+    assert "flow rtt" not in {found.metric for found in compare(summary({}), silent, RATES).rows}
+    assert row_of(compare(silent, summary({}), RATES), "flow rtt").verdict == "beyond"
 
 
 # ------------------------------------------------------------------------------------------------------- mechanisms
