@@ -72,7 +72,7 @@ test: $(VENV)/.dev
 bench: $(VENV)/.installed
 	$(BIN)/python benches/bench.py
 
-# The second part runs 39 guests, the third 864: half an hour of CPU time. Ends with 1 while a difference is unexplained.
+# The second part runs 39 guests, the third some 1230 and more where three seeds do not tell. Ends with 1 if a difference is beyond the tolerance.
 validate: $(VENV)/.installed
 	$(BIN)/python benches/validate.py
 	@if $(BIN)/sojourn kernel status; then $(BIN)/sojourn agree --replay && $(BIN)/sojourn agree; \

@@ -1,34 +1,27 @@
 """Simulator beside kernel: what counts as agreement, by hand-made summaries; and, where a guest is ready, that the two do agree."""
 
-import fnmatch
 import json
 import math
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sojourn.engine
 from sojourn import agreement, metrics
-from sojourn.agreement import (
-    VERDICTS,
-    Case,
-    Comparison,
-    Explanation,
-    Row,
-    Where,
-    compare,
-    digest,
-    explanations,
-    verdicts,
-)
+from sojourn.agreement import VERDICTS, Comparison, Row, compare, digest, sides, verdicts
 from sojourn.cli import status
-from sojourn.cli.agree import standing
-from sojourn.engine.kernel import ready
-from sojourn.engine.kernel.flows import base_rtt
+from sojourn.cli.agree import QUICK, REPLAY, STANDING, standing
+from sojourn.engine import engines
+from sojourn.engine import runs as engine_runs
+from sojourn.engine.engines import Outcome, Realised
+from sojourn.engine.kernel import awake, ready
+from sojourn.engine.sim import Simulator
 from sojourn.metrics import Summary, over_seeds
-from sojourn.records import Run
-from sojourn.scenario import load
+from sojourn.records import Run, RunError
+from sojourn.scenario import Scenario, loads
 
 RATES = {"down": 10_000_000, "up": 10_000_000}
 PACKET_MS = 1.2112
@@ -42,6 +35,15 @@ USUAL: Mapping[str, float] = {
     "marks": 0,
     "ping": 30.0,
     "retransmits": 90,
+    "timeouts": 8,
+    "lost": 0,
+    "jain": 0.9,
+    "bulk": 9.0,
+    "page": 0.5,
+    "completed": 40,
+    "completion": 200.0,
+    "completion p95": 400.0,
+    "flow rtt": 35.0,
 }
 
 
@@ -52,14 +54,30 @@ def times(mean: float, p99: float) -> dict[str, float]:
 def one_seed(numbers: Mapping[str, float]) -> dict[str, Any]:
     n = {**USUAL, **numbers}
     queue = {"qdisc": n.get("qdisc", "codel"), "utilisation": n["utilisation"], "marked_packets": n["marks"]}
-    idle = {"utilisation": 0.02, "dropped_packets": n.get("up drops", 0), "marked_packets": 0}
-    flow = {"kind": "bulk", "base_rtt_ms": 11.0}
+    idle = {
+        "utilisation": 0.02,
+        "dropped_packets": n.get("up drops", 0),
+        "marked_packets": 0,
+        "lost_packets": n.get("up lost", 0),
+        "ring": None,
+    }
+    flow = {
+        "kind": "bulk",
+        "base_rtt_ms": 11.0,
+        "timeouts": n["timeouts"] / 2,
+        "rtt_ms": {"mean": n["flow rtt"]},
+    }
+    ring = {"packets": {"mean": n["ring"], "max": n.get("ring max", 3)}} if "ring" in n else None
+    bulk, page = ({"name": name, "goodput_mbps": n[name]} for name in ("bulk", "page"))
+    took = {"mean": n["completion"], "p95": n["completion p95"]}
     return {
         "queues": [
             {
                 "link": "down",
                 **queue,
                 "dropped_packets": n["drops"],
+                "lost_packets": n["lost"],
+                "ring": ring,
                 "sojourn_ms": times(n["sojourn"], n["p99"]),
                 "backlog_packets": {"mean": 17.0},
             },
@@ -76,6 +94,8 @@ def one_seed(numbers: Mapping[str, float]) -> dict[str, Any]:
             {"name": "bulk.2", "congestion": "reno", "retransmits": 10, **flow},
             {"name": "ping", "congestion": None, "retransmits": None, **flow},
         ],
+        "groups": [bulk, {**page, "transfers": {"completed": n["completed"], "completion_ms": took}}],
+        "jain": n["jain"],
         "probes": [{"name": "ping", "rtt_ms": times(n["ping"], n["ping"])}],
         "goodput_mbps": n["goodput"],
     }
@@ -103,11 +123,11 @@ def judged(
     metric: str,
     sim: Sequence[Mapping[str, float]],
     kernel: Sequence[Mapping[str, float]],
-    known: Sequence[Explanation] = (),
     tolerance: float = 0.05,
+    place: str = "",
 ) -> Row:
-    found = compare(summary(*sim), summary(*kernel), RATES, tolerance=tolerance, known=known)
-    return row_of(found, metric)
+    found = compare(summary(*sim), summary(*kernel), RATES, tolerance=tolerance)
+    return row_of(found, metric, place)
 
 
 def row_of(found: Comparison, metric: str, place: str = "") -> Row:
@@ -119,12 +139,14 @@ def row_of(found: Comparison, metric: str, place: str = "") -> Row:
 
 def test_a_summary_agrees_with_itself_in_every_number() -> None:
     one = summary({}, {"drops": 104})
-    found = compare(one, one, RATES, known=())
+    found = compare(one, one, RATES)
     assert {row.verdict for row in found.rows} == {"within"}
     assert found.agrees
     assert [row.metric for row in found.rows] == [
-        *("goodput", "utilisation", "sojourn mean", "sojourn p50", "sojourn p95", "sojourn p99"),
-        *("drops", "marks", "ping mean", "ping p50", "ping p95", "ping p99", "retransmits"),
+        *("goodput", "group goodput", "group goodput", "jain"),
+        *("utilisation", "sojourn mean", "sojourn p50", "sojourn p95", "sojourn p99", "drops"),
+        *("ping mean", "ping p50", "ping p95", "ping p99"),
+        *("transfers", "completion mean", "completion p95", "retransmits", "timeouts", "flow rtt"),
     ]
 
 
@@ -214,7 +236,7 @@ def test_what_neither_side_has_is_no_row() -> None:
 
 
 def test_a_link_that_drops_is_compared_beside_the_busiest() -> None:
-    found = compare(summary({"up drops": 8}), summary({"up drops": 16}), RATES, known=())
+    found = compare(summary({"up drops": 8}), summary({"up drops": 16}), RATES)
     assert row_of(found, "drops", "up").verdict == "beyond"
     assert row_of(found, "drops", "down").verdict == "within"
     assert (found.case.kind, found.case.flows) == ("codel", 2)
@@ -228,82 +250,177 @@ def test_summaries_of_two_scenarios_are_refused() -> None:
         compare(summary({}), other, RATES)
 
 
-# ----------------------------------------------------------------------------------------------------- explanations
+# ------------------------------------------------------------------------------------------------- its other numbers
 
 
-def lossy(low: float, high: float, cases: str = "10 codel *") -> Explanation:
-    return Explanation("lossy", "it loses less", "an experiment", (Where((cases,), {"drops": (low, high)}),))
+def test_goodput_is_compared_of_each_group() -> None:
+    row = judged("group goodput", [{"bulk": 8.0}], [{}], place="bulk")
+    assert (row.verdict, row.place, row.sim, row.kernel) == ("beyond", "bulk", 8.0, 9.0)
+    assert judged("group goodput", [{"bulk": 8.0}], [{}], place="page").verdict == "within"
+    # A full packet more in 20 s.
+    more = 1514 * 8 / 20 / 1e6
+    assert (
+        judged("group goodput", [{"page": 0.001 + more}], [{"page": 0.001}], place="page").verdict == "step"
+    )
+    assert (
+        judged("group goodput", [{"page": 0.001 + 1.1 * more}], [{"page": 0.001}], place="page").verdict
+        == "beyond"
+    )
 
 
-def test_an_explanation_holds_for_its_number_its_sign_and_up_to_its_bound() -> None:
-    known = [lossy(-0.35, -0.05)]
-    assert judged("drops", [{"drops": 70}], [{}], known).explanation == "lossy"
-    assert judged("drops", [{"drops": 60}], [{}], known).verdict == "beyond"
-    assert judged("drops", [{"drops": 130}], [{}], known).verdict == "beyond"
-    assert judged("retransmits", [{"retransmits": 60}], [{}], known).verdict == "beyond"
+def test_a_single_group_has_the_goodput_of_all() -> None:
+    one = summary({})
+    del one.summary["groups"][1:]
+    assert [row.metric for row in compare(one, one, RATES).rows][:2] == ["goodput", "jain"]
 
 
-def test_an_explanation_holds_for_its_cases_only() -> None:
-    assert compare(summary({}), summary({}), RATES).case.name == "10 codel reno 11 ms x2"
-    for cases in ("10 codel *", "* codel reno ?? ms x2"):
-        assert judged("drops", [{"drops": 70}], [{}], [lossy(-1.0, 1.0, cases)]).verdict == "explained"
-    for cases in ("10 red *", "1 codel *", "10 codel reno 11 ms x22"):
-        assert judged("drops", [{"drops": 70}], [{}], [lossy(-1.0, 1.0, cases)]).verdict == "beyond"
+def test_jain_is_of_endless_flows_that_share() -> None:
+    assert judged("jain", [{"jain": 0.8}], [{}]).verdict == "beyond"
+    one = summary({})
+    one.summary["flows"][1]["kind"] = "transfers"
+    assert "jain" not in {row.metric for row in compare(one, one, RATES).rows}
 
 
-def test_what_agrees_needs_no_explanation() -> None:
-    row = judged("drops", [{"drops": 97}], [{}], [lossy(-1.0, 1.0)])
-    assert (row.verdict, row.explanation) == ("within", None)
+def test_transfers_are_counted_and_timed() -> None:
+    assert judged("transfers", [{"completed": 6}], [{"completed": 5}]).verdict == "step"
+    assert judged("completion mean", [{"completion": 220.0}], [{}]).verdict == "beyond"
+    assert judged("completion mean", [{"completion": 201.0}], [{"completion": 200.0}]).unit == "ms"
+    short = {"completion p95": 12.0}
+    assert judged("completion p95", [{"completion p95": 12.0 + PACKET_MS}], [short]).verdict == "step"
+    none = {"completed": 0, "completion": math.nan, "completion p95": math.nan}
+    metrics_of_none = {row.metric for row in compare(summary(none), summary(none), RATES).rows}
+    assert not {"transfers", "completion mean", "completion p95"} & metrics_of_none
 
 
-def test_explained_differences_are_agreement() -> None:
-    found = compare(summary({"drops": 70}), summary({}), RATES, known=[lossy(-0.35, -0.05)])
-    assert found.agrees
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["agrees"] is True
+def test_timeouts_are_counted_over_all_flows() -> None:
+    row = judged("timeouts", [{"timeouts": 9}], [{}])
+    assert (row.sim, row.kernel, row.verdict) == (9, 8, "step")
+    assert judged("timeouts", [{"timeouts": 10}], [{}]).verdict == "beyond"
 
 
-def test_each_explanation_names_an_experiment_and_has_bounds() -> None:
-    [quick] = standing(quick=True)
-    known = explanations((quick.parent / "explained.toml").read_text(encoding="utf-8"))
+def test_a_link_that_loses_is_compared() -> None:
+    assert judged("wire losses", [{"lost": 50}], [{"lost": 60}]).verdict == "beyond"
+    found = compare(summary({"up lost": 7}), summary({"up lost": 7}), RATES)
+    assert row_of(found, "wire losses", "up").verdict == "within"
+
+
+def test_a_ring_is_compared_by_what_is_in_it() -> None:
+    held = {"ring": 2.0}
+    assert judged("ring mean", [{"ring": 2.2}], [held]).verdict == "beyond"
+    assert judged("ring max", [{**held, "ring max": 4}], [held]).verdict == "step"
+    assert judged("ring max", [{**held, "ring max": 5}], [held]).verdict == "beyond"
+    row = judged("ring mean", [held], [{}])
+    assert row.verdict == "beyond"
+    assert math.isnan(row.kernel)
+
+
+def test_what_neither_side_counted_is_no_row() -> None:
+    nothing = {"drops": 0, "retransmits": -10, "timeouts": 0}
+    found = compare(summary(nothing), summary(nothing), RATES)
+    assert not {"drops", "marks", "wire losses", "retransmits", "timeouts"} & {
+        row.metric for row in found.rows
+    }
+    assert judged("marks", [{"marks": 1}], [{}]).verdict == "step"
+
+
+def test_flows_own_rtts_are_compared_where_the_kernel_tells_them() -> None:
+    row = judged("flow rtt", [{"flow rtt": 40.0}], [{}])
+    assert (row.place, row.sim, row.kernel, row.verdict) == ("reno", 40.0, 35.0, "beyond")
+    silent = summary({"flow rtt": math.nan})
+    assert "flow rtt" not in {found.metric for found in compare(summary({}), silent, RATES).rows}
+    assert row_of(compare(silent, summary({}), RATES), "flow rtt").verdict == "beyond"
+
+
+# ------------------------------------------------------------------------------------------------------- mechanisms
+
+ADAPTIVE = "red limit 300000 min 25000 max 75000 avpkt 1000 burst 41"
+
+
+def scenario(qdisc: str = "codel", more: str = "", sweep: str = "") -> Scenario:
+    return loads(
+        f"""
+        title = "One download"
+        duration = "10 s"
+        warmup = "2 s"
+        seeds = 2
+        [bottleneck]
+        rate = "10 Mbit/s"
+        delay = "5 ms"
+        link_layer = "linux"
+        qdisc = "{qdisc}"
+        {more}
+        [[flow]]
+        kind = "bulk"
+        {sweep}
+        """
+    )
+
+
+def test_most_scenarios_are_the_same_on_both_sides() -> None:
+    for qdisc in ("codel", ADAPTIVE, "red variant ns2 adaptive"):
+        one = scenario(qdisc)
+        [each] = sides(one)
+        assert (each.ours, each.theirs, each.setting, each.awake) == (one, one, "", False)
+
+
+def test_red_adaptive_is_held_against_the_kernel_both_ways() -> None:
+    one = scenario(f"{ADAPTIVE} adaptive")
+    asleep, awoken = sides(one)
+    assert (asleep.setting, asleep.awake, awoken.setting, awoken.awake) == ("asleep", False, "awake", True)
+    # As tc sets it, the kernel's is red; awake, both are what the scenario says.
+    assert asleep.ours.realise(1) == scenario(ADAPTIVE).realise(1)
+    for each in (asleep.theirs, awoken.ours, awoken.theirs):
+        assert each.realise(1) == one.realise(1)
+    assert len({each.label for each in (asleep.theirs, awoken.theirs, one)}) == 3
+
+
+def test_a_mechanism_acts_on_every_link_that_has_it() -> None:
+    one = scenario("codel", f'up.qdisc = "{ADAPTIVE} adaptive"')
+    asleep, _ = sides(one)
+    assert [link["qdisc"]["kind"] for link in asleep.ours.realise(1)["links"]] == ["codel", "red"]
+    assert not asleep.ours.realise(1)["links"][1]["qdisc"]["adaptive"]
+    assert asleep.theirs.realise(1)["links"][1]["qdisc"]["adaptive"]
+    long = loads(
+        f"""
+        duration = "10 s"
+        [[link]]
+        from = "a"
+        to = "b"
+        rate = "10 Mbit/s"
+        delay = "5 ms"
+        qdisc = "{ADAPTIVE} adaptive"
+        [[flow]]
+        kind = "bulk"
+        from = "a"
+        to = "b"
+        """
+    )
+    asleep, _ = sides(long)
+    assert not any(link["qdisc"]["adaptive"] for link in asleep.ours.realise(1)["links"])
+
+
+def test_a_case_is_called_by_the_kernels_words_and_setting() -> None:
+    ours, theirs = summary({}), summary({})
+    theirs.summary["queues"][0]["qdisc"] = f"{ADAPTIVE} adaptive"
+    found = compare(ours, theirs, RATES, setting="asleep")
+    assert found.case.kind == "red adaptive, asleep"
+    assert found.case.name == "10 red adaptive, asleep reno 11 ms x2"
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["case"]["setting"] == "asleep"
+
+
+def test_each_mechanism_names_an_experiment_and_the_page_tells_of_it() -> None:
     page = (Path(__file__).parent.parent / "docs" / "agreement.md").read_text(encoding="utf-8")
-    compared = {row.metric for row in compare(summary({}), summary({}), RATES).rows}
-    cases = {name for path in standing(quick=False) for name in case_names(path)}
-    assert len({each.name for each in known}) == len(known) > 0
-    for each in known:
-        assert each.mechanism
+    for each in agreement.MECHANISMS:
+        assert each.says
         assert each.evidence
-        assert f"`{each.name}`" in page, "docs/agreement.md tells of it"
-        for where in each.where:
-            assert set(where.numbers) <= compared
-            assert all(low < high and not low <= 0 <= high for low, high in where.numbers.values())
-            for pattern in where.cases:
-                assert fnmatch.filter(cases, pattern), f"{pattern} is none of the standing set"
-
-
-def case_names(path: Path) -> list[str]:
-    """What the cases of a file are called, from what is to be run."""
-    names = []
-    for variant in load(path).variants():
-        realised = variant.realise(1)
-        flows = [flow for flow in realised["flows"] if "tcp" in flow["traffic"]]
-        names.append(
-            Case(
-                qdisc=variant.label.split(",")[0],
-                rate_bps=realised["links"][0]["rate"][0]["bps"],
-                congestions=frozenset(flow["traffic"]["tcp"]["congestion"] for flow in flows),
-                flows=len(flows),
-                base_rtt_ms=(base_rtt(flows[0], realised["links"], realised["duration_ns"]) or math.nan)
-                / 1e6,
-            ).name
-        )
-    return names
+        assert f"`{each.name}`" in page
 
 
 # ------------------------------------------------------------------------------------------------------ many of them
 
 
 def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
-    found = [compare(summary({"drops": drops}), summary({}), RATES, known=()) for drops in (70, 101, 98)]
+    found = [compare(summary({"drops": drops}), summary({}), RATES) for drops in (70, 101, 98)]
     assert verdicts(found)["beyond"] == 1
     one = next(each for each in digest(found) if each.metric == "drops")
     assert (one.group, one.verdicts["within"], one.verdicts["beyond"]) == ("codel", 2, 1)
@@ -316,44 +433,48 @@ def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
 # -------------------------------------------------------------------------------------------------- the standing set
 
 
-def test_the_standing_set_is_every_combination_once() -> None:
+def test_the_standing_set_is_every_file_but_these() -> None:
+    folder = Path(sojourn.__file__).parent / "standing"
+    assert {path.stem for path in folder.iterdir()} == {*STANDING, QUICK, *REPLAY}
+
+
+def test_the_first_three_files_are_every_combination_once() -> None:
     seen = set()
-    for path in standing(quick=False):
-        for variant in load(path).variants():
-            realised = variant.realise(1)
-            queue = realised["links"][0]
-            flows = [
-                flow["traffic"]["tcp"]["congestion"] for flow in realised["flows"] if "tcp" in flow["traffic"]
-            ]
-            seen.add(
-                (
-                    queue["rate"][0]["bps"],
-                    queue["delay_ns"],
-                    variant.label.split(",")[0],
-                    len(flows),
-                    flows[0],
-                )
-            )
+    for variant in standing(quick=False):
+        if not variant.title.startswith(("Agreement at 1 ", "Agreement at 10 ", "Agreement at 50 ")):
+            continue
+        realised = variant.realise(1)
+        queue = realised["links"][0]
+        flows = [
+            flow["traffic"]["tcp"]["congestion"] for flow in realised["flows"] if "tcp" in flow["traffic"]
+        ]
+        discipline = variant.label.split(": ")[1].split(",")[0]
+        seen.add((queue["rate"][0]["bps"], queue["delay_ns"], discipline, len(flows), flows[0]))
     assert len(seen) == 8 * 2 * 3 * 2 * 3
     assert {rate for rate, *_ in seen} == {10**6, 10**7, 5 * 10**7}
     assert {delay for _, delay, *_ in seen} == {5_000_000, 40_000_000}
     assert {count for *_, count, _ in seen} == {1, 4, 16}
 
 
-def test_the_quick_set_is_part_of_it() -> None:
-    def described(path: Path) -> set[str]:
-        # All that is run, without the words.
-        return {
-            json.dumps(
-                {key: value for key, value in variant.realise(1).items() if key != "title"}, sort_keys=True
-            )
-            for variant in load(path).variants()
-        }
+def test_every_case_of_it_has_seeds_that_differ() -> None:
+    for variant in standing(quick=False):
+        first, second = (
+            {key: value for key, value in variant.realise(seed).items() if key != "seed"} for seed in (1, 2)
+        )
+        assert first != second, variant.label
 
-    [quick] = standing(quick=True)
-    whole = [path for path in standing(quick=False) if path.stem == "10-mbit"]
-    assert len(described(quick)) == 16
-    assert described(quick) < described(whole[0])
+
+def test_its_labels_differ() -> None:
+    labels = [each.theirs.label for variant in standing(quick=False) for each in sides(variant)]
+    assert len(set(labels)) == len(labels) == 410
+
+
+def test_the_quick_set_is_part_of_it() -> None:
+    whole = {variant.label: variant for variant in standing(quick=False)}
+    quick = standing(quick=True)
+    assert sum(len(sides(variant)) for variant in quick) == 24
+    assert all(whole[variant.label] == variant for variant in quick)
+    assert len({variant.title for variant in quick}) == 15
 
 
 # ------------------------------------------------------------------------------------------------- the command line
@@ -366,6 +487,7 @@ def test_wrong_input_is_told_kindly(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--tolerance", "five"], "five"),
         (["--tolerance", "120 %"], "120 %"),
         (["--quick", str(file)], "--quick"),
+        (["--replay", "--most-seeds", "6", str(file)], "--most-seeds"),
         (["--engine", "sim"], "sim"),
         ([str(tmp_path / "none.toml")], "none.toml"),
     ):
@@ -382,6 +504,201 @@ def test_without_a_guest_it_says_how_to_make_one(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert status(["agree", "-q", "--quick"]) == 2
     assert "sojourn kernel setup" in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------- the command line, beside a stand-in for the kernel
+
+TWO = """
+title = "Two"
+duration = "8 s"
+warmup = "2 s"
+seeds = 2
+[bottleneck]
+rate = "4 Mbit/s"
+delay = "5 ms"
+link_layer = "linux"
+[[flow]]
+kind = "bulk"
+count = 2
+congestion = "reno"
+start = "uniform 0 s .. 1 s"
+[[flow]]
+kind = "ping"
+[sweep]
+"bottleneck.qdisc" = ["codel", "red limit 100000 min 8000 max 24000 avpkt 1000 burst 14 bandwidth 4mbit"]
+"""
+"""With the stand-in codel, which draws nothing, is the same on both sides, and red is not."""
+STOP_NEVER = -1
+
+
+class StandIn(Simulator):
+    """In the kernel's place: the simulator with another luck at its links. At one seed of red somebody presses Ctrl-C."""
+
+    name = "kernel"
+
+    def __init__(self, stop_at: int, biased: bool) -> None:
+        self.stop_at = stop_at
+        self.biased = biased
+
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
+        kind = realised["links"][0]["qdisc"]["kind"]
+        if realised["seed"] == self.stop_at and kind == "red":
+            raise KeyboardInterrupt
+        found = super().tables({**realised, "seed": realised["seed"] + 1000}, reached)
+        if self.biased and kind == "codel":
+            found.tables["links"]["dropped_packets"] = found.tables["links"]["dropped_packets"] * 2
+        return found
+
+
+def beside_a_stand_in(
+    monkeypatch: pytest.MonkeyPatch, stop_at: int = STOP_NEVER, biased: bool = False
+) -> None:
+    def find(name: str) -> Simulator:
+        return Simulator() if name == "sim" else StandIn(stop_at, biased)
+
+    monkeypatch.setattr(engine_runs, "find", find)
+    monkeypatch.setattr(sojourn.engine, "find_awake", find)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    file = tmp_path / "two.toml"
+    file.write_text(TWO)
+    return file
+
+
+def agreed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    code = status(["agree", "-q", "--json", *words])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def seeds_of(whole: Mapping[str, Any]) -> list[int]:
+    return [one["seeds"] for one in whole["comparisons"]]
+
+
+def undecided(one: Mapping[str, Any]) -> bool:
+    return any(row["verdict"] in ("noise", "beyond") for row in one["rows"])
+
+
+def test_only_cases_that_do_not_tell_get_more_seeds(
+    two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside_a_stand_in(monkeypatch)
+    _, few = agreed(capsys, str(two))
+    assert seeds_of(few) == [2, 2], "a scenario of one's own gets what it asks for"
+    assert [undecided(one) for one in few["comparisons"]] == [False, True]
+    _, more = agreed(capsys, str(two), "--most-seeds", "4")
+    assert seeds_of(more) == [2, 4]
+    assert more["comparisons"][0] == few["comparisons"][0]
+    _, whole = agreed(capsys, str(two), "--seeds", "4")
+    # Every number of a case is judged by all seeds that the case has, as if they had been asked for at once.
+    assert more["comparisons"][1] == whole["comparisons"][1]
+    _, bounded = agreed(capsys, str(two), "--most-seeds", "3")
+    assert seeds_of(bounded) == [2, 3]
+
+
+def test_more_seeds_do_not_excuse_a_difference(
+    two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside_a_stand_in(monkeypatch, biased=True)
+    code, whole = agreed(capsys, str(two), "--most-seeds", "8")
+    assert code == 1
+    assert seeds_of(whole)[0] == 8
+    drops = next(row for row in whole["comparisons"][0]["rows"] if row["metric"] == "drops")
+    assert (drops["verdict"], drops["difference"]) == ("beyond", pytest.approx(-0.5))
+
+
+def test_further_seeds_are_kept_with_the_others(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside_a_stand_in(monkeypatch)
+    out = tmp_path / "kept"
+    _, whole = agreed(capsys, str(two), "--most-seeds", "4", "-o", str(out))
+    assert whole == json.loads((out / "agreement.json").read_text())
+    for side in ("sim", "kernel"):
+        assert [run.seeds for run in Run.find(out / side)] == [(1, 2), (1, 2, 3, 4)]
+    assert status(["agree", "-q", str(two), "-o", str(out)]) == 2, "they are not overwritten unasked"
+    assert "already holds a Run" in capsys.readouterr().err
+
+
+def test_ctrl_c_in_a_further_round_keeps_what_was_judged(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside_a_stand_in(monkeypatch, stop_at=3)
+    out = tmp_path / "kept"
+    code, whole = agreed(capsys, str(two), "--most-seeds", "4", "-o", str(out), "--jobs", "1")
+    assert code == 130
+    assert (seeds_of(whole), whole["not_finished"]) == ([2, 2], 0)
+    assert whole == json.loads((out / "agreement.json").read_text())
+    red = Run.find(out / "kernel")[1]
+    assert red.meta.seeds_asked == (1, 2, 3, 4)
+    assert set(red.seeds) >= {1, 2}
+
+
+def test_ctrl_c_keeps_the_cases_that_were_finished(
+    two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside_a_stand_in(monkeypatch, stop_at=2)
+    code, whole = agreed(capsys, str(two), "--jobs", "1")
+    assert code == 130
+    assert ([one["label"] for one in whole["comparisons"]], whole["not_finished"]) == (["codel"], 1)
+
+
+def test_red_adaptive_has_a_folder_for_each_setting(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two.write_text(TWO.replace("bandwidth 4mbit", "bandwidth 4mbit adaptive"))
+    beside_a_stand_in(monkeypatch)
+    out = tmp_path / "kept"
+    _, whole = agreed(capsys, str(two), "-o", str(out))
+    assert [one["case"]["setting"] for one in whole["comparisons"]] == ["", "asleep", "awake"]
+    assert [len(Run.find(out / side)) for side in ("sim", "kernel", "kernel-awake")] == [3, 2, 1]
+
+
+def test_every_side_s_folder_is_checked_before_anything_runs(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two.write_text(TWO.replace("bandwidth 4mbit", "bandwidth 4mbit adaptive"))
+    beside_a_stand_in(monkeypatch)
+    out = tmp_path / "kept"
+    agreed(capsys, str(two), "-o", str(out))
+    for side in ("sim", "kernel"):
+        shutil.rmtree(out / side)
+    assert status(["agree", "-q", str(two), "-o", str(out)]) == 2
+    assert not (out / "sim").exists()
+    assert agreed(capsys, str(two), "-o", str(out), "--force")[0] != 2
+
+
+def test_what_can_not_be_woken_is_left_out_and_said(
+    two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two.write_text(TWO.replace("bandwidth 4mbit", "bandwidth 4mbit adaptive"))
+    beside_a_stand_in(monkeypatch)
+    monkeypatch.setattr(sojourn.engine, "find_awake", engines.find_awake)
+    monkeypatch.setattr(awake, "COMPILER", "no-such-compiler")
+    status(["agree", str(two)])
+    captured = capsys.readouterr()
+    assert (
+        "left out: red adaptive, awake: red adaptive can't be woken: no-such-compiler is missing"
+        in captured.err
+    )
+    assert "asleep" in captured.out
+    assert "awake" not in captured.out
+
+
+@pytest.mark.skipif(awake.why_not() is not None, reason="no compiler")
+def test_the_library_that_wakes_red_is_compiled_and_named_by_its_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = awake.library()
+    assert found["etc/ld.so.preload"] == b"/awake.so\n"
+    assert found["awake.so"].startswith(b"\x7fELF")
+    name = awake.name()
+    monkeypatch.setattr(awake, "_source", lambda: b"int x = ;")
+    assert awake.name() != name
+    with pytest.raises(RunError, match=r"gcc can't compile awake\.c: "):
+        awake.library()
 
 
 # ---------------------------------------------------------------------------------------------------- with a guest
@@ -432,3 +749,31 @@ def test_simulator_and_kernel_agree_on_codel_and_pfifo(
     runs = sorted(path.parent.name for path in out.glob("*/*/meta.json"))
     assert len(runs) == 4
     assert metrics.summary(Run.open(out / "kernel" / runs[0])).engine == "kernel"
+
+
+ASLEEP_AND_AWAKE = SMALL.replace('["codel", "pfifo limit 206"]', f'["{ADAPTIVE} probability 0.1 adaptive"]')
+
+
+def test_red_adaptive_agrees_as_tc_sets_it_and_awake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = ready("uml")
+    if state.guest is None or state.why_not or awake.why_not():
+        pytest.skip(f"no guest to compare with: {state.why_not or awake.why_not()}")
+    file = tmp_path / "red.toml"
+    file.write_text(ASLEEP_AND_AWAKE.replace("seeds = 4", "seeds = 2"))
+    out = tmp_path / "kept"
+    _, whole = agreed(capsys, str(file), "-e", "kernel-uml", "-o", str(out), "--most-seeds", "4")
+    beyond = [row for one in whole["comparisons"] for row in one["rows"] if row["verdict"] == "beyond"]
+    assert not beyond
+    asleep, awoken = Run.find(out / "kernel-uml")[0], Run.find(out / "kernel-uml-awake")[0]
+    assert awoken.meta.conditions["red adaptive"]
+    assert asleep.meta.engine_build != awoken.meta.engine_build
+
+    def probabilities(run: Run) -> int:
+        queue = run.table("queue", run.seeds[0])
+        return int(queue.filter(queue["link"] == "down")["probability"].n_unique())
+
+    # max_p stands where tc put it, or moves twice a second.
+    assert probabilities(asleep) == 1
+    assert probabilities(awoken) > 10

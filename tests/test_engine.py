@@ -21,7 +21,18 @@ from small_run import Tables, small_tables
 
 import sojourn
 from sojourn import _core
-from sojourn.engine import Interrupted, Progress, fingerprint, foresight, run, run_all, runs, sim, variants
+from sojourn.engine import (
+    Interrupted,
+    Progress,
+    fingerprint,
+    foresight,
+    run,
+    run_all,
+    run_more,
+    runs,
+    sim,
+    variants,
+)
 from sojourn.figures import series
 from sojourn.records import Run, RunError
 from sojourn.scenario import Qdisc, Scenario, ScenarioError, linux, loads
@@ -231,6 +242,28 @@ def test_simulate_gives_the_cores_columns_and_what_they_cost() -> None:
     tables = sim.simulate(scenario(), 1)
     assert tables["engine"]["packets"][0] > 0
     assert tables["engine"]["cpu_ns"][0] > 0
+
+
+def test_seeds_that_come_later_make_the_run_that_all_at_once_make(tmp_path: Path) -> None:
+    one = scenario()
+    later, whole = run(one, seeds=1, out=tmp_path / "later"), run(one, seeds=3, out=tmp_path / "whole")
+    run_more([later], [one], [[1, 2, 3]])
+    assert Run.open(later.path).seeds == (1, 2, 3)
+    for key in ("seeds_asked", "fingerprint", "checksums"):
+        assert getattr(Run.open(later.path).meta, key) == getattr(whole.meta, key)
+
+
+def test_more_seeds_are_of_the_same_scenario_and_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = scenario()
+    kept = run(one, seeds=1, out=tmp_path / "kept")
+    with pytest.raises(RunError, match="is not of this scenario"):
+        run_more([kept], [one.with_(duration="4 s")], [[2]])
+    monkeypatch.setattr(sim.Simulator, "build", "0123456789abcdef")
+    with pytest.raises(RunError, match="by this build"):
+        run_more([kept], [one], [[2]])
+    assert Run.open(kept.path).meta.seeds_asked == (1,)
 
 
 def test_labels_become_different_names_of_folders() -> None:

@@ -4,25 +4,30 @@ A difference is (sim - kernel) / kernel of the means over the seeds; its 95 % in
 sides' intervals. A row is the first of these that holds:
 
     within      no further apart than the tolerance
-    step        further, but by no more than the queue's own step: one packet's time for a percentile, one packet for a count
-    noise       further, but the interval of the difference reaches into the tolerance: more seeds would tell
-    explained   further, and a mechanism is known to make it: in such cases, of this number, of this sign, no larger
+    step        further, but by no more than the number's own step
+    noise       further, but the interval of the difference reaches into the tolerance: more seeds may tell
     beyond      none of these, or only one side has the number
 
-Pure: no engine, no clock, no disk.
+A step is the least by which one packet, or one event, can change a number: a packet's time at the link's rate for a percentile, 1 for
+a count (of packets, timeouts or transfers, or what a ring holds at most), a full packet in the measured time for goodput. Means and Jain's index have none.
+What neither side has, or neither counted once, is no row.
+
+What Linux is known to do otherwise than its manual page says is a `Mechanism`: it names the scenarios by a predicate, and what the
+simulator runs in their place. It excuses no number: with it in place all of them must agree (`sides`).
+
+No engine, no clock, no disk.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from sojourn.metrics import Numbers, Summary, mean_ci95
+from sojourn.scenario import Scenario
 
 TOLERANCE = 0.05
 FULL_PACKET_BYTES = 1514
@@ -30,7 +35,7 @@ FULL_PACKET_BYTES = 1514
 STEP_SLACK = 1.01
 """Histograms have bins: a step of one packet may read as a little more."""
 
-Verdict = Literal["within", "step", "noise", "explained", "beyond"]
+Verdict = Literal["within", "step", "noise", "beyond"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
@@ -46,12 +51,15 @@ class Case:
     """TCP's."""
     base_rtt_ms: float
     """The least among them."""
+    setting: str = ""
+    """How the kernel was set, where there is more than one way (`Sides.setting`)."""
 
     @property
     def kind(self) -> str:
-        """The discipline, with what makes another algorithm of it: `red adaptive`."""
+        """The discipline, with what makes another algorithm of it: `red adaptive, awake`."""
         words = self.qdisc.split()
-        return f"{words[0]} adaptive" if "adaptive" in words else words[0]
+        kind = f"{words[0]} adaptive" if "adaptive" in words else words[0]
+        return f"{kind}, {self.setting}" if self.setting else kind
 
     @property
     def name(self) -> str:
@@ -67,59 +75,11 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Where:
-    """Cases in which a mechanism was shown to act, and what it does there."""
-
-    cases: tuple[str, ...]
-    """Patterns of `Case.name`: `10 codel * 11 ms x16`."""
-    numbers: Mapping[str, tuple[float, float]]
-    """Metric: from where to where the difference may be."""
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A mechanism that is known, by experiment, to make simulator and kernel differ."""
-
-    name: str
-    mechanism: str
-    evidence: str
-    """The experiment that showed it."""
-    where: tuple[Where, ...]
-
-    def covers(self, case: Case, metric: str, difference: float) -> bool:
-        """Whether it makes such a difference in such a case."""
-        for place in self.where:
-            low, high = place.numbers.get(metric, (math.inf, -math.inf))
-            if low <= difference <= high and any(fnmatchcase(case.name, each) for each in place.cases):
-                return True
-        return False
-
-
-def explanations(text: str) -> tuple[Explanation, ...]:
-    """Those of a file like standing/explained.toml."""
-    return tuple(
-        Explanation(
-            name=entry["name"],
-            mechanism=entry["mechanism"],
-            evidence=entry["evidence"],
-            where=tuple(
-                Where(
-                    tuple(place["cases"]),
-                    {metric: (float(low), float(high)) for metric, (low, high) in place["numbers"].items()},
-                )
-                for place in entry["where"]
-            ),
-        )
-        for entry in tomllib.loads(text)["explanation"]
-    )
-
-
-@dataclass(frozen=True)
 class Row:
     """One number on both sides."""
 
     place: str
-    """Of a queue its link; of pings their name; of all flows nothing."""
+    """Of a queue its link; of pings and groups of flows their name; of all flows nothing."""
     metric: str
     unit: str
     sim: float
@@ -131,8 +91,6 @@ class Row:
     ci95: float
     """Half the width of its interval; NaN with one seed."""
     verdict: Verdict
-    explanation: str | None = None
-    """Its name."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +107,13 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Every number is within the tolerance, or its difference is explained."""
+        """No number is beyond the tolerance."""
         return all(row.verdict != "beyond" for row in self.rows)
+
+    @property
+    def tells(self) -> bool:
+        """Every number is within the tolerance, or a step beyond it: more seeds are not needed."""
+        return all(row.verdict in ("within", "step") for row in self.rows)
 
     @property
     def scatters(self) -> bool:
@@ -179,15 +142,15 @@ def compare(
     rates: Mapping[str, int | None],
     *,
     tolerance: float = TOLERANCE,
-    known: Sequence[Explanation] = (),
+    setting: str = "",
 ) -> Comparison:
-    """Every number that both sides should share. `rates`: bit/s of each link, None where nothing limits it.
+    """Every number that both sides should share. `rates`: bit/s of each link, None where nothing limits it. `setting`: see `Sides`.
 
     Raises:
         ValueError: they are not of one scenario.
     """
     a, b = sim.summary, kernel.summary
-    for part in ("queues", "flows", "probes"):
+    for part in ("queues", "flows", "groups", "probes"):
         names = [[entry.get("link", entry.get("name")) for entry in side[part]] for side in (a, b)]
         if names[0] != names[1]:
             raise ValueError(f"two scenarios: their {part} are {names[0]} and {names[1]}")
@@ -195,36 +158,39 @@ def compare(
     places = _congested(a, b)
 
     def case(place: int) -> Case:
-        queue = a["queues"][place]
+        # The kernel's words: where it does otherwise than they say, the simulator was given others.
+        queue = b["queues"][place]
         return Case(
             qdisc=queue["qdisc"],
             rate_bps=rates[queue["link"]],
             congestions=frozenset(flow["congestion"] for flow in tcp),
             flows=len(tcp),
             base_rtt_ms=min((flow["base_rtt_ms"]["mean"] for flow in tcp), default=math.nan),
+            setting=setting,
         )
 
-    judged = (
-        _judged(measure, case(place), tolerance, known) for place, measure in _measures(sim, kernel, places)
-    )
-    rows = tuple(row for row in judged if row is not None)
+    measures = _measures(sim, kernel, {place: case(place).packet_ms for place in places})
+    rows = tuple(row for measure in measures if (row := _judged(measure, tolerance)) is not None)
     samples = max(sim.samples, kernel.samples)
-    return Comparison(sim.title, sim.label, case(places[0]), len(sim.seeds), samples, rows)
+    return Comparison(kernel.title, kernel.label, case(places[0]), len(sim.seeds), samples, rows)
 
 
 def _congested(a: Numbers, b: Numbers) -> list[int]:
-    """Positions of the links under study: that where packets wait most, and every other that dropped or marked."""
+    """Positions of the links under study: that where packets wait most, and every other that dropped, marked or lost some."""
 
     def waited(place: int) -> float:
         return sum(_number(side["queues"][place]["backlog_packets"]["mean"]) for side in (a, b))
 
     def refused(place: int) -> float:
-        names = ("dropped_packets", "marked_packets")
+        names = ("dropped_packets", "marked_packets", "lost_packets")
         return sum(_number(side["queues"][place][name]) for side in (a, b) for name in names)
 
     everywhere = range(len(a["queues"]))
     busiest = max(everywhere, key=waited)
     return [busiest, *(place for place in everywhere if place != busiest and refused(place) > 0)]
+
+
+_NONE: Numbers = {"mean": math.nan, "ci95": math.nan}
 
 
 @dataclass(frozen=True)
@@ -234,66 +200,118 @@ class _Measure:
     place: str
     metric: str
     unit: str
-    kind: Literal["mean", "percentile", "count"]
+    step: float
+    """In its unit."""
     sim: Numbers
     kernel: Numbers
+    counted: bool = False
+    """A count: 0 on both sides says that there was nothing to count."""
 
 
-def _measures(sim: Summary, kernel: Summary, places: Sequence[int]) -> Iterator[tuple[int, _Measure]]:
-    """What is compared, each with the place of the link whose packets it is told in."""
-    a, b, first = sim.summary, kernel.summary, places[0]
-    yield first, _Measure("", "goodput", "Mbit/s", "mean", a["goodput_mbps"], b["goodput_mbps"])
-    for place in places:
-        one, other = a["queues"][place], b["queues"][place]
-        link = one["link"]
-        yield place, _Measure(link, "utilisation", "", "mean", one["utilisation"], other["utilisation"])
-        for measure in _times(link, "sojourn", one["sojourn_ms"], other["sojourn_ms"]):
-            yield place, measure
-        for metric, key in (("drops", "dropped_packets"), ("marks", "marked_packets")):
-            yield place, _Measure(link, metric, "", "count", one[key], other[key])
+def _measures(sim: Summary, kernel: Summary, packet_ms: Mapping[int, float]) -> Iterator[_Measure]:
+    """What is compared. `packet_ms`: of each link under study, by position, the busiest first."""
+    a, b = sim.summary, kernel.summary
+    first = next(iter(packet_ms.values()))
+    packet_mbps = FULL_PACKET_BYTES * 8 / 1e6 / (sim.duration_s - sim.warmup_s)
+    yield _Measure("", "goodput", "Mbit/s", packet_mbps, a["goodput_mbps"], b["goodput_mbps"])
+    yield from _shares(a, b, packet_mbps)
+    for place, step_ms in packet_ms.items():
+        yield from _of_queue(a["queues"][place], b["queues"][place], step_ms)
     for one, other in zip(a["probes"], b["probes"], strict=True):
-        for measure in _times(one["name"], "ping", one["rtt_ms"], other["rtt_ms"]):
-            yield first, measure
+        yield from _times(one["name"], "ping", one["rtt_ms"], other["rtt_ms"], first)
+    for one, other in zip(a["groups"], b["groups"], strict=True):
+        yield from _transfers(one, other, first)
     if any(flow["congestion"] is not None for flow in a["flows"]):
-        yield first, _Measure("", "retransmits", "", "count", _retransmits(sim), _retransmits(kernel))
+        for key in ("retransmits", "timeouts"):
+            yield _count("", key, _of_tcp(sim, key), _of_tcp(kernel, key))
+    yield from _flow_rtts(sim, kernel)
 
 
-def _times(place: str, what: str, one: Numbers, other: Numbers) -> Iterator[_Measure]:
-    yield _Measure(place, f"{what} mean", "ms", "mean", one["mean"], other["mean"])
+def _shares(a: Numbers, b: Numbers, packet_mbps: float) -> Iterator[_Measure]:
+    """Who got what: the goodput of each [[flow]] entry where there are several, and Jain's index where endless TCP flows share."""
+    if len(a["groups"]) > 1:
+        for one, other in zip(a["groups"], b["groups"], strict=True):
+            numbers = (one["goodput_mbps"], other["goodput_mbps"])
+            yield _Measure(one["name"], "group goodput", "Mbit/s", packet_mbps, *numbers)
+    if sum(flow["kind"] == "bulk" and flow["congestion"] is not None for flow in a["flows"]) > 1:
+        yield _Measure("", "jain", "", 0.0, a["jain"], b["jain"])
+
+
+def _of_queue(one: Numbers, other: Numbers, packet_ms: float) -> Iterator[_Measure]:
+    """Of one link: its discipline, its wire, and its ring where it has one."""
+    link = one["link"]
+    yield _Measure(link, "utilisation", "", 0.0, one["utilisation"], other["utilisation"])
+    yield from _times(link, "sojourn", one["sojourn_ms"], other["sojourn_ms"], packet_ms)
+    counts = {"drops": "dropped_packets", "marks": "marked_packets", "wire losses": "lost_packets"}
+    for metric, key in counts.items():
+        yield _count(link, metric, one[key], other[key])
+    ours, theirs = (side["ring"]["packets"] if side["ring"] else {} for side in (one, other))
+    if ours or theirs:
+        means, most = ((ours.get(key, _NONE), theirs.get(key, _NONE)) for key in ("mean", "max"))
+        yield _Measure(link, "ring mean", "packets", 0.0, *means)
+        yield _Measure(link, "ring max", "packets", 1.0, *most)
+
+
+def _times(place: str, what: str, one: Numbers, other: Numbers, packet_ms: float) -> Iterator[_Measure]:
+    yield _Measure(place, f"{what} mean", "ms", 0.0, one["mean"], other["mean"])
     for name in ("p50", "p95", "p99"):
-        yield _Measure(place, f"{what} {name}", "ms", "percentile", one[name], other[name])
+        yield _Measure(place, f"{what} {name}", "ms", packet_ms, one[name], other[name])
 
 
-def _retransmits(side: Summary) -> Numbers:
+def _transfers(one: Numbers, other: Numbers, packet_ms: float) -> Iterator[_Measure]:
+    """How many transfers of a group were completed, and how long they took."""
+    if "transfers" not in one:
+        return
+    place, ours, theirs = one["name"], one["transfers"], other["transfers"]
+    yield _count(place, "transfers", ours["completed"], theirs["completed"])
+    took = [side["completion_ms"] for side in (ours, theirs)]
+    yield _Measure(place, "completion mean", "ms", 0.0, *(each["mean"] for each in took))
+    yield _Measure(place, "completion p95", "ms", packet_ms, *(each["p95"] for each in took))
+
+
+def _count(place: str, metric: str, one: Numbers, other: Numbers) -> _Measure:
+    return _Measure(place, metric, "", 1.0, one, other, counted=True)
+
+
+def _of_tcp(side: Summary, key: str) -> Numbers:
     """Of all TCP flows together."""
     return mean_ci95(
-        sum(flow["retransmits"] for flow in run["flows"] if flow["congestion"] is not None)
-        for run in side.sampled
+        sum(flow[key] for flow in run["flows"] if flow["congestion"] is not None) for run in side.sampled
     )
 
 
-def _judged(measure: _Measure, case: Case, tolerance: float, known: Sequence[Explanation]) -> Row | None:
+def _flow_rtts(sim: Summary, kernel: Summary) -> Iterator[_Measure]:
+    """The mean over TCP's RTT samples, and over the flows of each congestion control, which have one each."""
+
+    def mean(side: Summary, control: str) -> Numbers:
+        known = (
+            [f["rtt_ms"]["mean"] for f in run["flows"] if f["congestion"] == control] for run in side.sampled
+        )
+        return mean_ci95(math.fsum(values) / len(values) for values in known)
+
+    for control in dict.fromkeys(flow["congestion"] for flow in sim.summary["flows"]):
+        theirs = _NONE if control is None else mean(kernel, control)
+        # A kernel that tells its smoothed RTT only, as the guest `qemu` and `netns`, has no samples.
+        if not math.isnan(theirs["mean"]):
+            yield _Measure(control, "flow rtt", "ms", 0.0, mean(sim, control), theirs)
+
+
+def _judged(measure: _Measure, tolerance: float) -> Row | None:
     """The row; None where neither side has such a number."""
     sim, kernel = measure.sim["mean"], measure.kernel["mean"]
-    if math.isnan(sim) and math.isnan(kernel):
+    if (math.isnan(sim) and math.isnan(kernel)) or (measure.counted and sim == kernel == 0):
         return None
     apart = abs(sim - kernel)
     # A side whose seeds are all the same adds nothing to the interval.
     halves = [each["ci95"] for each in (measure.sim, measure.kernel) if not math.isnan(each["ci95"])]
     half = math.hypot(*halves) if halves else math.nan
-    difference = _ratio(sim - kernel, kernel)
-    step = {"mean": 0.0, "percentile": case.packet_ms, "count": 1.0}[measure.kind]
     verdict: Verdict = "beyond"
-    because = None
     if apart <= tolerance * abs(kernel):
         verdict = "within"
-    elif apart <= step * STEP_SLACK:
+    elif apart <= measure.step * STEP_SLACK:
         verdict = "step"
     elif apart - half <= tolerance * abs(kernel):
         verdict = "noise"
-    else:
-        because = next((each.name for each in known if each.covers(case, measure.metric, difference)), None)
-        verdict = "explained" if because else "beyond"
     return Row(
         place=measure.place,
         metric=measure.metric,
@@ -302,10 +320,9 @@ def _judged(measure: _Measure, case: Case, tolerance: float, known: Sequence[Exp
         sim_ci95=measure.sim["ci95"],
         kernel=kernel,
         kernel_ci95=measure.kernel["ci95"],
-        difference=difference,
+        difference=_ratio(sim - kernel, kernel),
         ci95=_ratio(half, abs(kernel)),
         verdict=verdict,
-        explanation=because,
     )
 
 
@@ -326,6 +343,84 @@ def _finite(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+# ------------------------------------------------------------------------------------------------------- mechanisms
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Something that Linux does otherwise than its manual page says, and that the simulator, which does as it says, can be told to do."""
+
+    name: str
+    says: str
+    """What Linux does."""
+    evidence: str
+    """The experiment that showed it."""
+    acts_on: Callable[[Sequence[str]], bool]
+    """Whether a discipline, in tc's words, is one of those it acts on."""
+    instead: Callable[[Sequence[str]], Sequence[str]]
+    """The words of what the kernel then is, for the simulator."""
+
+
+ASLEEP = Mechanism(
+    name="red-adaptive-asleep",
+    says="tc 6.1 sets red's `adaptive` where Linux reports it but does not start the timer by it: it is red without the word",
+    evidence="with the flag put where the kernel looks (the cases `awake`) max_p moves, and agrees with ours",
+    acts_on=lambda words: words[0] == "red" and "adaptive" in words and not {"ns2", "ns3"} & set(words),
+    instead=lambda words: [word for word in words if word != "adaptive"],
+)
+MECHANISMS = (ASLEEP,)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A scenario as each side is to run it."""
+
+    ours: Scenario
+    theirs: Scenario
+    setting: Literal["", "asleep", "awake"] = ""
+    """Of red's `adaptive`: as tc sets it, or put where the kernel looks for it. Empty: it does not occur."""
+
+    @property
+    def awake(self) -> bool:
+        """Whether the kernel's side needs the flag put where the kernel looks."""
+        return self.setting == "awake"
+
+
+def sides(variant: Scenario) -> tuple[Sides, ...]:
+    """The ways to hold a scenario (not a sweep) against the kernel: one, or two where a mechanism acts on one of its disciplines.
+
+    The first is the kernel as tc sets it, beside the simulator told to do as it does; the second is both as the manual page says.
+    """
+    instead = {key: changed for key, qdisc in _disciplines(variant) if (changed := _instead(qdisc)) != qdisc}
+    if not instead:
+        return (Sides(variant, variant),)
+    names = {setting: f"{variant.label or variant.title}, {setting}" for setting in ("asleep", "awake")}
+    asleep, awake = (variant.with_(label=name) for name in names.values())
+    return (Sides(asleep.with_(instead), asleep, "asleep"), Sides(awake, awake, "awake"))
+
+
+def _disciplines(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """The dotted key of each discipline that is written down, and its words."""
+    document = scenario.document()
+    tables: dict[str, Mapping[str, Any]] = {
+        f"link.{at}": link for at, link in enumerate(document.get("link", ()))
+    }
+    if bottleneck := document.get("bottleneck"):
+        ways = {f"bottleneck.{way}": bottleneck[way] for way in ("down", "up") if way in bottleneck}
+        tables |= {"bottleneck": bottleneck, **ways}
+    for key, table in tables.items():
+        if "qdisc" in table:
+            yield f"{key}.qdisc", str(table["qdisc"])
+
+
+def _instead(qdisc: str) -> str:
+    words: Sequence[str] = qdisc.split()
+    for mechanism in MECHANISMS:
+        if mechanism.acts_on(words):
+            words = mechanism.instead(words)
+    return " ".join(words)
+
+
 # ---------------------------------------------------------------------------------------------------- many of them
 
 
@@ -339,7 +434,7 @@ class Digest:
     median: float
     """Of the differences' sizes."""
     worst: float
-    """The largest difference, with its sign, of those that neither steps nor noise explain, if there are any."""
+    """The largest difference, with its sign, of those that are neither steps nor noise, if there are any."""
     worst_case: str
 
     def to_dict(self) -> Numbers:
@@ -377,7 +472,7 @@ def _digested(name: str, metric: str, entries: Sequence[tuple[Row, Comparison]])
     counts: dict[Verdict, int] = dict.fromkeys(VERDICTS, 0)
     for row, _ in entries:
         counts[row.verdict] += 1
-    told = [entry for entry in entries if entry[0].verdict not in ("step", "noise")] or entries
+    told = [entry for entry in entries if entry[0].verdict in ("within", "beyond")] or entries
     row, case = max(told, key=size)
     known = [size(entry) for entry in entries if not math.isnan(entry[0].difference)]
     middle = statistics.median(known) if known else math.nan

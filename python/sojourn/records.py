@@ -149,7 +149,10 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _int("t_ns", "when"),
         _name("link", "where"),
         _name("flow", "whose packet"),
-        _name("cause", "limit, target, ce_threshold, early, forced, overmemory, wire"),
+        _name(
+            "cause",
+            "limit, target, ce_threshold, early (RED's own), forced (ns-2's and ns-3's above max), overmemory, wire",
+        ),
         _int("marked", "1: the packet was marked and went on; 0: it was dropped"),
         _int("bytes", "its size"),
     ),
@@ -506,6 +509,18 @@ class Run:
             raise RunError(
                 f"seed {seed} could not be written to {self.path}: {error.strerror or error}",
                 "make room, or choose another folder with -o; the seeds that had finished are kept",
+            ) from None
+
+    def ask(self, seeds: Sequence[int], fingerprint: str) -> None:
+        """More seeds are to come: all that are asked for now, and the fingerprint of what will then have been run."""
+        self._check_ours()
+        self.meta = dataclasses.replace(self.meta, seeds_asked=tuple(seeds), fingerprint=fingerprint)
+        try:
+            self._write_meta()
+        except OSError as error:
+            raise RunError(
+                f"can't write to {self.path}: {error.strerror or error}",
+                "the seeds that had finished are kept",
             ) from None
 
     def _check_ours(self) -> None:

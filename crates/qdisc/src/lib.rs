@@ -79,9 +79,9 @@ pub enum Cause {
     Target = 1,
     /// CoDel's ce_threshold.
     CeThreshold = 2,
-    /// RED's probabilistic (early) decision.
+    /// RED's early decision: drawn, and of Linux's also what is certain above the upper threshold.
     Early = 3,
-    /// RED above its upper threshold: certain.
+    /// ns-2's and ns-3's RED above the upper threshold: certain.
     Forced = 4,
     /// fq_codel's memory limit.
     Overmemory = 5,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,24 +14,43 @@ import click
 from sojourn.cli import options, replays, text, work
 
 if TYPE_CHECKING:
-    from sojourn.agreement import Comparison, Digest, Explanation, Row
-    from sojourn.engine import UnfinishedError
+    from sojourn.agreement import Comparison, Digest, Row, Sides
+    from sojourn.engine import Engine, Interrupted, UnfinishedError
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 
 BEYOND = 1
-STANDING = ("1-mbit", "10-mbit", "50-mbit")
-QUICK = ("quick",)
+STANDING = (
+    *("1-mbit", "10-mbit", "50-mbit"),
+    *(
+        "100-mbit",
+        "atm",
+        "bands",
+        "both-ways",
+        "controls",
+        "ecn",
+        "ecn-beside",
+        "fifty",
+        "fq-codel",
+        "jitter",
+        "leaving",
+    ),
+    *("loss", "onoff", "ring", "rtts", "schedule", "shaper", "udp", "vegas", "vegas-beside", "video", "web"),
+)
 """In the folder `standing` of the installed package."""
+QUICK = "quick"
+"""Names some of their cases."""
 REPLAY = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit")
 TOLERANCE = "5 %"
+MOST_SEEDS = 12
+"""Of a case of the standing set that three seeds don't tell of."""
 KERNELS = tuple(name for name in work.ENGINES if name != "sim")
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
 @options.engine("What the simulator is held against: sojourn list engines.", KERNELS)
-@click.option("--quick", is_flag=True, help="Of the standing set 16 of the 288 cases: a minute or two.")
+@click.option("--quick", is_flag=True, help="Of the standing set 24 of the 410 cases: some minutes.")
 @click.option(
     "--replay",
     "decisions",
@@ -39,6 +60,13 @@ KERNELS = tuple(name for name in work.ENGINES if name != "sim")
 )
 @options.seeds(
     "Run N seeds, counted up from the scenario's. [default: the scenario's; the standing set has 3]"
+)
+@click.option(
+    "--most-seeds",
+    type=click.IntRange(1, work.MOST_SEEDS),
+    metavar="N",
+    help="Run further seeds, twice as many each round and N at most, of every scenario whose numbers don't tell yet: one is"
+    f" beyond the tolerance, or its interval reaches there. [default: {MOST_SEEDS} for the standing set, else none further]",
 )
 @click.option(
     "--tolerance",
@@ -59,6 +87,7 @@ def agree(
     quick: bool,
     decisions: bool,
     seeds: int | None,
+    most_seeds: int | None,
     tolerance: str,
     out: Path | None,
     everything: bool,
@@ -70,86 +99,129 @@ def agree(
     """Hold the simulator against the real kernel.
 
     Each SCENARIO, with all variants that it sweeps over, runs on both; without any, the standing set: eight queue disciplines, Reno and CUBIC,
-    1, 10 and 50 Mbit/s, base RTTs of 10 and 80 ms, 1, 4 and 16 flows. Ends with 1 if a number differs by more than the tolerance
-    and no known mechanism explains it.
+    1, 10 and 50 Mbit/s, base RTTs of 10 and 80 ms, 1, 4 and 16 flows; and ECN, Vegas, UDP, video, losses, rings, shapers and more. Ends with 1 if a
+    number differs by more than the tolerance.
+
+    A scenario with Linux's red adaptive is held against the kernel twice: as tc sets it, where it does not adapt, and woken.
 
     With --replay nothing is simulated but the queue: every arrival, departure, drop and mark of the kernel's is held against ours. Ends with 1 if one
     of them differs.
     """
-    from sojourn import agreement, metrics
-    from sojourn.engine import check
+    from sojourn.engine import Interrupted, check
 
     if quick and paths:
         raise click.UsageError("--quick is for the standing set: leave it out, or the scenarios")
     if decisions:
-        if quick or everything or tolerance != TOLERANCE:
-            raise click.UsageError("--replay compares one by one: leave out --quick, --all and --tolerance")
+        if quick or everything or most_seeds or tolerance != TOLERANCE:
+            raise click.UsageError(
+                "--replay compares one by one: leave out --quick, --all, --most-seeds and --tolerance"
+            )
         replays.replay_all(
             paths or tuple(_standing_file(f"{name}.toml") for name in REPLAY),
             replays.How(engine, seeds, out, jobs, force, as_json, quiet),
         )
         return
     share = _share(tolerance)
-    known = agreement.explanations(_standing_file("explained.toml").read_text(encoding="utf-8"))
-    variants = _variants(paths or tuple(standing(quick)), quiet)
+    if most_seeds is None:
+        most_seeds = 0 if paths else MOST_SEEDS
+    variants = _variants([work.scenario(path, quiet=quiet) for path in paths]) if paths else standing(quick)
     # What the simulator refuses is not to be told after the kernel has run.
     check(variants, "sim")
-    how: dict[str, Any] = {"jobs": jobs, "force": force}
-    theirs, stops = _runs(variants, engine, seeds, out, quiet, how)
-    if stops:
-        # Of what the kernel could not finish the simulator has no counterpart to run.
-        variants = [
-            variant.with_(seeds=list(run.seeds))
-            for variant, run in zip(variants, theirs, strict=True)
-            if run.seeds
-        ]
-        theirs, seeds = [run for run in theirs if run.seeds], None
-    ours, more = _runs(variants, "sim", seeds, out, quiet, how)
-    stops += more
-    pairs = [pair for pair in zip(ours, theirs, strict=True) if pair[0].seeds]
-    ours, theirs = [one for one, _ in pairs], [other for _, other in pairs]
-    found = [
-        agreement.compare(
-            metrics.summary(one),
-            metrics.summary(other),
-            {link.name: link.rate_bps for link in one.meta.links},
-            tolerance=share,
-            known=known,
-        )
-        for one, other in pairs
-    ]
-    digests = agreement.digest(found)
-    whole = {
-        "engine": engine,
-        "version": theirs[0].meta.version,
-        "tolerance": share,
-        "agrees": all(one.agrees for one in found),
-        "invalid": [reason for run in theirs for reason in run.meta.invalid],
-        "failed": [one.to_dict() for stop in stops for one in stop.failed],
-        "verdicts": agreement.verdicts(found),
-        "cpu_s": {name: _cpu_s(runs) for name, runs in (("sim", ours), (engine, theirs))},
-        "comparisons": [one.to_dict() for one in found],
-        "digest": [one.to_dict() for one in digests],
-    }
-    written = text.as_json(whole)
-    if as_json:
-        work.show(written)
-    else:
-        for one in found:
-            work.show(_table(one, everything=everything or bool(paths)))
-        if len(found) > 1:
-            work.show(_digest(digests))
-        work.show(_closing(found, known))
-    work.say(_cost(ours, theirs), quiet)
-    if out is not None:
-        work.write(out / "agreement.json", written + "\n")
-        work.say(f"wrote {out}", quiet)
-    failed = work.failed(stops)
-    if work.invalid(theirs) or failed or not whole["agrees"]:
+    how = _How(engine, seeds, out, jobs, force, quiet)
+    cases = [_Case(each) for each in _sides(variants, how)]
+    stops: list[UnfinishedError] = []
+    interrupted: Interrupted | None = None
+    try:
+        _first(cases, how, stops)
+        _judge(cases, share)
+        while unsettled := [one for one in cases if one.further(most_seeds)]:
+            _further(unsettled, most_seeds, how, stops)
+            _judge(unsettled, share)
+    except Interrupted as stop:
+        interrupted = stop
+        _judge([one for one in cases if one.found is None and one.complete], share)
+    told = [one for one in cases if one.found is not None]
+    if told:
+        failed = [each.to_dict() for stop in stops for each in stop.failed]
+        _show(told, len(cases), share, how, failed, as_json=as_json, everything=everything or bool(paths))
+    elif stops and interrupted is None:
+        raise stops[0]
+    if interrupted is not None:
+        work.failed(stops)
+        work.interrupted(interrupted, kept=out is not None)
+    # Each of them says what it has found.
+    refused = [work.invalid([one.theirs for one in told]), bool(work.failed(stops))]
+    if any(refused) or not all(one.comparison.agrees for one in told):
         raise click.exceptions.Exit(BEYOND)
 
 
 # ------------------------------------------------------------------------------------------------------ the work
+
+
+@dataclass(frozen=True)
+class _How:
+    """What was asked for beside the scenarios."""
+
+    engine: str
+    seeds: int | None
+    out: Path | None
+    jobs: int | None
+    force: bool
+    quiet: bool
+
+
+@dataclass
+class _Case:
+    """One scenario on both sides, as far as it is."""
+
+    sides: Sides
+    kernels: Run | None = None
+    """The kernel's Run, once it is begun."""
+    simulators: Run | None = None
+    """Ours, of the seeds that the kernel has finished."""
+    found: Comparison | None = None
+
+    @property
+    def ours(self) -> Run:
+        """The simulator's."""
+        assert self.simulators is not None, "it was run"
+        return self.simulators
+
+    @property
+    def theirs(self) -> Run:
+        """The kernel's."""
+        assert self.kernels is not None, "it was run"
+        return self.kernels
+
+    @property
+    def comparison(self) -> Comparison:
+        """By all seeds that both had when it was made."""
+        assert self.found is not None, "it was judged"
+        return self.found
+
+    @property
+    def begun(self) -> bool:
+        """The kernel has finished a seed of it."""
+        return self.kernels is not None and bool(self.kernels.seeds)
+
+    @property
+    def complete(self) -> bool:
+        """Both sides have every seed that was asked for."""
+        runs = (self.kernels, self.simulators)
+        return all(run is not None and set(run.seeds) == set(self.theirs.meta.seeds_asked) for run in runs)
+
+    def further(self, most: int) -> bool:
+        """Whether more seeds may tell more: not where all give the same, nor where the kernel's can't be used."""
+        if self.found is None:
+            return False
+        open_ = not self.found.tells and self.found.scatters and not self.theirs.meta.invalid
+        return open_ and bool(self.next_seeds(most))
+
+    def next_seeds(self, most: int) -> list[int]:
+        """As many again as were asked for, up to the most."""
+        asked = self.theirs.meta.seeds_asked
+        first = max(asked) + 1
+        return list(range(first, min(first + min(len(asked), most - len(asked)), work.SEEDS_END)))
 
 
 def _share(written: str) -> float:
@@ -162,61 +234,245 @@ def _share(written: str) -> float:
         raise click.BadParameter(f"{error.message}{hint}", param_hint="--tolerance") from None
 
 
-def standing(quick: bool) -> Iterator[Path]:
-    """The files of the standing set."""
-    for name in QUICK if quick else STANDING:
-        yield _standing_file(f"{name}.toml")
+def standing(quick: bool) -> list[Scenario]:
+    """The cases of the standing set, or some of them."""
+    from sojourn.scenario import load
+
+    if not quick:
+        return _variants([load(_standing_file(f"{name}.toml")) for name in STANDING])
+    wanted = tomllib.loads(_standing_file(f"{QUICK}.toml").read_text(encoding="utf-8"))
+    loaded = {name: load(_standing_file(f"{name}.toml")) for name in wanted}
+    return _variants(list(loaded.values()), {loaded[name].title: labels for name, labels in wanted.items()})
 
 
 def _standing_file(name: str) -> Path:
     return Path(str(files("sojourn").joinpath("standing", name)))
 
 
-def _variants(paths: Sequence[Path], quiet: bool) -> list[Scenario]:
-    """Every variant of every file; of several files each says which it is of."""
-    loaded = [work.scenario(path, quiet=quiet) for path in paths]
+def _variants(
+    loaded: Sequence[Scenario], wanted: Mapping[str, Sequence[str]] | None = None
+) -> list[Scenario]:
+    """Every variant of every scenario, or those that are wanted of each title; of several scenarios each says which it is of."""
     variants = []
     for scenario in loaded:
         for variant in scenario.variants():
+            if wanted is not None and variant.label not in wanted[scenario.title]:
+                continue
             words = (scenario.title,) if len(loaded) > 1 else ()
             label = ": ".join((*words, variant.label)) if variant.label else scenario.title
             variants.append(variant.with_(label=label))
     return variants
 
 
-def _runs(
-    variants: Sequence[Scenario],
-    engine: str,
-    seeds: int | None,
-    out: Path | None,
-    quiet: bool,
-    how: Mapping[str, Any],
-) -> tuple[list[Run], list[UnfinishedError]]:
-    """The Runs of one side, a Run for each variant; and what failed, if something did."""
-    from sojourn.engine import Interrupted, UnfinishedError, run_all
+def _sides(variants: Sequence[Scenario], how: _How) -> list[Sides]:
+    """How each is held against the kernel. What can't be done here is left out, and said."""
+    from sojourn import agreement
+    from sojourn.engine import find_awake
+    from sojourn.records import RunError
 
-    folder = None if out is None else out / engine
-    work.say(f"{_scenarios(variants)} on {engine}", quiet)
+    found = [each for variant in variants for each in agreement.sides(variant)]
+    if any(each.awake for each in found):
+        try:
+            find_awake(how.engine)
+        except RunError as error:
+            work.say(f"left out: red adaptive, awake: {error.problem}", how.quiet)
+            return [each for each in found if not each.awake]
+    return found
+
+
+def _first(cases: Sequence[_Case], how: _How, stops: list[UnfinishedError]) -> None:
+    """Runs every case on the kernel, then in the simulator the seeds that the kernel has finished. `stops`: takes what failed."""
+    from sojourn.engine import Interrupted
+
+    _check_vacant(cases, how)
+    interrupted: Interrupted | None = None
     try:
-        with work.progress(quiet) as progress:
-            return run_all(variants, seeds=seeds, out=folder, engine=engine, **how, progress=progress), []
+        for awake in (False, True):
+            those = [case for case in cases if case.sides.awake is awake]
+            runs = _run_all([case.sides.theirs for case in those], _side(how.engine, awake), how, stops)
+            for case, run in zip(those, runs, strict=True):
+                case.kernels = run
     except Interrupted as stop:
-        work.interrupted(stop, kept=folder is not None)
+        interrupted = stop
+        by_name = {run.name: run for run in stop.runs}
+        for case in cases:
+            case.kernels = case.kernels or by_name.get(case.sides.theirs.label)
+    # The simulator takes a hundredth of the time, so that what an interrupted kernel has finished can be judged.
+    wanted = [case for case in cases if case.begun]
+    if interrupted is not None:
+        wanted = [case for case in wanted if set(case.theirs.seeds) == set(case.theirs.meta.seeds_asked)]
+    ours = [case.sides.ours.with_(seeds=list(case.theirs.seeds)) for case in wanted]
+    try:
+        for case, run in zip(wanted, _run_all(ours, "sim", replace(how, seeds=None), stops), strict=True):
+            case.simulators = run
+    except Interrupted as stop:
+        by_name = {run.name: run for run in stop.runs}
+        for case in wanted:
+            case.simulators = by_name.get(case.sides.ours.label)
+        raise
+    if interrupted is not None:
+        raise interrupted
+
+
+def _check_vacant(cases: Sequence[_Case], how: _How) -> None:
+    """Refuses, before anything is run, a folder of any side that has Runs already."""
+    from sojourn.engine import folder_names
+    from sojourn.records import check_vacant
+
+    if how.out is None:
+        return
+    sides: dict[str, list[str]] = {}
+    for case in cases:
+        sides.setdefault("sim", []).append(case.sides.ours.label)
+        sides.setdefault(_side(how.engine, case.sides.awake), []).append(case.sides.theirs.label)
+    for name, labels in sides.items():
+        for folder in folder_names(labels):
+            check_vacant(how.out / name / folder, force=how.force)
+
+
+def _side(engine: str, awake: bool) -> str:
+    """What the kernel's side is called on disk and in words."""
+    return f"{engine}-awake" if awake else engine
+
+
+def _engine(name: str) -> str | Engine:
+    """The engine of a side."""
+    from sojourn.engine import find_awake
+
+    plain = name.removesuffix("-awake")
+    return name if plain == name else find_awake(plain)
+
+
+def _run_all(
+    scenarios: Sequence[Scenario], side: str, how: _How, stops: list[UnfinishedError]
+) -> Sequence[Run]:
+    """Runs these on one side. `stops`: takes what failed."""
+    from sojourn.engine import UnfinishedError, run_all
+
+    if not scenarios:
+        return []
+    folder = None if how.out is None else how.out / side
+    work.say(f"{_scenarios(scenarios)} on {side}", how.quiet)
+    try:
+        with work.progress(how.quiet) as progress:
+            return run_all(
+                scenarios,
+                seeds=how.seeds,
+                out=folder,
+                engine=_engine(side),
+                jobs=how.jobs,
+                force=how.force,
+                progress=progress,
+            )
     except UnfinishedError as stop:
-        work.finished(stop)
-        return list(stop.runs), [stop]
+        stops.append(stop)
+        return stop.runs
+
+
+def _further(cases: Sequence[_Case], most: int, how: _How, stops: list[UnfinishedError]) -> None:
+    """Runs more seeds of cases that don't tell yet: on the kernel, then in the simulator those that it has finished."""
+    seeds = [case.next_seeds(most) for case in cases]
+    work.say(
+        f"{_scenarios(cases)} whose numbers don't tell yet: {sum(map(len, seeds))} seeds more", how.quiet
+    )
+    for awake in (False, True):
+        those = [
+            (case.theirs, case.sides.theirs, more)
+            for case, more in zip(cases, seeds, strict=True)
+            if case.sides.awake is awake
+        ]
+        _run_more(those, _side(how.engine, awake), how, stops)
+    ours = [(case.ours, case.sides.ours, list(case.theirs.seeds)) for case in cases]
+    _run_more(ours, "sim", how, stops)
+
+
+def _run_more(
+    those: Sequence[tuple[Run, Scenario, list[int]]], side: str, how: _How, stops: list[UnfinishedError]
+) -> None:
+    """Adds seeds to Runs of one side. `stops`: takes what failed."""
+    from sojourn.engine import UnfinishedError, run_more
+
+    if not those:
+        return
+    runs, scenarios, seeds = zip(*those, strict=True)
+    work.say(f"{_scenarios(runs)} on {side}", how.quiet)
+    try:
+        with work.progress(how.quiet) as progress:
+            run_more(runs, scenarios, seeds, engine=_engine(side), jobs=how.jobs, progress=progress)
+    except UnfinishedError as stop:
+        stops.append(stop)
+
+
+def _judge(cases: Sequence[_Case], tolerance: float) -> None:
+    """Compares both sides of each case, by all the seeds that it has."""
+    from sojourn import agreement, metrics
+
+    for case in cases:
+        if not case.begun or not case.ours.seeds:
+            continue
+        case.found = agreement.compare(
+            metrics.summary(case.ours),
+            metrics.summary(case.theirs),
+            {link.name: link.rate_bps for link in case.theirs.meta.links},
+            tolerance=tolerance,
+            setting=case.sides.setting,
+        )
+
+
+def _show(
+    cases: Sequence[_Case],
+    asked: int,
+    tolerance: float,
+    how: _How,
+    failed: Sequence[Mapping[str, Any]],
+    *,
+    as_json: bool,
+    everything: bool,
+) -> None:
+    """Says what was found, and writes it down where something is kept."""
+    from sojourn import agreement
+
+    found = [case.comparison for case in cases]
+    ours, theirs = [case.ours for case in cases], [case.theirs for case in cases]
+    digests = agreement.digest(found)
+    whole = {
+        "engine": how.engine,
+        "version": theirs[0].meta.version,
+        "tolerance": tolerance,
+        "agrees": all(one.agrees for one in found),
+        "not_finished": asked - len(found),
+        "invalid": [reason for run in theirs for reason in run.meta.invalid],
+        "failed": list(failed),
+        "verdicts": agreement.verdicts(found),
+        "cpu_s": {name: _cpu_s(runs) for name, runs in (("sim", ours), (how.engine, theirs))},
+        "comparisons": [one.to_dict() for one in found],
+        "digest": [one.to_dict() for one in digests],
+    }
+    written = text.as_json(whole)
+    if as_json:
+        work.show(written)
+    else:
+        for one in found:
+            work.show(_table(one, everything=everything))
+        if len(found) > 1:
+            work.show(_digest(digests))
+        work.show(_closing(found))
+    work.say(_cost(ours, theirs), how.quiet)
+    if how.out is not None:
+        work.write(how.out / "agreement.json", written + "\n")
+        work.say(f"wrote {how.out}", how.quiet)
 
 
 # ------------------------------------------------------------------------------------------------------ the words
 
-_MARKS = {"within": "yes", "step": "a step", "noise": "noise", "explained": "explained", "beyond": "NO"}
+_MARKS = {"within": "yes", "step": "a step", "noise": "noise", "beyond": "NO"}
 
 
 def _table(one: Comparison, everything: bool) -> str:
     agreeing = sum(row.verdict == "within" for row in one.rows)
     title = one.label if one.label.startswith(one.title) else f"{one.title} [{one.label}]"
     heading = f"{title}\n{agreeing} of {len(one.rows)} numbers within the tolerance; {_seeds(one)}"
-    shown = [row for row in one.rows if everything or row.verdict in ("explained", "beyond")]
+    shown = [row for row in one.rows if everything or row.verdict == "beyond"]
     if not shown:
         return f"{heading}\n"
     header = ("number", "sim", "kernel", "difference", "within")
@@ -229,14 +485,13 @@ def _seeds(one: Comparison) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     unit = f" {row.unit}" if row.unit else ""
-    within = _MARKS[row.verdict] + (f": {row.explanation}" if row.explanation else "")
     place = f"{row.place}: " if row.place else ""
     return (
         f"{place}{row.metric}{unit}",
         text.with_interval({"mean": row.sim, "ci95": row.sim_ci95}),
         text.with_interval({"mean": row.kernel, "ci95": row.kernel_ci95}),
         _percent(row.difference, row.ci95),
-        within,
+        _MARKS[row.verdict],
     )
 
 
@@ -276,13 +531,14 @@ def _scenarios(them: Sequence[object]) -> str:
     return f"{len(them)} scenario{'' if len(them) == 1 else 's'}"
 
 
-def _closing(found: Sequence[Comparison], known: Sequence[Explanation]) -> str:
+def _closing(found: Sequence[Comparison]) -> str:
     from sojourn import agreement
     from sojourn.metrics import RANDOM_START
 
     counts = agreement.verdicts(found)
-    named = {row.explanation for one in found for row in one.rows if row.explanation}
-    lines = [f"{each.name}: {each.mechanism}" for each in known if each.name in named]
+    lines = []
+    if any(one.case.setting for one in found):
+        lines.append(f"{agreement.ASLEEP.name}: {agreement.ASLEEP.says}")
     if alike := [one for one in found if one.seeds > 1 and not one.scatters]:
         lines.append(
             f"{_scenarios(alike)} gave the same with every seed: one sample, without an interval;"
@@ -291,7 +547,7 @@ def _closing(found: Sequence[Comparison], known: Sequence[Explanation]) -> str:
     total = sum(counts.values())
     lines.append(
         f"{total} numbers of {_scenarios(found)}: {counts['within']} within the tolerance, {counts['step']} a queue's step"
-        f" apart, {counts['noise']} that more seeds would tell, {counts['explained']} explained, {counts['beyond']} beyond it"
+        f" apart, {counts['noise']} that more seeds would tell, {counts['beyond']} beyond it"
     )
     return "\n".join(lines)
 

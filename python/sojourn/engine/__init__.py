@@ -1,7 +1,7 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel in a guest, `netns` this host's own."""
 
 from sojourn.engine.compare import variants
-from sojourn.engine.engines import ENGINES, Engine, find, fingerprint, lacks, stands_for, why_not
+from sojourn.engine.engines import ENGINES, Engine, find, find_awake, fingerprint, lacks, stands_for, why_not
 from sojourn.engine.runs import (
     Failure,
     Interrupted,
@@ -12,6 +12,7 @@ from sojourn.engine.runs import (
     run,
     run_all,
     run_each,
+    run_more,
 )
 
 __all__ = [
@@ -23,12 +24,14 @@ __all__ = [
     "UnfinishedError",
     "check",
     "find",
+    "find_awake",
     "fingerprint",
     "folder_names",
     "lacks",
     "run",
     "run_all",
     "run_each",
+    "run_more",
     "stands_for",
     "variants",
     "why_not",

@@ -128,6 +128,22 @@ def find(name: str) -> Engine:
     raise RunError(f"there is no engine {name!r}", f"engines: {', '.join(ENGINES)}")
 
 
+def find_awake(name: str) -> Engine:
+    """The engine of this name with a kernel whose red adapts where it is told to; as tc sets it, Linux's never does.
+
+    Raises:
+        RunError: it has none such, and why.
+    """
+    from sojourn.engine.kernel import awake
+    from sojourn.engine.kernel.engine import Kernel
+
+    if name not in _GUESTS:
+        raise RunError(f"the engine {name} can't wake red adaptive", "a guest can: -e kernel")
+    if reason := awake.why_not():
+        raise RunError(f"red adaptive can't be woken: {reason}")
+    return Kernel(name, _GUESTS[name], adapting=True)
+
+
 def why_not(name: str) -> str | None:
     """Why an engine can't be used here, and what to do; None if it can."""
     if name == "netns":

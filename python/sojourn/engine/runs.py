@@ -146,14 +146,14 @@ def run_all(
     *,
     seeds: int | Sequence[int] | None = None,
     out: str | os.PathLike[str] | None = None,
-    engine: str = "sim",
+    engine: str | Engine = "sim",
     jobs: int | None = None,
     force: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Run]:
     """Runs several scenarios, or all variants of one that sweeps; a Run each, in `out` a folder each.
 
-    The other arguments, and what is raised, are those of `run`.
+    `engine`: its name, or itself. The other arguments, and what is raised, are those of `run`.
     """
     if isinstance(scenarios, (Scenario, str, os.PathLike)):
         variants = list(_loaded(scenarios).variants())
@@ -184,6 +184,57 @@ def run_each(
     The other arguments, and what is raised, are those of `run`.
     """
     return _run(scenarios, folders, _How(engine, jobs, force, progress))
+
+
+def run_more(
+    runs: Sequence[Run],
+    scenarios: Sequence[Scenario],
+    seeds: Sequence[Sequence[int]],
+    *,
+    engine: str | Engine = "sim",
+    jobs: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> None:
+    """Adds seeds to Runs: to each these, of the scenario that it is of. What it has stays.
+
+    Args:
+        engine: by which the Runs were made, its name or itself.
+        jobs: threads; None: as many as there are cores.
+
+    Raises:
+        RunError: a Run was made by another build of the engine, or of another scenario.
+        UnfinishedError: the engine could not finish some of the seeds. The others are kept.
+        Interrupted: on Ctrl-C. The seeds that had finished are kept.
+    """
+    found = _engine(engine)
+    for run, scenario in zip(runs, scenarios, strict=True):
+        of_both = fingerprint(scenario.fingerprint(run.meta.seeds_asked), found.build)
+        if run.meta.fingerprint != of_both:
+            raise RunError(
+                f"{run.path} is not of this scenario by this build of the engine {found.name}",
+                "run it again, into another folder",
+            )
+    new = [
+        [seed for seed in each if seed not in run.meta.seeds_asked]
+        for run, each in zip(runs, seeds, strict=True)
+    ]
+    for run, scenario, each in zip(runs, scenarios, new, strict=True):
+        asked = [*run.meta.seeds_asked, *each]
+        run.ask(asked, fingerprint(scenario.fingerprint(asked), found.build))
+    work = [
+        _Job(run, scenario, seed)
+        for run, scenario, each in zip(runs, scenarios, new, strict=True)
+        for seed in each
+    ]
+    if work:
+        threads = 1 if found.alone else jobs or cores()
+        counted = [
+            (scenario.realise(each[0]), len(each))
+            for scenario, each in zip(scenarios, new, strict=True)
+            if each
+        ]
+        ahead = Progress(0, len(work), 0.0, expected_s=expected_s(found.name, counted, threads))
+        _work_off(found, work, threads, progress or (lambda _: None), ahead)
 
 
 def check(scenarios: Iterable[Scenario], engine: str) -> None:
@@ -230,7 +281,7 @@ class _Job:
 class _How:
     """How to run, whatever is run."""
 
-    engine: str
+    engine: str | Engine
     jobs: int | None
     force: bool
     progress: Callable[[Progress], None] | None
@@ -244,7 +295,7 @@ def _run(
     seeds: int | Sequence[int] | None = None,
     parent: str | os.PathLike[str] | None = None,
 ) -> list[Run]:
-    engine = find(how.engine)
+    engine = _engine(how.engine)
     asked = [_seeds(variant, seeds) for variant in variants]
     # Seeds differ in what is drawn, not in shape: the first shows what will be written, and how much.
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
@@ -396,6 +447,10 @@ def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> Outcome:
 
 
 # ------------------------------------------------------------------------------------------------- before the work
+
+
+def _engine(which: str | Engine) -> Engine:
+    return find(which) if isinstance(which, str) else which
 
 
 def _loaded(scenario: Scenario | str | os.PathLike[str]) -> Scenario:

@@ -178,7 +178,8 @@ impl LinuxRed {
         if self.average >= self.max << self.wlog {
             self.count = None;
             self.chance = 1.0;
-            return self.signal(Cause::Forced, self.harddrop);
+            // The kernel counts what is certain and what is drawn as one (`early` of tc -s): one cause on both sides.
+            return self.signal(Cause::Early, self.harddrop);
         }
         // The first packet between the thresholds passes and draws the number that decides about the next ones.
         let Some(count) = self.count else {

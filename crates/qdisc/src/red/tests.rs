@@ -143,7 +143,7 @@ fn linux_marks_by_the_average_as_in_the_kernels_selftest() {
     // nodrop: what can't be marked passes; harddrop: even what can be marked is dropped.
     assert!(signalled(&LinuxRedParams { nodrop: true, ..with_ecn.clone() }, Ecn::NotEct).is_empty());
     let hard = signalled(&LinuxRedParams { harddrop: true, ..with_ecn }, Ecn::Ect);
-    assert!(hard.len() > 1900 && hard.iter().all(|f| matches!(f, Fate::Dropped(_, Cause::Forced))));
+    assert!(hard.len() > 1900 && hard.iter().all(|f| matches!(f, Fate::Dropped(_, Cause::Early))));
 }
 
 #[test]
@@ -242,7 +242,9 @@ fn linux_s_thresholds_belong_to_what_is_above_them() {
     red.draw = u64::MAX;
     assert!(matches!(red.red_action(&mut luck), Verdict::Pass));
     red.average += 1;
-    assert!(matches!(red.red_action(&mut luck), Verdict::Drop(Cause::Forced)));
+    // Certain; and counted with what is drawn, as the kernel counts it.
+    assert!(matches!(red.red_action(&mut luck), Verdict::Drop(Cause::Early)));
+    assert_eq!(red.chance, 1.0);
 }
 
 #[test]

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from sojourn import _core, remains
 from sojourn.engine.engines import Outcome, Realised
-from sojourn.engine.kernel import archive, boot, guests, plan, recording, selfcheck
+from sojourn.engine.kernel import archive, awake, boot, guests, plan, recording, selfcheck
 from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.tables import tables
 from sojourn.engine.replay import Recording
@@ -85,13 +85,15 @@ def _sources() -> str:
 
 
 class Kernel:
-    """Scenarios in a guest."""
+    """Scenarios in a guest. `adapting`: one whose red adapts where it is told to (awake.py)."""
 
     alone = False
 
-    def __init__(self, name: str, guest: guests.Name | None) -> None:
+    def __init__(self, name: str, guest: guests.Name | None, *, adapting: bool = False) -> None:
         self.name = name
         self._guest = guests.choose(guest)
+        self._adapting = adapting
+        self._added = awake.library() if adapting else {}
 
     @property
     def version(self) -> str:
@@ -101,11 +103,15 @@ class Kernel:
     @cached_property
     def build(self) -> str:
         """Names the kernel, its file system, our program in it, and what plans and reads its measurements."""
-        return build("kernel", self._guest.fingerprint)
+        return build("kernel", self._guest.fingerprint, *((awake.name(),) if self._adapting else ()))
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """Offloads, and HZ: the built kernel's by its configuration, Debian's own alike."""
-        return {"offloads": plan.offloads(realised), "HZ": "250"}
+        return {
+            "offloads": plan.offloads(realised),
+            "HZ": "250",
+            **(awake.CONDITION if self._adapting else {}),
+        }
 
     def check(self, realised: Realised) -> None:
         """Refuses what Linux has no word for."""
@@ -150,7 +156,8 @@ class Kernel:
         read: Callable[[Path, int], Read],
     ) -> Read:
         """What is read from the archive of a guest that carried out the plan, given the CPU time in ns that it took."""
-        overlay = guests.overlay(program(), {"plan.json": json.dumps(planned.plan).encode()})
+        added = {"plan.json": json.dumps(planned.plan).encode(), **self._added}
+        overlay = guests.overlay(program(), added)
         seconds = realised["duration_ns"] / 1e9
         with remains.temporary_folder() as folder:
             one = boot.Boot(

@@ -1,4 +1,4 @@
-/* Preloaded under tc in a guest: puts red's `adaptive` where the kernel looks for it before it starts its timer.
+/* Preloaded under tc in a guest: puts red's `adaptive` where the kernel looks for it before it starts its timer (awake.py).
  *
  * tc sends the flags of red in TCA_RED_FLAGS; __red_change (Linux 6.12) starts the timer by those of tc_red_qopt, the older
  * place. This copies them there, and gives the newer attribute a type that the kernel passes over.
