@@ -471,7 +471,7 @@ def archive(passed: Sequence[tuple[int, int]], samples: Sequence[int]) -> Archiv
         "ds_in": 0 * same,
         "ds_out": 0 * same,
         "t_gone_ns": 0 * same - 1,
-        **dict.fromkeys(("refused", "hash", "after", "order"), 0 * same),
+        **dict.fromkeys(("refused", "hash", "truesize", "after", "order"), 0 * same),
     }
     index = {"taps": [{"link": 0, "stages": []}]}
     return Archive(index, {"tap0": rows, "device": {"t_ns": np.array(samples, dtype=np.int64)}})

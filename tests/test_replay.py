@@ -358,6 +358,7 @@ def test_rows_of_packets_become_a_trace() -> None:
         "ds_in": [2] * 6,
         "ds_out": [2, 3, 2, 2, 2, 2],
         "hash": [7] * 6,
+        "truesize": [2280] * 6,
         "after": [0, 1, 2, 2, 2, 2],
         "order": [0, 1, 2, 3, 2, 3],
     }
@@ -369,6 +370,10 @@ def test_rows_of_packets_become_a_trace() -> None:
     assert trace.after.tolist() == [0, 1, 2, 2, 2]
     # What is refused leaves as it comes, though another one was sent in between.
     assert trace.order.tolist() == [0, 1, 2, 2, -1]
+    assert trace.hash is not None
+    assert trace.hash.tolist() == [7] * 5
+    assert trace.truesize is not None
+    assert trace.truesize.tolist() == [2280] * 5
 
 
 def test_more_packets_than_can_be_written_down_are_refused() -> None:

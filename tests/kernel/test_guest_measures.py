@@ -160,7 +160,7 @@ def test_the_log_is_laid_out_as_the_program_reads_it() -> None:
         words = line.split("/*")[0].strip().rstrip(";").split()
         if len(words) == 2:
             kind, name = words
-            many = {"ports[2]": "2H", "unused[3]": "3B"}.get(name)
+            many = {"ports[2]": "2H", "truesize[3]": "3B"}.get(name)
             layout += many or sizes[kind]
     assert struct.calcsize(layout) == 40
     assert layout == "=QIIIII2HHBBB3B"

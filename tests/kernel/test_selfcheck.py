@@ -138,7 +138,7 @@ def checked(
     zero = np.zeros(packets, dtype=np.int64)
     tap: dict[str, Ints] = {"t_before_ns": before, "t_after_ns": after, "flow": zero + 1, "reverse": zero}
     tap |= {"bytes": zero + 1500, "ds_in": zero, "ds_out": zero, "t_gone_ns": zero - 1}
-    tap |= dict.fromkeys(("refused", "hash", "after", "order"), zero)
+    tap |= dict.fromkeys(("refused", "hash", "truesize", "after", "order"), zero)
     stages = [{"name": "log", "lost_records": 0, "unexpected": 0}]
     index = {
         "taps": [{"link": 0, "stages": stages}],

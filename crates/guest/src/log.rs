@@ -57,6 +57,10 @@ impl Event<'_> {
         u16::from_ne_bytes([self.0[32], self.0[33]])
     }
 
+    fn truesize(&self) -> u32 {
+        u32::from_le_bytes([self.0[37], self.0[38], self.0[39], 0])
+    }
+
     fn what(&self) -> u8 {
         self.0[34]
     }
@@ -151,6 +155,7 @@ impl Log {
                             bytes: event.value(),
                             ds: event.ds(),
                             hash: event.word(16),
+                            truesize: event.truesize(),
                         };
                         watch.came(event.serial(), t, coming);
                     }
@@ -202,11 +207,11 @@ mod tests {
         bytes.extend([10, 0, 1, 1, 10, 0, 2, 1]);
         bytes.extend([0x9c, 0x40, 0x13, 0x89]);
         bytes.extend(3u16.to_ne_bytes());
-        bytes.extend([LEFT, 0xb8, TCP, 0, 0, 0]);
+        bytes.extend([LEFT, 0xb8, TCP, 0xe8, 8, 0]);
         assert_eq!(bytes.len(), EVENT);
         let event = Event(&bytes);
         assert_eq!((event.t(), event.serial(), event.value(), event.word(16)), (7, 5, 1500, 0xabcd));
-        assert_eq!((event.card(), event.what(), event.ds()), (3, LEFT, 0xb8));
+        assert_eq!((event.card(), event.what(), event.ds(), event.truesize()), (3, LEFT, 0xb8, 2280));
         let kin = event.kin();
         assert_eq!(
             (kin.source.to_string(), kin.destination.to_string()),

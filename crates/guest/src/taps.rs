@@ -141,7 +141,7 @@ impl Follower {
                     came: if before.is_some() { at(before) } else { at(after) },
                     left: at(after),
                     out: if arrived < 0 { NEVER } else { arrived - self.spec.delay_ns as i64 },
-                    coming: Coming { flow: row.flow, bytes: row.bytes, ds: row.ds[0], hash: 0 },
+                    coming: Coming { flow: row.flow, bytes: row.bytes, ds: row.ds[0], hash: 0, truesize: 0 },
                     ds_after: row.ds[1],
                 }
             })
@@ -330,7 +330,7 @@ mod tests {
             came,
             left,
             out: NEVER,
-            coming: Coming { flow, bytes: 1500, ds: 0, hash: 0 },
+            coming: Coming { flow, bytes: 1500, ds: 0, hash: 0, truesize: 0 },
             ds_after: 0,
         });
         each.collect()

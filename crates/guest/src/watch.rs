@@ -62,6 +62,8 @@ pub struct Coming {
     pub ds: u8,
     /// By which queues tell flows apart; 0 where nobody says.
     pub hash: u32,
+    /// What it takes of the kernel's memory; 0 where nobody says.
+    pub truesize: u32,
 }
 
 /// One that is on its way.
@@ -173,6 +175,7 @@ struct Rows {
     ds_out: Vec<u8>,
     refused: Vec<u8>,
     hash: Vec<i64>,
+    truesize: Vec<i32>,
     /// How many had been sent before it came, and before it left.
     after: Vec<i64>,
     order: Vec<i64>,
@@ -282,6 +285,7 @@ impl Watch {
             rows.ds_out.push(coming.ds);
             rows.refused.push(0);
             rows.hash.push(i64::from(coming.hash));
+            rows.truesize.push(coming.truesize as i32);
             rows.after.push(self.sent_all);
         }
         self.held.push_back(Some(Held { coming, came: t, left: NEVER, row }));
@@ -512,6 +516,7 @@ pub fn write<W: Write>(watched: Vec<Watch>, archive: &mut Archive<W>) -> io::Res
             ("ds_out".into(), Values::U8(rows.ds_out)),
             ("refused".into(), Values::U8(rows.refused)),
             ("hash".into(), Values::I64(rows.hash)),
+            ("truesize".into(), Values::I32(rows.truesize)),
             ("after".into(), Values::I64(rows.after)),
             ("order".into(), Values::I64(rows.order)),
         ];
@@ -581,7 +586,7 @@ pub fn histograms<'a, W: Write>(
 mod tests {
     use super::*;
 
-    const FULL: Coming = Coming { flow: 0, bytes: 1500, ds: 2, hash: 0 };
+    const FULL: Coming = Coming { flow: 0, bytes: 1500, ds: 2, hash: 0, truesize: 0 };
 
     fn watch(out: bool, warm: i64, end: i64) -> Watch {
         let tap = Tap { out, rows: true, header_bytes: 14, ..Tap::of_link(3) };

@@ -46,7 +46,9 @@ class Passage:
     """The DS field before the queue."""
     marked: Mask
     hash: Ints
-    """By which queues tell flows apart; 0 where nobody says."""
+    """By which queues tell flows apart (skb_get_hash)."""
+    truesize: Ints
+    """What it took of the kernel's memory, bytes; 0 where nobody says."""
     sent_before: Ints
     """How many had been sent when it came."""
     order: Ints
@@ -66,6 +68,7 @@ class Passage:
             ds=rows["ds_in"],
             marked=((rows["ds_in"] & 3) != _CE) & ((rows["ds_out"] & 3) == _CE) & (rows["t_after_ns"] >= 0),
             hash=rows["hash"],
+            truesize=rows["truesize"],
             sent_before=rows["after"],
             order=rows["order"],
         )

@@ -73,6 +73,7 @@ def trace_of(realised: Realised, plan: Plan, passage: Passage) -> Trace:
     columns = (
         *(passage.before, _queue_flows(realised, plan, passage), passage.bytes, passage.ds),
         *(passage.sent_before, fate, np.where(waits, NEVER, left), np.where(waits, NEVER, order)),
+        *(passage.hash, passage.truesize),
     )
     return Trace(*(column[kept] for column in columns))
 

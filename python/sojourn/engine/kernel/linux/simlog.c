@@ -89,6 +89,9 @@ static void simlog_describe(struct simlog_event *event, struct sk_buff *skb, con
 	event->from = ip->saddr;
 	event->to = ip->daddr;
 	event->protocol = ip->protocol;
+	event->truesize[0] = skb->truesize;
+	event->truesize[1] = skb->truesize >> 8;
+	event->truesize[2] = skb->truesize >> 16;
 	if (ip_is_fragment(ip) && (ip->frag_off & htons(IP_OFFSET)))
 		return;
 	ports = skb_header_pointer(skb, at, sizeof(room), room);

@@ -34,7 +34,7 @@ struct simlog_event {
 	u8 what;
 	u8 ds;		/* of the IP header */
 	u8 protocol;
-	u8 unused[3];
+	u8 truesize[3];	/* as it came, in bytes, low ones first */
 };
 
 /* By the driver. A packet that has come and that no driver has got yet has a serial: skb->simlog_serial. */
