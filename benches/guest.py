@@ -1,0 +1,80 @@
+"""What a kernel guest costs: four CUBIC flows and a ping over fq_codel, with every packet watched and with none.
+
+    python benches/guest.py                 10, 100 and 1000 Mbit/s, 10 s each: a minute or two
+    python benches/guest.py --seconds 30
+
+CPU seconds of the guest and the most memory that it had; each line's two guests run one after the other. Needs the built guest (sojourn kernel setup).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from sojourn.engine.kernel import Boot, engine, guests, overlay, plan, run
+from sojourn.scenario import loads
+
+SCENARIO = """
+duration = "{seconds} s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "{rate} Mbit/s"
+delay = "5 ms"
+qdisc = "fq_codel"
+link_layer = "linux"
+
+[[flow]]
+kind = "bulk"
+count = 4
+start = "uniform 0 s .. 1 s"
+
+[[flow]]
+kind = "ping"
+"""
+
+
+def cost(guest: guests.Guest, made: plan.Planned, planned: dict[str, Any]) -> tuple[float, int]:
+    """CPU seconds of a guest that carries out the plan, and the most packets that it watched."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"plan.json": json.dumps(planned).encode()}
+        one = Boot(
+            Path(folder),
+            overlay(engine.program(), files),
+            memory_mb=made.memory_mb,
+            pairs=made.pairs,
+            wall_limit_s=3600,
+        )
+        booted = run(guest, one)
+        done = next(line for line in booted.console.splitlines() if line.startswith("@DONE"))
+        return booted.cpu_s, int(done.split()[1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=int, default=10, help="of each run")
+    parser.add_argument("--rates", type=int, nargs="+", default=[10, 100, 1000], help="Mbit/s")
+    asked = parser.parse_args()
+    guest = guests.choose("uml")
+    print(f"{'Mbit/s':>8} {'watched':>10} {'not':>8} {'ratio':>7} {'packets':>9} {'us/packet':>10}")
+    for rate in asked.rates:
+        realised = loads(SCENARIO.format(rate=rate, seconds=asked.seconds)).realise(1)
+        made = plan.plan(realised, plan.machine_of(guest))
+        watched, packets = cost(guest, made, made.plan)
+        without, _ = cost(guest, made, {**made.plan, "taps": []})
+        per = watched / packets * 1e6
+        print(
+            f"{rate:>8} {watched:>8.2f} s {without:>6.2f} s {watched / without:>7.2f} {packets:>9} {per:>10.1f}"
+        )
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
+    print(f"most memory of a guest: {most} MB")
+
+
+if __name__ == "__main__":
+    main()
