@@ -162,11 +162,12 @@ proptest! {
         let tables = run(&scenario);
         for l in 0..scenario.links.len() {
             let bits = 8.0 * tables.of("links", "wire_bytes", l);
-            // The packet in transmission at the end is counted whole. A shaper's bucket is full at the start, and what its
-            // ring has gathered while the transmitter was the slower one goes out faster than the shaper later.
-            let LinkSpec { ring, shaper, .. } = &scenario.links[l];
-            let gathered = ring.map_or(0, |ring| 1500 * u64::from(ring.descriptors));
-            let ahead = shaper.map_or(0, |shaper| shaper.burst_bytes + gathered) as f64;
+            // The packet in transmission at the end is counted whole. A shaper's bucket is full at the start and fills again while the transmitter
+            // is the slower one, and what its ring has gathered then, a packet at least, goes out faster than the shaper later.
+            let LinkSpec { ring, shaper, rate, .. } = &scenario.links[l];
+            let gathered = 1500 * ring.map_or(1, |ring| u64::from(ring.descriptors));
+            let slower = |bps| 1 + rate.iter().filter(|step| step.bps < bps).count() as u64;
+            let ahead = shaper.map_or(0, |shaper| (shaper.burst_bytes + gathered) * slower(shaper.bps)) as f64;
             prop_assert!(bits <= tables.of("links", "capacity_bits", l) + 8.0 * (1600.0 + ahead));
         }
         for f in 0..scenario.flows.len() {
