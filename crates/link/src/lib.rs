@@ -75,6 +75,8 @@ pub struct Link<B> {
     schedule: Schedule,
     /// When the transmitter is or was free.
     free_at: Time,
+    /// It asks the discipline at the very instant at which it becomes free, before what comes then is taken in: ns-2's way.
+    asks_at_once: bool,
     delay: Span,
     framing: Framing,
     loss: LossLaw,
@@ -142,6 +144,7 @@ impl<B: Body> Link<B> {
             qdisc,
             schedule,
             free_at: Time::ZERO,
+            asks_at_once: false,
             delay,
             framing,
             loss,
@@ -151,6 +154,18 @@ impl<B: Body> Link<B> {
             backlog_since: Time::ZERO,
             peak: Backlog::default(),
         }
+    }
+
+    /// From now on it asks the discipline as soon as it is free, as ns-2's does, where what happens at one time happens in the order in
+    /// which it was scheduled.
+    pub fn ask_at_once(&mut self) {
+        self.asks_at_once = true;
+    }
+
+    /// See `ask_at_once`.
+    #[inline]
+    pub fn asks_at_once(&self) -> bool {
+        self.asks_at_once
     }
 
     /// A packet of `packet.size` IP bytes arrives at the queue.
@@ -177,7 +192,9 @@ impl<B: Body> Link<B> {
         // A packet that comes at the very instant at which the transmitter becomes free is taken in before the discipline is asked, as in
         // Linux: there a card's completion asks in a softirq of its own, behind what the timers of that instant bring; and what they
         // bring asks too.
-        if self.free_at < now {
+        if self.asks_at_once {
+            self.advance(now, fates, &mut out);
+        } else if self.free_at < now {
             self.advance(Time(now.0 - 1), fates, &mut out);
         }
         if self.backlog.packets == 0 && self.free_at < now {

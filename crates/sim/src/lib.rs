@@ -92,8 +92,11 @@ const NO_PACKET: Parcel = Parcel {
 impl Sim {
     /// A run at its start. The scenario must be consistent (indices in range, names unique): it was made so in `scenario/`.
     pub fn new(scenario: &Scenario) -> Sim {
-        let links: Vec<Link<Payload>> =
+        let mut links: Vec<Link<Payload>> =
             scenario.links.iter().map(|spec| make_link(spec, scenario.seed)).collect();
+        if is_ns2(scenario) {
+            links.iter_mut().for_each(Link::ask_at_once);
+        }
         let (mut routes, mut hops) = (Vec::new(), Vec::new());
         for flow in &scenario.flows {
             for (path, extra) in [(&flow.path, flow.path_extra_ns), (&flow.back, flow.back_extra_ns)] {
@@ -165,7 +168,9 @@ impl Sim {
                     let packet = self.wires.agenda.packet(due);
                     self.send(index, packet);
                 }
-                word::LINK_FREE if self.wires.agenda.more_at(due.time) => {
+                word::LINK_FREE
+                    if self.wires.agenda.more_at(due.time) && !self.links[index as usize].asks_at_once() =>
+                {
                     self.wires.enter(due.time, word::LINK_FREE_LAST | index);
                 }
                 word::LINK_FREE | word::LINK_FREE_LAST => self.link_free(index, due.time),
@@ -485,6 +490,15 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64) -> Link<B> {
         ring: spec.ring,
         shaper: spec.shaper,
     })
+}
+
+/// Whether its hosts are ns-2's, whose timers have no ticks: then its links are, too.
+fn is_ns2(scenario: &Scenario) -> bool {
+    let mut ticks = scenario.flows.iter().filter_map(|flow| match &flow.traffic {
+        Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => Some(tcp.timer_tick_ns),
+        _ => None,
+    });
+    ticks.next().is_some_and(|first| first <= 1 && ticks.all(|tick| tick <= 1))
 }
 
 /// The round trip of a full packet through empty queues (one way where there are no replies), ns, each link at the
