@@ -1,6 +1,6 @@
 """What a kernel guest costs: four CUBIC flows and a ping over fq_codel, with every packet watched and with none.
 
-    python benches/guest.py                 10, 100 and 1000 Mbit/s, 10 s each: a minute or two
+    python benches/guest.py                 10, 100 and 1000 Mbit/s, 10 s each: half a minute
     python benches/guest.py --seconds 30
 
 CPU seconds of the guest and the most memory that it had; each line's two guests run one after the other. Needs the built guest (sojourn kernel setup).
@@ -39,7 +39,7 @@ kind = "ping"
 
 
 def cost(guest: guests.Guest, made: plan.Planned, planned: dict[str, Any]) -> tuple[float, int]:
-    """CPU seconds of a guest that carries out the plan, and the most packets that it watched."""
+    """CPU seconds of a guest that carries out the plan, and how many packets it watched."""
     with tempfile.TemporaryDirectory() as folder:
         files = {"plan.json": json.dumps(planned).encode()}
         one = Boot(

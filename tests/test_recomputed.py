@@ -229,10 +229,8 @@ def probe_adds_up(probe: Mapping[str, Any], added: Added) -> None:
         assert probe["base_rtt_ms"] <= told["min"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(scenarios())
-def test_the_summary_is_what_the_tables_add_up_to(scenario: Scenario) -> None:
-    made = run(scenario)
+def run_adds_up(made: Run) -> Mapping[str, Any]:
+    """All queues, flows and probes of a Run of one seed; its summary."""
     added = Added(made)
     (one,) = metrics.summary(made).runs
     for queue in one["queues"]:
@@ -241,6 +239,13 @@ def test_the_summary_is_what_the_tables_add_up_to(scenario: Scenario) -> None:
         flow_adds_up(flow, added)
     for probe in one["probes"]:
         probe_adds_up(probe, added)
+    return one
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(scenarios())
+def test_the_summary_is_what_the_tables_add_up_to(scenario: Scenario) -> None:
+    one = run_adds_up(run(scenario))
     told = [flow["goodput_mbps"] for flow in one["flows"] if flow["kind"] != "ping"]
     assert one["goodput_mbps"] == sum(told)
     shares = [flow["goodput_mbps"] for flow in one["flows"] if flow["kind"] == "bulk"]

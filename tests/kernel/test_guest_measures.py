@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_recomputed import Added, flow_adds_up, probe_adds_up, queue_adds_up
+from test_recomputed import run_adds_up
 
 from sojourn import metrics
 from sojourn.engine import run
@@ -63,16 +63,9 @@ def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -
     """By the same law as the simulator's."""
     made = run(loads(EVERYTHING), engine=kernel_uml)
     assert not made.meta.invalid
-    added = Added(made)
-    (one,) = metrics.summary(made).runs
+    one = run_adds_up(made)
     assert sum(queue["dropped_packets"] for queue in one["queues"]) > 20
     assert sum(queue["marked_packets"] for queue in one["queues"]) > 0
-    for queue in one["queues"]:
-        queue_adds_up(queue, added)
-    for flow in one["flows"]:
-        flow_adds_up(flow, added)
-    for probe in one["probes"]:
-        probe_adds_up(probe, added)
 
 
 def test_each_rtt_sample_of_tcp_is_counted(kernel_uml: str) -> None:

@@ -45,16 +45,11 @@ def linger_ns(links: Sequence[Entry], flows: Sequence[Entry]) -> int:
     return int(min(LONGEST_LINGER_NS, 5 * 10**8 + 4 * (extra + sum(waits[:4]))))
 
 
-def slowest_bps(links: Sequence[Entry]) -> int | None:
-    """The least rate that any of them ever has, other than none."""
-    rates = [step["bps"] for link in links for step in link["rate"] if step["bps"]]
-    rates += [link["shaper"]["bps"] for link in links if link["shaper"]]
-    return min(rates, default=None)
-
-
 def _longest_wait(link: Entry) -> int:
-    rate = slowest_bps([link])
-    return 0 if rate is None else linux.packets(link["qdisc"]) * MTU * 8 * 10**9 // rate
+    """Of a full queue at the least rate that it ever has, other than none, ns; 0 where nothing waits."""
+    rates = [step["bps"] for step in link["rate"] if step["bps"]]
+    rates += [link["shaper"]["bps"]] if link["shaper"] else []
+    return int(linux.packets(link["qdisc"]) * MTU * 8 * 10**9 // min(rates)) if rates else 0
 
 
 def memory_mb(realised: Entry, namespaces: int, rows: bool) -> int:
@@ -73,7 +68,7 @@ def memory_mb(realised: Entry, namespaces: int, rows: bool) -> int:
 
 
 def _seen_a_second(number: int, realised: Entry) -> float:
-    """At most so many packets of a link come to its tap: of what does not heed congestion what it sends; of TCP what the narrowest links
+    """At most so many packets come to a link's queue: of what does not heed congestion what it sends; of TCP what the narrowest links
     that it has to pass let through, half as many again for what is lost, and as many acknowledgements, however narrow the way back.
     """
     links = realised["links"]
