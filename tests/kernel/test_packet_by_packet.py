@@ -96,3 +96,47 @@ def test_a_single_flow_that_is_marked_is_the_kernels(kernel_uml: str, rate: str,
             assert np.abs(left[column].to_numpy() - right[column].to_numpy()).max() < APART_NS
     marks = [run.table("links", 1)["marked_packets"][0] for run in (ours, kernels)]
     assert marks[0] == marks[1] > 200
+
+
+TWO = """
+duration = "6 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "5 ms"
+link_layer = "linux"
+qdisc = "fq_codel"
+
+[[flow]]
+name = "bulk"
+kind = "bulk"
+count = 2
+start = "every 37 ms"
+
+[[flow]]
+kind = "ping"
+
+[record]
+packets = true
+"""
+
+
+def test_two_flows_and_a_ping_are_the_kernels(kernel_uml: str) -> None:
+    """Delayed ACKs' timers go off before a program sends at the same time, and take SACKs along that wait, also where nobody needs them any more."""
+    ours, kernels = (sojourn.run_all([loads(TWO)], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml))
+    for link in ("down", "up"):
+        tables = [
+            run.table("packets", 1)
+            .filter(pl.col("link") == link)
+            .select("flow", "bytes", left=pl.col("t_ns"))
+            .sort("left")
+            for run in (ours, kernels)
+        ]
+        # Where the run ends, one side may have sent one more.
+        both = min(table.height for table in tables)
+        assert all(1000 < both >= table.height - 1 for table in tables)
+        left, right = (table.head(both) for table in tables)
+        assert left["flow"].to_list() == right["flow"].to_list()
+        assert left["bytes"].to_list() == right["bytes"].to_list()
+        assert np.abs(left["left"].to_numpy() - right["left"].to_numpy()).max() < APART_NS

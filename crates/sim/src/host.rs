@@ -167,6 +167,11 @@ impl Host {
         }
     }
 
+    /// Whether a program sends by itself: datagrams, pings.
+    pub fn is_program(&self) -> bool {
+        !matches!(self.ends, Ends::Tcp(_))
+    }
+
     /// When the source next has something to do by itself.
     #[inline]
     pub fn source_deadline(&self) -> Option<Time> {

@@ -49,6 +49,8 @@ mod word {
     pub const WARM: u32 = 9 << 28;
     /// `LINK_FREE`, put behind what else happens at its time: what comes to the link then comes first.
     pub const LINK_FREE_LAST: u32 = 10 << 28;
+    /// `SOURCE` of a program that sends by itself, put behind what the kernel does at its time: timers go off before programs run.
+    pub const PROGRAM_LAST: u32 = 11 << 28;
     pub const KIND: u32 = 15 << 28;
     pub const INDEX: u32 = (1 << 28) - 1;
 }
@@ -174,7 +176,10 @@ impl Sim {
                     self.wires.enter(due.time, word::LINK_FREE_LAST | index);
                 }
                 word::LINK_FREE | word::LINK_FREE_LAST => self.link_free(index, due.time),
-                word::SOURCE => self.source_timer(index as usize, due.time),
+                word::SOURCE if self.wires.agenda.more_at(due.time) && self.hosts[index as usize].is_program() => {
+                    self.wires.enter(due.time, word::PROGRAM_LAST | index);
+                }
+                word::SOURCE | word::PROGRAM_LAST => self.source_timer(index as usize, due.time),
                 word::SINK => self.sink_timer(index as usize, due.time),
                 word::EMIT => {
                     let packet = self.wires.agenda.packet(due);

@@ -55,6 +55,8 @@ pub struct Receiver {
     deadline: Time,
     /// What waits goes by a clock without ticks: a SACK, or what has to be said besides.
     exact: bool,
+    /// When the delayed ACK's timer goes off that was set last, needed or not: Linux leaves it running, and it takes a SACK that waits along.
+    timer: Time,
     /// It only says that the application has made room.
     update: bool,
     clock: Clock,
@@ -97,6 +99,7 @@ impl Receiver {
             echo: Time::NEVER,
             deadline: Time::NEVER,
             exact: false,
+            timer: Time::ZERO,
             update: false,
             clock: Clock::new(params.timer_tick_ns),
             delay: Span(params.delayed_ack_ns),
@@ -201,6 +204,7 @@ impl Receiver {
             if self.deadline == Time::NEVER {
                 self.delay = self.pace.delay();
                 self.deadline = now + self.delay;
+                self.timer = self.clock.goes_off(self.deadline, self.delay);
             }
         } else if fills && self.window.doubles(self.gaps.taken(), self.delivered) {
             self.say_besides(now);
@@ -329,6 +333,9 @@ impl Receiver {
         if self.deadline == Time::NEVER {
             let rtt = if self.handshake { Span(self.pace.rtt) } else { self.one_way_min * 2 };
             self.deadline = now + (rtt / 20).min(self.sack_delay) + self.sack_delay / 10;
+            if self.timer > now {
+                self.deadline = self.deadline.min(self.timer);
+            }
             self.exact = true;
         }
         true
