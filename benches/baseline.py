@@ -1,0 +1,104 @@
+"""Whether a change that should change no result does change none.
+
+    python benches/baseline.py keep before.json             every example and the standing set, a seed each
+    python benches/baseline.py check before.json            the same again: says what differs, and ends with 1
+    python benches/baseline.py keep before.json --papers    the numbers of the papers' quick studies too (a minute more)
+
+Of each run it keeps a hash of each table's columns and values, and one of the numbers made from them. A change that is to alter
+results says which, and why, in its commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+import sojourn
+from sojourn import metrics
+from sojourn.cli.agree import standing
+from sojourn.records import Run
+from sojourn.scenario import Scenario, examples, load
+
+
+def variants() -> Iterator[tuple[str, Scenario]]:
+    """What is run: a name that stays, and the scenario."""
+    for name in examples.names():
+        for variant in load(name).variants():
+            yield f"example {name}: {variant.label}", variant
+    for variant in standing(quick=False):
+        yield f"standing {variant.label}", variant
+
+
+def hashed(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
+
+
+def of_run(run: Run) -> dict[str, str]:
+    """The hash of each table, and of the summary."""
+    [seed] = run.seeds
+    found = {}
+    for name in run.tables(seed):
+        table = run.table(name, seed)
+        found[name] = hashed([(column, table[column].to_list()) for column in table.columns])
+    numbers = {key: value for key, value in metrics.summary(run).runs[0].items() if key != "cpu_s"}
+    found["numbers"] = hashed(json.dumps(numbers, sort_keys=True))
+    return found
+
+
+def of_papers() -> dict[str, Any]:
+    """The numbers and claims of the papers, as `reproduce --json` says them."""
+    command = [sys.executable, "-m", "sojourn", "reproduce", "--quick", "--json", "--quiet"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def whole(papers: bool) -> dict[str, Any]:
+    names, scenarios = zip(*variants(), strict=True)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = sojourn.run_all(scenarios, seeds=1, out=Path(folder) / "runs")
+        found: dict[str, Any] = {name: of_run(run) for name, run in zip(names, runs, strict=True)}
+    if papers:
+        found["papers"] = of_papers()
+    return found
+
+
+def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
+    """Where two baselines differ, a line each."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in before | now:
+            if key not in before or key not in now:
+                yield f"{place} {key}: only {'before' if key in before else 'now'}"
+            else:
+                yield from differences(before[key], now[key], f"{place} {key}".strip())
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for index, (one, other) in enumerate(zip(before, now, strict=True)):
+            yield from differences(one, other, f"{place} {index}")
+    elif before != now:
+        yield f"{place}: {before} before, {now} now"
+
+
+@click.command()
+@click.argument("verb", type=click.Choice(("keep", "check")))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--papers", is_flag=True, help="The papers' quick studies too.")
+def main(verb: str, path: Path, papers: bool) -> None:
+    if verb == "keep":
+        path.write_text(json.dumps(whole(papers), indent=1) + "\n", encoding="utf-8")
+        return
+    before = json.loads(path.read_text(encoding="utf-8"))
+    found = list(differences(before, whole("papers" in before)))
+    print("\n".join(found) or "nothing differs")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
