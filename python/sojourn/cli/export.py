@@ -31,7 +31,7 @@ ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
     show_default=True,
     help="flent: the test it goes under; rrul calls four unmarked streams BE, BK, CS5 and EF.",
 )
-@options.quiet("No talk; errors only.")
+@options.one(options.TalkOptions, "quiet")
 def export(
     path: Path, files: tuple[Path, ...], phase: str | None, repeat: int | None, test: str, quiet: bool
 ) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import work
+from sojourn.cli.grouped import Trade
 
 if TYPE_CHECKING:
     from sojourn.remains import Entry, Thing, Unreadable
@@ -20,7 +21,7 @@ SOMETHING_LEFT = 1
 """Exit status: not all could be removed."""
 
 
-@click.group()
+@click.group(cls=Trade)
 def netns() -> None:
     """What runs that were killed have left behind, those of the other engines too.
 
