@@ -35,6 +35,7 @@ import polars as pl
 
 from sojourn import foreign, remains
 from sojourn import meta as metas
+from sojourn.errors import UserError
 from sojourn.meta import FORMAT, FlowInfo, LinkInfo, Meta, Phase
 
 if TYPE_CHECKING:
@@ -68,13 +69,8 @@ SUMS = "SHA256SUMS"
 INDEX = "runs.json"
 
 
-class RunError(Exception):
-    """A Run can't be read or written. `problem` says what and where, `hint` what to do."""
-
-    def __init__(self, problem: str, hint: str = "") -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.hint = hint
+class RunError(UserError):
+    """A Run can't be read, written or used."""
 
 
 # ---------------------------------------------------------------------------------------------------------- tables

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, rpm, series, text, verdict, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.live.measurement import How, Outcome, Reached
@@ -197,13 +198,13 @@ def _series(
 ) -> int:
     """`--every`: (how far apart, how often), (repeats, title) of each."""
     from sojourn.live import measurement
-    from sojourn.units import UnitError, parse_duration
+    from sojourn.units import parse_duration
 
     every_ns = parse_duration(schedule[0], what="the time of --every", example="1 h", zero=False, days=True)
     repeats, title = each
     whole_ns = repeats * sum(phase.duration_ns for phase in plan.phases)
     if every_ns <= whole_ns:
-        raise UnitError(
+        raise UserError(
             f"--every: {schedule[0]!r} is no longer than a measurement takes, {whole_ns / 1e9:.0f} s",
             "write a longer time, or measure less: --length, --phase, --repeats",
         )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sojourn import _core
-from sojourn.records import RunError
+from sojourn.errors import UserError
 
 PORT: int = _core.LIVE_PORT
 """TCP and UDP port of `sojourn serve`."""
@@ -30,7 +30,7 @@ Reached = Callable[[int, int, str], bool]
 phases). False ends the session as Ctrl-C does."""
 
 
-class LiveError(RunError):
+class LiveError(UserError):
     """Nothing could be measured. `problem` says what and where, `hint` what to do."""
 
 

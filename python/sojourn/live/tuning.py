@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sojourn.engine import folder_names
+from sojourn.errors import UserError
 from sojourn.live import findings, measurement, session, shaper, tune
 from sojourn.live.shape import Wanted, plan
-from sojourn.records import Run, RunError
+from sojourn.records import Run
 from sojourn.scenario.words import write_rate
 
 Tell = Callable[[str, float], None]
@@ -74,7 +75,7 @@ def check(asked: Asked) -> None:
     """Refuses before anything is measured what would be refused after.
 
     Raises:
-        RunError, UnitError: see `shaper.apply`.
+        UserError, UnitError: see `shaper.apply`.
     """
     shaper.demand(asked.interface)
     shaper.refuse_if_shaped(asked.interface)
@@ -87,7 +88,7 @@ def carry_out(asked: Asked, out: Path, tell: Tell) -> Tuned:
     """Measures, predicts, tries. Ctrl-C gives what there is so far.
 
     Raises:
-        RunError: nothing could be measured; the interface is as it was.
+        UserError: nothing could be measured; the interface is as it was.
         KeyboardInterrupt: before there was anything.
     """
     interface, _ = shaper.look(asked.interface)
@@ -108,7 +109,7 @@ def carry_out(asked: Asked, out: Path, tell: Tell) -> Tuned:
     predicted += tune.predict(line, asked.wanted, interface, load, [bps for bps in rates if bps not in known])
     unshaped = tune.measured(tune.round_bps(line_bps), keep.runs[NO_SHAPER], asked.direction)
     if unshaped is None:
-        raise RunError("the line without a shaper can't be measured", "look what sojourn measure says of it")
+        raise UserError("the line without a shaper can't be measured", "look what sojourn measure says of it")
     tuned = Tuned(asked, line, line_bps, unshaped, predicted, caveats=tune.caveats(asked.wanted, congestion))
     turns = tune.order(sorted(rates), asked.repeats)
     with shaper.trial(asked.interface, tune.with_rate(asked.wanted, asked.direction, turns[0][1])) as change:
@@ -144,7 +145,7 @@ class _Keep:
         if got.facts["outcome"] == "interrupted":
             return False
         if got.facts["outcome"] != "complete":
-            raise RunError(
+            raise UserError(
                 f"measuring ended early: {got.facts['why']}", f"the Runs so far are in {self._out}"
             )
         if label not in self.runs:

@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.errors import UserError
 from sojourn.foreign import plain
 from sojourn.live import measurement
 from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, Floats, Json, S
 from sojourn.live.phases import IDLE
-from sojourn.records import TABLES, Run, RunError
+from sojourn.records import TABLES, Run
 
 COMPUTED = ("avg", "sum", "fairness", "totals")
 MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
@@ -47,7 +48,7 @@ def read(path: Path, how: measurement.How | None = None) -> Run:
     ) as error:  # fmt: skip
         raise _damaged(path, f"{type(error).__name__}: {error}") from None
     if not session.facts["flows"]:
-        raise RunError(
+        raise UserError(
             f"{path} has neither pings nor TCP streams",
             "sojourn reads flent's series `Ping (ms) ..` and `TCP ..`",
         )
@@ -93,8 +94,8 @@ class _Session:
     facts: Json
 
 
-def _damaged(path: Path, why: str) -> RunError:
-    return RunError(
+def _damaged(path: Path, why: str) -> UserError:
+    return UserError(
         f"{path} is not a flent file that can be read: {why}",
         "sojourn reads version 4, which flent 2.3.0 writes",
     )
@@ -105,7 +106,7 @@ def _load(path: Path) -> Json:
         with path.open("rb") as file:
             packed = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise RunError(f"can't read {path}: {error.strerror or error}", "give a .flent.gz file") from None
+        raise UserError(f"can't read {path}: {error.strerror or error}", "give a .flent.gz file") from None
     try:
         if packed[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(packed)) as stream:
@@ -125,7 +126,7 @@ def _load(path: Path) -> Json:
     if not isinstance(raw, dict) or not isinstance(raw.get("metadata"), dict):
         raise _damaged(path, "it has no metadata")
     if raw.get("version") != VERSION:
-        raise RunError(
+        raise UserError(
             f"{path} has version {raw.get('version')!r} of flent's format; sojourn reads {VERSION}",
             "flent 2.3.0 writes that version",
         )
