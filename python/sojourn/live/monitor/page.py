@@ -25,7 +25,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from sojourn.errors import UserError
-from sojourn.live.store import Reader, StoreError
+from sojourn.live.monitor.store import Reader, StoreError
 
 HOST = "127.0.0.1"
 SPANS_S = (600, 3600, 6 * 3600, 86400)
@@ -170,7 +170,7 @@ def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
 def _page() -> bytes:
     """The page, with all it needs inside."""
     vendor = importlib.resources.files("sojourn.report") / "vendor"
-    template = (importlib.resources.files("sojourn.live") / "page.html").read_text(encoding="utf-8")
+    template = (importlib.resources.files("sojourn.live.monitor") / "page.html").read_text(encoding="utf-8")
     filled = Template(template).substitute(
         css=(vendor / "uPlot.min.css").read_text(encoding="utf-8"),
         uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
