@@ -25,7 +25,7 @@ from sojourn import _core
 from sojourn.live import measurement, scores
 from sojourn.live.measurement import Outcome
 from sojourn.live.session import LiveError
-from sojourn.records import TABLES, Run, RunError, check_room, check_vacant
+from sojourn.records import Run, RunError, check_room, check_vacant, nothing
 
 if TYPE_CHECKING:
     from sojourn.live.measurement import How
@@ -161,7 +161,7 @@ def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) 
 
 def _whole(tables: Mapping[str, _core.Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
     """With the tables that have no rows."""
-    empty = {name: {column.name: np.empty(0, np.int64) for column in TABLES[name]} for name in EMPTY}
+    empty = {name: nothing(name) for name in EMPTY}
     return {**empty, **{name: dict(columns) for name, columns in tables.items()}}
 
 
