@@ -176,7 +176,9 @@ impl Sim {
                     self.wires.enter(due.time, word::LINK_FREE_LAST | index);
                 }
                 word::LINK_FREE | word::LINK_FREE_LAST => self.link_free(index, due.time),
-                word::SOURCE if self.wires.agenda.more_at(due.time) && self.hosts[index as usize].is_program() => {
+                word::SOURCE
+                    if self.wires.agenda.more_at(due.time) && self.hosts[index as usize].is_program() =>
+                {
                     self.wires.enter(due.time, word::PROGRAM_LAST | index);
                 }
                 word::SOURCE | word::PROGRAM_LAST => self.source_timer(index as usize, due.time),
