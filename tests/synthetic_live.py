@@ -1,4 +1,4 @@
-"""Measurements for tests, made of a fluid model of a home line: sessions as `sojourn.live.session` hands them over, without a network.
+"""Measurements for tests, made of a fluid model of a home line: sessions as `sojourn.live.measure.session` hands them over, without a network.
 
 A line of so many Mbit/s each way with a buffer of so many bytes in front of each direction. Under load its queue grows to the buffer's
 size as TCP would fill it, a saw below that afterwards; pings to the server wait in it, those to the gateway do not. All
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.live import measurement
+from sojourn.live.measure import measurement
 from sojourn.records import TABLES, Run
 
 S, MS = 10**9, 10**6
@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Session:
-    """As `sojourn.live.session.Session`."""
+    """As `sojourn.live.measure.session.Session`."""
 
     tables: dict[str, Columns]
     facts: dict[str, Any]
@@ -277,7 +277,7 @@ def run(path: Path | None, *lines: Line, label: str = "") -> Run:
 
 def of_sessions(*sessions: Session, path: Path | None = None, label: str = "") -> Run:
     """A Run of sessions."""
-    how = measurement.How(repeats=len(sessions), out=path, label=label)
+    how = measurement.MeasurementOptions(repeats=len(sessions), out=path, label=label)
     made = measurement.create(
         "Measurement of lab.example, 4 streams cubic", "0.1.0",
         [("host", "lab.example"), ("phases", ["idle 4 s"])], how, f"{sessions[0].facts['zero_ns']:x}",

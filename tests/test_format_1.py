@@ -15,8 +15,8 @@ import pytest
 import sojourn
 from sojourn import records
 from sojourn.cli import status
-from sojourn.live import findings
-from sojourn.live.store import FORMAT, Reader, S, Samples, Store
+from sojourn.live.measure import findings
+from sojourn.live.monitor.store import FORMAT, ProbeSamples, Reader, S, Store
 from sojourn.records import META, TABLES, Run, RunError
 
 OLD = Path(__file__).parent / "recordings" / "format-1"
@@ -129,7 +129,9 @@ def test_a_monitor_goes_on_with_a_database_in_today_s_format(database: Path) -> 
     with Store.open(database) as store:
         again = store.target("lab.example", "192.0.2.9", S)
         one = np.ones(1, np.int64)
-        store.add(Samples(again * one, (BEGAN_S + 60) * S * one, 60 * one, 20_000_000 * one, -one, 0 * one))
+        store.add(
+            ProbeSamples(again * one, (BEGAN_S + 60) * S * one, 60 * one, 20_000_000 * one, -one, 0 * one)
+        )
     assert user_version(database) == FORMAT
     with Reader(database) as reader:
         assert reader.probes(2, BEGAN_S, BEGAN_S + 61)[1].size == 61

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from synthetic_live import Line
 
 from sojourn.cli import status
-from sojourn.live import flent, measurement, phases, samples
+from sojourn.live import flent
+from sojourn.live.measure import measurement, phases, sample_files
 from sojourn.records import META, Run, RunError
 
 
@@ -31,7 +32,7 @@ def run() -> Run:
 
 
 def document(run: Run, **choice: Any) -> dict[str, Any]:
-    return flent.document(run, flent.Choice(**choice))
+    return flent.document(run, flent.FlentChoice(**choice))
 
 
 def saved(path: Path, content: object) -> Path:
@@ -198,7 +199,7 @@ def test_the_command_line_offers_what_there_is() -> None:
 
 @pytest.mark.parametrize("phase", ["download", "upload", "both"])
 def test_what_goes_out_comes_back(run: Run, phase: str, tmp_path: Path) -> None:
-    file = flent.export(run, tmp_path / "x.flent.gz", flent.Choice(phase))
+    file = flent.export(run, tmp_path / "x.flent.gz", flent.FlentChoice(phase))
     back = flent.read(file)
     assert back.meta.engine == "flent"
     (ours,), (theirs,) = phases.cut(run).of(phase), phases.cut(back).of(phase)
@@ -315,7 +316,7 @@ def test_what_is_no_flent_file_is_refused(content: bytes, says: str, tmp_path: P
     file = tmp_path / "x.flent.gz"
     file.write_bytes(content)
     with pytest.raises(RunError, match=says):
-        flent.read(file, measurement.How(out=tmp_path / "out"))
+        flent.read(file, measurement.MeasurementOptions(out=tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
@@ -338,7 +339,7 @@ def test_times_that_no_run_can_have_are_refused(changes: dict[str, Any], tmp_pat
     made = json.loads(json.dumps(SMALL))
     made["metadata"] |= changes
     with pytest.raises(RunError, match="not a flent file"):
-        flent.read(saved(tmp_path / "x.flent.gz", made), measurement.How(out=tmp_path / "out"))
+        flent.read(saved(tmp_path / "x.flent.gz", made), measurement.MeasurementOptions(out=tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
@@ -470,11 +471,11 @@ def test_a_name_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
         made["results"][f"Ping (ms) {name}"] = made["results"][pings[0]]
         given.append(name)
     back = flent.read(saved(tmp_path / "x.flent.gz", made))
-    text = samples.csv(back)
+    text = sample_files.csv(back)
     found = set(pl.read_csv(io.StringIO(text), infer_schema=False)["series"].to_list())
     assert {"'=1+1", "'+1", "'-1", "'@sum", "plain", "1-2"} <= found
     assert pl.read_csv(io.StringIO(text))["value"].dtype == pl.Float64
-    assert samples.table(back)["series"].is_in(given).any()
+    assert sample_files.table(back)["series"].is_in(given).any()
 
 
 # -------------------------------------------------------------------------------------------------------- flent itself
@@ -485,7 +486,7 @@ FLENT = os.environ.get("FLENT", "")
 @pytest.mark.skipif(not FLENT, reason="flent itself is only asked where FLENT names its program")
 @pytest.mark.parametrize("phase", ["download", "upload", "both"])
 def test_flent_opens_and_plots_it(run: Run, phase: str, tmp_path: Path) -> None:
-    file = flent.export(run, tmp_path / "x.flent.gz", flent.Choice(phase))
+    file = flent.export(run, tmp_path / "x.flent.gz", flent.FlentChoice(phase))
     plots = (
         ["totals", "backlog", "tcp_cwnd", "tcp_rtt_cdf"]
         if phase != "both"

@@ -102,9 +102,9 @@ class Server:
 def measure(
     plan_json: str, reached: Callable[[int, int, str], bool] | None = None
 ) -> tuple[dict[str, Columns], str]:
-    """One measuring session, the GIL released: tables, and facts as JSON. `sojourn.live.session` says what both hold.
+    """One measuring session, the GIL released: tables, and facts as JSON. `sojourn.live.measure.session` says what both hold.
 
-    `plan_json` is `sojourn.live.session.Plan`. `reached` is called about ten times a second with (time reached in ns, total in ns, phase);
+    `plan_json` is `sojourn.live.measure.session.SessionPlan`. `reached` is called about ten times a second with (time reached in ns, total in ns, phase);
     returning False, or Ctrl-C in the main thread, ends the session, and what was measured is returned. Raises MeasureError when nothing could be
     measured, ValueError when the JSON is not a plan.
     """

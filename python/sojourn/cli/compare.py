@@ -198,7 +198,7 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_jso
 def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
     """Measurements: each but the first against it."""
     from sojourn.judgement import likeness
-    from sojourn.live import change
+    from sojourn.live.measure import change
 
     names = likeness.labels(runs)
     found = [

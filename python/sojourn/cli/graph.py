@@ -14,7 +14,7 @@ from sojourn.cli import work
 
 if TYPE_CHECKING:
     from sojourn.figures.smoke import Carried, Remark, Smoke
-    from sojourn.live.store import Reader, Target
+    from sojourn.live.monitor.store import Reader, StoredTarget
 
 COLUMNS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 """A column's width. Each is a whole number of some roll-ups' (`store.WIDTHS`)."""
@@ -73,7 +73,7 @@ def graph(
 
     from sojourn import figures
     from sojourn.figures.smoke import smoke
-    from sojourn.live.store import Reader
+    from sojourn.live.monitor.store import Reader
     from sojourn.records import RunError
 
     work.check_suffixes([out.suffix], "--out")
@@ -112,7 +112,7 @@ def graph(
 # ---------------------------------------------------------------------------------------------------------- choosing
 
 
-def _targets(reader: Reader, names: Sequence[str]) -> list[Target]:
+def _targets(reader: Reader, names: Sequence[str]) -> list[StoredTarget]:
     from sojourn.records import RunError
 
     known = {target.name: target for target in reader.targets()}
@@ -194,19 +194,19 @@ def _column_s(reader: Reader, start_s: float, end_s: float, interval_s: float = 
     return max(column, width), width
 
 
-def _smoke(reader: Reader, target: Target, start_s: float, end_s: float) -> Smoke:
+def _smoke(reader: Reader, target: StoredTarget, start_s: float, end_s: float) -> Smoke:
     import numpy as np
 
     from sojourn.figures.series import DENSITY_LEVELS, EMPTY, Density, Line
     from sojourn.figures.smoke import Smoke
-    from sojourn.live import histogram
+    from sojourn.live.monitor import rtt_histogram
 
     column, width = _column_s(reader, start_s, end_s, target.interval_ns / 1e9)
     first = int(start_s // column * column)
     count = int(-(-(end_s - first) // column))
     rtt = np.full((DENSITY_LEVELS.size, count), np.nan)
     sent, lost = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    parts: dict[int, list[histogram.Histogram]] = {}
+    parts: dict[int, list[rtt_histogram.RttHistogram]] = {}
     for row in reader.rows(target.id, width, first, first + count * column):
         at = (row.t_s - first) // column
         if at >= 0:
@@ -214,7 +214,7 @@ def _smoke(reader: Reader, target: Target, start_s: float, end_s: float) -> Smok
             lost[at] += row.lost
             parts.setdefault(at, []).append(row.rtt)
     for at, histograms in parts.items():
-        rtt[:, at] = histogram.merged(histograms).quantiles(DENSITY_LEVELS) / 1e6
+        rtt[:, at] = rtt_histogram.merged(histograms).quantiles(DENSITY_LEVELS) / 1e6
     t = first - start_s + np.arange(count, dtype=np.float64) * column
     probes = EMPTY
     if end_s - start_s <= PROBES_S:

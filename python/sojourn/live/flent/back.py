@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from sojourn.foreign import plain
-from sojourn.live import measurement
 from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, Floats, Json, S
-from sojourn.live.phases import IDLE
+from sojourn.live.measure import measurement
+from sojourn.live.measure.phases import IDLE
 from sojourn.records import TABLES, Run, RunError
 
 COMPUTED = ("avg", "sum", "fairness", "totals")
@@ -37,7 +37,7 @@ MOST_VALUES = 3_000_000
 """Values and keys of a file: a Python object each, some 100 bytes. An hour of 20 pings a second to five targets has half as many."""
 
 
-def read(path: Path, how: measurement.How | None = None) -> Run:
+def read(path: Path, how: measurement.MeasurementOptions | None = None) -> Run:
     """A flent file as a Run, engine "flent"."""
     raw = _load(path)
     try:
@@ -51,7 +51,7 @@ def read(path: Path, how: measurement.How | None = None) -> Run:
             f"{path} has neither pings nor TCP streams",
             "sojourn reads flent's series `Ping (ms) ..` and `TCP ..`",
         )
-    how = how or measurement.How()
+    how = how or measurement.MeasurementOptions()
     version = str(raw["metadata"].get("FLENT_VERSION", ""))
     run = measurement.create(title, version, asked, how, f"{_hash(raw):016x}", engine="flent")
     measurement.add(run, 1, session.tables, session.facts)

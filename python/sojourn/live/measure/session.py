@@ -24,8 +24,8 @@ MS = 10**6
 S = 10**9
 
 Tables = dict[str, dict[str, np.ndarray[Any, Any]]]
-Facts = dict[str, Any]
-Reached = Callable[[int, int, str], bool]
+SessionFacts = dict[str, Any]
+SessionProgress = Callable[[int, int, str], bool]
 """Called about ten times a second with the time reached, about how long all takes (both ns) and the phase's name ("" between
 phases). False ends the session as Ctrl-C does."""
 
@@ -35,7 +35,7 @@ class LiveError(RunError):
 
 
 @dataclass(frozen=True)
-class Phase:
+class PlannedPhase:
     """A span of time under one kind of load."""
 
     kind: str
@@ -44,7 +44,7 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Target:
+class ProbeTarget:
     """Someone to probe."""
 
     how: str
@@ -56,14 +56,19 @@ class Target:
 
 
 STANDARD = tuple(
-    Phase(kind, seconds * S)
+    PlannedPhase(kind, seconds * S)
     for kind, seconds in (("idle", 5), ("download", 10), ("upload", 10), ("both", 10), ("idle", 5))
 )
-WHERE = (Target("udp"), Target("icmp"), Target("icmp", "gateway"), Target("icmp", "hop 2"))
+WHERE = (
+    ProbeTarget("udp"),
+    ProbeTarget("icmp"),
+    ProbeTarget("icmp", "gateway"),
+    ProbeTarget("icmp", "hop 2"),
+)
 
 
 @dataclass(frozen=True)
-class Plan:
+class SessionPlan:
     """What to measure. Times in ns."""
 
     host: str
@@ -77,8 +82,8 @@ class Plan:
     """TCP connections in each loaded direction."""
     congestion: str | None = None
     """Congestion control of both senders by the kernel's name; None: what each host has by default."""
-    phases: tuple[Phase, ...] = STANDARD
-    targets: tuple[Target, ...] = WHERE
+    phases: tuple[PlannedPhase, ...] = STANDARD
+    targets: tuple[ProbeTarget, ...] = WHERE
     probe_interval_ns: int = 50 * MS
     """From request to request of one target."""
     probe_bytes: int = 64
@@ -120,7 +125,7 @@ class Session:
     engine     one row: packets is data segments delivered, events and peak_entries are 0.
     drops, sojourn, rtt, transfers: without rows.
     """
-    facts: Facts
+    facts: SessionFacts
     """format: 1.
     outcome: "complete", "interrupted" (Ctrl-C, or the progress function said so) or "partial". why: a sentence, "" if complete.
     notes: sentences on what could not be measured or is not as it should be, such as a target that never answered.
@@ -167,7 +172,7 @@ def endpoint(text: str) -> tuple[str, int | None]:
     return found[1] or found[2], given
 
 
-def measure(plan: Plan, reached: Reached | None = None) -> Session:
+def measure(plan: SessionPlan, reached: SessionProgress | None = None) -> Session:
     """Measures, which takes as long as its phases and a little more.
 
     What was measured until the server went away, or until Ctrl-C, is a Session as well; its facts say how it ended.

@@ -1,4 +1,4 @@
-"""`python -m sojourn.live.watchdog IFACE`: puts an interface back unless it is confirmed in time. Started by live/shaper, never by hand.
+"""`python -m sojourn.live.shape.watchdog IFACE`: puts an interface back unless it is confirmed in time. Started by live/shape/apply, never by hand.
 
 It says that it is ready, and waits to be told that the shaper is applied. If whoever is to tell ends first, or the time passes, or
 it is itself asked to end, it puts back what the journal says. It looks at the journal: that a person has confirmed is written there.
@@ -14,7 +14,7 @@ import sys
 import time
 from dataclasses import replace
 
-from sojourn.live import journal, shaper
+from sojourn.live.shape import apply, journal
 from sojourn.records import RunError
 
 LOOK_EVERY_S = 0.25
@@ -35,8 +35,8 @@ def main() -> None:
         signal.signal(asked, _end)
     why = "the process that applied it was ended in the middle"
     try:
-        with socket.socket(fileno=shaper.WATCHDOG_FD) as owner:
-            owner.sendall(shaper.READY)
+        with socket.socket(fileno=apply.WATCHDOG_FD) as owner:
+            owner.sendall(apply.READY)
             with contextlib.suppress(ConnectionError):
                 owner.recv(1)
         if _wait(name):
@@ -70,7 +70,7 @@ def _roll_back(name: str, why: str) -> None:
         if entry.state == "applying":
             why = "the process that applied it was ended in the middle"
         try:
-            differs = shaper.put_back(entry)
+            differs = apply.put_back(entry)
         except RunError as error:
             differs = error.problem
         journal.save(replace(entry, state="rolled back", why=f"{why}; {differs}" if differs else why))

@@ -22,10 +22,10 @@ import numpy as np
 
 from sojourn.engine import run_all, tc
 from sojourn.engine.rtnl import Former, Interface
-from sojourn.live.findings import Findings, find
-from sojourn.live.intervals import LEAST_REPEATS, Interval, over_repeats
-from sojourn.live.phases import cut
-from sojourn.live.shape import LEAST_BPS, Wanted, plan
+from sojourn.live.measure.findings import Findings, find
+from sojourn.live.measure.intervals import LEAST_REPEATS, Interval, over_repeats
+from sojourn.live.measure.phases import cut
+from sojourn.live.shape.operations import LEAST_BPS, WantedShape, plan
 from sojourn.records import Run, RunError
 from sojourn.scenario import Scenario, loads
 from sojourn.scenario.qdisc import Qdisc
@@ -54,7 +54,7 @@ KNOWN_CONGESTION = ("reno", "cubic", "vegas")
 
 
 @dataclass(frozen=True)
-class Line:
+class LineModel:
     """What the first measurement found."""
 
     direction: str
@@ -91,7 +91,7 @@ class Point:
 # ------------------------------------------------------------------------------------------------------- the line
 
 
-def line_of(found: Findings, direction: str) -> Line:
+def line_of(found: Findings, direction: str) -> LineModel:
     """The line that a measurement without a shaper saw.
 
     Raises:
@@ -111,7 +111,7 @@ def line_of(found: Findings, direction: str) -> Line:
             f"nothing worth shaping: {goodput / 1e3:.3g} kbit/s {direction}", "look at the line first"
         )
     depth = next((one.bytes for one in found.buffers if one.direction == direction), math.nan)
-    return Line(
+    return LineModel(
         direction,
         goodput,
         round(idle.spread.min * 1e6),
@@ -131,12 +131,12 @@ def wire_share(link: Framing | None, mtu: int) -> float:
     return size / (mtu - TCP_HEADERS)
 
 
-def rate_of(line: Line, wanted: Wanted, mtu: int) -> float:
+def rate_of(line: LineModel, wanted: WantedShape, mtu: int) -> float:
     """The line's rate in bit/s as the shaper counts."""
     return line.goodput_bps * wire_share(wanted.link, mtu)
 
 
-def with_rate(wanted: Wanted, direction: str, bps: int) -> Wanted:
+def with_rate(wanted: WantedShape, direction: str, bps: int) -> WantedShape:
     """The same shaper at a rate, in this direction only."""
     up, down = (bps if direction == one else None for one in ("up", "down"))
     return replace(wanted, up_bps=up, down_bps=down)
@@ -145,12 +145,12 @@ def with_rate(wanted: Wanted, direction: str, bps: int) -> Wanted:
 # --------------------------------------------------------------------------------------------------------- prediction
 
 
-def substitute(wanted: Wanted) -> Wanted:
+def substitute(wanted: WantedShape) -> WantedShape:
     """What the simulator has in the place of cake."""
     return replace(wanted, qdisc="fq_codel") if wanted.qdisc.split()[:1] == ["cake"] else wanted
 
 
-def caveats(wanted: Wanted, congestion: str) -> list[str]:
+def caveats(wanted: WantedShape, congestion: str) -> list[str]:
     """In what the simulator is not the line."""
     found = []
     if substitute(wanted) != wanted:
@@ -160,7 +160,9 @@ def caveats(wanted: Wanted, congestion: str) -> list[str]:
     return found
 
 
-def scenario(line: Line, wanted: Wanted, interface: Interface, load: Load, bps: int | None) -> Scenario:
+def scenario(
+    line: LineModel, wanted: WantedShape, interface: Interface, load: Load, bps: int | None
+) -> Scenario:
     """The line with a shaper at this rate, or without one; the load begins after `IDLE_NS`."""
     shaper, leaf = "none", "pfifo limit 1000"
     if bps is not None:
@@ -228,7 +230,7 @@ def _nothing(interface: Interface) -> Former:
 
 
 def predict(
-    line: Line, wanted: Wanted, interface: Interface, load: Load, rates: Sequence[int | None]
+    line: LineModel, wanted: WantedShape, interface: Interface, load: Load, rates: Sequence[int | None]
 ) -> list[Point]:
     """What the simulator says of each rate; `None` is no shaper, and its point has the line's own rate."""
     scenarios = [scenario(line, wanted, interface, load, bps) for bps in rates]
@@ -302,7 +304,7 @@ def measured(bps: int, run: Run, direction: str) -> Point | None:
 
 
 @dataclass(frozen=True)
-class Choice:
+class RateChoice:
     """Which rate it is to be."""
 
     point: Point | None
@@ -312,7 +314,7 @@ class Choice:
     why: str
 
 
-def choose(points: Sequence[Point], target_ms: float) -> Choice:
+def choose(points: Sequence[Point], target_ms: float) -> RateChoice:
     """The fastest whose interval is below the target; failing that the fastest whose mean is.
 
     A rate counts only if all slower ones that were tried are below the target by their mean: one lucky measurement above a bad one is luck.
@@ -326,14 +328,16 @@ def choose(points: Sequence[Point], target_ms: float) -> Choice:
         if point.added_ms.high <= target_ms:
             surest = point
     if surest is not None:
-        return Choice(surest, True, "its whole 95 % interval is below the target")
+        return RateChoice(surest, True, "its whole 95 % interval is below the target")
     if best is not None:
-        return Choice(
+        return RateChoice(
             best,
             False,
             "its mean is below the target, its 95 % interval reaches above: more --repeats tell more",
         )
-    return Choice(None, False, "not even the slowest rate that was tried keeps the delay below the target")
+    return RateChoice(
+        None, False, "not even the slowest rate that was tried keeps the delay below the target"
+    )
 
 
 @dataclass(frozen=True)

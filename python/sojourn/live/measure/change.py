@@ -22,10 +22,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.live import intervals
-from sojourn.live.findings import per_repeat, pieces
-from sojourn.live.intervals import Interval
-from sojourn.live.phases import IDLE, WHOLE, Cut, Part, cut
+from sojourn.live.measure import intervals
+from sojourn.live.measure.findings import per_repeat, pieces
+from sojourn.live.measure.intervals import Interval
+from sojourn.live.measure.phases import IDLE, WHOLE, Cut, Part, cut
 from sojourn.records import Run
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BeforeAfter:
     """Two measurements side by side."""
 
     before: str
@@ -112,7 +112,7 @@ RTT_MEDIAN = "RTT, median"
 RTT_P95 = "RTT, 95 %"
 
 
-def compare(before: Run, after: Run, names: tuple[str, str] | None = None) -> Comparison:
+def compare(before: Run, after: Run, names: tuple[str, str] | None = None) -> BeforeAfter:
     """What changed from one Run to the other."""
     one, other = cut(before), cut(after)
     by = _by(before, after)
@@ -128,7 +128,7 @@ def compare(before: Run, after: Run, names: tuple[str, str] | None = None) -> Co
                 for direction in ("down", "up")
                 if (found := _goodput(_Pair(one, other, name, by), direction))
             ]
-    return Comparison(
+    return BeforeAfter(
         *(names or (before.name, after.name)),
         by,
         (len(before.seeds), len(after.seeds)),

@@ -21,7 +21,7 @@ from sojourn.foreign import plain, plain_values
 from sojourn.records import TABLES, FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant
 
 if TYPE_CHECKING:
-    from sojourn.live.session import Plan, Session
+    from sojourn.live.measure.session import Session, SessionPlan
 
 ENGINE = "live"
 EMPTY = ("drops", "sojourn", "rtt", "transfers")
@@ -31,12 +31,12 @@ REPEAT_BYTES = 5_000_000
 
 Columns = dict[str, np.ndarray[Any, Any]]
 Tables = dict[str, Columns]
-Reached = Callable[[int, int, int, str], bool]
+MeasurementProgress = Callable[[int, int, int, str], bool]
 """Called with the repeat (from 0), the time reached and the whole time of it (both ns) and the phase. False ends all."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class MeasurementOutcome:
     """What measuring came to."""
 
     run: Run | None
@@ -48,7 +48,7 @@ class Outcome:
 
 
 @dataclasses.dataclass(frozen=True)
-class How:
+class MeasurementOptions:
     """What a measurement is beside its plan."""
 
     repeats: int = 1
@@ -60,15 +60,17 @@ class How:
     """Tells it from others in a comparison."""
 
 
-def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) -> Outcome:
+def measure(
+    plan: SessionPlan, how: MeasurementOptions | None = None, reached: MeasurementProgress | None = None
+) -> MeasurementOutcome:
     """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended early its phases so far.
 
     Raises:
         LiveError: nothing could be measured.
     """
-    from sojourn.live import session
+    from sojourn.live.measure import session
 
-    how = how or How()
+    how = how or MeasurementOptions()
     if how.out is not None:
         check_vacant(how.out, force=how.force)
         check_room(how.out, REPEAT_BYTES * how.repeats)
@@ -79,23 +81,23 @@ def measure(plan: Plan, how: How | None = None, reached: Reached | None = None) 
         except session.LiveError as error:
             if run is None:
                 raise
-            return Outcome(run, f"repeat {repeat + 1} could not be measured: {error.problem}")
+            return MeasurementOutcome(run, f"repeat {repeat + 1} could not be measured: {error.problem}")
         interrupted = got.facts["outcome"] == "interrupted"
         if not interrupted or any(phase["complete"] for phase in got.facts["phases"]):
             run = start(plan, got, how) if run is None else run
             add(run, repeat + 1, got.tables, got.facts)
         if interrupted:
-            return Outcome(run, "", interrupted=True)
+            return MeasurementOutcome(run, "", interrupted=True)
         if got.facts["outcome"] != "complete":
-            return Outcome(run, str(got.facts["why"]))
-    return Outcome(run)
+            return MeasurementOutcome(run, str(got.facts["why"]))
+    return MeasurementOutcome(run)
 
 
-def _told(reached: Reached | None, repeat: int) -> Callable[[int, int, str], bool] | None:
+def _told(reached: MeasurementProgress | None, repeat: int) -> Callable[[int, int, str], bool] | None:
     return None if reached is None else lambda now, whole, phase: reached(repeat, now, whole, phase)
 
 
-def start(plan: Plan, first: Session, how: How) -> Run:
+def start(plan: SessionPlan, first: Session, how: MeasurementOptions) -> Run:
     """The Run of a measurement, without a seed yet, named and described by its first session."""
     began = began_at(first.facts)
     server = first.facts["server"]
@@ -124,7 +126,7 @@ def create(
     title: str,
     version: str,
     asked: Iterable[tuple[str, object]],
-    how: How,
+    how: MeasurementOptions,
     fingerprint: str,
     engine: str = ENGINE,
 ) -> Run:

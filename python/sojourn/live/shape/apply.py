@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sojourn.engine import rehearsal, rtnl, tc
-from sojourn.live import journal
-from sojourn.live.shape import LEAVES, Shape, Wanted, again, cake, plan
+from sojourn.live.shape import journal
+from sojourn.live.shape.operations import LEAVES, ShapePlan, WantedShape, again, cake, plan
 from sojourn.records import RunError
 from sojourn.scenario.qdisc import Qdisc
 
@@ -71,7 +71,7 @@ def demand(name: str) -> None:
         )
 
 
-def apply(name: str, wanted: Wanted, within_s: float) -> tuple[journal.Entry, Shape]:
+def apply(name: str, wanted: WantedShape, within_s: float) -> tuple[journal.ShaperEntry, ShapePlan]:
     """Shapes an interface; unless `confirm` is called in time, what was there comes back. `within_s` 0: it is confirmed at once.
 
     Raises:
@@ -88,7 +88,7 @@ def apply(name: str, wanted: Wanted, within_s: float) -> tuple[journal.Entry, Sh
 
 
 @contextlib.contextmanager
-def trial(name: str, wanted: Wanted) -> Iterator[Callable[[Wanted], None]]:
+def trial(name: str, wanted: WantedShape) -> Iterator[Callable[[WantedShape], None]]:
     """Shapes an interface as long as the block, which gets a function to give it other rates in the same directions.
 
     However the block ends, by kill -9 too, what was there comes back.
@@ -98,7 +98,7 @@ def trial(name: str, wanted: Wanted) -> Iterator[Callable[[Wanted], None]]:
     """
     with _in_place(name, wanted, 0) as placed:
 
-        def change(other: Wanted) -> None:
+        def change(other: WantedShape) -> None:
             with rtnl.Kernel() as kernel:
                 for operation in again(other, placed.interface, placed.shape.ifb):
                     kernel.do(operation)
@@ -112,15 +112,15 @@ def trial(name: str, wanted: Wanted) -> Iterator[Callable[[Wanted], None]]:
 
 @dataclass(frozen=True)
 class _Placed:
-    entry: journal.Entry
-    shape: Shape
+    entry: journal.ShaperEntry
+    shape: ShapePlan
     interface: rtnl.Interface
     tell: Callable[[bytes], object]
     """The watchdog."""
 
 
 @contextlib.contextmanager
-def _in_place(name: str, wanted: Wanted, within_s: float) -> Iterator[_Placed]:
+def _in_place(name: str, wanted: WantedShape, within_s: float) -> Iterator[_Placed]:
     """A shaper that is carried out but not yet applied: if this process ends in the block, the watchdog puts back what was there."""
     demand(name)
     with journal.locked():
@@ -130,7 +130,9 @@ def _in_place(name: str, wanted: Wanted, within_s: float) -> Iterator[_Placed]:
         rehearse(shape, former, wanted)
         asked = {"up_bps": wanted.up_bps, "down_bps": wanted.down_bps, "qdisc": wanted.qdisc}
         asked["link"] = wanted.link.text if wanted.link else None
-        entry = journal.Entry(name, asked, tuple(shape.commands), shape.ifb, former, time.time(), within_s)
+        entry = journal.ShaperEntry(
+            name, asked, tuple(shape.commands), shape.ifb, former, time.time(), within_s
+        )
         with _watchdog(name) as (watchdog, tell):
             entry = replace(entry, watchdog=journal.process(watchdog))
             journal.save(entry)
@@ -149,7 +151,7 @@ def _in_place(name: str, wanted: Wanted, within_s: float) -> Iterator[_Placed]:
             yield _Placed(entry, shape, interface, tell)
 
 
-def confirm(name: str) -> journal.Entry:
+def confirm(name: str) -> journal.ShaperEntry:
     """What was applied stays."""
     demand(name)
     with journal.locked():
@@ -167,7 +169,7 @@ def confirm(name: str) -> journal.Entry:
     return entry
 
 
-def undo(name: str) -> tuple[journal.Entry, str]:
+def undo(name: str) -> tuple[journal.ShaperEntry, str]:
     """Puts back what was there. The second value says what is not as it was, or that the interface is gone; "" if all is as it was."""
     demand(name)
     with journal.locked():
@@ -183,7 +185,7 @@ def undo(name: str) -> tuple[journal.Entry, str]:
     return entry, differs
 
 
-def absent(entry: journal.Entry) -> str:
+def absent(entry: journal.ShaperEntry) -> str:
     """Says so if the interface that was shaped is not there any more; "": it is there."""
     with rtnl.Kernel() as kernel:
         there = kernel.interface(entry.interface)
@@ -194,7 +196,7 @@ def absent(entry: journal.Entry) -> str:
     return ""
 
 
-def _known(name: str, nothing: str) -> journal.Entry:
+def _known(name: str, nothing: str) -> journal.ShaperEntry:
     entry = journal.load(name)
     if entry is None:
         raise ShapeError(f"{name} is not shaped by sojourn: {nothing}", f"sojourn shape {name} --status")
@@ -225,7 +227,7 @@ def refuse_if_shaped(name: str) -> None:
 # ------------------------------------------------------------------------------------------------------- beforehand
 
 
-def rehearse(shape: Shape, former: rtnl.Former, wanted: Wanted) -> None:
+def rehearse(shape: ShapePlan, former: rtnl.Former, wanted: WantedShape) -> None:
     """Refuses what the kernel can't do, and what could not be put back."""
     try:
         rehearsal.rehearse(former, shape.operations)
@@ -238,7 +240,7 @@ def rehearse(shape: Shape, former: rtnl.Former, wanted: Wanted) -> None:
         raise ShapeError(f"this kernel refuses: {error.problem}", hint_for(error, wanted)) from None
 
 
-def hint_for(error: rtnl.RefusedError, wanted: Wanted) -> str:
+def hint_for(error: rtnl.RefusedError, wanted: WantedShape) -> str:
     """What to do about an operation that the kernel refuses."""
     if " type ifb" in error.what:
         return "load the module: modprobe ifb; or shape only what is sent: leave --down out"
@@ -283,7 +285,7 @@ def available() -> list[str]:
 # ---------------------------------------------------------------------------------------------------- the way back
 
 
-def put_back(entry: journal.Entry) -> str:
+def put_back(entry: journal.ShaperEntry) -> str:
     """Makes an interface what it was; says what is not as it was. Under the lock."""
     name, former = entry.interface, entry.former
     with rtnl.Kernel() as kernel:
@@ -309,7 +311,7 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
         with its:
             null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
             give = (os.POSIX_SPAWN_DUP2, its.fileno(), WATCHDOG_FD)
-            words = [sys.executable, "-m", "sojourn.live.watchdog", name]
+            words = [sys.executable, "-m", "sojourn.live.shape.watchdog", name]
             # Its own session: the end of a terminal's or of ssh's does not reach it.
             pid = os.posix_spawn(sys.executable, words, os.environ, file_actions=[*null, give], setsid=True)
         ours.settimeout(PATIENCE_S)
@@ -320,6 +322,6 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
         if not ready:
             raise ShapeError(
                 "the process that would roll back does not start; nothing was done",
-                f"try it: {sys.executable} -m sojourn.live.watchdog --help",
+                f"try it: {sys.executable} -m sojourn.live.shape.watchdog --help",
             )
         yield pid, ours.sendall

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sojourn.live import findings, measurement
+from sojourn.live.measure import findings, measurement
 from sojourn.records import META, Run, RunError, write_index
 
 FAILED = "failed.jsonl"
@@ -23,7 +23,7 @@ LOADS = ("download", "upload", "both")
 
 
 @dataclass(frozen=True)
-class Entry:
+class MeasurementEntry:
     """One time of measuring. NaN: not known."""
 
     t_ns: int
@@ -55,7 +55,7 @@ class Entry:
         }
 
 
-def entry(run: Run) -> Entry:
+def entry(run: Run) -> MeasurementEntry:
     """A measurement in one line. The Run has a seed."""
     found = findings.find(run)
     facts = found.facts[0] if found.facts else {}
@@ -75,10 +75,12 @@ def entry(run: Run) -> Entry:
     score = next(
         (score.overall.word for score in found.scores if score.name == "DSLReports" and score.overall), ""
     )
-    return Entry(int(facts.get("zero_ns", 0)), run.path.name, cut, idle, added, mbps, "" if cut else score)
+    return MeasurementEntry(
+        int(facts.get("zero_ns", 0)), run.path.name, cut, idle, added, mbps, "" if cut else score
+    )
 
 
-def read(folder: Path) -> list[Entry]:
+def read(folder: Path) -> list[MeasurementEntry]:
     """A folder's measurements and failures in order of time.
 
     Raises:
@@ -106,16 +108,16 @@ def _folders(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob(f"*/{META}"))
 
 
-def _failures(file: Path) -> list[Entry]:
+def _failures(file: Path) -> list[MeasurementEntry]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
         told = [json.loads(line) for line in lines]
-        return [Entry(int(one["t_ns"]), why=str(one["why"])) for one in told]
+        return [MeasurementEntry(int(one["t_ns"]), why=str(one["why"])) for one in told]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{file} can't be read: {error}", "remove it, or the line that is no JSON") from None
 
 
-def failed(folder: Path, t_ns: int, why: str) -> Entry:
+def failed(folder: Path, t_ns: int, why: str) -> MeasurementEntry:
     """Notes that nothing could be measured, at the end of the folder's failures."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,7 +127,7 @@ def failed(folder: Path, t_ns: int, why: str) -> Entry:
         raise RunError(
             f"can't write to {folder}: {error.strerror or error}", "choose another folder with -o"
         ) from None
-    return Entry(t_ns, why=why)
+    return MeasurementEntry(t_ns, why=why)
 
 
 def name(t_ns: int) -> str:

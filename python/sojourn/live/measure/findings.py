@@ -21,9 +21,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sojourn.live import intervals, measurement, rpm, scores
-from sojourn.live.intervals import Interval
-from sojourn.live.phases import IDLE, WHOLE, Cut, Part, cut
+from sojourn.live.measure import intervals, measurement, responsiveness, scores
+from sojourn.live.measure.intervals import Interval
+from sojourn.live.measure.phases import IDLE, WHOLE, Cut, Part, cut
 from sojourn.records import Run
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ class Induced:
 
 
 @dataclass(frozen=True)
-class Row:
+class PhaseRow:
     """One phase, seen by the Run's target."""
 
     phase: str
@@ -141,7 +141,7 @@ class Findings:
     asked: int
     by: str
     """What the intervals are over: "repeats" or "blocks"."""
-    rows: tuple[Row, ...]
+    rows: tuple[PhaseRow, ...]
     others: Mapping[str, Mapping[str, Spread]]
     """By target, the Run's own included, and phase."""
     buffers: tuple[Buffer, ...]
@@ -151,7 +151,7 @@ class Findings:
     """Of each repeat."""
 
     @property
-    def worst(self) -> Row | None:
+    def worst(self) -> PhaseRow | None:
         """The load that adds most, by its 95th percentile."""
         known = [
             row for row in self.rows if row.induced is not None and not math.isnan(row.induced.p95.value)
@@ -205,7 +205,7 @@ def find(run: Run) -> Findings:
             target: {name: spread(whole, name, target) for name in whole.names} for target in whole.targets
         },
         buffers=tuple(buffers(whole)),
-        places=() if rpm.measured(run) else tuple(places(whole)),
+        places=() if responsiveness.measured(run) else tuple(places(whole)),
         scores=tuple(all_scores(whole)),
         facts=tuple(run.meta.facts[str(seed)] for seed in run.seeds if str(seed) in run.meta.facts),
     )
@@ -225,10 +225,10 @@ def spread(whole: Cut, name: str, target: str) -> Spread:
     return Spread(sent, lost, float(rtt.min()), p10, median, float(rtt.mean()), p90, p95, float(rtt.max()))
 
 
-def _row(whole: Cut, name: str, by: str) -> Row:
+def _row(whole: Cut, name: str, by: str) -> PhaseRow:
     parts = whole.of(name)
     empty = Spread(0, 0, *[math.nan] * 7)
-    return Row(
+    return PhaseRow(
         phase=name,
         kind=whole.kind(name),
         complete=whole.complete(name),
@@ -449,7 +449,11 @@ def all_scores(whole: Cut) -> list[Score]:
                     f"LibreQoS, {which}", Grade(graded.grade), letters, f"LibreQoS bufferbloat test, {source}"
                 )
             )
-    found += _measured_rpms(whole.run) if rpm.measured(whole.run) else _rpms(whole, list(names.values()))
+    found += (
+        _measured_rpms(whole.run)
+        if responsiveness.measured(whole.run)
+        else _rpms(whole, list(names.values()))
+    )
     gaming = {names[kind]: Grade("", scores.qoo(rtt), "of 100") for kind, rtt in rtts.items()}
     if gaming:
         found.append(Score("QoO, gaming", None, gaming, "goresponsiveness, qualityattenuation.go"))
@@ -461,8 +465,8 @@ LOADS = ("download", "upload", "both")
 
 def _measured_rpms(run: Run) -> list[Score]:
     """Those of a measurement of responsiveness, by requests that were sent: means over its repeats."""
-    results = rpm.results(run)
-    formulas: dict[str, tuple[Callable[[rpm.Result], float], str]] = {
+    results = responsiveness.results(run)
+    formulas: dict[str, tuple[Callable[[responsiveness.RpmResult], float], str]] = {
         "RPM, draft-09": (lambda result: result.draft.rpm, f"{scores.DRAFT} §4.3"),
         "RPM, goresponsiveness": (lambda result: result.go.rpm, "goresponsiveness, rpm/calculations.go"),
         "RPM, goresponsiveness P90": (lambda result: result.go_p90.rpm, "goresponsiveness, rpm/calculations.go"),

@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sojourn.live import findings as of
-from sojourn.live.change import WORDS, Change, Comparison
-from sojourn.live.findings import Findings
-from sojourn.live.intervals import Interval
+from sojourn.live.measure import findings as of
+from sojourn.live.measure.change import WORDS, BeforeAfter, Change
+from sojourn.live.measure.findings import Findings
+from sojourn.live.measure.intervals import Interval
 
 LATE_MS = 2.0
 """Requests that go out later than this cloud short delays."""
@@ -207,7 +207,7 @@ def _and(words: Sequence[str]) -> str:
 # --------------------------------------------------------------------------------------------------- before and after
 
 
-def compared(found: Comparison) -> list[str]:
+def compared(found: BeforeAfter) -> list[str]:
     """The verdict on a change: delay first, then what it cost in goodput, then how sure it is."""
     head = found.headline
     if head is None:
@@ -231,7 +231,7 @@ def compared(found: Comparison) -> list[str]:
     return [*said, how(found)]
 
 
-def _headline(found: Comparison, change: Change) -> str:
+def _headline(found: BeforeAfter, change: Change) -> str:
     what = "delay that the load adds" if change.what.startswith("added") else "RTT"
     if change.verdict == "same":
         difference = change.difference
@@ -260,7 +260,7 @@ def _where(change: Change) -> str:
     return f"{change.what.removeprefix('goodput').strip() or 'all'} in {change.phase}"
 
 
-def how(found: Comparison) -> str:
+def how(found: BeforeAfter) -> str:
     """How the intervals were made, and what they can't know."""
     counts = f"{found.repeats[0]} and {found.repeats[1]} repeats"
     if found.by == "paired":

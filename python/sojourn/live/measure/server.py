@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from sojourn import _core
-from sojourn.live.session import PORT, LiveError
+from sojourn.live.measure.session import PORT, LiveError
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from string import Template
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from sojourn.live.store import Reader, StoreError
+from sojourn.live.monitor.store import Reader, StoreError
 from sojourn.records import RunError
 
 HOST = "127.0.0.1"
@@ -170,7 +170,7 @@ def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
 def _page() -> bytes:
     """The page, with all it needs inside."""
     vendor = importlib.resources.files("sojourn.report") / "vendor"
-    template = (importlib.resources.files("sojourn.live") / "page.html").read_text(encoding="utf-8")
+    template = (importlib.resources.files("sojourn.live.monitor") / "page.html").read_text(encoding="utf-8")
     filled = Template(template).substitute(
         css=(vendor / "uPlot.min.css").read_text(encoding="utf-8"),
         uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),

@@ -17,7 +17,7 @@ import math
 
 import polars as pl
 
-from sojourn.live import findings
+from sojourn.live.measure import findings
 from sojourn.records import Run
 
 

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Histogram:
+class RttHistogram:
     """How many times lie in which bin. `bins` are ascending, `counts` above zero; least and greatest in ns."""
 
     bins: Integers
@@ -68,15 +68,15 @@ class Histogram:
         return bytes(written)
 
 
-def of(times: Integers) -> Histogram:
+def of(times: Integers) -> RttHistogram:
     """The histogram of these times, ns."""
     if times.size == 0:
         return EMPTY
     found, counts = np.unique(bins(times), return_counts=True)
-    return Histogram(found, counts.astype(np.int64), int(times.min()), int(times.max()))
+    return RttHistogram(found, counts.astype(np.int64), int(times.min()), int(times.max()))
 
 
-def from_bytes(written: bytes, least: int, greatest: int) -> Histogram:
+def from_bytes(written: bytes, least: int, greatest: int) -> RttHistogram:
     """The histogram that was written. Raises ValueError if the bytes are cut short."""
     numbers: list[int] = []
     number = shift = 0
@@ -89,10 +89,10 @@ def from_bytes(written: bytes, least: int, greatest: int) -> Histogram:
     if shift or len(numbers) % 2:
         raise ValueError("a histogram is cut short")
     pairs = np.array(numbers, dtype=np.int64).reshape(-1, 2)
-    return Histogram(np.cumsum(pairs[:, 0]), pairs[:, 1], least, greatest)
+    return RttHistogram(np.cumsum(pairs[:, 0]), pairs[:, 1], least, greatest)
 
 
-def merged(histograms: Iterable[Histogram]) -> Histogram:
+def merged(histograms: Iterable[RttHistogram]) -> RttHistogram:
     """All their times in one."""
     filled = [histogram for histogram in histograms if histogram.bins.size]
     if len(filled) < 2:
@@ -101,7 +101,7 @@ def merged(histograms: Iterable[Histogram]) -> Histogram:
     counts = np.zeros(found.size, dtype=np.int64)
     np.add.at(counts, where, np.concatenate([each.counts for each in filled]))
     least, greatest = min(each.least for each in filled), max(each.greatest for each in filled)
-    return Histogram(found, counts, least, greatest)
+    return RttHistogram(found, counts, least, greatest)
 
 
 def bins(times: Integers) -> Integers:
@@ -123,4 +123,4 @@ def edges(which: Integers) -> tuple[Floats, Floats]:
     return lower(which).astype(np.float64), lower(which + 1).astype(np.float64)
 
 
-EMPTY = Histogram(np.empty(0, np.int64), np.empty(0, np.int64), 0, 0)
+EMPTY = RttHistogram(np.empty(0, np.int64), np.empty(0, np.int64), 0, 0)

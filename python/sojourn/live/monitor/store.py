@@ -1,7 +1,7 @@
 """Where a monitor keeps what it sees: an SQLite database of probes, their roll-ups and the traffic beside.
 
 Every probe is kept for a window (`Keep.probes_s`), and counted, as it comes in, into one row for each second, 10 s, minute and hour.
-Such a row keeps its whole distribution (`histogram`), to which further probes are added: p50 over an hour is that hour's, within 0.8 %, and not a
+Such a row keeps its whole distribution (`rtt_histogram`), to which further probes are added: p50 over an hour is that hour's, within 0.8 %, and not a
 quantile of quantiles. What is summed at one width is summed at every other: nothing is lost on the way up.
 
 One writer, any number of readers. What the writer adds is there after its next `commit`, whole or not at all: a program that is
@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.live import histogram
-from sojourn.live.histogram import Histogram
+from sojourn.live.monitor import rtt_histogram
+from sojourn.live.monitor.rtt_histogram import RttHistogram
 from sojourn.records import RunError
 
 S = 10**9
@@ -67,7 +67,7 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class Samples:
+class ProbeSamples:
     """Probes that have settled: columns of equal length, as `_core.Prober.take` gives them, with times of day."""
 
     target: Integers
@@ -87,7 +87,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Target:
+class StoredTarget:
     """Who is probed."""
 
     id: int
@@ -109,14 +109,14 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Row:
+class RollUp:
     """A span of time of one target."""
 
     t_s: int
     sent: int
     lost: int
     sum_ns: int
-    rtt: Histogram
+    rtt: RttHistogram
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Store:
     keep: Keep
     _db: sqlite3.Connection
     _lock: int
-    _samples: list[Samples] = field(default_factory=list)
+    _samples: list[ProbeSamples] = field(default_factory=list)
     _traffic: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     _events: list[Event] = field(default_factory=list)
     _credit_s: dict[str, float] = field(default_factory=dict)
@@ -252,7 +252,7 @@ class Store:
     def _number(self, table: str, name: str) -> int:
         return int(self._db.execute(f"SELECT id FROM {table} WHERE name = ?", (name,)).fetchone()[0])
 
-    def add(self, samples: Samples) -> None:
+    def add(self, samples: ProbeSamples) -> None:
         """Probes, with times in any order."""
         if len(samples):
             self._samples.append(samples)
@@ -292,7 +292,7 @@ class Store:
                 self._db.execute("ROLLBACK")
             raise
 
-    def _write(self, samples: Samples) -> None:
+    def _write(self, samples: ProbeSamples) -> None:
         rows = zip(
             samples.t_ns.tolist(), samples.target.tolist(), samples.sequence.tolist(), samples.rtt_ns.tolist(),
             samples.loss.tolist(), samples.lateness_ns.tolist(), strict=True,
@@ -311,7 +311,7 @@ class Store:
     def _count(self, width: int, t_s: int, target: int, rtt_ns: Integers) -> None:
         """Adds probes to the row that they belong to."""
         back = rtt_ns[rtt_ns >= 0]
-        row = Row(t_s, rtt_ns.size, rtt_ns.size - back.size, int(back.sum()), histogram.of(back))
+        row = RollUp(t_s, rtt_ns.size, rtt_ns.size - back.size, int(back.sum()), rtt_histogram.of(back))
         known = self._db.execute(
             f"SELECT {_COLUMNS} FROM rtt_{width} WHERE t_s = ? AND target = ?", (t_s, target)
         ).fetchone()
@@ -419,25 +419,27 @@ def _explained(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {text}", hint) from None
 
 
-def _together(parts: Sequence[Samples]) -> Samples:
-    return Samples(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Samples)))
+def _together(parts: Sequence[ProbeSamples]) -> ProbeSamples:
+    return ProbeSamples(
+        *(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(ProbeSamples))
+    )
 
 
 _COLUMNS = "t_s, sent, lost, sum_ns, min_ns, max_ns, histogram"
 
 
-def _row(columns: tuple[int, int, int, int, int | None, int | None, bytes]) -> Row:
+def _row(columns: tuple[int, int, int, int, int | None, int | None, bytes]) -> RollUp:
     t_s, sent, lost, total, least, greatest, written = columns
-    return Row(t_s, sent, lost, total, histogram.from_bytes(written, least or 0, greatest or 0))
+    return RollUp(t_s, sent, lost, total, rtt_histogram.from_bytes(written, least or 0, greatest or 0))
 
 
-def _added(one: Row, other: Row) -> Row:
-    return Row(
+def _added(one: RollUp, other: RollUp) -> RollUp:
+    return RollUp(
         one.t_s,
         one.sent + other.sent,
         one.lost + other.lost,
         one.sum_ns + other.sum_ns,
-        histogram.merged((one.rtt, other.rtt)),
+        rtt_histogram.merged((one.rtt, other.rtt)),
     )
 
 
@@ -484,10 +486,10 @@ class Reader:
     ) -> None:
         self._db.close()
 
-    def targets(self) -> list[Target]:
+    def targets(self) -> list[StoredTarget]:
         """In the order in which they were first probed."""
         rows = self._all("SELECT id, name, address, interval_ns FROM targets ORDER BY id")
-        return [Target(*row) for row in rows]
+        return [StoredTarget(*row) for row in rows]
 
     def interfaces(self) -> dict[str, int]:
         """Numbers by name."""
@@ -515,7 +517,7 @@ class Reader:
                 return WIDTHS[i]
         return WIDTHS[-1]
 
-    def rows(self, target: int, width: int, start_s: float, end_s: float) -> Iterator[Row]:
+    def rows(self, target: int, width: int, start_s: float, end_s: float) -> Iterator[RollUp]:
         """The roll-up of one target, from the row that holds `start_s` to the one before `end_s`, in order of time."""
         for row in self._all(
             f"SELECT {_COLUMNS} FROM rtt_{width} WHERE t_s > ? AND t_s < ? AND target = ? ORDER BY t_s",

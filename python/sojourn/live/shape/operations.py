@@ -68,7 +68,7 @@ TUNNELS = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedShape:
     """What a person asks for."""
 
     up_bps: int | None
@@ -82,7 +82,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapePlan:
     """What will be done, and what is to be said about it."""
 
     operations: tuple[tc.Operation, ...]
@@ -109,7 +109,7 @@ def parse_shaped_rate(text: str) -> int:
     return bps
 
 
-def plan(wanted: Wanted, interface: Interface, former: Former) -> Shape:
+def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan:
     """The operations for an interface in the state that it is in.
 
     Raises:
@@ -136,10 +136,10 @@ def plan(wanted: Wanted, interface: Interface, former: Former) -> Shape:
             tc.AddQdisc(interface.name, "ingress", tc.INGRESS, {"kind": "ingress"}),
             tc.Redirect(interface.name, ifb),
         ]
-    return Shape(tuple(operations), tuple(_notes(wanted, interface, former)), ifb)
+    return ShapePlan(tuple(operations), tuple(_notes(wanted, interface, former)), ifb)
 
 
-def again(wanted: Wanted, interface: Interface, ifb: str | None) -> list[tc.Operation]:
+def again(wanted: WantedShape, interface: Interface, ifb: str | None) -> list[tc.Operation]:
     """The operations that give other rates to a shaper that `plan` made in the same directions."""
     operations: list[tc.Operation] = []
     for device, bps in ((interface.name, wanted.up_bps), (ifb, wanted.down_bps)):
@@ -156,7 +156,7 @@ def ifb_name(interface: Interface) -> str:
     return name if len(name) <= NAME_MAX else f"{IFB_PREFIX}if{interface.index}"
 
 
-def _check(wanted: Wanted, interface: Interface) -> None:
+def _check(wanted: WantedShape, interface: Interface) -> None:
     if wanted.up_bps is None and wanted.down_bps is None:
         raise UnitError("neither --up nor --down is given", "say at least one rate, like --up 18mbit")
     if interface.kind == "loopback":
@@ -176,7 +176,7 @@ def _check(wanted: Wanted, interface: Interface) -> None:
 
 
 def _tree(
-    device: str, bps: int, wanted: Wanted, interface: Interface, *, arriving: bool
+    device: str, bps: int, wanted: WantedShape, interface: Interface, *, arriving: bool
 ) -> list[tc.Operation]:
     """A shaper and its discipline on a device that has the kernel's default."""
     if wanted.qdisc.split()[:1] == ["cake"]:
@@ -284,7 +284,7 @@ def cake(words: str, bps: int, link: Framing | None, *, arriving: bool) -> dict[
 # --------------------------------------------------------------------------------------------------------------- notes
 
 
-def _notes(wanted: Wanted, interface: Interface, former: Former) -> Iterator[str]:
+def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterator[str]:
     name = interface.name
     slowest = min(bps for bps in (wanted.up_bps, wanted.down_bps) if bps is not None)
     fastest = max(bps for bps in (wanted.up_bps, wanted.down_bps) if bps is not None)
@@ -315,7 +315,7 @@ def _notes(wanted: Wanted, interface: Interface, former: Former) -> Iterator[str
         yield "PTM takes 65 bytes for each 64: htb has no word for that, so its rate is 64/65 of what was given"
 
 
-def _bursts(interface: Interface, bps: int, wanted: Wanted, is_cake: bool) -> str | None:
+def _bursts(interface: Interface, bps: int, wanted: WantedShape, is_cake: bool) -> str | None:
     """Packets that pass the queue as one: how long they take."""
     acts = {"gro", "lro"} if wanted.down_bps is not None else set()
     acts |= {"tso", "gso"} if wanted.up_bps is not None else set()

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
-from sojourn.live import histogram
-from sojourn.live.daytime import DayTime, Jump
-from sojourn.live.store import Event, Samples, Store
+from sojourn.live.monitor import rtt_histogram
+from sojourn.live.monitor.daytime import DayTime, Jump
+from sojourn.live.monitor.store import Event, ProbeSamples, Store
 from sojourn.records import RunError
 
 S = 10**9
@@ -90,7 +90,7 @@ class Watched:
     sent: int = 0
     lost: int = 0
     sum_ns: int = 0
-    rtt: histogram.Histogram = histogram.EMPTY
+    rtt: rtt_histogram.RttHistogram = rtt_histogram.EMPTY
     why: str = ""
     """Why the latest lost probe was lost; "": none was."""
     lately: deque[tuple[int, int]] = field(default_factory=deque)
@@ -102,7 +102,7 @@ class Watched:
         self.sent += rtt_ns.size
         self.lost += rtt_ns.size - back.size
         self.sum_ns += int(back.sum())
-        self.rtt = histogram.merged((self.rtt, histogram.of(back)))
+        self.rtt = rtt_histogram.merged((self.rtt, rtt_histogram.of(back)))
         if (loss >= 0).any():
             self.why = _core.LOSSES[int(loss[loss >= 0][-1])]
         self.lately.extend(zip(sent_ns.tolist(), rtt_ns.tolist(), strict=True))
@@ -197,7 +197,7 @@ class Monitor:
         if columns["target"].size:
             ids = np.array([watched.id for watched in self.watched], dtype=np.int64)
             self._store.add(
-                Samples(
+                ProbeSamples(
                     ids[columns["target"]],
                     self._day.of(columns["sent_ns"]),
                     columns["sequence"],

@@ -29,7 +29,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Entry:
+class ShaperEntry:
     """An interface that was shaped."""
 
     interface: str
@@ -101,7 +101,7 @@ def locked() -> Iterator[None]:
         os.close(lock)
 
 
-def load(interface: str) -> Entry | None:
+def load(interface: str) -> ShaperEntry | None:
     """None: the interface is not shaped by us, or was so before the last boot."""
     file = _file(interface)
     try:
@@ -120,10 +120,10 @@ def load(interface: str) -> Entry | None:
         return None
     watchdog = kept["watchdog"] and (int(kept["watchdog"][0]), str(kept["watchdog"][1]))
     lists = {"commands": tuple(kept["commands"]), "watchdog": watchdog}
-    return Entry(**{**kept, **lists, "former": Former.from_json(kept["former"])})
+    return ShaperEntry(**{**kept, **lists, "former": Former.from_json(kept["former"])})
 
 
-def save(entry: Entry) -> None:
+def save(entry: ShaperEntry) -> None:
     """On disk when this returns. Under the lock."""
     file = _file(entry.interface)
     kept = {**asdict(replace(entry, boot=remains.boot())), "former": entry.former.to_json()}
