@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, Row, Sides
@@ -44,6 +45,16 @@ TOLERANCE = "5 %"
 MOST_SEEDS = 12
 """Of a case of the standing set that three seeds don't tell of."""
 KERNELS = tuple(name for name in work.ENGINES if name != "sim")
+
+
+@dataclass(frozen=True)
+class KernelAsked:
+    """What was asked for beside the scenarios."""
+
+    seeds: int | None
+    execution: options.ExecutionOptions
+    output: options.OutputOptions
+    talk: options.TalkOptions
 
 
 KERNEL = {
@@ -115,7 +126,7 @@ def agree(
     )
     # What the simulator refuses is not to be told after the kernel has run.
     check(variants, "sim")
-    how = _How(seeds, execution, output, talk)
+    how = KernelAsked(seeds, execution, output, talk)
     cases = [_Case(each) for each in _sides(variants, how)]
     stops: list[UnfinishedError] = []
     interrupted: Interrupted | None = None
@@ -144,16 +155,6 @@ def agree(
 
 
 # ------------------------------------------------------------------------------------------------------ the work
-
-
-@dataclass(frozen=True)
-class _How:
-    """What was asked for beside the scenarios."""
-
-    seeds: int | None
-    execution: options.ExecutionOptions
-    output: options.OutputOptions
-    talk: options.TalkOptions
 
 
 @dataclass
@@ -211,13 +212,13 @@ class _Case:
 
 
 def _share(written: str) -> float:
-    from sojourn.units import UnitError, parse_probability
+    from sojourn.units import parse_probability
 
     try:
         return parse_probability(written)
-    except UnitError as error:
+    except UserError as error:
         hint = f"; {error.hint}" if error.hint else ""
-        raise click.BadParameter(f"{error.message}{hint}", param_hint="--tolerance") from None
+        raise click.BadParameter(f"{error.problem}{hint}", param_hint="--tolerance") from None
 
 
 def standing(quick: bool) -> list[Scenario]:
@@ -250,23 +251,22 @@ def _variants(
     return variants
 
 
-def _sides(variants: Sequence[Scenario], how: _How) -> list[Sides]:
+def _sides(variants: Sequence[Scenario], how: KernelAsked) -> list[Sides]:
     """How each is held against the kernel. What can't be done here is left out, and said."""
     from sojourn import agreement
     from sojourn.engine import find_awake
-    from sojourn.records import RunError
 
     found = [each for variant in variants for each in agreement.sides(variant)]
     if any(each.awake for each in found):
         try:
             find_awake(how.execution.engine)
-        except RunError as error:
+        except UserError as error:
             work.say(f"left out: red adaptive, awake: {error.problem}", how.talk.quiet)
             return [each for each in found if not each.awake]
     return found
 
 
-def _first(cases: Sequence[_Case], how: _How, stops: list[UnfinishedError]) -> None:
+def _first(cases: Sequence[_Case], how: KernelAsked, stops: list[UnfinishedError]) -> None:
     """Runs every case on the kernel, then in the simulator the seeds that the kernel has finished. `stops`: takes what failed."""
     from sojourn.engine import Interrupted
 
@@ -302,7 +302,7 @@ def _first(cases: Sequence[_Case], how: _How, stops: list[UnfinishedError]) -> N
         raise interrupted
 
 
-def _check_vacant(cases: Sequence[_Case], how: _How) -> None:
+def _check_vacant(cases: Sequence[_Case], how: KernelAsked) -> None:
     """Refuses, before anything is run, a folder of any side that has Runs already."""
     from sojourn.engine import folder_names
     from sojourn.records import check_vacant
@@ -332,7 +332,7 @@ def _engine(name: str) -> str | Engine:
 
 
 def _run_all(
-    scenarios: Sequence[Scenario], side: str, how: _How, stops: list[UnfinishedError]
+    scenarios: Sequence[Scenario], side: str, how: KernelAsked, stops: list[UnfinishedError]
 ) -> Sequence[Run]:
     """Runs these on one side. `stops`: takes what failed."""
     from sojourn.engine import UnfinishedError, run_all
@@ -357,7 +357,7 @@ def _run_all(
         return stop.runs
 
 
-def _further(cases: Sequence[_Case], most: int, how: _How, stops: list[UnfinishedError]) -> None:
+def _further(cases: Sequence[_Case], most: int, how: KernelAsked, stops: list[UnfinishedError]) -> None:
     """Runs more seeds of cases that don't tell yet: on the kernel, then in the simulator those that it has finished."""
     seeds = [case.next_seeds(most) for case in cases]
     work.say(
@@ -375,7 +375,10 @@ def _further(cases: Sequence[_Case], most: int, how: _How, stops: list[Unfinishe
 
 
 def _run_more(
-    those: Sequence[tuple[Run, Scenario, list[int]]], side: str, how: _How, stops: list[UnfinishedError]
+    those: Sequence[tuple[Run, Scenario, list[int]]],
+    side: str,
+    how: KernelAsked,
+    stops: list[UnfinishedError],
 ) -> None:
     """Adds seeds to Runs of one side. `stops`: takes what failed."""
     from sojourn.engine import UnfinishedError, run_more
@@ -411,7 +414,7 @@ def _show(
     cases: Sequence[_Case],
     asked: int,
     tolerance: float,
-    how: _How,
+    how: KernelAsked,
     failed: Sequence[Mapping[str, Any]],
     *,
     everything: bool,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import contest_text, measurement_text, options, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.engine import UnfinishedError
@@ -33,13 +34,7 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
     options.OutputOptions,
     out="Folder of Runs, figures and page. [default: runs/<scenario>-compare; with --json nothing is kept]",
 )
-@click.option(
-    "--figures",
-    "suffixes",
-    multiple=True,
-    metavar="SUFFIX",
-    help="Figures' formats: svg, pdf or png. [default: svg]",
-)
+@options.one(options.FigureOptions, "suffixes", "Figures' formats: svg, pdf or png. [default: svg]")
 @options.block(options.VariationOptions)
 @options.block(options.ExecutionOptions)
 @options.block(options.TalkOptions)
@@ -152,11 +147,10 @@ _VALUE = re.compile(r"[0-9.]+[a-z]*")
 
 def _check_folders(path: Path, others: Sequence[str]) -> None:
     """Refuses what stands for a Run and is none."""
-    from sojourn.records import RunError
 
     for other in others:
         if not Path(other).is_dir():
-            raise RunError(
+            raise UserError(
                 f"{other} is no folder of a Run: the first argument decides, and {path} is one",
                 "name another Run; queue disciplines are compared on a scenario: sojourn compare SCENARIO QDISC...",
             )
@@ -166,12 +160,12 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], talk: 
     """Runs as they lie on disk. Without -o nothing is written: they are kept already."""
     from sojourn import judgement
     from sojourn.figures import series
-    from sojourn.records import Run, RunError
+    from sojourn.records import Run
 
     work.check_suffixes(suffixes)
     runs = [run for path in paths for run in Run.find(path)]
     if len(runs) < 2:
-        raise RunError(
+        raise UserError(
             f"{paths[0]} is one Run", "name another one to compare it with: sojourn compare BEFORE AFTER"
         )
     for run in runs:
@@ -187,7 +181,7 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], talk: 
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunError(
+            raise UserError(
                 f"can't write to {out}: {error.strerror or error}", "choose another folder with -o"
             ) from None
         _write(runs, out, suffixes or ("svg",), talk.quiet, "")

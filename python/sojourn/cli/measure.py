@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import every, measurement_text, options, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.live.measure.measurement import MeasurementOutcome, MeasurementProgress, MeasurementSettings
@@ -254,13 +255,13 @@ def _series(
     """`--every`."""
     from sojourn.figures import slug
     from sojourn.live.measure import measurement
-    from sojourn.units import UnitError, parse_duration
+    from sojourn.units import parse_duration
 
     assert series.every is not None, "it is asked for"
     every_ns = parse_duration(series.every, what="the time of --every", example="1 h", zero=False, days=True)
     whole_ns = load.repeats * sum(phase.duration_ns for phase in plan.phases)
     if every_ns <= whole_ns:
-        raise UnitError(
+        raise UserError(
             f"--every: {series.every!r} is no longer than a measurement takes, {whole_ns / 1e9:.0f} s",
             "write a longer time, or measure less: --length, --phase, --repeats",
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -149,11 +150,10 @@ def _duration(option: str, written: str, example: str, bounds: tuple[int, int]) 
     try:
         ns = units.parse_duration(written, example=example, zero=False, most=most, days=True)
     except units.UnitError as error:
-        raise units.UnitError(f"{option}: {error.message}", error.hint) from None
+        error.place = option
+        raise
     if ns < least:
-        raise units.UnitError(
-            f"{option}: {written!r} is too short", f"the least is {units.format_duration(least)}"
-        )
+        raise UserError(f"{option}: {written!r} is too short", f"the least is {units.format_duration(least)}")
     return ns
 
 

@@ -78,6 +78,13 @@ class OutputOptions:
 
 
 @dataclass(frozen=True)
+class FigureOptions:
+    """What is drawn. Whether that is by itself each verb says."""
+
+    suffixes: tuple[str, ...] = option("--figures", multiple=True, metavar="SUFFIX")
+
+
+@dataclass(frozen=True)
 class TalkOptions:
     """What is printed."""
 

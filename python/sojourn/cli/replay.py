@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from sojourn.cli import options, text, work
-from sojourn.cli.agree import KERNEL, standing_file
+from sojourn.cli.agree import KERNEL, KernelAsked, standing_file
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.engine.replay import Compared, Recording
@@ -22,16 +22,6 @@ REPORT = "replay.json"
 
 STANDING = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit")
 """In the folder `standing` of the installed package."""
-
-
-@dataclass(frozen=True)
-class _How:
-    """What was asked for beside the files."""
-
-    seeds: int | None
-    execution: options.ExecutionOptions
-    output: options.OutputOptions
-    talk: options.TalkOptions
 
 
 @click.command()
@@ -66,11 +56,11 @@ def replay(
     """
     _replay_all(
         paths or tuple(standing_file(f"{name}.toml") for name in STANDING),
-        _How(seeds, execution, output, talk),
+        KernelAsked(seeds, execution, output, talk),
     )
 
 
-def _replay_all(paths: Sequence[Path], how: _How) -> None:
+def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
     """Compares every scenario, recorded first, and every recording; exits with 1 if a decision differs."""
     from sojourn.engine.replay import Recording, RecordingStopped, RecordingUnfinishedError
 
@@ -119,7 +109,7 @@ def _replay_all(paths: Sequence[Path], how: _How) -> None:
 # ------------------------------------------------------------------------------------------------------ the work
 
 
-def _recorded(paths: Sequence[Path], how: _How) -> list[Recording]:
+def _recorded(paths: Sequence[Path], how: KernelAsked) -> list[Recording]:
     from sojourn.engine.replay import record
 
     variants = [variant for path in paths for variant in work.scenario(path, quiet=how.talk.quiet).variants()]
@@ -139,20 +129,18 @@ def _compared(recording: Recording) -> Compared:
 
 
 def _check_vacant(folder: Path, force: bool) -> None:
-    from sojourn.records import RunError
 
     if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise RunError(f"{folder} is not empty", "choose another folder with -o, or replace it with --force")
+        raise UserError(f"{folder} is not empty", "choose another folder with -o, or replace it with --force")
 
 
 def _keep(recordings: Sequence[Recording], folder: Path) -> None:
     from sojourn.engine import folder_names
-    from sojourn.records import RunError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"can't make {folder}: {error.strerror or error}", "choose another -o") from None
+        raise UserError(f"can't make {folder}: {error.strerror or error}", "choose another -o") from None
     for recording, name in zip(recordings, folder_names([each.name for each in recordings]), strict=True):
         recording.save(folder / f"{name}{RECORDING}")
 

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 @options.block(
     options.OutputOptions, out="Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]"
 )
-@click.option(
-    "--figures", "suffixes", multiple=True, metavar="SUFFIX", help="Also draw figures: svg, pdf or png."
-)
+@options.one(options.FigureOptions, "suffixes", "Also draw figures: svg, pdf or png.")
 @options.block(options.VariationOptions)
 @options.block(options.ExecutionOptions)
 @options.block(options.TalkOptions)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.live.shape.journal import ShaperEntry
@@ -157,11 +158,11 @@ def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
 def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_json: bool) -> None:
     """Shapes, says so, and says how to keep it."""
     from sojourn.live.shape import apply as applying
-    from sojourn.units import UnitError, parse_duration
+    from sojourn.units import parse_duration
 
     within_s = parse_duration(confirm_within, what="a time", example="60 s") / 1e9
     if within_s and not 1 <= within_s <= 86_400:
-        raise UnitError(
+        raise UserError(
             f"--confirm-within {confirm_within} is not from 1 s to a day", "write 60s; 0s: no need to confirm"
         )
     entry, planned = applying.apply(interface, wanted, within_s)
@@ -241,12 +242,11 @@ def _notes(planned: ShapePlan) -> None:
 def _tell_of_others(interface: str) -> None:
     """Something that was left behind is told of, whatever was called."""
     from sojourn.live.shape import journal
-    from sojourn.records import RunError
 
     for name in (interface, *journal.others(interface)):
         try:
             entry = journal.load(name)
-        except RunError:
+        except UserError:
             continue
         if (entry is not None and entry.open and not entry.watched) or (
             entry is not None and entry.state == "rolled back" and name == interface

@@ -12,6 +12,7 @@ import click
 
 from sojourn.cli import options, text, work
 from sojourn.cli.shape import ApplyOptions, ShaperOptions, apply_shaper, wanted_of
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.figures.tuning import Tried
@@ -85,7 +86,6 @@ def tune(
     from sojourn.live.measure import session
     from sojourn.live.shape import search
     from sojourn.live.shape.operations import parse_shaped_rate
-    from sojourn.records import RunError
     from sojourn.units import parse_duration
 
     which = tuple(dict.fromkeys(directions)) or ("up", "down")
@@ -97,7 +97,7 @@ def tune(
     tried = tuple(sorted({parse_shaped_rate(rate) for rate in rates}))
     folder = output.out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")
     if folder.exists() and not output.force:
-        raise RunError(f"{folder} is there already", "choose another folder with -o, or say --force")
+        raise UserError(f"{folder} is there already", "choose another folder with -o, or say --force")
     name, port = server.of(host)
     asked = []
     for direction in which:
@@ -299,7 +299,6 @@ def _point(point: Point) -> dict[str, Any]:
 def _draw(one: RateAnswer, host: str, folder: Path) -> Path:
     from sojourn import figures
     from sojourn.figures.tuning import Tuning, tuning
-    from sojourn.records import RunError
     from sojourn.scenario.words import write_rate
 
     choice = one.choice.point
@@ -318,7 +317,7 @@ def _draw(one: RateAnswer, host: str, folder: Path) -> Path:
     try:
         figures.save(tuning(what), file)
     except OSError as error:
-        raise RunError(f"can't draw {file}: {error.strerror or error}", "the Runs are kept") from None
+        raise UserError(f"can't draw {file}: {error.strerror or error}", "the Runs are kept") from None
     return file
 
 
