@@ -13,7 +13,8 @@ from sojourn.cli import text, work
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
-    from sojourn.engine.replay import Compared, Recording
+    from sojourn.agreement.decisions import Compared
+    from sojourn.engine.recording import Recording
 
 DIFFER = 1
 RECORDING = ".parquet"
@@ -35,7 +36,8 @@ class How:
 
 def replay_all(paths: Sequence[Path], how: How) -> None:
     """Compares every scenario, recorded first, and every recording; exits with 1 if a decision differs."""
-    from sojourn.engine.replay import Recording, RecordingStopped, RecordingUnfinishedError
+    from sojourn.agreement.decisions import RecordingStopped, RecordingUnfinishedError
+    from sojourn.engine.recording import Recording
 
     kept = [path for path in paths if path.suffix == RECORDING]
     recordings = [Recording.load(path) for path in kept]
@@ -83,7 +85,7 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
 
 
 def _recorded(paths: Sequence[Path], how: How) -> list[Recording]:
-    from sojourn.engine.replay import record
+    from sojourn.agreement.decisions import record
 
     variants = [variant for path in paths for variant in work.scenario(path, quiet=how.quiet).variants()]
     if not variants:
@@ -94,7 +96,7 @@ def _recorded(paths: Sequence[Path], how: How) -> list[Recording]:
 
 
 def _compared(recording: Recording) -> Compared:
-    from sojourn.engine.replay import compare
+    from sojourn.agreement.decisions import compare
 
     return compare(recording)
 

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sojourn.engine import tc
-from sojourn.engine.rtnl import Former, Interface
 from sojourn.errors import UserError
+from sojourn.linux import tc
+from sojourn.linux.rtnl import Former, Interface
 from sojourn.scenario.linux import CAKE, CAKE_PATHS_NS
 from sojourn.scenario.qdisc import Qdisc, read_fields
 from sojourn.scenario.wire import Framing
