@@ -9,7 +9,7 @@ The tree on a device is the same everywhere: what limits the rate is `htb` with 
     root   1: htb -- class 1:1 -- 10: codel             a shaper, or htb in the place of a transmitter
     root   1: htb -- class 1:1 -- class 1:2 -- 10: codel    both: the shaper's class borrows nothing
 
-A shaper of a live interface is a list of operations, each a value: `command` writes one as a line for a terminal, and engine/rtnl says the
+A shaper of a live interface is a list of operations, each a value: `command` writes one as a line for a terminal, and linux/rtnl says the
 same to the kernel.
 
 Source: tc-htb(8), tc-stab(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8), tc-cake(8), tc-u32(8), ip-link(8).

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import polars as pl
 
 from sojourn.foreign import plain, plain_values
-from sojourn.records import TABLES, FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant
+from sojourn.records import FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant, names_of
 
 if TYPE_CHECKING:
     from sojourn.live.measure.session import Session, SessionPlan
@@ -247,10 +246,10 @@ def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
     """Totals with a row for each of the Run's flows or links: zeros for those that this session had not."""
     missing = np.setdiff1d(np.arange(count), columns[key])
     whole = {}
-    for column in TABLES[name]:
-        values = columns[column.name]
-        absent = missing if column.name == key else np.zeros(missing.size, dtype=values.dtype)
-        whole[column.name] = np.concatenate([values, absent])
+    for column in names_of(name):
+        values = columns[column]
+        absent = missing if column == key else np.zeros(missing.size, dtype=values.dtype)
+        whole[column] = np.concatenate([values, absent])
     return whole
 
 
@@ -264,13 +263,3 @@ def _phases(told: Sequence[dict[str, Any]], seed: int) -> tuple[Phase, ...]:
         Phase(name, phase["kind"], phase["start_ns"], phase["end_ns"], seed, phase["complete"])
         for name, phase in zip(names, told, strict=True)
     )
-
-
-def nothing(table: str, rows: int = 0) -> Columns:
-    """A table of so many rows that say nothing: "none" in every column."""
-    return {
-        column.name: np.full(rows, np.nan)
-        if column.dtype is pl.Float64
-        else np.full(rows, -1, dtype=np.int64)
-        for column in TABLES[table]
-    }

@@ -19,7 +19,7 @@ from sojourn import _core
 from sojourn.live.measure import measurement, scores
 from sojourn.live.measure.measurement import MeasurementOutcome
 from sojourn.live.measure.session import LiveError
-from sojourn.records import TABLES, Run, check_room, check_vacant
+from sojourn.records import Run, check_room, check_vacant, nothing
 
 if TYPE_CHECKING:
     from sojourn.live.measure.measurement import MeasurementOptions
@@ -150,7 +150,7 @@ def measure(
 
 def _whole(tables: Mapping[str, _core.Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
     """With the tables that have no rows."""
-    empty = {name: {column.name: np.empty(0, np.int64) for column in TABLES[name]} for name in EMPTY}
+    empty = {name: nothing(name) for name in EMPTY}
     return {**empty, **{name: dict(columns) for name, columns in tables.items()}}
 
 
