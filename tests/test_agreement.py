@@ -19,8 +19,9 @@ from sojourn.engine import runs as engine_runs
 from sojourn.engine.engines import Outcome, Realised
 from sojourn.engine.kernel import awake, ready
 from sojourn.engine.sim import Simulator
+from sojourn.errors import UserError
 from sojourn.metrics import Summary, over_seeds
-from sojourn.records import Run, RunError
+from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
 
 RATES = {"down": 10_000_000, "up": 10_000_000}
@@ -697,7 +698,7 @@ def test_the_library_that_wakes_red_is_compiled_and_named_by_its_source(
     name = awake.name()
     monkeypatch.setattr(awake, "_source", lambda: b"int x = ;")
     assert awake.name() != name
-    with pytest.raises(RunError, match=r"gcc can't compile awake\.c: "):
+    with pytest.raises(UserError, match=r"gcc can't compile awake\.c: "):
         awake.library()
 
 

@@ -40,7 +40,7 @@ from sojourn.engine.replay import (
     replayed,
 )
 from sojourn.engine.runs import Progress
-from sojourn.records import RunError
+from sojourn.errors import UserError
 from sojourn.scenario import load, loads
 
 FOLDER = Path(__file__).parent / "recordings"
@@ -322,9 +322,9 @@ def test_a_recording_without_hashes_and_charges_is_read(tmp_path: Path) -> None:
 def test_what_is_no_recording_is_refused(tmp_path: Path, text: bytes) -> None:
     file = tmp_path / "x.parquet"
     file.write_bytes(text)
-    with pytest.raises(RunError, match="is no recording of a queue"):
+    with pytest.raises(UserError, match="is no recording of a queue"):
         Recording.load(file)
-    with pytest.raises(RunError, match="is no recording of a queue"):
+    with pytest.raises(UserError, match="is no recording of a queue"):
         Recording.load(tmp_path / "nowhere.parquet")
 
 
@@ -491,7 +491,7 @@ def test_a_guest_that_fails_loses_no_recording(
             self, realised: Realised, reached: Callable[[int], bool]
         ) -> tuple[list[Recording], int]:
             if realised["seed"] == 1:
-                raise RunError("it gave up", "have it rest")
+                raise UserError("it gave up", "have it rest")
             return [by_hand()], 0
 
     monkeypatch.setattr(replaying, "find", lambda _: Fails())

@@ -456,8 +456,8 @@ pub struct Wire(scenario::Wire);
 #[pymethods]
 impl Wire {
     #[getter]
-    fn qdisc(&self) -> Option<&str> {
-        self.0.qdisc.as_ref().map(|qdisc| &*qdisc.text)
+    fn qdisc(&self) -> Option<String> {
+        self.0.qdisc.as_ref().map(tc::Discipline::text)
     }
 }
 
@@ -511,102 +511,8 @@ impl FlowEntry {
     }
 }
 
-// tc's words ----------------------------------------------------------------------------------------------------------
-
-/// Until the grammars of tc's words are Rust, Python's read them.
-pub fn read_tc_words() {
-    scenario::tc::read_by(scenario::tc::Reader { discipline, at_rate, shaper, link_layer });
-}
-
-fn wrong(py: Python<'_>, error: &PyErr) -> scenario::Wrong {
-    let value = error.value(py);
-    let text = |name: &str| value.getattr(name).and_then(|text| text.extract::<String>());
-    let message = text("message").unwrap_or_else(|_| error.to_string());
-    let offset = value.getattr("offset").and_then(|at| at.extract()).unwrap_or(0);
-    scenario::Wrong::new(message, text("hint").unwrap_or_default()).at(offset)
-}
-
-fn python_json(value: &Bound<'_, PyAny>) -> PyResult<serde_json::Value> {
-    let text: String = value.py().import("json")?.call_method1("dumps", (value,))?.extract()?;
-    serde_json::from_str(&text).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-fn params<T: serde::de::DeserializeOwned>(value: &Bound<'_, PyAny>) -> PyResult<T> {
-    let params = python_json(&value.getattr("params")?)?;
-    serde_json::from_value(params).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-fn discipline_of(found: &Bound<'_, PyAny>) -> PyResult<scenario::tc::Discipline> {
-    let mut notes = Vec::new();
-    for note in found.getattr("notes")?.try_iter()? {
-        let note = note?;
-        notes.push(scenario::tc::Note {
-            message: note.getattr("message")?.extract()?,
-            hint: note.getattr("hint")?.extract()?,
-            offset: note.getattr("offset")?.extract()?,
-        });
-    }
-    Ok(scenario::tc::Discipline {
-        kind: found.getattr("kind")?.extract()?,
-        text: found.getattr("text")?.extract()?,
-        params: params(found)?,
-        notes,
-    })
-}
-
-fn discipline(text: &str) -> Result<scenario::tc::Discipline, scenario::Wrong> {
-    Python::attach(|py| {
-        let parse = || {
-            let class = py.import("sojourn.scenario.qdisc")?.getattr("Qdisc")?;
-            discipline_of(&class.call_method1("parse", (text,))?)
-        };
-        parse().map_err(|error| wrong(py, &error))
-    })
-}
-
-fn at_rate(discipline: &scenario::tc::Discipline, bps: u64) -> scenario::tc::Discipline {
-    if discipline.kind != "red" || !discipline.params["limit"].is_null() {
-        return discipline.clone();
-    }
-    Python::attach(|py| {
-        let sized = || {
-            let class = py.import("sojourn.scenario.qdisc")?.getattr("Qdisc")?;
-            let bare = class.call_method1("parse", (&discipline.text,))?;
-            discipline_of(&bare.call_method1("at", (bps,))?)
-        };
-        sized().expect("a red without sizes has some for every rate")
-    })
-}
-
-fn shaper(text: &str) -> Result<Option<scenario::tc::Shaper>, scenario::Wrong> {
-    Python::attach(|py| {
-        let parse = || {
-            let found = py.import("sojourn.scenario.shaper")?.call_method1("parse_shaper", (text,))?;
-            if found.is_none() {
-                return Ok(None);
-            }
-            let text = found.getattr("text")?.extract()?;
-            Ok(Some(scenario::tc::Shaper { text, params: params(&found)? }))
-        };
-        parse().map_err(|error: PyErr| wrong(py, &error))
-    })
-}
-
-fn link_layer(value: &Value) -> Result<scenario::tc::LinkLayer, scenario::Wrong> {
-    Python::attach(|py| {
-        let parse = || {
-            let value = to_python(py, value)?;
-            let found = py.import("sojourn.scenario.wire")?.call_method1("parse_link_layer", (value,))?;
-            let text = found.getattr("text")?.extract()?;
-            Ok(scenario::tc::LinkLayer { text, params: params(&found)? })
-        };
-        parse().map_err(|error: PyErr| wrong(py, &error))
-    })
-}
-
 /// Adds its classes and functions to the module.
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    read_tc_words();
     module.add_class::<Problem>()?;
     module.add_class::<Scenario>()?;
     module.add_class::<Bottleneck>()?;

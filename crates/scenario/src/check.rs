@@ -10,10 +10,9 @@ use crate::links::{Line, Routes, links_of, tables, way_of};
 use crate::model::{Bottleneck, Flow, Kind, MAX_FLOWS, Scenario, Wire};
 use crate::problem::{Key, Part, Problem, below};
 use crate::quantity::{format_duration, format_rate};
-use crate::tc;
 use crate::tcp::endpoints;
-use crate::value::literal;
 use std::collections::HashMap;
+use tc::text::in_quotes;
 
 /// Links in a row: a packet counts its hops in eight bits.
 const MAX_HOPS: usize = 250;
@@ -90,7 +89,7 @@ fn whole(scenario: &Scenario, problems: &mut Problems) {
         tell(problems, format!("{total} flows are too many"), hint, key(&["flow"]));
     }
     for (name, times, last) in repeated(&base_names(&scenario.flows)) {
-        let message = format!("{times} flows are called {}", literal(name));
+        let message = format!("{times} flows are called {}", in_quotes(name));
         let place = vec!["flow".into(), last.into(), "name".into()];
         tell(problems, message, "give each a name of its own", place);
     }
@@ -144,7 +143,7 @@ fn links(scenario: &Scenario, problems: &mut Problems) {
         line(&made, &[&entry.wire], &at, problems);
         gate(&made, &[(at.clone(), &entry.wire)], problems);
         if entry.ends.source == entry.ends.target {
-            let message = format!("from and to are both {}", literal(&entry.ends.source));
+            let message = format!("from and to are both {}", in_quotes(&entry.ends.source));
             tell(problems, message, "a link joins two nodes", below(&at, "to"));
         }
     }
@@ -155,7 +154,7 @@ fn links(scenario: &Scenario, problems: &mut Problems) {
     let names: Vec<_> = made.iter().map(|link| link.name.clone()).collect();
     for (name, _, _) in repeated(&names) {
         let first = made.iter().find(|link| link.name == name).expect("it is there");
-        let message = format!("several links are called {}", literal(name));
+        let message = format!("several links are called {}", in_quotes(name));
         tell(problems, message, "give each a name of its own", below(&first.key, "name"));
     }
 }
@@ -227,21 +226,8 @@ fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
     if !line.steps.is_empty() || line.shaper.is_some() {
         return;
     }
-    let (kind, params) = (&line.qdisc.kind, &line.qdisc.params);
-    if kind == "adt" && params["rate"].is_null() {
-        let message = "adt needs a rate, and this link has none";
-        tell(problems, message, "write adt rate 20mbit", below(at, "qdisc"));
-    }
-    if tc::shapes(&line.qdisc) {
-        let hint =
-            format!("write rate, or shaper, and {kind} without a rate of its own where that is enough");
-        let message = format!("{kind} holds back to a rate, and this link has none to be measured by");
-        tell(problems, message, hint, below(at, "qdisc"));
-    }
-    let automatic = |name: &str| params.get(name).and_then(serde_json::Value::as_f64) == Some(0.0);
-    if kind == "red" && ["min", "max", "weight"].into_iter().any(automatic) {
-        let message = "red computes min, max or weight from the rate, and this link has none";
-        tell(problems, message, "give min, max and weight, or give the link a rate", below(at, "qdisc"));
+    if let Some(error) = line.qdisc.without_a_rate() {
+        tell(problems, error.problem, error.hint, below(at, "qdisc"));
     }
 }
 

@@ -4,9 +4,9 @@
 //! (cs0 to cs7), 2597 (af11 to af43), 3246 (ef), 5865 (va) or 8622 (le). The old words for TOS bits are read too, as OpenSSH's IPQoS reads
 //! them: the byte is four times the DSCP, so `throughput` (0x08) is 2.
 
-use crate::nearest::nearest;
 use crate::problem::Wrong;
 use crate::value::{Value, quoted};
+use tc::text::nearest;
 
 /// Every name; where two are the same number the first is the one written.
 const NAMES: [(&str, u8); 26] = [
@@ -83,7 +83,7 @@ pub(crate) fn parse(value: &Value) -> Result<u8, Wrong> {
     let known =
         "cs0 to cs7, af11 to af43, ef, va, le, lowdelay, throughput, reliability, or a number from 0 to 63";
     let lower = text.to_lowercase();
-    let meant = MEANT.iter().find(|(words, _)| words.contains(&&*lower)).map(|(_, name)| (*name).to_owned());
+    let meant = MEANT.iter().find(|(words, _)| words.contains(&&*lower)).map(|(_, name)| *name);
     match meant.or_else(|| nearest(text, NAMES.map(|(name, _)| name))) {
         Some(guess) => Err(Wrong::new(message, format!("did you mean {guess}? known: {known}"))),
         None => Err(Wrong::new(message, format!("known: {known}"))),

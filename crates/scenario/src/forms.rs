@@ -5,15 +5,17 @@
 use crate::dscp;
 use crate::laws::{Draw, Spread};
 use crate::model::{Reader, Tables};
-use crate::nearest::nearest;
 use crate::problem::{Key, Wrong, below};
 use crate::quantity::{
     TIME, Times, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
 };
-use crate::tc::{self, Discipline, LinkLayer, Shaper};
-use crate::value::{Value, printable, quoted};
+use crate::value::{Value, quoted};
 use crate::wire::{self, Loss};
+use link::Framing;
 use std::collections::HashSet;
+use tc::text::nearest;
+use tc::text::printable;
+use tc::{Discipline, Shaper, TcError};
 
 /// How a key's value is read and written.
 pub(crate) trait Form<T> {
@@ -137,9 +139,9 @@ impl Words {
         let lower = text.to_lowercase();
         let last = key.last().map(ToString::to_string).unwrap_or_default();
         if last == "congestion"
-            && let Some(instead) = tc::not_there(&lower)
+            && let Some(instead) = not_there(&lower)
         {
-            let release = tc::release();
+            let release = tc::linux::RELEASE;
             let message =
                 format!("{} is neither in the simulator nor in Linux {release}, the guest's", quoted(value));
             return Wrong::new(message, instead);
@@ -149,7 +151,7 @@ impl Words {
             let hint = "write two [[flow]], one with direction = \"down\" and one with direction = \"up\"";
             return Wrong::new(not, hint);
         }
-        match nearest(text, self.0) {
+        match nearest(text, self.0.iter().copied()) {
             Some(guess) => Wrong::new(not, format!("did you mean {guess}?")),
             None => Wrong::new(not, format!("write \"{}\"", self.0[0])),
         }
@@ -479,20 +481,51 @@ pub(crate) const RING: Plain<u32> = Plain {
 };
 pub(crate) const DSCP: Plain<u8> = Plain { read: dscp::parse, write: |dscp| dscp::format(*dscp) };
 pub(crate) const LOSS: Plain<Loss> = Plain { read: wire::parse_loss, write: |loss| loss.text().into() };
+
+// tc's words ----------------------------------------------------------------------------------------------------------
+
+/// What tc's words lack, of this text.
+fn wrong_words(error: TcError, text: &str) -> Wrong {
+    Wrong::new(error.problem, error.hint).at(text[..error.at.start].chars().count())
+}
+
+fn words<T>(
+    value: &Value,
+    read: fn(&str) -> Result<T, TcError>,
+    no_text: fn(&str) -> TcError,
+) -> Result<T, Wrong> {
+    match value {
+        Value::Text(text) => read(text).map_err(|error| wrong_words(error, text)),
+        _ => Err(wrong_words(no_text(&quoted(value)), "")),
+    }
+}
+
+fn not_a_discipline(shown: &str) -> TcError {
+    let problem = format!("{shown} is not a queue discipline");
+    TcError::new(problem, "write tc's words in quotes, like \"fq_codel\"")
+}
+
 pub(crate) const QDISC: Plain<Discipline> = Plain {
-    read: |value| match value.text() {
-        Some(text) => tc::discipline(text),
-        None => {
-            let message = format!("{} is not a queue discipline", quoted(value));
-            Err(Wrong::new(message, "write tc's words in quotes, like \"fq_codel\""))
-        }
-    },
-    write: |qdisc| qdisc.text.clone().into(),
+    read: |value| words(value, Discipline::parse, not_a_discipline),
+    write: |qdisc| qdisc.text().into(),
 };
-pub(crate) const LINK_LAYER: Plain<LinkLayer> =
-    Plain { read: tc::link_layer, write: |layer| layer.text.clone().into() };
+pub(crate) const LINK_LAYER: Plain<Framing> = Plain {
+    read: |value| words(value, tc::read_layer, tc::layer::not_a_layer),
+    write: |layer| tc::layer::write_layer(layer).into(),
+};
 /// `none` is a shaper that is not there, whatever the common table says.
 pub(crate) const SHAPER: Plain<Option<Shaper>> = Plain {
-    read: tc::shaper,
-    write: |shaper| shaper.as_ref().map_or("none".into(), |shaper| shaper.text.clone().into()),
+    read: |value| words(value, Shaper::parse, tc::shaper::not_a_shaper),
+    write: |shaper| shaper.as_ref().map_or("none".into(), |shaper| shaper.text().into()),
 };
+
+/// What to write instead of a congestion control that people ask for and no engine has.
+fn not_there(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "prague" => {
+            r#"the nearest there is: congestion = "dctcp" and ecn = true, with -e kernel; reno, if it need not be scalable"#
+        }
+        "bbr2" | "bbr3" | "bbrv2" | "bbrv3" => r#"congestion = "bbr" is version 1, with -e kernel"#,
+        _ => return None,
+    })
+}

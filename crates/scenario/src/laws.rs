@@ -10,10 +10,11 @@
 //! size  = "pareto 50 kB 1.5"           mean and tail exponent
 //! ```
 
-use crate::nearest::nearest;
 use crate::problem::Wrong;
 use crate::quantity::is_blank;
-use crate::value::{Value, general, quoted_text, real};
+use crate::value::{Value, general, real};
+use tc::text::nearest;
+use tc::text::quoted as quoted_words;
 
 type Read = fn(&Value) -> Result<u64, Wrong>;
 type Write = fn(u64) -> String;
@@ -184,11 +185,11 @@ fn law<'v>(value: &'v Value, laws: &[&'static str]) -> Result<Option<(&'static s
         return Ok(Some((law, text[end..].trim_start())));
     }
     let known = format!("known: {}", laws.join(", "));
-    let hint = match nearest(&word, laws) {
+    let hint = match nearest(&word, laws.iter().copied()) {
         Some(guess) => format!("did you mean {guess}? {known}"),
         None => known,
     };
-    Err(Wrong::new(format!("unknown law {}", quoted_text(&text[..end])), hint))
+    Err(Wrong::new(format!("unknown law {}", quoted_words(&text[..end])), hint))
 }
 
 fn ends(word: &str, rest: &str, read: Read, example: &str) -> Result<(u64, u64), Wrong> {
@@ -199,7 +200,7 @@ fn ends(word: &str, rest: &str, read: Read, example: &str) -> Result<(u64, u64),
     };
     let (least, most) = (read(&low.into())?, read(&high.into())?);
     if least > most {
-        let message = format!("{} is above {}", quoted_text(low.trim()), quoted_text(high.trim()));
+        let message = format!("{} is above {}", quoted_words(low.trim()), quoted_words(high.trim()));
         return Err(Wrong::new(message, "write the lower end first"));
     }
     Ok((least, most))

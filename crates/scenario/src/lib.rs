@@ -12,13 +12,11 @@ mod laws;
 mod links;
 mod meaning;
 mod model;
-mod nearest;
 mod problem;
 mod quantity;
 pub mod realised;
 mod sweep;
 mod syntax;
-pub mod tc;
 mod tcp;
 mod toml;
 mod trace;
@@ -33,7 +31,6 @@ pub use model::{
     Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, KeyOf, Kind, LinkEntry, Periods, Ping, Record, Scenario,
     Sweep, TcpFlow, TcpSettings, Transfers, Udp, Video, Ways, Wire, dotted_key, language,
 };
-pub use nearest::nearest;
 pub use problem::{Key, Part, Problem, Source, Wrong, below, dotted};
 pub use tcp::{CONGESTION, Endpoints, MTU, PROFILES, profile};
 pub use toml::{NotToml, Places, read as read_toml, write as write_toml};
@@ -98,7 +95,7 @@ impl Loaded {
             vec![plain().at(problem, wrong.place, 0)]
         })?;
         if let Some(title) = untitled.filter(|_| !document.has("title"))
-            && title.chars().all(value::printable)
+            && title.chars().all(::tc::text::printable)
         {
             let title: String = title.chars().take(300).collect();
             let mut titled = Table::default();
@@ -293,7 +290,8 @@ fn notes_of(scenario: &Scenario, source: &Source) -> Vec<Problem> {
     for (key, wire) in tables {
         for note in wire.qdisc.iter().flat_map(|qdisc| &qdisc.notes) {
             let problem = Problem::new(&*note.message, &*note.hint, below(&key, "qdisc"));
-            add_note(&mut notes, source.locate(problem, note.offset));
+            // Notes are of plain words: a byte is a character.
+            add_note(&mut notes, source.locate(problem, note.at.start));
         }
     }
     notes

@@ -6,11 +6,12 @@
 use crate::forms::LinkRate;
 use crate::model::{FlowEntry, Scenario, Wire};
 use crate::problem::{Key, below};
-use crate::tc::{Discipline, LinkLayer, Shaper, discipline, link_layer};
-use crate::value::literal;
 use crate::wire::Loss;
+use link::Framing;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use tc::text::in_quotes;
+use tc::{Discipline, Shaper};
 
 /// What a discipline that computes with the rate takes for a link without one, bit/s: it has no queue and never acts.
 const UNLIMITED_BPS: u64 = 10_000_000_000;
@@ -27,7 +28,7 @@ pub struct Line {
     /// Its discipline.
     pub qdisc: Discipline,
     /// What it adds to an IP packet.
-    pub framing: LinkLayer,
+    pub framing: Framing,
     /// What its wire loses.
     pub loss: Loss,
     /// Between discipline and ring.
@@ -56,18 +57,16 @@ impl Line {
         let shaper = first(wires, |wire| &wire.shaper).flatten();
         // The rate that a link's discipline is made for, bit/s: of a schedule the fastest step.
         let fastest = steps.iter().map(|(_, bps)| *bps).max().unwrap_or(UNLIMITED_BPS);
-        let fastest = shaper.as_ref().map_or(fastest, |shaper| fastest.min(shaper.params.bps));
+        let fastest = shaper.as_ref().map_or(fastest, |shaper| fastest.min(shaper.0.bps));
         // Linux's pfifo with the default txqueuelen: the bufferbloat one finds.
         let qdisc = first(wires, |wire| &wire.qdisc)
-            .unwrap_or_else(|| discipline("pfifo limit 1000").expect("these are tc's words"));
-        let framing = first(wires, |wire| &wire.link_layer)
-            .unwrap_or_else(|| link_layer(&"none".into()).expect("it is a link layer"));
+            .unwrap_or_else(|| Discipline::parse("pfifo limit 1000").expect("these are tc's words"));
         Line {
             steps,
             period: timed.and_then(|wire| wire.repeat),
             delay: first(wires, |wire| &wire.delay).unwrap_or(0),
             qdisc: qdisc.at(fastest),
-            framing,
+            framing: first(wires, |wire| &wire.link_layer).unwrap_or(Framing::NONE),
             loss: first(wires, |wire| &wire.loss).unwrap_or(Loss::Random(0.0)),
             shaper,
             ring: first(wires, |wire| &wire.ring),
@@ -236,11 +235,11 @@ pub(crate) fn way_of(
         let nodes = routes.nodes();
         if !nodes.contains(node) {
             let hint = format!("nodes: {}", list(nodes));
-            return Err(no_way(format!("no link touches the node {}", literal(node)), &hint, key));
+            return Err(no_way(format!("no link touches the node {}", in_quotes(node)), &hint, key));
         }
     }
     if source == target {
-        let message = format!("from and to are both {}", literal(source));
+        let message = format!("from and to are both {}", in_quotes(source));
         return Err(no_way(message, "a flow needs two different nodes", "to"));
     }
     let one_way = "add a link, or make one duplex";
@@ -248,7 +247,7 @@ pub(crate) fn way_of(
     let path =
         if via.is_empty() { routes.path(source, target) } else { Some(along(via, source, target, routes)?) };
     let Some(path) = path else {
-        let message = format!("no route from {} to {}", literal(source), literal(target));
+        let message = format!("no route from {} to {}", in_quotes(source), in_quotes(target));
         return Err(no_way(message, one_way, "to"));
     };
     let mirrored: Option<Path> = path.iter().rev().map(|index| routes.links[*index].back).collect();
@@ -256,7 +255,7 @@ pub(crate) fn way_of(
     match back {
         Some(back) => Ok(Way { path, back }),
         None => {
-            let message = format!("no route back from {} to {}", literal(target), literal(source));
+            let message = format!("no route back from {} to {}", in_quotes(target), in_quotes(source));
             Err(no_way(message, one_way, "to"))
         }
     }
@@ -269,20 +268,20 @@ fn along(names: &[String], source: &str, target: &str, routes: &Routes<'_>) -> R
         // Of two links of one name the last.
         let Some(index) = routes.links.iter().rposition(|link| link.name == *name) else {
             let hint = format!("links: {}", list(routes.links.iter().map(|link| &*link.name)));
-            return Err(no_way(format!("no link is called {}", literal(name)), hint));
+            return Err(no_way(format!("no link is called {}", in_quotes(name)), hint));
         };
         let link = &routes.links[index];
         if link.tail != node {
             let there = routes.links.iter().filter(|link| link.tail == node).map(|link| &*link.name);
-            let hint = format!("links from {}: {}", literal(node), list(there));
-            let (name, tail, node) = (literal(name), literal(&link.tail), literal(node));
+            let hint = format!("links from {}: {}", in_quotes(node), list(there));
+            let (name, tail, node) = (in_quotes(name), in_quotes(&link.tail), in_quotes(node));
             return Err(no_way(format!("the link {name} starts at {tail}, not at {node}"), hint));
         }
         path.push(index);
         node = &link.head;
     }
     if node != target {
-        let message = format!("the links end at {}, not at {}", literal(node), literal(target));
+        let message = format!("the links end at {}, not at {}", in_quotes(node), in_quotes(target));
         return Err(no_way(message, "add the links that are missing".into()));
     }
     Ok(path)

@@ -10,12 +10,13 @@ use crate::forms::{
     SHAPER, SIZES, START, Sub, TARGET, TIMEOUT, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::{Draw, Spread};
-use crate::nearest::nearest;
 use crate::problem::{Key, Problem, Wrong, below};
-use crate::tc::{Discipline, LinkLayer, Shaper};
 use crate::tcp::{CONGESTION, PROFILES};
 use crate::value::{Table, Value, quoted};
 use crate::wire::Loss;
+use link::Framing;
+use tc::text::nearest;
+use tc::{Discipline, Shaper};
 
 // How tables are declared ---------------------------------------------------------------------------------------------
 
@@ -263,7 +264,7 @@ keys! {
         /// The queue discipline, in tc's words.
         qdisc: Optional<Discipline> => QDISC;
         /// What is added to an IP packet.
-        link_layer: Optional<LinkLayer> => LINK_LAYER;
+        link_layer: Optional<Framing> => LINK_LAYER;
         /// What the wire loses.
         loss: Optional<Loss> => LOSS;
         /// Steps of the rate.
@@ -574,9 +575,9 @@ fn not_a_kind(given: &Value) -> Wrong {
     let text = given.text().map_or_else(|| quoted(given), str::to_owned);
     let lower = text.to_lowercase();
     let meant = match &*lower {
-        "tcp" | "ftp" | "greedy" => Some("bulk".to_owned()),
-        "cbr" => Some("udp".to_owned()),
-        "web" | "http" => Some("transfers".to_owned()),
+        "tcp" | "ftp" | "greedy" => Some("bulk"),
+        "cbr" => Some("udp"),
+        "web" | "http" => Some("transfers"),
         _ => nearest(&text, KINDS),
     };
     let known = format!("known kinds: {}", KINDS.join(", "));
@@ -894,8 +895,8 @@ fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Table) -> Stri
     {
         return (*hint).to_owned();
     }
-    let guess = meant(&lower).filter(|guess| known.contains(guess)).map(str::to_owned);
-    let guess = guess.or_else(|| nearest(name, &known));
+    let guess = meant(&lower).filter(|guess| known.contains(guess));
+    let guess = guess.or_else(|| nearest(name, known.iter().copied()));
     let listed: Vec<_> = known.into_iter().filter(|key| *key != "label").collect();
     let listed = format!("known keys: {}", listed.join(", "));
     match guess {

@@ -7,9 +7,9 @@
 //! hint: write "60 s"
 //! ```
 
-use crate::value::printable;
 use std::collections::HashMap;
 use std::fmt;
+use tc::text::printable;
 
 /// A step on the way to a value: a table's key, or a place in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

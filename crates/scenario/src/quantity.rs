@@ -6,9 +6,10 @@
 //!
 //! Source: decimal prefixes are SI's (kbit/s = 1000 bit/s, kB = 1000 B), KiB, MiB and GiB are IEC 80000-13's.
 
-use crate::nearest::nearest;
 use crate::problem::Wrong;
-use crate::value::{Value, general, quoted, quoted_text, real};
+use crate::value::{Value, general, quoted, real};
+use tc::text::nearest;
+use tc::text::quoted as quoted_words;
 
 /// Ten years: the longest time anything here may last, ns.
 pub const MAX_DURATION: u64 = 10 * 365 * 86_400 * 1_000_000_000;
@@ -371,7 +372,7 @@ fn quantity(
 
 fn not_a_quantity(text: &str, what: &str, example: &str) -> Wrong {
     let hint = format!("write a number and a unit, like \"{example}\"");
-    let shown = quoted_text(text);
+    let shown = quoted_words(text);
     let text = text.trim();
     if text.is_empty() {
         return Wrong::new(format!("{what} is empty"), hint);
@@ -405,7 +406,7 @@ fn unknown_unit(
     aliases: &[(String, &'static str)],
 ) -> Wrong {
     let problem =
-        format!("{} is not a unit of {}", quoted_text(unit), what.strip_prefix("a ").unwrap_or(what));
+        format!("{} is not a unit of {}", quoted_words(unit), what.strip_prefix("a ").unwrap_or(what));
     let known: Vec<_> = units.iter().map(|(unit, _)| *unit).filter(|unit| unit.is_ascii()).collect();
     let known_units = format!("known units: {}", known.join(", "));
     let rates = known.contains(&"bit/s");

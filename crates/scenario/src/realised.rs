@@ -8,11 +8,11 @@ use crate::laws::{self, Spread};
 use crate::links::{Line, Link as Shared, Routes, Way, links_of, way_of};
 use crate::model::{Flow as Entry, Kind, Scenario, Udp};
 use crate::tcp::{Endpoints, endpoints};
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use tc::{Discipline, Value};
 use units::Luck;
 
-/// Packets: an access link has a queue but never drops.
-const ACCESS_LIMIT: u32 = u32::MAX;
 const MS: u64 = 1_000_000;
 
 /// One run: links, flows, what to record.
@@ -66,7 +66,8 @@ pub struct Link {
     /// One-way propagation delay, ns.
     pub delay_ns: u64,
     /// The queue discipline.
-    pub qdisc: serde_json::Map<String, serde_json::Value>,
+    #[serde(serialize_with = "params_of")]
+    pub qdisc: Discipline,
     /// What the link layer adds to an IP packet.
     pub framing: link::Framing,
     /// What the wire loses.
@@ -77,6 +78,22 @@ pub struct Link {
     pub shaper: Option<link::ShaperParams>,
     /// Whether it has rows in the `queue` table. A host's own access link, of which there may be thousands, has not.
     pub sampled: bool,
+}
+
+/// A discipline's parameters, `kind` among them; what nobody said is null.
+fn params_of<S: Serializer>(qdisc: &Discipline, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("kind", qdisc.kind())?;
+    for (name, value) in qdisc.fields().iter() {
+        match value {
+            Value::Unsaid => map.serialize_entry(name, &())?,
+            Value::Flag(on) => map.serialize_entry(name, on)?,
+            Value::Count(count) => map.serialize_entry(name, count)?,
+            Value::Real(real) => map.serialize_entry(name, real)?,
+            Value::Text(text) => map.serialize_entry(name, text)?,
+        }
+    }
+    map.end()
 }
 
 /// One flow or probe.
@@ -262,15 +279,15 @@ fn shared_link(shared: &Shared) -> Link {
         rate: line.steps.iter().map(|&(at_ns, bps)| Step { at_ns, bps }).collect(),
         rate_period_ns: line.period,
         delay_ns: line.delay,
-        qdisc: line.qdisc.params.clone(),
-        framing: line.framing.params,
+        qdisc: line.qdisc.clone(),
+        framing: line.framing,
         loss: line.loss.params(),
         ring: line.ring.map(|descriptors| link::RingParams {
             descriptors,
             bql: line.bql,
             coalesce_ns: line.coalesce,
         }),
-        shaper: line.shaper.as_ref().map(|shaper| shaper.params),
+        shaper: line.shaper.map(|shaper| shaper.0),
         sampled: true,
     }
 }
@@ -282,8 +299,8 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
     let (enters, leaves) =
         (links[way.path[0]].tail.clone(), links[way.back[way.back.len() - 1]].head.clone());
     let host = format!("{name}/host");
-    let pfifo = serde_json::json!({"kind": "pfifo", "limit": ACCESS_LIMIT});
-    let pfifo = pfifo.as_object().cloned().unwrap_or_default();
+    // A queue that never drops.
+    let pfifo = Discipline::parse(&format!("pfifo limit {}", u32::MAX)).expect("these are tc's words");
     for (end, tail, head) in [("access", host.clone(), enters), ("access-back", leaves, host)] {
         links.push(Link {
             name: format!("{name}/{end}"),

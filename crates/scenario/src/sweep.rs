@@ -4,10 +4,11 @@
 //! and `[[link]]` are named by position from 0 (`flow.0.count`), by name or kind (`flow.bulk.count`), or all at once (`flow.*.ecn`).
 
 use crate::model::Sweep;
-use crate::nearest::nearest;
 use crate::problem::{Key, Part, Problem, Source, dotted};
-use crate::value::{Table, Value, quoted, quoted_text, real};
+use crate::value::{Table, Value, quoted, real};
 use std::collections::HashSet;
+use tc::text::nearest;
+use tc::text::quoted as quoted_words;
 
 const MAX_VARIANTS: usize = 10_000;
 
@@ -182,10 +183,10 @@ pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> 
         .chain(["*".into()])
         .collect();
     let asked = rest.split('.').next().unwrap_or_default();
-    let guess =
-        nearest(asked, &words).map_or(String::new(), |guess| format!("did you mean {head}.{guess}? "));
+    let guess = nearest(asked, words.iter().map(String::as_str))
+        .map_or(String::new(), |guess| format!("did you mean {head}.{guess}? "));
     let hint = format!("{guess}known: {}", words[..words.len().min(20)].join(", "));
-    Err(NoSuchKey(format!("{} names no [[{head}]]", quoted_text(key)), hint))
+    Err(NoSuchKey(format!("{} names no [[{head}]]", quoted_words(key)), hint))
 }
 
 /// What is left of a sweep once the values at these places are settled: keys that name something else too.

@@ -13,7 +13,8 @@
 use crate::forms::MAX_ROWS;
 use crate::problem::{Key, Problem, Wrong, below};
 use crate::quantity::{format_duration, format_rate, format_size};
-use crate::value::{Table, Value, quoted, quoted_text};
+use crate::value::{Table, Value, quoted};
+use tc::text::quoted as quoted_words;
 
 /// The bytes of a file beside the scenario, or why it can't be read.
 pub type Open<'o> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'o;
@@ -153,7 +154,7 @@ fn pairs<'t>(text: &'t str, name: &str) -> Result<Vec<Pair<'t>>, Wrong> {
 }
 
 fn not_two(name: &str, line: usize, row: &str) -> Wrong {
-    let message = format!("{name}, line {line}: {} is not two numbers", quoted_text(row.trim()));
+    let message = format!("{name}, line {line}: {} is not two numbers", quoted_words(row.trim()));
     Wrong::new(message, "write a time and a value")
 }
 

@@ -1,5 +1,7 @@
 //! Plain values: what a TOML document is made of, and how one is shown in a message.
 
+use tc::text::{in_quotes, shortened};
+
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -112,26 +114,13 @@ pub fn quoted(value: &Value) -> String {
     shortened(&shown(value))
 }
 
-/// A text as it may stand in a message.
-pub fn quoted_text(text: &str) -> String {
-    shortened(&literal(text))
-}
-
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= 60 {
-        return text.to_owned();
-    }
-    let head: String = text.chars().take(50).collect();
-    format!("{head}…{}", text.chars().next_back().unwrap_or_default())
-}
-
 /// As TOML has it, but for text, whose quotes are those that it does not hold itself.
 fn shown(value: &Value) -> String {
     match value {
         Value::Bool(truth) => truth.to_string(),
         Value::Int(number) => number.to_string(),
         Value::Float(number) => real(*number),
-        Value::Text(text) => literal(text),
+        Value::Text(text) => in_quotes(text),
         Value::List(list) => format!("[{}]", list.iter().map(shown).collect::<Vec<_>>().join(", ")),
         Value::Table(table) => {
             let entries: Vec<_> =
@@ -139,40 +128,6 @@ fn shown(value: &Value) -> String {
             format!("{{{}}}", entries.join(", "))
         }
     }
-}
-
-/// Text in single quotes, or in double ones where it has single ones itself; what can't be printed is escaped.
-pub fn literal(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut out = String::from(quote);
-    for char in text.chars() {
-        match char {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\\' => out.push_str("\\\\"),
-            _ if char == quote => out.extend(['\\', char]),
-            _ if printable(char) => out.push(char),
-            _ => match char as u32 {
-                code @ ..0x100 => out.push_str(&format!("\\x{code:02x}")),
-                code @ ..0x10000 => out.push_str(&format!("\\u{code:04x}")),
-                code => out.push_str(&format!("\\U{code:08x}")),
-            },
-        }
-    }
-    out.push(quote);
-    out
-}
-
-/// Whether a character shows: no control, format or unassigned character, and of the blanks the plain one.
-pub fn printable(char: char) -> bool {
-    if char.is_ascii() {
-        return (' '..='~').contains(&char);
-    }
-    // A combining character shows behind another one: it is asked for there.
-    let mut behind = String::from("a");
-    behind.push(char);
-    behind.escape_debug().nth(1) == Some(char)
 }
 
 /// The shortest decimal that is this number, always with a point or an exponent: `5.0`, `1e-07`.
@@ -227,12 +182,5 @@ mod tests {
         for (number, text) in [(5.95e6, "5.95e+06"), (6e10, "6e+10"), (0.02, "0.02"), (999.6, "1e+03")] {
             assert_eq!(general(number, 3), text);
         }
-    }
-
-    #[test]
-    fn text_is_shown_on_one_line() {
-        assert_eq!(literal("a'b"), "\"a'b\"");
-        assert_eq!(literal("a\n\u{7f}é\u{200b}"), "'a\\n\\x7fé\\u200b'");
-        assert_eq!(quoted_text(&"x".repeat(99)).chars().count(), 52);
     }
 }

@@ -4,7 +4,8 @@
 
 use crate::problem::Wrong;
 use crate::quantity::{format_probability, parse_probability};
-use crate::value::{Value, quoted_text};
+use crate::value::Value;
+use tc::text::quoted as quoted_words;
 
 /// Nothing, each packet alike, or bursts by Gilbert and Elliott's chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +71,7 @@ pub(crate) fn parse_loss(value: &Value) -> Result<Loss, Wrong> {
     if words.first() != Some(&"gemodel") {
         if let Some(word) = words.first().filter(|word| word.chars().all(char::is_alphabetic)) {
             let hint = "write \"0.1 %\", \"gemodel 1% 10%\" or \"none\"";
-            return Err(Wrong::new(format!("unknown loss law {}", quoted_text(word)), hint));
+            return Err(Wrong::new(format!("unknown loss law {}", quoted_words(word)), hint));
         }
         return parse_probability(value).map(Loss::Random);
     }

@@ -32,6 +32,7 @@ from sojourn.cli.serve import serve
 from sojourn.cli.shape import shape
 from sojourn.cli.tune import tune
 from sojourn.cli.verify import verify
+from sojourn.errors import UserError
 
 CTRL_C = 130
 WRONG_INPUT = 2
@@ -128,29 +129,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         work.say("interrupted")
         return CTRL_C
-    except Exception as error:
-        text = _wrong_input(error)
-        if text is None:
-            raise
-        work.say(text)
+    except UserError as error:
+        work.say(error.told())
         return WRONG_INPUT
     return result if isinstance(result, int) else 0
-
-
-def _wrong_input(error: Exception) -> str | None:
-    """The words for an error that the person at the keyboard can act on; None for a bug."""
-    from sojourn.records import RunError
-    from sojourn.scenario import ScenarioError
-    from sojourn.units import UnitError
-
-    if isinstance(error, ScenarioError):
-        return "\n".join(f"error: {problem}" for problem in error.problems)
-    if isinstance(error, RunError):
-        return _two_lines(error.problem, error.hint)
-    if isinstance(error, UnitError):
-        return _two_lines(error.message, error.hint)
-    return None
-
-
-def _two_lines(problem: str, hint: str) -> str:
-    return f"error: {problem}\nhint: {hint}" if hint else f"error: {problem}"

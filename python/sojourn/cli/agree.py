@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options, replays, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, Row, Sides
@@ -231,7 +232,7 @@ def _share(written: str) -> float:
         return parse_probability(written)
     except UnitError as error:
         hint = f"; {error.hint}" if error.hint else ""
-        raise click.BadParameter(f"{error.message}{hint}", param_hint="--tolerance") from None
+        raise click.BadParameter(f"{error.problem}{hint}", param_hint="--tolerance") from None
 
 
 def standing(quick: bool) -> list[Scenario]:
@@ -268,13 +269,12 @@ def _sides(variants: Sequence[Scenario], how: _How) -> list[Sides]:
     """How each is held against the kernel. What can't be done here is left out, and said."""
     from sojourn import agreement
     from sojourn.engine import find_awake
-    from sojourn.records import RunError
 
     found = [each for variant in variants for each in agreement.sides(variant)]
     if any(each.awake for each in found):
         try:
             find_awake(how.engine)
-        except RunError as error:
+        except UserError as error:
             work.say(f"left out: red adaptive, awake: {error.problem}", how.quiet)
             return [each for each in found if not each.awake]
     return found

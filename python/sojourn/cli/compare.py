@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import comparison, options, text, verdict, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.engine import UnfinishedError
@@ -150,11 +151,10 @@ _VALUE = re.compile(r"[0-9.]+[a-z]*")
 
 def _check_folders(path: Path, others: Sequence[str]) -> None:
     """Refuses what stands for a Run and is none."""
-    from sojourn.records import RunError
 
     for other in others:
         if not Path(other).is_dir():
-            raise RunError(
+            raise UserError(
                 f"{other} is no folder of a Run: the first argument decides, and {path} is one",
                 "name another Run; queue disciplines are compared on a scenario: sojourn compare SCENARIO QDISC...",
             )
@@ -164,12 +164,12 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_jso
     """Runs as they lie on disk. Without -o nothing is written: they are kept already."""
     from sojourn import judgement
     from sojourn.figures import series
-    from sojourn.records import Run, RunError
+    from sojourn.records import Run
 
     work.check_suffixes(suffixes)
     runs = [run for path in paths for run in Run.find(path)]
     if len(runs) < 2:
-        raise RunError(
+        raise UserError(
             f"{paths[0]} is one Run", "name another one to compare it with: sojourn compare BEFORE AFTER"
         )
     for run in runs:
@@ -185,7 +185,7 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_jso
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunError(
+            raise UserError(
                 f"can't write to {out}: {error.strerror or error}", "choose another folder with -o"
             ) from None
         _write(runs, out, suffixes or ("svg",), quiet, "")
@@ -198,7 +198,7 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_jso
 def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
     """Measurements: each but the first against it."""
     from sojourn.judgement import likeness
-    from sojourn.live import change
+    from sojourn.live.measure import change
 
     names = likeness.labels(runs)
     found = [

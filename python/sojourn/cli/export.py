@@ -36,7 +36,8 @@ def export(
     path: Path, files: tuple[Path, ...], phase: str | None, repeat: int | None, test: str, quiet: bool
 ) -> None:
     """Write a measurement for flent, or as CSV or JSON."""
-    from sojourn.live import flent, samples
+    from sojourn.live import flent
+    from sojourn.live.measure import sample_files
     from sojourn.records import Run, RunError
 
     run = Run.open(path)
@@ -48,9 +49,9 @@ def export(
         work.check_parent(file)
     for file in files:
         if file.suffix == ".csv":
-            work.write(file, samples.csv(run))
+            work.write(file, sample_files.csv(run))
         elif file.suffix == ".json":
-            work.write(file, samples.json_of(run))
+            work.write(file, sample_files.json_of(run))
         else:
-            flent.export(run, file, flent.Choice(phase, repeat, test))
+            flent.export(run, file, flent.FlentChoice(phase, repeat, test))
         work.say(f"wrote {file}", quiet)

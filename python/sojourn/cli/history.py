@@ -16,7 +16,7 @@ def history(folder: Path, as_json: bool) -> None:
     Times are this host's. What the loads add is ms at the 95th percentile of the RTT, above the idle median; the grade is
     DSLReports's.
     """
-    from sojourn.live import history as kept
+    from sojourn.live.measure import over_days as kept
 
     entries = kept.read(folder)
     if as_json:

@@ -18,11 +18,12 @@ def import_(paths: tuple[Path, ...], out: Path | None, force: bool, quiet: bool)
     sojourn report, compare and export then take them like measurements of our own.
     """
     from sojourn.figures import slug
-    from sojourn.live import findings, flent, measurement
+    from sojourn.live import flent
+    from sojourn.live.measure import findings, measurement
 
     for path in paths:
         name = slug(path.name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".flent"))
         folder = work.unused(Path("runs") / name) if out is None else out if len(paths) == 1 else out / name
-        run = flent.read(path, measurement.How(out=folder, force=force))
+        run = flent.read(path, measurement.MeasurementOptions(out=folder, force=force))
         work.show(verdict.text_of(findings.find(run)))
         work.say(f"wrote {folder}; as a page: sojourn report {folder}", quiet)

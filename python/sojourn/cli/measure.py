@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, rpm, series, text, verdict, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
-    from sojourn.live.measurement import How, Outcome, Reached
-    from sojourn.live.session import Phase, Plan, Target
+    from sojourn.live.measure.measurement import MeasurementOptions, MeasurementOutcome, MeasurementProgress
+    from sojourn.live.measure.session import PlannedPhase, ProbeTarget, SessionPlan
     from sojourn.records import Run
 
 KINDS = ("idle", "download", "upload", "both")
@@ -121,8 +122,9 @@ def measure(
     HOST and the routers on the way to it are pinged. With --every a line over days: `sojourn history` prints its table again.
     """
     from sojourn.figures import slug
-    from sojourn.live import flent, measurement
-    from sojourn.live.session import Plan
+    from sojourn.live import flent
+    from sojourn.live.measure import measurement
+    from sojourn.live.measure.session import SessionPlan
     from sojourn.units import parse_duration
 
     most_ns = None
@@ -138,7 +140,7 @@ def measure(
     }
     order = phases or USUAL
     server, at = options.server(host, port)
-    asked = Plan(
+    asked = SessionPlan(
         host=server,
         port=at,
         secret=secret,
@@ -166,7 +168,7 @@ def measure(
     if times is not None:
         raise click.UsageError("--times goes with --every only")
     folder = out if out is not None or as_json else work.unused(Path("runs") / f"measure-{slug(server)}")
-    how = measurement.How(repeats=repeats, out=folder, force=force, label=title)
+    how = measurement.MeasurementOptions(repeats=repeats, out=folder, force=force, label=title)
     outcome = _measured(asked, how, quiet)
     run = outcome.run
     if run is None:
@@ -193,48 +195,48 @@ def measure(
 
 
 def _series(
-    plan: Plan, schedule: tuple[str, int | None], each: tuple[int, str], folder: Path, quiet: bool
+    plan: SessionPlan, schedule: tuple[str, int | None], each: tuple[int, str], folder: Path, quiet: bool
 ) -> int:
     """`--every`: (how far apart, how often), (repeats, title) of each."""
-    from sojourn.live import measurement
-    from sojourn.units import UnitError, parse_duration
+    from sojourn.live.measure import measurement
+    from sojourn.units import parse_duration
 
     every_ns = parse_duration(schedule[0], what="the time of --every", example="1 h", zero=False, days=True)
     repeats, title = each
     whole_ns = repeats * sum(phase.duration_ns for phase in plan.phases)
     if every_ns <= whole_ns:
-        raise UnitError(
+        raise UserError(
             f"--every: {schedule[0]!r} is no longer than a measurement takes, {whole_ns / 1e9:.0f} s",
             "write a longer time, or measure less: --length, --phase, --repeats",
         )
 
-    def measured(into: Path) -> Outcome:
-        how = measurement.How(repeats=repeats, out=into, label=title)
+    def measured(into: Path) -> MeasurementOutcome:
+        how = measurement.MeasurementOptions(repeats=repeats, out=into, label=title)
         with work.progress(quiet, lambda step: step) as tell:
             return measurement.measure(plan, how, _told(tell, repeats))
 
     return series.measure(folder, every_ns / 1e9, schedule[1], measured, quiet)
 
 
-def _with(plan: Plan, phases: list[tuple[str, int]], pings: tuple[str, ...]) -> Plan:
+def _with(plan: SessionPlan, phases: list[tuple[str, int]], pings: tuple[str, ...]) -> SessionPlan:
     import dataclasses
 
-    from sojourn.live.session import Phase
+    from sojourn.live.measure.session import PlannedPhase
 
-    told: tuple[Phase, ...] = tuple(Phase(kind, length_ns) for kind, length_ns in phases)
+    told: tuple[PlannedPhase, ...] = tuple(PlannedPhase(kind, length_ns) for kind, length_ns in phases)
     return dataclasses.replace(plan, phases=told, targets=tuple(_target(words) for words in pings))
 
 
-def _target(words: str) -> Target:
-    from sojourn.live.session import Target
+def _target(words: str) -> ProbeTarget:
+    from sojourn.live.measure.session import ProbeTarget
 
     if words in ("udp", "icmp"):
-        return Target(words)
-    return Target("icmp", words)
+        return ProbeTarget(words)
+    return ProbeTarget("icmp", words)
 
 
-def _measured(plan: Plan, how: How, quiet: bool) -> Outcome:
-    from sojourn.live import measurement
+def _measured(plan: SessionPlan, how: MeasurementOptions, quiet: bool) -> MeasurementOutcome:
+    from sojourn.live.measure import measurement
 
     whole = sum(phase.duration_ns for phase in plan.phases) / 1e9
     began = False
@@ -252,7 +254,7 @@ def _measured(plan: Plan, how: How, quiet: bool) -> Outcome:
         return measurement.measure(plan, how, reached)
 
 
-def _told(tell: work.Tell, repeats: int) -> Reached:
+def _told(tell: work.Tell, repeats: int) -> MeasurementProgress:
     def reached(repeat: int, now_ns: int, whole_ns: int, phase: str) -> bool:
         share = min(now_ns / whole_ns, 1.0) if whole_ns else 0.0
         which = f"repeat {repeat + 1} of {repeats}, " if repeats > 1 else ""
@@ -264,7 +266,7 @@ def _told(tell: work.Tell, repeats: int) -> Reached:
 
 def _show(run: Run, as_json: bool) -> float:
     """Prints the findings; what the worst load adds at the 95th percentile, ms."""
-    from sojourn.live import findings
+    from sojourn.live.measure import findings
 
     found = findings.find(run)
     if as_json:
@@ -275,6 +277,6 @@ def _show(run: Run, as_json: bool) -> float:
 
 
 def _csv(run: Run) -> str:
-    from sojourn.live import samples
+    from sojourn.live.measure import sample_files
 
-    return samples.csv(run)
+    return sample_files.csv(run)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sojourn.live.monitor import Monitor, Watched
+    from sojourn.live.monitor.prober import Monitor, Watched
 
 STEP_S = 0.5
 """Between two commits: what kill -9 may cost."""
@@ -101,8 +102,8 @@ def monitor(
     sojourn monitor 192.168.1.1 example.net --page
     sojourn graph monitor.db --last 1h -o graph.png
     """
-    from sojourn.live import monitor as live
-    from sojourn.live.store import Keep, Store
+    from sojourn.live.monitor import prober as live
+    from sojourn.live.monitor.store import Keep, Store
 
     ns = _duration("--interval", interval, "100 ms", (LEAST_INTERVAL_MS * 10**6, 3600 * 10**9))
     timeout_ns = _duration("--timeout", timeout, "2 s", (10**6, 60 * 10**9))
@@ -150,11 +151,10 @@ def _duration(option: str, written: str, example: str, bounds: tuple[int, int]) 
     try:
         ns = units.parse_duration(written, example=example, zero=False, most=most, days=True)
     except units.UnitError as error:
-        raise units.UnitError(f"{option}: {error.message}", error.hint) from None
+        error.place = option
+        raise
     if ns < least:
-        raise units.UnitError(
-            f"{option}: {written!r} is too short", f"the least is {units.format_duration(least)}"
-        )
+        raise UserError(f"{option}: {written!r} is too short", f"the least is {units.format_duration(least)}")
     return ns
 
 
@@ -174,7 +174,7 @@ def _told_to_end() -> Iterator[threading.Event]:
 
 @contextlib.contextmanager
 def _served(path: Path, port: int) -> Iterator[str]:
-    from sojourn.live import page
+    from sojourn.live.monitor import page
 
     with page.serve(path, port) as url:
         yield url

@@ -138,7 +138,7 @@ def secret(help: str) -> Option:
 
 def server(host: str, port: int | None) -> tuple[str, int]:
     """Where a verb's HOST and --port say that the server is."""
-    from sojourn.live.session import PORT, endpoint
+    from sojourn.live.measure.session import PORT, endpoint
 
     host, own = endpoint(host)
     if own is not None and port is not None and own != port:

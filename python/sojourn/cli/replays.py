@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.engine.replay import Compared, Recording
@@ -99,20 +100,18 @@ def _compared(recording: Recording) -> Compared:
 
 
 def _check_vacant(folder: Path, force: bool) -> None:
-    from sojourn.records import RunError
 
     if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise RunError(f"{folder} is not empty", "choose another folder with -o, or replace it with --force")
+        raise UserError(f"{folder} is not empty", "choose another folder with -o, or replace it with --force")
 
 
 def _keep(recordings: Sequence[Recording], folder: Path) -> None:
     from sojourn.engine import folder_names
-    from sojourn.records import RunError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"can't make {folder}: {error.strerror or error}", "choose another -o") from None
+        raise UserError(f"can't make {folder}: {error.strerror or error}", "choose another -o") from None
     for recording, name in zip(recordings, folder_names([each.name for each in recordings]), strict=True):
         recording.save(folder / f"{name}{RECORDING}")
 

@@ -18,8 +18,9 @@ from sojourn.cli import text, work
 from sojourn.cli.options import Option, Verb, together
 
 if TYPE_CHECKING:
-    from sojourn.live.measurement import How
-    from sojourn.live.rpm import Parameters, Plan, Reached, Result, Service
+    from sojourn.live.measure.measurement import MeasurementOptions
+    from sojourn.live.measure.responsiveness import RpmResult
+    from sojourn.live.rpm import RpmParameters, RpmPlan, RpmProgress, RpmService
     from sojourn.records import Run
 
 CONNECTIONS = 256
@@ -162,8 +163,8 @@ def _written(name: str) -> str:
 # -------------------------------------------------------------------------------------------------------------- serving
 
 
-def _service(own: Mapping[str, Any], rest: Mapping[str, Any]) -> Service:
-    from sojourn.live.rpm import PORT, Service
+def _service(own: Mapping[str, Any], rest: Mapping[str, Any]) -> RpmService:
+    from sojourn.live.rpm import PORT, RpmService
 
     if (own["cert"] is None) != (own["key"] is None):
         raise click.UsageError("--cert and --key go together")
@@ -171,7 +172,7 @@ def _service(own: Mapping[str, Any], rest: Mapping[str, Any]) -> Service:
         raise click.UsageError("--cert-out and --name are for a certificate made at start, not for --cert")
     if own["cert_out"] is not None:
         work.check_parent(own["cert_out"])
-    return Service(
+    return RpmService(
         at=rest["bind"] or ("127.0.0.1",),
         port=rest["port"] if _typed("port") else PORT,
         names=own["names"],
@@ -183,7 +184,7 @@ def _service(own: Mapping[str, Any], rest: Mapping[str, Any]) -> Service:
 
 
 def serve_rpm(
-    service: Service, *, cert_out: Path | None = None, span_ns: int | None = None, quiet: bool = False
+    service: RpmService, *, cert_out: Path | None = None, span_ns: int | None = None, quiet: bool = False
 ) -> None:
     """Serves RPM clients until told to stop, or for so long."""
     from sojourn.live import rpm
@@ -217,33 +218,33 @@ def serve_rpm(
 # ------------------------------------------------------------------------------------------------------------ measuring
 
 
-def _plan(host: str, own: Mapping[str, Any]) -> Plan:
-    from sojourn.live.rpm import BOTH, SERIAL, Parameters, Plan
+def _plan(host: str, own: Mapping[str, Any]) -> RpmPlan:
+    from sojourn.live.rpm import BOTH, SERIAL, RpmParameters, RpmPlan
     from sojourn.units import parse_duration
 
     if own["insecure"] and own["ca"] is not None:
         raise click.UsageError("--insecure takes any certificate, --ca just one: give one of them")
     interval_ns = parse_duration(own["rpm_interval"], what="the interval", example="5 s", zero=False)
-    return Plan(
+    return RpmPlan(
         url=host,
         insecure=own["insecure"],
         ca=own["ca"],
-        parameters=Parameters(id_ns=interval_ns),
+        parameters=RpmParameters(id_ns=interval_ns),
         stages=BOTH if own["both"] else SERIAL,
     )
 
 
-def _how(rest: Mapping[str, Any]) -> How:
+def _how(rest: Mapping[str, Any]) -> MeasurementOptions:
     from sojourn.figures import slug
-    from sojourn.live.measurement import How
+    from sojourn.live.measure.measurement import MeasurementOptions
 
     out = rest["out"]
     if out is None and not rest["as_json"]:
         out = work.unused(Path("runs") / f"rpm-{slug(rest['host'].removeprefix('https://'))}")
-    return How(repeats=rest["repeats"], out=out, force=rest["force"], label=rest["title"])
+    return MeasurementOptions(repeats=rest["repeats"], out=out, force=rest["force"], label=rest["title"])
 
 
-def measure_rpm(plan: Plan, how: How, *, as_json: bool = False, quiet: bool = False) -> int:
+def measure_rpm(plan: RpmPlan, how: MeasurementOptions, *, as_json: bool = False, quiet: bool = False) -> int:
     """Measures, prints the scores, and gives the exit status."""
     from sojourn.live import rpm
 
@@ -272,7 +273,7 @@ def measure_rpm(plan: Plan, how: How, *, as_json: bool = False, quiet: bool = Fa
     return 0
 
 
-def _told(tell: work.Tell, plan: Plan) -> Reached:
+def _told(tell: work.Tell, plan: RpmPlan) -> RpmProgress:
     stages = ["idle", *(" and ".join(stage) for stage in plan.stages)]
     per_stage = 2 * plan.parameters.stage_intervals
 
@@ -288,13 +289,13 @@ def _told(tell: work.Tell, plan: Plan) -> Reached:
     return reached
 
 
-def _plain(run: Run, parameters: Parameters) -> dict[str, Any]:
+def _plain(run: Run, parameters: RpmParameters) -> dict[str, Any]:
     import dataclasses
 
-    from sojourn.live import rpm, scores
+    from sojourn.live.measure import responsiveness, scores
 
     last = run.meta.facts[str(run.seeds[-1])]
-    idle = {kind: None if math.isnan(ms) else ms for kind, ms in rpm.idle_ms(run).items()}
+    idle = {kind: None if math.isnan(ms) else ms for kind, ms in responsiveness.idle_ms(run).items()}
     return {
         "title": run.meta.title,
         "draft": scores.DRAFT,
@@ -303,15 +304,15 @@ def _plain(run: Run, parameters: Parameters) -> dict[str, Any]:
         "why": last["why"],
         "parameters": dataclasses.asdict(parameters),
         "idle_ms": idle,
-        "results": [result.to_dict() for result in rpm.results(run)],
+        "results": [result.to_dict() for result in responsiveness.results(run)],
     }
 
 
-def described(run: Run, parameters: Parameters) -> str:
+def described(run: Run, parameters: RpmParameters) -> str:
     """A measurement of responsiveness in words and two tables."""
-    from sojourn.live import rpm, scores
+    from sojourn.live.measure import responsiveness, scores
 
-    results = rpm.results(run)
+    results = responsiveness.results(run)
     told = run.meta.facts[str(run.seeds[-1])]["server"]
     return "\n".join(
         [
@@ -320,7 +321,7 @@ def described(run: Run, parameters: Parameters) -> str:
             "",
             _scores(results, len(run.seeds) > 1),
             "",
-            _round_trips(results, rpm.idle_ms(run), len(run.seeds) > 1),
+            _round_trips(results, responsiveness.idle_ms(run), len(run.seeds) > 1),
             "",
             f"RPM: {scores.DRAFT}, mean of the best {parameters.tmp:.0%}; go: goresponsiveness's trimmed mean and P90 of the same samples",
             *(_remark(result) for result in results if result.lost or not result.complete),
@@ -328,7 +329,7 @@ def described(run: Run, parameters: Parameters) -> str:
     )
 
 
-def _scores(results: Sequence[Result], numbered: bool) -> str:
+def _scores(results: Sequence[RpmResult], numbered: bool) -> str:
     header = [
         "load",
         "RPM",
@@ -357,8 +358,8 @@ def _scores(results: Sequence[Result], numbered: bool) -> str:
     return text.table(header, rows)
 
 
-def _round_trips(results: Sequence[Result], idle: Mapping[str, float], numbered: bool) -> str:
-    from sojourn.live.rpm import FOREIGN, SELF
+def _round_trips(results: Sequence[RpmResult], idle: Mapping[str, float], numbered: bool) -> str:
+    from sojourn.live.measure.responsiveness import FOREIGN, SELF
 
     header = ["round trips, ms", "TCP", "TLS", "request", "on a loaded connection", "samples"]
     rows = [["idle, median", *(text.number(idle[kind]) for kind in FOREIGN), "", ""]]
@@ -369,11 +370,11 @@ def _round_trips(results: Sequence[Result], idle: Mapping[str, float], numbered:
     return text.table(header, rows)
 
 
-def _called(result: Result, numbered: bool) -> str:
+def _called(result: RpmResult, numbered: bool) -> str:
     return f"{result.phase}, repeat {result.seed}" if numbered else result.phase
 
 
-def _remark(result: Result) -> str:
+def _remark(result: RpmResult) -> str:
     said = [f"{result.lost} probes failed"] if result.lost else []
     if not result.complete:
         said.append(f"broken off after {result.intervals} intervals")

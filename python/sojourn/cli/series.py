@@ -13,13 +13,13 @@ import click
 from sojourn.cli import text, work
 
 if TYPE_CHECKING:
-    from sojourn.live.history import Entry
-    from sojourn.live.measurement import Outcome
+    from sojourn.live.measure.measurement import MeasurementOutcome
+    from sojourn.live.measure.over_days import MeasurementEntry
 
 HEADER = ("time", "idle ms", "download adds", "upload adds", "both add", "down Mbit/s", "up Mbit/s", "grade")
 WIDTHS = (19, 7, 13, 11, 8, 11, 9, 5)
 """Of the columns: rows are printed one at a time."""
-Measured = Callable[[Path], "Outcome"]
+Measured = Callable[[Path], "MeasurementOutcome"]
 """Measures into this folder."""
 NAP_S = 30.0
 """The longest sleep: a clock that is stepped, or a host that was suspended, is noticed after it."""
@@ -29,7 +29,7 @@ def header() -> str:
     return _line(HEADER)
 
 
-def row(entry: Entry) -> str:
+def row(entry: MeasurementEntry) -> str:
     """A time of measuring as a line of the table."""
     when = f"{datetime.fromtimestamp(entry.t_ns / 1e9):%Y-%m-%d %H:%M:%S}"
     if not entry.run:
@@ -56,7 +56,7 @@ def measure(folder: Path, every_s: float, times: int | None, measured: Measured,
     Times are of the clock on the wall: the first is now, the others whole multiples of `every_s` later. Those that pass while
     something is measured, or while this host sleeps, are left out.
     """
-    from sojourn.live import history as kept
+    from sojourn.live.measure import over_days as kept
     from sojourn.records import META, RunError
 
     if (folder / META).is_file():
@@ -87,10 +87,10 @@ def measure(folder: Path, every_s: float, times: int | None, measured: Measured,
     return 0 if good else 1
 
 
-def _one(folder: Path, t_ns: int, measured: Measured, *, first: bool) -> tuple[Entry | None, bool]:
+def _one(folder: Path, t_ns: int, measured: Measured, *, first: bool) -> tuple[MeasurementEntry | None, bool]:
     """One measurement, or why there is none; whether it was interrupted. Nothing at the start of a new folder is a wrong word."""
-    from sojourn.live import history as kept
-    from sojourn.live.session import LiveError
+    from sojourn.live.measure import over_days as kept
+    from sojourn.live.measure.session import LiveError
 
     try:
         outcome = measured(work.unused(folder / kept.name(t_ns)))

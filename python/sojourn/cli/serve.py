@@ -11,9 +11,9 @@ import click
 from sojourn.cli import options, rpm, work
 
 PORT = 35_500
-"""As `sojourn.live.session.PORT`, which is slow to import."""
+"""As `sojourn.live.measure.session.PORT`, which is slow to import."""
 SECONDS, BYTES, STREAMS, CLIENTS = 1800, "100 GB", 64, 8
-"""As `sojourn.live.server.Caps`."""
+"""As `sojourn.live.measure.server.Caps`."""
 MOST = 2**31 - 1
 NS = 10**9
 
@@ -115,7 +115,7 @@ def serve(
     sojourn serve --bind 0.0.0.0 --for 1h
     sojourn serve --once
     """
-    from sojourn.live.server import Caps, Server
+    from sojourn.live.measure.server import Caps, Server
 
     server = Server(bind, port, Caps(seconds, size, streams, clients), secret)
     for address, at in server.addresses:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
-    from sojourn.live.journal import Entry
-    from sojourn.live.shape import Shape, Wanted
+    from sojourn.live.shape.journal import ShaperEntry
+    from sojourn.live.shape.operations import ShapePlan, WantedShape
 
 WITHIN = "60s"
 
@@ -82,19 +83,19 @@ def shape(
         raise click.UsageError(f"{' and '.join(asked)}: one at a time")
     if asked and asked != ["--apply"] and (up or down or link):
         raise click.UsageError(f"{asked[0]} takes no rate and no link")
-    from sojourn.live import shaper
+    from sojourn.live.shape import apply
 
     if not status_:
         _tell_of_others(interface)
     if status_:
         _status(interface, as_json)
     elif confirm:
-        entry = shaper.confirm(interface)
+        entry = apply.confirm(interface)
         _show(entry, as_json, f"{interface}: kept, {_described(entry)}")
     elif undo:
-        entry, differs = shaper.undo(interface)
+        entry, differs = apply.undo(interface)
         words = f"{interface}: put back, but {differs}" if differs else f"{interface}: as it was before"
-        _show(replace(entry, why=differs), as_json, differs if shaper.absent(entry) else words)
+        _show(replace(entry, why=differs), as_json, differs if apply.absent(entry) else words)
     else:
         wanted = wanted_of(up, down, qdisc, link)
         if act:
@@ -103,14 +104,14 @@ def shape(
             _print(interface, wanted, as_json)
 
 
-def wanted_of(up: str | None, down: str | None, qdisc: str, link: str | None) -> Wanted:
+def wanted_of(up: str | None, down: str | None, qdisc: str, link: str | None) -> WantedShape:
     """What the options ask for."""
-    from sojourn.live.shape import Wanted, parse_shaped_rate
+    from sojourn.live.shape.operations import WantedShape, parse_shaped_rate
     from sojourn.scenario.wire import parse_link_layer
 
     if not qdisc.strip():
         raise click.BadParameter("no queue discipline", param_hint="--qdisc")
-    return Wanted(
+    return WantedShape(
         parse_shaped_rate(up) if up else None,
         parse_shaped_rate(down) if down else None,
         qdisc,
@@ -118,11 +119,11 @@ def wanted_of(up: str | None, down: str | None, qdisc: str, link: str | None) ->
     )
 
 
-def _print(interface: str, wanted: Wanted, as_json: bool) -> None:
-    from sojourn.live import shaper
-    from sojourn.live.shape import plan
+def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
+    from sojourn.live.shape import apply
+    from sojourn.live.shape.operations import plan
 
-    found, former = shaper.look(interface)
+    found, former = apply.look(interface)
     planned = plan(wanted, found, former)
     _notes(planned)
     if as_json:
@@ -133,17 +134,17 @@ def _print(interface: str, wanted: Wanted, as_json: bool) -> None:
     work.say("nothing was done: --apply carries it out, with a way back")
 
 
-def apply_shaper(interface: str, wanted: Wanted, confirm_within: str, as_json: bool) -> None:
+def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_json: bool) -> None:
     """Shapes, says so, and says how to keep it."""
-    from sojourn.live import shaper
-    from sojourn.units import UnitError, parse_duration
+    from sojourn.live.shape import apply
+    from sojourn.units import parse_duration
 
     within_s = parse_duration(confirm_within, what="a time", example="60 s") / 1e9
     if within_s and not 1 <= within_s <= 86_400:
-        raise UnitError(
+        raise UserError(
             f"--confirm-within {confirm_within} is not from 1 s to a day", "write 60s; 0s: no need to confirm"
         )
-    entry, planned = shaper.apply(interface, wanted, within_s)
+    entry, planned = apply.apply(interface, wanted, within_s)
     _notes(planned)
     _show(entry, as_json, f"{interface}: shaped, {_described(entry)}")
     if within_s:
@@ -155,26 +156,26 @@ def apply_shaper(interface: str, wanted: Wanted, confirm_within: str, as_json: b
 
 
 def _status(interface: str, as_json: bool) -> None:
-    from sojourn.live import journal, shaper
+    from sojourn.live.shape import apply, journal
 
     entry = journal.load(interface)
     if entry is None:
-        shaper.look(interface)
+        apply.look(interface)
         work.show(
             text.as_json({"interface": interface, "state": "not shaped"})
             if as_json
             else f"{interface}: not shaped by sojourn"
         )
         return
-    gone = shaper.absent(entry)
+    gone = apply.absent(entry)
     _show(replace(entry, why=gone or entry.why), as_json, gone or f"{interface}: {_state(entry)}")
     if not as_json and not gone:
         for command in entry.commands:
             work.show(f"  {command}")
 
 
-def _state(entry: Entry) -> str:
-    from sojourn.live import journal
+def _state(entry: ShaperEntry) -> str:
+    from sojourn.live.shape import journal
 
     what = _described(entry)
     if entry.state == "rolled back":
@@ -188,13 +189,13 @@ def _state(entry: Entry) -> str:
     return f"shaped since {since}, {what}; comes off in {max(0.0, left):.0f} s unless confirmed"
 
 
-def _described(entry: Entry) -> str:
-    from sojourn.live.shape import described
+def _described(entry: ShaperEntry) -> str:
+    from sojourn.live.shape.operations import described
 
     return described(entry.wanted)
 
 
-def _show(entry: Entry, as_json: bool, words: str) -> None:
+def _show(entry: ShaperEntry, as_json: bool, words: str) -> None:
     if not as_json:
         work.show(words)
         return
@@ -207,24 +208,23 @@ def _show(entry: Entry, as_json: bool, words: str) -> None:
     work.show(text.as_json({**kept, "watched": entry.watched, "why": entry.why}))
 
 
-def _as_json(planned: Shape) -> dict[str, Any]:
+def _as_json(planned: ShapePlan) -> dict[str, Any]:
     return {"commands": planned.commands, "notes": list(planned.notes)}
 
 
-def _notes(planned: Shape) -> None:
+def _notes(planned: ShapePlan) -> None:
     for note in planned.notes:
         work.say(f"note: {note}")
 
 
 def _tell_of_others(interface: str) -> None:
     """Something that was left behind is told of, whatever was called."""
-    from sojourn.live import journal
-    from sojourn.records import RunError
+    from sojourn.live.shape import journal
 
     for name in (interface, *journal.others(interface)):
         try:
             entry = journal.load(name)
-        except RunError:
+        except UserError:
             continue
         if (entry is not None and entry.open and not entry.watched) or (
             entry is not None and entry.state == "rolled back" and name == interface

@@ -12,12 +12,13 @@ import click
 
 from sojourn.cli import options, text, work
 from sojourn.cli.shape import WITHIN, apply_shaper, wanted_of
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.figures.tuning import Tried
-    from sojourn.live.shape import Wanted
-    from sojourn.live.tune import Point
-    from sojourn.live.tuning import Asked, Tuned
+    from sojourn.live.shape.operations import WantedShape
+    from sojourn.live.shape.prediction import Point
+    from sojourn.live.shape.search import RateAnswer, RateQuestion
 
 IDLE_NS = 2 * 10**9
 PROBE_NS = 20 * 10**6
@@ -92,9 +93,9 @@ def tune(
     tries rates around the best in turns; chooses; and says how good the prediction was. Needs root. Leaves IFACE as it found it.
     """
     from sojourn.engine import folder_names
-    from sojourn.live import session, tuning
-    from sojourn.live.shape import parse_shaped_rate
-    from sojourn.records import RunError
+    from sojourn.live.measure import session
+    from sojourn.live.shape import search
+    from sojourn.live.shape.operations import parse_shaped_rate
     from sojourn.units import parse_duration
 
     which = tuple(dict.fromkeys(directions)) or ("up", "down")
@@ -106,24 +107,24 @@ def tune(
     tried = tuple(sorted({parse_shaped_rate(rate) for rate in rates}))
     folder = out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")
     if folder.exists() and not force:
-        raise RunError(f"{folder} is there already", "choose another folder with -o, or say --force")
+        raise UserError(f"{folder} is there already", "choose another folder with -o, or say --force")
     server, at = options.server(host, port)
     asked = []
     for direction in which:
-        plan = session.Plan(
+        plan = session.SessionPlan(
             server,
             at,
             secret,
             streams=streams,
             congestion=cc,
-            phases=tuning.phases(direction, IDLE_NS, load_ns),
-            targets=(session.Target("udp"),),
+            phases=search.phases(direction, IDLE_NS, load_ns),
+            targets=(session.ProbeTarget("udp"),),
             probe_interval_ns=PROBE_NS,
             interface=interface,
         )
-        asked.append(tuning.Asked(interface, direction, wanted, plan, target_ms, repeats, tried))
+        asked.append(search.RateQuestion(interface, direction, wanted, plan, target_ms, repeats, tried))
     for question in asked:
-        tuning.check(question)
+        search.check(question)
     results = _all(asked, folder, quiet)
     if as_json:
         work.show(
@@ -139,7 +140,7 @@ def tune(
         work.say(f"wrote {_draw(one, host, folder)}", quiet)
     if any(one.interrupted for one in results):
         raise click.exceptions.Exit(130)
-    found = tuning.together(results)
+    found = search.together(results)
     if found is None:
         return 1
     if act:
@@ -149,24 +150,24 @@ def tune(
     return 0
 
 
-def _all(asked: Sequence[Asked], folder: Path, quiet: bool) -> list[Tuned]:
+def _all(asked: Sequence[RateQuestion], folder: Path, quiet: bool) -> list[RateAnswer]:
     """One direction after the other; Ctrl-C ends with what there is."""
-    from sojourn.live import tuning
+    from sojourn.live.shape import search
 
-    results: list[Tuned] = []
+    results: list[RateAnswer] = []
     with work.progress(quiet, lambda step: step) as tell:
         for number, one in enumerate(asked):
 
             def update(words: str, done: float, number: int = number, direction: str = one.direction) -> None:
                 tell(work.Step(f"{direction}: {words}", (number + min(done, 1.0)) / len(asked)))
 
-            results.append(tuning.carry_out(one, folder, update))
+            results.append(search.carry_out(one, folder, update))
             if results[-1].interrupted:
                 break
     return results
 
 
-def _command(interface: str, found: Wanted) -> str:
+def _command(interface: str, found: WantedShape) -> str:
     from sojourn.scenario.words import write_rate
 
     words = ["sojourn shape", interface]
@@ -183,7 +184,7 @@ def _command(interface: str, found: Wanted) -> str:
 # ---------------------------------------------------------------------------------------------------------------- said
 
 
-def _table(one: Tuned) -> str:
+def _table(one: RateAnswer) -> str:
     from sojourn.scenario.words import write_rate
 
     foretold = {point.bps: point for point in one.predicted[1:]}
@@ -213,7 +214,7 @@ def _row(name: str, measured: Point, predicted: Point | None) -> list[str]:
     ]
 
 
-def _sentences(one: Tuned) -> list[str]:
+def _sentences(one: RateAnswer) -> list[str]:
     from sojourn.scenario.words import write_rate
 
     choice, target = one.choice, f"{one.asked.target_ms:g} ms"
@@ -235,13 +236,13 @@ def _sentences(one: Tuned) -> list[str]:
     return said
 
 
-def _line_rate(one: Tuned) -> str:
-    from sojourn.live.tune import round_bps
+def _line_rate(one: RateAnswer) -> str:
+    from sojourn.live.shape.prediction import round_bps
 
     return text.rate(round_bps(one.line_bps))
 
 
-def _prediction(one: Tuned) -> list[str]:
+def _prediction(one: RateAnswer) -> list[str]:
     from sojourn.scenario.words import write_rate
 
     quality = one.quality
@@ -262,7 +263,7 @@ def _prediction(one: Tuned) -> list[str]:
     return [line, f"It would have chosen {write_rate(foretold.bps)}."]
 
 
-def _as_json(one: Tuned) -> dict[str, Any]:
+def _as_json(one: RateAnswer) -> dict[str, Any]:
     choice, quality = one.choice, one.quality
     return {
         "direction": one.asked.direction,
@@ -308,10 +309,9 @@ def _point(point: Point) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------------------- drawn
 
 
-def _draw(one: Tuned, host: str, folder: Path) -> Path:
+def _draw(one: RateAnswer, host: str, folder: Path) -> Path:
     from sojourn import figures
     from sojourn.figures.tuning import Tuning, tuning
-    from sojourn.records import RunError
     from sojourn.scenario.words import write_rate
 
     choice = one.choice.point
@@ -330,7 +330,7 @@ def _draw(one: Tuned, host: str, folder: Path) -> Path:
     try:
         figures.save(tuning(what), file)
     except OSError as error:
-        raise RunError(f"can't draw {file}: {error.strerror or error}", "the Runs are kept") from None
+        raise UserError(f"can't draw {file}: {error.strerror or error}", "the Runs are kept") from None
     return file
 
 

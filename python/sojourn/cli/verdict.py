@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 from sojourn.cli import text
 
 if TYPE_CHECKING:
-    from sojourn.live.change import Comparison
-    from sojourn.live.findings import Findings
+    from sojourn.live.measure.change import BeforeAfter
+    from sojourn.live.measure.findings import Findings
 
 WIDTH = 100
 
 
 def text_of(found: Findings) -> str:
     """The whole of it."""
-    from sojourn.live import verdict
+    from sojourn.live.measure import sentences
 
     parts = [
         found.title if not found.label or found.label in found.title else f"{found.title}: {found.label}",
-        _block(verdict.sentences(found)),
+        _block(sentences.sentences(found)),
         f"RTT to {found.target}, ms; goodput, Mbit/s\n{_phases(found)}" if found.target else _phases(found),
         *(
             [f"What the load adds to the idle RTT\n{_added(found)}"]
@@ -34,7 +34,7 @@ def text_of(found: Findings) -> str:
         ),
         *([f"Median RTT of every target, ms\n{_targets(found)}"] if len(found.others) > 1 else []),
         *([f"Scores, of the same samples\n{_scores(found)}"] if found.scores else []),
-        f"How sure\n{_block(verdict.confidence(found), '  ')}",
+        f"How sure\n{_block(sentences.confidence(found), '  ')}",
     ]
     return "\n\n".join(parts)
 
@@ -60,7 +60,7 @@ def _phases(found: Findings) -> str:
 
 
 def _added(found: Findings) -> str:
-    from sojourn.live.verdict import within
+    from sojourn.live.measure.sentences import within
 
     rows = [
         [row.phase, within(row.induced.median), within(row.induced.p95)]
@@ -84,7 +84,7 @@ def _targets(found: Findings) -> str:
 
 
 def _scores(found: Findings) -> str:
-    from sojourn.live.verdict import grade
+    from sojourn.live.measure.sentences import grade
 
     phases = list(dict.fromkeys(phase for score in found.scores for phase in score.phases))
     rows = [
@@ -117,32 +117,34 @@ def too_much(added_ms: float, most_ms: float) -> str:
 # --------------------------------------------------------------------------------------------------- before and after
 
 
-def changes(found: Comparison) -> str:
+def changes(found: BeforeAfter) -> str:
     """A comparison: its verdict, and a row for each quantity."""
-    from sojourn.live import verdict
+    from sojourn.live.measure import sentences
 
     rows = []
     for change in found.changes:
         apart = change.difference
         interval = (
-            "-" if math.isnan(apart.low) else f"{verdict.number(apart.low)} .. {verdict.number(apart.high)}"
+            "-"
+            if math.isnan(apart.low)
+            else f"{sentences.number(apart.low)} .. {sentences.number(apart.high)}"
         )
         rows.append(
             [
                 change.phase,
                 f"{change.what} [{change.unit}]",
-                verdict.number(change.before),
-                verdict.number(change.after),
-                f"{'+' if apart.value > 0 else ''}{verdict.number(apart.value)}",
+                sentences.number(change.before),
+                sentences.number(change.after),
+                f"{'+' if apart.value > 0 else ''}{sentences.number(apart.value)}",
                 interval,
-                verdict.WORDS[change.verdict],
+                sentences.WORDS[change.verdict],
             ]
         )
     header = ["phase", "what", "before", "after", "change", "95 % interval", "verdict"]
     return "\n\n".join(
         [
             f"before: {found.before}\nafter:  {found.after}",
-            _block(verdict.compared(found)),
+            _block(sentences.compared(found)),
             *([text.table(header, rows, left=2)] if rows else []),
         ]
     )
