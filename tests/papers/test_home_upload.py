@@ -8,11 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sojourn import papers
 from sojourn.papers import Reproduction, Verdict
-from sojourn.papers.home_upload import PAPER, published
 from sojourn.papers.home_upload import measures as m
-from sojourn.papers.home_upload.experiments import WITH, WITHOUT
+from sojourn.papers.home_upload.claims import SAYS
+from sojourn.papers.home_upload.studies import AFTER, BEFORE
 from sojourn.papers.paper import Picture
+from sojourn.papers.verdict import worded
+
+PAPER = papers.load("home-upload")
 
 UNEXPLAINED: set[str] = set()
 """Numbers that are not reproduced and for which no reason was found."""
@@ -45,24 +49,24 @@ def test_the_quick_version_measures_every_number(quick: Reproduction) -> None:
 def test_the_published_numbers_agree_with_each_other() -> None:
     stated = [number for number in PAPER.numbers if number.published is not None]
     assert (len(PAPER.numbers), len(stated)) == (15, 10)
-    assert pytest.approx(published.LONGER_S) == published.WITH_S - published.WITHOUT_S
+    assert SAYS["with/longer"] == pytest.approx(SAYS["with/upload"] - SAYS["without/upload"])
     # 1.5 % is 7 pings of the 457 that 45.7 s of ten pings a second are.
-    assert round(100 * 7 / (10 * published.WITHOUT_S), 1) == published.LOSS_PERCENT
-    assert published.IDLE_MS < published.CURED_MS < published.BLOATED_MS
+    assert round(100 * 7 / (10 * SAYS["without/upload"]), 1) == SAYS["without/loss"]
+    assert SAYS["without/idle"] < SAYS["with/median"] < SAYS["without/median"]
 
 
 def test_with_the_shaper_the_queue_moves_from_the_modem_to_the_laptop(quick: Reproduction) -> None:
-    for how, full, empty in ((WITHOUT, "modem", "wlan0"), (WITH, "wlan0", "modem")):
-        assert quick.evidence.mean("upload", how, m.standing_ms(full)) > 15
-        assert quick.evidence.mean("upload", how, m.standing_ms(empty)) < 5
+    for how, full, empty in ((BEFORE, "modem", "wlan0"), (AFTER, "wlan0", "modem")):
+        assert quick.evidence.mean(how, m.standing_ms(full)) > 15
+        assert quick.evidence.mean(how, m.standing_ms(empty)) < 5
 
 
 def test_an_upload_is_never_quicker_than_its_bytes_at_the_rate(quick: Reproduction) -> None:
     # 5 MiB are 3620 segments of 1448 bytes and a last one of 1120; at the shaper each is charged 66 bytes more.
     at_the_shaper = (5 * 2**20 + 3621 * 66) / 125_000
     at_the_modem = (5 * 2**20 + 3621 * 70) / 128_000
-    assert min(quick.evidence.estimate("upload", WITH, m.upload_s).values) > at_the_shaper
-    assert min(quick.evidence.estimate("upload", WITHOUT, m.upload_s).values) > at_the_modem
+    assert min(quick.evidence.estimate(AFTER, m.upload_s).values) > at_the_shaper
+    assert min(quick.evidence.estimate(BEFORE, m.upload_s).values) > at_the_modem
 
 
 def test_pings_are_cut_by_when_they_were_sent() -> None:
@@ -87,7 +91,7 @@ def test_no_ping_is_no_number() -> None:
 
 def test_every_reading_says_what_the_others_give(quick: Reproduction) -> None:
     for reading in PAPER.readings:
-        others = reading.others if isinstance(reading.others, str) else reading.others(quick.evidence)
+        others = worded(reading.others, quick.evidence)
         assert len(others) > 10, reading.parameter
         assert "nan" not in others, reading.parameter
     assert {one.parameter for one in PAPER.readings if one.searched} == {

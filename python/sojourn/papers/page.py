@@ -23,9 +23,10 @@ from typing import TypeAlias
 from sojourn import figures
 from sojourn.figures.series import number as shown
 from sojourn.papers import story
-from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading, Study
+from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading
 from sojourn.papers.reproduce import Reproduction
-from sojourn.papers.verdict import ClaimRow, Row, Verdict
+from sojourn.papers.study import Study
+from sojourn.papers.verdict import ClaimRow, Row, Verdict, worded
 from sojourn.records import RunError
 from sojourn.report import parts
 
@@ -161,8 +162,8 @@ def _numbers(one: Reproduction) -> str:
     parts_: list[str] = []
     latest = ""
     for row in one.rows:
-        if row.number.study != latest:
-            latest = row.number.study
+        if row.number.variant.study != latest:
+            latest = row.number.variant.study
             parts_.append(
                 f'</tbody><tbody><tr class="study"><th colspan="5" scope="rowgroup">{escape(studies[latest].what)}</th></tr>'
             )
@@ -233,7 +234,7 @@ def _readings(one: Reproduction) -> str:
 
 
 def _reading(reading: Reading, one: Reproduction) -> str:
-    others = reading.what_others_give(one.evidence)
+    others = worded(reading.others, one.evidence)
     found = (
         "<small>Found by search: its agreement is no independent proof.</small>" if reading.searched else ""
     )
@@ -256,7 +257,7 @@ def _studies(one: Reproduction) -> str:
 
 
 def _study(study: Study, one: Reproduction) -> str:
-    runs = list(one.evidence.runs[study.id].values())
+    runs = [run for variant, run in one.evidence.runs.items() if variant.study == study.id]
     lengths = sorted({(run.meta.duration_ns / 1e9, run.meta.warmup_ns / 1e9) for run in runs})
     length = ", ".join(
         f"{duration:g} s" + (f", {warmup:g} s of it warm-up" if warmup else "")

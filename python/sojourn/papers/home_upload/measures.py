@@ -7,6 +7,7 @@ A seed whose upload did not end within the run gives NaN, and so no verdict rest
 from __future__ import annotations
 
 import math
+import operator
 from functools import cache
 from typing import cast
 
@@ -15,8 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import metrics
-from sojourn.papers.evidence import Seed
-from sojourn.papers.paper import Measure
+from sojourn.papers.evidence import Estimate, Evidence, Measure, Seed
+from sojourn.papers.home_upload.studies import AFTER, BEFORE
 
 Milliseconds = NDArray[np.float64]
 """RTTs of pings in the order sent; NaN: no reply."""
@@ -115,6 +116,11 @@ def idle_spread_ms(seed: Seed) -> float:
 def pings_a_second(seed: Seed) -> float:
     """Pings sent each second of the upload."""
     return metrics.ratio(pings(seed).size, upload_s(seed))
+
+
+def longer(evidence: Evidence) -> Estimate:
+    """How much longer the upload takes with the cure, s. What one does not know of the file and of the application cancels out in it."""
+    return evidence.compared(AFTER, BEFORE, upload_s, operator.sub)
 
 
 def _steady(seed: Seed, link: str) -> pl.DataFrame:
