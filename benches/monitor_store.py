@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sojourn.live.store import WIDTHS, Keep, Samples, Store
+from sojourn.live.monitor.store import WIDTHS, Keep, ProbeSamples, Store
 
 S = 10**9
 PER_COMMIT = 5
@@ -41,7 +41,7 @@ def fill(path: Path, minutes: int) -> tuple[float, float]:
             rtt_ns[rng.random(PER_COMMIT) < 0.001] = -1
             loss = np.where(rtt_ns < 0, 0, -1)
             lateness_ns = rng.integers(50_000, 200_000, PER_COMMIT)
-            store.add(Samples(0 * sequence + target, t_ns, sequence, rtt_ns, loss, lateness_ns))
+            store.add(ProbeSamples(0 * sequence + target, t_ns, sequence, rtt_ns, loss, lateness_ns))
             if i % 2:
                 received, sent = rng.integers(0, 10**6, 2).tolist()
                 store.add_traffic(int(t_ns[0]), interface, received, sent, S)

@@ -4,14 +4,14 @@ phases as [kind, seconds] and targets as [how, address]. As it goes on, time and
 import json
 import sys
 
-from sojourn.live.session import LiveError, Phase, Plan, S, Target, measure
+from sojourn.live.measure.session import LiveError, PlannedPhase, ProbeTarget, S, SessionPlan, measure
 
 
-def plan_of(text: str) -> Plan:
+def plan_of(text: str) -> SessionPlan:
     given = json.loads(text)
-    given["phases"] = tuple(Phase(kind, round(seconds * S)) for kind, seconds in given["phases"])
-    given["targets"] = tuple(Target(*target) for target in given["targets"])
-    return Plan(**given)
+    given["phases"] = tuple(PlannedPhase(kind, round(seconds * S)) for kind, seconds in given["phases"])
+    given["targets"] = tuple(ProbeTarget(*target) for target in given["targets"])
+    return SessionPlan(**given)
 
 
 def tell(now: int, _total: int, phase: str) -> bool:

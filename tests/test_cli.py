@@ -19,7 +19,7 @@ from sojourn.engine import Progress, kernel, netns, runs
 from sojourn.engine.engines import Outcome, Realised
 from sojourn.engine.kernel.errors import GuestRunError
 from sojourn.engine.sim import Simulator
-from sojourn.live import session
+from sojourn.live.measure import session
 from sojourn.records import Run, RunError
 
 ROOT = Path(__file__).parent.parent
@@ -461,7 +461,7 @@ def test_a_measurement_is_announced_once_the_server_is_there(
     say: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone_after(*times_ns: int) -> Any:
-        def measure(_: session.Plan, reached: Callable[[int, int, str], bool]) -> session.Session:
+        def measure(_: session.SessionPlan, reached: Callable[[int, int, str], bool]) -> session.Session:
             assert all(reached(now, 10**9, "") for now in times_ns)
             raise session.LiveError("nobody serves", "serve there")
 

@@ -12,9 +12,9 @@ import synthetic
 import synthetic_live
 from synthetic_live import Line
 
-from sojourn.cli import verdict as terminal
-from sojourn.live import change, intervals, verdict
-from sojourn.live.change import Comparison
+from sojourn.cli import measurement_text as terminal
+from sojourn.live.measure import change, intervals, sentences
+from sojourn.live.measure.change import BeforeAfter
 from sojourn.records import Run
 
 ZERO = 1_800_000_000 * 10**9
@@ -29,7 +29,7 @@ def run(*lines: Line) -> Run:
     return synthetic_live.run(None, *lines)
 
 
-def verdict_of(found: Comparison, phase: str, what: str) -> str:
+def verdict_of(found: BeforeAfter, phase: str, what: str) -> str:
     return next(each for each in found.changes if each.phase == phase and each.what == what).verdict
 
 
@@ -139,7 +139,7 @@ def test_a_cured_line_is_better_and_its_price_is_said() -> None:
     assert verdict_of(found, "upload", change.ADDED_P95) == "better"
     assert verdict_of(found, "upload", "goodput up") == "worse"
     assert verdict_of(found, "idle", change.RTT_MEDIAN) == "same"
-    said = verdict.compared(found)
+    said = sentences.compared(found)
     assert said[0].startswith("Better: with after the delay")
     assert any("up in upload" in sentence for sentence in said)
     assert "block bootstrap" in said[-1]
@@ -148,14 +148,14 @@ def test_a_cured_line_is_better_and_its_price_is_said() -> None:
 def test_the_same_line_twice_is_no_significant_change() -> None:
     found = change.compare(run(measured(1)), run(measured(2, 5)))
     assert {each.verdict for each in found.changes} == {"same"}
-    assert verdict.compared(found)[0].startswith("No significant change")
+    assert sentences.compared(found)[0].startswith("No significant change")
     assert "no significant change" in terminal.changes(found)
 
 
 def test_a_worse_line_is_worse() -> None:
     found = change.compare(run(measured(1)), run(measured(2, 5, up_buffer=500_000)))
     assert verdict_of(found, "both", change.ADDED_P95) == "worse"
-    assert verdict.compared(found)[0].startswith("Worse")
+    assert sentences.compared(found)[0].startswith("Worse")
 
 
 def test_a_difference_that_nobody_feels_is_none_however_sure() -> None:
@@ -172,7 +172,7 @@ def test_three_repeats_that_took_turns_are_compared_in_pairs() -> None:
     found = change.compare(before, after)
     assert (found.by, found.repeats) == ("paired", (3, 3))
     assert verdict_of(found, "upload", change.ADDED_MEDIAN) == "better"
-    assert "took turns" in verdict.compared(found)[-1]
+    assert "took turns" in sentences.compared(found)[-1]
 
 
 def test_three_repeats_one_after_the_other_are_compared_as_they_are() -> None:
@@ -180,13 +180,13 @@ def test_three_repeats_one_after_the_other_are_compared_as_they_are() -> None:
     after = run(*[measured(10 + i, 10 + i, up_buffer=25_000) for i in range(3)])
     found = change.compare(before, after)
     assert found.by == "repeats"
-    assert "Welch" in verdict.compared(found)[-1]
+    assert "Welch" in sentences.compared(found)[-1]
 
 
 def test_measurements_without_a_phase_in_common_are_not_compared() -> None:
     found = change.compare(run(Line(phases=(("upload", 3),))), run(Line(phases=(("download", 3),))))
     assert found.changes == ()
-    assert "nothing to compare" in verdict.compared(found)[0]
+    assert "nothing to compare" in sentences.compared(found)[0]
 
 
 def test_a_comparison_as_json_has_no_nan() -> None:

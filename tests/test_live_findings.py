@@ -14,9 +14,9 @@ import synthetic_live
 from synthetic_live import Line
 
 from sojourn import metrics
-from sojourn.cli import verdict as terminal
-from sojourn.live import findings, phases, samples, verdict
-from sojourn.live.findings import Findings
+from sojourn.cli import measurement_text as terminal
+from sojourn.live.measure import findings, phases, sample_files, sentences
+from sojourn.live.measure.findings import Findings
 from sojourn.records import Run, RunError
 
 
@@ -78,10 +78,10 @@ def test_what_was_asked_is_toml(run: Run) -> None:
 def test_a_title_can_not_break_the_toml() -> None:
     import tomllib
 
-    from sojourn.live import measurement
+    from sojourn.live.measure import measurement
 
     nasty = 'a "quoted" \\ one\n[measurement]\x00'
-    made = measurement.create(nasty, "1", [("host", nasty)], measurement.How(), "0")
+    made = measurement.create(nasty, "1", [("host", nasty)], measurement.MeasurementSettings(), "0")
     assert tomllib.loads(made.scenario_text)["title"] == 'a "quoted" \\ one�[measurement]�'
 
 
@@ -176,21 +176,21 @@ def test_the_queue_is_between_the_last_target_that_is_spared_and_the_first_that_
 ) -> None:
     (place,) = [place for place in found.places if place.phase == "upload"]
     assert (place.after, place.nearest) == ("gateway", "server udp")
-    assert "between gateway and server udp" in " ".join(verdict.sentences(found))
+    assert "between gateway and server udp" in " ".join(sentences.sentences(found))
 
 
 def test_a_queue_before_the_nearest_target_is_at_home() -> None:
     found = of(Line(queue_at_gateway=True, phases=(("idle", 4), ("upload", 8))))
     (place,) = found.places
     assert (place.after, place.nearest) == (None, "gateway")
-    assert "this host, its Wi-Fi" in " ".join(verdict.sentences(found))
+    assert "this host, its Wi-Fi" in " ".join(sentences.sentences(found))
 
 
 def test_a_line_without_a_queue_has_none_anywhere() -> None:
     found = of(Line(up_buffer=1_000, down_buffer=1_000))
     assert all(place.nearest is None for place in found.places)
     assert found.induced_p95_ms < 5
-    assert verdict.sentences(found)[0].startswith("No bufferbloat")
+    assert sentences.sentences(found)[0].startswith("No bufferbloat")
 
 
 def test_scores_stand_side_by_side(found: Findings) -> None:
@@ -206,7 +206,7 @@ def test_scores_stand_side_by_side(found: Findings) -> None:
 
 
 def test_rpm_from_echoes_and_smoothed_rtts_is_the_formula_s(run: Run, found: Findings) -> None:
-    from sojourn.live import scores
+    from sojourn.live.measure import scores
 
     (part,) = phases.cut(run).of("upload")
     echo, loaded = part.pings["server udp"].answered, part.srtt_ms("up")
@@ -278,12 +278,12 @@ def test_the_buffers_bytes_are_of_the_segments_that_were_sent(segment: int, addr
 @pytest.mark.parametrize("outcome", ["partial", "interrupted"])
 def test_a_measurement_cut_short_is_never_cleared(outcome: str) -> None:
     clean = Line(down_buffer=1500, up_buffer=1500, noise_ms=0.01)
-    assert "o bufferbloat" in verdict.sentences(of(clean))[0]
-    cut = verdict.sentences(of(dataclasses.replace(clean, cut_s=15.0, outcome=outcome)))[0]
+    assert "o bufferbloat" in sentences.sentences(of(clean))[0]
+    cut = sentences.sentences(of(dataclasses.replace(clean, cut_s=15.0, outcome=outcome)))[0]
     assert cut.startswith("There is no verdict: the measurement was cut short (the server went away).")
     assert "Until then no load added more than" in cut
     # What was found until then stays found.
-    bloated = verdict.sentences(of(Line(cut_s=24.0, outcome=outcome)))[0]
+    bloated = sentences.sentences(of(Line(cut_s=24.0, outcome=outcome)))[0]
     assert bloated.startswith("Bufferbloat: calls suffer.")
 
 
@@ -337,28 +337,28 @@ def test_late_probes_are_a_warning(found: Findings) -> None:
         **found.facts[0],
         "lateness_ns": {"sends": 9, "p50": 1e6, "p90": 2e6, "p99": 9e6, "max": 3e7, "priority": "normal"},
     }
-    said = " ".join(verdict.confidence(dataclasses.replace(found, facts=(late,))))
+    said = " ".join(sentences.confidence(dataclasses.replace(found, facts=(late,))))
     assert "can't be told from this host's own" in said
 
 
 def test_the_way_on_which_probes_were_lost_is_said(found: Findings) -> None:
-    assert not any("on the way there" in sentence for sentence in verdict.confidence(found))
+    assert not any("on the way there" in sentence for sentence in sentences.confidence(found))
     probes = [{**found.facts[0]["probes"][0], "lost_forward": 7, "lost_backward": 2}]
     said = " ".join(
-        verdict.confidence(dataclasses.replace(found, facts=({**found.facts[0], "probes": probes},)))
+        sentences.confidence(dataclasses.replace(found, facts=({**found.facts[0], "probes": probes},)))
     )
     assert "7 were lost on the way there, 2 on the way back" in said
 
 
 def test_a_stepped_clock_is_said(found: Findings) -> None:
     stepped = {**found.facts[0], "clock": {**found.facts[0]["clock"], "stepped_ns": 3_600_000_000_000}}
-    said = " ".join(verdict.confidence(dataclasses.replace(found, facts=(stepped,))))
+    said = " ".join(sentences.confidence(dataclasses.replace(found, facts=(stepped,))))
     assert "stepped by" in said
 
 
 def test_numbers_have_three_digits() -> None:
     shown = [
-        verdict.number(value)
+        sentences.number(value)
         for value in (0.0, 0.1234, 1.0, 14.25, 99.96, 123.4, 98765.4, -0.00533, math.nan)
     ]
     assert shown == ["0", "0.123", "1.00", "14.2", "100.0", "123", "98765", "-0.005", "-"]
@@ -368,7 +368,7 @@ def test_numbers_have_three_digits() -> None:
 
 
 def test_all_samples_go_out_as_csv(run: Run) -> None:
-    table = samples.table(run)
+    table = sample_files.table(run)
     assert table.columns == ["repeat", "t_s", "phase", "series", "quantity", "value"]
     pings = table.filter((table["quantity"] == "rtt_ms") & (table["series"] == "gateway"))
     assert pings.height == run.table("probe", 1).filter(run.table("probe", 1)["probe"] == "gateway").height
@@ -378,20 +378,20 @@ def test_all_samples_go_out_as_csv(run: Run) -> None:
     assert float(upload["value"].drop_nans().mean()) * 4 == pytest.approx(
         whole.of("upload")[0].mbps("up"), rel=0.02
     )  # type: ignore[arg-type]
-    lines = samples.csv(run).splitlines()
+    lines = sample_files.csv(run).splitlines()
     assert lines[0] == "repeat,t_s,phase,series,quantity,value"
     assert len(lines) == table.height + 1
 
 
 def test_json_holds_findings_and_samples(run: Run) -> None:
-    whole = json.loads(samples.json_of(run))
+    whole = json.loads(sample_files.json_of(run))
     assert whole["induced_p95_ms"] == pytest.approx(120, rel=0.02)
-    assert len(whole["samples"]["value"]) == samples.table(run).height
+    assert len(whole["samples"]["value"]) == sample_files.table(run).height
 
 
 def test_a_measurement_without_a_repeat_is_refused(tmp_path: Path) -> None:
-    from sojourn.live import measurement
+    from sojourn.live.measure import measurement
 
-    made = measurement.create("t", "1", [], measurement.How(out=tmp_path / "empty"), "0")
+    made = measurement.create("t", "1", [], measurement.MeasurementSettings(out=tmp_path / "empty"), "0")
     with pytest.raises(RunError, match="no seed has finished"):
         made.table("probe")

@@ -175,9 +175,9 @@ def test_a_series_is_a_folder_of_runs_and_a_table(say: Say, port: str, tmp_path:
     again = say("history", "days")
     assert again.out == said.out
     # Another day: the series goes on, and a time at which nobody served is a line of it.
-    from sojourn.live import history
+    from sojourn.live.measure import over_days
 
-    history.failed(tmp_path / "days", began[0] + 10**9, "nobody serves at 127.0.0.1")
+    over_days.failed(tmp_path / "days", began[0] + 10**9, "nobody serves at 127.0.0.1")
     assert (
         say("measure", f"127.0.0.1:{port}", *SHORT, "--every", "1d", "--times", "1", "-o", "days").code == 0
     )
@@ -218,7 +218,7 @@ def test_a_series_survives_a_server_that_is_away(say: Say, tmp_path: Path) -> No
 
 
 def test_a_schedule_does_not_drift_and_leaves_out_what_it_missed() -> None:
-    from sojourn.live.history import next_slot
+    from sojourn.live.measure.over_days import next_slot
 
     assert next_slot(100.0, 60.0, 100.0) == 160.0
     assert next_slot(100.0, 60.0, 159.9) == 160.0
@@ -354,7 +354,7 @@ def test_bloat_is_measured_as_deep_as_it_is_and_its_cure_is_seen(say: Say, tmp_p
     assert failing.returncode == 1
     assert "(--fail-above)" in failing.stderr
 
-    from sojourn.live import findings
+    from sojourn.live.measure import findings
 
     found = findings.find(Run.open(tmp_path / "before"))
     depth = {buffer.direction: buffer for buffer in found.buffers}

@@ -16,7 +16,7 @@ from synthetic_live import Line
 
 from sojourn import figures, report
 from sojourn.figures import series
-from sojourn.live import phases as cutting
+from sojourn.live.measure import phases as cutting
 from sojourn.records import Run
 from sojourn.report import phases
 

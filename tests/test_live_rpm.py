@@ -22,19 +22,20 @@ import pytest
 
 from sojourn import _core, metrics, report
 from sojourn.cli import status
-from sojourn.live import findings, measurement, rpm
-from sojourn.live.session import LiveError
+from sojourn.live import rpm
+from sojourn.live.measure import findings, measurement, responsiveness
+from sojourn.live.measure.session import LiveError
 from sojourn.records import Run, RunError
 
 S, MS = 10**9, 10**6
-QUICK = rpm.Parameters(mad=2, id_ns=300 * MS, sdt=1e-9, stage_intervals=2)
+QUICK = rpm.RpmParameters(mad=2, id_ns=300 * MS, sdt=1e-9, stage_intervals=2)
 """Nothing is as stable as that: each stage takes its two intervals."""
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The URL of a server on loopback."""
-    made = rpm.server(rpm.Service(port=0))
+    made = rpm.server(rpm.RpmService(port=0))
     yield rpm.url(*made.addresses[0])
     made.stop()
 
@@ -42,7 +43,7 @@ def server() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def measured(server: str) -> Run:
     """A short measurement of it, one direction after the other."""
-    outcome = rpm.measure(rpm.Plan(server, insecure=True, parameters=QUICK))
+    outcome = rpm.measure(rpm.RpmPlan(server, insecure=True, parameters=QUICK))
     assert outcome.run is not None
     assert not outcome.why
     return outcome.run
@@ -111,9 +112,9 @@ def known() -> tuple[dict[str, dict[str, np.ndarray[Any, Any]]], dict[str, Any]]
 def test_scores_are_of_the_last_intervals_and_each_formula_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
     tables, facts = known()
     monkeypatch.setattr(_core, "measure_rpm", lambda _plan, _reached: (tables, json.dumps(facts)))
-    run = rpm.measure(rpm.Plan("lab.example")).run
+    run = rpm.measure(rpm.RpmPlan("lab.example")).run
     assert run is not None
-    (result,) = rpm.results(run)
+    (result,) = responsiveness.results(run)
     # Foreign: 60 000 / ((20 + 40 + 60) / 3); loaded: 60 000 / 120.
     assert (result.draft.foreign, result.draft.loaded, result.draft.rpm) == (1500, 500, 1000)
     assert result.verdict == "Good"
@@ -130,7 +131,7 @@ def test_a_run_of_another_kind_has_no_scores_of_this_kind(tmp_path: Path) -> Non
 
     run = synthetic_live.run(tmp_path / "run")
     with pytest.raises(RunError, match="not a measurement of responsiveness"):
-        rpm.results(run)
+        responsiveness.results(run)
 
 
 # --------------------------------------------------------------------------------------------------------- on loopback
@@ -139,7 +140,7 @@ def test_a_run_of_another_kind_has_no_scores_of_this_kind(tmp_path: Path) -> Non
 def test_the_scores_are_those_by_which_the_measurement_ended(measured: Run) -> None:
     # The same formula, written twice, over the same samples: one decided when to stop, the other is shown.
     told = measured.meta.facts["1"]["rpm"]["loaded"]
-    results = rpm.results(measured)
+    results = responsiveness.results(measured)
     assert [result.phase for result in results] == ["download", "upload"]
     for result, stage in zip(results, told, strict=True):
         # A probe that ends with the interval may be in one and not in the other.
@@ -183,9 +184,9 @@ def test_its_page_and_its_findings_have_the_scores_and_no_estimates(measured: Ru
 
 
 def test_both_directions_at_once_are_one_score(server: str) -> None:
-    run = rpm.measure(rpm.Plan(server, insecure=True, parameters=QUICK, stages=rpm.BOTH)).run
+    run = rpm.measure(rpm.RpmPlan(server, insecure=True, parameters=QUICK, stages=rpm.BOTH)).run
     assert run is not None
-    (result,) = rpm.results(run)
+    (result,) = responsiveness.results(run)
     assert result.phase == "both"
     assert min(result.goodput_mbps.values()) > 0
     assert run.meta.flow("upload-1").direction == "up"
@@ -198,10 +199,10 @@ def test_progress_is_told_and_ends_it(server: str) -> None:
         told.append((now, phase, waits_for, intervals, bps))
         return phase < 1 or intervals < 1
 
-    outcome = rpm.measure(rpm.Plan(server, insecure=True, parameters=QUICK), reached=reached)
+    outcome = rpm.measure(rpm.RpmPlan(server, insecure=True, parameters=QUICK), reached=reached)
     assert outcome.interrupted
     assert outcome.run is not None
-    (result,) = rpm.results(outcome.run)
+    (result,) = responsiveness.results(outcome.run)
     assert not result.complete
     assert result.intervals == 1
     assert [phase.complete for phase in outcome.run.meta.phases] == [True, False]
@@ -214,28 +215,28 @@ def test_what_the_progress_function_raises_is_raised(server: str) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        rpm.measure(rpm.Plan(server, insecure=True), reached=reached)
+        rpm.measure(rpm.RpmPlan(server, insecure=True), reached=reached)
 
 
 def test_a_server_that_is_not_trusted_is_refused_and_says_how(server: str, tmp_path: Path) -> None:
     with pytest.raises(LiveError, match="not to be trusted") as refused:
-        rpm.measure(rpm.Plan(server), measurement.How(out=tmp_path / "run"))
+        rpm.measure(rpm.RpmPlan(server), measurement.MeasurementSettings(out=tmp_path / "run"))
     assert "--ca FILE" in refused.value.hint
     assert not (tmp_path / "run").exists()
 
 
 def test_a_server_where_none_can_be_says_why() -> None:
-    made = rpm.server(rpm.Service(port=0))
+    made = rpm.server(rpm.RpmService(port=0))
     port = made.addresses[0][1]
     with pytest.raises(LiveError, match="can't listen"):
-        rpm.server(rpm.Service(port=port))
+        rpm.server(rpm.RpmService(port=port))
     made.stop()
     made.stop()
-    again = rpm.server(rpm.Service(port=port))
+    again = rpm.server(rpm.RpmService(port=port))
     assert again.served()["accepted"] == 0
     again.stop()
     with pytest.raises(LiveError, match="not an address"):
-        rpm.server(rpm.Service(at=("nobody.example",)))
+        rpm.server(rpm.RpmService(at=("nobody.example",)))
 
 
 # ---------------------------------------------------------------------------------------------------- the command line
@@ -245,8 +246,8 @@ SOJOURN = [sys.executable, "-m", "sojourn"]
 
 @contextlib.contextmanager
 def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`sojourn serve --rpm`, and its URL."""
-    command = [*SOJOURN, "serve", "--rpm", "--port", "0", "--cert-out", str(folder / "cert.pem"), *options]
+    """`sojourn rpm serve`, and its URL."""
+    command = [*SOJOURN, "rpm", "serve", "--port", "0", "--cert-out", str(folder / "cert.pem"), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
@@ -260,14 +261,14 @@ def test_the_verbs_serve_and_measure(tmp_path: Path) -> None:
         trust = [
             "--ca",
             str(tmp_path / "cert.pem"),
-            "--rpm-interval",
+            "--interval",
             "100ms",
             "--json",
             "-o",
             str(tmp_path / "run"),
         ]
         done = subprocess.run(
-            [*SOJOURN, "measure", "--rpm", *trust, url], capture_output=True, text=True, check=False
+            [*SOJOURN, "rpm", "measure", *trust, url], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
@@ -284,7 +285,7 @@ def test_the_verbs_serve_and_measure(tmp_path: Path) -> None:
 
 
 def test_a_server_that_vanishes_leaves_what_was_measured() -> None:
-    made = rpm.server(rpm.Service(port=0))
+    made = rpm.server(rpm.RpmService(port=0))
 
     def reached(_now: int, phase: int, _waits_for: str, intervals: int, _bps: float) -> bool:
         if phase == 1 and intervals == 2:
@@ -292,12 +293,12 @@ def test_a_server_that_vanishes_leaves_what_was_measured() -> None:
         return True
 
     patient = dataclasses.replace(QUICK, stage_intervals=1000)
-    plan = rpm.Plan(rpm.url(*made.addresses[0]), insecure=True, parameters=patient, patience_ns=2 * S)
+    plan = rpm.RpmPlan(rpm.url(*made.addresses[0]), insecure=True, parameters=patient, patience_ns=2 * S)
     outcome = rpm.measure(plan, reached=reached)
     assert "broke off download-" in outcome.why
     assert not outcome.interrupted
     assert outcome.run is not None
-    (result,) = rpm.results(outcome.run)
+    (result,) = responsiveness.results(outcome.run)
     assert (result.complete, result.intervals) == (False, 2)
     assert result.draft.rpm > 0
 
@@ -309,7 +310,7 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
     facts |= {"outcome": "partial", "why": "lab.example broke off download-2: reset"}
     facts["phases"][0]["complete"] = False
     monkeypatch.setattr(_core, "measure_rpm", lambda _plan, _reached: (tables, json.dumps(facts)))
-    assert status(["measure", "--rpm", "-o", str(tmp_path / "run"), "lab.example"]) == 1
+    assert status(["rpm", "measure", "-o", str(tmp_path / "run"), "lab.example"]) == 1
     said = capsys.readouterr()
     assert "ended early: lab.example broke off download-2: reset" in said.err
     assert "download: 2 probes failed, broken off after 1 intervals" in said.out
@@ -318,7 +319,7 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, server: str) -> None:
     folder = tmp_path / "run"
-    command = [*SOJOURN, "measure", "--rpm", "--insecure", "--rpm-interval", "60s", "-o", str(folder), server]
+    command = [*SOJOURN, "rpm", "measure", "--insecure", "--interval", "60s", "-o", str(folder), server]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
         assert client.stderr is not None
         assert client.stderr.readline().startswith("measuring")
@@ -333,21 +334,23 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, server: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["measure", "--rpm", "-n", "8", "x"], "--streams does not go with measure --rpm"),
-        (["measure", "--insecure", "x"], "--insecure goes with --rpm only"),
-        (["measure", "--rpm", "--insecure", "--ca", "f", "x"], "give one of them"),
-        (["measure", "--rpm", "--rpm-interval", "5", "x"], "5"),
-        (["measure", "--rpm", "http://127.0.0.1:1/"], "is http, not https"),
+        (["measure", "--rpm", "x"], "hint: sojourn rpm measure HOST"),
+        (["serve", "--rpm"], "hint: sojourn rpm serve"),
+        (["rpm", "measure", "-n", "8", "x"], "there is no option -n"),
+        (["measure", "--insecure", "x"], "hint: sojourn rpm measure HOST"),
+        (["rpm", "measure", "--insecure", "--ca", "f", "x"], "give one of them"),
+        (["rpm", "measure", "--interval", "5", "x"], "5"),
+        (["rpm", "measure", "http://127.0.0.1:1/"], "is http, not https"),
         (
-            ["measure", "--rpm", "--ca", "missing.pem", "127.0.0.1:1"],
+            ["rpm", "measure", "--ca", "missing.pem", "127.0.0.1:1"],
             "missing.pem: no certificate can be read",
         ),
-        (["measure", "--rpm", "--insecure", "127.0.0.1:1"], "refuses connections to port 1"),
-        (["serve", "--rpm", "--once"], "--once does not go with serve --rpm"),
-        (["serve", "--cert-out", "f"], "--cert-out goes with --rpm only"),
-        (["serve", "--rpm", "--cert", "f"], "--cert and --key go together"),
-        (["serve", "--rpm", "--cert", "f", "--key", "g"], "f: no certificate can be read"),
-        (["serve", "--rpm", "--bind", "192.0.2.1", "--port", "0"], "can't listen at 192.0.2.1"),
+        (["rpm", "measure", "--insecure", "127.0.0.1:1"], "refuses connections to port 1"),
+        (["rpm", "serve", "--once"], "there is no option --once"),
+        (["serve", "--cert-out", "f"], "hint: sojourn rpm serve"),
+        (["rpm", "serve", "--cert", "f"], "--cert and --key go together"),
+        (["rpm", "serve", "--cert", "f", "--key", "g"], "f: no certificate can be read"),
+        (["rpm", "serve", "--bind", "192.0.2.1", "--port", "0"], "can't listen at 192.0.2.1"),
     ],
 )
 def test_wrong_input_is_told_kindly(
@@ -371,13 +374,14 @@ def test_new_connections_wait_in_the_queue_that_the_load_fills(
 
     # Run inside the client's namespace, against a server in its own.
     script = (
-        "import json; from sojourn.live import rpm, phases\n"
-        "parameters = rpm.Parameters(mad=2, id_ns=10**9, inp=4, stage_intervals=2)\n"
-        f"run = rpm.measure(rpm.Plan('{SERVER}:4043', insecure=True, parameters=parameters)).run\n"
+        "import json; from sojourn.live import rpm\n"
+        "from sojourn.live.measure import phases, responsiveness\n"
+        "parameters = rpm.RpmParameters(mad=2, id_ns=10**9, inp=4, stage_intervals=2)\n"
+        f"run = rpm.measure(rpm.RpmPlan('{SERVER}:4043', insecure=True, parameters=parameters)).run\n"
         "waits = {part.phase.name: part.pings['foreign-tcp'].answered.tolist() for part in phases.cut(run).parts}\n"
-        "print(json.dumps([waits, [result.to_dict() for result in rpm.results(run)]]))"
+        "print(json.dumps([waits, [result.to_dict() for result in responsiveness.results(run)]]))"
     )
-    with live_network.start("server", *SOJOURN, "serve", "--rpm", "--bind", SERVER) as program:
+    with live_network.start("server", *SOJOURN, "rpm", "serve", "--bind", SERVER) as program:
         assert program.stdout is not None
         assert program.stdout.readline().startswith("serving RPM at")
         waits, results = json.loads(live_network.run("client", sys.executable, "-c", script).stdout)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sojourn.live import scores
+from sojourn.live.measure import scores
 
 
 def test_the_trimmed_mean_leaves_the_worst_twentieth_out() -> None:

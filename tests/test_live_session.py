@@ -21,13 +21,23 @@ import pytest
 from live_network import CLIENT, ROUTER_TO_CLIENT, SERVER, SLOW_DOWN, SLOW_UP, Bottleneck, LiveNetwork, queue
 
 from sojourn import _core
-from sojourn.live.server import Caps, Server
-from sojourn.live.session import MS, LiveError, Phase, Plan, S, Session, Target, endpoint, measure
+from sojourn.live.measure.server import Caps, Server
+from sojourn.live.measure.session import (
+    MS,
+    LiveError,
+    PlannedPhase,
+    ProbeTarget,
+    S,
+    Session,
+    SessionPlan,
+    endpoint,
+    measure,
+)
 from sojourn.records import Names, frame
 
 HERE = Path(__file__).parent
 PROGRAM = str(HERE / "live_measure.py")
-UDP = (Target("udp"),)
+UDP = (ProbeTarget("udp"),)
 PATIENCE_S = 60.0
 AGREES = 0.1
 
@@ -45,13 +55,13 @@ def serving(caps: Caps | None = None, secret: str = "") -> Iterator[int]:
         thread.join(PATIENCE_S)
 
 
-def phases(*spans: tuple[str, float]) -> tuple[Phase, ...]:
-    return tuple(Phase(kind, round(seconds * S)) for kind, seconds in spans)
+def phases(*spans: tuple[str, float]) -> tuple[PlannedPhase, ...]:
+    return tuple(PlannedPhase(kind, round(seconds * S)) for kind, seconds in spans)
 
 
-def plan(port: int, *spans: tuple[str, float], **more: Any) -> Plan:
+def plan(port: int, *spans: tuple[str, float], **more: Any) -> SessionPlan:
     given = {"targets": UDP, "probe_interval_ns": 20 * MS, "patience_ns": 5 * S, "streams": 2}
-    return Plan("127.0.0.1", port, phases=phases(*spans), **{**given, **more})
+    return SessionPlan("127.0.0.1", port, phases=phases(*spans), **{**given, **more})
 
 
 def of(session: Session, table: str, column: str, flow: str) -> np.ndarray[Any, Any]:
@@ -77,7 +87,7 @@ def whole() -> Session:
             ("download", 0.4),
             ("idle", 0.5),
         )
-        return measure(plan(port, *spans, targets=(Target("udp"), Target("icmp"))))
+        return measure(plan(port, *spans, targets=(ProbeTarget("udp"), ProbeTarget("icmp"))))
 
 
 def test_a_session_is_whole(whole: Session) -> None:
@@ -182,7 +192,9 @@ def test_ipv6_and_a_congestion_control() -> None:
                 try6.connect(("::1", port))
             except OSError as error:
                 pytest.skip(f"no IPv6 here: {error}")
-        session = measure(Plan("::1", port, phases=phases(("both", 0.3)), targets=UDP, congestion="reno"))
+        session = measure(
+            SessionPlan("::1", port, phases=phases(("both", 0.3)), targets=UDP, congestion="reno")
+        )
     assert session.facts["outcome"] == "complete"
     assert {flow["congestion"] for flow in session.facts["flows"]} == {"reno", None}
     assert session.facts["server"]["address"] == "::1"
@@ -202,7 +214,7 @@ def test_nobody_serves() -> None:
 
 def test_there_is_no_such_host() -> None:
     with pytest.raises(LiveError, match=r"there is no host 'no-such-host\.invalid'"):
-        measure(Plan("no-such-host.invalid", phases=phases(("idle", 0.3))))
+        measure(SessionPlan("no-such-host.invalid", phases=phases(("idle", 0.3))))
 
 
 def test_an_interface_that_is_not_there_is_told_with_those_that_are() -> None:
@@ -226,7 +238,7 @@ def test_what_the_server_does_not_grant_is_refused_before_anything_is_measured(
         began = time.monotonic()
         with pytest.raises(LiveError, match=said):
             measure(
-                Plan(
+                SessionPlan(
                     **{
                         "host": "127.0.0.1",
                         "port": port,
@@ -285,9 +297,9 @@ def test_what_is_no_host_is_said(text: str) -> None:
 def test_a_target_that_can_not_be_asked_is_an_error() -> None:
     with serving() as port:
         with pytest.raises(LiveError, match="only the server turns our datagrams round"):
-            measure(plan(port, ("idle", 0.3), targets=(Target("udp", "127.0.0.1"),)))
+            measure(plan(port, ("idle", 0.3), targets=(ProbeTarget("udp", "127.0.0.1"),)))
         with pytest.raises(LiveError, match="'hop 99' is no router"):
-            measure(plan(port, ("idle", 0.3), targets=(Target("icmp", "hop 99"),)))
+            measure(plan(port, ("idle", 0.3), targets=(ProbeTarget("icmp", "hop 99"),)))
 
 
 def test_a_port_that_is_taken_is_named() -> None:

@@ -27,13 +27,14 @@ from matplotlib.figure import Figure
 
 from sojourn import _core
 from sojourn.cli import status
+from sojourn.errors import UserError
 from sojourn.figures import smoke as smokes
 from sojourn.figures import style
 from sojourn.figures.series import DENSITY_LEVELS, Density, Line
-from sojourn.live import page
-from sojourn.live.daytime import DayTime, Reading
-from sojourn.live.monitor import Monitor, MonitorError, aim
-from sojourn.live.store import WIDTHS, Event, Keep, Reader, Samples, Store
+from sojourn.live.monitor import page
+from sojourn.live.monitor.daytime import DayTime, Reading
+from sojourn.live.monitor.prober import Monitor, aim
+from sojourn.live.monitor.store import WIDTHS, Event, Keep, ProbeSamples, Reader, Store
 
 MS = 10**6
 S = 10**9
@@ -183,7 +184,7 @@ def test_the_way_to_loopback_is_lo() -> None:
     ],
 )
 def test_a_target_that_makes_no_sense_is_refused(written: str, problem: str) -> None:
-    with pytest.raises(MonitorError) as refused:
+    with pytest.raises(UserError) as refused:
         aim(written)
     assert problem in refused.value.problem
     assert refused.value.hint
@@ -471,7 +472,7 @@ def kept(tmp_path: Path) -> Path:
         for target in ids:
             rtt = (5 * target + np.arange(6000) % 10) * MS
             rtt[::10] = -1 if target == ids[1] else rtt[::10]
-            store.add(Samples(0 * t + target, t, np.arange(6000), rtt, np.where(rtt < 0, 0, -1), 0 * t))
+            store.add(ProbeSamples(0 * t + target, t, np.arange(6000), rtt, np.where(rtt < 0, 0, -1), 0 * t))
         interface = store.interface("eth0")
         for i in range(600):
             store.add_traffic((begin + i) * S + S // 2, interface, 250_000, 125_000, S)
@@ -693,7 +694,7 @@ def test_a_graph_of_months_is_drawn_from_hours(tmp_path: Path) -> None:
     with Store.open(path, Keep(None, None, None, None, None)) as store:
         target = store.target("a", "192.0.2.1", 3600 * S)
         t = begin * S + np.arange(90 * 24, dtype=np.int64) * 3600 * S
-        store.add(Samples(0 * t + target, t, np.arange(t.size), 0 * t + 20 * MS, 0 * t - 1, 0 * t))
+        store.add(ProbeSamples(0 * t + target, t, np.arange(t.size), 0 * t + 20 * MS, 0 * t - 1, 0 * t))
     out = tmp_path / "g.svg"
     assert status(["graph", str(path), "--last", "2w", "-o", str(out)]) == 0
     assert status(["graph", str(path), "--last", "90 d", "-o", str(out)]) == 0

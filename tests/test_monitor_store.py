@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn.live import histogram
-from sojourn.live.daytime import DayTime, Jump, Reading
-from sojourn.live.store import DAY_S, WIDTHS, Event, Keep, Reader, Samples, Store, StoreError
+from sojourn.live.monitor import rtt_histogram
+from sojourn.live.monitor.daytime import DayTime, Jump, Reading
+from sojourn.live.monitor.store import DAY_S, WIDTHS, Event, Keep, ProbeSamples, Reader, Store, StoreError
 
 MS = 10**6
 S = 10**9
@@ -27,9 +27,9 @@ RESOLUTION = 0.008
 """Of the histograms: no bin is wider."""
 
 
-def samples(target: int, t_ns: Sequence[int], rtt_ns: Sequence[int], first: int = 0) -> Samples:
+def samples(target: int, t_ns: Sequence[int], rtt_ns: Sequence[int], first: int = 0) -> ProbeSamples:
     rtt = np.array(rtt_ns, dtype=np.int64)
-    return Samples(
+    return ProbeSamples(
         np.full(rtt.size, target, dtype=np.int64),
         np.array(t_ns, dtype=np.int64),
         np.arange(first, first + rtt.size, dtype=np.int64),
@@ -47,7 +47,7 @@ TIMES = st.lists(st.integers(0, 60 * S), min_size=1, max_size=200)
 @given(TIMES)
 def test_every_time_lies_in_its_bin_and_bins_are_narrow(times: list[int]) -> None:
     values = np.array(times, dtype=np.int64)
-    low, high = histogram.edges(histogram.bins(values))
+    low, high = rtt_histogram.edges(rtt_histogram.bins(values))
     assert ((low <= values) & (values < high)).all()
     assert (high - low <= np.maximum(1, RESOLUTION * values)).all()
 
@@ -55,31 +55,31 @@ def test_every_time_lies_in_its_bin_and_bins_are_narrow(times: list[int]) -> Non
 @given(TIMES, st.lists(st.floats(0, 1), min_size=1, max_size=5))
 def test_quantiles_are_numpy_s_within_a_bin(times: list[int], levels: list[float]) -> None:
     values = np.array(times, dtype=np.int64)
-    found = histogram.of(values).quantiles(levels)
+    found = rtt_histogram.of(values).quantiles(levels)
     assert np.allclose(found, np.quantile(values, levels), rtol=RESOLUTION, atol=1)
 
 
 @given(st.lists(TIMES, max_size=5))
 def test_merged_histograms_are_that_of_all_times(parts: list[list[int]]) -> None:
     arrays = [np.array(part, dtype=np.int64) for part in parts]
-    one = histogram.merged(histogram.of(part) for part in arrays)
-    all_times = histogram.of(np.concatenate([np.empty(0, np.int64), *arrays]))
+    one = rtt_histogram.merged(rtt_histogram.of(part) for part in arrays)
+    all_times = rtt_histogram.of(np.concatenate([np.empty(0, np.int64), *arrays]))
     assert one.to_bytes() == all_times.to_bytes()
     assert (one.least, one.greatest) == (all_times.least, all_times.greatest)
 
 
 @given(TIMES)
 def test_a_histogram_is_read_as_it_was_written(times: list[int]) -> None:
-    one = histogram.of(np.array(times, dtype=np.int64))
-    read = histogram.from_bytes(one.to_bytes(), one.least, one.greatest)
+    one = rtt_histogram.of(np.array(times, dtype=np.int64))
+    read = rtt_histogram.from_bytes(one.to_bytes(), one.least, one.greatest)
     assert read.bins.tolist() == one.bins.tolist()
     assert read.counts.tolist() == one.counts.tolist()
     with pytest.raises(ValueError, match="cut short"):
-        histogram.from_bytes(one.to_bytes()[:-1], 0, 0)
+        rtt_histogram.from_bytes(one.to_bytes()[:-1], 0, 0)
 
 
 def test_no_times_have_no_quantiles() -> None:
-    assert np.isnan(histogram.EMPTY.quantiles([0.5])).all()
+    assert np.isnan(rtt_histogram.EMPTY.quantiles([0.5])).all()
 
 
 # --------------------------------------------------------------------------------------------------------- roll-ups
@@ -115,7 +115,10 @@ def test_counts_are_conserved_at_every_width(
                 assert sum(row.sent for row in rows) == own.size
                 assert sum(row.lost for row in rows) == (own < 0).sum()
                 assert sum(row.sum_ns for row in rows) == back.sum()
-                assert histogram.merged(row.rtt for row in rows).to_bytes() == histogram.of(back).to_bytes()
+                assert (
+                    rtt_histogram.merged(row.rtt for row in rows).to_bytes()
+                    == rtt_histogram.of(back).to_bytes()
+                )
                 assert all(row.t_s % width == 0 and row.sent > 0 for row in rows)
             t_ns, _ = reader.probes(target, 0, 2**33)
             assert t_ns.tolist() == sorted(BEGIN_S * S + t for of, t, _ in probes if of == target)
@@ -207,13 +210,13 @@ def test_a_clock_that_runs_wild_throws_little_away(tmp_path: Path) -> None:
 WRITER = """
 import sys
 import numpy as np
-from sojourn.live.store import Samples, Store
+from sojourn.live.monitor.store import ProbeSamples, Store
 with Store.open(sys.argv[1]) as store:
     target = store.target("a", "192.0.2.1", 10**8)
     for i in range(10**6):
         column = np.array([i + int(sys.argv[2])], dtype=np.int64)
         t_ns = 1_700_000_000 * 10**9 + column * 10**8
-        store.add(Samples(0 * column + target, t_ns, column, column + 10**6, 0 * column - 1, 0 * column))
+        store.add(ProbeSamples(0 * column + target, t_ns, column, column + 10**6, 0 * column - 1, 0 * column))
         store.add_traffic(int(t_ns[0]), 1, 100, 100, 10**8)
         store.commit()
         print(i + 1, flush=True)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from sojourn.engine import tc
 from sojourn.engine.rtnl import Former, Interface, Thing
-from sojourn.live.shape import Wanted, again, ifb_name, one_packet, parse_shaped_rate, plan
+from sojourn.errors import UserError
+from sojourn.live.shape.operations import WantedShape, again, ifb_name, one_packet, parse_shaped_rate, plan
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.wire import LINK_LAYERS, parse_link_layer
-from sojourn.units import UnitError
 
 ETH0 = Interface("eth0", 2, "ethernet", 1500, 14, 1, 1000, True, 10**9, ())
 PPP0 = replace(ETH0, name="ppp0", kind="ppp", mtu=1492, header_bytes=0, speed_bps=None)
@@ -25,8 +25,8 @@ KINDS = ("fq_codel", "codel", "cake", "bfifo", "pfifo", "pfifo_head_drop")
 
 def wanted(
     up: str | None = "18mbit", down: str | None = None, qdisc: str = "fq_codel", link: str | None = None
-) -> Wanted:
-    return Wanted(
+) -> WantedShape:
+    return WantedShape(
         parse_shaped_rate(up) if up else None,
         parse_shaped_rate(down) if down else None,
         qdisc,
@@ -34,7 +34,7 @@ def wanted(
     )
 
 
-def commands(asked: Wanted, interface: Interface = ETH0, former: Former = EMPTY) -> list[str]:
+def commands(asked: WantedShape, interface: Interface = ETH0, former: Former = EMPTY) -> list[str]:
     return plan(asked, interface, former).commands
 
 
@@ -110,7 +110,7 @@ def test_a_link_layer_is_charged(
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_discipline_goes_with_every_link_layer(kind: str, link: str) -> None:
     for interface in (ETH0, PPP0):
-        done = plan(Wanted(5 * 10**6, 20 * 10**6, kind, LINK_LAYERS[link]), interface, EMPTY)
+        done = plan(WantedShape(5 * 10**6, 20 * 10**6, kind, LINK_LAYERS[link]), interface, EMPTY)
         for operation in done.operations:
             if isinstance(operation, tc.SetClass):
                 # What the kernel's 16 bits hold.
@@ -122,7 +122,7 @@ def test_every_discipline_goes_with_every_link_layer(kind: str, link: str) -> No
 @given(st.integers(64_000, 40 * 10**9), st.sampled_from(KINDS), st.integers(576, 9000))
 def test_a_full_packet_fits_the_burst_and_the_target_at_every_rate(bps: int, kind: str, mtu: int) -> None:
     interface = replace(ETH0, mtu=mtu, speed_bps=None)
-    for operation in plan(Wanted(bps, None, kind), interface, EMPTY).operations:
+    for operation in plan(WantedShape(bps, None, kind), interface, EMPTY).operations:
         match operation:
             case tc.SetClass():
                 assert operation.burst_bytes >= mtu + 14
@@ -219,15 +219,15 @@ def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
     ],
 )
 def test_what_can_t_be_is_refused_with_what_to_write(asked: dict[str, str | None], said: str) -> None:
-    with pytest.raises(UnitError) as error:
+    with pytest.raises(UserError) as error:
         plan(wanted(**asked), ETH0, EMPTY)
-    assert said in error.value.message
+    assert said in error.value.problem
     assert error.value.hint
 
 
 @pytest.mark.parametrize("text", ["0bit", "50kbit", "41gbit", "18", "fast", "18mb", "", "100%", "1e6bit"])
 def test_a_rate_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UnitError):
+    with pytest.raises(UserError):
         parse_shaped_rate(text)
 
 
@@ -237,7 +237,7 @@ def test_a_rate_is_written_as_tc_or_as_we_do() -> None:
 
 
 def test_the_loopback_is_no_line() -> None:
-    with pytest.raises(UnitError, match="loopback"):
+    with pytest.raises(UserError, match="loopback"):
         plan(wanted(), replace(ETH0, name="lo", kind="loopback"), EMPTY)
 
 
@@ -261,7 +261,7 @@ def test_the_loopback_is_no_line() -> None:
         (ETH0, wanted(link="ptm"), "64/65"),
     ],
 )
-def test_what_the_person_should_know_is_said(interface: Interface, asked: Wanted, said: str) -> None:
+def test_what_the_person_should_know_is_said(interface: Interface, asked: WantedShape, said: str) -> None:
     assert any(said in note for note in plan(asked, interface, EMPTY).notes)
 
 

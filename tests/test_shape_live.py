@@ -239,7 +239,7 @@ def watchdogs(net: LiveNetwork) -> list[int]:
         except OSError:
             continue
         if (
-            b"sojourn.live.watchdog" in words
+            b"sojourn.live.shape.watchdog" in words
             and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
         ):
             found.append(int(pid))

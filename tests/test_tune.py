@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from sojourn.engine.rtnl import Interface
 from sojourn.figures.tuning import Tried, Tuning, tuning
-from sojourn.live.intervals import Interval
-from sojourn.live.shape import LEAST_BPS, Wanted
-from sojourn.live.tune import (
+from sojourn.live.measure.intervals import Interval
+from sojourn.live.shape.operations import LEAST_BPS, WantedShape
+from sojourn.live.shape.prediction import (
     STEPS,
-    Line,
+    LineModel,
     Load,
     Point,
     around,
@@ -36,10 +36,10 @@ from sojourn.scenario.wire import LINK_LAYERS
 
 S, MS = 10**9, 10**6
 ETH0 = Interface("eth0", 2, "ethernet", 1500, 14, 1, 1000, True, 10**9, ())
-LINE = Line("up", 4_800_000, 20 * MS, 60_000, Interval(100, 90, 110))
+LINE = LineModel("up", 4_800_000, 20 * MS, 60_000, Interval(100, 90, 110))
 """5 Mbit/s on the wire; its queue takes 96 ms."""
 LOAD = Load(2, "cubic", 6 * S, 50 * MS)
-BFIFO = Wanted(None, None, "bfifo limit 12000")
+BFIFO = WantedShape(None, None, "bfifo limit 12000")
 DIRECTIONS = ("up", "down")
 
 
@@ -56,7 +56,7 @@ def point(
 @pytest.mark.parametrize("qdisc", ["fq_codel", "codel", "cake", "bfifo", "pfifo limit 20"])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_every_shaper_has_a_scenario(direction: str, qdisc: str, link: str | None) -> None:
-    wanted = Wanted(None, None, qdisc, LINK_LAYERS[link] if link else None)
+    wanted = WantedShape(None, None, qdisc, LINK_LAYERS[link] if link else None)
     for bps in (None, 4_000_000):
         made = scenario(replace(LINE, direction=direction), wanted, ETH0, LOAD, bps)
         shaped = {one["name"]: one for one in made.realise(1)["links"]}["shaper"]
@@ -93,7 +93,7 @@ def test_the_shaper_stands_before_the_line_for_what_is_sent_and_behind_it_for_wh
 
 def test_what_the_simulator_lacks_is_said() -> None:
     assert caveats(BFIFO, "cubic") == []
-    assert len(caveats(Wanted(None, None, "cake"), "bbr")) == 2
+    assert len(caveats(WantedShape(None, None, "cake"), "bbr")) == 2
 
 
 def test_a_line_s_rate_is_counted_as_its_shaper_counts() -> None:

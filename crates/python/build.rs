@@ -10,7 +10,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// The crates that a simulation's tables depend on, and no others.
-const ENGINE: [&str; 5] = ["link", "qdisc", "sim", "tcp", "units"];
+const ENGINE: [&str; 6] = ["link", "qdisc", "sim", "tables", "tcp", "units"];
 
 fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");

@@ -119,7 +119,7 @@ class Meta:
     phases: tuple[Phase, ...] = ()
     """Of a measurement: those of every seed, each seed's in order of time."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Of a measurement: what else each seed brought back, by the seed in digits (`sojourn.live.session.Session.facts`)."""
+    """Of a measurement: what else each seed brought back, by the seed in digits (`sojourn.live.measure.session.Session.facts`)."""
     conditions: Mapping[str, str] = field(default_factory=dict)
     """What held that the scenario does not say: of a kernel its offloads and its HZ. Empty: the scenario says everything."""
     invalid: tuple[str, ...] = ()

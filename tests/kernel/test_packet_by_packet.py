@@ -124,7 +124,9 @@ packets = true
 
 def test_two_flows_and_a_ping_are_the_kernels(kernel_uml: str) -> None:
     """Delayed ACKs' timers go off before a program sends at the same time, and take SACKs along that wait, also where nobody needs them any more."""
-    ours, kernels = (sojourn.run_all([loads(TWO)], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml))
+    ours, kernels = (
+        sojourn.run_all([loads(TWO)], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
+    )
     for link in ("down", "up"):
         tables = [
             run.table("packets", 1)

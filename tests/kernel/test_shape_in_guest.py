@@ -11,7 +11,7 @@ from sojourn import metrics
 from sojourn.engine import runs as engines
 from sojourn.engine.kernel import plan as planning
 from sojourn.engine.rtnl import Former, Interface
-from sojourn.live.shape import Wanted, plan
+from sojourn.live.shape.operations import WantedShape, plan
 from sojourn.scenario import loads
 
 SCENARIO = """
@@ -64,7 +64,7 @@ to = "server"
 pytestmark = pytest.mark.usefixtures("kernel_uml")
 
 
-def printed(device: str, wanted: Wanted) -> list[str]:
+def printed(device: str, wanted: WantedShape) -> list[str]:
     """The commands for a card that had nothing."""
     card = Interface(device, 2, "ethernet", 1500, 14, 1, 1000, True, 10**8, ())
     return plan(wanted, card, Former(device, 2, 1, 1000, (), "")).commands
@@ -107,13 +107,13 @@ def test_without_a_shaper_the_modem_is_bloated(tmp_path: Path, monkeypatch: pyte
 def test_what_shape_prints_cures_it(
     qdisc: str, most_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = ["tc qdisc del dev CARD root", *printed("CARD", Wanted(9_000_000, None, qdisc, None))]
+    lines = ["tc qdisc del dev CARD root", *printed("CARD", WantedShape(9_000_000, None, qdisc, None))]
     assert pings_ms(lines, tmp_path / "run", monkeypatch)["p95"] < 20 + most_ms
 
 
 @pytest.mark.parametrize("qdisc", ["fq_codel", "cake nonat", "codel"])
 def test_both_ways_are_taken(qdisc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At a device of its own, because what the tests' taps hang on the cards stands where a shaper of what arrives would."""
-    lines = printed("shaped", Wanted(9_000_000, 90_000_000, qdisc, None))
+    lines = printed("shaped", WantedShape(9_000_000, 90_000_000, qdisc, None))
     assert any("mirred" in line for line in lines)
     pings_ms(["ip link add shaped type veth peer name other", *lines], tmp_path / "run", monkeypatch)

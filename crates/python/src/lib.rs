@@ -8,6 +8,7 @@ mod prober;
 mod replay;
 mod rpm;
 mod run;
+mod tables;
 mod toml;
 
 use numpy::{IntoPyArray, PyArray1};
@@ -29,6 +30,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ENGINE", env!("SOJOURN_ENGINE"))?;
     module.add("BUILD", env!("SOJOURN_BUILD"))?;
     module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
+    module.add("TABLES", tables::declared(module.py())?)?;
+    module.add_class::<tables::ColumnInfo>()?;
+    module.add_class::<tables::TableInfo>()?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
     module.add("LOSSES", probe::prober::Loss::ALL.map(probe::prober::Loss::word).to_vec())?;
     module.add("LIVE_PORT", ::live::protocol::PORT)?;

@@ -194,63 +194,67 @@ pub struct Context {
     pub luck: Luck,
 }
 
-/// The parameters of any discipline, as the scenario hands them over: `{"kind": "codel", "limit": 1000, ...}`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[allow(missing_docs)]
-pub enum Params {
-    Pfifo(FifoParams),
-    Bfifo(FifoParams),
-    PfifoHeadDrop(FifoParams),
-    PfifoFast(PfifoFastParams),
-    Red(RedParams),
-    Codel(CodelParams),
-    FqCodel(FqCodelParams),
-    Adt(AdtParams),
-}
-
-/// Any of the disciplines, dispatched by a branch rather than a pointer: the simulator's inner loop goes through here.
-#[allow(missing_docs, clippy::large_enum_variant)]
-pub enum Discipline<B> {
-    Pfifo(Pfifo<B>),
-    Bfifo(Bfifo<B>),
-    PfifoHeadDrop(HeadDropFifo<B>),
-    PfifoFast(PfifoFast<B>),
-    Red(Red<B>),
-    Codel(Codel<B>),
-    FqCodel(FqCodel<B>),
-    Adt(Adt<B>),
-}
-
-impl<B: Body> Discipline<B> {
-    /// Makes the discipline that `params` describe.
-    pub fn new(params: &Params, context: Context) -> Discipline<B> {
-        match params {
-            Params::Pfifo(p) => Discipline::Pfifo(Pfifo::new(p)),
-            Params::Bfifo(p) => Discipline::Bfifo(Bfifo::new(p)),
-            Params::PfifoHeadDrop(p) => Discipline::PfifoHeadDrop(HeadDropFifo::new(p)),
-            Params::PfifoFast(p) => Discipline::PfifoFast(PfifoFast::new(p, context.root)),
-            Params::Red(p) => Discipline::Red(Red::new(p, context)),
-            Params::Codel(p) => Discipline::Codel(Codel::new(p, context)),
-            Params::FqCodel(p) => Discipline::FqCodel(FqCodel::new(p, context)),
-            Params::Adt(p) => Discipline::Adt(Adt::new(p, context)),
+/// Declares every discipline once: its name in a scenario, its parameters, and how it is made.
+macro_rules! disciplines {
+    ($($kind:literal $Name:ident($Params:ty) => $Queue:ty: |$p:ident, $context:ident| $make:expr;)*) => {
+        /// The parameters of any discipline, as the scenario hands them over: `{"kind": "codel", "limit": 1000, ...}`.
+        #[derive(Clone, Debug, PartialEq, Deserialize)]
+        #[serde(tag = "kind")]
+        #[allow(missing_docs)]
+        pub enum Params {
+            $(#[serde(rename = $kind)] $Name($Params),)*
         }
-    }
-}
 
-macro_rules! each {
-    ($self:expr, $q:ident => $body:expr) => {
-        match $self {
-            Discipline::Pfifo($q) => $body,
-            Discipline::Bfifo($q) => $body,
-            Discipline::PfifoHeadDrop($q) => $body,
-            Discipline::PfifoFast($q) => $body,
-            Discipline::Red($q) => $body,
-            Discipline::Codel($q) => $body,
-            Discipline::FqCodel($q) => $body,
-            Discipline::Adt($q) => $body,
+        impl Params {
+            /// Every kind there is.
+            pub const KINDS: &[&str] = &[$($kind),*];
+
+            /// The discipline's name.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Params::$Name(_) => $kind,)*
+                }
+            }
+        }
+
+        /// Any of the disciplines, dispatched by a branch rather than a pointer: the simulator's inner loop goes
+        /// through here.
+        #[allow(missing_docs, clippy::large_enum_variant)]
+        pub enum Discipline<B> {
+            $($Name($Queue),)*
+        }
+
+        impl<B: Body> Discipline<B> {
+            /// Makes the discipline that `params` describe.
+            pub fn new(params: &Params, context: Context) -> Discipline<B> {
+                match params {
+                    $(Params::$Name($p) => {
+                        let $context = context;
+                        Discipline::$Name($make)
+                    })*
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($self:expr, $q:ident => $body:expr) => {
+                match $self {
+                    $(Discipline::$Name($q) => $body,)*
+                }
+            };
         }
     };
+}
+
+disciplines! {
+    "pfifo" Pfifo(FifoParams) => Pfifo<B>: |p, _context| Pfifo::new(p);
+    "bfifo" Bfifo(FifoParams) => Bfifo<B>: |p, _context| Bfifo::new(p);
+    "pfifo_head_drop" PfifoHeadDrop(FifoParams) => HeadDropFifo<B>: |p, _context| HeadDropFifo::new(p);
+    "pfifo_fast" PfifoFast(PfifoFastParams) => PfifoFast<B>: |p, context| PfifoFast::new(p, context.root);
+    "codel" Codel(CodelParams) => Codel<B>: |p, context| Codel::new(p, context);
+    "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
+    "red" Red(RedParams) => Red<B>: |p, context| Red::new(p, context);
+    "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
 }
 
 impl<B: Body> Qdisc<B> for Discipline<B> {

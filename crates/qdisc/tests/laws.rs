@@ -272,12 +272,6 @@ fn from_json(text: &str) -> Params {
 }
 
 #[test]
-fn every_discipline_is_drawn_for_the_laws() {
-    assert!(any::kinds().len() >= 8, "{:?}", any::kinds());
-    assert!(any::kinds().contains(&"red".to_owned()));
-}
-
-#[test]
 fn parameters_have_these_json_forms() {
     let forms = [
         r#"{"kind": "pfifo", "limit": 1000}"#,

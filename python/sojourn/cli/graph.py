@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.figures.smoke import Carried, Remark, Smoke
-    from sojourn.live.store import Reader, Target
+    from sojourn.live.monitor.store import Reader, StoredTarget
 
 COLUMNS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 """A column's width. Each is a whole number of some roll-ups' (`store.WIDTHS`)."""
@@ -60,9 +61,9 @@ def graph(
     utc: bool,
     out: Path,
 ) -> None:
-    """Draw what `sojourn monitor` recorded in DB: RTTs of each target, losses, and the traffic beside.
+    """Draw what monitor recorded: RTTs, losses, and the traffic beside.
 
-    Also while the monitor runs. Days and months are drawn from roll-ups that hold whole distributions: a median over
+    DB is a file of `sojourn monitor`, also while it runs. Days and months are drawn from roll-ups that hold whole distributions: a median over
     an hour is that hour's median.
 
     \b
@@ -73,8 +74,7 @@ def graph(
 
     from sojourn import figures
     from sojourn.figures.smoke import smoke
-    from sojourn.live.store import Reader
-    from sojourn.records import RunError
+    from sojourn.live.monitor.store import Reader
 
     work.check_suffixes([out.suffix], "--out")
     last_ns = _length(last)
@@ -87,7 +87,7 @@ def graph(
         smokes = [_smoke(reader, target, start_s, end_s) for target in targets]
         if not any(each.density.sent.sum() for each in smokes):
             first, latest = reader.span() or (start_s, end_s)
-            raise RunError(
+            raise UserError(
                 f"nothing was sent between {_when(start_s, zone)} and {_when(end_s, zone)}",
                 f"{database} has {_when(first, zone)} to {_when(latest, zone)}",
             )
@@ -103,7 +103,7 @@ def graph(
     try:
         figures.save(drawn, out)
     except OSError as error:
-        raise RunError(
+        raise UserError(
             f"can't write {out}: {error.strerror or error}", "name a file in a folder that exists: -o FILE"
         ) from None
     work.say(f"{out}: {_when(start_s, zone)} to {_when(end_s, zone)}")
@@ -112,13 +112,12 @@ def graph(
 # ---------------------------------------------------------------------------------------------------------- choosing
 
 
-def _targets(reader: Reader, names: Sequence[str]) -> list[Target]:
-    from sojourn.records import RunError
+def _targets(reader: Reader, names: Sequence[str]) -> list[StoredTarget]:
 
     known = {target.name: target for target in reader.targets()}
     for name in names:
         if name not in known:
-            raise RunError(
+            raise UserError(
                 f"{reader.path} has no target {name!r}", f"it has: {', '.join(known) or 'none at all'}"
             )
     return [known[name] for name in dict.fromkeys(names)] or list(known.values())
@@ -133,18 +132,18 @@ def _length(last: str | None) -> int | None:
     try:
         return units.parse_duration(last, example="24 h", zero=False, days=True)
     except units.UnitError as error:
-        raise units.UnitError(f"--last: {error.message}", error.hint) from None
+        error.place = "--last"
+        raise
 
 
 def _span(
     reader: Reader, begin: str | None, end: str | None, last_ns: int | None, zone: datetime.tzinfo
 ) -> tuple[float, float]:
     """From when to when, s since 1970."""
-    from sojourn.records import RunError
 
     held = reader.span()
     if held is None:
-        raise RunError(f"{reader.path} holds no probes yet", "let `sojourn monitor` run for a moment")
+        raise UserError(f"{reader.path} holds no probes yet", "let `sojourn monitor` run for a moment")
     # A clock that was wrong for a while may have left probes in the future.
     latest = float(min(held[1], time.time()) if held[0] < time.time() else held[1])
     until = latest if end is None else _moment("--to", end, zone)
@@ -155,7 +154,7 @@ def _span(
         if last_ns is None and end is None:
             start = max(start, held[0])
     if until - start < 1:
-        raise RunError(
+        raise UserError(
             f"from {_when(start, zone)} to {_when(until, zone)} is less than a second",
             "--from must be before --to",
         )
@@ -163,7 +162,6 @@ def _span(
 
 
 def _moment(option: str, written: str, zone: datetime.tzinfo) -> float:
-    from sojourn.records import RunError
 
     try:
         try:
@@ -174,7 +172,7 @@ def _moment(option: str, written: str, zone: datetime.tzinfo) -> float:
             )
         return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise RunError(
+        raise UserError(
             f"{option}: {written!r} is no time", 'write "2026-11-21 09:00", "2026-11-21", or "09:00" of today'
         ) from None
 
@@ -194,19 +192,19 @@ def _column_s(reader: Reader, start_s: float, end_s: float, interval_s: float = 
     return max(column, width), width
 
 
-def _smoke(reader: Reader, target: Target, start_s: float, end_s: float) -> Smoke:
+def _smoke(reader: Reader, target: StoredTarget, start_s: float, end_s: float) -> Smoke:
     import numpy as np
 
     from sojourn.figures.series import DENSITY_LEVELS, EMPTY, Density, Line
     from sojourn.figures.smoke import Smoke
-    from sojourn.live import histogram
+    from sojourn.live.monitor import rtt_histogram
 
     column, width = _column_s(reader, start_s, end_s, target.interval_ns / 1e9)
     first = int(start_s // column * column)
     count = int(-(-(end_s - first) // column))
     rtt = np.full((DENSITY_LEVELS.size, count), np.nan)
     sent, lost = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    parts: dict[int, list[histogram.Histogram]] = {}
+    parts: dict[int, list[rtt_histogram.RttHistogram]] = {}
     for row in reader.rows(target.id, width, first, first + count * column):
         at = (row.t_s - first) // column
         if at >= 0:
@@ -214,7 +212,7 @@ def _smoke(reader: Reader, target: Target, start_s: float, end_s: float) -> Smok
             lost[at] += row.lost
             parts.setdefault(at, []).append(row.rtt)
     for at, histograms in parts.items():
-        rtt[:, at] = histogram.merged(histograms).quantiles(DENSITY_LEVELS) / 1e6
+        rtt[:, at] = rtt_histogram.merged(histograms).quantiles(DENSITY_LEVELS) / 1e6
     t = first - start_s + np.arange(count, dtype=np.float64) * column
     probes = EMPTY
     if end_s - start_s <= PROBES_S:

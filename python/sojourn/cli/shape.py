@@ -4,18 +4,55 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
-    from sojourn.live.journal import Entry
-    from sojourn.live.shape import Shape, Wanted
+    from sojourn.live.shape.journal import ShaperEntry
+    from sojourn.live.shape.operations import ShapePlan, WantedShape
 
 WITHIN = "60s"
+
+
+@dataclass(frozen=True)
+class ShaperOptions:
+    """The queue below a shaper, and what the line adds to a packet."""
+
+    qdisc: str = options.option(
+        "--qdisc",
+        default="fq_codel",
+        show_default=True,
+        metavar="WORDS",
+        help="fq_codel, codel, cake, bfifo or pfifo with tc's words; what they leave open is chosen for the rate.",
+    )
+    link: str | None = options.option(
+        "--link",
+        metavar="LAYER",
+        help="What the line adds to a packet: pppoe-ptm, docsis, ethernet, ... or `atm overhead 40`.",
+    )
+
+
+@dataclass(frozen=True)
+class ApplyOptions:
+    """Whether it is done, and when it is undone."""
+
+    act: bool = options.option(
+        "--apply",
+        is_flag=True,
+        help="Do it. Without this the commands are printed, and nothing is done.",
+    )
+    confirm_within: str = options.option(
+        "--confirm-within",
+        default=WITHIN,
+        show_default=True,
+        metavar="TIME",
+        help="With --apply: what was there comes back after TIME unless you confirm; 0s: no need to.",
+    )
 
 
 @click.command()
@@ -24,105 +61,90 @@ WITHIN = "60s"
     "--up", metavar="RATE", help="What IFACE may send: 18mbit. About 90 % of what the line carries."
 )
 @click.option("--down", metavar="RATE", help="What IFACE may receive: 90mbit. Needs an IFB.")
-@click.option(
-    "--qdisc",
-    default="fq_codel",
-    show_default=True,
-    metavar="WORDS",
-    help="fq_codel, codel, cake, bfifo or pfifo with tc's words; what they leave open is chosen for the rate.",
-)
-@click.option(
-    "--link",
-    metavar="LAYER",
-    help="What the line adds to a packet: pppoe-ptm, docsis, ethernet, ... or `atm overhead 40`.",
-)
-@click.option(
-    "--apply", "act", is_flag=True, help="Do it. Without this the commands are printed, and nothing is done."
-)
-@click.option(
-    "--confirm-within",
-    default=WITHIN,
-    show_default=True,
-    metavar="TIME",
-    help="With --apply: what was there comes back after TIME unless you confirm; 0s: no need to.",
-)
+@options.block(ShaperOptions)
+@options.block(ApplyOptions)
 @click.option("--confirm", is_flag=True, help="Keep what was applied.")
 @click.option("--undo", is_flag=True, help="Put back what was there before.")
 @click.option("--status", "status_", is_flag=True, help="Say whether IFACE is shaped.")
-@options.as_json("Print one JSON object.")
+@options.one(options.TalkOptions, "as_json")
 def shape(
     interface: str,
     up: str | None,
     down: str | None,
-    qdisc: str,
-    link: str | None,
-    act: bool,
-    confirm_within: str,
+    shaper: ShaperOptions,
+    apply: ApplyOptions,
     confirm: bool,
     undo: bool,
     status_: bool,
     as_json: bool,
 ) -> None:
-    """Cure bufferbloat on a live interface: keep the queue here, short, by a shaper a little slower than the line.
+    """Cure bufferbloat: a shaper on a live interface, with a way back.
+
+    The shaper is a little slower than the line, so the queue is here, and short.
 
     Prints the exact commands of ip and tc; --apply carries them out, as root, and takes them back unless you confirm in time.
 
     \b
-    sojourn shape eth0 --up 18mbit --down 90mbit --link docsis            what would be done
+    sojourn shape eth0 --up 18mbit --down 90mbit --link docsis
     sudo sojourn shape eth0 --up 18mbit --down 90mbit --link docsis --apply
-    sudo sojourn shape eth0 --confirm                                    or wait: it is taken back
+    sudo sojourn shape eth0 --confirm        or wait: it is taken back
     sudo sojourn shape eth0 --undo
     """
     asked = [
         name
-        for name, on in (("--apply", act), ("--confirm", confirm), ("--undo", undo), ("--status", status_))
+        for name, on in (
+            ("--apply", apply.act),
+            ("--confirm", confirm),
+            ("--undo", undo),
+            ("--status", status_),
+        )
         if on
     ]
     if len(asked) > 1:
         raise click.UsageError(f"{' and '.join(asked)}: one at a time")
-    if asked and asked != ["--apply"] and (up or down or link):
+    if asked and asked != ["--apply"] and (up or down or shaper.link):
         raise click.UsageError(f"{asked[0]} takes no rate and no link")
-    from sojourn.live import shaper
+    from sojourn.live.shape import apply as applying
 
     if not status_:
         _tell_of_others(interface)
     if status_:
         _status(interface, as_json)
     elif confirm:
-        entry = shaper.confirm(interface)
+        entry = applying.confirm(interface)
         _show(entry, as_json, f"{interface}: kept, {_described(entry)}")
     elif undo:
-        entry, differs = shaper.undo(interface)
+        entry, differs = applying.undo(interface)
         words = f"{interface}: put back, but {differs}" if differs else f"{interface}: as it was before"
-        _show(replace(entry, why=differs), as_json, differs if shaper.absent(entry) else words)
+        _show(replace(entry, why=differs), as_json, differs if applying.absent(entry) else words)
     else:
-        wanted = wanted_of(up, down, qdisc, link)
-        if act:
-            apply_shaper(interface, wanted, confirm_within, as_json)
+        wanted = wanted_of(up, down, shaper)
+        if apply.act:
+            apply_shaper(interface, wanted, apply.confirm_within, as_json)
         else:
             _print(interface, wanted, as_json)
 
 
-def wanted_of(up: str | None, down: str | None, qdisc: str, link: str | None) -> Wanted:
+def wanted_of(up: str | None, down: str | None, shaper: ShaperOptions) -> WantedShape:
     """What the options ask for."""
-    from sojourn.live.shape import Wanted, parse_shaped_rate
+    from sojourn.live.shape.operations import WantedShape, parse_shaped_rate
     from sojourn.scenario.wire import parse_link_layer
 
-    if not qdisc.strip():
+    if not shaper.qdisc.strip():
         raise click.BadParameter("no queue discipline", param_hint="--qdisc")
-    return Wanted(
+    return WantedShape(
         parse_shaped_rate(up) if up else None,
         parse_shaped_rate(down) if down else None,
-        qdisc,
-        parse_link_layer(link) if link else None,
+        shaper.qdisc,
+        parse_link_layer(shaper.link) if shaper.link else None,
     )
 
 
-def _print(interface: str, wanted: Wanted, as_json: bool) -> None:
-    from sojourn.live import shaper
-    from sojourn.live.shape import plan
+def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
+    from sojourn.live.shape import apply as applying
+    from sojourn.live.shape.operations import plan
 
-    found, former = shaper.look(interface)
+    found, former = applying.look(interface)
     planned = plan(wanted, found, former)
     _notes(planned)
     if as_json:
@@ -133,17 +155,17 @@ def _print(interface: str, wanted: Wanted, as_json: bool) -> None:
     work.say("nothing was done: --apply carries it out, with a way back")
 
 
-def apply_shaper(interface: str, wanted: Wanted, confirm_within: str, as_json: bool) -> None:
+def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_json: bool) -> None:
     """Shapes, says so, and says how to keep it."""
-    from sojourn.live import shaper
-    from sojourn.units import UnitError, parse_duration
+    from sojourn.live.shape import apply as applying
+    from sojourn.units import parse_duration
 
     within_s = parse_duration(confirm_within, what="a time", example="60 s") / 1e9
     if within_s and not 1 <= within_s <= 86_400:
-        raise UnitError(
+        raise UserError(
             f"--confirm-within {confirm_within} is not from 1 s to a day", "write 60s; 0s: no need to confirm"
         )
-    entry, planned = shaper.apply(interface, wanted, within_s)
+    entry, planned = applying.apply(interface, wanted, within_s)
     _notes(planned)
     _show(entry, as_json, f"{interface}: shaped, {_described(entry)}")
     if within_s:
@@ -155,26 +177,27 @@ def apply_shaper(interface: str, wanted: Wanted, confirm_within: str, as_json: b
 
 
 def _status(interface: str, as_json: bool) -> None:
-    from sojourn.live import journal, shaper
+    from sojourn.live.shape import apply as applying
+    from sojourn.live.shape import journal
 
     entry = journal.load(interface)
     if entry is None:
-        shaper.look(interface)
+        applying.look(interface)
         work.show(
             text.as_json({"interface": interface, "state": "not shaped"})
             if as_json
             else f"{interface}: not shaped by sojourn"
         )
         return
-    gone = shaper.absent(entry)
+    gone = applying.absent(entry)
     _show(replace(entry, why=gone or entry.why), as_json, gone or f"{interface}: {_state(entry)}")
     if not as_json and not gone:
         for command in entry.commands:
             work.show(f"  {command}")
 
 
-def _state(entry: Entry) -> str:
-    from sojourn.live import journal
+def _state(entry: ShaperEntry) -> str:
+    from sojourn.live.shape import journal
 
     what = _described(entry)
     if entry.state == "rolled back":
@@ -188,13 +211,13 @@ def _state(entry: Entry) -> str:
     return f"shaped since {since}, {what}; comes off in {max(0.0, left):.0f} s unless confirmed"
 
 
-def _described(entry: Entry) -> str:
-    from sojourn.live.shape import described
+def _described(entry: ShaperEntry) -> str:
+    from sojourn.live.shape.operations import described
 
     return described(entry.wanted)
 
 
-def _show(entry: Entry, as_json: bool, words: str) -> None:
+def _show(entry: ShaperEntry, as_json: bool, words: str) -> None:
     if not as_json:
         work.show(words)
         return
@@ -207,24 +230,23 @@ def _show(entry: Entry, as_json: bool, words: str) -> None:
     work.show(text.as_json({**kept, "watched": entry.watched, "why": entry.why}))
 
 
-def _as_json(planned: Shape) -> dict[str, Any]:
+def _as_json(planned: ShapePlan) -> dict[str, Any]:
     return {"commands": planned.commands, "notes": list(planned.notes)}
 
 
-def _notes(planned: Shape) -> None:
+def _notes(planned: ShapePlan) -> None:
     for note in planned.notes:
         work.say(f"note: {note}")
 
 
 def _tell_of_others(interface: str) -> None:
     """Something that was left behind is told of, whatever was called."""
-    from sojourn.live import journal
-    from sojourn.records import RunError
+    from sojourn.live.shape import journal
 
     for name in (interface, *journal.others(interface)):
         try:
             entry = journal.load(name)
-        except RunError:
+        except UserError:
             continue
         if (entry is not None and entry.open and not entry.watched) or (
             entry is not None and entry.state == "rolled back" and name == interface

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sojourn.errors import UserError
 from sojourn.scenario import linux
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.shaper import default_burst
@@ -40,13 +41,8 @@ _ORDERED = "1tbit"
 """A rate at which netem keeps the order: with one, no packet overtakes another; a full packet takes 12 ns."""
 
 
-class TcError(ValueError):
+class TcError(UserError):
     """Linux has no such thing. `problem` says what, `hint` what to write instead."""
-
-    def __init__(self, problem: str, hint: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.hint = hint
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Measuring a real link: a session with a server of ours, and what is made of it."""
+"""Real lines: measured, watched, shaped."""

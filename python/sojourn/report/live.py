@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from sojourn.figures.series import number
-from sojourn.live import change, findings, verdict
-from sojourn.live.change import Comparison
-from sojourn.live.findings import Findings, Grade, Row
-from sojourn.live.intervals import Interval
+from sojourn.live.measure import change, findings, sentences
+from sojourn.live.measure.change import BeforeAfter
+from sojourn.live.measure.findings import Findings, Grade, PhaseRow
+from sojourn.live.measure.intervals import Interval
 from sojourn.records import Run
 
 
@@ -28,8 +28,8 @@ class Page:
     def sentences(self) -> list[str]:
         """The verdict, as plain text."""
         if not self.changes:
-            return verdict.sentences(self.found[0])
-        return [sentence for one in self.changes for sentence in verdict.compared(one)]
+            return sentences.sentences(self.found[0])
+        return [sentence for one in self.changes for sentence in sentences.compared(one)]
 
     def numbers(self) -> str:
         """The tables, as HTML."""
@@ -39,11 +39,11 @@ class Page:
             heading = f"<h3>{escape(label)}</h3>" if several else ""
             parts.append(heading + _phases(found) + (_targets(found) if len(found.others) > 1 else ""))
             if several:
-                parts.append(_paragraphs(verdict.sentences(found)))
+                parts.append(_paragraphs(sentences.sentences(found)))
         parts.append(_scores(self.found, self.labels))
         for found, label in zip(self.found, self.labels, strict=True):
             heading = f"How sure: {escape(label)}" if several else "How sure"
-            parts.append(f"<h3>{heading}</h3>" + _paragraphs(verdict.confidence(found)))
+            parts.append(f"<h3>{heading}</h3>" + _paragraphs(sentences.confidence(found)))
         return "\n".join(parts)
 
 
@@ -79,7 +79,7 @@ def _phases(found: Findings) -> str:
     )  # fmt: skip
 
 
-def _row(row: Row) -> list[str]:
+def _row(row: PhaseRow) -> list[str]:
     rtt = row.spread
     return [
         escape(row.phase) + ("" if row.complete else " (cut short)"),
@@ -109,7 +109,7 @@ def _targets(found: Findings) -> str:
     return _table("Median RTT of every target, ms", ["Target", *map(escape, names)], rows)
 
 
-def _changes(one: Comparison) -> str:
+def _changes(one: BeforeAfter) -> str:
     rows = [
         [
             escape(each.phase),
@@ -117,7 +117,7 @@ def _changes(one: Comparison) -> str:
             number(each.before),
             number(each.after),
             ("+" if each.difference.value > 0 else "") + _interval(each.difference),
-            escape(verdict.WORDS[each.verdict]),
+            escape(sentences.WORDS[each.verdict]),
         ]
         for each in one.changes
     ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sojourn.figures import series
 from sojourn.judgement import Judgement, words
 from sojourn.judgement.quantities import Measured
-from sojourn.live.findings import judgement
+from sojourn.live.measure.findings import judgement
 
 
 def sentences(measured: Sequence[Measured], found: Judgement) -> list[str]:

@@ -509,7 +509,7 @@ def _value(kind: str, word: Word, text: str, at: int) -> Value:
     try:
         return word.read(text)
     except UnitError as error:
-        raise UnitError(f"{kind} {word.word}: {error.message}", error.hint, at) from None
+        raise UnitError(f"{kind} {word.word}: {error.problem}", error.hint, at) from None
 
 
 def _grammar_of(kind: str, tokens: list[tuple[str, int]]) -> Grammar:

@@ -115,7 +115,7 @@ def parse_shaper(value: object) -> Shaper | None:
         try:
             given[field] = read(text)
         except UnitError as error:
-            raise UnitError(f"htb {word}: {error.message}", error.hint, at) from None
+            raise UnitError(f"htb {word}: {error.problem}", error.hint, at) from None
     if "bps" not in given:
         raise UnitError("htb: rate is missing", "tc requires it; write it like htb rate 1mbit")
     bps = int(given["bps"])

@@ -9,8 +9,8 @@ from typing import Literal
 
 from sojourn.engine import tc
 from sojourn.engine.engines import by_reason
-from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.graph import Entry, has_queue, nodes, transmitter
+from sojourn.errors import UserError
 from sojourn.scenario import linux
 from sojourn.scenario.tcp import PROFILES
 
@@ -36,7 +36,7 @@ class Problem:
     hint: str
 
 
-class PlanError(GuestError):
+class PlanError(UserError):
     """The scenario asks for what this kernel does not have; every such thing."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:

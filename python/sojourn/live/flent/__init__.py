@@ -2,6 +2,6 @@
 
 from sojourn.live.flent.back import read
 from sojourn.live.flent.form import TESTS, TIME
-from sojourn.live.flent.out import Choice, check_name, document, export
+from sojourn.live.flent.out import FlentChoice, check_name, document, export
 
-__all__ = ["TESTS", "TIME", "Choice", "check_name", "document", "export", "read"]
+__all__ = ["TESTS", "TIME", "FlentChoice", "check_name", "document", "export", "read"]

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, Floats, Json, S
-from sojourn.live.phases import IDLE, Cut, Part, Pings, cut
+from sojourn.live.measure.phases import IDLE, Cut, Part, Pings, cut
 from sojourn.metrics import jain
 from sojourn.records import Phase, Run, RunError, write_whole
 
@@ -37,7 +37,7 @@ _PINGS = {"rrul": "UDP BE", "rrul_be": "UDP BE1", "rrul_be_nflows": "UDP BE"}
 
 
 @dataclass(frozen=True)
-class Choice:
+class FlentChoice:
     """Which part of a Run goes out, and as what."""
 
     phase: str | None = None
@@ -47,7 +47,7 @@ class Choice:
     test: str = "auto"
 
 
-def export(run: Run, path: Path, choice: Choice | None = None) -> Path:
+def export(run: Run, path: Path, choice: FlentChoice | None = None) -> Path:
     """Writes a phase as `.flent.gz` (or `.flent`, unpacked)."""
     check_name(path)
     text = json.dumps(document(run, choice), allow_nan=False).encode()
@@ -65,9 +65,9 @@ def check_name(path: Path) -> None:
         raise RunError(f"{path}: flent opens no file of that name", "end it in .flent.gz")
 
 
-def document(run: Run, choice: Choice | None = None) -> Json:
+def document(run: Run, choice: FlentChoice | None = None) -> Json:
     """The file's content."""
-    choice = choice or Choice()
+    choice = choice or FlentChoice()
     whole = cut(run)
     part = _chosen(whole, choice)
     test = _test(part, choice.test)
@@ -224,7 +224,7 @@ class _Series:
         self.add(name, units, column, [], RUNNER="computed")
 
 
-def _chosen(whole: Cut, choice: Choice) -> Part:
+def _chosen(whole: Cut, choice: FlentChoice) -> Part:
     seed = whole.run.seeds[0] if choice.seed is None else choice.seed
     if seed not in whole.run.seeds:
         raise RunError(

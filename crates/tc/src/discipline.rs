@@ -1,0 +1,365 @@
+use crate::disciplines::{self, RECORDS, record};
+use crate::error::{Note, TcError};
+use crate::grammar::{Fields, Grammar, Value};
+use crate::linux::Options;
+use crate::record::{Counts, Record};
+use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
+use serde::Deserialize;
+use serde::de::value::MapDeserializer;
+use std::fmt;
+use std::ops::Range;
+
+const LONGEST: usize = 4096;
+/// A full packet, bytes: how many packets a limit in bytes holds at least.
+const FULL_PACKET: u64 = 1500;
+
+/// A queue discipline with every parameter filled in.
+///
+/// Those that Linux alone has leave to it what was not said, and so does a `red` without sizes until
+/// its link's rate is known (`at`).
+#[derive(Clone)]
+pub struct Discipline {
+    record: &'static Record,
+    grammar: &'static Grammar,
+    fields: Fields,
+    /// Of the words it was read from.
+    pub notes: Vec<Note>,
+}
+
+impl Discipline {
+    /// Reads tc's words: `fq_codel target 5ms`.
+    pub fn parse(text: &str) -> Result<Discipline, TcError> {
+        if text.chars().count() > LONGEST {
+            return Err(TcError::new(
+                format!("the queue discipline is longer than {LONGEST} characters"),
+                "",
+            ));
+        }
+        let tokens = tokens(text);
+        let Some(((kind, at), rest)) = tokens.split_first() else {
+            return Err(TcError::new(
+                "the queue discipline is empty",
+                "write one in tc's words, like fq_codel",
+            ));
+        };
+        let record = record(kind).ok_or_else(|| unknown_kind(kind, at))?;
+        let mut grammar = asked_for(record, rest)?;
+        if let Some(sized) = &record.sized
+            && std::ptr::eq(grammar, &record.grammars[0])
+            && !rest.iter().any(|(word, _)| sized.none_of.contains(word))
+        {
+            grammar = sized.grammar;
+        }
+        let fields = read(record, grammar, rest)?;
+        Ok(Discipline { record, grammar, fields, notes: grammar.notes(rest) })
+    }
+
+    /// Reads words by another grammar of the same discipline than a scenario's.
+    pub(crate) fn parse_by(
+        record: &'static Record,
+        grammar: &'static Grammar,
+        text: &str,
+    ) -> Result<Discipline, TcError> {
+        let tokens = tokens(text);
+        let rest = tokens.get(1..).unwrap_or_default();
+        let fields = read(record, grammar, rest)?;
+        Ok(Discipline { record, grammar, fields, notes: Vec::new() })
+    }
+
+    /// The discipline of these parameters, as the simulator names them; `kind` among them.
+    pub fn from_params(params: impl IntoIterator<Item = (String, Value)>) -> Result<Discipline, TcError> {
+        let params: Vec<(String, Value)> = params.into_iter().collect();
+        let text_of = |name: &str| params.iter().find(|(each, _)| each == name)?.1.text();
+        let kind = text_of("kind").unwrap_or_default();
+        let record = record(kind).ok_or_else(|| unknown_kind(kind, &(0..0)))?;
+        let variant = text_of("variant");
+        let wrong = |problem: String| TcError::new(problem, "give a discipline's own parameters");
+        let Some(mut grammar) = record.grammar(variant) else {
+            return Err(wrong(format!("{kind} has no variant {}", quoted(variant.unwrap_or("")))));
+        };
+        if let Some(sized) = &record.sized
+            && grammar.default_of(sized.waits).is_said()
+            && params.iter().any(|(name, value)| name == sized.waits && !value.is_said())
+        {
+            grammar = sized.grammar;
+        }
+        let mut fields = grammar.fields();
+        for (name, value) in &params {
+            let Some(field) = fields.iter().map(|(each, _)| each).find(|each| each == name) else {
+                if name == "kind" {
+                    continue;
+                }
+                return Err(wrong(format!("{kind} has no parameter {}", quoted(name))));
+            };
+            fields.set(field, value.clone());
+        }
+        Ok(Discipline { record, grammar, fields, notes: Vec::new() })
+    }
+
+    /// What is known of it whatever its parameters.
+    pub fn record(&self) -> &'static Record {
+        self.record
+    }
+
+    /// Its name.
+    pub fn kind(&self) -> &'static str {
+        self.record.kind
+    }
+
+    /// Which algorithm under this name; `None` where there is only one.
+    pub fn variant(&self) -> Option<&'static str> {
+        self.grammar.variant
+    }
+
+    /// Its parameters, in the order of the simulator's structs.
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// The same with one parameter of another value.
+    pub fn with(&self, field: &str, value: Value) -> Discipline {
+        let mut changed = self.clone();
+        changed.fields.set(field, value);
+        changed
+    }
+
+    /// The canonical words: what differs from the defaults, in a fixed order. Read again they give the
+    /// same parameters.
+    pub fn text(&self) -> String {
+        let mut parts = vec![self.kind().to_owned()];
+        if let Some(variant) = self.variant()
+            && self.record.grammars[0].variant != Some(variant)
+        {
+            parts.push(format!("variant {variant}"));
+        }
+        parts.extend(self.grammar.write(&self.fields, |field, value| {
+            self.grammar.always.contains(&field) || value != self.grammar.default_of(field)
+        }));
+        parts.join(" ")
+    }
+
+    /// Whether its sizes wait for the rate of its link.
+    pub fn is_bare(&self) -> bool {
+        self.record.sized.as_ref().is_some_and(|sized| std::ptr::eq(self.grammar, sized.grammar))
+    }
+
+    /// The same on a link of this rate, bit/s: sizes that were not given follow from it.
+    pub fn at(&self, rate_bps: u64) -> Discipline {
+        let Some(sized) = self.record.sized.as_ref().filter(|_| self.is_bare()) else {
+            return self.clone();
+        };
+        let mut fields = self.fields.clone();
+        (sized.at)(&mut fields, rate_bps);
+        Discipline { grammar: &self.record.grammars[0], fields, ..self.clone() }
+    }
+
+    /// What the simulator takes; `None` where it has no such discipline, or its sizes are not known.
+    pub fn params(&self) -> Option<qdisc::Params> {
+        if !self.record.simulated || self.is_bare() {
+            return None;
+        }
+        let kind = ("kind", Value::word(self.kind()));
+        let fields = self.fields.iter().map(|(name, value)| (name, value.clone()));
+        let all = MapDeserializer::new(std::iter::once(kind).chain(fields));
+        Some(qdisc::Params::deserialize(all).expect("a record's parameters are the simulator's"))
+    }
+
+    /// The words with which tc makes Linux's, everything spelt out that was said or has a default here.
+    pub fn command(&self) -> Result<String, TcError> {
+        let kind = self.kind();
+        let Some(linux) = &self.record.linux else {
+            let there = |record: &&&Record| record.linux.is_some();
+            let known = listed(RECORDS.iter().filter(there).map(|record| record.kind));
+            return Err(TcError::new(
+                format!("Linux has no queue discipline '{kind}'"),
+                format!("one of {known}"),
+            ));
+        };
+        if !self.record.in_linux(self.variant()) {
+            let variant = self.variant().unwrap_or_default();
+            return Err(TcError::new(
+                format!("Linux's {kind} is one algorithm, and `variant {variant}` another"),
+                format!("leave the variant out to have Linux's {kind}"),
+            ));
+        }
+        for word in self.grammar.words.iter().filter(|word| word.is_time()) {
+            if let Some(ns) = self.fields.count(word.field)
+                && !ns.is_multiple_of(1_000)
+            {
+                let word = word.word;
+                return Err(TcError::new(
+                    format!("{kind}: {word} {ns}ns is no whole number of microseconds, in which tc counts"),
+                    format!("write {word} {}us", (ns + 500) / 1_000),
+                ));
+            }
+        }
+        let mut parts = vec![kind.to_owned()];
+        if !linux.limit_is_device_s {
+            parts.extend(self.grammar.write(&self.fields, |_, _| true));
+        }
+        Ok(parts.join(" "))
+    }
+
+    /// The device's `txqueuelen`, where that is its limit in Linux.
+    pub fn queue_length(&self) -> Option<u64> {
+        let linux = self.record.linux.as_ref()?;
+        self.fields.count("limit").filter(|_| linux.limit_is_device_s)
+    }
+
+    /// Its options in a netlink message, each named as linux/pkt_sched.h names it; `None`: sojourn
+    /// does not make it by netlink.
+    pub fn options(&self) -> Option<Vec<(String, u64)>> {
+        match self.record.linux.as_ref()?.options {
+            Options::None => None,
+            Options::Limit => Some(vec![("limit".to_owned(), self.fields.count("limit")?)]),
+            Options::Attributes(prefix, attributes) => {
+                let said = attributes.iter().filter_map(|attribute| {
+                    let value = (attribute.value)(&self.fields)?;
+                    Some((format!("{prefix}_{}", attribute.name), value))
+                });
+                Some(said.collect())
+            }
+        }
+    }
+
+    /// How many packets it holds at most, about: where it counts bytes, full packets of them.
+    pub fn packets(&self) -> u64 {
+        let limit = self.fields.count("limit");
+        match self.record.counts {
+            Counts::Bytes => limit.unwrap_or(0) / FULL_PACKET + 1,
+            Counts::Packets => limit.or(self.record.usual_limit).unwrap_or(0),
+            Counts::PacketsOfABand => {
+                let bands = self.fields.count("bands").unwrap_or(disciplines::USUAL_BANDS);
+                self.record.usual_limit.unwrap_or(0) * bands
+            }
+        }
+    }
+
+    /// Whether it may hold packets back by itself, whatever lies below it.
+    pub fn shapes(&self) -> bool {
+        self.record.shapes.is_some_and(|field| self.fields.get(field).is_said())
+    }
+
+    /// Why it can't do without a rate of its link, and what to write; `None` if it can.
+    pub fn without_a_rate(&self) -> Option<TcError> {
+        if self.shapes() {
+            let kind = self.kind();
+            return Some(TcError::new(
+                format!("{kind} holds back to a rate, and this link has none to be measured by"),
+                format!("write rate, or shaper, and {kind} without a rate of its own where that is enough"),
+            ));
+        }
+        (self.record.without_a_rate)(&self.fields)
+    }
+}
+
+impl PartialEq for Discipline {
+    fn eq(&self, other: &Discipline) -> bool {
+        std::ptr::eq(self.grammar, other.grammar) && self.fields == other.fields
+    }
+}
+
+impl fmt::Debug for Discipline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Discipline").field(&self.text()).finish()
+    }
+}
+
+impl fmt::Display for Discipline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+/// Each word and where it stands; `variant=rfc` is two.
+fn tokens(text: &str) -> Vec<(&str, Range<usize>)> {
+    let mut found = Vec::new();
+    for (word, at) in words(text) {
+        let mut begin = at.start;
+        for part in word.split('=') {
+            if !part.is_empty() {
+                found.push((part, begin..begin + part.len()));
+            }
+            begin += part.len() + 1;
+        }
+    }
+    found
+}
+
+fn read(
+    record: &'static Record,
+    grammar: &Grammar,
+    rest: &[(&str, Range<usize>)],
+) -> Result<Fields, TcError> {
+    grammar.read(rest, record.least, |name, at, before| {
+        unknown_word(record, grammar, name, before).at(at.clone())
+    })
+}
+
+fn asked_for(record: &'static Record, tokens: &[(&str, Range<usize>)]) -> Result<&'static Grammar, TcError> {
+    let kind = record.kind;
+    let Some(index) = tokens.iter().position(|(word, _)| *word == "variant") else {
+        return Ok(&record.grammars[0]);
+    };
+    let at = tokens[index].1.clone();
+    if record.grammars[0].variant.is_none() {
+        return Err(TcError::new(format!("{kind} has no variants"), "leave variant out").at(at));
+    }
+    let choice = listed(record.grammars.iter().filter_map(|grammar| grammar.variant));
+    let Some((name, name_at)) = tokens.get(index + 1) else {
+        let problem = format!("{kind}: variant needs a value");
+        return Err(TcError::new(problem, format!("one of {choice}")).at(at));
+    };
+    record.grammar(Some(name)).ok_or_else(|| {
+        let problem = format!("{kind} has no variant {}", quoted(name));
+        TcError::new(problem, format!("one of {choice}")).at(name_at.clone())
+    })
+}
+
+fn unknown_kind(kind: &str, at: &Range<usize>) -> TcError {
+    let known = format!("known: {}", listed(RECORDS.iter().map(|record| record.kind)));
+    let (problem, hint) = disciplines::elsewhere(kind).map_or_else(
+        || {
+            let guess = nearest(kind, RECORDS.iter().map(|record| record.kind));
+            (format!("unknown queue discipline {}", quoted(kind)), did_you_mean(guess, &known))
+        },
+        |(problem, hint)| (problem, format!("{hint}; {known}")),
+    );
+    TcError::new(problem, hint).at(at.clone())
+}
+
+/// `before`: the words that were read.
+fn unknown_word(record: &Record, grammar: &Grammar, name: &str, before: &[(&str, Range<usize>)]) -> TcError {
+    let kind = record.kind;
+    let here = |word: &&str| grammar.said_elsewhere(word).is_none();
+    let mut words: Vec<&str> = grammar.sets().map(|(word, _)| word).filter(here).collect();
+    if record.grammars.len() > 1 {
+        words.push("variant");
+    }
+    if let Some(other) = record.grammars.iter().find(|other| other.has(name)) {
+        let (ours, theirs) = (grammar.variant.unwrap_or_default(), other.variant.unwrap_or_default());
+        let problem = format!("{kind} variant {ours} has no word {}", quoted(name));
+        return TcError::new(problem, format!("variant {theirs} has it"));
+    }
+    let known = format!("known words: {}", listed(words.iter().copied()));
+    let problem = format!("{kind} has no word {}", quoted(name));
+    let decimal = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if let [.., (word, _), (number, _)] = before
+        && name.chars().all(char::is_alphabetic)
+        && decimal(number)
+    {
+        let said = format!("{word} {number}{}", name.to_lowercase());
+        return TcError::new(problem, format!("a number and its unit are one word: write {said}; {known}"));
+    }
+    let whole = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let packets = name.strip_suffix(['p', 'P']).unwrap_or(name);
+    if whole(packets) && words.contains(&"limit") {
+        return TcError::new(problem, format!("write limit {packets}; {known}"));
+    }
+    let time = name.strip_suffix("ms").or_else(|| name.strip_suffix("us"));
+    if time.is_some_and(decimal) && words.contains(&"target") {
+        return TcError::new(problem, format!("write target {name}; {known}"));
+    }
+    let guess = nearest(up_to(name, 1_000), words.iter().copied());
+    TcError::new(problem, did_you_mean(guess, &known))
+}

@@ -1,0 +1,193 @@
+//! cake: tc-cake(8). In a scenario its words are passed on to Linux as they are; `live` is cake as the
+//! shaper of an interface, whose rate and line are said elsewhere.
+
+use super::whole_microseconds;
+use crate::discipline::Discipline;
+use crate::error::TcError;
+use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, one, time, word};
+use crate::linux::{Attribute, End, Linux, Options, Why};
+use crate::record::Record;
+use link::{Cells, Framing};
+use qdisc::Cause;
+
+/// Groups of words of which one at most is said, and what stands behind them.
+macro_rules! flags {
+    ($($more:expr),*) => {
+        flags!(@
+            "free": "unlimited";
+            "path": "datacentre" "lan" "metro" "regional" "internet" "oceanic" "satellite" "interplanetary";
+            "tins": "besteffort" "precedence" "diffserv8" "diffserv4" "diffserv3";
+            "isolation": "flowblind" "srchost" "dsthost" "hosts" "flows" "dual-srchost" "dual-dsthost"
+                "triple-isolate";
+            "wash": "wash" "nowash";
+            "gso": "split-gso" "no-split-gso";
+            "acks": "ack-filter" "ack-filter-aggressive" "no-ack-filter";
+            "cells": "ptm" "atm" "noatm";
+            "layer": "raw" "conservative" "ethernet" "ether-vlan" "docsis"
+                "pppoa-vcmux" "pppoa-llc" "pppoe-vcmux" "pppoe-llcsnap"
+                "bridged-vcmux" "bridged-llcsnap" "ipoa-vcmux" "ipoa-llcsnap" "pppoe-ptm" "bridged-ptm";
+            "shaping": "ingress" "egress";
+            + $($more),*
+        )
+    };
+    (@ $($field:literal: $($word:literal)*;)* + $($more:expr),*) => {
+        &[$($(one($field, $word),)*)* $($more),*]
+    };
+}
+
+pub(super) static CAKE: Record = Record {
+    kind: "cake",
+    grammars: &[Grammar {
+        kind: "cake",
+        words: WORDS,
+        flags: flags!(),
+        complete: one_way_of_saying,
+        ..Grammar::NONE
+    }],
+    linux: Some(Linux {
+        options: Options::Attributes("TCA_CAKE", ATTRIBUTES),
+        end: End::Departure,
+        // Its control law and its limit share a counter: nearly all are the law's.
+        drops: Why::Always(Cause::Target),
+        ..Linux::PLAIN
+    }),
+    least: "cake",
+    usual_limit: Some(10_240),
+    shapes: Some("bandwidth"),
+    nearest: Some("fq_codel"),
+    ..Record::NONE
+};
+
+const WORDS: &[Word] = &[
+    word("bandwidth", "RATE", Read::Rate),
+    time("rtt", "rtt_ns", Read::PositiveMicroseconds),
+    word("memlimit", "BYTES", Read::Size),
+    word("overhead", "BYTES", Read::Count(0, 256)),
+    word("mpu", "BYTES", Read::Count(0, 256)),
+];
+
+/// cake's words for an RTT, ns.
+const PATHS_NS: &[(&str, u64)] = &[
+    ("datacentre", 100_000),
+    ("lan", 1_000_000),
+    ("metro", 10_000_000),
+    ("regional", 30_000_000),
+    ("internet", 100_000_000),
+    ("oceanic", 300_000_000),
+    ("satellite", 1_000_000_000),
+    ("interplanetary", 3_600_000_000_000),
+];
+/// By whom it shares, in the order of the kernel's numbers.
+const ISOLATIONS: &[&str] =
+    &["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
+/// Likewise.
+const TINS: &[&str] = &["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"];
+const ACK_FILTERS: &[&str] = &["no-ack-filter", "ack-filter", "ack-filter-aggressive"];
+const CELLS: &[&str] = &["noatm", "atm", "ptm"];
+
+const ATTRIBUTES: &[Attribute] = &[
+    Attribute { name: "BASE_RATE64", value: |fields| Some(fields.count("bandwidth")? / 8) },
+    Attribute { name: "DIFFSERV_MODE", value: |fields| number_of(fields, "tins", TINS) },
+    Attribute { name: "FLOW_MODE", value: |fields| number_of(fields, "isolation", ISOLATIONS) },
+    Attribute { name: "WASH", value: |fields| number_of(fields, "wash", &["nowash", "wash"]) },
+    Attribute { name: "ACK_FILTER", value: |fields| number_of(fields, "acks", ACK_FILTERS) },
+    Attribute { name: "SPLIT_GSO", value: |fields| number_of(fields, "gso", &["no-split-gso", "split-gso"]) },
+    Attribute { name: "INGRESS", value: |fields| number_of(fields, "shaping", &["egress", "ingress"]) },
+    Attribute { name: "RTT", value: |fields| whole_microseconds(fields, "rtt_ns") },
+    // As tc does it: a twentieth.
+    Attribute { name: "TARGET", value: |fields| Some((whole_microseconds(fields, "rtt_ns")? / 20).max(1)) },
+    Attribute { name: "NAT", value: |fields| fields.get("nat").is_on().then_some(1) },
+    Attribute { name: "MEMORY", value: |fields| fields.count("memlimit") },
+    Attribute { name: "RAW", value: |fields| (fields.get("layer").text() == Some("raw")).then_some(0) },
+    Attribute { name: "ATM", value: |fields| number_of(fields, "cells", CELLS) },
+    Attribute { name: "OVERHEAD", value: |fields| fields.count("overhead") },
+    Attribute { name: "MPU", value: |fields| fields.count("mpu") },
+];
+
+fn number_of(fields: &Fields, field: &str, words: &[&str]) -> Option<u64> {
+    let said = fields.get(field).text()?;
+    words.iter().position(|word| *word == said).map(|number| number as u64)
+}
+
+fn one_way_of_saying(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
+    for (field, other) in [("bandwidth", "free"), ("rtt_ns", "path"), ("overhead", "layer")] {
+        if fields.get(field).is_said()
+            && let Some(said) = fields.get(other).text()
+        {
+            let word = field.trim_end_matches("_ns");
+            let problem = format!("cake: {said} and {word} say the same thing differently");
+            return Err(TcError::new(problem, "keep one of them"));
+        }
+    }
+    Ok(())
+}
+
+const RATE_SAID: &str = "--up and --down say the rate";
+const LINE_SAID: &str = "--link says it";
+
+/// cake's words for a live interface: it may be told of NAT; its rate and its line are not its own to
+/// say.
+static LIVE: Grammar = Grammar {
+    kind: "cake",
+    words: WORDS,
+    flags: flags!(on("nat", "nat"), off("nonat", "nat")),
+    complete: one_way_of_saying,
+    elsewhere: &[
+        ("bandwidth", RATE_SAID),
+        ("free", RATE_SAID),
+        ("overhead", LINE_SAID),
+        ("mpu", LINE_SAID),
+        ("cells", LINE_SAID),
+        ("layer", LINE_SAID),
+        ("autorate-ingress", "sojourn tune finds the rate"),
+    ],
+    ..Grammar::NONE
+};
+
+/// cake as the shaper of an interface, at a rate in bit/s and for a link layer (`None`: a packet is
+/// counted as Linux counts it), with every choice made.
+///
+/// What arrives has priorities that strangers set: they are not followed unless asked for, and are
+/// washed off.
+pub fn live(words: &str, bps: u64, layer: Option<Framing>, arriving: bool) -> Result<Discipline, TcError> {
+    let mut cake = Discipline::parse_by(&CAKE, &LIVE, words)?;
+    let choice = |one: &'static str, other: &'static str| if arriving { one } else { other };
+    let chosen = [
+        ("tins", choice("besteffort", "diffserv3")),
+        ("isolation", "triple-isolate"),
+        ("wash", choice("wash", "nowash")),
+        ("acks", "no-ack-filter"),
+        ("gso", "split-gso"),
+        ("shaping", choice("ingress", "egress")),
+        ("path", "internet"),
+    ];
+    for (field, word) in chosen {
+        if !cake.fields().get(field).is_said() {
+            cake = cake.with(field, Value::word(word));
+        }
+    }
+    if !cake.fields().get("rtt_ns").is_said() {
+        let said = cake.fields().get("path").text();
+        let ns = PATHS_NS.iter().find(|(path, _)| Some(*path) == said).map(|(_, ns)| *ns);
+        cake = cake.with("rtt_ns", Value::Count(ns.expect("every path has an RTT")));
+    }
+    // A kernel without conntrack refuses even to be told no.
+    let nat = match cake.fields().get("nat") {
+        Value::Flag(false) => Value::Unsaid,
+        _ => Value::Flag(true),
+    };
+    cake = cake.with("path", Value::Unsaid).with("nat", nat).with("bandwidth", Value::Count(bps));
+    Ok(match layer {
+        None => cake.with("layer", Value::word("raw")),
+        Some(Framing { overhead_bytes, minimum_bytes, cells, .. }) => {
+            let cells = match cells {
+                Cells::None => "noatm",
+                Cells::Atm => "atm",
+                Cells::Ptm => "ptm",
+            };
+            cake.with("cells", Value::word(cells))
+                .with("overhead", Value::Count(overhead_bytes.into()))
+                .with("mpu", Value::Count(minimum_bytes.into()))
+        }
+    })
+}

@@ -1,0 +1,116 @@
+//! fq_codel: tc-fq_codel(8). The variants are CoDel's.
+
+use super::{LIMIT, flag, whole_microseconds};
+use crate::grammar::{Grammar, Read, Value, Word, off, on, time, word};
+use crate::linux::{Attribute, CODEL_MARKS, End, Linux, Options, PINNED, Tell, Why, Xstats, state, tell};
+use crate::numbers::U32;
+use crate::record::Record;
+use qdisc::Cause;
+
+pub(super) static FQ_CODEL: Record = Record {
+    kind: "fq_codel",
+    grammars: &[
+        Grammar {
+            variant: Some("linux"),
+            aliases: &[PINNED],
+            words: &words(LINUX_QUANTUM),
+            defaults: &defaults("linux"),
+            ..WORDS
+        },
+        Grammar {
+            variant: Some("linux2012"),
+            words: &words(LINUX_QUANTUM),
+            defaults: &defaults("linux2012"),
+            ..WORDS
+        },
+        Grammar {
+            variant: Some("rfc"),
+            aliases: &["rfc8290"],
+            words: &words(1),
+            defaults: &defaults("rfc"),
+            ..WORDS
+        },
+        Grammar { variant: Some("ns3"), words: &words(1), defaults: &defaults("ns3"), ..WORDS },
+    ],
+    simulated: true,
+    linux: Some(Linux {
+        options: Options::Attributes(
+            "TCA_FQ_CODEL",
+            &[
+                Attribute { name: "LIMIT", value: |fields| fields.count("limit") },
+                Attribute { name: "FLOWS", value: |fields| fields.count("flows") },
+                Attribute { name: "QUANTUM", value: |fields| fields.count("quantum") },
+                Attribute { name: "MEMORY_LIMIT", value: |fields| fields.count("memory_limit") },
+                Attribute { name: "DROP_BATCH_SIZE", value: |fields| fields.count("drop_batch") },
+                Attribute { name: "TARGET", value: |fields| whole_microseconds(fields, "target_ns") },
+                Attribute { name: "INTERVAL", value: |fields| whole_microseconds(fields, "interval_ns") },
+                Attribute {
+                    name: "CE_THRESHOLD",
+                    value: |fields| whole_microseconds(fields, "ce_threshold_ns"),
+                },
+                Attribute { name: "ECN", value: |fields| flag(fields, "ecn") },
+            ],
+        ),
+        // struct tc_fq_codel_xstats: a word in front says that these are the discipline's numbers, not
+        // a flow's.
+        xstats: Xstats {
+            skipped: 4,
+            names: &[
+                "maxpacket",
+                "drop_overlimit",
+                "ecn_mark",
+                "new_flow_count",
+                "new_flows_len",
+                "old_flows_len",
+                "ce_mark",
+                "memory_usage",
+                "drop_overmemory",
+            ],
+        },
+        end: End::Departure,
+        drops: Why::Counted(&[
+            Tell { cause: Cause::Target, plus: &["drops"], minus: &["drop_overlimit"] },
+            Tell { cause: Cause::Limit, plus: &["drop_overlimit"], minus: &["drop_overmemory"] },
+            tell(Cause::Overmemory, &["drop_overmemory"]),
+        ]),
+        marks: Why::Counted(CODEL_MARKS),
+        state: &[state("flows", &["new_flows_len", "old_flows_len"], &[], 1.0)],
+        ..Linux::PLAIN
+    }),
+    least: "fq_codel",
+    ..Record::NONE
+};
+
+/// The kernel raises a smaller quantum to this without a word.
+const LINUX_QUANTUM: u64 = 256;
+
+const WORDS: Grammar =
+    Grammar { kind: "fq_codel", flags: &[on("ecn", "ecn"), off("noecn", "ecn")], ..Grammar::NONE };
+
+const fn words(least_quantum: u64) -> [Word; 8] {
+    [
+        LIMIT,
+        word("flows", "QUEUES", Read::Count(1, 65536)),
+        word("memory_limit", "BYTES", Read::Size),
+        time("target", "target_ns", Read::Time),
+        time("interval", "interval_ns", Read::PositiveTime),
+        word("quantum", "BYTES", Read::Count(least_quantum, 1 << 20)),
+        time("ce_threshold", "ce_threshold_ns", Read::Time),
+        word("drop_batch", "PACKETS", Read::Count(1, U32)),
+    ]
+}
+
+const fn defaults(variant: &'static str) -> [(&'static str, Value); 10] {
+    [
+        ("variant", Value::word(variant)),
+        ("limit", Value::Count(10240)),
+        ("flows", Value::Count(1024)),
+        ("memory_limit", Value::Count(32 << 20)),
+        ("target_ns", Value::Count(5_000_000)),
+        ("interval_ns", Value::Count(100_000_000)),
+        ("quantum", Value::Count(1514)),
+        ("ecn", Value::Flag(true)),
+        ("ce_threshold_ns", Value::Unsaid),
+        ("drop_batch", Value::Count(64)),
+    ]
+}

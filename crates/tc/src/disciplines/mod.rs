@@ -1,0 +1,128 @@
+//! The disciplines, a file each, and the names of those that no engine has.
+
+mod adt;
+pub mod cake;
+mod choke;
+mod codel;
+mod ets;
+mod fifo;
+mod fq;
+mod fq_codel;
+mod fq_pie;
+mod hhf;
+mod pfifo_fast;
+mod pie;
+mod prio;
+mod red;
+mod sfb;
+mod sfq;
+
+use crate::error::TcError;
+use crate::grammar::{Fields, Read, Word, time, word};
+use crate::linux::RELEASE;
+use crate::numbers::U32;
+use crate::record::Record;
+use crate::text::quoted;
+
+/// Every discipline, in the order in which they are listed.
+pub static RECORDS: &[&Record] = &[
+    &fifo::PFIFO,
+    &fifo::BFIFO,
+    &fifo::PFIFO_HEAD_DROP,
+    &pfifo_fast::PFIFO_FAST,
+    &codel::CODEL,
+    &fq_codel::FQ_CODEL,
+    &red::RED,
+    &adt::ADT,
+    &cake::CAKE,
+    &choke::CHOKE,
+    &ets::ETS,
+    &fq::FQ,
+    &fq_pie::FQ_PIE,
+    &hhf::HHF,
+    &pie::PIE,
+    &prio::PRIO,
+    &sfb::SFB,
+    &sfq::SFQ,
+];
+
+/// The discipline of this name.
+pub fn record(kind: &str) -> Option<&'static Record> {
+    RECORDS.iter().copied().find(|record| record.kind == kind)
+}
+
+/// Bands of prio and ets where nobody says how many.
+pub(crate) const USUAL_BANDS: u64 = 3;
+const MOST_BANDS: u64 = 16;
+
+const LIMIT: Word = word("limit", "PACKETS", Read::Count(1, U32));
+
+/// A TIME that the kernel counts in microseconds.
+const fn microseconds(word: &'static str, field: &'static str) -> Word {
+    time(word, field, Read::Microseconds)
+}
+
+fn whole_microseconds(fields: &Fields, field: &str) -> Option<u64> {
+    fields.count(field).map(|ns| ns / 1_000)
+}
+
+fn flag(fields: &Fields, field: &str) -> Option<u64> {
+    Some(u64::from(fields.get(field).is_on()))
+}
+
+/// A pair of numbers that are the wrong way round.
+fn above(fields: &Fields, low: &str, high: &str) -> Option<(u64, u64)> {
+    let (low, high) = (fields.count(low)?, fields.count(high)?);
+    (low >= high).then_some((low, high))
+}
+
+fn refused(problem: String, hint: impl Into<String>) -> Result<(), TcError> {
+    Err(TcError::new(problem, hint))
+}
+
+/// Linux's disciplines that one line does not describe, or that are for a rate.
+const CLASSFUL: &[&str] =
+    &["htb", "hfsc", "drr", "qfq", "tbf", "cbs", "gred", "multiq", "mqprio", "taprio", "etf"];
+
+/// Linux's disciplines that are no queues, and what says the same in a scenario.
+const NO_QUEUES: &[(&str, &str)] = &[
+    ("netem", r#"write the link's own keys: delay = "10 ms", loss = "0.1 %", rate = "10 Mbit/s""#),
+    ("blackhole", r#"write loss = "100 %" at the link"#),
+    ("plug", r#"write a schedule with a step of "0 bit/s" at the link: an outage"#),
+];
+
+/// Disciplines that no engine has, and the nearest that there is.
+const NEAREST: &[(&[&str], &str)] = &[
+    (&["dualpi2", "cobalt", "skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
+    (&["noqueue", "mq", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
+    (&["ared", "avq", "gred", "wred", "arma"], "red variant ns2 adaptive"),
+    (&["pi", "pi2", "rem"], "pie"),
+    (&["blue", "green"], "sfb"),
+];
+
+/// Disciplines that came with a later kernel than the guest's, and with which.
+const NEWER: &[(&str, &str)] = &[("dualpi2", "6.17")];
+
+/// A known name that is no discipline here: the problem, and what to write instead.
+pub(crate) fn elsewhere(kind: &str) -> Option<(String, String)> {
+    if CLASSFUL.contains(&kind) {
+        return Some((
+            format!(
+                "{} needs classes or keeps a rate, and a link has one queue and a rate of its own",
+                quoted(kind)
+            ),
+            "write rate, or shaper with htb's words".to_owned(),
+        ));
+    }
+    let lower = kind.to_lowercase();
+    if let Some((_, hint)) = NO_QUEUES.iter().find(|(name, _)| *name == lower) {
+        let problem = format!("{} is not a queue discipline of a link", quoted(kind));
+        return Some((problem, (*hint).to_owned()));
+    }
+    let (_, near) = NEAREST.iter().find(|(names, _)| names.contains(&lower.as_str()))?;
+    let newer = NEWER.iter().find(|(name, _)| *name == lower).map_or(String::new(), |(_, since)| {
+        format!(": it came with Linux {since}, and the guest is Linux {RELEASE}")
+    });
+    let problem = format!("no engine has a queue discipline {}{newer}", quoted(kind));
+    Some((problem, format!("nearest: {near}")))
+}

@@ -1,0 +1,484 @@
+//! What the words of a discipline are made of: values, words that take one, flags that stand alone.
+
+use crate::error::{Note, TcError};
+use crate::numbers::{
+    read_count, read_positive_time, read_rate, read_real, read_size, read_time, write_rate, write_time,
+};
+use crate::text::{number, quoted};
+use serde::de::value::{CowStrDeserializer, UnitDeserializer};
+use serde::de::{IntoDeserializer, Visitor};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A parameter's value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Nobody said it: Linux, or the link, decides.
+    Unsaid,
+    /// On or off.
+    Flag(bool),
+    /// A whole number: packets, bytes, ns, bit/s.
+    Count(u64),
+    /// A real number.
+    Real(f64),
+    /// A choice among words, or several numbers with a blank between.
+    Text(Cow<'static, str>),
+}
+
+impl Value {
+    /// A choice, for tables.
+    pub(crate) const fn word(word: &'static str) -> Value {
+        Value::Text(Cow::Borrowed(word))
+    }
+
+    /// Whether somebody said it.
+    pub fn is_said(&self) -> bool {
+        *self != Value::Unsaid
+    }
+
+    /// The whole number, if it is one.
+    pub fn count(&self) -> Option<u64> {
+        if let Value::Count(count) = self { Some(*count) } else { None }
+    }
+
+    /// The number, whole or real.
+    pub fn real(&self) -> Option<f64> {
+        match self {
+            Value::Count(count) => Some(*count as f64),
+            Value::Real(real) => Some(*real),
+            _ => None,
+        }
+    }
+
+    /// The words.
+    pub fn text(&self) -> Option<&str> {
+        if let Value::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// Whether it is a flag that is on.
+    pub fn is_on(&self) -> bool {
+        *self == Value::Flag(true)
+    }
+
+    /// Neither nothing nor zero: what tc takes for given.
+    fn is_something(&self) -> bool {
+        !matches!(self, Value::Unsaid | Value::Count(0))
+    }
+}
+
+/// A discipline's parameters, as the simulator names them, in the order of its structs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fields(Vec<(&'static str, Value)>);
+
+impl Fields {
+    /// Each with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// Whether there is one of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(each, _)| *each == name)
+    }
+
+    /// A parameter's value; what the discipline does not have nobody said.
+    pub fn get(&self, name: &str) -> &Value {
+        self.0.iter().find(|(each, _)| *each == name).map_or(&Value::Unsaid, |(_, value)| value)
+    }
+
+    /// A whole number that was said.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.get(name).count()
+    }
+
+    /// Gives a parameter of the grammar another value.
+    pub fn set(&mut self, name: &str, value: Value) {
+        let place = self.0.iter_mut().find(|(each, _)| *each == name);
+        place.expect("a grammar names its own parameters").1 = value;
+    }
+}
+
+/// How a value is read, checked and written.
+#[derive(Clone, Copy, Debug)]
+pub enum Read {
+    /// Bytes, or packets that tc reads as it reads bytes.
+    Size,
+    /// A whole number within these bounds.
+    Count(u64, u64),
+    /// A real number within these bounds.
+    Real(f64, f64),
+    /// A real number above the first and up to the second.
+    Above(f64, f64),
+    /// ns.
+    Time,
+    /// ns, above zero.
+    PositiveTime,
+    /// ns, whole microseconds: as tc counts.
+    Microseconds,
+    /// The same above zero.
+    PositiveMicroseconds,
+    /// bit/s.
+    Rate,
+    /// Several whole numbers up to this one, up to the next word.
+    Counts(u64),
+}
+
+/// `limit PACKETS`: a word that takes a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// As tc has it.
+    pub word: &'static str,
+    /// The parameter that it sets.
+    pub field: &'static str,
+    /// The value in usages: PACKETS, TIME, RATE, ...
+    pub shows: &'static str,
+    /// How the value is read.
+    pub read: Read,
+}
+
+/// A word that sets the parameter of its name.
+pub(crate) const fn word(word: &'static str, shows: &'static str, read: Read) -> Word {
+    Word { word, field: word, shows, read }
+}
+
+/// A TIME, whose parameter has `_ns` behind its name.
+pub(crate) const fn time(word: &'static str, field: &'static str, read: Read) -> Word {
+    Word { word, field, shows: "TIME", read }
+}
+
+impl Word {
+    fn read(&self, text: &str) -> Result<Value, TcError> {
+        // Packets also as tc shows them, though it does not read them so: `100p`.
+        let text = match text.strip_suffix(['p', 'P']) {
+            Some(digits) if self.shows == "PACKETS" && is_digits(digits) => digits,
+            _ => text,
+        };
+        let read = match self.read {
+            Read::Size => Value::Count(read_size(text)?),
+            Read::Count(least, most) => Value::Count(read_count(text, least, most)?),
+            Read::Real(least, most) => Value::Real(read_real(text, least, most, false)?),
+            Read::Above(least, most) => Value::Real(read_real(text, least, most, true)?),
+            Read::Time => Value::Count(read_time(text)?),
+            Read::PositiveTime => Value::Count(read_positive_time(text)?),
+            Read::Microseconds => Value::Count(microseconds(text, read_time(text)?)?),
+            Read::PositiveMicroseconds => Value::Count(microseconds(text, read_positive_time(text)?)?),
+            Read::Rate => Value::Count(read_rate(text)?),
+            Read::Counts(most) => {
+                let read = |each| Ok(read_count(each, 0, most)?.to_string());
+                let numbers: Vec<_> = text.split_whitespace().map(read).collect::<Result<_, TcError>>()?;
+                Value::Text(numbers.join(" ").into())
+            }
+        };
+        Ok(read)
+    }
+
+    pub(crate) fn takes_all_that_follow(&self) -> bool {
+        matches!(self.read, Read::Counts(_))
+    }
+
+    pub(crate) fn is_time(&self) -> bool {
+        matches!(self.read, Read::Time | Read::PositiveTime | Read::Microseconds | Read::PositiveMicroseconds)
+    }
+
+    /// The value in tc's words.
+    pub(crate) fn write(&self, value: &Value) -> String {
+        match value {
+            Value::Count(ns) if self.is_time() => write_time(*ns),
+            Value::Count(bps) if matches!(self.read, Read::Rate) => write_rate(*bps),
+            Value::Count(count) => count.to_string(),
+            Value::Real(real) => number(*real),
+            Value::Text(text) => text.to_string(),
+            Value::Flag(_) | Value::Unsaid => unreachable!("a word's value is a number or numbers"),
+        }
+    }
+
+    /// A bare number of a TIME below a millisecond: who wrote it probably meant milliseconds.
+    fn suspicion(&self, text: &str, at: &Range<usize>) -> Option<Note> {
+        let bare = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        if !self.is_time() || !bare || !(1..1_000_000).contains(&read_time(text).ok()?) {
+            return None;
+        }
+        let said = format!("{} {text}", self.word);
+        Some(Note {
+            message: format!("{said} is {text} us: to tc a bare number is microseconds"),
+            hint: format!("write {said}ms if milliseconds are meant, else {said}us"),
+            at: at.clone(),
+        })
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn microseconds(text: &str, ns: u64) -> Result<u64, TcError> {
+    if ns.is_multiple_of(1_000) {
+        return Ok(ns);
+    }
+    let text = quoted(text);
+    Err(TcError::new(
+        format!("{text} is no whole number of microseconds, in which tc counts"),
+        "write it like 15ms",
+    ))
+}
+
+/// `ecn`: a word that stands alone and gives a parameter a value.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    /// As tc has it.
+    pub word: &'static str,
+    /// The parameter that it sets.
+    pub field: &'static str,
+    /// To what.
+    pub sets: Value,
+}
+
+/// A flag that switches the parameter `field` on.
+pub(crate) const fn on(word: &'static str, field: &'static str) -> Flag {
+    Flag { word, field, sets: Value::Flag(true) }
+}
+
+/// A flag that switches it off.
+pub(crate) const fn off(word: &'static str, field: &'static str) -> Flag {
+    Flag { word, field, sets: Value::Flag(false) }
+}
+
+/// One word of several, of which one at most is said.
+pub(crate) const fn one(field: &'static str, word: &'static str) -> Flag {
+    Flag { word, field, sets: Value::word(word) }
+}
+
+/// Fills what depends on other parameters and checks what spans them; it is told which were given.
+pub type Complete = fn(&mut Fields, &[&'static str]) -> Result<(), TcError>;
+
+/// The words of one discipline, or of one variant of it.
+pub struct Grammar {
+    /// The discipline.
+    pub kind: &'static str,
+    /// Which algorithm under its name; `None` where there is only one.
+    pub variant: Option<&'static str>,
+    /// Other names of the variant.
+    pub aliases: &'static [&'static str],
+    /// Words that take a value, in the order in which they are written.
+    pub words: &'static [Word],
+    /// Words that stand alone, in the order in which they are written, behind the others.
+    pub flags: &'static [Flag],
+    /// Every parameter with its default. Empty: nothing is said that is not given.
+    pub defaults: &'static [(&'static str, Value)],
+    /// Parameters that must be given, as tc demands.
+    pub required: &'static [&'static str],
+    /// Parameters that the canonical text always has.
+    pub always: &'static [&'static str],
+    /// What spans several parameters.
+    pub complete: Complete,
+    /// Words, and parameters whose words, are refused where this grammar is read; and what says it
+    /// there instead.
+    pub elsewhere: &'static [(&'static str, &'static str)],
+}
+
+/// Nothing spans several parameters.
+fn nothing(_: &mut Fields, _: &[&'static str]) -> Result<(), TcError> {
+    Ok(())
+}
+
+impl Grammar {
+    /// Without a word, to be filled in.
+    pub(crate) const NONE: Grammar = Grammar {
+        kind: "",
+        variant: None,
+        aliases: &[],
+        words: &[],
+        flags: &[],
+        defaults: &[],
+        required: &[],
+        always: &[],
+        complete: nothing,
+        elsewhere: &[],
+    };
+
+    /// Each word with the parameter that it sets.
+    pub fn sets(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let flags = self.flags.iter().map(|flag| (flag.word, flag.field));
+        self.words.iter().map(|word| (word.word, word.field)).chain(flags)
+    }
+
+    /// Whether it has this word.
+    pub fn has(&self, word: &str) -> bool {
+        self.sets().any(|(each, _)| each == word)
+    }
+
+    /// Every parameter with its default.
+    pub fn fields(&self) -> Fields {
+        if !self.defaults.is_empty() {
+            return Fields(self.defaults.to_vec());
+        }
+        let mut fields = Fields(Vec::new());
+        for (_, field) in self.sets() {
+            if !fields.has(field) {
+                fields.0.push((field, Value::Unsaid));
+            }
+        }
+        fields
+    }
+
+    /// `codel [limit PACKETS] [target TIME] ... [ecn] [noecn]`.
+    pub fn usage(&self) -> String {
+        let mut parts = vec![self.kind.to_owned()];
+        parts.extend(self.variant.filter(|name| *name != "linux").map(|name| format!("variant {name}")));
+        parts.extend(self.words.iter().map(|word| {
+            let said = format!("{} {}", word.word, word.shows);
+            if self.required.contains(&word.field) { said } else { format!("[{said}]") }
+        }));
+        parts.extend(self.flags.iter().map(|flag| format!("[{}]", flag.word)));
+        parts.join(" ")
+    }
+
+    /// What the words behind the discipline's name set, and the rest of its parameters.
+    pub(crate) fn read(
+        &self,
+        tokens: &[(&str, Range<usize>)],
+        least: &str,
+        unknown: impl Fn(&str, &Range<usize>, &[(&str, Range<usize>)]) -> TcError,
+    ) -> Result<Fields, TcError> {
+        let kind = self.kind;
+        let mut fields = self.fields();
+        let mut given: Vec<&'static str> = Vec::new();
+        let mut position = 0;
+        while let Some((name, at)) = tokens.get(position) {
+            let begin = position;
+            position += 1;
+            if let Some(instead) = self.said_elsewhere(name) {
+                let problem = format!("{kind}: {name} is not said here");
+                return Err(TcError::new(problem, instead).at(at.clone()));
+            }
+            let (field, value) = if *name == "variant" && self.variant.is_some() {
+                position += 1;
+                ("variant", None)
+            } else if let Some(flag) = self.flags.iter().find(|flag| flag.word == *name) {
+                (flag.field, Some(flag.sets.clone()))
+            } else if let Some(word) = self.words.iter().find(|word| word.word == *name) {
+                let Some((_, value_at)) = tokens.get(position) else {
+                    return Err(TcError::new(
+                        format!("{kind}: {name} needs a value"),
+                        format!("write {name} {}", word.shows),
+                    )
+                    .at(at.clone()));
+                };
+                let following = &tokens[position..];
+                let extent = self.extent(word, following);
+                position += extent;
+                let said = crate::text::joined(&following[..extent]);
+                let context = format!("{kind} {name}");
+                let value = word.read(&said).map_err(|error| error.of(&context).at(value_at.clone()))?;
+                (word.field, Some(value))
+            } else {
+                return Err(unknown(name, at, &tokens[..begin]));
+            };
+            if given.contains(&field) {
+                let problem = format!("{kind}: {name} sets what was set before");
+                return Err(TcError::new(problem, "say it once").at(at.clone()));
+            }
+            given.push(field);
+            if let Some(value) = value {
+                fields.set(field, value);
+            }
+        }
+        for name in self.required {
+            if !given.contains(name) || !fields.get(name).is_something() {
+                return Err(TcError::new(
+                    format!("{kind}: {name} is missing"),
+                    format!("tc requires it; write it like {least}"),
+                ));
+            }
+        }
+        (self.complete)(&mut fields, &given)?;
+        Ok(fields)
+    }
+
+    /// What says instead what this word would.
+    pub(crate) fn said_elsewhere(&self, word: &str) -> Option<&'static str> {
+        let field = self.sets().find(|(each, _)| *each == word).map(|(_, field)| field);
+        let refused = |(each, _): &&(&str, &str)| *each == word || Some(*each) == field;
+        self.elsewhere.iter().find(refused).map(|(_, instead)| *instead)
+    }
+
+    /// How many of the words that follow are this one's value.
+    fn extent(&self, word: &Word, following: &[(&str, Range<usize>)]) -> usize {
+        if !word.takes_all_that_follow() {
+            return 1;
+        }
+        let others = following.iter().skip(1).position(|(text, _)| self.has(text));
+        others.map_or(following.len(), |index| index + 1)
+    }
+
+    /// What of words that can be read probably means something else.
+    pub(crate) fn notes(&self, tokens: &[(&str, Range<usize>)]) -> Vec<Note> {
+        let pairs = tokens.windows(2).filter_map(|pair| {
+            let word = self.words.iter().find(|word| word.word == pair[0].0)?;
+            word.suspicion(pair[1].0, &pair[1].1)
+        });
+        pairs.collect()
+    }
+
+    /// These parameters in words, of those that are chosen.
+    pub(crate) fn write(&self, fields: &Fields, chosen: impl Fn(&str, &Value) -> bool) -> Vec<String> {
+        let mut parts = Vec::new();
+        for word in self.words {
+            let value = fields.get(word.field);
+            if value.is_said() && chosen(word.field, value) {
+                parts.push(format!("{} {}", word.word, word.write(value)));
+            }
+        }
+        let mut said = Vec::new();
+        for flag in self.flags {
+            let value = fields.get(flag.field);
+            if !said.contains(&flag.field) && *value == flag.sets && chosen(flag.field, value) {
+                parts.push(flag.word.to_owned());
+                said.push(flag.field);
+            }
+        }
+        parts
+    }
+
+    /// The default of a parameter.
+    pub(crate) fn default_of(&self, field: &str) -> &Value {
+        self.defaults.iter().find(|(name, _)| *name == field).map_or(&Value::Unsaid, |(_, value)| value)
+    }
+}
+
+impl<'de> IntoDeserializer<'de, serde::de::value::Error> for Value {
+    type Deserializer = ValueDeserializer;
+
+    fn into_deserializer(self) -> ValueDeserializer {
+        ValueDeserializer(self)
+    }
+}
+
+/// A value on its way into the simulator's structs.
+pub struct ValueDeserializer(Value);
+
+impl<'de> serde::Deserializer<'de> for ValueDeserializer {
+    type Error = serde::de::value::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self.0 {
+            Value::Unsaid => UnitDeserializer::new().deserialize_any(visitor),
+            Value::Flag(flag) => visitor.visit_bool(flag),
+            Value::Count(count) => visitor.visit_u64(count),
+            Value::Real(real) => visitor.visit_f64(real),
+            Value::Text(text) => CowStrDeserializer::new(text).deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        match self.0 {
+            Value::Unsaid => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}

@@ -1,0 +1,111 @@
+//! Link layers in words: what a packet has beside its IP bytes, for the discipline and on the wire.
+//!
+//! The names and overheads are cake's and tc-stab's (`pppoe-ptm`, `docsis`), so a home line is
+//! described by the word its owner finds elsewhere; `atm overhead 40 mpu 0 header 14` says it in
+//! numbers.
+//!
+//! Source: tc-cake(8), tc-stab(8).
+
+use crate::error::TcError;
+use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
+use link::{Cells, Framing};
+
+const fn framing(header: u32, overhead: u32, minimum: u32, cells: Cells) -> Framing {
+    Framing { header_bytes: header, overhead_bytes: overhead, minimum_bytes: minimum, cells }
+}
+
+/// By cake's names. The header is 14 where what is queued has an Ethernet header.
+pub static LAYERS: &[(&str, Framing)] = &[
+    ("none", framing(0, 0, 0, Cells::None)),
+    // 14 of header, 4 of checksum, 8 of preamble, 12 of gap.
+    ("ethernet", framing(14, 38, 84, Cells::None)),
+    // What a Linux shaper (htb, tbf without overhead) charges: the packet with its Ethernet header.
+    ("linux", framing(14, 14, 0, Cells::None)),
+    // The cable modem's shaper counts whole Ethernet frames.
+    ("docsis", framing(14, 18, 64, Cells::None)),
+    // Two bytes of PPP protocol.
+    ("ppp", framing(0, 2, 0, Cells::None)),
+    // AAL5's trailer is 8 bytes of each of these.
+    ("atm", framing(0, 8, 0, Cells::Atm)),
+    ("ipoa-vcmux", framing(0, 8, 0, Cells::Atm)),
+    ("ipoa-llcsnap", framing(0, 16, 0, Cells::Atm)),
+    ("pppoa-vcmux", framing(0, 10, 0, Cells::Atm)),
+    ("pppoa-llc", framing(0, 14, 0, Cells::Atm)),
+    ("bridged-vcmux", framing(14, 24, 0, Cells::Atm)),
+    ("bridged-llcsnap", framing(14, 32, 0, Cells::Atm)),
+    ("pppoe-vcmux", framing(14, 32, 0, Cells::Atm)),
+    ("pppoe-llcsnap", framing(14, 40, 0, Cells::Atm)),
+    ("ptm", framing(14, 22, 0, Cells::Ptm)),
+    ("bridged-ptm", framing(14, 22, 0, Cells::Ptm)),
+    ("pppoe-ptm", framing(14, 30, 0, Cells::Ptm)),
+];
+
+const ALIASES: &[(&str, &str)] =
+    &[("pppoe-llc", "pppoe-llcsnap"), ("bridged-llc", "bridged-llcsnap"), ("ipoa-llc", "ipoa-llcsnap")];
+const NUMBERS: &[&str] = &["header", "overhead", "mpu"];
+const MOST: u32 = 1000;
+
+/// `none`, `atm` or `ptm`.
+pub fn cells_word(cells: Cells) -> &'static str {
+    match cells {
+        Cells::None => "none",
+        Cells::Atm => "atm",
+        Cells::Ptm => "ptm",
+    }
+}
+
+/// The layer's name, or the words for its numbers.
+pub fn write_layer(framing: &Framing) -> String {
+    if let Some((name, _)) = LAYERS.iter().find(|(_, layer)| layer == framing) {
+        return (*name).to_owned();
+    }
+    let Framing { header_bytes, overhead_bytes, minimum_bytes, cells } = framing;
+    let cells = cells_word(*cells);
+    format!("{cells} header {header_bytes} overhead {overhead_bytes} mpu {minimum_bytes}")
+}
+
+/// The error for a value that is no text; `shown` is how it is quoted.
+pub fn not_a_layer(shown: &str) -> TcError {
+    let problem = format!("{shown} is not a link layer");
+    TcError::new(problem, format!(r#"write a name in quotes, like "ethernet"; {}"#, known()))
+}
+
+fn known() -> String {
+    format!("known link layers: {}", listed(LAYERS.iter().map(|(name, _)| *name)))
+}
+
+/// `ethernet`; `pppoe-ptm`; `atm overhead 40 mpu 64 header 14`.
+pub fn read_layer(text: &str) -> Result<Framing, TcError> {
+    let tokens = words(up_to(text, 1_000));
+    let Some(((name, at), rest)) = tokens.split_first() else {
+        return Err(not_a_layer(&quoted(text)));
+    };
+    let name = ALIASES.iter().find(|(alias, _)| alias == name).map_or(*name, |(_, meant)| *meant);
+    let Some((_, layer)) = LAYERS.iter().find(|(each, _)| *each == name) else {
+        let guess = nearest(name, LAYERS.iter().map(|(name, _)| *name));
+        let problem = format!("unknown link layer {}", quoted(name));
+        return Err(TcError::new(problem, did_you_mean(guess, &known())).at(at.clone()));
+    };
+    let mut framing = *layer;
+    for pair in rest.chunks(2) {
+        let (word, at) = &pair[0];
+        let number = match *word {
+            "header" => &mut framing.header_bytes,
+            "overhead" => &mut framing.overhead_bytes,
+            "mpu" => &mut framing.minimum_bytes,
+            _ => {
+                let problem = format!("a link layer has no word {}", quoted(word));
+                let hint = format!("known words: {}", listed(NUMBERS.iter().copied()));
+                return Err(TcError::new(problem, hint).at(at.clone()));
+            }
+        };
+        let digits = pair.get(1).map_or("", |(text, _)| *text);
+        let shaped = (1..=4).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+        let Some(bytes) = digits.parse().ok().filter(|bytes| shaped && *bytes <= MOST) else {
+            let problem = format!("{word} needs a number of bytes from 0 to {MOST}");
+            return Err(TcError::new(problem, format!("write it like {word} 38")).at(at.clone()));
+        };
+        *number = bytes;
+    }
+    Ok(framing)
+}

@@ -1,0 +1,92 @@
+//! All that is known of a queue discipline, as one value.
+
+use crate::discipline::Discipline;
+use crate::error::TcError;
+use crate::grammar::{Fields, Grammar};
+use crate::linux::Linux;
+
+/// A queue discipline: a file in `disciplines/` has one for each.
+pub struct Record {
+    /// Its name, tc's where Linux has it.
+    pub kind: &'static str,
+    /// Its words, by variant; the first is the default.
+    pub grammars: &'static [Grammar],
+    /// Whether the simulator has it (`qdisc::Params`). Where Linux alone has it, what is not said is
+    /// left to the kernel.
+    pub simulated: bool,
+    /// How the kernel's is configured and read; `None`: Linux has none of this name.
+    pub linux: Option<Linux>,
+    /// The fewest words with which tc takes it.
+    pub least: &'static str,
+    /// What its limit counts.
+    pub counts: Counts,
+    /// The limit of the kernel's choice, packets, where it is left to it.
+    pub usual_limit: Option<u64>,
+    /// The parameter that gives it a rate of its own, to which it holds packets back.
+    pub shapes: Option<&'static str>,
+    /// What of the simulator's comes nearest to one that Linux alone has.
+    pub nearest: Option<&'static str>,
+    /// Why it can't do without a rate of the link, and what to write.
+    pub without_a_rate: fn(&Fields) -> Option<TcError>,
+    /// How its sizes follow from the rate of its link where none is given.
+    pub sized: Option<Sized>,
+}
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// Packets.
+    Packets,
+    /// Packets in each band.
+    PacketsOfABand,
+    /// Bytes.
+    Bytes,
+}
+
+/// Sizes that follow from the link's rate.
+pub struct Sized {
+    /// The words without any of them.
+    pub grammar: &'static Grammar,
+    /// The words of which none is given.
+    pub none_of: &'static [&'static str],
+    /// The parameter that is not said until the rate is known.
+    pub waits: &'static str,
+    /// Fills them in, of a rate in bit/s.
+    pub at: fn(&mut Fields, u64),
+}
+
+impl Record {
+    /// To be filled in.
+    pub(crate) const NONE: Record = Record {
+        kind: "",
+        grammars: &[],
+        simulated: false,
+        linux: None,
+        least: "",
+        counts: Counts::Packets,
+        usual_limit: None,
+        shapes: None,
+        nearest: None,
+        without_a_rate: |_| None,
+        sized: None,
+    };
+
+    /// The words of a variant, by its name or another name for it.
+    pub fn grammar(&self, variant: Option<&str>) -> Option<&'static Grammar> {
+        let named = |grammar: &&Grammar| match variant {
+            None => true,
+            Some(name) => grammar.variant == Some(name) || grammar.aliases.contains(&name),
+        };
+        self.grammars.iter().find(named)
+    }
+
+    /// Whether Linux has it in this variant.
+    pub fn in_linux(&self, variant: Option<&str>) -> bool {
+        self.linux.is_some() && variant.is_none_or(|name| name == "linux")
+    }
+
+    /// The discipline with all defaults, if it has one: choke and ets must be told something.
+    pub fn usual(&'static self) -> Option<Discipline> {
+        Discipline::parse(self.kind).ok()
+    }
+}

@@ -1,0 +1,167 @@
+//! A shaper in tc(8)'s words: `htb rate 125kbps burst 1600`.
+//!
+//! One class of htb with the link's queue discipline as its leaf: a token bucket between the
+//! discipline and what lies below it (crates/link, shaper.rs).
+//!
+//! Source: tc-htb(8), tc-stab(8), and iproute2 for the default burst: 1600 bytes and what the rate
+//! brings in one tick of the clock, a nanosecond.
+//! Deviations from tc: `ceil` and `cburst` are not offered, being `rate` and `burst`; a word given
+//! twice is refused.
+
+use crate::error::TcError;
+use crate::numbers::{read_count, read_rate, read_size, write_rate};
+use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
+use link::{Cells, ShaperParams};
+
+/// What tc takes for the largest packet, bytes.
+const PACKET: u64 = 1600;
+/// The words in a line.
+pub const USAGE: &str = "htb rate RATE [burst BYTES] [overhead BYTES] [mpu BYTES] [linklayer ethernet|atm]";
+const WORDS: &[(&str, &str)] = &[
+    ("rate", "RATE"),
+    ("burst", "BYTES"),
+    ("overhead", "BYTES"),
+    ("mpu", "BYTES"),
+    ("linklayer", "ethernet|atm"),
+];
+/// tc's other names, and what others call them.
+const MEANT: &[(&str, &str)] =
+    &[("buffer", "burst"), ("maxburst", "burst"), ("bandwidth", "rate"), ("bw", "rate")];
+
+/// tc's burst for a rate where none is given, bytes.
+pub fn default_burst(bps: u64) -> u64 {
+    PACKET + bps / 8_000_000_000
+}
+
+/// A token bucket, as tc describes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shaper(pub ShaperParams);
+
+impl Shaper {
+    /// `htb rate 125kbps`; `none` is none.
+    pub fn parse(text: &str) -> Result<Option<Shaper>, TcError> {
+        let tokens = words(up_to(text, 1_000));
+        let Some(((kind, at), rest)) = tokens.split_first() else {
+            return Err(not_a_shaper(&quoted(text)));
+        };
+        match (*kind, rest.first()) {
+            ("none", None) => return Ok(None),
+            ("none", Some((_, at))) => {
+                let hint = "write none, or a shaper like htb rate 1mbit";
+                return Err(TcError::new("none is the whole of it", hint).at(at.clone()));
+            }
+            ("htb", _) => {}
+            _ => return Err(not_htb(kind).at(at.clone())),
+        }
+        let mut bps = None;
+        let mut burst = None;
+        let (mut overhead, mut minimum, mut cells) = (None, None, None);
+        for pair in rest.chunks(2) {
+            let (word, at) = &pair[0];
+            let Some((_, shows)) = WORDS.iter().find(|(each, _)| each == word) else {
+                return Err(unknown(word).at(at.clone()));
+            };
+            let Some((value, value_at)) = pair.get(1) else {
+                let problem = format!("htb: {word} needs a value");
+                return Err(TcError::new(problem, format!("write {word} {shows}")).at(at.clone()));
+            };
+            let fresh = match *word {
+                "rate" => bps.is_none(),
+                "burst" => burst.is_none(),
+                "overhead" => overhead.is_none(),
+                "mpu" => minimum.is_none(),
+                _ => cells.is_none(),
+            };
+            if !fresh {
+                let problem = format!("htb: {word} is given twice");
+                return Err(TcError::new(problem, "say it once").at(at.clone()));
+            }
+            let wrong = |error: TcError| error.of(&format!("htb {word}")).at(value_at.clone());
+            let bytes = |text| read_count(text, 0, 1000).map(|bytes| bytes as u32);
+            match *word {
+                "rate" => bps = Some(read_rate(value).map_err(wrong)?),
+                "burst" => burst = Some(read_burst(value).map_err(wrong)?),
+                "overhead" => overhead = Some(bytes(value).map_err(wrong)?),
+                "mpu" => minimum = Some(bytes(value).map_err(wrong)?),
+                _ => cells = Some(read_link_layer(value).map_err(wrong)?),
+            }
+        }
+        let Some(bps) = bps else {
+            let hint = "tc requires it; write it like htb rate 1mbit";
+            return Err(TcError::new("htb: rate is missing", hint));
+        };
+        Ok(Some(Shaper(ShaperParams {
+            bps,
+            burst_bytes: burst.unwrap_or(default_burst(bps)),
+            overhead_bytes: overhead.unwrap_or(0),
+            minimum_bytes: minimum.unwrap_or(0),
+            cells: cells.unwrap_or(Cells::None),
+        })))
+    }
+
+    /// The canonical words: what differs from tc's defaults.
+    pub fn text(&self) -> String {
+        let ShaperParams { bps, burst_bytes, overhead_bytes, minimum_bytes, cells } = self.0;
+        let mut text = format!("htb rate {}", write_rate(bps));
+        if burst_bytes != default_burst(bps) {
+            text += &format!(" burst {burst_bytes}");
+        }
+        if overhead_bytes != 0 {
+            text += &format!(" overhead {overhead_bytes}");
+        }
+        if minimum_bytes != 0 {
+            text += &format!(" mpu {minimum_bytes}");
+        }
+        if cells == Cells::Atm {
+            text += " linklayer atm";
+        }
+        text
+    }
+}
+
+/// The error for a value that is no text; `shown` is how it is quoted.
+pub fn not_a_shaper(shown: &str) -> TcError {
+    let problem = format!("{shown} is not a shaper");
+    TcError::new(problem, r#"write tc's words in quotes, like "htb rate 1mbit""#)
+}
+
+fn read_burst(text: &str) -> Result<u64, TcError> {
+    match read_size(text)? {
+        0 => Err(TcError::new(
+            "a burst of 0 bytes",
+            format!("write at least one packet, like {PACKET}, or leave burst out"),
+        )),
+        size => Ok(size),
+    }
+}
+
+fn read_link_layer(text: &str) -> Result<Cells, TcError> {
+    match text {
+        "ethernet" => Ok(Cells::None),
+        "atm" | "adsl" => Ok(Cells::Atm),
+        _ => Err(TcError::new(format!("unknown linklayer {}", quoted(text)), "one of ethernet, atm, adsl")),
+    }
+}
+
+fn not_htb(kind: &str) -> TcError {
+    let known = format!("known: {USAGE}; or none");
+    if ["tbf", "hfsc", "cbq", "cake"].contains(&kind) {
+        let problem = format!("the engine has no shaper {}", quoted(kind));
+        return TcError::new(problem, format!("nearest: htb; {known}"));
+    }
+    let guess = nearest(kind, ["htb", "none"]);
+    TcError::new(format!("unknown shaper {}", quoted(kind)), did_you_mean(guess, &known))
+}
+
+fn unknown(word: &str) -> TcError {
+    if let "ceil" | "cburst" = word {
+        let same = if word == "ceil" { "rate" } else { "burst" };
+        let problem = format!("htb: {word} is not offered");
+        return TcError::new(problem, format!("it is {same} here: leave it out"));
+    }
+    let named = || WORDS.iter().map(|(name, _)| *name);
+    let meant = MEANT.iter().find(|(name, _)| *name == word).map(|(_, meant)| *meant);
+    let guess = meant.or_else(|| nearest(word, named()));
+    let known = format!("known words: {}", listed(named()));
+    TcError::new(format!("htb has no word {}", quoted(word)), did_you_mean(guess, &known))
+}

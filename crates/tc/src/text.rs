@@ -1,0 +1,148 @@
+//! Words in messages: a value as it is quoted, and the known word that was probably meant.
+
+/// Words of a text, each with its place in bytes.
+pub(crate) fn words(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
+    text.split_whitespace()
+        .map(|word| {
+            let begin = word.as_ptr() as usize - text.as_ptr() as usize;
+            (word, begin..begin + word.len())
+        })
+        .collect()
+}
+
+/// Words with a blank between.
+pub(crate) fn joined(words: &[(&str, std::ops::Range<usize>)]) -> String {
+    words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" ")
+}
+
+/// The text up to this many characters.
+pub(crate) fn up_to(text: &str, characters: usize) -> &str {
+    text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
+}
+
+/// A text as it may stand in a message: in quotes, on one line and not too long.
+pub fn quoted(text: &str) -> String {
+    shortened(&in_quotes(text))
+}
+
+/// At most 60 characters of what is already in quotes.
+fn shortened(shown: &str) -> String {
+    let length = shown.chars().count();
+    let last = shown.chars().next_back();
+    match last {
+        Some(last) if length > 60 => format!("{}…{last}", up_to(shown, 50)),
+        _ => shown.to_owned(),
+    }
+}
+
+fn in_quotes(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut out = String::from(quote);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c == quote => {
+                out.push('\\');
+                out.push(c);
+            }
+            // What `escape_debug` writes as a number can't be seen.
+            c if c.escape_debug().nth(1) == Some('u') => match c as u32 {
+                code @ 0..=0xFF => out.push_str(&format!("\\x{code:02x}")),
+                code @ 0x100..=0xFFFF => out.push_str(&format!("\\u{code:04x}")),
+                code => out.push_str(&format!("\\U{code:08x}")),
+            },
+            c => out.push(c),
+        }
+    }
+    out.push(quote);
+    out
+}
+
+/// The known word that was probably meant, if one is near: at least half of the letters of both
+/// are in common runs (Ratcliff and Obershelp's measure); of equally near ones the last by alphabet.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let meant: Vec<char> = word.to_lowercase().chars().take(40).collect();
+    let mut best: Option<(f64, String, &'a str)> = None;
+    for each in known {
+        let lower = each.to_lowercase();
+        let letters: Vec<char> = lower.chars().collect();
+        let all = letters.len() + meant.len();
+        let common = common(&letters, &meant);
+        let near = if all == 0 { 1.0 } else { 2.0 * common as f64 / all as f64 };
+        let better = |(other, name, _): &(f64, String, &str)| (near, &lower) >= (*other, name);
+        if near >= 0.5 && best.as_ref().is_none_or(better) {
+            best = Some((near, lower, each));
+        }
+    }
+    best.map(|(_, _, each)| each)
+}
+
+/// Letters in common: those of the longest common run, and of what lies on either side of it.
+fn common(one: &[char], other: &[char]) -> usize {
+    let (mut longest, mut at, mut there) = (0, 0, 0);
+    for i in 0..one.len() {
+        for j in 0..other.len() {
+            let run = one[i..].iter().zip(&other[j..]).take_while(|(a, b)| a == b).count();
+            if run > longest {
+                (longest, at, there) = (run, i, j);
+            }
+        }
+    }
+    if longest == 0 {
+        return 0;
+    }
+    let after = common(&one[at + longest..], &other[there + longest..]);
+    longest + common(&one[..at], &other[..there]) + after
+}
+
+/// `one, another, a third`.
+pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    words.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// `did you mean codel? known: ...`, or what is known alone.
+pub(crate) fn did_you_mean(guess: Option<&str>, known: &str) -> String {
+    guess.map_or(known.to_owned(), |guess| format!("did you mean {guess}? {known}"))
+}
+
+/// The shortest decimal that is this number: `0.02`, `1e-07`.
+pub fn number(number: f64) -> String {
+    if number == 0.0 || (1e-6..1e15).contains(&number.abs()) {
+        return format!("{number}");
+    }
+    let text = format!("{number:e}");
+    let (mantissa, exponent) = text.split_once('e').expect("an exponent was asked for");
+    let (sign, digits) = exponent.strip_prefix('-').map_or(("+", exponent), |digits| ("-", digits));
+    format!("{mantissa}e{sign}{digits:0>2}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_near() {
+        assert_eq!(nearest("codl", ["pfifo", "codel", "fq_codel"]), Some("codel"));
+        assert_eq!(nearest("TARGT", ["limit", "target"]), Some("target"));
+        assert_eq!(nearest("xyz", ["limit", "target"]), None);
+        // 2 * 3 / 8 letters each: the last by alphabet.
+        assert_eq!(nearest("abcd", ["abcx", "abcy", "abcd1234567"]), Some("abcy"));
+    }
+
+    #[test]
+    fn what_is_quoted_stays_on_one_line() {
+        assert_eq!(quoted("a\nb"), r"'a\nb'");
+        assert_eq!(quoted("it's"), r#""it's""#);
+        assert_eq!(quoted("\u{1}é\u{200b}"), r"'\x01é\u200b'");
+        assert_eq!(quoted(&"x".repeat(80)), format!("'{}…'", "x".repeat(49)));
+    }
+
+    #[test]
+    fn numbers_are_as_short_as_they_read_back() {
+        let numbers = [0.02, 3.0, 1e-7, 1.5e-9, 0.000001, 0.1 + 0.2].map(number);
+        assert_eq!(numbers, ["0.02", "3", "1e-07", "1.5e-09", "0.000001", "0.30000000000000004"]);
+    }
+}

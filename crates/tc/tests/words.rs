@@ -1,0 +1,433 @@
+//! tc's words: what they mean, how they are written again, and what is said of wrong ones.
+
+use link::{Cells, Framing};
+use proptest::prelude::*;
+use tc::layer::{LAYERS, write_layer};
+use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
+
+fn parse(text: &str) -> Discipline {
+    Discipline::parse(text).unwrap_or_else(|error| panic!("{text}: {error}; {}", error.hint))
+}
+
+fn n(count: u64) -> Value {
+    Value::Count(count)
+}
+
+fn text(words: &str) -> Value {
+    Value::Text(words.to_owned().into())
+}
+
+const ON: Value = Value::Flag(true);
+const OFF: Value = Value::Flag(false);
+const UNSAID: Value = Value::Unsaid;
+
+#[test]
+fn words_mean_what_they_mean_to_tc() {
+    let real = Value::Real;
+    let expected: &[(&str, &[(&str, Value)])] = &[
+        ("pfifo", &[("limit", n(1000))]),
+        ("pfifo limit 1k", &[("limit", n(1024))]),
+        // As tc shows packets.
+        ("pfifo limit 100p", &[("limit", n(100))]),
+        ("codel limit 1000p", &[("limit", n(1000))]),
+        ("sfq limit 127p", &[("limit", n(127))]),
+        ("bfifo", &[("limit", n(1_514_000))]),
+        ("pfifo_fast", &[("variant", text("linux")), ("limit", n(1000))]),
+        ("pfifo_fast variant shared limit 64", &[("variant", text("shared")), ("limit", n(64))]),
+        (
+            "codel target 5000 interval 100ms",
+            &[("target_ns", n(5_000_000)), ("interval_ns", n(100_000_000)), ("ecn", OFF), ("limit", n(1000))],
+        ),
+        (
+            "fq_codel",
+            &[
+                ("limit", n(10240)),
+                ("flows", n(1024)),
+                ("quantum", n(1514)),
+                ("ecn", ON),
+                ("drop_batch", n(64)),
+            ],
+        ),
+        ("fq_codel", &[("memory_limit", n(1 << 25)), ("ce_threshold_ns", UNSAID)]),
+        ("fq_codel noecn ce_threshold 1ms", &[("ecn", OFF), ("ce_threshold_ns", n(1_000_000))]),
+        ("codel variant=rfc8289", &[("variant", text("rfc"))]),
+        // By a name that stays.
+        ("fq_codel variant linux6.12", &[("variant", text("linux"))]),
+        (
+            "red variant linux6.12 limit 400000 avpkt 1000",
+            &[("variant", text("linux")), ("limit", n(400_000))],
+        ),
+        // tc: max = limit/4, min = max/3, burst = (2 min + max) / (3 avpkt).
+        (
+            "red limit 400000 avpkt 1000",
+            &[("max", n(100_000)), ("min", n(33_333)), ("burst", n(55)), ("bandwidth", n(10_000_000))],
+        ),
+        (
+            "red limit 400k avpkt 1000 min 30000 ecn adaptative bandwidth 1kbps",
+            &[("limit", n(409_600)), ("max", n(90_000)), ("bandwidth", n(8_000)), ("adaptive", ON)],
+        ),
+        (
+            "red variant ns2",
+            &[("limit", n(50)), ("min", real(0.0)), ("probability", real(0.1)), ("byte_mode", ON)],
+        ),
+        (
+            "red variant ns3",
+            &[("limit", n(25)), ("max", real(15.0)), ("weight", real(0.002)), ("byte_mode", OFF)],
+        ),
+        (
+            "red variant ns3 adaptive max 30",
+            &[("min", real(0.0)), ("max", real(30.0)), ("weight", real(0.0)), ("adaptive", ON)],
+        ),
+        (
+            "adt limit 500",
+            &[("utilisation", real(0.99)), ("increase", real(1.01)), ("sample_ns", n(300_000_000))],
+        ),
+        ("pie", &[("limit", UNSAID), ("target_ns", UNSAID), ("ecn", UNSAID)]),
+        ("pie target 20ms noecn", &[("limit", UNSAID), ("target_ns", n(20_000_000)), ("ecn", OFF)]),
+        (
+            "cake bandwidth 8mbit rtt 50ms besteffort",
+            &[("bandwidth", n(8_000_000)), ("rtt_ns", n(50_000_000)), ("tins", text("besteffort"))],
+        ),
+        (
+            "ets bands 3 quanta 3000 1500 strict 1 priomap 0 1 2",
+            &[("bands", n(3)), ("quanta", text("3000 1500")), ("strict", n(1)), ("priomap", text("0 1 2"))],
+        ),
+    ];
+    for (words, fields) in expected {
+        let found = parse(words);
+        for (name, value) in *fields {
+            assert_eq!(found.fields().get(name), value, "{words}: {name}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_word_is_pointed_at() {
+    let wrong = [
+        ("codl", 0, "codel"),
+        ("dualpi2", 0, "fq_codel"),
+        ("cak", 0, "cake"),
+        ("htb rate 1mbit", 0, "shaper"),
+        ("pie targt 15ms", 4, "did you mean target"),
+        ("pie target 15.0005ms", 11, "15ms"),
+        ("cake besteffort diffserv4", 16, "once"),
+        ("cake rtt 50ms lan", 0, "keep one"),
+        ("cake variant linux", 5, "leave variant out"),
+        ("choke bandwidth 10mbit", 0, "choke limit 1000"),
+        ("choke limit 100", 0, "bandwidth"),
+        ("choke limit 100 bandwidth 1mbit min 30 max 20", 0, "min below max"),
+        ("choke limit 10 bandwidth 1mbit min 3 max 20", 0, "limit"),
+        ("ets", 0, "ets bands 3"),
+        ("prio priomap 1 2 x", 13, "1000"),
+        ("prio bands 17", 11, "from 2 to 16"),
+        ("codel targt 5ms", 6, "target"),
+        ("codel target", 6, "TIME"),
+        ("codel target 5 ms", 15, "known words"),
+        ("codel target 5parsec", 13, "ms"),
+        ("fq_codel flows 12p", 15, "write 12"),
+        ("bfifo limit 100p", 12, "known units"),
+        ("codel target 5 ms", 15, "write target 5ms"),
+        ("fq_codel interval 100 MS", 22, "write interval 100ms"),
+        ("codel 5ms", 6, "write target 5ms"),
+        ("pfifo 100", 6, "write limit 100"),
+        ("codel 100p", 6, "write limit 100;"),
+        ("netem delay 10ms", 0, r#"delay = "10 ms""#),
+        ("blackhole", 0, r#"loss = "100 %""#),
+        ("pi2", 0, "nearest: pie"),
+        ("rem", 0, "nearest: pie"),
+        ("avq", 0, "nearest: red variant ns2"),
+        ("codel limit 010", 12, "write 10"),
+        ("codel limit 1e3", 12, "1000"),
+        ("codel limit 99999999999", 12, "4294967295"),
+        ("codel ecn noecn", 10, "once"),
+        ("codel variant paper", 14, "linux, linux2012, rfc, ns3"),
+        ("pfifo variant linux", 6, "leave variant out"),
+        ("pfifo_fast limit 0", 17, "from 1"),
+        ("pfifo_fast variant rfc", 19, "linux, shared"),
+        ("pfifo_fas", 0, "pfifo_fast"),
+        ("red gentle limit 5", 4, "ns2"),
+        ("red limit 400000", 0, "avpkt"),
+        ("red limit 1000 avpkt 1000 min 2000", 0, "limit of at least 6000"),
+        ("fq_codel quantum 90", 17, "256"),
+        ("red limit 400000 avpkt 1000 bandwidth 50%", 38, "10mbit"),
+        ("", 0, "fq_codel"),
+    ];
+    for (words, at, hint) in wrong {
+        let error = Discipline::parse(words).expect_err(words);
+        assert_eq!(error.at.start, at, "{words}: {error}");
+        assert!(error.hint.contains(hint), "{words}: {}", error.hint);
+    }
+}
+
+#[test]
+fn a_discipline_newer_than_the_guest_says_since_when() {
+    let error = Discipline::parse("dualpi2").expect_err("no engine has it");
+    let said = format!("came with Linux 6.17, and the guest is Linux {}", tc::linux::RELEASE);
+    assert!(error.problem.contains(&said), "{error}");
+}
+
+#[test]
+fn a_bare_time_below_a_millisecond_is_noted() {
+    let found = parse("fq_codel target 5");
+    assert_eq!(found.fields().count("target_ns"), Some(5_000));
+    let [note] = &found.notes[..] else { panic!("{:?}", found.notes) };
+    assert_eq!(note.message, "target 5 is 5 us: to tc a bare number is microseconds");
+    assert_eq!(note.hint, "write target 5ms if milliseconds are meant, else target 5us");
+    assert_eq!(note.at, 16..17);
+    for sound in ["codel target 5us", "codel target 5000", "codel interval 0.1s", "codel limit 5"] {
+        assert_eq!(parse(sound).notes, []);
+    }
+}
+
+#[test]
+fn a_red_without_sizes_takes_what_tc_red_recommends_for_its_rate() {
+    for (mbit, sizes) in [
+        (20.0, "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
+        (0.5, "limit 60000 min 5000 max 15000 avpkt 1000 burst 8 bandwidth 500kbit"),
+        (10_000.0, "limit 300000000 min 25000000 max 75000000 avpkt 1000 burst 41666 bandwidth 10gbit"),
+    ] {
+        let bare = parse("red ecn");
+        assert!(bare.is_bare() && bare.params().is_none());
+        assert_eq!(bare.at((mbit * 1e6) as u64), parse(&format!("red {sizes} ecn")));
+    }
+    assert_eq!(parse("red bandwidth 5mbit").at(20_000_000).fields().count("bandwidth"), Some(5_000_000));
+    for sized in ["red limit 400000 avpkt 1000", "codel", "red variant ns2"] {
+        assert_eq!(parse(sized).at(1_000_000), parse(sized));
+    }
+}
+
+#[test]
+fn what_a_discipline_holds_at_most_is_known_where_it_is_not_said() {
+    let held = ["fq", "fq limit 50", "sfq", "cake", "bfifo limit 150000", "prio", "ets bands 2"]
+        .map(|words| parse(words).packets());
+    assert_eq!(held, [10_000, 50, 127, 10_240, 101, 3_000, 2_000]);
+    for record in RECORDS {
+        assert!(parse(record.least).packets() > 0, "{}", record.kind);
+    }
+}
+
+#[test]
+fn a_shaper_is_read_and_written() {
+    for (words, written) in [
+        ("htb rate 125kbps", "htb rate 1mbit"),
+        (
+            "htb rate 1mbit burst 3k mpu 64 overhead 18 linklayer adsl",
+            "htb rate 1mbit burst 3072 overhead 18 mpu 64 linklayer atm",
+        ),
+        ("htb rate 8gbit burst 1601", "htb rate 8gbit"),
+    ] {
+        let shaper = Shaper::parse(words).expect(words).expect("a shaper");
+        assert_eq!(shaper.text(), written);
+        assert_eq!(Shaper::parse(written), Ok(Some(shaper)));
+    }
+    assert_eq!(Shaper::parse("none"), Ok(None));
+    for (words, at, hint) in [
+        ("tbf rate 1mbit", 0, "nearest: htb"),
+        ("hbt", 0, "did you mean htb"),
+        ("htb", 0, "htb rate 1mbit"),
+        ("htb rate", 4, "write rate RATE"),
+        ("htb rate 1mbit ceil 2mbit", 15, "it is rate here"),
+        ("htb rate 1mbit bw 2mbit", 15, "did you mean rate"),
+        ("htb rate 1mbit rate 2mbit", 15, "say it once"),
+        ("htb rate 1mbit burst 0", 21, "1600"),
+        ("htb rate 1mbit linklayer ptm", 25, "ethernet, atm, adsl"),
+        ("none at all", 5, "write none"),
+        ("", 0, "in quotes"),
+    ] {
+        let error = Shaper::parse(words).expect_err(words);
+        assert!(error.at.start == at && error.hint.contains(hint), "{words}: {error:?}");
+    }
+}
+
+#[test]
+fn link_layers_have_cake_s_overheads() {
+    let ethernet = Framing { header_bytes: 14, overhead_bytes: 38, minimum_bytes: 84, cells: Cells::None };
+    assert_eq!(read_layer("ethernet"), Ok(ethernet));
+    assert_eq!(read_layer("pppoe-llc"), read_layer("pppoe-llcsnap"));
+    assert_eq!(read_layer("pppoe-ptm").map(|layer| layer.overhead_bytes), Ok(30));
+    let custom = read_layer("atm overhead 44 mpu 64").expect("numbers");
+    assert_eq!((custom.overhead_bytes, custom.minimum_bytes, custom.cells), (44, 64, Cells::Atm));
+    for (_, layer) in LAYERS.iter().chain(&[("", custom)]) {
+        assert_eq!(read_layer(&write_layer(layer)), Ok(*layer));
+    }
+    for wrong in ["pppoe-ptn", "atm overhead", "atm overhead x", "atm size 4", "", "atm mpu 1001"] {
+        assert!(read_layer(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// Any sentence of a discipline's grammar.
+fn sentence() -> impl Strategy<Value = String> {
+    let grammars: Vec<_> = RECORDS.iter().flat_map(|record| record.grammars).collect();
+    (0..grammars.len()).prop_flat_map(move |index| {
+        let grammar = grammars[index];
+        let value = |shows: &str| match shows {
+            "RATE" => {
+                prop::sample::select(vec!["10mbit", "1.5Mbit", "3kbps", "7"]).prop_map(str::to_owned).boxed()
+            }
+            "TIME" => prop::sample::select(vec!["5ms", "100", "1.5s", "70us", "33ns"])
+                .prop_map(str::to_owned)
+                .boxed(),
+            "NUMBER" => prop_oneof![
+                (1e-9..1.0f64).prop_map(|real| format!("{real:e}")),
+                (1..17u32).prop_map(|number| number.to_string())
+            ]
+            .boxed(),
+            "BAND..." => prop::collection::vec(0..16u32, 1..16)
+                .prop_map(|bands| bands.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
+                .boxed(),
+            _ => (0..1_000_000u64).prop_map(|number| number.to_string()).boxed(),
+        };
+        let words: Vec<_> = grammar
+            .words
+            .iter()
+            .map(|word| {
+                prop::option::of(value(word.shows).prop_map(|value| format!("{} {value}", word.word)))
+            })
+            .collect();
+        let flags = prop::sample::subsequence(grammar.flags, 0..=grammar.flags.len().min(3));
+        let head = match grammar.variant {
+            Some(variant) => format!("{} variant {variant}", grammar.kind),
+            None => grammar.kind.to_owned(),
+        };
+        (words, flags).prop_map(move |(words, flags)| {
+            let mut parts = vec![head.clone()];
+            parts.extend(words.into_iter().flatten());
+            parts.extend(flags.iter().map(|flag| flag.word.to_owned()));
+            parts.join(" ")
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn text_gives_parameters_and_they_give_the_same_text(words in sentence()) {
+        if let Ok(found) = Discipline::parse(&words) {
+            prop_assert_eq!(&Discipline::parse(&found.text()).expect("canonical"), &found);
+            prop_assert_eq!(Discipline::parse(&found.text()).expect("canonical").text(), found.text());
+            let kind = ("kind".to_owned(), text(found.kind()));
+            let params = found.fields().iter().map(|(name, value)| (name.to_owned(), value.clone()));
+            let again = Discipline::from_params(std::iter::once(kind).chain(params));
+            prop_assert_eq!(&again.expect("its own parameters"), &found);
+            // The simulator takes what it has, and tc what Linux has.
+            let takes = found.record().simulated && !found.is_bare();
+            prop_assert_eq!(found.params().is_some(), takes);
+            if let Ok(said) = found.command()
+                && !found.is_bare()
+                && found.queue_length().is_none()
+            {
+                prop_assert_eq!(&Discipline::parse(&said).expect("tc's words"), &found);
+            }
+        }
+    }
+
+    #[test]
+    fn any_words_are_read_or_refused(words in "[abcdefilmnoprqtux_ =0123456789.é]{0,60}") {
+        for words in [words.clone(), format!("codel {words}"), format!("red limit 400000 avpkt 1000 {words}")] {
+            if let Err(error) = Discipline::parse(&words) {
+                prop_assert!(words.get(error.at).is_some());
+            }
+        }
+    }
+}
+
+#[test]
+fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_has() {
+    for (words, said) in [
+        ("pfifo", "pfifo limit 1000"),
+        ("pfifo_fast limit 33", "pfifo_fast"),
+        ("codel", "codel limit 1000 target 5ms interval 100ms noecn"),
+        ("pie target 20ms ecn", "pie target 20ms ecn"),
+        ("cake", "cake"),
+    ] {
+        assert_eq!(parse(words).command().as_deref(), Ok(said));
+    }
+    assert_eq!(parse("pfifo_fast limit 33").queue_length(), Some(33));
+    for (words, problem) in [
+        ("adt", "no queue discipline 'adt'"),
+        ("codel variant rfc", "variant rfc"),
+        ("codel target 5500ns", "microseconds"),
+    ] {
+        let error = parse(words).command().expect_err(words);
+        assert!(error.problem.contains(problem), "{words}: {error}");
+    }
+}
+
+#[test]
+fn netlink_is_told_what_tc_would_tell_it() {
+    let options = |words: &str| parse(words).options().expect("made by netlink");
+    let of = |options: &[(String, u64)], name: &str| {
+        options.iter().find(|(each, _)| each == name).map(|(_, value)| *value)
+    };
+    assert_eq!(options("bfifo limit 3000"), [("limit".to_owned(), 3000)]);
+    let codel = options("codel target 7ms ecn");
+    assert_eq!(of(&codel, "TCA_CODEL_TARGET"), Some(7_000));
+    assert_eq!(of(&codel, "TCA_CODEL_ECN"), Some(1));
+    assert_eq!(of(&codel, "TCA_CODEL_CE_THRESHOLD"), None);
+    assert!(parse("pie").options().is_none());
+
+    let layer = read_layer("pppoe-ptm").expect("a layer");
+    let cake =
+        tc::disciplines::cake::live("cake rtt 50ms nonat", 8_000_000, Some(layer), true).expect("cake");
+    let told = cake.options().expect("by netlink");
+    for (name, value) in [
+        ("BASE_RATE64", 1_000_000),
+        ("DIFFSERV_MODE", 3),
+        ("FLOW_MODE", 7),
+        ("WASH", 1),
+        ("INGRESS", 1),
+        ("RTT", 50_000),
+        ("TARGET", 2_500),
+        ("ATM", 2),
+        ("OVERHEAD", 30),
+        ("MPU", 0),
+    ] {
+        assert_eq!(of(&told, &format!("TCA_CAKE_{name}")), Some(value), "{name}");
+    }
+    assert_eq!((of(&told, "TCA_CAKE_NAT"), of(&told, "TCA_CAKE_RAW")), (None, None));
+}
+
+#[test]
+fn records_fit_together() {
+    for record in RECORDS {
+        assert!(parse(record.least).kind() == record.kind, "{}", record.kind);
+        assert!(record.simulated || record.nearest.is_some(), "{}", record.kind);
+        assert!(record.nearest.is_none_or(|near| tc::record(near).is_some_and(|near| near.simulated)));
+        for grammar in record.grammars {
+            assert_eq!(grammar.kind, record.kind);
+            let fields = grammar.fields();
+            for (word, field) in grammar.sets() {
+                assert!(fields.has(field), "{word} sets {field}");
+            }
+            for field in grammar.always.iter().chain(grammar.required) {
+                assert!(fields.has(field), "{field}");
+            }
+        }
+        let Some(linux) = &record.linux else { continue };
+        let names: Vec<&str> =
+            linux.xstats.names.iter().copied().chain(linux.read.iter().map(|(name, _)| *name)).collect();
+        let told = linux
+            .drops
+            .tells()
+            .iter()
+            .chain(linux.marks.tells())
+            .flat_map(|tell| tell.plus.iter().chain(tell.minus));
+        let drawn =
+            linux.state.iter().flat_map(|state| state.plus.iter().chain(state.minus).chain(&state.while_on));
+        for name in told.chain(drawn) {
+            assert!(names.contains(name) || *name == "drops", "{}: {name}", record.kind);
+        }
+    }
+}
+
+#[test]
+fn the_simulator_s_disciplines_are_those_of_the_records() {
+    let simulated: Vec<&str> =
+        RECORDS.iter().filter(|record| record.simulated).map(|record| record.kind).collect();
+    assert_eq!(simulated, qdisc::Params::KINDS);
+    for kind in qdisc::Params::KINDS {
+        let least = record(kind).expect("a record").least;
+        assert_eq!(parse(least).at(1_000_000).params().map(|params| params.kind()), Some(*kind));
+    }
+}

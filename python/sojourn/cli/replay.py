@@ -1,0 +1,182 @@
+"""`sojourn replay`: what the kernel's queue did to each packet, and ours to the same packets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import options, text, work
+from sojourn.cli.agree import KERNEL, KernelAsked, standing_file
+from sojourn.errors import UserError
+
+if TYPE_CHECKING:
+    from sojourn.engine.replay import Compared, Recording
+
+DIFFER = 1
+RECORDING = ".parquet"
+REPORT = "replay.json"
+
+
+STANDING = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit")
+"""In the folder `standing` of the installed package."""
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO|RECORDING]...")
+@options.block(
+    options.ExecutionOptions,
+    engine=KERNEL,
+)
+@options.one(
+    options.VariationOptions,
+    "seeds",
+    "Run N seeds, counted up from the scenario's. [default: the scenario's]",
+)
+@options.block(
+    options.OutputOptions,
+    out="Keep the recordings, and replay.json, in this folder. [default: nothing is kept]",
+    force="Write into DIR though it is not empty.",
+)
+@options.block(options.TalkOptions)
+def replay(
+    paths: tuple[Path, ...],
+    execution: options.ExecutionOptions,
+    seeds: int | None,
+    output: options.OutputOptions,
+    talk: options.TalkOptions,
+) -> None:
+    """Hold each decision of a queue against the kernel's.
+
+    Records what the kernel's queue does to each packet of SCENARIO, and sends the same packets, at the same times, through ours:
+    every arrival, departure, drop and mark is compared. RECORDING is a file that -o has kept. Without any, the standing set. Ends
+    with 1 if a decision differs.
+    """
+    _replay_all(
+        paths or tuple(standing_file(f"{name}.toml") for name in STANDING),
+        KernelAsked(seeds, execution, output, talk),
+    )
+
+
+def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
+    """Compares every scenario, recorded first, and every recording; exits with 1 if a decision differs."""
+    from sojourn.engine.replay import Recording, RecordingStopped, RecordingUnfinishedError
+
+    kept = [path for path in paths if path.suffix == RECORDING]
+    recordings = [Recording.load(path) for path in kept]
+    missing = 0
+    stops: list[RecordingUnfinishedError] = []
+    if how.output.out is not None:
+        _check_vacant(how.output.out, how.output.force)
+    try:
+        new = _recorded([path for path in paths if path not in kept], how)
+    except RecordingStopped as stop:
+        new, missing = list(stop.recordings), stop.missing
+    except RecordingUnfinishedError as stop:
+        if not stop.recordings and not recordings:
+            raise
+        new, stops = list(stop.recordings), [stop]
+    if how.output.out is not None:
+        _keep(new, how.output.out)
+    outcomes = [_compared(recording) for recording in (*recordings, *new)]
+    agrees = all(one.agrees for one in outcomes)
+    written = text.as_json(
+        {
+            "version": next((each.version for each in (*recordings, *new)), None),
+            "agrees": agrees,
+            "failed": [one.to_dict() for stop in stops for one in stop.failed],
+            "replays": [one.to_dict() for one in outcomes],
+        }
+    )
+    if how.talk.as_json:
+        work.show(written)
+    elif outcomes:
+        work.show(_table(outcomes))
+        work.show(_closing(outcomes))
+    if how.output.out is not None:
+        work.write(how.output.out / REPORT, written + "\n")
+        work.say(f"wrote {how.output.out}", how.talk.quiet)
+    failed = work.failed(stops)
+    if missing:
+        click.echo(f"\ninterrupted: {missing} guests had not finished, and are left out", err=True)
+        raise click.exceptions.Exit(130)
+    if failed or not agrees:
+        raise click.exceptions.Exit(DIFFER)
+
+
+# ------------------------------------------------------------------------------------------------------ the work
+
+
+def _recorded(paths: Sequence[Path], how: KernelAsked) -> list[Recording]:
+    from sojourn.engine.replay import record
+
+    variants = [variant for path in paths for variant in work.scenario(path, quiet=how.talk.quiet).variants()]
+    if not variants:
+        return []
+    work.say(f"{len(variants)} scenarios on {how.execution.engine}", how.talk.quiet)
+    with work.progress(how.talk.quiet) as progress:
+        return record(
+            variants, engine=how.execution.engine, seeds=how.seeds, jobs=how.execution.jobs, progress=progress
+        )
+
+
+def _compared(recording: Recording) -> Compared:
+    from sojourn.engine.replay import compare
+
+    return compare(recording)
+
+
+def _check_vacant(folder: Path, force: bool) -> None:
+
+    if folder.is_dir() and any(folder.iterdir()) and not force:
+        raise UserError(f"{folder} is not empty", "choose another folder with -o, or replace it with --force")
+
+
+def _keep(recordings: Sequence[Recording], folder: Path) -> None:
+    from sojourn.engine import folder_names
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"can't make {folder}: {error.strerror or error}", "choose another -o") from None
+    for recording, name in zip(recordings, folder_names([each.name for each in recordings]), strict=True):
+        recording.save(folder / f"{name}{RECORDING}")
+
+
+# ------------------------------------------------------------------------------------------------------ the words
+
+
+def _table(outcomes: Sequence[Compared]) -> str:
+    header = (
+        *("scenario", "link", "qdisc", "arrivals", "sent", "refused", "dropped", "marked"),
+        *("agreeing", "late", "by luck", "expected"),
+    )
+    return text.table(header, [_cells(one) for one in outcomes], left=3)
+
+
+def _cells(one: Compared) -> tuple[str, ...]:
+    kernel = one.kernel
+    numbers = (one.arrivals, kernel.sent, kernel.refused, kernel.dropped, kernel.marked)
+    agreeing = "all" if one.agrees else str(one.agreeing)
+    late = f"{one.late}, {one.latest_ns} ns" if one.late else "0"
+    draws = ("-", "-")
+    if one.draws is not None:
+        draws = (str(one.draws.drawn), f"{one.draws.expected:.0f} ±{one.draws.ci95:.0f}")
+    return (one.name, one.link, one.qdisc, *map(str, numbers), agreeing, late, *draws)
+
+
+def _closing(outcomes: Sequence[Compared]) -> str:
+    lines = [""]
+    for one in outcomes:
+        if one.first is not None:
+            lines.append(f"{one.name}, link {one.link}: the first that differs is {one.first.words}")
+    decisions = sum(one.arrivals for one in outcomes)
+    agreeing = sum(one.agreeing for one in outcomes)
+    wrong = sum(not one.agrees for one in outcomes)
+    lines.append(
+        f"{agreeing} of {decisions} packets agree, of {len(outcomes)} queues; {wrong or 'none'} of the queues"
+        f" {'differs' if wrong == 1 else 'differ'}"
+    )
+    return "\n".join(lines)

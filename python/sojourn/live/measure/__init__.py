@@ -1,0 +1,1 @@
+"""Lines measured: sessions with a server of ours, kept as Runs, and what a Run of them says."""

@@ -1,0 +1,265 @@
+"""A measurement as a Run: what sessions bring back, kept as any engine's tables are, one seed for each repeat.
+
+Figures, reports and comparisons then read it without a second way. What only a measurement has is in meta.json: the phases of
+each seed, and the facts of each (clocks, lateness, who answered). `scenario.toml` says what was asked, in words.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from sojourn.foreign import plain, plain_values
+from sojourn.records import FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant, names_of
+
+if TYPE_CHECKING:
+    from sojourn.live.measure.session import Session, SessionPlan
+
+ENGINE = "live"
+EMPTY = ("drops", "sojourn", "rtt", "transfers")
+"""Tables that a measurement has no rows of."""
+REPEAT_BYTES = 5_000_000
+"""What a repeat may take on disk: a minute of probes at 20/s and samples of 16 connections is 0.5 MB."""
+
+Columns = dict[str, np.ndarray[Any, Any]]
+Tables = dict[str, Columns]
+MeasurementProgress = Callable[[int, int, int, str], bool]
+"""Called with the repeat (from 0), the time reached and the whole time of it (both ns) and the phase. False ends all."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MeasurementOutcome:
+    """What measuring came to."""
+
+    run: Run | None
+    """None: it was interrupted before anything was measured."""
+    why: str = ""
+    """Why it ended early, a sentence; "": it did not."""
+    interrupted: bool = False
+    """By Ctrl-C, or because the progress function said so."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MeasurementSettings:
+    """What a measurement is beside its plan."""
+
+    repeats: int = 1
+    out: Path | None = None
+    """The folder of the Run; None: a temporary one that lives as long as the Run."""
+    force: bool = False
+    """Replace a Run in `out`."""
+    label: str = ""
+    """Tells it from others in a comparison."""
+
+
+def measure(
+    plan: SessionPlan, how: MeasurementSettings | None = None, reached: MeasurementProgress | None = None
+) -> MeasurementOutcome:
+    """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended early its phases so far.
+
+    Raises:
+        LiveError: nothing could be measured.
+    """
+    from sojourn.live.measure import session
+
+    how = how or MeasurementSettings()
+    if how.out is not None:
+        check_vacant(how.out, force=how.force)
+        check_room(how.out, REPEAT_BYTES * how.repeats)
+    run: Run | None = None
+    for repeat in range(how.repeats):
+        try:
+            got = session.measure(plan, _told(reached, repeat))
+        except session.LiveError as error:
+            if run is None:
+                raise
+            return MeasurementOutcome(run, f"repeat {repeat + 1} could not be measured: {error.problem}")
+        interrupted = got.facts["outcome"] == "interrupted"
+        if not interrupted or any(phase["complete"] for phase in got.facts["phases"]):
+            run = start(plan, got, how) if run is None else run
+            add(run, repeat + 1, got.tables, got.facts)
+        if interrupted:
+            return MeasurementOutcome(run, "", interrupted=True)
+        if got.facts["outcome"] != "complete":
+            return MeasurementOutcome(run, str(got.facts["why"]))
+    return MeasurementOutcome(run)
+
+
+def _told(reached: MeasurementProgress | None, repeat: int) -> Callable[[int, int, str], bool] | None:
+    return None if reached is None else lambda now, whole, phase: reached(repeat, now, whole, phase)
+
+
+def start(plan: SessionPlan, first: Session, how: MeasurementSettings) -> Run:
+    """The Run of a measurement, without a seed yet, named and described by its first session."""
+    began = began_at(first.facts)
+    server = first.facts["server"]
+    asked = [
+        ("host", plan.host),
+        ("address", server["address"]),
+        ("port", server["port"]),
+        ("began", began.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        ("streams", plan.streams),
+        ("congestion", plan.congestion or "each host's own"),
+        ("phases", [f"{phase.kind} {phase.duration_ns / 1e9:g} s" for phase in plan.phases]),
+        ("targets", [f"{target.address} by {target.how}" for target in plan.targets]),
+        ("probe_interval_ms", plan.probe_interval_ns / 1e6),
+        ("repeats", how.repeats),
+    ]
+    title = (
+        f"Measurement of {plan.host}, {plan.streams} streams{_with(first.facts)}, {began:%Y-%m-%d %H:%M} UTC"
+    )
+    asked_json = dataclasses.replace(plan, secret="").to_json()
+    fingerprint = hashlib.sha256(f"{asked_json} {first.facts['zero_ns']}".encode()).hexdigest()[:16]
+    version = str(first.facts["client"]["version"])
+    return create(title, version, asked, how, fingerprint)
+
+
+def create(
+    title: str,
+    version: str,
+    asked: Iterable[tuple[str, object]],
+    how: MeasurementSettings,
+    fingerprint: str,
+    engine: str = ENGINE,
+) -> Run:
+    """An empty Run of a measurement. `asked`: what `scenario.toml` is to say."""
+    title = plain(title)
+    meta = Meta(
+        title=title,
+        label=plain(how.label or (how.out.name if how.out is not None else "")),
+        engine=engine,
+        version=plain(version),
+        duration_ns=0,
+        warmup_ns=0,
+        seeds_asked=tuple(range(1, how.repeats + 1)),
+        links=(),
+        flows=(),
+        fingerprint=fingerprint,
+        host={"system": platform.system(), "release": platform.release(), "machine": platform.machine()},
+    )
+    text = _text(title, asked)
+    return (
+        Run.create_temporary(meta, text)
+        if how.out is None
+        else Run.create(how.out, meta, text, force=how.force)
+    )
+
+
+def began_at(facts: dict[str, Any]) -> datetime:
+    """When a session began, UTC."""
+    return datetime.fromtimestamp(facts["zero_ns"] / 1e9, UTC)
+
+
+def _with(facts: dict[str, Any]) -> str:
+    used = {flow["congestion"] for flow in facts["flows"] if flow["kind"] == "bulk"} - {None, ""}
+    return " " + " and ".join(sorted(used)) if used else ""
+
+
+def _text(title: str, asked: Iterable[tuple[str, object]]) -> str:
+    lines = [
+        "# A measurement of a live link: what was asked. `sojourn run` can't run it again.",
+        f"title = {_toml(title)}",
+    ]
+    return "\n".join([*lines, "", "[measurement]", *(f"{key} = {_toml(value)}" for key, value in asked), ""])
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return '"' + plain(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)
+
+
+# ------------------------------------------------------------------------------------------------------- one repeat
+
+
+def add(
+    run: Run, seed: int, tables: dict[str, dict[str, np.ndarray[Any, Any]]], facts: dict[str, Any]
+) -> None:
+    """Writes a session into the Run as this seed. Flows and links that no earlier seed had join the Run's."""
+    # A server wrote some of them, or whoever made the file that is imported.
+    facts = plain_values(facts)
+    flows = _joined(run.meta.flows, [_flow(flow) for flow in facts["flows"]])
+    links = _joined(run.meta.links, [_link(link) for link in facts["links"]])
+    own_flows = _numbers((flow.name for flow in flows), (flow["name"] for flow in facts["flows"]))
+    own_links = _numbers((link.name for link in links), (link["name"] for link in facts["links"]))
+    numbers = {"flow": own_flows, "probe": own_flows, "link": own_links}
+    renumbered = {
+        name: {
+            column: numbers[column][values] if column in numbers and values.size else values
+            for column, values in columns.items()
+        }
+        for name, columns in tables.items()
+    }
+    for name, column, count in (("flows", "flow", len(flows)), ("links", "link", len(links))):
+        renumbered[name] = _padded(name, renumbered[name], column, count)
+    run.meta = dataclasses.replace(
+        run.meta,
+        flows=flows,
+        links=links,
+        duration_ns=max(run.meta.duration_ns, int(facts["duration_ns"])),
+        phases=(*run.meta.phases, *_phases(facts["phases"], seed)),
+        facts={**run.meta.facts, str(seed): facts},
+    )
+    run.add_seed(seed, renumbered, ())
+
+
+def _flow(flow: dict[str, Any]) -> FlowInfo:
+    return FlowInfo(
+        flow["name"], flow["kind"], flow["congestion"], flow["group"], direction=flow["direction"]
+    )
+
+
+def _link(link: dict[str, Any]) -> LinkInfo:
+    """From the root down: "htb, bfifo" is a bfifo under a shaper. What an interface receives has no queue that we see."""
+    kinds = [kind.strip() for kind in link["qdisc"].split(",") if kind.strip()]
+    shaper = ", ".join(kinds[:-1]) or None
+    return LinkInfo(
+        link["name"], kinds[-1] if kinds else "", None, sampled=link["direction"] == "out", shaper=shaper
+    )
+
+
+_Named = TypeVar("_Named", FlowInfo, LinkInfo)
+
+
+def _joined(known: tuple[_Named, ...], more: Iterable[_Named]) -> tuple[_Named, ...]:
+    """What is known, and of the rest what is new."""
+    names = [one.name for one in known]
+    return known + tuple(one for one in more if one.name not in names)
+
+
+def _numbers(known: Iterable[str], names: Iterable[str]) -> np.ndarray[Any, Any]:
+    """For each of a session's own numbers the Run's."""
+    at = {name: i for i, name in enumerate(known)}
+    return np.array([at[name] for name in names], dtype=np.int64)
+
+
+def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
+    """Totals with a row for each of the Run's flows or links: zeros for those that this session had not."""
+    missing = np.setdiff1d(np.arange(count), columns[key])
+    whole = {}
+    for column in names_of(name):
+        values = columns[column]
+        absent = missing if column == key else np.zeros(missing.size, dtype=values.dtype)
+        whole[column] = np.concatenate([values, absent])
+    return whole
+
+
+def _phases(told: Sequence[dict[str, Any]], seed: int) -> tuple[Phase, ...]:
+    """Names of their own: the second "idle" is "idle 2"."""
+    names: list[str] = []
+    for phase in told:
+        times = sum(name == phase["name"] or name.startswith(phase["name"] + " ") for name in names)
+        names.append(phase["name"] if not times else f"{phase['name']} {times + 1}")
+    return tuple(
+        Phase(name, phase["kind"], phase["start_ns"], phase["end_ns"], seed, phase["complete"])
+        for name, phase in zip(names, told, strict=True)
+    )

@@ -1,0 +1,287 @@
+"""Findings and comparisons in sentences, for the terminal and the page alike. Pure.
+
+What is short stays short: the first sentence alone says what the line is like; the others say where, how deep, and how sure that is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sojourn.live.measure import findings as of
+from sojourn.live.measure.change import WORDS, BeforeAfter, Change
+from sojourn.live.measure.findings import Findings
+from sojourn.live.measure.intervals import Interval
+
+LATE_MS = 2.0
+"""Requests that go out later than this cloud short delays."""
+
+NOTHING_MS = 1.0
+"""Less is within what hosts take to answer."""
+
+WAYS = {"down": "download", "up": "upload"}
+
+
+def number(value: float) -> str:
+    """Three digits without an exponent: "0.123", "14.2", "1240"; "-" for what is not known."""
+    if not math.isfinite(value):
+        return "-"
+    size = abs(value)
+    if size < 0.0005:
+        return "0"
+    return f"{value:.{max(0, min(3, 2 - math.floor(math.log10(size))))}f}"
+
+
+def within(interval: Interval) -> str:
+    """`98.1 (95 % interval 90.2 to 107)`; without the second part where it is not known."""
+    if math.isnan(interval.low) or math.isnan(interval.high):
+        return number(interval.value)
+    return f"{number(interval.value)} (95 % interval {number(interval.low)} to {number(interval.high)})"
+
+
+def grade(one: of.Grade) -> str:
+    """`C, 84.8 ms`, `Good, 1715 RPM`."""
+    shown = "" if math.isnan(one.number) else f"{number(one.number)} {one.unit}"
+    return ", ".join(filter(None, (one.word, shown)))
+
+
+def size(byte_count: float) -> str:
+    """`126 kB` (10^3), `1.25 MB`."""
+    for least, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if byte_count >= least:
+            return f"{number(byte_count / least)} {unit}"
+    return f"{number(byte_count)} B"
+
+
+# -------------------------------------------------------------------------------------------------- one measurement
+
+
+def sentences(found: Findings) -> list[str]:
+    """The verdict: what the load does, how deep the queues are, where they are."""
+    said = [_verdict(found)]
+    said += [buffer(one) for one in found.buffers]
+    said += places(found)
+    return said
+
+
+def _verdict(found: Findings) -> str:
+    worst = found.worst
+    if worst is None or worst.induced is None:
+        if any(row.kind != "idle" for row in found.rows):
+            return "There is no verdict: delay under load has no idle line to be compared with, or no probe was answered."
+        return "There is no verdict: no load was measured."
+    added = worst.induced.p95.value
+    if added < of.BLOATED_MS and (
+        cut := [fact for fact in found.facts if fact.get("outcome", "complete") != "complete"]
+    ):
+        why = cut[0].get("why") or "it was interrupted"
+        return (
+            f"There is no verdict: the measurement was cut short ({why}). Until then no load added more than {number(max(added, 0.0))} ms to the "
+            "idle RTT at the 95th percentile."
+        )
+    if added < NOTHING_MS:
+        return f"No bufferbloat: no load adds as much as {number(NOTHING_MS)} ms to the idle RTT, at the 95th percentile."
+    words = of.judgement(added)
+    return (
+        f"{words[0].upper()}{words[1:]}. {_load(worst.phase).capitalize()} adds {number(worst.induced.median.value)} ms to the idle RTT at the "
+        f"median and {number(added)} ms at the 95th percentile."
+    )
+
+
+def _load(phase: str) -> str:
+    """A loaded phase as the subject of a sentence: "upload", "load both ways"."""
+    return phase.replace("both", "load both ways")
+
+
+def buffer(one: of.Buffer) -> str:
+    """How deep a direction's buffer is."""
+    depth = f"{number(one.ms)} ms, {size(one.bytes)} at {number(one.mbps)} Mbit/s"
+    if one.ms < of.LEAST_RISE_MS:
+        return f"Hardly any queue stands in front of the {WAYS[one.direction]}: {depth}."
+    more = (
+        "" if one.overflowed else ", and may be deeper: nothing had to be sent again, so it did not overflow"
+    )
+    return f"The queue in front of the {WAYS[one.direction]} holds {depth}{more}."
+
+
+def places(found: Findings) -> list[str]:
+    """Where each load's queue is; loads that agree share a sentence."""
+    alike: dict[tuple[str | None, str | None], list[of.Place]] = {}
+    for place in found.places:
+        alike.setdefault((place.after, place.nearest), []).append(place)
+    said = [_places(group) for group in alike.values()]
+    one_path = any("rpm" in facts for facts in found.facts)
+    if not one_path and found.rows and not found.places and any(row.kind != "idle" for row in found.rows):
+        said.append(
+            "Where the queue is can't be said: one target alone was probed, or answered. --ping names more."
+        )
+    return said
+
+
+def _places(alike: Sequence[of.Place]) -> str:
+    under = f"Under {_and([_load(place.phase) for place in alike])}"
+    after, nearest = alike[0].after, alike[0].nearest
+    if nearest is None:
+        return f"{under} the delay rises at no target."
+    rises = f"{nearest} takes {_and([number(place.rises[nearest]) for place in alike])} ms longer"
+    if after is None:
+        return f"{under} already {rises}, the nearest target: the queue is in this host, its Wi-Fi or on the way to that target."
+    before = max((place.rises[after] for place in alike), key=abs)
+    return (
+        f"{under} the queue is between {after} and {nearest}: {rises}, {after} before it "
+        f"{'no more than ' if len(alike) > 1 else ''}{number(max(before, 0.0))} ms."
+    )
+
+
+def confidence(found: Findings) -> list[str]:
+    """How sure it is: samples, how punctual they were, clocks, how it ended, what the session noted."""
+    sent = sum(row.spread.sent for row in found.rows)
+    lost = sum(row.spread.lost for row in found.rows)
+    repeats = f"{found.repeats} repeat" + ("s" if found.repeats != 1 else "")
+    missing = f" of {found.asked}" if found.asked > found.repeats else ""
+    over = (
+        "over the repeats"
+        if found.by == "repeats"
+        else "over blocks of time within the phases (block bootstrap)"
+    )
+    said = [
+        f"{sent} probes to {found.target or 'nobody'} in {repeats}{missing}, {lost} lost; 95 % intervals are {over}."
+    ]
+    said += _lost_ways(found)
+    late = [fact["lateness_ns"] for fact in found.facts if fact.get("lateness_ns")]
+    if late:
+        p99 = max(each["p99"] for each in late) / 1e6
+        most = max(each["max"] for each in late) / 1e6
+        warning = " Short delays can't be told from this host's own." if p99 > LATE_MS else ""
+        said.append(
+            f"Probes went out on time to {number(p99)} ms (99 %), {number(most)} ms at worst.{warning}"
+        )
+    said += _clocks(found.facts)
+    cut_short = [row.phase for row in found.rows if not row.complete]
+    if cut_short:
+        said.append(f"Cut short, and in no score: {_and(cut_short)}.")
+    return said + _notes(found.facts)
+
+
+def _lost_ways(found: Findings) -> list[str]:
+    """Which way the target's probes were lost, as far as the server heard."""
+    told = [
+        probe for fact in found.facts for probe in fact.get("probes", ()) if probe["name"] == found.target
+    ]
+    forward, backward = (
+        sum(probe[key] for probe in told if probe[key] is not None)
+        for key in ("lost_forward", "lost_backward")
+    )
+    if not forward and not backward:
+        return []
+    return [
+        f"Of the whole session's lost probes {forward} were lost on the way there, {backward} on the way back."
+    ]
+
+
+def _clocks(facts: Sequence[Mapping[str, Any]]) -> list[str]:
+    clocks = [fact["clock"] for fact in facts if fact.get("clock") and fact["clock"]["by"]]
+    if not clocks:
+        return []
+    error = max(clock["error_ns"] for clock in clocks) / 1e6
+    drift = max((clock["drift_ppm"] for clock in clocks), key=abs)
+    stepped = max((clock["stepped_ns"] for clock in clocks), key=abs) / 1e6
+    said = f"The server's clock is known to {number(error)} ms and drifts by {number(drift)} ppm"
+    if abs(stepped) > 1:
+        said += f"; the time of day here was stepped by {number(stepped)} ms meanwhile, which no time here follows"
+    return [f"{said}."]
+
+
+def _notes(facts: Sequence[Mapping[str, Any]]) -> list[str]:
+    notes = [note for fact in facts for note in (*fact.get("notes", ()), fact.get("why", "")) if note]
+    return [
+        f"{note[0].upper()}{note[1:]}" + ("" if note.endswith(".") else ".") for note in dict.fromkeys(notes)
+    ]
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+# --------------------------------------------------------------------------------------------------- before and after
+
+
+def compared(found: BeforeAfter) -> list[str]:
+    """The verdict on a change: delay first, then what it cost in goodput, then how sure it is."""
+    head = found.headline
+    if head is None:
+        return [
+            f"{found.before} and {found.after} have no phase with probes in common: there is nothing to compare."
+        ]
+    said = [f"{_headline(found, head)}"]
+    others = [
+        change
+        for change in found.changes
+        if change is not head and change.what == head.what and change.verdict != "same"
+    ]
+    if others:
+        said.append(" ".join(f"{change.phase.capitalize()}: {_from_to(change)}." for change in others))
+    goodputs = [change for change in found.changes if change.what.startswith("goodput")]
+    told = [change for change in goodputs if change.verdict in ("better", "worse")]
+    if told:
+        said.append("Goodput: " + "; ".join(f"{_where(change)} {_from_to(change)}" for change in told) + ".")
+    elif goodputs:
+        said.append("Goodput: no significant change.")
+    return [*said, how(found)]
+
+
+def _headline(found: BeforeAfter, change: Change) -> str:
+    what = "delay that the load adds" if change.what.startswith("added") else "RTT"
+    if change.verdict == "same":
+        difference = change.difference
+        return (
+            f"No significant change: the {what} ({change.phase}, 95th percentile) goes from {number(change.before)} to {number(change.after)} ms, "
+            f"and the 95 % interval of the difference is {number(difference.low)} to {number(difference.high)} ms."
+        )
+    if change.verdict == "unknown":
+        return f"Whether the {what} changed can't be said: {number(change.before)} ms before, {number(change.after)} ms after, without an interval."
+    word = "less" if change.verdict == "better" else "more"
+    return f"{change.verdict.capitalize()}: with {found.after} the {what} ({change.phase}, 95th percentile) is {word}: {_from_to(change)}."
+
+
+def _from_to(change: Change) -> str:
+    apart = change.difference
+    between = (
+        f", 95 % interval {number(apart.low)} to {number(apart.high)}" if not math.isnan(apart.low) else ""
+    )
+    return (
+        f"{number(change.before)} to {number(change.after)} {change.unit} "
+        f"({'+' if apart.value > 0 else ''}{number(apart.value)}{between})"
+    )
+
+
+def _where(change: Change) -> str:
+    return f"{change.what.removeprefix('goodput').strip() or 'all'} in {change.phase}"
+
+
+def how(found: BeforeAfter) -> str:
+    """How the intervals were made, and what they can't know."""
+    counts = f"{found.repeats[0]} and {found.repeats[1]} repeats"
+    if found.by == "paired":
+        return f"Intervals: {counts} that took turns in time, compared in pairs."
+    if found.by == "repeats":
+        return f"Intervals: {counts}, one measurement after the other (Welch): what else changed in between is in the difference too."
+    return (
+        f"Intervals: block bootstrap over time within the phases ({counts}): what else changed between the measurements is not in "
+        "them. Three repeats each, taking turns, would tell."
+    )
+
+
+__all__ = [
+    "WORDS",
+    "buffer",
+    "compared",
+    "confidence",
+    "how",
+    "number",
+    "places",
+    "sentences",
+    "size",
+    "within",
+]

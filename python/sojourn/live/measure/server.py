@@ -1,0 +1,66 @@
+"""The server that sessions measure with: `sojourn serve`. All of its work is in crates/live."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from sojourn import _core
+from sojourn.live.measure.session import PORT, LiveError
+
+
+@dataclass(frozen=True)
+class Caps:
+    """The most that clients may ask for. A client is an IPv4 address, or an IPv6 network of 64 bits, whatever its sessions."""
+
+    seconds: int = 1800
+    """Of load of one client in an hour, each direction counted by itself."""
+    bytes: int = 100 * 10**9
+    """Sent and received for one client in an hour."""
+    streams: int = 64
+    """TCP connections in one direction."""
+    clients: int = 8
+    """Sessions at once; of one client a quarter of them, at least one."""
+
+
+class Server:
+    """A server whose sockets are bound. `run` serves; `stop` ends that from any thread.
+
+    `bind`: addresses of this host; none: loopback, IPv4 and IPv6. `port`: TCP and UDP; 0: any that is free.
+    `secret`: only sessions of a plan with the same one are let in; "": all are.
+
+    Raises:
+        LiveError: an address can't be bound.
+    """
+
+    def __init__(
+        self, bind: Sequence[str] = (), port: int = PORT, caps: Caps | None = None, secret: str = ""
+    ) -> None:
+        options = {"bind": list(bind), "port": port, "caps": asdict(caps or Caps()), "secret": secret}
+        try:
+            self._server = _core.Server(json.dumps(options))
+        except _core.MeasureError as error:
+            problem, hint = error.args
+            raise LiveError(problem, hint) from None
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """What it is bound to: (address, port)."""
+        return self._server.addresses
+
+    def run(
+        self,
+        seconds: float | None = None,
+        once: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        """Serves until `stop`, for so long, or (`once`) until the first client that came is gone.
+
+        `tell` is called with a line for each session that begins and ends, and once an hour for a client that is refused.
+        """
+        self._server.run(seconds, once, tell)
+
+    def stop(self) -> None:
+        """Ends `run` soon; any number of times."""
+        self._server.stop()

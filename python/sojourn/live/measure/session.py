@@ -1,0 +1,188 @@
+"""One measuring session with a server of ours: the plan, and what it brings back.
+
+All of the measuring is in crates/live; this says what is to be measured and hands the result over as it comes: tables in the form
+that `records.frame` takes, and facts. docs/live.md describes the protocol and what each number is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sojourn import _core
+from sojourn.errors import UserError
+
+PORT: int = _core.LIVE_PORT
+"""TCP and UDP port of `sojourn serve`."""
+MS = 10**6
+S = 10**9
+
+Tables = dict[str, dict[str, np.ndarray[Any, Any]]]
+SessionFacts = dict[str, Any]
+SessionProgress = Callable[[int, int, str], bool]
+"""Called about ten times a second with the time reached, about how long all takes (both ns) and the phase's name ("" between
+phases). False ends the session as Ctrl-C does."""
+
+
+class LiveError(UserError):
+    """Nothing could be measured. `problem` says what and where, `hint` what to do."""
+
+
+@dataclass(frozen=True)
+class PlannedPhase:
+    """A span of time under one kind of load."""
+
+    kind: str
+    """idle, download, upload or both."""
+    duration_ns: int
+
+
+@dataclass(frozen=True)
+class ProbeTarget:
+    """Someone to probe."""
+
+    how: str
+    """icmp, or udp: our own echo, which only the server turns round."""
+    address: str = "server"
+    """An address or a host's name; "server"; "gateway": the first router on the way to it; "hop 2": the second, and so on up to 8."""
+    name: str = ""
+    """What its probe is called; "": made from the other two."""
+
+
+STANDARD = tuple(
+    PlannedPhase(kind, seconds * S)
+    for kind, seconds in (("idle", 5), ("download", 10), ("upload", 10), ("both", 10), ("idle", 5))
+)
+WHERE = (
+    ProbeTarget("udp"),
+    ProbeTarget("icmp"),
+    ProbeTarget("icmp", "gateway"),
+    ProbeTarget("icmp", "hop 2"),
+)
+
+
+@dataclass(frozen=True)
+class SessionPlan:
+    """What to measure. Times in ns."""
+
+    host: str
+    """Where `sojourn serve` runs: a name or an address."""
+    port: int = PORT
+    secret: str = dataclasses.field(default="", repr=False)
+    """What the server asks its clients to have; "": it asks for nothing. It is proved, not sent, and no Run keeps it."""
+    family: int | None = None
+    """4 or 6: IPv4 or IPv6 only; None: whichever answers."""
+    streams: int = 4
+    """TCP connections in each loaded direction."""
+    congestion: str | None = None
+    """Congestion control of both senders by the kernel's name; None: what each host has by default."""
+    phases: tuple[PlannedPhase, ...] = STANDARD
+    targets: tuple[ProbeTarget, ...] = WHERE
+    probe_interval_ns: int = 50 * MS
+    """From request to request of one target."""
+    probe_bytes: int = 64
+    """Of a request behind the IP header (icmp) or the UDP header (udp)."""
+    probe_timeout_ns: int = 3 * S
+    """A request without a reply for so long is lost."""
+    interface: str | None = None
+    """Whose qdisc and counters are read; None: that on the way to the server; "": none."""
+    sample_ns: int = 100 * MS
+    """From sample to sample of the tables `flow` and `queue`."""
+    patience_ns: int = 10 * S
+    """A server that does not answer for so long is taken for gone."""
+
+    def to_json(self) -> str:
+        """As `_core.measure` takes it."""
+        return json.dumps(dataclasses.asdict(self))
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a session brought back, whole or as far as it came."""
+
+    tables: Tables
+    """Each a dict of equally long columns with the names, units and -1 (NaN in reals) for none that `records.TABLES` declares; the numbers in the
+    columns `flow` and `probe` count `facts["flows"]`, those of `link` count `facts["links"]`, so `records.Run.add_seed` takes them.
+    Times are ns since the session began, on this host's monotonic clock; what the server saw is shifted onto it.
+
+    probe      a row per request, in order of t_ns within a probe. rtt_ns -1: lost. forward_ns: of probes by udp only, from here to the server;
+               never below 0, and good only relative to its least (see facts["clock"]): the way back is rtt_ns - forward_ns.
+               Requests still on the way when the session ended are left out.
+    flow       a row per TCP connection and sample_ns: delivered_bytes as its receiver counted them, since the connection began; the
+               other columns are its sender's TCP_INFO nearest in time, -1 where there is none within sample_ns.
+    flows      a row per entry of facts["flows"]: totals. For probes sent_packets, received_packets and lost_packets count requests, replies
+               and requests without a reply; delivered_bytes and what is TCP's are 0.
+               base_rtt_ns: the least RTT seen (TCP: the kernel's min_rtt), -1 if none was.
+    queue      a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for all below it. sojourn_mean_ns NaN,
+               sojourn_max_ns -1: the kernel does not say. A link with direction "in" has its interface's counters only.
+    links      a row per entry of facts["links"]: totals of the session; what a kernel does not tell (sojourn, busy_ns, capacity_bits) is -1.
+    engine     one row: packets is data segments delivered, events and peak_entries are 0.
+    drops, sojourn, rtt, transfers: without rows.
+    """
+    facts: SessionFacts
+    """format: 1.
+    outcome: "complete", "interrupted" (Ctrl-C, or the progress function said so) or "partial". why: a sentence, "" if complete.
+    notes: sentences on what could not be measured or is not as it should be, such as a target that never answered.
+    zero_ns: the time of day at t = 0, since 1970. duration_ns: t at the end.
+    phases: [{name, kind, start_ns, end_ns, complete}] in order, only those that began. Names are those of the kinds, numbered where a
+        loaded kind comes twice ("download 2"); both idles are "idle". Between two phases the load drains, which belongs to neither.
+    flows: [{name, kind, direction, phase, group, congestion}]. TCP connections: kind "bulk", direction "down" or "up", phase the index of theirs;
+        named "download-1", "both-up-1". Probes: kind "ping", direction "", phase null, congestion null. group: one for each phase and direction, and
+        for each probe.
+    probes: [{name, how, address, socket, sent, received, lost, late, duplicate, missed, reasons, lost_forward, lost_backward, phases}]
+        name: that of its flow. socket: "unprivileged", "raw" or "udp". late: replies after probe_timeout_ns. missed: slots in which nothing was sent, since this
+        host stood still. reasons: {why: how many} of the lost ones. lost_forward, lost_backward: of probes by udp, where they were
+        lost, by what the server heard; null: not known. phases: [{phase, sent, lost, lost_forward, lost_backward}] by when they were sent.
+    links: [{name, interface, direction, qdisc}]. direction "out": what the interface sends; "in": what it receives. qdisc: the kinds
+        from the root down, as "htb, bfifo"; "" for "in".
+    goodput: [{phase, direction, bytes, bps}]: what the receivers got between start_ns and end_ns of a phase.
+    clock: {offset_ns, drift_ppm, error_ns, by, samples, stepped_ns}: the server's clock less ours at t = 0, and how fast it gains. error_ns: how far off the
+        offset may be, half the least RTT and what the samples scatter. by: "udp", "control" or "" (not known: the server's samples could not be placed, and are left out).
+        stepped_ns: how far our time of day was stepped or slewed meanwhile; no time in the tables follows it.
+    lateness_ns: {sends, p50, p90, p99, max, priority}: how long after their slots requests were sent. priority: "realtime", "raised" or "normal".
+    load: {streams, congestion}: as asked; congestion: {asked, client, server}.
+    server: {host, address, port, version, kernel, caps}. client: {address, interface, gateway, version, kernel}.
+    """
+
+
+def endpoint(text: str) -> tuple[str, int | None]:
+    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. The port is None where none is given.
+
+    Raises:
+        LiveError: it is none of these.
+    """
+    found = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::([0-9]{1,5}))?", text)
+    if found is None:
+        if text.count(":") > 1 and not {"[", "]"} & set(text):
+            return text, None
+        host, _, port = text.rpartition(":")
+        if re.fullmatch(r"\[[^\[\]]+\]|[^:\[\]]+", host):
+            wrong = f"{port!r} is no port" if port else "there is no port behind the colon"
+            raise LiveError(f"{text!r}: {wrong}", f"ports are 1 to 65535; without one: {host}")
+        raise LiveError(f"{text!r} is no host", "write HOST, HOST:PORT or [ADDRESS]:PORT")
+    given = None if found[3] is None else int(found[3])
+    if given is not None and not 1 <= given <= 65_535:
+        raise LiveError(f"{text!r}: there is no port {given}", "ports are 1 to 65535")
+    return found[1] or found[2], given
+
+
+def measure(plan: SessionPlan, reached: SessionProgress | None = None) -> Session:
+    """Measures, which takes as long as its phases and a little more.
+
+    What was measured until the server went away, or until Ctrl-C, is a Session as well; its facts say how it ended.
+
+    Raises:
+        LiveError: nothing could be measured: no such host or interface, no server there, or it refused, in its words.
+    """
+    try:
+        tables, facts = _core.measure(plan.to_json(), reached)
+    except _core.MeasureError as error:
+        problem, hint = error.args
+        raise LiveError(problem, hint) from None
+    return Session(tables, json.loads(facts))

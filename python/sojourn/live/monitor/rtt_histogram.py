@@ -1,0 +1,126 @@
+"""Histograms of times that can be merged: what quantiles over an hour are made from.
+
+A quantile of quantiles is no quantile, so each span of time keeps its whole distribution: log-linear bins as in crates/sim/src/histogram.rs.
+Below 128 ns a bin is one nanosecond; above, each power of two is cut into 128 bins, so no bin is wider than 0.8 % of its
+values. Least and greatest are exact. Written as bytes, a histogram is the bins that hold anything, as pairs of varints: by how much
+the bin's number exceeds the one before, and how many it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+PER_OCTAVE_BITS = 7
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RttHistogram:
+    """How many times lie in which bin. `bins` are ascending, `counts` above zero; least and greatest in ns."""
+
+    bins: Integers
+    counts: Integers
+    least: int
+    greatest: int
+
+    @property
+    def count(self) -> int:
+        """Of all times."""
+        return int(self.counts.sum())
+
+    def quantiles(self, levels: Iterable[float]) -> Floats:
+        """Times (ns) at these levels (0 to 1), as numpy's `quantile` of the times themselves would give, but for the bins' width.
+
+        NaN if there are no times.
+        """
+        wanted = np.asarray(list(levels), dtype=np.float64)
+        if self.bins.size == 0:
+            return np.full(wanted.shape, np.nan)
+        place = wanted * (self.count - 1)
+        below = np.floor(place)
+        part = place - below
+        return self._ranked(below) * (1 - part) + self._ranked(np.ceil(place)) * part
+
+    def _ranked(self, rank: Floats) -> Floats:
+        """The time of each rank (from 0): those of one bin are taken to lie evenly in it."""
+        up_to = np.cumsum(self.counts)
+        at = np.searchsorted(up_to, rank, side="right")
+        low, high = edges(self.bins[at])
+        inside = (rank - (up_to[at] - self.counts[at]) + 0.5) / self.counts[at]
+        time = np.clip(low + inside * (high - low), self.least, self.greatest)
+        return np.where(rank == 0, self.least, np.where(rank == self.count - 1, self.greatest, time))
+
+    def to_bytes(self) -> bytes:
+        """Without least and greatest."""
+        written = bytearray()
+        for gap, count in zip(np.diff(self.bins, prepend=0).tolist(), self.counts.tolist(), strict=True):
+            for number in (gap, count):
+                while number > 0x7F:
+                    written.append(number & 0x7F | 0x80)
+                    number >>= 7
+                written.append(number)
+        return bytes(written)
+
+
+def of(times: Integers) -> RttHistogram:
+    """The histogram of these times, ns."""
+    if times.size == 0:
+        return EMPTY
+    found, counts = np.unique(bins(times), return_counts=True)
+    return RttHistogram(found, counts.astype(np.int64), int(times.min()), int(times.max()))
+
+
+def from_bytes(written: bytes, least: int, greatest: int) -> RttHistogram:
+    """The histogram that was written. Raises ValueError if the bytes are cut short."""
+    numbers: list[int] = []
+    number = shift = 0
+    for byte in written:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(number)
+            number = shift = 0
+    if shift or len(numbers) % 2:
+        raise ValueError("a histogram is cut short")
+    pairs = np.array(numbers, dtype=np.int64).reshape(-1, 2)
+    return RttHistogram(np.cumsum(pairs[:, 0]), pairs[:, 1], least, greatest)
+
+
+def merged(histograms: Iterable[RttHistogram]) -> RttHistogram:
+    """All their times in one."""
+    filled = [histogram for histogram in histograms if histogram.bins.size]
+    if len(filled) < 2:
+        return filled[0] if filled else EMPTY
+    found, where = np.unique(np.concatenate([each.bins for each in filled]), return_inverse=True)
+    counts = np.zeros(found.size, dtype=np.int64)
+    np.add.at(counts, where, np.concatenate([each.counts for each in filled]))
+    least, greatest = min(each.least for each in filled), max(each.greatest for each in filled)
+    return RttHistogram(found, counts, least, greatest)
+
+
+def bins(times: Integers) -> Integers:
+    """The bin of each time (ns, from 0)."""
+    # The exponent of a float64 is exact up to 2^53 ns, a hundred days.
+    exponent = np.frexp(np.maximum(times, 1).astype(np.float64))[1].astype(np.int64) - 1 - PER_OCTAVE_BITS
+    exponent = np.maximum(exponent, 0)
+    return np.where(times < 1 << PER_OCTAVE_BITS, times, (exponent << PER_OCTAVE_BITS) + (times >> exponent))
+
+
+def edges(which: Integers) -> tuple[Floats, Floats]:
+    """The least time (ns) of each bin, and the first beyond."""
+    octave = 1 << PER_OCTAVE_BITS
+
+    def lower(index: Integers) -> Integers:
+        exponent = np.maximum(index // octave - 1, 0)
+        return np.where(index < octave, index, (index % octave + octave) << exponent)
+
+    return lower(which).astype(np.float64), lower(which + 1).astype(np.float64)
+
+
+EMPTY = RttHistogram(np.empty(0, np.int64), np.empty(0, np.int64), 0, 0)

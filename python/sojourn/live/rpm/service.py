@@ -1,0 +1,76 @@
+"""A server for clients of draft-ietf-ippm-responsiveness: HTTP/2 over TLS, by crates/rpm."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn import _core
+from sojourn.live.measure.session import LiveError
+
+PORT = 4043
+"""Where responsiveness servers listen that have no web server's port."""
+
+
+@dataclass(frozen=True)
+class RpmService:
+    """What a server offers, and to whom."""
+
+    at: Sequence[str] = ("127.0.0.1",)
+    """Addresses to listen at. Loopback: nobody from outside."""
+    port: int = PORT
+    """0: any that is free."""
+    names: tuple[str, ...] = ()
+    """For the certificate that is made at start, beside localhost and the addresses."""
+    identity: tuple[Path, Path] | None = None
+    """PEM files of a certificate chain and its key, instead."""
+    seconds: int = 300
+    """That a connection may live."""
+    bytes: int = 100 * 10**9
+    """That a client may move in an hour."""
+    connections: int = 256
+    """That a client may have at once; all clients together four times as many."""
+
+
+def server(service: RpmService) -> _core.RpmServer:
+    """A server that answers from now until its `stop`.
+
+    Raises:
+        LiveError: it can't listen there, or its certificate can't be read.
+    """
+    options = {
+        "at": [f"[{at}]:{service.port}" if ":" in at else f"{at}:{service.port}" for at in service.at],
+        "names": list(service.names),
+        "identity": service.identity and [str(file) for file in service.identity],
+        "seconds": service.seconds,
+        "bytes": service.bytes,
+        "connections": service.connections,
+    }
+    for at in service.at:
+        _check_address(at)
+    try:
+        return _core.RpmServer(json.dumps(options))
+    except _core.MeasureError as error:
+        raise LiveError(*error.args) from None
+
+
+def _check_address(text: str) -> None:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        raise LiveError(
+            f"{text!r} is not an address to listen at", "write one of this host's, or 0.0.0.0 for all of them"
+        ) from None
+
+
+def url(address: str, port: int) -> str:
+    """What to give a client of a server there."""
+    return f"https://[{address}]:{port}" if ":" in address else f"https://{address}:{port}"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this host reaches it."""
+    return ipaddress.ip_address(address).is_loopback

@@ -1,0 +1,1 @@
+"""Lines shaped: two rates to operations, carried out with a way back; and the search for the rates."""

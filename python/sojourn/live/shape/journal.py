@@ -1,0 +1,150 @@
+"""What was done to an interface, on disk, so that it can be undone by another process: after kill -9, after the session that did it is gone.
+
+One file for each interface, under /run, which a reboot empties as it empties the kernel's queues. It is written before anything is done, and
+replaced as a whole. Whoever changes an interface or its file holds the lock.
+
+    applying -> applied -> confirmed          undone: the file is gone
+         \\         \\--> rolled back          told of until the next --apply, --confirm or --undo
+          \\------------> rolled back
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sojourn import remains
+from sojourn.engine.rtnl import Former
+from sojourn.errors import UserError
+
+FOLDER = Path("/run/sojourn")
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class ShaperEntry:
+    """An interface that was shaped."""
+
+    interface: str
+    wanted: Mapping[str, Any]
+    """up_bps, down_bps, qdisc, link: what was asked for, for people."""
+    commands: tuple[str, ...]
+    ifb: str | None
+    """The device that was made."""
+    former: Former
+    began_s: float
+    """Time of day."""
+    within_s: float
+    """To confirm in."""
+    state: str = "applying"
+    deadline_s: float | None = None
+    """On the clock `now`."""
+    watchdog: tuple[int, str] | None = None
+    """Process and when it was started, by which it is known from a later one with its number."""
+    why: str = ""
+    """It was rolled back."""
+    boot: str = ""
+    format: int = FORMAT
+
+    @property
+    def watched(self) -> bool:
+        """Somebody is there who will roll it back."""
+        return self.watchdog is not None and remains.started(self.watchdog[0]) == self.watchdog[1]
+
+    @property
+    def open(self) -> bool:
+        """Neither confirmed nor rolled back."""
+        return self.state in ("applying", "applied")
+
+
+def now() -> float:
+    """Seconds since the boot; it goes on while a laptop sleeps, and is never set."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def process(pid: int) -> tuple[int, str]:
+    """A process as an Entry names it."""
+    return pid, remains.started(pid)
+
+
+def _file(interface: str) -> Path:
+    # Names are one namespace's own.
+    return FOLDER / f"{os.stat('/proc/thread-self/ns/net').st_ino}-{interface}.json"
+
+
+@contextlib.contextmanager
+def locked() -> Iterator[None]:
+    """Nobody else changes interfaces meanwhile.
+
+    Raises:
+        UserError: the folder can't be written.
+    """
+    try:
+        FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(FOLDER / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UserError(
+            f"can't write {FOLDER}, where the former state is kept: {error.strerror}",
+            "run it as root; in a namespace of your own: mount -t tmpfs none /run",
+        ) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def load(interface: str) -> ShaperEntry | None:
+    """None: the interface is not shaped by us, or was so before the last boot."""
+    file = _file(interface)
+    try:
+        kept = json.loads(file.read_text())
+    except FileNotFoundError:
+        return None
+    except PermissionError:
+        raise UserError(f"can't read {file}", "run it as root") from None
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"can't read {file}: {error}", "look at it; remove it to forget the former state"
+        ) from None
+    if kept.get("format") != FORMAT:
+        raise UserError(f"{file} was written by another version", "undo it with that version")
+    if kept["boot"] != remains.boot():
+        return None
+    watchdog = kept["watchdog"] and (int(kept["watchdog"][0]), str(kept["watchdog"][1]))
+    lists = {"commands": tuple(kept["commands"]), "watchdog": watchdog}
+    return ShaperEntry(**{**kept, **lists, "former": Former.from_json(kept["former"])})
+
+
+def save(entry: ShaperEntry) -> None:
+    """On disk when this returns. Under the lock."""
+    file = _file(entry.interface)
+    kept = {**asdict(replace(entry, boot=remains.boot())), "former": entry.former.to_json()}
+    temporary = file.with_suffix(".new")
+    with temporary.open("w", encoding="utf-8") as out:
+        json.dump(kept, out)
+        out.flush()
+        os.fsync(out.fileno())
+    temporary.replace(file)
+
+
+def forget(interface: str) -> None:
+    """Under the lock."""
+    _file(interface).unlink(missing_ok=True)
+
+
+def others(interface: str) -> list[str]:
+    """Other interfaces of this namespace with an entry."""
+    namespace = _file(interface).name.partition("-")[0]
+    try:
+        names = [file.stem.partition("-")[2] for file in FOLDER.glob(f"{namespace}-*.json")]
+    except OSError:
+        return []
+    return sorted(name for name in names if name != interface)
