@@ -7,38 +7,21 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from laws import *  # noqa: F403
 
 from sojourn import papers
-from sojourn.papers import Reproduction, Verdict
+from sojourn.papers import Reproduction
 from sojourn.papers.home_upload import measures as m
 from sojourn.papers.home_upload.claims import SAYS
 from sojourn.papers.home_upload.studies import AFTER, BEFORE
-from sojourn.papers.paper import Picture
 from sojourn.papers.verdict import worded
 
 PAPER = papers.load("home-upload")
 
+MUST_HOLD = 8
+IN_PART: set[str] = set()
+REPRODUCED = {"without/idle", "with/rate", "with/median", "with/loss", "with/longer"}
 UNEXPLAINED: set[str] = set()
-"""Numbers that are not reproduced and for which no reason was found."""
-
-
-def test_every_claim_that_must_hold_holds(quick: Reproduction) -> None:
-    must = [row for row in quick.claims if row.claim.must_hold]
-    assert len(must) == 8
-    assert {row.claim.id: row.because for row in must if row.verdict is not Verdict.REPRODUCED} == {}
-
-
-def test_the_numbers_that_rest_on_physics_are_reproduced(quick: Reproduction) -> None:
-    verdicts = {row.number.id: row.verdict for row in quick.rows}
-    for number in ("without/idle", "with/rate", "with/median", "with/loss", "with/longer"):
-        assert verdicts[number] is Verdict.REPRODUCED, number
-
-
-def test_what_is_not_reproduced_has_a_reason(quick: Reproduction) -> None:
-    bare = {
-        row.number.id for row in quick.rows if row.verdict is Verdict.NOT_REPRODUCED and not row.number.reason
-    }
-    assert bare == UNEXPLAINED
 
 
 def test_the_quick_version_measures_every_number(quick: Reproduction) -> None:
@@ -99,9 +82,3 @@ def test_every_reading_says_what_the_others_give(quick: Reproduction) -> None:
         "the modem's buffer",
         "which fq_codel",
     }
-
-
-@pytest.mark.parametrize("picture", PAPER.pictures, ids=lambda picture: picture.id)
-def test_every_picture_is_drawn_with_something_in_each_panel(quick: Reproduction, picture: Picture) -> None:
-    figure = picture.draw(quick.evidence)
-    assert all(axes.lines or axes.patches or axes.collections for axes in figure.axes)

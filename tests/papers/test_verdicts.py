@@ -77,7 +77,7 @@ def ours(*values: float) -> Estimate:
     return Estimate(sum(known) / len(known) if known else math.nan, math.nan, values)
 
 
-# --------------------------------------------------------------------------------------------------------- verdicts
+# ----------------------------------------------------------------------------------------- verdicts
 
 
 def test_within_its_tolerance_a_number_is_reproduced() -> None:
@@ -151,7 +151,7 @@ def test_one_seed_tells_no_direction() -> None:
     assert verdict.judge(number(), partly, [(below, ours(12.0, 13.0))]) is Verdict.NOT_REPRODUCED
 
 
-# ------------------------------------------------------------------------------------------------------ a made-up paper
+# ---------------------------------------------------------------------------------- a made-up paper
 
 
 def ping_mean(seed: Seed) -> float:
@@ -352,7 +352,7 @@ def test_the_page_shows_every_number_claim_and_picture(paper: Paper, tmp_path: P
     assert (tmp_path / "out" / "adt" / "figures" / "nothing.svg").is_file()
 
 
-# ----------------------------------------------------------------------------------------------------- the command line
+# --------------------------------------------------------------------------------- the command line
 
 
 @pytest.fixture
@@ -515,7 +515,7 @@ def test_somebody_else_s_page_is_not_overwritten(
     assert not (tmp_path / "out" / "adt" / "runs").exists()
 
 
-# ------------------------------------------------------------------------------------------------------- every paper
+# -------------------------------------------------------------------------------------- every paper
 
 
 @pytest.mark.parametrize("name", papers.NAMES)

@@ -1,12 +1,12 @@
 """A paper's folder, read: every paper has the same files.
 
     published.toml   what the source says: numbers with where each stands and what counts as the same; its sentences;
-                     what it leaves open and how that was read
+                     what it leaves open and how that was read; titles and captions of the figures
     *.toml           scenario files
     studies.py       STUDIES: the experiments, each a scenario file with its variants
     measures.py      functions from a seed to a number, and from the evidence to an Estimate
     claims.py        checks of the sentences, and sentences that hold numbers of our Runs
-    figures.py       PICTURES, and `story`: the bars of the overview
+    figures.py       functions that draw, and `story`: the bars of the overview
 
 published.toml names functions, studies and variants; here they are looked up, so that a name that drifts is found when
 the paper is loaded.
@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from sojourn.papers import published
-from sojourn.papers.paper import Claim, Number, Paper, Reading, Sentence, Tolerance
+from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading, Sentence, Tolerance
 from sojourn.papers.published import Entry, PublishedError
 from sojourn.papers.study import Study
 
@@ -50,7 +50,7 @@ def read(package: str) -> Paper:
         numbers=tuple(_number(one, studies, modules) for one in said.numbers),
         claims=tuple(_claim(one, modules["claims"]) for one in said.claims),
         readings=tuple(_reading(one, modules["claims"]) for one in said.readings),
-        pictures=modules["figures"].PICTURES,
+        pictures=tuple(_picture(one, modules["figures"]) for one in said.pictures),
         story=modules["figures"].story,
         story_axis=said.paper["story"],
     )
@@ -95,6 +95,16 @@ def _claim(entry: Entry, checks: ModuleType) -> Claim:
         check=_function(entry["check"], checks, entry["id"]),
         pictures=tuple(entry.get("pictures", ())),
         must_hold=entry.get("must_hold", False),
+    )
+
+
+def _picture(entry: Entry, drawings: ModuleType) -> Picture:
+    return Picture(
+        id=entry["id"],
+        title=entry["title"],
+        caption=entry["caption"],
+        draw=_function(entry["draw"], drawings, entry["id"]),
+        source=entry.get("source", ""),
     )
 
 

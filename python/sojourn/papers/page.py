@@ -91,7 +91,7 @@ def _write_paper(one: Reproduction, folder: Path) -> Pictures:
     return pictures
 
 
-# ------------------------------------------------------------------------------------------------------- one paper
+# ---------------------------------------------------------------------------------------- one paper
 
 
 def _paper(one: Reproduction, pictures: Pictures) -> str:
@@ -174,7 +174,9 @@ def _numbers(one: Reproduction) -> str:
     )
     return (
         _TABLE.format("Numbers") + "<caption>Ours: mean over "
-        f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, where there is one, is left out. Tolerances were written down after first trial runs.{left_out}</caption>"
+        f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, "
+        "where there is one, is left out. Tolerances were written down after first trial "
+        f"runs.{left_out}</caption>"
         '<thead><tr><th scope="col">What</th><th scope="col" class="number">Published</th><th scope="col" class="number">Ours</th>'
         '<th scope="col" class="number">Difference</th><th scope="col">Verdict</th></tr></thead><tbody>'
         + "\n".join(parts_)
@@ -271,7 +273,7 @@ def _study(study: Study, one: Reproduction) -> str:
     )
 
 
-# -------------------------------------------------------------------------------------------------------- overview
+# ----------------------------------------------------------------------------------------- overview
 
 
 def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> str:
@@ -310,7 +312,7 @@ def _papers(found: Sequence[Reproduction]) -> str:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------- pieces
+# ------------------------------------------------------------------------------------------- pieces
 
 
 def sentence(found: Sequence[Reproduction]) -> str:
@@ -321,9 +323,12 @@ def sentence(found: Sequence[Reproduction]) -> str:
     claims = [row for one in found for row in one.claims]
     held = Counter(row.verdict for row in claims)
     return (
-        f"Of {len(stated)} published numbers {counts[Verdict.REPRODUCED]} are reproduced, in {counts[Verdict.DIRECTION]} "
-        f"the direction holds, {counts[Verdict.NOT_REPRODUCED]} are not reproduced. Of {len(claims)} claims "
-        f"{held[Verdict.REPRODUCED]} hold, {held[Verdict.DIRECTION]} in direction, {held[Verdict.NOT_REPRODUCED]} do not."
+        f"Of {len(stated)} published numbers {counts[Verdict.REPRODUCED]} are reproduced, in "
+        f"{counts[Verdict.DIRECTION]} "
+        f"the direction holds, {counts[Verdict.NOT_REPRODUCED]} are not reproduced. Of "
+        f"{len(claims)} claims "
+        f"{held[Verdict.REPRODUCED]} hold, {held[Verdict.DIRECTION]} in direction, "
+        f"{held[Verdict.NOT_REPRODUCED]} do not."
     )
 
 
@@ -334,11 +339,13 @@ def _sentences(found: Sequence[Reproduction]) -> list[str]:
         said.insert(0, f"Invalid, so that verdicts on them say nothing: {', '.join(refused)}.")
     if any(one.evidence.quick for one in found):
         said.append(
-            "This is the quick version: shorter runs and fewer seeds. The verdicts that count are those of the full one."
+            "This is the quick version: shorter runs and fewer seeds. The verdicts that count are "
+            "those of the full one."
         )
     if any(one.evidence.engine != "sim" for one in found):
         said.append(
-            f"Run on the engine {found[0].evidence.engine}: the part of each paper that it can run in minutes."
+            f"Run on the engine {found[0].evidence.engine}: the part of each paper that it can "
+            "run in minutes."
         )
     return said
 

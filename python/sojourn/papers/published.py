@@ -6,6 +6,7 @@
     [quoted]         values of the source that no number judges, for sentences and figures
     [[numbers]]      id, where, what, unit, published, relation, tolerance, study, variant, measure or whole, against, reason
     [[claims]]       id, where, says, check, pictures, must_hold
+    [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, others, searched
 
 An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and column, which say what
@@ -40,6 +41,7 @@ NUMBER = (
 )
 NUMBER_FIELDS = frozenset((*NUMBER, "against", "reason"))
 CLAIM_FIELDS = frozenset(("id", "where", "says", "check", "pictures", "must_hold"))
+PICTURE_FIELDS = frozenset(("id", "source", "title", "caption", "draw"))
 READING_FIELDS = frozenset(("parameter", "source", "chosen", "why", "others", "searched"))
 
 
@@ -54,6 +56,7 @@ class Published:
     paper: Entry
     numbers: Sequence[Entry]
     claims: Sequence[Entry]
+    pictures: Sequence[Entry]
     readings: Sequence[Entry]
     quoted: Entry
 
@@ -94,6 +97,7 @@ def read(path: Path) -> Published:
         raw["paper"],
         numbers,
         entries("claims", CLAIM_FIELDS, "id"),
+        entries("pictures", PICTURE_FIELDS, "id"),
         entries("readings", READING_FIELDS, "parameter"),
         raw.get("quoted", {}),
     )

@@ -39,7 +39,7 @@ def _listed(values: dict[int, float], digits: int, unit: str = "") -> str:
     return ", ".join(f"{value:.{digits}f}{unit} at {users}" for users, value in values.items())
 
 
-# ------------------------------------------------------------------------------------------------ II: the algorithm
+# -------------------------------------------------------------------------------- II: the algorithm
 
 
 def regulates(evidence: Evidence) -> Finding:
@@ -48,7 +48,8 @@ def regulates(evidence: Evidence) -> Finding:
     limit = _row(evidence, "ADT", m.settled_limit)
     return Finding(
         abs(busy - 99) <= 0.3,
-        f"{busy:.2f} % of the link with a mean q_adt of {limit:.0f} of the buffer's 500 packets, once settled",
+        f"{busy:.2f} % of the link with a mean q_adt of {limit:.0f} of the buffer's 500 packets, "
+        "once settled",
     )
 
 
@@ -64,7 +65,7 @@ def uncongested(evidence: Evidence) -> Finding:
     )
 
 
-# ------------------------------------------------------------------------------------------------ III-A: the table
+# --------------------------------------------------------------------------------- III-A: the table
 
 
 def delay_based(evidence: Evidence) -> Finding:
@@ -76,8 +77,12 @@ def delay_based(evidence: Evidence) -> Finding:
     worse = dropped["ADT"] > 0.05 and busy["ADT"] < busy["Drop-Tail"]
     return Finding(
         needless and worse and delay["ADT"] >= delay["Drop-Tail"],
-        f"50 Vegas flows over Drop-Tail need no adaptation: {dropped['Drop-Tail']:.2f} % lost, {busy['Drop-Tail']:.2f} % of the link, {delay['Drop-Tail']:.1f} ms. ADT takes their signal "
-        f"away, so they lose {dropped['ADT']:.2f} % and a hundredth of the link ({busy['ADT']:.2f} %), as loss-based ones do; what they gain is delay, {delay['ADT']:.1f} ms",
+        f"50 Vegas flows over Drop-Tail need no adaptation: {dropped['Drop-Tail']:.2f} % lost, "
+        f"{busy['Drop-Tail']:.2f} % of the link, {delay['Drop-Tail']:.1f} ms. ADT takes their "
+        "signal "
+        f"away, so they lose {dropped['ADT']:.2f} % and a hundredth of the link "
+        f"({busy['ADT']:.2f} %), as loss-based ones do; what they gain is delay, "
+        f"{delay['ADT']:.1f} ms",
         partly=needless and worse,
     )
 
@@ -88,7 +93,8 @@ def shorter_than_drop_tail(evidence: Evidence) -> Finding:
     settled, still = (_row(evidence, name, m.settled_delay_ms) for name in ("ADT", "Drop-Tail"))
     return Finding(
         adt < full and settled < full / 3,
-        f"{adt:.1f} ms against {full:.1f} ms in the whole run, {settled:.1f} ms against {still:.1f} ms once ADT has settled",
+        f"{adt:.1f} ms against {full:.1f} ms in the whole run, {settled:.1f} ms against "
+        f"{still:.1f} ms once ADT has settled",
     )
 
 
@@ -101,12 +107,14 @@ def third_of_red(evidence: Evidence) -> Finding:
     if evidence.has(lower):
         short = evidence.mean(lower, m.delay_ms)
         automatic = (
-            f". With RED's automatic thresholds it would be {short / adt:.1f} times in the whole run, "
+            f". With RED's automatic thresholds it would be {short / adt:.1f} times in the whole "
+            "run, "
             f"{short / _row(evidence, 'ADT', m.settled_delay_ms):.1f} times settled"
         )
     return Finding(
         red / adt >= 2.5,
-        f"Adaptive RED's is {red / adt:.1f} times ADT's in the whole run, {settled:.1f} times once ADT has settled{automatic}",
+        f"Adaptive RED's is {red / adt:.1f} times ADT's in the whole run, {settled:.1f} times "
+        f"once ADT has settled{automatic}",
         partly=settled > 2.5,
     )
 
@@ -133,7 +141,8 @@ def similar_losses(evidence: Evidence) -> Finding:
     return Finding(
         apart <= 1.2,
         ", ".join(f"{loss:.1f} % under {name}" for name, loss in zip(names, losses, strict=True))
-        + f": a factor of {apart:.2f} between them. The shorter the queue, the shorter the RTT and the higher the loss",
+        + f": a factor of {apart:.2f} between them. The shorter the queue, the shorter the RTT "
+        "and the higher the loss",
         partly=apart <= 2,
     )
 
@@ -145,7 +154,8 @@ def reverse_regulates(evidence: Evidence) -> Finding:
     alone = _row(evidence, "ADT", m.settled_limit)
     return Finding(
         abs(busy - 99) <= 0.3,
-        f"{busy:.2f} % once settled, with a mean q_adt of {limit:.0f} packets, ACKs among them, for {alone:.0f} without reverse traffic",
+        f"{busy:.2f} % once settled, with a mean q_adt of {limit:.0f} packets, ACKs among them, "
+        f"for {alone:.0f} without reverse traffic",
     )
 
 
@@ -155,12 +165,13 @@ def reverse_goodput(evidence: Evidence) -> Finding:
     acks = evidence.mean(REVERSE[""], m.ack_share)
     return Finding(
         alone - both >= 1,
-        f"{both:.1f} % for {alone:.1f} % without reverse traffic. The ACKs of the other direction take {acks:.1f} % of the bytes; what is "
+        f"{both:.1f} % for {alone:.1f} % without reverse traffic. The ACKs of the other direction "
+        f"take {acks:.1f} % of the bytes; what is "
         "left of the difference comes of lost ACKs and needless retransmissions",
     )
 
 
-# ------------------------------------------------------------------------------------------------ III-B: N users
+# ----------------------------------------------------------------------------------- III-B: N users
 
 
 def close_fit(evidence: Evidence) -> Finding:
@@ -170,7 +181,8 @@ def close_fit(evidence: Evidence) -> Finding:
     close = [users for users, ratio in ratios.items() if abs(ratio - 1) <= 0.25]
     return Finding(
         len(close) == len(ratios),
-        f"mean q_adt over B T / sqrt(N): {_listed(ratios, 2)} users; within 25 % at {len(close)} of {len(ratios)}",
+        f"mean q_adt over B T / sqrt(N): {_listed(ratios, 2)} users; within 25 % at {len(close)} "
+        f"of {len(ratios)}",
         partly=len(close) * 2 > len(ratios) or all(1 / 3 <= ratio <= 3 for ratio in ratios.values()),
     )
 
@@ -196,8 +208,10 @@ def loss_grows_slowly(evidence: Evidence) -> Finding:
     slow = [users for users, elasticity in steps.items() if elasticity < 1]
     return Finding(
         grows and len(slow) == len(steps),
-        f"{_listed(losses, 2, ' %')} users. From each to the next it grows as N to the power of {_listed(steps, 1)}: "
-        "squared while windows are in congestion avoidance, slower than N only where there are more users than packets",
+        f"{_listed(losses, 2, ' %')} users. From each to the next it grows as N to the power of "
+        f"{_listed(steps, 1)}: "
+        "squared while windows are in congestion avoidance, slower than N only where there are "
+        "more users than packets",
         partly=grows and bool(slow),
     )
 
@@ -211,7 +225,7 @@ def timeouts(evidence: Evidence) -> Finding:
     )
 
 
-# ------------------------------------------------------------------------------------------------ III-C, III-D
+# ------------------------------------------------------------------------------------- III-C, III-D
 
 
 def follows_the_users(evidence: Evidence) -> Finding:
@@ -221,7 +235,8 @@ def follows_the_users(evidence: Evidence) -> Finding:
     few = each.mean
     return Finding(
         many < 40 and few > 400,
-        f"mean q_adt {many:.0f} packets with 450 users and more, up to {few:.0f} when 20 and fewer are left (seeds: "
+        f"mean q_adt {many:.0f} packets with 450 users and more, up to {few:.0f} when 20 and "
+        "fewer are left (seeds: "
         f"{min(each.values):.0f} to {max(each.values):.0f}, as ten draws of the RTT fall)",
         partly=few > 5 * many,
     )
@@ -242,12 +257,13 @@ def robust(evidence: Evidence) -> Finding:
     roughly = sum(abs(value - 99) <= 3 for value in busy.values())
     return Finding(
         len(near) == len(busy),
-        f"within a point of 99 % in {len(near)} of {len(busy)} settings; farthest: {busy[worst]:.1f} % ({worst})",
+        f"within a point of 99 % in {len(near)} of {len(busy)} settings; farthest: "
+        f"{busy[worst]:.1f} % ({worst})",
         partly=roughly >= 0.9 * len(busy),
     )
 
 
-# ------------------------------------------------------------------------------------------------ IV
+# ----------------------------------------------------------------------------------------------- IV
 
 
 def in_sum(evidence: Evidence) -> Finding:
@@ -260,7 +276,7 @@ def in_sum(evidence: Evidence) -> Finding:
     )
 
 
-# ------------------------------------------------------------------------------------------- what other readings give
+# ------------------------------------------------------------------------- what other readings give
 
 
 def _cells(evidence: Evidence, variant: Variant) -> str:
@@ -290,9 +306,12 @@ def other_lengths(evidence: Evidence) -> str:
     backlog = evidence.mean(REVERSE[""], m.length_for(both, backlog=True))
     full = _row(evidence, "Drop-Tail", m.settled_delay_ms)
     return (
-        f"Settled (second half of the run), ADT has {settled:.2f} ms, q_adt {limit:.0f} packets and a loss of {loss:.1f} %, and Drop-Tail "
-        f"{full:.1f} ms. The mean from the start falls below {delay} ms after {alone:.0f} s. With ADT both ways it is never above "
-        f"{most:.1f} ms, since ACKs are among the 500 packets; taken as backlog times 1500 B it passes the published {both} ms after "
+        f"Settled (second half of the run), ADT has {settled:.2f} ms, q_adt {limit:.0f} packets "
+        f"and a loss of {loss:.1f} %, and Drop-Tail "
+        f"{full:.1f} ms. The mean from the start falls below {delay} ms after {alone:.0f} s. With "
+        "ADT both ways it is never above "
+        f"{most:.1f} ms, since ACKs are among the 500 packets; taken as backlog times 1500 B it "
+        f"passes the published {both} ms after "
         f"{backlog:.0f} s. No single length gives both."
     )
 
@@ -311,6 +330,7 @@ def few_draws(evidence: Evidence) -> str:
     """Why ten users need more or less."""
     largest = evidence.estimate(CHANGING.only, m.limit_with_few).values
     return (
-        "ten users are few draws of an RTT between 10 and 300 ms, and how much they need depends on it: the seeds lie between "
+        "ten users are few draws of an RTT between 10 and 300 ms, and how much they need depends "
+        "on it: the seeds lie between "
         f"{min(largest):.0f} and {max(largest):.0f} packets (claim on following the users)"
     )

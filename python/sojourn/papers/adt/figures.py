@@ -28,7 +28,7 @@ from sojourn.papers.adt.studies import (
 )
 from sojourn.papers.drawing import Look, curve, look, note, sheet, ticks
 from sojourn.papers.evidence import Evidence, Measure
-from sojourn.papers.paper import Bar, Picture
+from sojourn.papers.paper import Bar
 
 SAYS = published.beside(__file__)
 LOOKS: dict[str, Look] = {"Drop-Tail": look("pfifo"), "Adaptive RED": look("red"), "ADT": look("adt")}
@@ -218,7 +218,7 @@ def length(evidence: Evidence) -> Figure:
     return figure
 
 
-# ------------------------------------------------------------------------------------------------------------ pieces
+# ------------------------------------------------------------------------------------------- pieces
 
 
 def _utilisation(line: pl.DataFrame, every: float) -> tuple[m.Floats, m.Floats]:
@@ -251,46 +251,3 @@ def story(evidence: Evidence) -> list[Bar]:
         busy, delay = (evidence.mean(TABLE[name], one) for one in (m.settled_utilisation, m.settled_delay_ms))
         bars.append(Bar(label, delay, "cured", f"{busy:.1f} % of the link for {full:.1f} %"))
     return bars
-
-
-PICTURES: tuple[Picture, ...] = (
-    Picture(
-        "queue",
-        "queue sizes for Drop-Tail, Adaptive RED and ADT",
-        "Drop-Tail's queue stays full, Adaptive RED's swings about half of it. ADT's begins full, comes down within 90 s and stays at a few "
-        "dozen packets. Dotted: the published mean delays as packets; the published time lines are lost.",
-        queue,
-        "Figure 1",
-    ),
-    Picture(
-        "users",
-        "mean q_adt, loss rate and utilisation over the number of users",
-        "q_adt follows B T / sqrt(N) from 4 users to about a hundred and falls below it where there are only a few packets for each. Hollow: "
-        "the curve that the source draws beside its own; its loss rates and utilisations are lost.",
-        users,
-        "Figure 2",
-    ),
-    Picture(
-        "changing",
-        "10 to 500 to 10 users: utilisation and q_adt",
-        "The link stays 99 % busy with a limit between 25 packets for 500 users and several hundred for ten. Dotted: the two bounds of the "
-        "text.",
-        changing,
-        "Figure 3",
-    ),
-    Picture(
-        "parameters",
-        "utilisation in 5 minutes over sample period and factor c",
-        "Most settings hold 99 %. Slow ones (c = 1.002, long periods) are still on their way down from the whole buffer and use more; hasty ones "
-        "use less with few users. No published values in the text.",
-        parameters,
-        "Figure 4",
-    ),
-    Picture(
-        "length",
-        "what a mean says that holds the way down",
-        "ADT's mean comes near the published 6.66 ms after 200 s, although ADT itself is at a quarter of it after 90 s. No length brings "
-        "Drop-Tail, or ADT both ways at the same time, to the published means (circles).",
-        length,
-    ),
-)

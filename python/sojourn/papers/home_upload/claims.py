@@ -30,7 +30,8 @@ def skyrockets(evidence: Evidence) -> Finding:
     down = evidence.mean(DOWNLOAD.only, m.median_ms)
     return Finding(
         up > 4 * idle and down > 4 * idle,
-        f"A ping of {idle:.0f} ms takes {up:.0f} ms beside an upload, and {down:.0f} ms beside a download at 16 Mbit/s behind a buffer of as long a time, 166 ms: "
+        f"A ping of {idle:.0f} ms takes {up:.0f} ms beside an upload, and {down:.0f} ms beside a "
+        "download at 16 Mbit/s behind a buffer of as long a time, 166 ms: "
         "TCP fills whatever buffer there is",
     )
 
@@ -39,7 +40,8 @@ def idle(evidence: Evidence) -> Finding:
     middle, spread = (evidence.mean(BEFORE, one) for one in (m.idle_median_ms, m.idle_spread_ms))
     return Finding(
         spread < 0.1 * middle,
-        f"Median {middle:.1f} ms, the middle nine tenths span {spread:.1f} ms: nothing waits, what is left is the jitter put into Wi-Fi",
+        f"Median {middle:.1f} ms, the middle nine tenths span {spread:.1f} ms: nothing waits, "
+        "what is left is the jitter put into Wi-Fi",
     )
 
 
@@ -51,7 +53,8 @@ def unsteady(evidence: Evidence) -> Finding:
     )
     return Finding(
         up > 10 * idle and up > 0.25 * evidence.mean(BEFORE, m.median_ms),
-        f"The middle nine tenths of the pings span {up:.0f} ms for {idle:.1f} when idle (and {cured:.0f} with the cure): the modem's queue rises and falls with CUBIC's window",
+        f"The middle nine tenths of the pings span {up:.0f} ms for {idle:.1f} when idle (and "
+        f"{cured:.0f} with the cure): the modem's queue rises and falls with CUBIC's window",
     )
 
 
@@ -61,7 +64,9 @@ def down(evidence: Evidence) -> Finding:
     return Finding(
         abs(before - after - fell) < 0.2 * fell,
         partly=before - after > 0.5 * fell,
-        because=f"{before:.0f} ms without, {after:.0f} ms with htb + fq_codel: {before - after:.0f} ms less, for the source's {fell:.0f}. What is left above the idle ping is half the 12 ms of "
+        because=f"{before:.0f} ms without, {after:.0f} ms with htb + fq_codel: "
+        f"{before - after:.0f} ms less, for the source's {fell:.0f}. What is left above the idle "
+        "ping is half the 12 ms of "
         "the packet that is being sent",
     )
 
@@ -71,7 +76,9 @@ def hardly_longer(evidence: Evidence) -> Finding:
     share = after / before - 1
     return Finding(
         0 < share < 0.05,
-        f"{after:.1f} s for {before:.1f}: {100 * share:.1f} % longer, for the source's {100 * SAYS['with/longer'] / SAYS['without/upload']:.1f} %. It is what the shaper leaves of the line: {100 * SHAPER / LINE:.1f} %",
+        f"{after:.1f} s for {before:.1f}: {100 * share:.1f} % longer, for the source's "
+        f"{100 * SAYS['with/longer'] / SAYS['without/upload']:.1f} %. It is what the shaper "
+        f"leaves of the line: {100 * SHAPER / LINE:.1f} %",
     )
 
 
@@ -84,7 +91,8 @@ def no_loss(evidence: Evidence) -> Finding:
 
     return Finding(
         after == 0 < before,
-        f"{before:.1f} % of the pings without, {after:.1f} % with: the pings have a queue of their own. "
+        f"{before:.1f} % of the pings without, {after:.1f} % with: the pings have a queue of "
+        "their own. "
         f"With the rule that Linux had from September 2012, {evidence.said(later)}",
         partly=after < before,
     )
@@ -95,7 +103,9 @@ def moves(evidence: Evidence) -> Finding:
     without, cured = ([evidence.mean(how, one) for one in (wifi, modem)] for how in (BEFORE, AFTER))
     return Finding(
         without[1] > 50 > 5 > without[0] and cured[1] < 5 < cured[0],
-        f"Mean time in the queues of wlan0 and modem: {without[0]:.1f} and {without[1]:.0f} ms without, {cured[0]:.0f} and {cured[1]:.1f} ms with it. The queue moves to where fq_codel can keep it short and let pings pass",
+        f"Mean time in the queues of wlan0 and modem: {without[0]:.1f} and {without[1]:.0f} ms "
+        f"without, {cured[0]:.0f} and {cured[1]:.1f} ms with it. The queue moves to where "
+        "fq_codel can keep it short and let pings pass",
     )
 
 
@@ -105,7 +115,9 @@ def rate(evidence: Evidence) -> Finding:
     good, bad = max(delay[share] for share in below), min(delay[share] for share in above)
     return Finding(
         good < SAYS["with/median"] + 5 and bad > 3 * good,
-        f"Its {SAYS['with/rate']:g} kbps are {100 * SHAPER / LINE:.1f} % of the line's rate as we read it. From {below[0]} to {below[-1]} % the median ping is at most {good:.0f} ms, above 100 % at least {bad:.0f}: "
+        f"Its {SAYS['with/rate']:g} kbps are {100 * SHAPER / LINE:.1f} % of the line's rate as we "
+        f"read it. From {below[0]} to {below[-1]} % the median ping is at most {good:.0f} ms, "
+        f"above 100 % at least {bad:.0f}: "
         "the supposed rate was a little less than the real one, and had to be",
     )
 
@@ -118,12 +130,14 @@ def parts(evidence: Evidence) -> Finding:
     unshaped, tail, codel = of("fq_codel, no shaper"), of("pfifo limit 1000"), of("codel")
     return Finding(
         cured < codel < unshaped < tail,
-        f"Median ping: {cured:.0f} ms with both. fq_codel without the shaper {unshaped:.0f} ms, as if it were not there: its queue is empty. The shaper with a queue of 1000 packets "
-        f"{tail / 1000:.1f} s: worse than the modem. With plain CoDel {codel:.0f} ms, because the pings wait behind the upload",
+        f"Median ping: {cured:.0f} ms with both. fq_codel without the shaper {unshaped:.0f} ms, "
+        "as if it were not there: its queue is empty. The shaper with a queue of 1000 packets "
+        f"{tail / 1000:.1f} s: worse than the modem. With plain CoDel {codel:.0f} ms, because the "
+        "pings wait behind the upload",
     )
 
 
-# ------------------------------------------------------------------------------------------- what other readings give
+# ------------------------------------------------------------------------- what other readings give
 
 FULL_ONLY = "In the full version."
 
@@ -150,8 +164,10 @@ def slower_line(evidence: Evidence) -> str:
     name = "line of 1000 kbit/s"
     before, after = (evidence.mean(READINGS[f"{name}, {how}"], m.upload_s) for how in (WITHOUT, WITH))
     return (
-        f"{_both(evidence, name)} There the cure costs {after - before:.1f} s, not {SAYS['with/longer']:g}, and cures less: the modem adds 4 bytes a packet that "
-        "htb does not count, so that the shaper is the quicker of the two and the modem's queue fills."
+        f"{_both(evidence, name)} There the cure costs {after - before:.1f} s, not "
+        f"{SAYS['with/longer']:g}, and cures less: the modem adds 4 bytes a packet that "
+        "htb does not count, so that the shaper is the quicker of the two and the modem's queue "
+        "fills."
     )
 
 
@@ -164,7 +180,8 @@ def other_buffers(evidence: Evidence) -> str:
     return (
         f"Counted in packets: {listed([IN_PACKETS[n] for n in (8, 10, 13, 14, 15, 20, 64, 256)])}. "
         f"Counted in bytes: {listed([IN_KILOBYTES[n] for n in (14, 16, 19, 24, 64, 256)])}. "
-        "A buffer of bytes that fits the median loses no ping: where a segment of 1500 bytes no longer fits, a ping of 84 still does."
+        "A buffer of bytes that fits the median loses no ping: where a segment of 1500 bytes no "
+        "longer fits, a ping of 84 still does."
     )
 
 
@@ -173,7 +190,8 @@ def small_window(evidence: Evidence) -> str:
     narrow = READINGS[f"large buffer, window of 13, {WITHOUT}"]
     spread, other = (evidence.mean(one, m.spread_ms) for one in (narrow, BEFORE))
     return (
-        f"A modem of 256 packets whose queue only the sender's window of 13 segments limits: {outcome(evidence, narrow)}; the middle nine tenths of the pings span {spread:.0f} ms "
+        "A modem of 256 packets whose queue only the sender's window of 13 segments limits: "
+        f"{outcome(evidence, narrow)}; the middle nine tenths of the pings span {spread:.0f} ms "
         f"for {other:.0f}. It gives the median, but it is steadier, and it can't lose a ping."
     )
 
@@ -182,8 +200,10 @@ def later_fq_codel(evidence: Evidence) -> str:
     """fq_codel as Linux had it from September 2012."""
     later, wider = (DISCIPLINES[name] for name in ("fq_codel, Linux from 2012-09", "the same, target 15ms"))
     return (
-        f"fq_codel as Linux had it later: {outcome(evidence, later)}. It keeps the state of a flow that is empty, so two pings 100 ms apart that both waited longer than "
-        f"5 ms look like a standing queue, and the second is dropped. With target 15ms, more than the 12.1 ms of one packet at this rate: {outcome(evidence, wider)}."
+        f"fq_codel as Linux had it later: {outcome(evidence, later)}. It keeps the state of a "
+        "flow that is empty, so two pings 100 ms apart that both waited longer than "
+        "5 ms look like a standing queue, and the second is dropped. With target 15ms, more than "
+        f"the 12.1 ms of one packet at this rate: {outcome(evidence, wider)}."
     )
 
 

@@ -27,7 +27,7 @@ from sojourn.papers.home_upload.studies import (
     RATES,
     SHAPER,
 )
-from sojourn.papers.paper import Bar, Picture
+from sojourn.papers.paper import Bar
 from sojourn.papers.study import Variant
 
 SAYS = published.beside(__file__)
@@ -39,7 +39,7 @@ _TOP_MS = 200
 """The same scale in both graphs."""
 
 
-# ------------------------------------------------------------------------------------------------- the source's graphs
+# ------------------------------------------------------------------------------ the source's graphs
 
 
 def _graph(evidence: Evidence, variant: Variant, median: float) -> Figure:
@@ -68,20 +68,20 @@ def _graph(evidence: Evidence, variant: Variant, median: float) -> Figure:
 
 
 @style.drawn
-def _without(evidence: Evidence) -> Figure:
+def unshaped(evidence: Evidence) -> Figure:
     return _graph(evidence, BEFORE, BLOATED_MS)
 
 
 @style.drawn
-def _with(evidence: Evidence) -> Figure:
+def shaped(evidence: Evidence) -> Figure:
     return _graph(evidence, AFTER, CURED_MS)
 
 
-# -------------------------------------------------------------------------------------------------- where the queue is
+# ------------------------------------------------------------------------------- where the queue is
 
 
 @style.drawn
-def _queues(evidence: Evidence) -> Figure:
+def queues(evidence: Evidence) -> Figure:
     figure = style.blank(10, 3.6)
     runs = evidence.run(BEFORE).meta
     top = style.heading(
@@ -113,7 +113,7 @@ def _queues(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _rates(evidence: Evidence) -> Figure:
+def rates(evidence: Evidence) -> Figure:
     figure, [[delay, time]] = sheet(
         "What the rate of the shaper does",
         evidence,
@@ -163,11 +163,11 @@ def _rates(evidence: Evidence) -> Figure:
     return figure
 
 
-# -------------------------------------------------------------------------------------------------------- the searches
+# ------------------------------------------------------------------------------------- the searches
 
 
 @style.drawn
-def _buffer(evidence: Evidence) -> Figure:
+def buffer(evidence: Evidence) -> Figure:
     figure, [[delay, lost]] = sheet(
         "The search for the modem's buffer", evidence, BUFFER, columns=2, says="no shaper", size=(10, 4)
     )
@@ -197,7 +197,7 @@ def _buffer(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _parts(evidence: Evidence) -> Figure:
+def parts(evidence: Evidence) -> Figure:
     rows = (BEFORE, *evidence.variants(DISCIPLINES), AFTER)
     figure, [[axes]] = sheet(
         "Which part of the cure does it",
@@ -252,45 +252,3 @@ def story(evidence: Evidence) -> Sequence[Bar]:
         Bar("upload at 1 Mbit/s", evidence.mean(BEFORE, m.median_ms), "bloated"),
         Bar("htb + fq_codel", evidence.mean(AFTER, m.median_ms), "cured", cost),
     )
-
-
-PICTURES = (
-    Picture(
-        "without",
-        "Normal bufferbloat",
-        "Ten pings a second, idle, during the upload, idle again. The upload fills the modem's buffer: the ping rises manyfold and swings with the sender's window. Dotted: the published median.",
-        _without,
-        "First graph",
-    ),
-    Picture(
-        "with",
-        "Bufferbloat and CoDel",
-        "The same upload through htb and fq_codel at the laptop, on the same scale: the ping waits for the packet that is being sent and for no other. Dotted: the published median.",
-        _with,
-        "Second graph",
-    ),
-    Picture(
-        "queues",
-        "The queue moves",
-        "Without the shaper the modem's queue stands and the laptop's is empty; with it the modem's is empty and fq_codel holds the laptop's short. CoDel takes seconds to bring down what slow start leaves.",
-        _queues,
-    ),
-    Picture(
-        "rates",
-        "The shaper's rate decides where the queue is",
-        "Below the line's rate the queue is at wlan0, under fq_codel, and each per cent less costs a per cent of time. Above it the queue goes back to the modem, and the cure is gone. The source was just below it.",
-        _rates,
-    ),
-    Picture(
-        "parts",
-        "Neither half of the cure works alone",
-        "fq_codel without a shaper has no queue to manage; a shaper before a plain queue only builds a longer one. Linux's rule from September 2012 dropped pings at this rate unless the target was raised.",
-        _parts,
-    ),
-    Picture(
-        "buffer",
-        "How the modem's buffer was found",
-        "14 packets give the published median. A buffer of the same size that counts bytes loses no ping, because a ping fits where a segment does not.",
-        _buffer,
-    ),
-)

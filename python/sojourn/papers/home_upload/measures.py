@@ -23,7 +23,7 @@ Milliseconds = NDArray[np.float64]
 """RTTs of pings in the order sent; NaN: no reply."""
 
 
-# ------------------------------------------------------------------------------------------------------------ windows
+# ------------------------------------------------------------------------------------------ windows
 
 
 def upload_ns(seed: Seed) -> tuple[int, int] | None:
@@ -53,7 +53,7 @@ def idle_pings(seed: Seed) -> Milliseconds:
     return cut(seed.table("probe"), 0, window[0]) if window else np.empty(0)
 
 
-# ---------------------------------------------------------------------------------------------------- of some pings
+# ------------------------------------------------------------------------------------ of some pings
 
 
 def median(rtts: Milliseconds) -> float:
@@ -73,7 +73,7 @@ def loss(rtts: Milliseconds) -> float:
     return 100 * metrics.ratio(int(np.isnan(rtts).sum()), rtts.size)
 
 
-# ----------------------------------------------------------------------------------------------------------- measures
+# ----------------------------------------------------------------------------------------- measures
 
 
 def upload_s(seed: Seed) -> float:

@@ -29,7 +29,7 @@ def both(name: str, changes: Changes) -> dict[str, Changes]:
     return {f"{name}, {WITHOUT}": changes, f"{name}, {WITH}": {**shaped(), **changes}}
 
 
-# ------------------------------------------------------------------------------------------------------------ searches
+# ----------------------------------------------------------------------------------------- searches
 
 PACKETS = (8, 10, 12, 13, 14, 15, 16, 20, 32, 64, 128, 256)
 """Limits of a modem that counts packets."""
@@ -49,7 +49,7 @@ BUFFER = Study(
 IN_PACKETS = {limit: BUFFER[f"{limit} packets"] for limit in PACKETS}
 IN_KILOBYTES = {limit: BUFFER[f"{limit} kB"] for limit in KILOBYTES}
 
-# ------------------------------------------------------------------------------------------------------ other readings
+# ----------------------------------------------------------------------------------- other readings
 
 _READINGS: dict[str, Changes] = {
     **both("5 MB", {"flow.upload.size": "5 MB"}),
@@ -77,7 +77,7 @@ READINGS = Study(
     ),
 )
 
-# -------------------------------------------------------------------------------------- what does it: behind the shaper
+# ------------------------------------------------------------------ what does it: behind the shaper
 
 _DISCIPLINES: dict[str, Changes] = {
     "fq_codel, no shaper": {"link.wlan0.qdisc": FQ_CODEL},
@@ -95,7 +95,7 @@ DISCIPLINES = Study(
     kernel_variants=[name for name, changes in _DISCIPLINES.items() if "linux2012" not in str(changes)],
 )
 
-# --------------------------------------------------------------------------------------------------- the shaper's rate
+# -------------------------------------------------------------------------------- the shaper's rate
 
 PER_CENT = (70, 80, 90, 94, 96, 98, 99, 100, 101, 102, 104, 106, 110, 120)
 """Of the line's rate."""
@@ -114,7 +114,7 @@ RATES = Study(
 )
 BY_RATE = {share: RATES[f"{share} %"] for share in PER_CENT}
 
-# ------------------------------------------------------------------------------------- the upload, and the line turned
+# ------------------------------------------------------------------ the upload, and the line turned
 
 UPLOAD = Study(
     "upload",

@@ -52,7 +52,7 @@ BASE_MS = 0.5
 """The path with empty queues."""
 
 
-# ------------------------------------------------------------------------------------------------- what was measured
+# -------------------------------------------------------------------------------- what was measured
 
 
 def _beside(evidence: Evidence, sentence: Callable[[Evidence], str]) -> str:
@@ -82,7 +82,7 @@ def _counts(values: Mapping[int, float]) -> str:
     return said.at(values)
 
 
-# --------------------------------------------------------------------------------------------------- sections 1 and 2
+# --------------------------------------------------------------------------------- sections 1 and 2
 
 
 def degrades(evidence: Evidence) -> Finding:
@@ -94,8 +94,8 @@ def degrades(evidence: Evidence) -> Finding:
 
     return Finding(
         rates[4096] < 0.97 * rates[80],
-        f"All copies together: {rates[80]:.2f} Mbit/s at ring 80, {rates[4096]:.2f} at 4096: a full queue by itself loses no throughput"
-        + _beside(evidence, believed),
+        f"All copies together: {rates[80]:.2f} Mbit/s at ring 80, {rates[4096]:.2f} at 4096: a "
+        "full queue by itself loses no throughput" + _beside(evidence, believed),
     )
 
 
@@ -109,11 +109,13 @@ def more(evidence: Evidence) -> Finding:
     return Finding(
         holds=abs(ours - SAYS["rtt/more"]) <= 0.15 * SAYS["rtt/more"],
         partly=orders(1 + ours / 100) == 1,
-        because=f"Stated up to {SAYS['rtt/more']:+.0f} %, ours {ours:+.0f} %{_beside(evidence, believed)}. In a FIFO 1000 packets of qdisc add to both, and it is {fifo:+.0f} %",
+        because=f"Stated up to {SAYS['rtt/more']:+.0f} %, ours {ours:+.0f} "
+        f"%{_beside(evidence, believed)}. In a FIFO 1000 packets of qdisc add to both, and it is "
+        f"{fifo:+.0f} %",
     )
 
 
-# --------------------------------------------------------------------------------------------------------- section 4.1
+# -------------------------------------------------------------------------------------- section 4.1
 
 
 def ring(evidence: Evidence) -> Finding:
@@ -125,7 +127,8 @@ def negligible(evidence: Evidence) -> Finding:
     ours = evidence.means(over_rings(MAIN), m.rtt_s)
     return Finding(
         holds=ours[80] < 0.05 * ours[4096],
-        because=f"Ring 80: {said.time(ours[80])}, {100 * ours[80] / ours[4096]:.1f} % of that of 4096; beside {BASE_MS} ms of an empty path it is not little"
+        because=f"Ring 80: {said.time(ours[80])}, {100 * ours[80] / ours[4096]:.1f} % of that of "
+        f"4096; beside {BASE_MS} ms of an empty path it is not little"
         + _beside(evidence, lambda all_: f". FIFO: {said.time(all_.means(over_rings(OTHER), m.rtt_s)[80])}"),
     )
 
@@ -138,7 +141,8 @@ def ten(evidence: Evidence) -> Finding:
     return Finding(
         holds=mean > SAYS["rtt/4096"],
         partly=top > SAYS["rtt/4096"],
-        because=f"Ring 4096: mean {mean:.2f} s, median {half:.2f} s, 95th percentile {top:.2f} s, which is the full ring; the mean has the ring's filling and emptying in it. "
+        because=f"Ring 4096: mean {mean:.2f} s, median {half:.2f} s, 95th percentile {top:.2f} s, "
+        "which is the full ring; the mean has the ring's filling and emptying in it. "
         f"FIFO: {fifo:.1f} s, 95th percentile {most:.1f} s. The rate was read from this number",
     )
 
@@ -156,8 +160,8 @@ def exchange(evidence: Evidence) -> Finding:
     return Finding(
         holds=falls and rises,
         partly=rises,
-        because=f"Dropped packets by ring: {_counts(dropped)}. Retransmissions: {_counts(again)}, one for each drop. {_CLOCK}{_beside(evidence, _reno_rings)}"
-        + _beside(evidence, believed),
+        because=f"Dropped packets by ring: {_counts(dropped)}. Retransmissions: {_counts(again)}, "
+        f"one for each drop. {_CLOCK}{_beside(evidence, _reno_rings)}" + _beside(evidence, believed),
     )
 
 
@@ -181,7 +185,8 @@ def needless(evidence: Evidence) -> Finding:
 
     return Finding(
         share[4096] > 0.5 and share[80] < 0.2,
-        f"Retransmissions for which nothing had been lost, by ring: {_shares(share)}{_beside(evidence, believed)}",
+        "Retransmissions for which nothing had been lost, by ring: "
+        f"{_shares(share)}{_beside(evidence, believed)}",
     )
 
 
@@ -193,12 +198,15 @@ def which(evidence: Evidence) -> Finding:
     left = evidence.mean(over_rings(MAIN)[4096], m.needless)
     return Finding(
         holds=left > 0.5 * share,
-        because=f"One queue keeps the order, so three duplicate ACKs mean a loss. Where packets are sent again for nothing it is the timer: if TCP believes it, {timers:.0f} timeouts and {again:.0f} "
-        f"retransmissions at ring 4096, {100 * share:.0f} % of them needless; where F-RTO and undo see through it, {100 * left:.1f} %",
+        because="One queue keeps the order, so three duplicate ACKs mean a loss. Where packets "
+        f"are sent again for nothing it is the timer: if TCP believes it, {timers:.0f} timeouts "
+        f"and {again:.0f} "
+        f"retransmissions at ring 4096, {100 * share:.0f} % of them needless; where F-RTO and "
+        f"undo see through it, {100 * left:.1f} %",
     )
 
 
-# -------------------------------------------------------------------------------------------------- sections 4.2, 4.3
+# -------------------------------------------------------------------------------- sections 4.2, 4.3
 
 
 def flat(evidence: Evidence) -> Finding:
@@ -241,8 +249,10 @@ def hump(evidence: Evidence) -> Finding:
     return Finding(
         holds=rises and vanish,
         partly=rises,
-        because=f"Dropped packets by qdisc: {_counts(dropped)}. They rise past 512, and do not vanish: CUBIC's windows grow until something is lost. "
-        f"With windows of at most 64 kB they vanish above 512: {_counts(narrowed)}; if TCP believes every timer besides, they rise before, to most at {most}: {_counts(believed)}",
+        because=f"Dropped packets by qdisc: {_counts(dropped)}. They rise past 512, and do not "
+        "vanish: CUBIC's windows grow until something is lost. "
+        f"With windows of at most 64 kB they vanish above 512: {_counts(narrowed)}; if TCP "
+        f"believes every timer besides, they rise before, to most at {most}: {_counts(believed)}",
     )
 
 
@@ -255,7 +265,8 @@ def absorbs(evidence: Evidence) -> Finding:
 
     return Finding(
         dropped[4096] < 0.01 * max(dropped.values()),
-        f"{dropped[4096]:.0f} packets are dropped at a qdisc of 4096, for {min(dropped.values()):.0f} at the best size{_beside(evidence, narrowed)}",
+        f"{dropped[4096]:.0f} packets are dropped at a qdisc of 4096, for "
+        f"{min(dropped.values()):.0f} at the best size{_beside(evidence, narrowed)}",
     )
 
 
@@ -320,7 +331,7 @@ def throughput_qdisc(evidence: Evidence) -> Finding:
     )
 
 
-# -------------------------------------------------------------------------------------------------- sections 4.4, 4.5
+# -------------------------------------------------------------------------------- sections 4.4, 4.5
 
 
 def window(evidence: Evidence) -> Finding:
@@ -328,7 +339,8 @@ def window(evidence: Evidence) -> Finding:
     held = max(evidence.mean(WINDOW[f"ring {ring}"], m.held_back) for ring in (512, 4096))
     return Finding(
         abs(default - SAYS["window"]) < 0.1 and held < 0.01,
-        f"Widest window {default:.2f} MB at the default ring, {large:.2f} MB at 4096; it was full in {100 * held:.2f} % of the samples. The bound is the buffer that was chosen",
+        f"Widest window {default:.2f} MB at the default ring, {large:.2f} MB at 4096; it was full "
+        f"in {100 * held:.2f} % of the samples. The bound is the buffer that was chosen",
     )
 
 
@@ -351,7 +363,9 @@ def bql(evidence: Evidence) -> Finding:
     return Finding(
         holds=most >= 2,
         partly=most == 1,
-        because=f"95th percentile by ring, without and with BQL: {told}. FIFO: {compared(OTHER)[1]}. Published: {said.time(before)} to {said.time(after)}, {_fold(before / after)} times",
+        because=f"95th percentile by ring, without and with BQL: {told}. FIFO: "
+        f"{compared(OTHER)[1]}. Published: {said.time(before)} to {said.time(after)}, "
+        f"{_fold(before / after)} times",
     )
 
 
@@ -362,7 +376,8 @@ def shifts(evidence: Evidence) -> Finding:
     )
     return Finding(
         ring[0] > 100 * ring[1] and share[1] > 99,
-        f"Ring 2048, qdisc 2952: {ring[0]:.0f} packets in the ring and {qdisc[0]:.0f} in the qdisc on average, {share[0]:.0f} % of them; "
+        f"Ring 2048, qdisc 2952: {ring[0]:.0f} packets in the ring and {qdisc[0]:.0f} in the "
+        f"qdisc on average, {share[0]:.0f} % of them; "
         f"with BQL {ring[1]:.1f} and {qdisc[1]:.0f}, {share[1]:.1f} %",
     )
 
@@ -381,7 +396,8 @@ def twenty(evidence: Evidence) -> Finding:
     return Finding(
         holds=abs(ours - SAYS["p95/apart"]) < 0.25 * SAYS["p95/apart"],
         partly=ours > 1,
-        because=f"95th percentile at a qdisc of 4920 less that at 904: {_none(ours)}, for pings pass the files{_beside(evidence, fifo)}",
+        because=f"95th percentile at a qdisc of 4920 less that at 904: {_none(ours)}, for pings "
+        f"pass the files{_beside(evidence, fifo)}",
     )
 
 
@@ -407,11 +423,12 @@ def codel_alone(evidence: Evidence) -> Finding:
 
     return Finding(
         without > 20 * with_,
-        f"Ring 4096, CoDel: {said.time(without)} without BQL, for what is in the ring is out of its reach; {said.time(with_)} with it{_beside(evidence, fair)}",
+        f"Ring 4096, CoDel: {said.time(without)} without BQL, for what is in the ring is out of "
+        f"its reach; {said.time(with_)} with it{_beside(evidence, fair)}",
     )
 
 
-# --------------------------------------------------------------------------------------------------------- section 5
+# ---------------------------------------------------------------------------------------- section 5
 
 
 def low_share(evidence: Evidence, low: str, qdisc: str) -> float:
@@ -427,7 +444,9 @@ def ledbat_delay(evidence: Evidence) -> Finding:
     return Finding(
         holds=alone < 0.25 * cubic,
         partly=alone < 0.5 * cubic,
-        because=f"Ten LEDBAT flows at Drop Tail of 1000 packets: ping {alone:.0f} ms; ten of CUBIC: {cubic:.0f} ms. More than its target of 100 ms: who comes later takes the queue for a part of the path",
+        because=f"Ten LEDBAT flows at Drop Tail of 1000 packets: ping {alone:.0f} ms; ten of "
+        f"CUBIC: {cubic:.0f} ms. More than its target of 100 ms: who comes later takes the queue "
+        "for a part of the path",
     )
 
 
@@ -451,7 +470,7 @@ def reprioritised(evidence: Evidence) -> Finding:
     )
 
 
-# --------------------------------------------------------------------------------------------------------- section 6
+# ---------------------------------------------------------------------------------------- section 6
 
 
 def signals(evidence: Evidence) -> Finding:
@@ -466,7 +485,8 @@ def signals(evidence: Evidence) -> Finding:
     return Finding(
         holds=share[80] < 0.2 and share[4096] > 0.5,
         partly=share[80] < 0.2,
-        because=f"Ring 80: {100 * share[80]:.1f} % of the retransmissions are needless, {timers[80]:.0f} timeouts; ring 4096: {100 * share[4096]:.1f} % and {timers[4096]:.0f}. "
+        because=f"Ring 80: {100 * share[80]:.1f} % of the retransmissions are needless, "
+        f"{timers[80]:.0f} timeouts; ring 4096: {100 * share[4096]:.1f} % and {timers[4096]:.0f}. "
         f"It does with small rings, and with large ones too{_beside(evidence, believed)}",
     )
 
@@ -485,7 +505,8 @@ def good_queue(evidence: Evidence) -> Finding:
 
     return Finding(
         holds=fewer,
-        because=f"Qdisc 80 to 4096: dropped packets {dropped[80]:.0f} to {dropped[4096]:.0f}, retransmissions {again[80]:.0f} to {again[4096]:.0f}. {_CLOCK}"
+        because=f"Qdisc 80 to 4096: dropped packets {dropped[80]:.0f} to {dropped[4096]:.0f}, "
+        f"retransmissions {again[80]:.0f} to {again[4096]:.0f}. {_CLOCK}"
         + _beside(evidence, reno)
         + _beside(evidence, narrowed),
     )
@@ -497,7 +518,9 @@ def only(evidence: Evidence) -> Finding:
     return Finding(
         holds=ours < 0.1,
         partly=orders(most / ours) == 1,
-        because=f"With the defaults the mean RTT is {said.time(ours)} (FIFO: {said.time(fifo)}) on a path of {BASE_MS} ms. That is less than the {said.time(most)} of the largest ring, and bufferbloat: "
+        because=f"With the defaults the mean RTT is {said.time(ours)} (FIFO: {said.time(fifo)}) "
+        f"on a path of {BASE_MS} ms. That is less than the {said.time(most)} of the largest ring, "
+        "and bufferbloat: "
         "512 packets are 6 ms only at 1 Gbit/s",
     )
 
@@ -506,11 +529,12 @@ def removes(evidence: Evidence) -> Finding:
     ours, fifo = (evidence.means(over_bql(reading, True), m.rtt_s) for reading in (MAIN, OTHER))
     return Finding(
         holds=max(ours.values()) < 0.1,
-        because=f"Mean RTT with BQL by ring: {said.times(ours)}, whatever the ring. FIFO: {said.times(fifo)}: the delay moves to the qdisc, where a discipline can reach it",
+        because=f"Mean RTT with BQL by ring: {said.times(ours)}, whatever the ring. FIFO: "
+        f"{said.times(fifo)}: the delay moves to the qdisc, where a discipline can reach it",
     )
 
 
-# ------------------------------------------------------------------------------------------- what other readings give
+# ------------------------------------------------------------------------- what other readings give
 
 
 def both_orders(evidence: Evidence) -> str:
@@ -519,7 +543,8 @@ def both_orders(evidence: Evidence) -> str:
         p95, cured = (evidence.mean(over_bql(reading, bql)[2048], m.p95_s) for bql in (False, True))
         few, many = (evidence.mean(over_qdiscs(reading)[qdisc], m.rtt_s) for qdisc in (80, 4096))
         return (
-            f"ring 512 to 4096: {small:.2f} to {large:.2f} s, {m.more_percent(large, small):+.0f} %; qdisc 80 to 4096: {few:.2f} to {many:.2f} s; "
+            f"ring 512 to 4096: {small:.2f} to {large:.2f} s, {m.more_percent(large, small):+.0f} "
+            f"%; qdisc 80 to 4096: {few:.2f} to {many:.2f} s; "
             f"95th percentile of 2048 and 2952: {p95:.1f} s, with BQL {1e3 * cured:.0f} ms"
         )
 
@@ -536,7 +561,8 @@ def other_rates(evidence: Evidence) -> str:
                 told.append(f"{rate}, {reading}: {said.time(small)} at ring 512, {said.time(large)} at 4096")
     return (
         "; ".join(told)
-        + ". Full queues scale with 1/rate; at 1 Gbit/s, where the copies last 9 s, the large ring is not always full."
+        + ". Full queues scale with 1/rate; at 1 Gbit/s, where the copies last 9 s, the large "
+        "ring is not always full."
         if told
         else FULL_ONLY
     )
@@ -548,12 +574,15 @@ def one_interface(evidence: Evidence) -> str:
         large, small = (evidence.mean(STICK[name(reading, ring, 1000)], m.rtt_s) for ring in (4096, 512))
         p95 = evidence.mean(STICK[name(reading, 2048, 2952)], m.p95_s)
         told.append(
-            f"{reading}: {small:.2f} s at ring 512, {large:.1f} s at 4096, 95th percentile of 2048 and 2952 {p95:.1f} s"
+            f"{reading}: {small:.2f} s at ring 512, {large:.1f} s at 4096, 95th percentile of "
+            f"2048 and 2952 {p95:.1f} s"
         )
     return (
-        "By the letter of section 3.1, D has one interface and everything leaves through it, the ping twice. At 10 Mbit/s: "
+        "By the letter of section 3.1, D has one interface and everything leaves through it, the "
+        "ping twice. At 10 Mbit/s: "
         + "; ".join(told)
-        + ". Twice a full ring of files would be 10.1 s, as 5 Mbit/s once; but a third of its packets are ACKs, which are short."
+        + ". Twice a full ring of files would be 10.1 s, as 5 Mbit/s once; but a third of its "
+        "packets are ACKs, which are short."
     )
 
 
@@ -571,9 +600,10 @@ def other_tcps(evidence: Evidence) -> str:
         if evidence.has(variant := other_tcp(tcp, 4096))
     ]
     return (
-        ". ".join(told)
-        + ". Timers believed gives what section 4.1 describes, by the timer and not by fast retransmit: whatever a timer takes for lost is sent again, and the window stays down."
-        + " The timer is RFC 6298's: Linux's own remembers the largest variation of a round trip and hardly ever goes off for nothing here."
+        ". ".join(told) + ". Timers believed gives what section 4.1 describes, by the timer and not by fast "
+        "retransmit: whatever a timer takes for lost is sent again, and the window stays down."
+        + " The timer is RFC 6298's: Linux's own remembers the largest variation of a round trip "
+        "and hardly ever goes off for nothing here."
     )
 
 
@@ -593,7 +623,8 @@ def limit_per_band(evidence: Evidence) -> str:
             for measure in (m.rtt_s, m.unanswered_percent, m.retransmissions)
         )
         told.append(
-            f"ring {ring}, qdisc {qdisc}: {rtt[0]:.2f} s for {rtt[1]:.2f}, {lost[0]:.0f} % of the pings lost for {lost[1]:.0f}, "
+            f"ring {ring}, qdisc {qdisc}: {rtt[0]:.2f} s for {rtt[1]:.2f}, {lost[0]:.0f} % of the "
+            f"pings lost for {lost[1]:.0f}, "
             f"{_thousands(again[0])} retransmissions for {_thousands(again[1])}"
         )
     return f"A limit for each band, as kernels since 4.16: {'; '.join(told)}."
@@ -609,8 +640,10 @@ def small_windows(evidence: Evidence) -> str:
     """Windows without scaling."""
     dropped, believed = (_counts(evidence.means(narrow(every), m.drops)) for every in (False, True))
     return (
-        f"Windows of at most {SEGMENTS} segments: dropped packets by qdisc {dropped}; if TCP believes every timer besides, "
-        f"{believed}. Thirty windows are 1320 packets, more than 512 + 512 and fewer than 512 + 1024."
+        f"Windows of at most {SEGMENTS} segments: dropped packets by qdisc {dropped}; if TCP "
+        "believes every timer besides, "
+        f"{believed}. Thirty windows are 1320 packets, more than 512 + 512 and fewer than 512 + "
+        "1024."
     )
 
 
@@ -628,7 +661,7 @@ def merged_packets(evidence: Evidence) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------------- why a number is off
+# ------------------------------------------------------------------------------ why a number is off
 
 
 def short_of_ten(evidence: Evidence) -> str:
@@ -642,8 +675,11 @@ def short_of_ten(evidence: Evidence) -> str:
         else ""
     )
     return (
-        f"A full ring is {half:.2f} s, which is the median. The mean has the ring's filling and emptying in it: {mean:.1f} s. "
-        f"The rate is a round number{four}. As full queues scale with 1/rate, one {100 * (1 - mean / SAYS['rtt/4096']):.0f} % below ours would pass {SAYS['rtt/4096']:g} s."
+        f"A full ring is {half:.2f} s, which is the median. The mean has the ring's filling and "
+        f"emptying in it: {mean:.1f} s. "
+        f"The rate is a round number{four}. As full queues scale with 1/rate, one "
+        f"{100 * (1 - mean / SAYS['rtt/4096']):.0f} % below ours would pass {SAYS['rtt/4096']:g} "
+        "s."
     )
 
 
@@ -656,8 +692,10 @@ def more_than_stated(evidence: Evidence) -> str:
         more = f": if TCP believes every timer it is {apart:+.0f} % (study others, timers believed)"
     packets = 4096 / (1 + SAYS["rtt/more"] / 100)
     return (
-        "RTTs grow as the ring does (study ring), so eight times the ring is +700 % less the ramps, at any rate. "
-        f"Less takes a large ring that is not always full{more}. Or a default ring of some {packets:.0f} packets, which is about 512 too."
+        "RTTs grow as the ring does (study ring), so eight times the ring is +700 % less the "
+        "ramps, at any rate. "
+        f"Less takes a large ring that is not always full{more}. Or a default ring of some "
+        f"{packets:.0f} packets, which is about 512 too."
     )
 
 
@@ -666,8 +704,11 @@ def five_thousand_packets(evidence: Evidence) -> str:
     fifo = over_bql(OTHER, False)[2048]
     ours = f"it is {evidence.mean(fifo, m.p95_s):.1f} s" if _ran(evidence, fifo) else "they do"
     return (
-        f"{SAYS['p95/2048']:g} s are 5000 packets: pings must wait in the qdisc too. Under the other reading, a FIFO (study bql, {fifo.name}), {ours}; "
-        f"but then figures 4 and 9 and the {SAYS['rtt/more']:g} % fail. No order in the qdisc gives both {SAYS['p95/2048']:g} s here and {SAYS['p95/2048 BQL']:g} ms with BQL in the same qdisc."
+        f"{SAYS['p95/2048']:g} s are 5000 packets: pings must wait in the qdisc too. Under the "
+        f"other reading, a FIFO (study bql, {fifo.name}), {ours}; "
+        f"but then figures 4 and 9 and the {SAYS['rtt/more']:g} % fail. No order in the qdisc "
+        f"gives both {SAYS['p95/2048']:g} s here and {SAYS['p95/2048 BQL']:g} ms with BQL in the "
+        "same qdisc."
     )
 
 
@@ -681,8 +722,10 @@ def single_packets(evidence: Evidence) -> str:
     )
     ours = evidence.mean(over_bql(MAIN, True)[2048], m.p95_ms)
     return (
-        f"Single packets: BQL lets few in, {ours:.0f} ms. Packets of 64 kB, as receive offload merges them, take 105 ms each at this rate; with two of them in the ring "
-        f"the 95th percentile{two} (study others, 64 kB packets). {SAYS['p95/2048 BQL']:g} ms is one of them at 5 Mbit/s or two at 10."
+        f"Single packets: BQL lets few in, {ours:.0f} ms. Packets of 64 kB, as receive offload "
+        "merges them, take 105 ms each at this rate; with two of them in the ring "
+        f"the 95th percentile{two} (study others, 64 kB packets). {SAYS['p95/2048 BQL']:g} ms is "
+        "one of them at 5 Mbit/s or two at 10."
     )
 
 
@@ -693,8 +736,10 @@ def felt_or_not(evidence: Evidence) -> str:
         return f", {m.qdisc_apart(evidence, OTHER).mean / 1e3:.1f} s"
 
     return (
-        f"Pings that pass the files do not feel how long the qdisc is; in a FIFO (study bql, fifo) they feel all of it{evidence.said(fifo, ' ({})')} at 5 Mbit/s. "
-        f"4016 packets in a FIFO are 20 ms at 2.5 Gbit/s: no reading with one rate gives {SAYS['p95/apart']:g} ms and {SAYS['p95/2048']:g} s."
+        "Pings that pass the files do not feel how long the qdisc is; in a FIFO (study bql, "
+        f"fifo) they feel all of it{evidence.said(fifo, ' ({})')} at 5 Mbit/s. "
+        "4016 packets in a FIFO are 20 ms at 2.5 Gbit/s: no reading with one rate gives "
+        f"{SAYS['p95/apart']:g} ms and {SAYS['p95/2048']:g} s."
     )
 
 

@@ -31,7 +31,7 @@ from sojourn.papers.drawing import (
     ticks,
 )
 from sojourn.papers.evidence import Estimate, Evidence, Measure
-from sojourn.papers.paper import Bar, Picture
+from sojourn.papers.paper import Bar
 from sojourn.papers.queue_anatomy import measures as m
 from sojourn.papers.queue_anatomy.studies import (
     BELIEVED,
@@ -87,7 +87,7 @@ def _with_sem(estimate: Estimate) -> Estimate:
     return replace(estimate, ci95=estimate.sem)
 
 
-# -------------------------------------------------------------------------------------------------------- both
+# --------------------------------------------------------------------------------------------- both
 
 
 def _under_both(evidence: Evidence, measured: Callable[[Evidence, str], float]) -> dict[str, float] | None:
@@ -106,7 +106,7 @@ def _in(unit: str, value: float) -> str:
 
 
 @style.drawn
-def _both(evidence: Evidence) -> Figure:
+def both(evidence: Evidence) -> Figure:
     def at(variant: Callable[[str], Variant], measure: Measure) -> Callable[[Evidence, str], float]:
         return lambda all_, reading: all_.mean(variant(reading), measure)
 
@@ -195,7 +195,7 @@ def _both(evidence: Evidence) -> Figure:
     return figure
 
 
-# ------------------------------------------------------------------------------------------------- figures 3 and 4
+# ---------------------------------------------------------------------------------- figures 3 and 4
 
 
 _PANELS: tuple[tuple[str, Measure], ...] = (
@@ -250,7 +250,7 @@ def _abreast(title: str, evidence: Evidence, study: Study, says: str) -> tuple[F
 
 
 @style.drawn
-def _figure3(evidence: Evidence) -> Figure:
+def figure3(evidence: Evidence) -> Figure:
     figure, axes = _abreast("Over the ring's size, qdisc 1000", evidence, RING, "thirty files at 5 Mbit/s")
     drawn = _three(axes, evidence, {reading: over_rings(reading) for reading in QDISC}, "ring")
     level(axes[0], SAYS["rtt/4096"], f"stated: above {SAYS['rtt/4096']:g} s past 4000", right=False)
@@ -260,7 +260,7 @@ def _figure3(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _figure4(evidence: Evidence) -> Figure:
+def figure4(evidence: Evidence) -> Figure:
     figure, axes = _abreast(
         "Over the qdisc's size, ring 512", evidence, QDISC_SIZE, "thirty files at 5 Mbit/s"
     )
@@ -270,7 +270,7 @@ def _figure4(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _narrow(evidence: Evidence) -> Figure:
+def narrow_windows(evidence: Evidence) -> Figure:
     figure, axes = _abreast(
         "Over the qdisc's size with windows of at most 64 kB",
         evidence,
@@ -283,7 +283,7 @@ def _narrow(evidence: Evidence) -> Figure:
     return figure
 
 
-# ------------------------------------------------------------------------------------------------- figures 5 and 6
+# ---------------------------------------------------------------------------------- figures 5 and 6
 
 
 def _surface(
@@ -338,7 +338,7 @@ def _surface(
 
 
 @style.drawn
-def _figure5(evidence: Evidence) -> Figure:
+def figure5(evidence: Evidence) -> Figure:
     return _surface(
         evidence,
         "Mean RTT over ring and qdisc",
@@ -350,7 +350,7 @@ def _figure5(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _figure6(evidence: Evidence) -> Figure:
+def figure6(evidence: Evidence) -> Figure:
     return _surface(
         evidence,
         "Throughput of all copies over ring and qdisc",
@@ -361,11 +361,11 @@ def _figure6(evidence: Evidence) -> Figure:
     )
 
 
-# -------------------------------------------------------------------------------------------------------- figure 7
+# ----------------------------------------------------------------------------------------- figure 7
 
 
 @style.drawn
-def _figure7(evidence: Evidence) -> Figure:
+def figure7(evidence: Evidence) -> Figure:
     figure, [axes] = sheet(
         "The window that receivers advertise",
         evidence,
@@ -397,7 +397,7 @@ def _figure7(evidence: Evidence) -> Figure:
     return figure
 
 
-# ------------------------------------------------------------------------------------------------- figures 8 and 9
+# ---------------------------------------------------------------------------------- figures 8 and 9
 
 
 def _pooled(evidence: Evidence, variant: Variant) -> NDArray[np.float64]:
@@ -446,20 +446,20 @@ def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
 
 
 @style.drawn
-def _figure8(evidence: Evidence) -> Figure:
+def figure8(evidence: Evidence) -> Figure:
     return _cdf(evidence, False, SAYS["p95/2048"])
 
 
 @style.drawn
-def _figure9(evidence: Evidence) -> Figure:
+def figure9(evidence: Evidence) -> Figure:
     return _cdf(evidence, True, SAYS["p95/2048 BQL"] / 1e3)
 
 
-# ----------------------------------------------------------------------------------------------------------- ours
+# --------------------------------------------------------------------------------------------- ours
 
 
 @style.drawn
-def _timers(evidence: Evidence) -> Figure:
+def timers(evidence: Evidence) -> Figure:
     rings = (80, 512, 4096)
     figure, [[counts, rates]] = sheet(
         "Retransmissions and throughput, if TCP believes its timers or not",
@@ -521,7 +521,7 @@ def _timers(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _cure(evidence: Evidence) -> Figure:
+def cures(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "Disciplines above a ring of 4096, without and with BQL",
         evidence,
@@ -552,7 +552,7 @@ def _cure(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _coexistence(evidence: Evidence) -> Figure:
+def coexistence(evidence: Evidence) -> Figure:
     figure, [shares, delays] = sheet(
         "Five flows of LEDBAT, Vegas or CUBIC beside five of CUBIC",
         evidence,
@@ -597,7 +597,7 @@ def _coexistence(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _rates(evidence: Evidence) -> Figure:
+def rates(evidence: Evidence) -> Figure:
     figure, [axes] = sheet(
         "Mean RTT over the rate, which is not stated", evidence, RATES, columns=2, size=(10, 4)
     )
@@ -648,94 +648,3 @@ def story(evidence: Evidence) -> Sequence[Bar]:
         cured("ring 4096 with BQL, CoDel", "codel"),
         cured("ring 4096 with BQL, pfifo_fast", "bands"),
     )
-
-
-PICTURES = (
-    Picture(
-        "both",
-        "The stated values under two readings of the qdisc",
-        "With pings that pass the files in the qdisc nearly the 585 % and the 10 s follow; with a FIFO the 13 s; from both the 20 %. 106 ms and 20 ms follow from neither. "
-        "Every row has its published value at 1.",
-        _both,
-    ),
-    Picture(
-        "figure3",
-        "RTT, drops and retransmissions over the ring",
-        "The RTT grows with the ring under both readings. Retransmissions grow too, as stated, and drops with them, not as stated. The text has only the 10 s.",
-        _figure3,
-        "Figure 3",
-    ),
-    Picture(
-        "timers",
-        "If TCP believes its timers",
-        "Section 4.1 sees packets sent again that are still queued. Ours does that only without F-RTO and undo, which Linux had: then at a large ring most is sent for nothing, and throughput is lost. The text has no values.",
-        _timers,
-    ),
-    Picture(
-        "figure4",
-        "RTT, drops and retransmissions over the qdisc",
-        "The RTT is flat only if pings pass the files. Drops rise past 512 packets, as stated, and then do not vanish. The text has no values.",
-        _figure4,
-        "Figure 4",
-    ),
-    Picture(
-        "narrow",
-        "the same with windows of at most 64 kB",
-        "Drops vanish above a qdisc of 512, as stated: thirty windows fit into 512 + 1024 packets and not into 512 + 512. If besides TCP believes every timer, they rise before they vanish, as stated. Both conditions were searched for.",
-        _narrow,
-        "Figure 4",
-    ),
-    Picture(
-        "figure5",
-        "RTT over ring and qdisc",
-        "Rows differ, columns do not, if pings pass the files; in a FIFO only the sum of both queues counts. The text has no values.",
-        _figure5,
-        "Figure 5",
-    ),
-    Picture(
-        "figure6",
-        "Throughput over ring and qdisc",
-        "The same nearly everywhere: a queue that is full loses no throughput, if what waits in it is not sent again. The text has the 20 % alone.",
-        _figure6,
-        "Figure 6",
-    ),
-    Picture(
-        "figure7",
-        "The advertised receive window",
-        "It grows by steps, as each receiver gets more in a round trip than before, and ends at 4 MB: at the larger ring for nearly every file.",
-        _figure7,
-        "Figure 7",
-    ),
-    Picture(
-        "figure8",
-        "RTT without BQL",
-        "If pings pass the files, the ring alone makes the delay; in a FIFO all five lines are one, and meet the published 13 s.",
-        _figure8,
-        "Figure 8",
-    ),
-    Picture(
-        "figure9",
-        "RTT with BQL",
-        "If pings pass the files, BQL leaves three packets before them, whatever the ring; the published 106 ms are one packet of 64 kB. In a FIFO the qdisc is the delay.",
-        _figure9,
-        "Figure 9",
-    ),
-    Picture(
-        "cure",
-        "BQL and what stands above it",
-        "BQL alone moves the queue, a discipline alone does not reach it; both together take the delay away. The text has no values.",
-        _cure,
-    ),
-    Picture(
-        "coexistence",
-        "LEDBAT loses its low priority under AQM",
-        "Under a long Drop Tail queue LEDBAT and Vegas give way; under RED, CoDel and fq_codel they take nearly half, for the queue never reaches the delay that they react to.",
-        _coexistence,
-    ),
-    Picture(
-        "rates",
-        "The rate",
-        "Full queues scale with the rate (dotted lines), so a rate of about 5 Mbit/s is what 10 s need; at Gigabit speed the same queues make some tens of milliseconds.",
-        _rates,
-    ),
-)

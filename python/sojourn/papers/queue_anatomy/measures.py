@@ -171,7 +171,7 @@ def ping_ms(seed: Seed) -> float:
     return float(seed.probe()["rtt_ms"]["mean"])
 
 
-# ------------------------------------------------------------------------------------------------ from two variants
+# -------------------------------------------------------------------------------- from two variants
 
 
 def more_percent(one: float, other: float) -> float:

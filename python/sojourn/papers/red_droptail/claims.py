@@ -60,7 +60,7 @@ def lead(evidence: Evidence, tp: int, n: int) -> float:
     return throughput(evidence, tp, n, RED).mean / throughput(evidence, tp, n, DROP_TAIL).mean - 1
 
 
-# ------------------------------------------------------------------------------------------------------- throughput
+# --------------------------------------------------------------------------------------- throughput
 
 
 def almost_equal(evidence: Evidence) -> Finding:
@@ -68,7 +68,8 @@ def almost_equal(evidence: Evidence) -> Finding:
     widest = max(leads, key=lambda n: abs(leads[n]))
     return Finding(
         all(abs(one) < ALIKE for one in leads.values()),
-        f"RED is between {min(leads.values()):+.1%} and {max(leads.values()):+.1%} from Drop-Tail, farthest at N = {widest}",
+        f"RED is between {min(leads.values()):+.1%} and {max(leads.values()):+.1%} from "
+        f"Drop-Tail, farthest at N = {widest}",
     )
 
 
@@ -109,7 +110,8 @@ def ahead_above_eight(evidence: Evidence) -> Finding:
     means = [lead(evidence, 250, n) for n in above]
     return Finding(
         all(low > 0 for low, _ in apart.values()),
-        f"RED leads by {_percents(means)} at N = {', '.join(map(str, above))}, with its limit in packets, which was chosen because the source's RED leads. {one_place(evidence)}",
+        f"RED leads by {_percents(means)} at N = {', '.join(map(str, above))}, with its limit in "
+        f"packets, which was chosen because the source's RED leads. {one_place(evidence)}",
         partly=all(one > 0 for one in means),
     )
 
@@ -126,12 +128,13 @@ def one_place(evidence: Evidence) -> str:
         for n in N
     )
     return (
-        f"It is not RED's doing: it drops {early:g} packets early. ns-2's RED of limit 30 holds 30 packets and its Drop-Tail 29; "
+        f"It is not RED's doing: it drops {early:g} packets early. ns-2's RED of limit 30 holds "
+        "30 packets and its Drop-Tail 29; "
         f"Drop-Tail with 30 places is within {apart:.2%} of RED at every N"
     )
 
 
-# --------------------------------------------------------------------------------------------------------- fairness
+# ----------------------------------------------------------------------------------------- fairness
 
 
 def fairer(evidence: Evidence, tp: int) -> Finding:
@@ -192,7 +195,7 @@ def fairer_over_long_paths(evidence: Evidence) -> Finding:
     )
 
 
-# --------------------------------------------------------------------------------------------------- past the start
+# ----------------------------------------------------------------------------------- past the start
 
 
 def more_congestion(evidence: Evidence) -> Finding:
@@ -211,8 +214,10 @@ def drop_tail_degrades(evidence: Evidence) -> Finding:
     few, many = min(used), max(used)
     return Finding(
         used[many] < 0.95 * used[few],
-        f"Drop-Tail uses {used[few]:.2%} of the link with {few} flows and {used[many]:.2%} with {many} (Tp = 80 ms, past the start): more flows fill the link no worse. What "
-        f"does get worse is delay: the mean sojourn goes from {waited[few]:.0f} to {waited[many]:.0f} ms",
+        f"Drop-Tail uses {used[few]:.2%} of the link with {few} flows and {used[many]:.2%} with "
+        f"{many} (Tp = 80 ms, past the start): more flows fill the link no worse. What "
+        f"does get worse is delay: the mean sojourn goes from {waited[few]:.0f} to "
+        f"{waited[many]:.0f} ms",
     )
 
 
@@ -230,7 +235,8 @@ def red_keeps_room(evidence: Evidence) -> Finding:
     red, drop_tail = (evidence.mean(STEADY[cell(80, 32, queue)], m.sojourn_ms) for queue in QUEUES)
     return Finding(
         ours < places / 2 and red < drop_tail / 3,
-        f"past the start RED's longest queue is {ours:.0f} of {places} packets, Drop-Tail's {tail:.0f}; mean sojourn of 32 flows {red:.1f} ms for {drop_tail:.1f} ms",
+        f"past the start RED's longest queue is {ours:.0f} of {places} packets, Drop-Tail's "
+        f"{tail:.0f}; mean sojourn of 32 flows {red:.1f} ms for {drop_tail:.1f} ms",
     )
 
 
@@ -239,7 +245,8 @@ def proportional(evidence: Evidence) -> Finding:
     found = evidence.means(along, m.notified_in_proportion)
     return Finding(
         min(found.values()) > 0.8,
-        "over 16 flows of unequal RTT, a flow's share of RED's drops correlates with its share of the packets with "
+        "over 16 flows of unequal RTT, a flow's share of RED's drops correlates with its share of "
+        "the packets with "
         + ", ".join(f"r = {r:.2f} (Tp {tp} ms, D {d})" for (tp, d), r in found.items())
         + "; at Tp = 250 ms drops are few" * any(tp == 250 for tp, _ in found),
         partly=min(found.values()) > 0.3,
@@ -257,12 +264,13 @@ def red_fairer_later(evidence: Evidence) -> Finding:
             told.append(f"{red.mean:.2f}/{tail.mean:.2f} (Tp {tp} ms, D {d})")
     return Finding(
         all(better),
-        f"past the start, RED/Drop-Tail: {', '.join(told)}: RED is ahead in {ahead} of {len(better)}, beyond the seeds' spread in {sum(better)}",
+        f"past the start, RED/Drop-Tail: {', '.join(told)}: RED is ahead in {ahead} of "
+        f"{len(better)}, beyond the seeds' spread in {sum(better)}",
         partly=ahead == len(better),
     )
 
 
-# ------------------------------------------------------------------------------------------------------- conclusion
+# --------------------------------------------------------------------------------------- conclusion
 
 
 def slightly_better(evidence: Evidence) -> Finding:
@@ -275,7 +283,8 @@ def slightly_better(evidence: Evidence) -> Finding:
     mean_lead, mean_apart = math.fsum(leads) / len(leads), math.fsum(apart) / len(apart)
     return Finding(
         mean_lead > 0.005 and mean_apart > 0.005,
-        f"over cases 1 and 2 RED's throughput is {mean_lead:+.1%} on average, for its one place more in the buffer; over cases 3 and 4 its fairness index "
+        f"over cases 1 and 2 RED's throughput is {mean_lead:+.1%} on average, for its one place "
+        "more in the buffer; over cases 3 and 4 its fairness index "
         f"{mean_apart:+.3f}, so none",
         partly=mean_lead > 0.005,
     )
@@ -290,7 +299,7 @@ def _percents(values: Iterable[float], digits: int = 2) -> str:
     return ", ".join(f"{100 * value:.{digits}g} %" for value in values)
 
 
-# ------------------------------------------------------------------------------------------- what other readings give
+# ------------------------------------------------------------------------- what other readings give
 
 
 def rms(pairs: Iterable[tuple[float, float]]) -> float:
@@ -340,7 +349,8 @@ def connection_time(evidence: Evidence) -> str:
         return FULL_ONLY
     over_run, own = (evidence.mean(late, one) for one in (m.throughput_mbps, _over_own_time))
     return (
-        f"Where flows start 50 ms apart (R2) it matters: 32 flows at Tp = 80 ms give {over_run:.1f} Mbit/s over the run and {own:.1f} over each connection's own time. "
+        "Where flows start 50 ms apart (R2) it matters: 32 flows at Tp = 80 ms give "
+        f"{over_run:.1f} Mbit/s over the run and {own:.1f} over each connection's own time. "
         "Application bytes alone would be 7 % less"
     )
 
@@ -376,8 +386,10 @@ def against_ns2(evidence: Evidence) -> str:
     if far:
         where = ", ".join(sorted({pair.reading for pair in far}))
         parts[-1] += (
-            f". {len(far)} rows are more than 10 % apart ({where}, RED with its limit in bytes): the bursts of several flows meet in a full buffer, "
-            "and which of them loses how many packets decides the run. No other cause was looked for"
+            f". {len(far)} rows are more than 10 % apart ({where}, RED with its limit in bytes): "
+            "the bursts of several flows meet in a full buffer, "
+            "and which of them loses how many packets decides the run. No other cause was looked "
+            "for"
         )
     return "; ".join(parts)
 
@@ -388,6 +400,8 @@ def full_windows(evidence: Evidence) -> str:
     ours = [evidence.mean(STEADY[cell(80, n, queue)], m.throughput_mbps) for queue in QUEUES]
     stated = [SAYS[f"throughput/80/{n}/{queue}"] for queue in QUEUES]
     return (
-        f"Past the start {n} flows at Tp = 80 ms get {ours[0]:.1f} Mbit/s under RED and {ours[1]:.1f} under Drop-Tail with {STEADY_PLACES} packets, "
-        f"where the source prints {stated[0]:g} and {stated[1]:g}: no published throughput is that of full windows"
+        f"Past the start {n} flows at Tp = 80 ms get {ours[0]:.1f} Mbit/s under RED and "
+        f"{ours[1]:.1f} under Drop-Tail with {STEADY_PLACES} packets, "
+        f"where the source prints {stated[0]:g} and {stated[1]:g}: no published throughput is "
+        "that of full windows"
     )

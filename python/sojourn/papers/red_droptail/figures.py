@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from sojourn.figures import style
 from sojourn.papers import drawing, published
 from sojourn.papers.evidence import Estimate, Evidence, Measure
-from sojourn.papers.paper import Bar, Picture
+from sojourn.papers.paper import Bar
 from sojourn.papers.red_droptail import measures as m
 from sojourn.papers.red_droptail.studies import (
     DROP_TAIL,
@@ -262,59 +262,3 @@ def story(evidence: Evidence) -> Sequence[Bar]:
             f"{carried[0]:.1f} for {carried[1]:.1f} Mbit/s",
         ),
     ]
-
-
-PICTURES = (
-    Picture(
-        "figure2",
-        "Throughput over N at Tp = 80 ms",
-        "Throughput grows with N until and beyond the first losses at N = 8, and RED can't be told from Drop-Tail. Hollow marks: published; crosses: ns-2, run by us.",
-        figure2,
-        "Figure 2",
-    ),
-    Picture(
-        "figure3",
-        "Throughput over N at Tp = 250 ms",
-        "Above 8 flows the buffer overflows and throughput levels off; RED stays a little above Drop-Tail. Hollow marks: published; crosses: ns-2, run by us.",
-        figure3,
-        "Figure 3",
-    ),
-    Picture(
-        "figure4",
-        "Fairness over D at Tp = 75 ms",
-        "The wider the spread, the less fair; RED and Drop-Tail give the same. Hollow marks: published.",
-        figure4,
-        "Figure 4",
-    ),
-    Picture(
-        "figure5",
-        "Fairness over D at Tp = 250 ms",
-        "Nothing is dropped in these runs, so both queues give the same index; the published ones part. Hollow marks: published.",
-        figure5,
-        "Figure 5",
-    ),
-    Picture(
-        "lead",
-        "RED's lead, and what it comes from",
-        "RED's lead over Drop-Tail in percent, hollow marks as published. Drop-Tail with RED's 30 places instead of ns-2's 29 has the same lead: it is one packet of buffer.",
-        lead,
-    ),
-    Picture(
-        "engine",
-        "Our engine beside ns-2",
-        "Each mark is one row that both ran; on the line they agree. The few off it are runs in which single losses in slow start decide. No published values.",
-        engine,
-    ),
-    Picture(
-        "steady",
-        "Throughput and queueing delay past the start",
-        "Past the start Drop-Tail fills link and buffer; adaptive RED keeps the sojourn at 5 ms or less and pays for it at Tp = 250 ms. No published values: the source has none.",
-        steady,
-    ),
-    Picture(
-        "steady-fairness",
-        "Fairness past the start",
-        "Past the start RED is fairer than Drop-Tail where delays are spread widely, which is what the source says. No published values.",
-        steady_fairness,
-    ),
-)

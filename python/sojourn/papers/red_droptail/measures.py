@@ -105,7 +105,7 @@ def _link(seed: Seed) -> dict[str, int]:
     return seed.table("links").row(by_predicate=pl.col("link") == BOTTLENECK, named=True)
 
 
-# ------------------------------------------------------------------------------------------------- ours beside ns-2's
+# ------------------------------------------------------------------------------- ours beside ns-2's
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def _stated(name: str, column: str) -> list[float]:
     return [SAYS[f"{name}/{kbps}/{column}"] for kbps in BOTTLENECKS]
 
 
-# ------------------------------------------------------------------------------------------ sections 2.1 to 2.3
+# ------------------------------------------------------------------------------ sections 2.1 to 2.3
 
 
 def bloat(evidence: Evidence) -> Finding:
@@ -70,7 +70,8 @@ def bloat(evidence: Evidence) -> Finding:
     return Finding(
         holds=min(latency) > 1000 and not full,
         partly=min(latency) > 1000,
-        because=f"Latency: {said.each(latency)} ms under Drop Tail at 250, 200 and 150 kbps. Throughput: {said.each(carried)} kbit/s, "
+        because=f"Latency: {said.each(latency)} ms under Drop Tail at 250, 200 and 150 kbps. "
+        f"Throughput: {said.each(carried)} kbit/s, "
         + (
             "all that the link has: a full queue never leaves it idle, it wastes time and not capacity"
             if full
@@ -85,12 +86,13 @@ def harmless(evidence: Evidence) -> Finding:
     return Finding(
         holds=latency < slow / 10 and carried > 0.98 * tail,
         partly=latency < slow / 10,
-        because=f"tc's defaults at 250 kbps: {latency:.0f} ms for Drop Tail's {slow:.0f}, and {carried:.0f} kbit/s for {tail:.0f}, {100 * (1 - carried / tail):.1f} % less: "
+        because=f"tc's defaults at 250 kbps: {latency:.0f} ms for Drop Tail's {slow:.0f}, and "
+        f"{carried:.0f} kbit/s for {tail:.0f}, {100 * (1 - carried / tail):.1f} % less: "
         "after a lively scene CoDel has nothing kept for the quiet one",
     )
 
 
-# --------------------------------------------------------------------------------------------- the cited figures
+# -------------------------------------------------------------------------------- the cited figures
 
 
 def _cited_rates(evidence: Evidence) -> list[int]:
@@ -114,7 +116,8 @@ def figure2(evidence: Evidence) -> Finding:
     return Finding(
         holds=all(abs(one - 20) <= 5 for one in more),
         partly=min(more) > 0,
-        because=f"Drop Tail's loss over RED's, bottleneck in kbit/s: {', '.join(told)}. ns-2's RED counts bytes and so prefers to drop large packets: "
+        because=f"Drop Tail's loss over RED's, bottleneck in kbit/s: {', '.join(told)}. ns-2's "
+        "RED counts bytes and so prefers to drop large packets: "
         "fewer of them make the same room; where the load just fits, Drop Tail loses less",
     )
 
@@ -134,7 +137,8 @@ def loss_below(evidence: Evidence) -> Finding:
     return Finding(
         holds=against_tail and best,
         partly=against_tail,
-        because=f"{_losses(evidence, rates)}: CoDel below Drop Tail {'everywhere' if against_tail else 'not everywhere'}; RED, which drops by bytes, "
+        because=f"{_losses(evidence, rates)}: CoDel below Drop Tail "
+        f"{'everywhere' if against_tail else 'not everywhere'}; RED, which drops by bytes, "
         f"{'above both' if best else 'loses fewest packets'}",
     )
 
@@ -203,8 +207,10 @@ def latency_low(evidence: Evidence) -> Finding:
     lost = evidence.mean(SMALL_BY["Drop Tail"][1000], m.queue_loss_percent)
     return Finding(
         all(a < min(b, c) for a, b, c in zip(tail, red, codel, strict=True)),
-        f"at {said.each([float(rate) for rate in rates])} kbit/s: Drop Tail {said.each(tail)}, RED {said.each(red)}, CoDel {said.each(codel)} ms. Even with a buffer of "
-        f"{SMALL} packets Drop Tail has {said.each(small)} ms, and then it loses {lost:.0f} % at 1000 kbit/s, where it is said to lose least: "
+        f"at {said.each([float(rate) for rate in rates])} kbit/s: Drop Tail {said.each(tail)}, "
+        f"RED {said.each(red)}, CoDel {said.each(codel)} ms. Even with a buffer of "
+        f"{SMALL} packets Drop Tail has {said.each(small)} ms, and then it loses {lost:.0f} % at "
+        "1000 kbit/s, where it is said to lose least: "
         "no buffer satisfies both sentences",
     )
 
@@ -244,7 +250,7 @@ def small(evidence: Evidence) -> Finding:
     )
 
 
-# ---------------------------------------------------------------------------------------------------- section 4
+# ---------------------------------------------------------------------------------------- section 4
 
 
 def unshaped(evidence: Evidence) -> Finding:
@@ -268,7 +274,9 @@ def narrower(evidence: Evidence, name: str) -> Finding:
     return Finding(
         holds=ordered and falls,
         partly=ends and falls,
-        because=f"250, 200, 150 kbps: latency {said.each(latency)} ms, pings lost {said.each(pings)} %, of the film {said.each(film)} %, throughput {said.each(carried)} kbit/s",
+        because=f"250, 200, 150 kbps: latency {said.each(latency)} ms, pings lost "
+        f"{said.each(pings)} %, of the film {said.each(film)} %, throughput {said.each(carried)} "
+        "kbit/s",
     )
 
 
@@ -279,7 +287,8 @@ def lowest(evidence: Evidence) -> Finding:
     also = all(known[kbps] < b for kbps, b in zip(BOTTLENECKS, red, strict=True) if kbps in known)
     return Finding(
         lowest and also,
-        f"250, 200, 150 kbps: CoDel {said.each(codel, 1)} ms, RED {said.each(red)} ms, Drop Tail {said.each(tail)} ms"
+        f"250, 200, 150 kbps: CoDel {said.each(codel, 1)} ms, RED {said.each(red)} ms, Drop Tail "
+        f"{said.each(tail)} ms"
         + _defaults(evidence, m.mean_ms, "ms")
         + ". One way, the film's own packets: "
         + "; ".join(
@@ -295,8 +304,10 @@ def by_age(evidence: Evidence) -> Finding:
     return Finding(
         holds=min(aged) > 50,
         partly=bool(plain) and min(plain) > 50,
-        because=f"with tc's defaults {said.each(plain)} % of the drops are for age; in the queue of a few packets that the stated cost implies "
-        f"{said.each(aged)} %, the rest found it full: there it is the limit that keeps latency low, and loses",
+        because=f"with tc's defaults {said.each(plain)} % of the drops are for age; in the queue "
+        "of a few packets that the stated cost implies "
+        f"{said.each(aged)} %, the rest found it full: there it is the limit that keeps latency "
+        "low, and loses",
     )
 
 
@@ -320,13 +331,14 @@ def least_lost(evidence: Evidence) -> Finding:
     return Finding(
         holds=tail_first and codel_last,
         partly=codel_last,
-        because=f"of the film: Drop Tail {said.each(tail, 1)}, RED {said.each(red, 1)}, CoDel {said.each(codel, 1)} %"
-        + _defaults(evidence, m.film_loss_percent, "%", 1)
-        + f". Of the pings: {', '.join(f'{name} {said.each(values)}' for name, values in pings.items())} %: a ping finds room in a short queue between two frames",
+        because=f"of the film: Drop Tail {said.each(tail, 1)}, RED {said.each(red, 1)}, CoDel "
+        f"{said.each(codel, 1)} %" + _defaults(evidence, m.film_loss_percent, "%", 1) + ". Of the pings: "
+        f"{', '.join(f'{name} {said.each(values)}' for name, values in pings.items())} %: a ping "
+        "finds room in a short queue between two frames",
     )
 
 
-# -------------------------------------------------------------------------------------------------- the conclusion
+# ----------------------------------------------------------------------------------- the conclusion
 
 
 def ninety(evidence: Evidence) -> Finding:
@@ -368,7 +380,8 @@ def twenty(evidence: Evidence) -> Finding:
     return Finding(
         holds=max(tail) >= 15 and max(red) >= 15,
         partly=min(*tail, *red) > 0,
-        because=f"above CoDel of a few packets: Drop Tail {said.each(tail)} %, RED {said.each(red)} %; above tc's CoDel Drop Tail {said.each(plain, 1)} %",
+        because=f"above CoDel of a few packets: Drop Tail {said.each(tail)} %, RED "
+        f"{said.each(red)} %; above tc's CoDel Drop Tail {said.each(plain, 1)} %",
     )
 
 
@@ -379,11 +392,13 @@ def ten(evidence: Evidence) -> Finding:
     return Finding(
         holds=max(tail) >= 5 and max(red) >= 5 and min(*tail, *red) > 0,
         partly=min(*tail, *red) > 0,
-        because=f"CoDel of a few packets loses more of the film than Drop Tail by {said.each(tail)} points, than RED by {said.each(red)}; tc's CoDel than RED by {said.each(plain, 1)}",
+        because="CoDel of a few packets loses more of the film than Drop Tail by "
+        f"{said.each(tail)} points, than RED by {said.each(red)}; tc's CoDel than RED by "
+        f"{said.each(plain, 1)}",
     )
 
 
-# -------------------------------------------------------------------------------------------------- the future work
+# ---------------------------------------------------------------------------------- the future work
 
 
 def larger_target(evidence: Evidence) -> Finding:
@@ -399,9 +414,11 @@ def larger_target(evidence: Evidence) -> Finding:
     )
     return Finding(
         low > 0,
-        f"limit 1000 by target: {told}. From 5 to {most} ms it wins {low:.0f} to {high:.0f} kbit/s (95 %) and costs {latency[most] - latency[5]:.0f} ms. "
-        f"With a limit of 3 packets the target changes {max(short.values()) - min(short.values()):.0f} kbit/s: it is full before any packet is old"
-        + _longer_interval(evidence)
+        f"limit 1000 by target: {told}. From 5 to {most} ms it wins {low:.0f} to {high:.0f} "
+        f"kbit/s (95 %) and costs {latency[most] - latency[5]:.0f} ms. "
+        "With a limit of 3 packets the target changes "
+        f"{max(short.values()) - min(short.values()):.0f} kbit/s: it is full before any packet is "
+        "old" + _longer_interval(evidence)
         if low > 0
         else f"limit 1000 by target: {told}",
     )
@@ -426,7 +443,8 @@ def larger_limit(evidence: Evidence) -> Finding:
     )
     return Finding(
         low > 0,
-        f"at 250 kbps and a target of 5 ms, from 3 to 1000 packets: {few[0]:.0f} to {many[0]:.0f} kbit/s, {few[1]:.0f} to {many[1]:.0f} ms, "
+        f"at 250 kbps and a target of 5 ms, from 3 to 1000 packets: {few[0]:.0f} to {many[0]:.0f} "
+        f"kbit/s, {few[1]:.0f} to {many[1]:.0f} ms, "
         f"{few[2]:.0f} to {many[2]:.0f} % of the film lost. The limit is what cost the throughput",
     )
 
@@ -442,10 +460,13 @@ def catches_up(evidence: Evidence) -> Finding:
         near,
         "largest backlog, ours and (x I)^2 for an excess of x packets a second: "
         + "; ".join(
-            f"{times:g} times the rate: {peak:.0f} and {studies.predicted_peak_packets(times):.0f} packets, gone after {studies.predicted_seconds(times):.1f} s"
+            f"{times:g} times the rate: {peak:.0f} and "
+            f"{studies.predicted_peak_packets(times):.0f} packets, gone after "
+            f"{studies.predicted_seconds(times):.1f} s"
             for times, peak in peaks.items()
         )
-        + ". CoDel does stop an overload that never yields, but the detour grows with its square, and each lively scene starts one",
+        + ". CoDel does stop an overload that never yields, but the detour grows with its square, "
+        "and each lively scene starts one",
     )
 
 
@@ -454,7 +475,7 @@ def excess_packets(times: float) -> float:
     return studies.excess(times) * (studies.INTERVAL_S + 0.05) + 2
 
 
-# ------------------------------------------------------------------------------------------- what other readings give
+# ------------------------------------------------------------------------- what other readings give
 
 
 def table_1(evidence: Evidence) -> str:
@@ -468,8 +489,10 @@ def table_1(evidence: Evidence) -> str:
         for kbps, (red, tail) in rows.items()
     )
     return (
-        f"The rates of table 1, one behind each bottleneck: {found}. Those losses are not the published {said.each(_stated('RED', 'lost'))} %, "
-        f"nor {said.each(_stated('Drop Tail', 'lost'))} %: behind a bottleneck they played something slower."
+        f"The rates of table 1, one behind each bottleneck: {found}. Those losses are not the "
+        f"published {said.each(_stated('RED', 'lost'))} %, "
+        f"nor {said.each(_stated('Drop Tail', 'lost'))} %: behind a bottleneck they played "
+        "something slower."
     ) + _slower(evidence)
 
 
@@ -480,8 +503,10 @@ def _slower(evidence: Evidence) -> str:
     ours = [evidence.mean(slower, one) for one in (m.least_ms, m.mean_ms, m.most_ms)]
     stated = [SAYS[f"Drop Tail/200/{column}"] for column in ("least", "mean", "most")]
     return (
-        f" A steady 1723 kbit/s behind 200 kbps gives Drop Tail {said.each(ours)} ms and loses {_loss(evidence, slower)} "
-        f"(published {said.each(stated)} ms and {SAYS['Drop Tail/200/lost']} %): its latencies, but not its loss."
+        f" A steady 1723 kbit/s behind 200 kbps gives Drop Tail {said.each(ours)} ms and loses "
+        f"{_loss(evidence, slower)} "
+        f"(published {said.each(stated)} ms and {SAYS['Drop Tail/200/lost']} %): its latencies, "
+        "but not its loss."
     )
 
 
@@ -491,8 +516,10 @@ def without_scenes(evidence: Evidence) -> str:
     if not evidence.has(red, tail):
         return "In the full version: a film without scenes."
     return (
-        f"A film without scenes, at 250 kbps: least latency under RED {evidence.mean(red, m.least_ms):.0f} ms (published {SAYS['RED/250/least']}), "
-        f"{evidence.mean(red, m.throughput_kbps):.0f} kbit/s carried ({SAYS['RED/250/throughput']}); under Drop Tail a mean of "
+        "A film without scenes, at 250 kbps: least latency under RED "
+        f"{evidence.mean(red, m.least_ms):.0f} ms (published {SAYS['RED/250/least']}), "
+        f"{evidence.mean(red, m.throughput_kbps):.0f} kbit/s carried "
+        f"({SAYS['RED/250/throughput']}); under Drop Tail a mean of "
         f"{_ms(evidence, tail)} ({SAYS['Drop Tail/250/mean']})."
     )
 
@@ -501,7 +528,8 @@ def default_limit(evidence: Evidence) -> str:
     """Linux's 1000 packets."""
     most = evidence.means({kbps: OTHERS[f"{kbps} limit 1000"] for kbps in (250, 200)}, m.most_ms)
     told = "; ".join(
-        f"{kbps} kbps: largest {value:.0f} ms (published {SAYS[f'Drop Tail/{kbps}/most']}), mean {_ms(evidence, OTHERS[f'{kbps} limit 1000'])}"
+        f"{kbps} kbps: largest {value:.0f} ms (published {SAYS[f'Drop Tail/{kbps}/most']}), mean "
+        f"{_ms(evidence, OTHERS[f'{kbps} limit 1000'])}"
         for kbps, value in most.items()
     )
     return f"1000 packets everywhere, Linux's default: {told}. At 150 kbps 1000 is what the numbers say."
@@ -537,24 +565,30 @@ def other_limits(evidence: Evidence) -> str:
             )
         )
         told.append(
-            f"{limit} packets: latency {min(faster):.0f} to {max(faster):.0f} % below RED's, throughput up to "
-            f"{max(less):.0f} % below Drop Tail's, up to {max(more):.1f} points more of the film lost than under RED"
+            f"{limit} packets: latency {min(faster):.0f} to {max(faster):.0f} % below RED's, "
+            "throughput up to "
+            f"{max(less):.0f} % below Drop Tail's, up to {max(more):.1f} points more of the film "
+            "lost than under RED"
         )
     return (
         "; ".join(told)
-        + ". Only a limit of a few packets costs anything near 20 % and 10 points; tc's default of 1000 does not."
+        + ". Only a limit of a few packets costs anything near 20 % and 10 points; tc's default "
+        "of 1000 does not."
     )
 
 
 def patient_probe(evidence: Evidence) -> str:
     """What the queue dropped, and what the probe missed."""
     told = "; ".join(
-        f"{kbps} kbps: {evidence.mean(tail, m.dropped_pings_percent):.1f} % for {evidence.mean(tail, m.ping_loss_percent):.1f} %"
+        f"{kbps} kbps: {evidence.mean(tail, m.dropped_pings_percent):.1f} % for "
+        f"{evidence.mean(tail, m.ping_loss_percent):.1f} %"
         for kbps, tail in BEHIND["Drop Tail"].items()
     )
     return (
-        f"Counting only what the queue dropped, under Drop Tail: {told} (published {said.each(_stated('Drop Tail', 'lost'))}). The rest came home after fping had "
-        "gone, or was older than 10 s: a probe that leaves while a bloated queue still holds its packets."
+        f"Counting only what the queue dropped, under Drop Tail: {told} (published "
+        f"{said.each(_stated('Drop Tail', 'lost'))}). The rest came home after fping had "
+        "gone, or was older than 10 s: a probe that leaves while a bloated queue still holds its "
+        "packets."
     )
 
 
@@ -563,7 +597,8 @@ def paced_frames(evidence: Evidence) -> str:
     bursts = evidence.mean(BEHIND["Drop Tail"][150], m.dropped_pings_percent)
     paced = evidence.mean(OTHERS["150 Drop Tail paced"], m.dropped_pings_percent)
     return (
-        f"Frames stretched to 4 Mbit/s, at 150 kbps: Drop Tail drops {paced:.0f} % of the pings instead of {bursts:.0f} % (published {SAYS['Drop Tail/150/lost']} % in all), "
+        f"Frames stretched to 4 Mbit/s, at 150 kbps: Drop Tail drops {paced:.0f} % of the pings "
+        f"instead of {bursts:.0f} % (published {SAYS['Drop Tail/150/lost']} % in all), "
         "because its full queue then opens only for a moment at a time."
     )
 
@@ -577,7 +612,8 @@ def quieter(evidence: Evidence) -> str:
         else "more without quiet scenes"
     )
     return (
-        f"It falls with the time that the film is quiet: {without} (study others, 250 RED steady), {_ms(evidence, BEHIND['RED'][250])} with "
+        f"It falls with the time that the film is quiet: {without} (study others, 250 RED "
+        f"steady), {_ms(evidence, BEHIND['RED'][250])} with "
         "ours; theirs was quieter still in this test."
     )
 

@@ -16,7 +16,7 @@ from sojourn.figures import style
 from sojourn.papers import published
 from sojourn.papers.drawing import Look, curve, legend, look, note, sheet, ticks
 from sojourn.papers.evidence import Evidence, Measure
-from sojourn.papers.paper import Bar, Picture
+from sojourn.papers.paper import Bar
 from sojourn.papers.study import Variant
 from sojourn.papers.video_testbed import measures as m
 from sojourn.papers.video_testbed.studies import (
@@ -44,7 +44,7 @@ _PLAIN = "CoDel, tc's defaults"
 _PLAIN_LOOK: Look = look("fq_codel")[0], style.DOTTED
 
 
-# ------------------------------------------------------------------------------------------------ the cited figures
+# -------------------------------------------------------------------------------- the cited figures
 
 
 def _over_rates(axes: Axes, evidence: Evidence, measure: Measure) -> None:
@@ -62,7 +62,7 @@ def _rate_axis(axes: Axes, rates: Sequence[int]) -> None:
 
 
 @style.drawn
-def _figure2(evidence: Evidence) -> Figure:
+def figure2(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "Loss under Drop Tail over that under RED",
         evidence,
@@ -87,7 +87,7 @@ def _figure2(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _figure3(evidence: Evidence) -> Figure:
+def figure3(evidence: Evidence) -> Figure:
     figure, [[whole, close]] = sheet(
         "Packet loss over the bottleneck's rate", evidence, CITED, columns=2, says="film of 950 kbit/s"
     )
@@ -102,7 +102,7 @@ def _figure3(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _figure4(evidence: Evidence) -> Figure:
+def figure4(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "Throughput over the bottleneck's rate", evidence, CITED, says="film of 950 kbit/s", size=(7, 3.8)
     )
@@ -113,7 +113,7 @@ def _figure4(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _figure5(evidence: Evidence) -> Figure:
+def figure5(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "Latency over the bottleneck's rate",
         evidence,
@@ -130,7 +130,7 @@ def _figure5(evidence: Evidence) -> Figure:
     return figure
 
 
-# --------------------------------------------------------------------------------------------- figures 7, 8 and 7
+# ------------------------------------------------------------------------------- figures 7, 8 and 7
 
 
 _HOLLOW: dict[str, Any] = {"marker": "D", "markerfacecolor": "none", "color": style.INK, "linestyle": "none"}
@@ -170,7 +170,7 @@ def _key(axes: Axes) -> None:
 
 
 @style.drawn
-def _figure7(evidence: Evidence) -> Figure:
+def figure7(evidence: Evidence) -> Figure:
     figure, [[axes]] = _single("Latency of the pings behind each bottleneck", evidence)
     _grouped(axes, evidence, m.mean_ms, "mean")
     axes.set_yscale("log")
@@ -181,7 +181,7 @@ def _figure7(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _figure8(evidence: Evidence) -> Figure:
+def figure8(evidence: Evidence) -> Figure:
     figure, [[axes]] = _single("Throughput behind each bottleneck", evidence)
     _grouped(axes, evidence, m.throughput_kbps, "throughput")
     axes.set_ylim(0, 2300)
@@ -191,7 +191,7 @@ def _figure8(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _loss(evidence: Evidence) -> Figure:
+def loss(evidence: Evidence) -> Figure:
     around = style.Margins(top=1.05, left=0.85, right=0.35, bottom=0.65)
     figure, [[pings], [film]] = sheet(
         "Packets lost behind each bottleneck", evidence, TESTBED, rows=(1, 1), size=(9, 6.4), margins=around
@@ -212,11 +212,11 @@ def _single(title: str, evidence: Evidence) -> tuple[Figure, list[list[Axes]]]:
     return sheet(title, evidence, TESTBED, size=(9, 4.2), margins=around)
 
 
-# -------------------------------------------------------------------------------------- three tries, and one passage
+# --------------------------------------------------------------------- three tries, and one passage
 
 
 @style.drawn
-def _tries(evidence: Evidence) -> Figure:
+def tries(evidence: Evidence) -> Figure:
     around = style.Margins(top=0.95, left=0.85, right=0.35, bottom=0.7)
     figure, [columns] = sheet(
         "Three tries, and what more of them say",
@@ -271,7 +271,7 @@ def _tried(
 
 
 @style.drawn
-def _passage(evidence: Evidence) -> Figure:
+def passage(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "The pings of the first try, behind 250 kbps",
         evidence,
@@ -308,11 +308,11 @@ def _passage(evidence: Evidence) -> Figure:
     return figure
 
 
-# -------------------------------------------------------------------------------------------------- the future work
+# ---------------------------------------------------------------------------------- the future work
 
 
 @style.drawn
-def _future(evidence: Evidence) -> Figure:
+def future(evidence: Evidence) -> Figure:
     around = style.Margins(top=1.1, left=0.85, right=0.35, bottom=0.55)
     figure, [[carried], [latency]] = sheet(
         "CoDel's target, limit and interval at 250 kbps",
@@ -346,7 +346,7 @@ def _future(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _overload(evidence: Evidence) -> Figure:
+def overload(evidence: Evidence) -> Figure:
     around = style.Margins(top=0.95, left=0.85, right=0.35, bottom=0.55)
     figure, [[axes]] = sheet(
         "CoDel under datagrams at a constant rate above the link's",
@@ -394,80 +394,3 @@ def story(evidence: Evidence) -> Sequence[Bar]:
         cured("CoDel, tc's defaults", DEFAULTS[250]),
         cured("CoDel, limit 3", BEHIND["CoDel"][250]),
     )
-
-
-PICTURES = (
-    Picture(
-        "figure7",
-        "Latency under CoDel, RED and Drop Tail",
-        "Drop Tail keeps seconds, RED a few tenths, a CoDel of three packets hundredths. Published means of tables 2 and 3 as diamonds; CoDel's stood only in the picture.",
-        _figure7,
-        "Figure 7",
-    ),
-    Picture(
-        "figure8",
-        "Throughput under CoDel, RED and Drop Tail",
-        "Drop Tail never leaves the link idle; a short queue has nothing left for the film's quiet scenes, and one of three packets not even for the time between two frames. Diamonds: published.",
-        _figure8,
-        "Figure 8",
-    ),
-    Picture(
-        "loss",
-        "Packets lost under CoDel, RED and Drop Tail",
-        "What exceeds the link is lost under any discipline, so Drop Tail and RED differ little; only the queue of three packets loses much more of the film. Pings slip between two frames. Diamonds: published.",
-        _loss,
-        "Figure 7 (the second)",
-    ),
-    Picture(
-        "tries",
-        "Three tries beside proper statistics",
-        "Three tries of Drop Tail lie anywhere between half full and full: the queue remembers the whole film. Published values are hollow diamonds.",
-        _tries,
-    ),
-    Picture(
-        "passage",
-        "A hundred pings",
-        "Drop Tail fills, and its latency is mostly how long it has been filling: the minimum says when the pings began, the mean how soon it was full. RED and CoDel follow the scenes.",
-        _passage,
-    ),
-    Picture(
-        "figure2",
-        "Drop Tail's packet loss over RED's",
-        "ns-2's RED counts bytes and loses fewer, larger packets. No published curve survives, only the 20 %.",
-        _figure2,
-        "Figure 2",
-    ),
-    Picture(
-        "figure3",
-        "Packet loss over the bottleneck",
-        "Below 1 Mbit/s CoDel loses slightly less than Drop Tail, from there Drop Tail loses nothing and CoDel a little. The text has no values.",
-        _figure3,
-        "Figure 3",
-    ),
-    Picture(
-        "figure4",
-        "Throughput over the bottleneck",
-        "The three differ by little, up to what the film offers. The text has no values.",
-        _figure4,
-        "Figure 4",
-    ),
-    Picture(
-        "figure5",
-        "Latency over the bottleneck",
-        "CoDel is lowest where the link is full. Drop Tail is nowhere below it at low rates, even with five packets of buffer. The text has no values.",
-        _figure5,
-        "Figure 5",
-    ),
-    Picture(
-        "future",
-        "The future work: a larger target, a larger limit",
-        "The limit wins the throughput back. A larger target buys a few kbit/s with its whole length in latency, and an interval of 500 ms somewhat more for seconds: both let CoDel become Drop Tail.",
-        _future,
-    ),
-    Picture(
-        "overload",
-        "Why: CoDel and a load that does not answer",
-        "The rate of drops grows with the square root of their count until it meets the excess; until then the queue grows, to the square of the excess. Each lively scene begins anew.",
-        _overload,
-    ),
-)

@@ -30,7 +30,7 @@ WAITS_MS = 2_000.0
 """fping's longest wait for the replies of its last ping, then it sums up and ends."""
 
 
-# -------------------------------------------------------------------------------------------------------- equations
+# ---------------------------------------------------------------------------------------- equations
 
 
 def latency_ms(sent_ns: float, received_ns: float) -> float:
@@ -48,7 +48,7 @@ def loss_percent(transmitted: float, received: float) -> float:
     return 100 * metrics.ratio(transmitted - received, transmitted)
 
 
-# ------------------------------------------------------------------------------------------------------------- pings
+# -------------------------------------------------------------------------------------------- pings
 
 
 def counted(sent_ms: Milliseconds, latency: Milliseconds) -> Milliseconds:
@@ -110,7 +110,7 @@ def dropped_pings_percent(seed: Seed) -> float:
     return loss_percent(sent.size, int(np.isfinite(latency).sum()))
 
 
-# ------------------------------------------------------------------------------------------------------------- video
+# -------------------------------------------------------------------------------------------- video
 
 
 def throughput_kbps(seed: Seed) -> float:
@@ -166,7 +166,7 @@ def peak_packets(seed: Seed) -> float:
     return float(seed.queue("down")["backlog_packets"]["max"])
 
 
-# -------------------------------------------------------------------------------------------------------- comparisons
+# -------------------------------------------------------------------------------------- comparisons
 
 
 def below_percent(one: float, other: float) -> float:
