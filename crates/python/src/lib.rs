@@ -8,8 +8,8 @@ mod prober;
 mod replay;
 mod rpm;
 mod run;
+mod scenario;
 mod tables;
-mod toml;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -45,7 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
-    module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;
+    scenario::fill(module)?;
     module.add_class::<rpm::RpmServer>()?;
     module.add_function(wrap_pyfunction!(rpm::measure_rpm, module)?)?;
     Ok(())

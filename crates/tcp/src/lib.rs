@@ -25,7 +25,7 @@ pub use cc::{Ack, Congestion, CongestionControl, Signal};
 pub use receiver::Receiver;
 pub use sender::{Acked, Sender, SenderStats};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
 /// A data segment on its way from sender to receiver.
@@ -97,7 +97,7 @@ pub struct AckSegment {
 }
 
 /// The congestion controls there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CongestionKind {
     /// RFC 5681's slow start and congestion avoidance.
@@ -111,7 +111,7 @@ pub enum CongestionKind {
 }
 
 /// Everything an endpoint pair can be set to. A profile (`linux`, `ns2`) is a full set of these.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpParams {
     /// The congestion control.

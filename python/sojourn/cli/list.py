@@ -59,14 +59,10 @@ def _engines() -> list[str]:
 
 
 def _congestion() -> list[str]:
-    from typing import get_args
-
     from sojourn.scenario import linux
-    from sojourn.scenario.tcp import Congestion
+    from sojourn.scenario.tcp import CONGESTION
 
-    return [
-        _line(name not in linux.CONGESTION, name not in linux.LACKS, name) for name in get_args(Congestion)
-    ]
+    return [_line(name not in linux.CONGESTION, name not in linux.LACKS, name) for name in CONGESTION]
 
 
 def _papers() -> list[str]:
