@@ -11,15 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sojourn.papers.paper import Study
+from sojourn.papers.study import Changes, Study, Variant
 
-RED, DROP_TAIL = "RED", "Drop-Tail"
+RED, DROP_TAIL = QUEUES = "RED", "Drop-Tail"
 N = (2, 4, 8, 12, 16, 20, 24, 32)
 D = (10, 15, 20)
 TP_THROUGHPUT = (80, 250)
 TP_FAIRNESS = (75, 250)
-
-Changes = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def cell(tp: int, n: int, queue: str, d: int = 0) -> str:
 
 MAIN = Setting()
 
-OTHERS: Mapping[str, Setting] = {
+OTHER_SETTINGS: Mapping[str, Setting] = {
     "3 s": replace(MAIN, length_s=3),
     "4 s": replace(MAIN, length_s=4),
     "6 s": replace(MAIN, length_s=6),
@@ -111,7 +109,7 @@ OTHERS: Mapping[str, Setting] = {
 }
 """Other readings, each but the last two with one thing changed. R2 with D = 0, as cases 1 and 2 state."""
 
-QUEUES: Mapping[str, str] = {
+OTHER_QUEUES: Mapping[str, str] = {
     "Drop-Tail, 30 places": "pfifo limit 30",
     "RED in bytes": "red variant ns2 limit 30",
     "RED 5/15": "red variant ns2 limit 30 min 5 max 15 weight 0.002 packets",
@@ -190,87 +188,97 @@ def _steady_spread(tp: int, d: int, queue: str) -> dict[str, Any]:
 
 _QUICK_N = (2, 8, 32)
 
-STUDIES = (
-    Study(
-        "throughput",
-        "Cases 1 and 2: throughput over N, under the main reading",
-        "short.toml",
-        _throughput(MAIN, (RED, DROP_TAIL)),
-        seeds=10,
-    ),
-    Study(
-        "fairness",
-        "Cases 3 and 4: fairness over D, under the main reading",
-        "short.toml",
-        _fairness(MAIN, (RED, DROP_TAIL)),
-        seeds=10,
-    ),
-    Study(
-        "queues",
-        "Cases 1 and 2 with other queues",
-        "short.toml",
-        {
-            cell(tp, n, name): MAIN.variant(tp, n, words)
-            for tp in TP_THROUGHPUT
-            for n in N
-            for name, words in QUEUES.items()
-        },
-        seeds=10,
-        quick_variants={cell(250, n, "Drop-Tail, 30 places") for n in N},
-    ),
-    Study(
-        "others",
-        "Cases 1 to 4 under other readings, Drop-Tail",
-        "short.toml",
-        {
-            f"{name}: {at}": changes
-            for name, setting in OTHERS.items()
-            for at, changes in {
-                **_throughput(setting, (DROP_TAIL,)),
-                **_fairness(setting, (DROP_TAIL,)),
-            }.items()
-        },
-        seeds=5,
-        quick_variants=(),
-    ),
-    Study(
-        "ns2",
-        "The readings that ns-2 ran, too",
-        "short.toml",
-        _checked(),
-        # Starts are fixed and nothing is dropped early, so that there is no luck in it.
-        seeds=1,
-        quick_variants={
-            *(checked("S0", cell(250, n, queue)) for n in N for queue in (RED, DROP_TAIL)),
-            *(checked("R1", cell(80, n, DROP_TAIL)) for n in N),
-            *(checked("F1", cell(75, 16, DROP_TAIL, d)) for d in D),
-        },
-        quick_seeds=1,
-    ),
-    Study(
-        "steady",
-        "RED and Drop-Tail past the start: throughput over N (not in the source)",
-        "steady.toml",
-        {
-            cell(tp, n, queue): _steady(tp, n, queue)
-            for tp in TP_THROUGHPUT
-            for n in N
-            for queue in (RED, DROP_TAIL)
-        },
-        quick={"duration": "40 s", "warmup": "20 s"},
-        quick_variants={cell(80, n, queue) for n in _QUICK_N for queue in (RED, DROP_TAIL)},
-    ),
-    Study(
-        "steady-fairness",
-        "RED and Drop-Tail past the start: fairness over D (not in the source)",
-        "steady.toml",
-        {
-            cell(tp, 16, queue, d): _steady_spread(tp, d, queue)
-            for tp in TP_FAIRNESS
-            for d in D
-            for queue in (RED, DROP_TAIL)
-        },
-        quick={"duration": "40 s", "warmup": "20 s"},
-        quick_variants={cell(75, 16, queue, d) for d in D for queue in (RED, DROP_TAIL)},
-    ),
+THROUGHPUT = Study(
+    "throughput",
+    "Cases 1 and 2: throughput over N, under the main reading",
+    "short.toml",
+    _throughput(MAIN, (RED, DROP_TAIL)),
+    seeds=10,
 )
+FAIRNESS = Study(
+    "fairness",
+    "Cases 3 and 4: fairness over D, under the main reading",
+    "short.toml",
+    _fairness(MAIN, (RED, DROP_TAIL)),
+    seeds=10,
+)
+WITH_QUEUES = Study(
+    "queues",
+    "Cases 1 and 2 with other queues",
+    "short.toml",
+    {
+        cell(tp, n, name): MAIN.variant(tp, n, words)
+        for tp in TP_THROUGHPUT
+        for n in N
+        for name, words in OTHER_QUEUES.items()
+    },
+    seeds=10,
+    quick_variants={cell(250, n, "Drop-Tail, 30 places") for n in N},
+)
+OTHERS = Study(
+    "others",
+    "Cases 1 to 4 under other readings, Drop-Tail",
+    "short.toml",
+    {
+        f"{name}: {at}": changes
+        for name, setting in OTHER_SETTINGS.items()
+        for at, changes in {
+            **_throughput(setting, (DROP_TAIL,)),
+            **_fairness(setting, (DROP_TAIL,)),
+        }.items()
+    },
+    seeds=5,
+    quick_variants=(),
+)
+NS2 = Study(
+    "ns2",
+    "The readings that ns-2 ran, too",
+    "short.toml",
+    _checked(),
+    # Starts are fixed and nothing is dropped early, so that there is no luck in it.
+    seeds=1,
+    quick_variants={
+        *(checked("S0", cell(250, n, queue)) for n in N for queue in (RED, DROP_TAIL)),
+        *(checked("R1", cell(80, n, DROP_TAIL)) for n in N),
+        *(checked("F1", cell(75, 16, DROP_TAIL, d)) for d in D),
+    },
+    quick_seeds=1,
+)
+STEADY = Study(
+    "steady",
+    "RED and Drop-Tail past the start: throughput over N (not in the source)",
+    "steady.toml",
+    {
+        cell(tp, n, queue): _steady(tp, n, queue)
+        for tp in TP_THROUGHPUT
+        for n in N
+        for queue in (RED, DROP_TAIL)
+    },
+    quick={"duration": "40 s", "warmup": "20 s"},
+    quick_variants={cell(80, n, queue) for n in _QUICK_N for queue in (RED, DROP_TAIL)},
+)
+STEADY_FAIRNESS = Study(
+    "steady-fairness",
+    "RED and Drop-Tail past the start: fairness over D (not in the source)",
+    "steady.toml",
+    {
+        cell(tp, 16, queue, d): _steady_spread(tp, d, queue)
+        for tp in TP_FAIRNESS
+        for d in D
+        for queue in (RED, DROP_TAIL)
+    },
+    quick={"duration": "40 s", "warmup": "20 s"},
+    quick_variants={cell(75, 16, queue, d) for d in D for queue in (RED, DROP_TAIL)},
+)
+
+STUDIES = (THROUGHPUT, FAIRNESS, WITH_QUEUES, OTHERS, NS2, STEADY, STEADY_FAIRNESS)
+
+
+def over_n(study: Study, tp: int, queue: str) -> dict[int, Variant]:
+    """The variants along a table of throughput, by N."""
+    return {n: study[cell(tp, n, queue)] for n in N}
+
+
+def over_d(study: Study, tp: int, queue: str) -> dict[int, Variant]:
+    """The variants along a table of fairness, by D."""
+    return {d: study[cell(tp, 16, queue, d)] for d in D}
