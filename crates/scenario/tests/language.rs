@@ -1,0 +1,57 @@
+//! The language without Python: a text is read, refused, changed, swept and realised.
+//! tests/test_scenario.py has every text of it.
+
+use scenario::{Loaded, Problem, no_file};
+
+const HOME: &str = "duration = \"60 s\"\n[bottleneck]\nrate = \"20 Mbit/s\"\ndelay = \"10 ms\"\n\
+    [[flow]]\nkind = \"bulk\"\n";
+
+fn read(text: &str) -> Result<Loaded, Vec<Problem>> {
+    Loaded::read(text, "home.toml", None, &no_file)
+}
+
+#[test]
+fn an_error_says_what_where_and_what_instead() {
+    let problems = read(&HOME.replace("\"60 s\"", "60")).expect_err("it has no unit");
+    let told: Vec<_> = problems.iter().map(Problem::to_string).collect();
+    assert_eq!(
+        told,
+        ["home.toml:1:12: duration: a duration needs a unit; 60 is a bare number\n     \
+          1 | duration = 60\n       |            ^\nhint: write \"60 s\""]
+    );
+}
+
+#[test]
+fn canonical_text_reads_back_as_the_same_scenario() {
+    let home = read(HOME).expect("it is a scenario");
+    assert_eq!(read(&home.to_toml()), Ok(home));
+}
+
+#[test]
+fn a_change_is_checked_and_a_sweep_is_every_combination() {
+    let home = read(HOME).expect("it is a scenario");
+    let changed = home.with(&[("flow.*.count".into(), Some(scenario::Value::Int(3)))], &no_file);
+    assert_eq!(changed.expect("it has flows").scenario.flows[0].entry.count, 3);
+    let wrong = home.with(&[("bottleneck.qdisc".into(), Some("codl".into()))], &no_file);
+    assert!(wrong.expect_err("there is no codl")[0].hint.starts_with("did you mean codel"));
+    let swept = format!("{HOME}[sweep]\n\"bottleneck.qdisc\" = [\"codel\", \"fq_codel\"]\n");
+    let variants = read(&swept).and_then(|swept| swept.variants()).expect("it is a sweep");
+    let labels: Vec<_> = variants.iter().map(|variant| &*variant.scenario.label).collect();
+    assert_eq!(labels, ["codel", "fq_codel"]);
+}
+
+#[test]
+fn links_know_their_nodes_and_the_same_seed_gives_the_same_run() {
+    let text = format!("{HOME}count = 2\nrtt = \"uniform 40 ms .. 80 ms\"\naccess = \"1 Gbit/s\"\n");
+    let home = read(&text).expect("it is a scenario").scenario;
+    let run = home.realise(1).expect("it is no sweep");
+    assert_eq!(Ok(&run), home.realise(1).as_ref());
+    assert_ne!(run.flows, home.realise(2).expect("it is no sweep").flows);
+    for flow in &run.flows {
+        for way in [&flow.path, &flow.back] {
+            for pair in way.windows(2) {
+                assert_eq!(run.links[pair[0]].head, run.links[pair[1]].tail);
+            }
+        }
+    }
+}
