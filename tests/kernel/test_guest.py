@@ -22,7 +22,6 @@ from pathlib import Path
 import pytest
 
 from sojourn import engine as engines
-from sojourn import remains
 from sojourn.engine.kernel import (
     Boot,
     Booted,
@@ -48,6 +47,7 @@ from sojourn.engine.kernel.guest import (
 from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.engine.protocol import Cancelled
 from sojourn.engine.verify import verify
+from sojourn.live.shape import journal
 from sojourn.scenario import loads
 
 # ------------------------------------------------------------------------------------------------------------- cpio
@@ -157,7 +157,7 @@ def test_without_iproute2_the_package_is_named(monkeypatch: pytest.MonkeyPatch) 
 PATCH = uml.edits()["uml.patch"].decode()
 CONFIG = uml.edits()["uml.config"].decode()
 DRIVER = uml.edits()["simnic.c"].decode()
-README = (Path(uml.__file__).parent / "linux" / "README.md").read_text(encoding="utf-8")
+README = (Path(uml.__file__).parent.parent / "linux" / "README.md").read_text(encoding="utf-8")
 
 
 def hunks() -> Iterator[tuple[str, int, list[str], list[str]]]:
@@ -221,7 +221,9 @@ def test_the_kernel_s_parts_say_their_licence() -> None:
     for name in uml.DRIVERS:
         assert "SPDX-License-Identifier: GPL-2.0" in uml.edits()[name].decode(), name
     assert "SPDX-License-Identifier: GPL-2.0" in CONFIG
-    assert "GPL-2.0-only" in (Path(uml.__file__).parent / "linux" / "LICENSE").read_text(encoding="utf-8")
+    assert "GPL-2.0-only" in (Path(uml.__file__).parent.parent / "linux" / "LICENSE").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scenario() -> None:
@@ -331,10 +333,10 @@ def test_superseded_guests_are_removed_and_the_others_stay(own_cache: Path) -> N
 
 def test_cleaning_says_what_it_removed(own_cache: Path) -> None:
     publish("uml-1-old", "other edits", 10)
-    words = [sys.executable, "-m", "sojourn", "kernel", "clean"]
+    words = [sys.executable, "-m", "sojourn", "clean"]
     first, second = (subprocess.run(words, capture_output=True, text=True, check=True) for _ in range(2))
-    assert "removed uml-1-old" in first.stderr
-    assert second.stderr.strip() == "nothing to remove"
+    assert "removed the guest uml-1-old" in first.stdout
+    assert second.stdout.strip() == "nothing to remove"
 
 
 def test_two_can_not_make_guests_at_once(own_cache: Path) -> None:
@@ -463,9 +465,9 @@ def test_a_guest_that_was_begun_and_hangs_is_ended_with_all_its_processes(tmp_pa
     child = int((tmp_path / "child").read_text())
     # What is killed ends when it is next given a processor.
     end = time.monotonic() + 60
-    while remains.started(child) and time.monotonic() < end:
+    while journal.started(child) and time.monotonic() < end:
         time.sleep(0.02)
-    assert not remains.started(child)
+    assert not journal.started(child)
 
 
 @pytest.mark.parametrize(

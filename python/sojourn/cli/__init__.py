@@ -15,6 +15,7 @@ import click
 from sojourn.cli import usage, work
 from sojourn.cli.agree import agree
 from sojourn.cli.check import check
+from sojourn.cli.clean import clean
 from sojourn.cli.compare import compare
 from sojourn.cli.completion import completion
 from sojourn.cli.export import export
@@ -27,7 +28,6 @@ from sojourn.cli.list import list_
 from sojourn.cli.manual import man
 from sojourn.cli.measure import measure
 from sojourn.cli.monitor import monitor
-from sojourn.cli.netns import netns
 from sojourn.cli.replay import replay
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
@@ -53,7 +53,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 
 TRADES: dict[str, tuple[click.Command, ...]] = {
     "Experiments": (run, compare, check, report, list_, verify, export),
-    "Held against reality": (agree, replay, reproduce, kernel, netns),
+    "Held against reality": (agree, replay, reproduce, kernel, clean),
     "A live line": (measure, history, serve, rpm, monitor, graph, shape, tune, import_),
     "This program": (completion, man),
 }

@@ -68,17 +68,5 @@ def status() -> None:
         raise click.exceptions.Exit(1)
 
 
-@kernel.command("clean")
-@options.one(options.TalkOptions, "quiet")
-def clean_(quiet: bool) -> None:
-    """Remove guests that were superseded, and what a setup that was stopped has left. The guests in use stay."""
-    from sojourn.engine.kernel import clean
-
-    names, freed = clean()
-    for name in names:
-        work.say(f"removed {name}", quiet)
-    work.say(f"{freed / 1e6:.0f} MB freed" if freed else "nothing to remove", quiet)
-
-
 def _step(p: SetupProgress) -> work.Step:
     return work.Step(p.doing, p.fraction, p.fraction >= 1)

@@ -40,6 +40,10 @@ _MOVED = {
 """Options of earlier versions that are commands of their own now."""
 
 
+_CLEANERS = ("netns", "kernel clean")
+"""Commands of earlier versions that removed some of what `clean` does."""
+
+
 def words(error: click.ClickException) -> str:
     """`error: ...` and `hint: ...`."""
     context = getattr(error, "ctx", None)
@@ -55,6 +59,10 @@ def _said(error: click.ClickException, context: click.Context | None) -> tuple[s
             return f"`sojourn {old}` is a command of its own now", _MOVED[old]
         return f"there is no option {error.option_name}", _option(error, context)
     if isinstance(error, click.exceptions.NoSuchCommand):
+        above = context.command_path.partition(" ")[2] if context else ""
+        old = f"{above} {error.command_name}".strip()
+        if old in _CLEANERS:
+            return f"`sojourn {old}` is `sojourn clean` now", "sojourn clean"
         known = error.possibilities or []
         meant = _VERBS.get(error.command_name) or (f"did you mean {known[0]}?" if known else "")
         return f"there is no command {error.command_name!r}", meant

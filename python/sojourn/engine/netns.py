@@ -4,7 +4,7 @@ The guest's program does the same here as in a guest, as a root that has namespa
 namespace where the kernel lets him. All that it makes hangs on that one process: its network namespaces have names in a mount namespace
 that nobody else sees, every device is made inside one of them, and it dies with the thread that started it (PR_SET_PDEATHSIG). What it
 reads and writes are files without names. So nothing of it is left however a run ends. What else a killed sojourn leaves, whatever its
-engine, is noted (sojourn/remains.py) for the next one, or `sojourn netns clean`, to remove.
+engine, is noted (sojourn/remains.py) for the next one, or `sojourn clean`, to remove.
 
 What the kernel has is tried beforehand, in a namespace that is thrown away, with the words of the scenario. Real time is watched: a run whose
 links or whose program were held up is marked invalid. Runs go one after another.

@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sojourn import remains
 from sojourn.errors import UserError
 from sojourn.linux.rtnl import Former
 
@@ -56,7 +55,7 @@ class ShaperEntry:
     @property
     def watched(self) -> bool:
         """Somebody is there who will roll it back."""
-        return self.watchdog is not None and remains.started(self.watchdog[0]) == self.watchdog[1]
+        return self.watchdog is not None and started(self.watchdog[0]) == self.watchdog[1]
 
     @property
     def open(self) -> bool:
@@ -71,7 +70,23 @@ def now() -> float:
 
 def process(pid: int) -> tuple[int, str]:
     """A process as an Entry names it."""
-    return pid, remains.started(pid)
+    return pid, started(pid)
+
+
+def started(pid: int) -> str:
+    """When a process was started, in ticks since the boot: no other with its number has the same. Empty: there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    fields = text.rpartition(")")[2].split()
+    # A zombie does nothing any more. Field 22 of proc(5) is the start.
+    return "" if fields[0] in "ZX" else fields[19]
+
+
+def boot() -> str:
+    """Which boot of which machine this is."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def _file(interface: str) -> Path:
@@ -116,7 +131,7 @@ def load(interface: str) -> ShaperEntry | None:
         ) from None
     if kept.get("format") != FORMAT:
         raise UserError(f"{file} was written by another version", "undo it with that version")
-    if kept["boot"] != remains.boot():
+    if kept["boot"] != boot():
         return None
     watchdog = kept["watchdog"] and (int(kept["watchdog"][0]), str(kept["watchdog"][1]))
     lists = {"commands": tuple(kept["commands"]), "watchdog": watchdog}
@@ -126,7 +141,7 @@ def load(interface: str) -> ShaperEntry | None:
 def save(entry: ShaperEntry) -> None:
     """On disk when this returns. Under the lock."""
     file = _file(entry.interface)
-    kept = {**asdict(replace(entry, boot=remains.boot())), "former": entry.former.to_json()}
+    kept = {**asdict(replace(entry, boot=boot())), "former": entry.former.to_json()}
     temporary = file.with_suffix(".new")
     with temporary.open("w", encoding="utf-8") as out:
         json.dump(kept, out)

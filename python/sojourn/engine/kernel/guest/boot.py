@@ -8,6 +8,8 @@ line would take time of the guest's), `@DONE` it has measured, `@END` the archiv
 """
 
 import contextlib
+import ctypes
+import functools
 import itertools
 import os
 import re
@@ -21,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from sojourn import remains
 from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError
 from sojourn.engine.protocol import Cancelled
 
@@ -176,12 +177,23 @@ def see_to_its_end(child: Child, stopped: Callable[[], bool]) -> tuple[int, reso
             stderr=child.console,
             start_new_session=True,
             pass_fds=child.files,
+            preexec_fn=functools.partial(_die_with, os.getpid()),
         )
     except OSError as error:
         raise GuestError(f"can't run {child.command[0]}: {error.strerror}", child.remedy) from None
-    # Killed between these two lines we leave a guest that nobody knows of: it ends by itself.
-    with remains.program(process.pid):
-        return _ended(process, child, stopped)
+    return _ended(process, child, stopped)
+
+
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+def _die_with(parent: int) -> None:
+    """In the child: it is killed when the thread that started it ends, however that ends; and a guest's own processes with it."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Too late for a parent that has ended before.
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _ended(
