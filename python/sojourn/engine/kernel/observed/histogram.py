@@ -1,0 +1,38 @@
+"""The tables' histograms of times (crates/tables, histogram.rs), of what the guest's program has not counted."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from sojourn import _core
+from sojourn.engine.kernel.observed.archive import Ints
+from sojourn.engine.kernel.observed.samples import joined
+
+Columns: TypeAlias = "_core.Columns"
+
+
+@dataclass
+class Histogram:
+    """Times of several links or flows, counted."""
+
+    owner: list[Ints] = field(default_factory=list)
+    bins: list[Ints] = field(default_factory=list)
+    counts: list[Ints] = field(default_factory=list)
+
+    def add(self, owner: int, values: Ints) -> None:
+        """Counts the values of one link or flow."""
+        bins, counts = np.unique(_core.bins_of(values), return_counts=True)
+        self.owner.append(np.full(len(bins), owner, dtype=np.int64))
+        self.bins.append(bins)
+        self.counts.append(counts.astype(np.int64))
+
+    def columns(self, owner: str, counted: str) -> Columns:
+        """As a table."""
+        bins = joined(self.bins)
+        return {
+            owner: joined(self.owner),
+            "lower_ns": _core.bins_from(bins),
+            "upper_ns": _core.bins_from(bins + 1),
+            counted: joined(self.counts),
+        }
