@@ -5,9 +5,12 @@ python docs/generate.py
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from sojourn import outputs
 from sojourn.records import TABLES, ColumnSchema
 
 ROOT = Path(__file__).parent.parent
@@ -49,11 +52,61 @@ def _row(column: ColumnSchema) -> str:
     return f"| {column.name} | {column.kind} | {column.meaning} | {column.null or ''} |"
 
 
+_OF_JSON = """\
+# Schemas of `--json`
+
+Made by `python docs/generate.py` from python/sojourn/outputs.py. The first key of an output, `schema`,
+names its shape and the shape's version: `sojourn/run/1`. A key may be added without a new version; one
+that goes, or changes its meaning, needs one. Each shape is a JSON Schema (2020-12) in the package;
+`sojourn list schemas` says where. [output.md](output.md) says more about what the keys hold.
+
+What has no schema yet: `measure`, `rpm`, `monitor`, `history`, `shape`, `tune` and `replay`, and `compare` of
+measurements ([live.md](live.md)).
+"""
+
+
+def json_page() -> str:
+    """docs/json.md."""
+    return "\n".join((_OF_JSON, *_shapes()))
+
+
+def _shapes() -> Iterator[str]:
+    for name in outputs.OUTPUTS:
+        whole = outputs.json_schema(name)
+        yield f"## {outputs.identifier(name)}\n"
+        yield whole["description"] + "\n"
+        yield "| key | type | |"
+        yield "|---|---|---|"
+        for key, value in whole["properties"].items():
+            yield f"| `{key}` | {_type(value)} | {value.get('description', '')} |"
+        yield ""
+
+
+def _type(value: dict[str, Any]) -> str:
+    if "$ref" in value:
+        return "object " + value["$ref"].rsplit("/", 1)[1].partition("_")[0]
+    if "anyOf" in value:
+        return " or ".join(map(_type, value["anyOf"]))
+    if "const" in value:
+        return f"`{value['const']}`"
+    kind = str(value.get("type", "any"))
+    return f"list of {_type(value['items'])}" if kind == "array" else kind
+
+
 def pages() -> dict[Path, str]:
     """What is written: each file and its text."""
-    return {ROOT / "docs" / "tables.md": tables_page()}
+    schemas = {
+        outputs.FOLDER / f"{name}.json": json.dumps(outputs.json_schema(name), indent=1) + "\n"
+        for name in outputs.OUTPUTS
+    }
+    return {
+        ROOT / "docs" / "tables.md": tables_page(),
+        ROOT / "docs" / "json.md": json_page(),
+        **schemas,
+    }
 
 
 if __name__ == "__main__":
     for file, text in pages().items():
+        file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")

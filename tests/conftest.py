@@ -1,8 +1,11 @@
 """Settings of every test: what is tested is the tree, and each test has the mark of what it needs."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
+import shapes
 from hypothesis import settings
 from live_network import live_network
 from tree import ROOT, of_another_tree
@@ -43,3 +46,21 @@ def state_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 # A shared machine is slow at times; how long an example takes is no result.
 settings.register_profile("sojourn", deadline=None)
 settings.load_profile("sojourn")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def outputs_have_their_shapes() -> Iterator[None]:
+    """Whatever a verb prints under --json in this process is held against its schema."""
+    from sojourn.cli import text
+
+    plain = text.as_json
+
+    def checked(whole: Mapping[str, Any], schema: str = "") -> str:
+        written = plain(whole, schema)
+        if schema:
+            shapes.check(schema, json.loads(written))
+        return written
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "as_json", checked)
+        yield

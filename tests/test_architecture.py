@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
-CORE_READERS = {"scenario", "records", "engine", "live", "agreement"}
+CORE_READERS = {"scenario", "records", "metrics", "engine", "live", "agreement"}
 """May import the extension, says the sentence below the tables."""
 
 
@@ -97,7 +97,7 @@ def test_only_the_crate_python_knows_python(crates: dict[str, set[str]]) -> None
         assert ("pyo3" in manifest) == (crate == "python"), crate
 
 
-@pytest.mark.parametrize("crate", ["units", "qdisc", "tcp", "link", "tables", "sim"])
+@pytest.mark.parametrize("crate", ["units", "qdisc", "tcp", "link", "tables", "metrics", "sim"])
 def test_the_core_reads_no_clock_and_does_no_io(crate: str) -> None:
     forbidden = re.compile(
         r"\bstd::(?:time|fs|net|io|env|thread|process)\b|\bSystemTime\b|\bInstant\b|\bHashMap\b"

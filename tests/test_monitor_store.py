@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sojourn import _core
 from sojourn.live.monitor import rtt_histogram
 from sojourn.live.monitor.daytime import DayTime, Jump, Reading
 from sojourn.live.monitor.store import DAY_S, WIDTHS, Event, Keep, ProbeSamples, Reader, Store, StoreError
@@ -47,7 +48,7 @@ TIMES = st.lists(st.integers(0, 60 * S), min_size=1, max_size=200)
 @given(TIMES)
 def test_every_time_lies_in_its_bin_and_bins_are_narrow(times: list[int]) -> None:
     values = np.array(times, dtype=np.int64)
-    low, high = rtt_histogram.edges(rtt_histogram.bins(values))
+    low, high = rtt_histogram.edges(_core.bins_of(values))
     assert ((low <= values) & (values < high)).all()
     assert (high - low <= np.maximum(1, RESOLUTION * values)).all()
 

@@ -57,6 +57,63 @@ class TableSchema:
 TABLES: dict[str, TableSchema]
 """Every table by its name, as crates/tables declares it."""
 
+LATE_MS: float
+"""Packets that take longer one way are late."""
+
+def seed_numbers(about_json: str, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
+    """The numbers of one seed (`sojourn.numbers.Numbers` but for `seed` and `cpu_s`).
+
+    `about_json`: what was run, as crates/metrics' `About`. `tables`: those that numbers are made of, whole, as an engine
+    hands them over but for the widths: int64 (-1: none), float64 (NaN: none), numbers of names as uint32. Raises
+    ValueError when a table is not as declared.
+    """
+
+def over_seeds(seeds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Values of equal shape as one, each number as {mean, ci95}. Raises ValueError when there is no seed."""
+
+def histogram_quantile(
+    lower_ns: NDArray[np.int64], upper_ns: NDArray[np.int64], counts: NDArray[np.int64], q: float
+) -> float:
+    """The q-quantile (ns) of a histogram, linear inside a bin; NaN if it is empty."""
+
+def late_rate(
+    lower_ns: NDArray[np.int64],
+    upper_ns: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    lost: float,
+    bound_ms: float,
+) -> float:
+    """The share of packets that took longer than the bound or were lost; NaN without a packet."""
+
+def distribution(values: NDArray[np.float64]) -> dict[str, float]:
+    """min, mean, p50, p95, p99 and max of samples; NaN without one."""
+
+def jain(shares: Sequence[float]) -> float:
+    """Jain's fairness index; NaN without a share."""
+
+def utilisation(wire_bytes: float, capacity_bits: float | None) -> float:
+    """Bits on the wire over capacity, at most 1; NaN without a capacity."""
+
+def mean_ci95(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and half the width of its 95 % interval (Student's t); NaN values are left out."""
+
+def welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float, float]:
+    """Of after - before: the difference of the means, and where its 95 % interval begins and ends (Welch)."""
+
+def student_t975(degrees: int) -> float:
+    """The 0.975 quantile of Student's t distribution."""
+
+def wire_bytes(
+    overhead_bytes: int, minimum_bytes: int, cells: str, ip_bytes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """What IP packets take on the wire (crates/link, framing.rs). `cells`: "none", "atm" or "ptm", else ValueError."""
+
+def bins_of(times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of the log-linear bin (crates/tables, histogram.rs) of each time."""
+
+def bins_from(bins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each log-linear bin begins, ns."""
+
 class Cancelled(Exception):  # noqa: N818  (a request, not an error)
     """The run was stopped by its progress callback or by Ctrl-C."""
 

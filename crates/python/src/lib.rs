@@ -4,6 +4,7 @@
 //! `python/sojourn/_core.pyi`.
 
 mod live;
+mod metrics;
 mod prober;
 mod replay;
 mod rpm;
@@ -30,6 +31,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ENGINE", env!("SOJOURN_ENGINE"))?;
     module.add("BUILD", env!("SOJOURN_BUILD"))?;
     module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
+    module.add("LATE_MS", ::metrics::LATE_MS)?;
     module.add("TABLES", tables::declared(module.py())?)?;
     module.add_class::<tables::ColumnInfo>()?;
     module.add_class::<tables::TableInfo>()?;
@@ -45,6 +47,19 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::seed_numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::over_seeds, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::histogram_quantile, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::late_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::distribution, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::jain, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::utilisation, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::mean_ci95, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::welch, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::student_t975, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::wire_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::bins_of, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::bins_from, module)?)?;
     scenario::fill(module)?;
     module.add_class::<rpm::RpmServer>()?;
     module.add_function(wrap_pyfunction!(rpm::measure_rpm, module)?)?;

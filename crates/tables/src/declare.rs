@@ -87,15 +87,17 @@ macro_rules! tables {
                         Table { name: SCHEMA.name, columns }
                     }
 
-                    /// The same back; `None` if it is another table.
-                    pub fn from_table(table: Table) -> Option<Columns> {
-                        let mut columns = table.columns.into_iter();
-                        $(
-                            let (name, values) = columns.next()?;
-                            let $column = <$cell as Cell>::kept(values)
-                                .filter(|_| name == stringify!($column))?;
-                        )+
-                        Some(Columns { $( $column, )+ })
+                    /// The same back, whatever the order of the columns; `None`: they are others.
+                    pub fn from_table(mut table: Table) -> Option<Columns> {
+                        let known = table.columns.len() == SCHEMA.columns.len();
+                        let mut take = |name| {
+                            let at = table.columns.iter().position(|(known, _)| *known == name)?;
+                            Some(table.columns.swap_remove(at).1)
+                        };
+                        let columns = Columns {
+                            $( $column: <$cell as Cell>::kept(take(stringify!($column))?)?, )+
+                        };
+                        known.then_some(columns)
                     }
                 }
 

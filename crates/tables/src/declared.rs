@@ -29,7 +29,7 @@ tables! {
         /// that left the queue in the interval
         sent_bytes: u64,
         /// in the interval
-        dropped_packets: u64,
+        dropped_packets: Option<u64> | UNSEEN,
         /// in the interval
         marked_packets: Option<u64> | UNSEEN,
         /// limit in force, packets or bytes as the discipline counts
@@ -156,7 +156,7 @@ tables! {
         /// whose transmission began, framing included
         wire_bytes: u64,
         /// by the queue
-        dropped_packets: u64,
+        dropped_packets: Option<u64> | UNSEEN,
         /// by the queue
         marked_packets: Option<u64> | UNSEEN,
         /// by the wire, after the queue

@@ -118,12 +118,30 @@ pub trait Cell: Copy {
     fn of(kept: Self::Kept) -> Self;
     /// A whole column.
     fn column(kept: Vec<Self::Kept>) -> Column;
-    /// A whole column's values; `None`: it holds others.
+    /// A whole column's values, be they kept in another width; `None`: it holds others.
     fn kept(column: Column) -> Option<Vec<Self::Kept>>;
 }
 
+/// Integers of another width; `None`: one does not fit, or these are none.
+fn integers<T: TryFrom<i64>>(column: Column) -> Option<Vec<T>> {
+    let fit = |value: i64| T::try_from(value).ok();
+    match column {
+        Column::U8(values) => values.into_iter().map(|value| fit(value.into())).collect(),
+        Column::U32(values) => values.into_iter().map(|value| fit(value.into())).collect(),
+        Column::U64(values) => values.into_iter().map(|value| fit(value.try_into().ok()?)).collect(),
+        Column::I64(values) => values.into_iter().map(fit).collect(),
+        Column::F64(_) => None,
+    }
+}
+
+/// Integers as reals.
+fn reals(column: Column) -> Option<Vec<f64>> {
+    let values: Vec<i64> = integers(column)?;
+    Some(values.into_iter().map(|value| if value == NONE { f64::NAN } else { value as f64 }).collect())
+}
+
 macro_rules! cell {
-    ($cell:ty, $kind:ident, $nullable:literal, $kept:ty, $variant:ident,
+    ($cell:ty, $kind:ident, $nullable:literal, $kept:ty, $variant:ident, $read:ident,
      |$value:ident| $keep:expr, |$raw:ident| $of:expr) => {
         impl Cell for $cell {
             type Kept = $kept;
@@ -144,30 +162,31 @@ macro_rules! cell {
             fn kept(column: Column) -> Option<Vec<$kept>> {
                 match column {
                     Column::$variant(values) => Some(values),
-                    _ => None,
+                    other => $read(other),
                 }
             }
         }
     };
 }
 
-cell!(u8, Integer, false, u8, U8, |value| value, |kept| kept);
-cell!(u32, Integer, false, u32, U32, |value| value, |kept| kept);
-cell!(u64, Integer, false, u64, U64, |value| value, |kept| kept);
-cell!(f64, Real, false, f64, F64, |value| value, |kept| kept);
-cell!(LinkId, Link, false, u32, U32, |value| value.0, |kept| LinkId(kept));
-cell!(FlowId, Flow, false, u32, U32, |value| value.0, |kept| FlowId(kept));
-cell!(CauseId, Cause, false, u8, U8, |value| value.0, |kept| CauseId(kept));
+cell!(u8, Integer, false, u8, U8, integers, |value| value, |kept| kept);
+cell!(u32, Integer, false, u32, U32, integers, |value| value, |kept| kept);
+cell!(u64, Integer, false, u64, U64, integers, |value| value, |kept| kept);
+cell!(f64, Real, false, f64, F64, reals, |value| value, |kept| kept);
+cell!(LinkId, Link, false, u32, U32, integers, |value| value.0, |kept| LinkId(kept));
+cell!(FlowId, Flow, false, u32, U32, integers, |value| value.0, |kept| FlowId(kept));
+cell!(CauseId, Cause, false, u8, U8, integers, |value| value.0, |kept| CauseId(kept));
 cell!(
     Option<u64>,
     Integer,
     true,
     i64,
     I64,
+    integers,
     |value| value.map_or(NONE, |some| i64::try_from(some).unwrap_or(i64::MAX)),
     |kept| u64::try_from(kept).ok()
 );
-cell!(Option<f64>, Real, true, f64, F64, |value| value.unwrap_or(f64::NAN), |kept| (!kept.is_nan())
+cell!(Option<f64>, Real, true, f64, F64, reals, |value| value.unwrap_or(f64::NAN), |kept| (!kept.is_nan())
     .then_some(kept));
 
 #[cfg(test)]

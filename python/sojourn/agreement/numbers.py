@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 from sojourn.metrics import Numbers, Summary, mean_ci95
+from sojourn.numbers import Distribution, Group, OverSeeds, Queue, Spread, Times
 
 TOLERANCE = 0.05
 FULL_PACKET_BYTES = 1514
@@ -159,7 +160,7 @@ def compare(
         return Case(
             qdisc=queue["qdisc"],
             rate_bps=rates[queue["link"]],
-            congestions=frozenset(flow["congestion"] for flow in tcp),
+            congestions=frozenset(flow["congestion"] or "" for flow in tcp),
             flows=len(tcp),
             base_rtt_ms=min((flow["base_rtt_ms"]["mean"] for flow in tcp), default=math.nan),
             setting=setting,
@@ -171,22 +172,27 @@ def compare(
     return Comparison(kernel.title, kernel.label, case(places[0]), len(sim.seeds), samples, rows)
 
 
-def _congested(a: Numbers, b: Numbers) -> list[int]:
+def _congested(a: OverSeeds, b: OverSeeds) -> list[int]:
     """Positions of the links under study: that where packets wait most, and every other that dropped, marked or lost some."""
 
     def waited(place: int) -> float:
         return sum(_number(side["queues"][place]["backlog_packets"]["mean"]) for side in (a, b))
 
     def refused(place: int) -> float:
-        names = ("dropped_packets", "marked_packets", "lost_packets")
-        return sum(_number(side["queues"][place][name]) for side in (a, b) for name in names)
+        queues = [side["queues"][place] for side in (a, b)]
+        counts = [
+            (queue["dropped_packets"], queue["marked_packets"], queue["lost_packets"]) for queue in queues
+        ]
+        return sum(_number(count) for each in counts for count in each)
 
     everywhere = range(len(a["queues"]))
     busiest = max(everywhere, key=waited)
     return [busiest, *(place for place in everywhere if place != busiest and refused(place) > 0)]
 
 
-_NONE: Numbers = {"mean": math.nan, "ci95": math.nan}
+_OF_TCP: tuple[Literal["retransmits"], Literal["timeouts"]] = ("retransmits", "timeouts")
+_Times = Times[Spread[float]] | Distribution[Spread[float]]
+_NONE: Spread[float] = {"mean": math.nan, "ci95": math.nan}
 
 
 @dataclass(frozen=True)
@@ -198,8 +204,8 @@ class _Measure:
     unit: str
     step: float
     """In its unit."""
-    sim: Numbers
-    kernel: Numbers
+    sim: Spread[float]
+    kernel: Spread[float]
     counted: bool = False
     """A count: 0 on both sides says that there was nothing to count."""
 
@@ -215,15 +221,15 @@ def _measures(sim: Summary, kernel: Summary, packet_ms: Mapping[int, float]) -> 
         yield from _of_queue(a["queues"][place], b["queues"][place], step_ms)
     for one, other in zip(a["probes"], b["probes"], strict=True):
         yield from _times(one["name"], "ping", one["rtt_ms"], other["rtt_ms"], first)
-    for one, other in zip(a["groups"], b["groups"], strict=True):
-        yield from _transfers(one, other, first)
+    for group, counterpart in zip(a["groups"], b["groups"], strict=True):
+        yield from _transfers(group, counterpart, first)
     if any(flow["congestion"] is not None for flow in a["flows"]):
-        for key in ("retransmits", "timeouts"):
+        for key in _OF_TCP:
             yield _count("", key, _of_tcp(sim, key), _of_tcp(kernel, key))
     yield from _flow_rtts(sim, kernel)
 
 
-def _shares(a: Numbers, b: Numbers, packet_mbps: float) -> Iterator[_Measure]:
+def _shares(a: OverSeeds, b: OverSeeds, packet_mbps: float) -> Iterator[_Measure]:
     """Who got what: the goodput of each [[flow]] entry where there are several, and Jain's index where endless TCP flows share."""
     if len(a["groups"]) > 1:
         for one, other in zip(a["groups"], b["groups"], strict=True):
@@ -233,43 +239,46 @@ def _shares(a: Numbers, b: Numbers, packet_mbps: float) -> Iterator[_Measure]:
         yield _Measure("", "jain", "", 0.0, a["jain"], b["jain"])
 
 
-def _of_queue(one: Numbers, other: Numbers, packet_ms: float) -> Iterator[_Measure]:
+def _of_queue(one: Queue[Spread[float]], other: Queue[Spread[float]], packet_ms: float) -> Iterator[_Measure]:
     """Of one link: its discipline, its wire, and its ring where it has one."""
     link = one["link"]
     yield _Measure(link, "utilisation", "", 0.0, one["utilisation"], other["utilisation"])
     yield from _times(link, "sojourn", one["sojourn_ms"], other["sojourn_ms"], packet_ms)
-    counts = {"drops": "dropped_packets", "marks": "marked_packets", "wire losses": "lost_packets"}
-    for metric, key in counts.items():
-        yield _count(link, metric, one[key], other[key])
-    ours, theirs = (side["ring"]["packets"] if side["ring"] else {} for side in (one, other))
+    yield _count(link, "drops", one["dropped_packets"], other["dropped_packets"])
+    yield _count(link, "marks", one["marked_packets"], other["marked_packets"])
+    yield _count(link, "wire losses", one["lost_packets"], other["lost_packets"])
+    ours, theirs = (side["ring"]["packets"] if side["ring"] else None for side in (one, other))
     if ours or theirs:
-        means, most = ((ours.get(key, _NONE), theirs.get(key, _NONE)) for key in ("mean", "max"))
-        yield _Measure(link, "ring mean", "packets", 0.0, *means)
-        yield _Measure(link, "ring max", "packets", 1.0, *most)
+        ours, theirs = (each or {"mean": _NONE, "max": _NONE} for each in (ours, theirs))
+        yield _Measure(link, "ring mean", "packets", 0.0, ours["mean"], theirs["mean"])
+        yield _Measure(link, "ring max", "packets", 1.0, ours["max"], theirs["max"])
 
 
-def _times(place: str, what: str, one: Numbers, other: Numbers, packet_ms: float) -> Iterator[_Measure]:
+def _times(place: str, what: str, one: _Times, other: _Times, packet_ms: float) -> Iterator[_Measure]:
     yield _Measure(place, f"{what} mean", "ms", 0.0, one["mean"], other["mean"])
-    for name in ("p50", "p95", "p99"):
-        yield _Measure(place, f"{what} {name}", "ms", packet_ms, one[name], other[name])
+    yield _Measure(place, f"{what} p50", "ms", packet_ms, one["p50"], other["p50"])
+    yield _Measure(place, f"{what} p95", "ms", packet_ms, one["p95"], other["p95"])
+    yield _Measure(place, f"{what} p99", "ms", packet_ms, one["p99"], other["p99"])
 
 
-def _transfers(one: Numbers, other: Numbers, packet_ms: float) -> Iterator[_Measure]:
+def _transfers(
+    one: Group[Spread[float]], other: Group[Spread[float]], packet_ms: float
+) -> Iterator[_Measure]:
     """How many transfers of a group were completed, and how long they took."""
     if "transfers" not in one:
         return
     place, ours, theirs = one["name"], one["transfers"], other["transfers"]
     yield _count(place, "transfers", ours["completed"], theirs["completed"])
-    took = [side["completion_ms"] for side in (ours, theirs)]
-    yield _Measure(place, "completion mean", "ms", 0.0, *(each["mean"] for each in took))
-    yield _Measure(place, "completion p95", "ms", packet_ms, *(each["p95"] for each in took))
+    took, theirs_took = ours["completion_ms"], theirs["completion_ms"]
+    yield _Measure(place, "completion mean", "ms", 0.0, took["mean"], theirs_took["mean"])
+    yield _Measure(place, "completion p95", "ms", packet_ms, took["p95"], theirs_took["p95"])
 
 
-def _count(place: str, metric: str, one: Numbers, other: Numbers) -> _Measure:
+def _count(place: str, metric: str, one: Spread[float], other: Spread[float]) -> _Measure:
     return _Measure(place, metric, "", 1.0, one, other, counted=True)
 
 
-def _of_tcp(side: Summary, key: str) -> Numbers:
+def _of_tcp(side: Summary, key: Literal["retransmits", "timeouts"]) -> Spread[float]:
     """Of all TCP flows together."""
     return mean_ci95(
         sum(flow[key] for flow in run["flows"] if flow["congestion"] is not None) for run in side.sampled
@@ -279,14 +288,16 @@ def _of_tcp(side: Summary, key: str) -> Numbers:
 def _flow_rtts(sim: Summary, kernel: Summary) -> Iterator[_Measure]:
     """The mean over TCP's RTT samples, and over the flows of each congestion control, which have one each."""
 
-    def mean(side: Summary, control: str) -> Numbers:
+    def mean(side: Summary, control: str | None) -> Spread[float]:
         known = (
             [f["rtt_ms"]["mean"] for f in run["flows"] if f["congestion"] == control] for run in side.sampled
         )
         return mean_ci95(math.fsum(values) / len(values) for values in known)
 
     for control in dict.fromkeys(flow["congestion"] for flow in sim.summary["flows"]):
-        theirs = _NONE if control is None else mean(kernel, control)
+        if control is None:
+            continue
+        theirs = mean(kernel, control)
         # A kernel that tells its smoothed RTT only, as the guest `qemu` and `netns`, has no samples.
         if not math.isnan(theirs["mean"]):
             yield _Measure(control, "flow rtt", "ms", 0.0, mean(sim, control), theirs)
@@ -330,7 +341,7 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole
 
 
-def _number(entry: Numbers) -> float:
+def _number(entry: Spread[float]) -> float:
     mean: float = entry["mean"]
     return 0.0 if math.isnan(mean) else mean
 

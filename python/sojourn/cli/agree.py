@@ -438,7 +438,7 @@ def _show(
         "comparisons": [one.to_dict() for one in found],
         "digest": [one.to_dict() for one in digests],
     }
-    written = text.as_json(whole)
+    written = text.as_json(whole, "agree")
     if how.talk.as_json:
         work.show(written)
     else:

@@ -38,7 +38,7 @@ def check(path: Path, variation: options.VariationOptions, talk: options.TalkOpt
     variants = scenario.variants()
     fits, cost = foresight.fits(variants), foresight.cost(variants, len(asked))
     found = _outline(scenario, variants, asked, fits, cost)
-    work.show(text.as_json(found) if talk.as_json else _described(found, scenario, variants[0]))
+    work.show(text.as_json(found, "check") if talk.as_json else _described(found, scenario, variants[0]))
     if all(fit.refused for fit in fits):
         raise click.exceptions.Exit(NONE_CAN)
 

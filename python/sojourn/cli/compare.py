@@ -228,7 +228,7 @@ def _show(
             "variants": [one.to_dict() for one in metrics.summary(runs)],
             "failed": [one.to_dict() for stop in stops for one in stop.failed],
         }
-        work.show(text.as_json(whole))
+        work.show(text.as_json(whole, "compare"))
         return
     for refused in filter(None, map(work.refusal, runs)):
         work.show(refused)

@@ -11,8 +11,8 @@ from sojourn.cli import work
 @click.argument(
     "what",
     required=False,
-    type=click.Choice(["qdiscs", "congestion", "engines", "papers", "scenarios", "link-layers"]),
-    metavar="[qdiscs|congestion|engines|papers|scenarios|link-layers]",
+    type=click.Choice(["qdiscs", "congestion", "engines", "papers", "scenarios", "link-layers", "schemas"]),
+    metavar="[qdiscs|congestion|engines|papers|scenarios|link-layers|schemas]",
 )
 def list_(what: str | None) -> None:
     """List what there is to choose from: disciplines, engines, examples.
@@ -93,6 +93,13 @@ def _scenarios() -> list[str]:
     return [f"{name:{width}}  {load(examples.FOLDER / f'{name}.toml').title}" for name in names]
 
 
+def _schemas() -> list[str]:
+    from sojourn import outputs
+
+    width = max(map(len, outputs.OUTPUTS))
+    return [f"{name:{width}}  {outputs.FOLDER / f'{name}.json'}" for name in outputs.OUTPUTS]
+
+
 _LISTS: dict[str, Callable[[], list[str]]] = {
     "qdiscs": _qdiscs,
     "congestion": _congestion,
@@ -100,4 +107,5 @@ _LISTS: dict[str, Callable[[], list[str]]] = {
     "papers": _papers,
     "link-layers": _link_layers,
     "scenarios": _scenarios,
+    "schemas": _schemas,
 }

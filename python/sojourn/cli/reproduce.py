@@ -125,7 +125,7 @@ def _show(
             "papers": [one.to_dict() for one in found],
             "failed": [one.to_dict() for stop in stops for one in stop.failed],
         }
-        work.show(text.as_json(whole))
+        work.show(text.as_json(whole, "reproduce"))
     else:
         for one in found:
             work.show(_table(one))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -13,6 +13,7 @@ from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.metrics import Numbers, Summary
+    from sojourn.numbers import Flow, Group, Probe, Queue, Spread
     from sojourn.records import Run
 
 
@@ -92,7 +93,8 @@ def run(
     failed = work.failed(stops)
     if talk.as_json:
         several = sum(len(scenario.variants()) for scenario in loaded) > 1
-        work.show(text.as_json({**({"variants": outputs} if several else outputs[0]), "failed": failed}))
+        whole = {**({"variants": outputs} if several else outputs[0]), "failed": failed}
+        work.show(text.as_json(whole, "sweep" if several else "run"))
     if failed or not trusted:
         raise click.exceptions.Exit(work.INVALID)
 
@@ -131,12 +133,15 @@ def _described(run: Run, summary: Summary) -> str:
     return "\n".join([*heading, "", "\n\n".join(parts[2:]), ""])
 
 
-def _queues(run: Run, queues: Sequence[Numbers]) -> str:
+_Time = Literal["mean", "p50", "p95", "p99", "max"]
+
+
+def _queues(run: Run, queues: Sequence[Queue[Spread[float]]]) -> str:
     # Links without a rate limit never queue: they have nothing to say.
     limited = [queue for queue in queues if run.meta.link(queue["link"]).rate_bps is not None] or list(queues)
     # Hosts' own access links never drop, and may be thousands: they are in the tables and in --json.
     limited = [queue for queue in limited if run.meta.link(queue["link"]).sampled] or limited
-    times = ("mean", "p50", "p95", "p99", "max")
+    times: tuple[_Time, ...] = ("mean", "p50", "p95", "p99", "max")
     header = ["link", "rate", "qdisc", "util %", "goodput Mbit/s", "dropped", "marked"]
     header += [f"sojourn {name} ms" if name == "mean" else f"{name} ms" for name in times]
     rows = [
@@ -155,9 +160,9 @@ def _queues(run: Run, queues: Sequence[Numbers]) -> str:
     return text.table(header, rows, left=3)
 
 
-def _flows(run: Run, flows: Sequence[Numbers], groups: Sequence[Numbers]) -> str:
+def _flows(run: Run, flows: Sequence[Flow[Spread[float]]], groups: Sequence[Group[Spread[float]]]) -> str:
     """Flows of one entry of the scenario as one row: their sum, the mean of their RTTs, and what their users wait for."""
-    members: dict[int, list[Numbers]] = {}
+    members: dict[int, list[Flow[Spread[float]]]] = {}
     for info, flow in zip(run.meta.flows, flows, strict=True):
         if info.kind != "ping":
             members.setdefault(info.group, []).append(flow)
@@ -202,7 +207,7 @@ def _flows(run: Run, flows: Sequence[Numbers], groups: Sequence[Numbers]) -> str
     return text.table(header, rows, left=3)
 
 
-def _waits(group: Numbers, shown: Sequence[str]) -> list[str]:
+def _waits(group: Group[Spread[float]], shown: Sequence[str]) -> list[str]:
     """What the users of one entry waited for, in these columns."""
     cells = dict.fromkeys(shown, "")
     if "transfers" in group:
@@ -217,8 +222,8 @@ def _waits(group: Numbers, shown: Sequence[str]) -> list[str]:
     return list(cells.values())
 
 
-def _probes(probes: Sequence[Numbers]) -> str:
-    times = ("mean", "p50", "p95", "p99", "max")
+def _probes(probes: Sequence[Probe[Spread[float]]]) -> str:
+    times: tuple[_Time, ...] = ("mean", "p50", "p95", "p99", "max")
     header = ["ping", "sent", "loss %", "idle ms", *(f"{name} ms" for name in times)]
     rows = [
         [

@@ -3,31 +3,39 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sojourn import digits
 from sojourn.digits import decimals as decimals
 from sojourn.digits import number as number
 
+if TYPE_CHECKING:
+    from sojourn.numbers import Spread
+
+
 BEST = "*"
 
 
-def as_json(whole: Mapping[str, Any]) -> str:
-    """What --json prints: one object, lines indented, no NaN in it."""
+def as_json(whole: Mapping[str, Any], schema: str = "") -> str:
+    """What --json prints: one object, lines indented, no NaN in it. `schema`: its name in `sojourn.outputs`."""
+    if schema:
+        from sojourn.outputs import stamped
+
+        whole = stamped(schema, whole)
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def with_interval(entry: dict[str, Any], scale: float = 1.0, most: float = math.inf) -> str:
+def with_interval(entry: "Spread[float]", scale: float = 1.0, most: float = math.inf) -> str:
     """`14.2 ±0.3` of {mean, ci95}; without the second part where there is one seed. `most` as in `digits`."""
     return digits.with_interval(entry["mean"] * scale, entry["ci95"] * scale, most)
 
 
-def percent(entry: dict[str, Any]) -> str:
+def percent(entry: "Spread[float]") -> str:
     """`14.2 ±0.3` of a share, in percent."""
     return with_interval(entry, 100, 100)
 
 
-def count(entry: dict[str, Any]) -> str:
+def count(entry: "Spread[float]") -> str:
     """A number of things: whole where it comes from one seed."""
     if math.isnan(entry["ci95"]) and not math.isnan(entry["mean"]):
         return f"{entry['mean']:.0f}"

@@ -38,7 +38,7 @@ def verify(paths: tuple[Path, ...], jobs: int | None, talk: options.TalkOptions)
         found = verified(runs, jobs=jobs, progress=progress)
     equal = all(one.equal for one in found)
     if talk.as_json:
-        work.show(text.as_json({"equal": equal, "runs": [one.to_dict() for one in found]}))
+        work.show(text.as_json({"equal": equal, "runs": [one.to_dict() for one in found]}, "verify"))
     else:
         work.show("\n".join(map(described, found)))
     if not equal:

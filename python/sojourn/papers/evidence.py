@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 import polars as pl
 
 from sojourn import metrics
-from sojourn.metrics import Numbers
+from sojourn.numbers import Flow, Probe, Queue, SeedNumbers
 from sojourn.papers.study import Study, Variant
 from sojourn.records import Run
 
@@ -42,29 +42,32 @@ class Seed:
         return self.table(name).filter(pl.col("t_ns") > self.run.meta.warmup_ns)
 
     @cached_property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> SeedNumbers:
         """Everything that `sojourn run --json` says of this seed."""
         needed = ("links", "flows", "sojourn", "rtt", "probe", "drops", "transfers", "engine")
         return metrics.seed_summary(self.run.meta, self.number, {name: self.table(name) for name in needed})
 
-    def queue(self, link: str = "down") -> Numbers:
+    def queue(self, link: str = "down") -> Queue[float]:
         """The numbers of one link's queue."""
-        return _named(self.numbers["queues"], "link", link)
+        return _named(((queue["link"], queue) for queue in self.numbers["queues"]), "link", link)
 
-    def probe(self, name: str = "ping") -> Numbers:
+    def probe(self, name: str = "ping") -> Probe[float]:
         """The numbers of one ping."""
-        return _named(self.numbers["probes"], "name", name)
+        return _named(((probe["name"], probe) for probe in self.numbers["probes"]), "name", name)
 
-    def flow(self, name: str) -> Numbers:
+    def flow(self, name: str) -> Flow[float]:
         """The numbers of one flow."""
-        return _named(self.numbers["flows"], "name", name)
+        return _named(((flow["name"], flow) for flow in self.numbers["flows"]), "name", name)
 
 
-def _named(entries: Iterable[Numbers], key: str, wanted: str) -> Numbers:
-    for entry in entries:
-        if entry[key] == wanted:
-            return entry
-    raise KeyError(f"no {key} {wanted!r}; there are {', '.join(str(entry[key]) for entry in entries)}")
+_Entry = TypeVar("_Entry")
+
+
+def _named(entries: Iterable[tuple[str, _Entry]], key: str, wanted: str) -> _Entry:
+    known = dict(entries)
+    if wanted in known:
+        return known[wanted]
+    raise KeyError(f"no {key} {wanted!r}; there are {', '.join(known)}")
 
 
 Measure: TypeAlias = Callable[[Seed], float]

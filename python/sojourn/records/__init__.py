@@ -16,7 +16,7 @@ from sojourn.records.disk import (
     write_whole,
 )
 from sojourn.records.run import Run
-from sojourn.records.schema import TABLES, ColumnSchema, Names, dtype, frame, names_of, nothing
+from sojourn.records.schema import TABLES, ColumnSchema, Names, columns, dtype, frame, names_of, nothing
 
 __all__ = [
     "FORMAT",
@@ -35,6 +35,7 @@ __all__ = [
     "RunError",
     "check_room",
     "check_vacant",
+    "columns",
     "dtype",
     "frame",
     "names_of",

@@ -9,6 +9,7 @@ engine hands it over as -1 in a column of integers, NaN in one of reals.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ import polars as pl
 
 from sojourn._core import TABLES, ColumnSchema
 
-__all__ = ["NONE", "TABLES", "ColumnSchema", "Names", "dtype", "frame", "names_of", "nothing"]
+__all__ = ["NONE", "TABLES", "ColumnSchema", "Names", "columns", "dtype", "frame", "names_of", "nothing"]
 
 NONE = -1
 """How an engine's column of integers says "none"."""
@@ -64,6 +65,17 @@ def frame(name: str, columns: Mapping[str, np.ndarray[Any, Any]], names: Names) 
         differing = sorted(set(columns) ^ expected)
         raise ValueError(f"the engine's table {name!r} is not as declared: {', '.join(differing)}")
     return pl.DataFrame([_series(column, columns[column.name], names) for column in TABLES[name].columns])
+
+
+def columns(name: str, table: pl.DataFrame, names: Names) -> dict[str, np.ndarray[Any, Any]]:
+    """The reverse of `frame`: a table as the core takes it."""
+    return {column.name: _array(column, table[column.name], names) for column in TABLES[name].columns}
+
+
+def _array(column: ColumnSchema, series: pl.Series, names: Names) -> np.ndarray[Any, Any]:
+    if column.kind in _DTYPES:
+        return series.fill_null(math.nan if column.kind == "real" else NONE).to_numpy()
+    return series.cast(pl.Enum(names.of(column))).to_physical().cast(pl.UInt32).to_numpy()
 
 
 def _series(column: ColumnSchema, values: np.ndarray[Any, Any], names: Names) -> pl.Series:

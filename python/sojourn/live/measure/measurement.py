@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -151,12 +151,12 @@ def create(
     )
 
 
-def began_at(facts: dict[str, Any]) -> datetime:
+def began_at(facts: Mapping[str, Any]) -> datetime:
     """When a session began, UTC."""
     return datetime.fromtimestamp(facts["zero_ns"] / 1e9, UTC)
 
 
-def _with(facts: dict[str, Any]) -> str:
+def _with(facts: Mapping[str, Any]) -> str:
     used = {flow["congestion"] for flow in facts["flows"] if flow["kind"] == "bulk"} - {None, ""}
     return " " + " and ".join(sorted(used)) if used else ""
 
@@ -181,7 +181,7 @@ def _toml(value: object) -> str:
 
 
 def add(
-    run: Run, seed: int, tables: dict[str, dict[str, np.ndarray[Any, Any]]], facts: dict[str, Any]
+    run: Run, seed: int, tables: dict[str, dict[str, np.ndarray[Any, Any]]], facts: Mapping[str, Any]
 ) -> None:
     """Writes a session into the Run as this seed. Flows and links that no earlier seed had join the Run's."""
     # A server wrote some of them, or whoever made the file that is imported.

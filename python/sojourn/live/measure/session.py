@@ -11,18 +11,17 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from sojourn import _core
 from sojourn.arrays import Tables
 from sojourn.errors import UserError
+from sojourn.live.measure.session_facts import SessionFacts
 
 PORT: int = _core.LIVE_PORT
 """TCP and UDP port of `sojourn serve`."""
 MS = 10**6
 S = 10**9
 
-SessionFacts = dict[str, Any]
 SessionProgress = Callable[[int, int, str], bool]
 """Called about ten times a second with the time reached, about how long all takes (both ns) and the phase's name ("" between
 phases). False ends the session as Ctrl-C does."""
@@ -124,29 +123,6 @@ class Session:
     drops, sojourn, rtt, transfers: without rows.
     """
     facts: SessionFacts
-    """format: 1.
-    outcome: "complete", "interrupted" (Ctrl-C, or the progress function said so) or "partial". why: a sentence, "" if complete.
-    notes: sentences on what could not be measured or is not as it should be, such as a target that never answered.
-    zero_ns: the time of day at t = 0, since 1970. duration_ns: t at the end.
-    phases: [{name, kind, start_ns, end_ns, complete}] in order, only those that began. Names are those of the kinds, numbered where a
-        loaded kind comes twice ("download 2"); both idles are "idle". Between two phases the load drains, which belongs to neither.
-    flows: [{name, kind, direction, phase, group, congestion}]. TCP connections: kind "bulk", direction "down" or "up", phase the index of theirs;
-        named "download-1", "both-up-1". Probes: kind "ping", direction "", phase null, congestion null. group: one for each phase and direction, and
-        for each probe.
-    probes: [{name, how, address, socket, sent, received, lost, late, duplicate, missed, reasons, lost_forward, lost_backward, phases}]
-        name: that of its flow. socket: "unprivileged", "raw" or "udp". late: replies after probe_timeout_ns. missed: slots in which nothing was sent, since this
-        host stood still. reasons: {why: how many} of the lost ones. lost_forward, lost_backward: of probes by udp, where they were
-        lost, by what the server heard; null: not known. phases: [{phase, sent, lost, lost_forward, lost_backward}] by when they were sent.
-    links: [{name, interface, direction, qdisc}]. direction "out": what the interface sends; "in": what it receives. qdisc: the kinds
-        from the root down, as "htb, bfifo"; "" for "in".
-    goodput: [{phase, direction, bytes, bps}]: what the receivers got between start_ns and end_ns of a phase.
-    clock: {offset_ns, drift_ppm, error_ns, by, samples, stepped_ns}: the server's clock less ours at t = 0, and how fast it gains. error_ns: how far off the
-        offset may be, half the least RTT and what the samples scatter. by: "udp", "control" or "" (not known: the server's samples could not be placed, and are left out).
-        stepped_ns: how far our time of day was stepped or slewed meanwhile; no time in the tables follows it.
-    lateness_ns: {sends, p50, p90, p99, max, priority}: how long after their slots requests were sent. priority: "realtime", "raised" or "normal".
-    load: {streams, congestion}: as asked; congestion: {asked, client, server}.
-    server: {host, address, port, version, kernel, caps}. client: {address, interface, gateway, version, kernel}.
-    """
 
 
 def endpoint(text: str) -> tuple[str, int | None]:

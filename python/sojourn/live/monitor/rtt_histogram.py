@@ -1,6 +1,6 @@
 """Histograms of times that can be merged: what quantiles over an hour are made from.
 
-A quantile of quantiles is no quantile, so each span of time keeps its whole distribution: log-linear bins as in crates/sim/src/histogram.rs.
+A quantile of quantiles is no quantile, so each span of time keeps its whole distribution: log-linear bins as in crates/tables/src/histogram.rs.
 Below 128 ns a bin is one nanosecond; above, each power of two is cut into 128 bins, so no bin is wider than 0.8 % of its
 values. Least and greatest are exact. Written as bytes, a histogram is the bins that hold anything, as pairs of varints: by how much
 the bin's number exceeds the one before, and how many it holds.
@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sojourn import _core
 from sojourn.arrays import Floats, Ints
-
-PER_OCTAVE_BITS = 7
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def of(times: Ints) -> RttHistogram:
     """The histogram of these times, ns."""
     if times.size == 0:
         return EMPTY
-    found, counts = np.unique(bins(times), return_counts=True)
+    found, counts = np.unique(_core.bins_of(times), return_counts=True)
     return RttHistogram(found, counts.astype(np.int64), int(times.min()), int(times.max()))
 
 
@@ -102,23 +101,10 @@ def merged(histograms: Iterable[RttHistogram]) -> RttHistogram:
     return RttHistogram(found, counts, least, greatest)
 
 
-def bins(times: Ints) -> Ints:
-    """The bin of each time (ns, from 0)."""
-    # The exponent of a float64 is exact up to 2^53 ns, a hundred days.
-    exponent = np.frexp(np.maximum(times, 1).astype(np.float64))[1].astype(np.int64) - 1 - PER_OCTAVE_BITS
-    exponent = np.maximum(exponent, 0)
-    return np.where(times < 1 << PER_OCTAVE_BITS, times, (exponent << PER_OCTAVE_BITS) + (times >> exponent))
-
-
 def edges(which: Ints) -> tuple[Floats, Floats]:
     """The least time (ns) of each bin, and the first beyond."""
-    octave = 1 << PER_OCTAVE_BITS
-
-    def lower(index: Ints) -> Ints:
-        exponent = np.maximum(index // octave - 1, 0)
-        return np.where(index < octave, index, (index % octave + octave) << exponent)
-
-    return lower(which).astype(np.float64), lower(which + 1).astype(np.float64)
+    lower, upper = _core.bins_from(which), _core.bins_from(which + 1)
+    return lower.astype(np.float64), upper.astype(np.float64)
 
 
 EMPTY = RttHistogram(np.empty(0, np.int64), np.empty(0, np.int64), 0, 0)

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sojourn import _core
 from sojourn.engine import run_all
 from sojourn.errors import UserError
 from sojourn.linux import tc
@@ -125,12 +126,8 @@ def line_of(found: Findings, direction: str) -> LineModel:
 def wire_share(link: Framing | None, mtu: int) -> float:
     """Bits that a shaper counts for each bit of goodput, in full packets."""
     link = link or LINK_LAYERS["linux"]
-    size = max(mtu + link.overhead_bytes, link.minimum_bytes)
-    if link.cells == "atm":
-        size = -(-size // 48) * 53
-    if link.cells == "ptm":
-        size += -(-size // 64)
-    return size / (mtu - TCP_HEADERS)
+    [size] = _core.wire_bytes(link.overhead_bytes, link.minimum_bytes, link.cells, np.array([mtu], np.int64))
+    return int(size) / (mtu - TCP_HEADERS)
 
 
 def rate_of(line: LineModel, wanted: WantedShape, mtu: int) -> float:

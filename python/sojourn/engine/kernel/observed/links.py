@@ -325,11 +325,6 @@ def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
 
 def wire_bytes(framing: Realised, ip_bytes: Ints) -> Ints:
     """What packets take on the wire (crates/link, framing.rs)."""
-    framed = np.maximum(ip_bytes + framing["overhead_bytes"], framing["minimum_bytes"])
-    match framing["cells"]:
-        case "atm":
-            return np.asarray(-(-framed // 48) * 53)
-        case "ptm":
-            return np.asarray(-(-framed * 65 // 64))
-        case _:
-            return np.asarray(framed)
+    return _core.wire_bytes(
+        framing["overhead_bytes"], framing["minimum_bytes"], framing["cells"], np.asarray(ip_bytes, np.int64)
+    )

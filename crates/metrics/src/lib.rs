@@ -1,0 +1,74 @@
+//! Numbers from tables: pure functions, and what they make of a seed's tables.
+//!
+//! Everything leaves the warm-up out: an engine's totals and histograms already do, time lines are cut
+//! here. T is what remains, duration less warm-up. Rates are fractions (0..1), times ms, goodput Mbit/s
+//! (10^6). What can't be said (no sample, no rate limit) is NaN.
+//!
+//! | number | what it is |
+//! |---|---|
+//! | utilisation | bits on the wire / bits the link could have carried in T |
+//! | goodput | bytes handed to the receiving application in T, times 8, / T |
+//! | sojourn | mean: sum / packets. p50, p95, p99: from the histogram, linear inside a bin |
+//! | drop_rate | dropped / arrived packets, at the queue |
+//! | loss_rate | lost / (lost + received) packets: of those whose end is known |
+//! | jain | (sum x)^2 / (n sum x^2) over the goodput x of the endless TCP flows (Jain, Chiu, Hawe 1984) |
+//! | late_rate | datagrams that came later than `LATE_MS` after they were sent, or never / all of them |
+//! | mean, ci95 | over seeds: mean, and half the width of its 95 % confidence interval (Student's t) |
+
+mod intervals;
+mod samples;
+mod seed;
+mod value;
+
+pub use intervals::{Interval, Spread, mean_ci95, over_repeats, student_t975, welch};
+pub use samples::{
+    Distribution, LATE_MS, QUANTILES, distribution, exact_sum, histogram_quantile, late_rate, quantile,
+};
+pub use seed::{About, FlowAbout, LinkAbout, Seed, Tables, of_seed};
+pub use value::{Value, over_seeds};
+
+/// part / whole; NaN when there is no whole.
+pub fn ratio(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 { f64::NAN } else { part / whole }
+}
+
+/// Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit.
+///
+/// A packet counts when its transmission begins, so the last one may reach beyond the end, and a shaper
+/// lets its burst and what framing it does not charge through on top of its rate: hence the bound.
+pub fn utilisation(wire_bytes: f64, capacity_bits: Option<f64>) -> f64 {
+    match capacity_bits {
+        None | Some(0.0) => f64::NAN,
+        Some(capacity) => (wire_bytes * 8.0 / capacity).min(1.0),
+    }
+}
+
+/// Application bytes as Mbit/s (10^6).
+pub fn goodput_mbps(delivered_bytes: f64, measured_s: f64) -> f64 {
+    ratio(delivered_bytes * 8.0 / 1e6, measured_s)
+}
+
+/// Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; NaN without any share.
+pub fn jain(shares: &[f64]) -> f64 {
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    ratio(sum * sum, shares.len() as f64 * squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_four_that_has_everything_is_a_quarter_fair() {
+        assert_eq!(jain(&[8.0, 0.0, 0.0, 0.0]), 0.25);
+        assert_eq!(jain(&[3.0, 3.0]), 1.0);
+        assert!(jain(&[]).is_nan());
+    }
+
+    #[test]
+    fn a_link_is_used_at_most_wholly_and_one_without_a_rate_not_at_all() {
+        assert_eq!(utilisation(500.0, Some(8000.0)), 0.5);
+        assert_eq!(utilisation(1500.0, Some(8000.0)), 1.0);
+        assert!(utilisation(1500.0, None).is_nan());
+    }
+}

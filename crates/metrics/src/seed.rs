@@ -1,0 +1,426 @@
+//! The numbers of one seed.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tables::{drops, engine, flows, links, probe, rtt, sojourn, transfers};
+
+use crate::samples::{
+    Distribution, LATE_MS, QUANTILES, distribution, exact_sum, histogram_quantile, late_rate,
+};
+use crate::value::{Count, Sometimes, numbers};
+use crate::{goodput_mbps, jain, ratio, utilisation};
+
+/// What was run, as far as numbers need it.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct About {
+    pub duration_ns: u64,
+    pub warmup_ns: u64,
+    pub links: Vec<LinkAbout>,
+    pub flows: Vec<FlowAbout>,
+    /// What the numbers in `drops.cause` stand for.
+    pub causes: Vec<String>,
+}
+
+/// A link.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct LinkAbout {
+    pub name: String,
+    pub qdisc: String,
+}
+
+/// A flow or probe.
+#[derive(Clone, Debug, Deserialize)]
+pub struct FlowAbout {
+    /// Its name.
+    pub name: String,
+    /// bulk, transfers, udp, ping, video
+    pub kind: String,
+    /// `None`: not TCP.
+    pub congestion: Option<String>,
+    /// Number of the scenario's entry it came from.
+    pub group: u64,
+    /// Numbers of the links that its packets cross.
+    pub path: Vec<u32>,
+    /// It transfers a size and completes.
+    pub finite: bool,
+}
+
+/// The tables that numbers are made of.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Tables {
+    pub links: links::Columns,
+    pub flows: flows::Columns,
+    pub sojourn: sojourn::Columns,
+    pub rtt: rtt::Columns,
+    pub probe: probe::Columns,
+    pub drops: drops::Columns,
+    pub transfers: transfers::Columns,
+    pub engine: engine::Columns,
+}
+
+numbers! {
+    /// The numbers of one seed.
+    #[allow(missing_docs)]
+    pub struct Seed {
+        pub queues: Vec<Queue>,
+        pub flows: Vec<Flow>,
+        pub groups: Vec<Group>,
+        pub probes: Vec<Probe>,
+        pub jain: f64,
+        pub goodput_mbps: f64,
+        pub packets: u64,
+    }
+}
+
+numbers! {
+    /// A link's queue.
+    #[allow(missing_docs)]
+    pub struct Queue {
+        pub link: String,
+        pub qdisc: String,
+        pub utilisation: f64,
+        pub arrived_packets: u64,
+        pub dropped_packets: Count,
+        pub marked_packets: Count,
+        pub drop_rate: f64,
+        pub lost_packets: Count,
+        pub drops: Vec<(String, u64)>,
+        pub marks: Vec<(String, u64)>,
+        pub sojourn_ms: Times,
+        pub backlog_packets: MeanAndMost,
+        pub ring: Option<Ring>,
+        pub goodput_mbps: f64,
+        pub jain: f64,
+    }
+}
+
+numbers! {
+    /// Times of which the least is not told.
+    #[allow(missing_docs)]
+    pub struct Times {
+        pub mean: f64,
+        pub p50: f64,
+        pub p95: f64,
+        pub p99: f64,
+        pub max: f64,
+    }
+}
+
+numbers! {
+    /// A mean over time, and the largest.
+    #[allow(missing_docs)]
+    pub struct MeanAndMost {
+        pub mean: f64,
+        pub max: Count,
+    }
+}
+
+numbers! {
+    /// A mean, and the longest.
+    #[allow(missing_docs)]
+    pub struct MeanAndMax {
+        pub mean: f64,
+        pub max: f64,
+    }
+}
+
+numbers! {
+    /// The driver's ring below the queue.
+    #[allow(missing_docs)]
+    pub struct Ring {
+        pub sojourn_ms: MeanAndMax,
+        pub packets: MeanAndMost,
+        pub bql_limit_bytes: Option<u64>,
+    }
+}
+
+numbers! {
+    /// A flow.
+    #[allow(missing_docs)]
+    pub struct Flow {
+        pub name: String,
+        pub kind: String,
+        pub congestion: Option<String>,
+        pub goodput_mbps: f64,
+        pub delivered_bytes: u64,
+        pub sent_packets: u64,
+        pub loss_rate: f64,
+        pub retransmits: Count,
+        pub timeouts: Count,
+        pub base_rtt_ms: f64,
+        pub rtt_ms: Distribution,
+        pub transfers: Sometimes<Transfers>,
+    }
+}
+
+numbers! {
+    /// Transfers that began after the warm-up and were completed, and how long they took.
+    #[allow(missing_docs)]
+    pub struct Transfers {
+        pub completed: u64,
+        pub completion_ms: Distribution,
+    }
+}
+
+numbers! {
+    /// The data flows of an entry of the scenario as one. Samples are pooled, goodputs added.
+    #[allow(missing_docs)]
+    pub struct Group {
+        pub name: String,
+        pub flows: u64,
+        pub kind: String,
+        pub congestion: Option<String>,
+        pub goodput_mbps: f64,
+        pub transfers: Sometimes<Transfers>,
+        pub late_rate: Sometimes<f64>,
+    }
+}
+
+numbers! {
+    /// A probe.
+    #[allow(missing_docs)]
+    pub struct Probe {
+        pub name: String,
+        pub sent: u64,
+        pub received: u64,
+        pub loss_rate: f64,
+        pub base_rtt_ms: f64,
+        pub rtt_ms: Distribution,
+    }
+}
+
+type Bins = Vec<(u64, u64, u64)>;
+
+/// What belongs to each flow and link, cut out once: there may be thousands of both.
+struct Cut {
+    totals: Vec<flows::Row>,
+    rtts: Vec<Bins>,
+    completions_ms: Vec<Vec<f64>>,
+    /// Round trips of the requests sent after the warm-up.
+    requests: Vec<Vec<Option<u64>>>,
+    links: Vec<links::Row>,
+    sojourns: Vec<Bins>,
+    /// By cause: drops, marks.
+    fates: Vec<[BTreeMap<u8, u64>; 2]>,
+}
+
+/// The numbers of one seed.
+///
+/// # Panics
+///
+/// When the tables are not of this scenario: a link or flow without its row of totals.
+pub fn of_seed(about: &About, tables: &Tables) -> Seed {
+    let cut = cut(about, tables);
+    let measured_s = about.duration_ns.saturating_sub(about.warmup_ns) as f64 / 1e9;
+    let flows: Vec<Flow> = (0..about.flows.len())
+        .map(|number| flow(&about.flows[number], &cut.totals[number], &cut, number, measured_s))
+        .collect();
+    let queue_of = |number: usize| queue(about, &cut, number, &flows);
+    let queues = (0..about.links.len()).map(queue_of).collect();
+    let groups = groups(about, &cut, &flows);
+    let probes = (0..about.flows.len()).filter(|&number| about.flows[number].kind == "ping");
+    let probes = probes.map(|number| probe_numbers(about, &cut, number)).collect();
+    let packets = tables.engine.row(0).packets;
+    let all: Vec<&Flow> = flows.iter().collect();
+    let (jain, goodput_mbps) = (jain(&endless(&all)), together(&all));
+    Seed { queues, groups, probes, jain, goodput_mbps, packets, flows }
+}
+
+fn cut(about: &About, tables: &Tables) -> Cut {
+    let many = about.flows.len();
+    let mut totals: Vec<Option<flows::Row>> = vec![None; many];
+    for row in tables.flows.rows() {
+        totals[row.flow.0 as usize] = Some(row);
+    }
+    let totals = totals.into_iter().map(|row| row.expect("each flow has its totals")).collect();
+    let mut links: Vec<Option<links::Row>> = vec![None; about.links.len()];
+    for row in tables.links.rows() {
+        links[row.link.0 as usize] = Some(row);
+    }
+    let links = links.into_iter().map(|row| row.expect("each link has its totals")).collect();
+    let mut sojourns = vec![Bins::new(); about.links.len()];
+    for row in tables.sojourn.rows() {
+        sojourns[row.link.0 as usize].push((row.lower_ns, row.upper_ns, row.packets));
+    }
+    let mut fates = vec![[BTreeMap::new(), BTreeMap::new()]; about.links.len()];
+    for row in tables.drops.rows().filter(|row| row.t_ns >= about.warmup_ns) {
+        *fates[row.link.0 as usize][usize::from(row.marked > 0)].entry(row.cause.0).or_default() += 1;
+    }
+    let mut requests = vec![Vec::new(); many];
+    for row in tables.probe.rows().filter(|row| row.t_ns >= about.warmup_ns) {
+        requests[row.probe.0 as usize].push(row.rtt_ns);
+    }
+    let mut rtts = vec![Bins::new(); many];
+    for row in tables.rtt.rows() {
+        rtts[row.flow.0 as usize].push((row.lower_ns, row.upper_ns, row.samples));
+    }
+    let mut completions_ms = vec![Vec::new(); many];
+    for row in tables.transfers.rows().filter(|row| row.start_ns >= about.warmup_ns) {
+        completions_ms[row.flow.0 as usize].push(row.end_ns.wrapping_sub(row.start_ns) as i64 as f64 / 1e6);
+    }
+    Cut { totals, rtts, completions_ms, requests, links, sojourns, fates }
+}
+
+/// Goodput of the TCP flows that send all the time: those whose shares can be compared.
+fn endless(flows: &[&Flow]) -> Vec<f64> {
+    let alike = flows.iter().filter(|flow| flow.kind == "bulk" && flow.congestion.is_some());
+    alike.map(|flow| flow.goodput_mbps).collect()
+}
+
+fn together(flows: &[&Flow]) -> f64 {
+    flows.iter().filter(|flow| flow.kind != "ping").fold(0.0, |sum, flow| sum + flow.goodput_mbps)
+}
+
+fn ms(ns: Option<u64>) -> f64 {
+    ns.map_or(f64::NAN, |ns| ns as f64 / 1e6)
+}
+
+fn queue(about: &About, cut: &Cut, number: usize, flows: &[Flow]) -> Queue {
+    let (row, bins, [drops, marks]) = (&cut.links[number], &cut.sojourns[number], &cut.fates[number]);
+    let crosses = |flow: &FlowAbout| flow.path.contains(&(number as u32));
+    let here = flows.iter().zip(&about.flows).filter(|(_, info)| crosses(info));
+    let here: Vec<&Flow> = here.map(|(flow, _)| flow).collect();
+    let dropped = row.dropped_packets.map_or(f64::NAN, |dropped| dropped as f64);
+    let most = row.sojourn_max_ns.map(|most| most as f64);
+    let [p50, p95, p99] = quantiles_ms(bins, None, most);
+    let sum = row.sojourn_sum_ns.unwrap_or(f64::NAN);
+    let max = if row.sent_packets > 0 { ms(row.sojourn_max_ns) } else { f64::NAN };
+    Queue {
+        link: about.links[number].name.clone(),
+        qdisc: about.links[number].qdisc.clone(),
+        utilisation: utilisation(row.wire_bytes as f64, row.capacity_bits),
+        arrived_packets: row.arrived_packets,
+        dropped_packets: Count(row.dropped_packets),
+        marked_packets: Count(row.marked_packets),
+        drop_rate: ratio(dropped, row.arrived_packets as f64),
+        lost_packets: Count(row.lost_packets),
+        drops: by_word(about, drops),
+        marks: by_word(about, marks),
+        sojourn_ms: Times { mean: ratio(sum, row.sent_packets as f64) / 1e6, p50, p95, p99, max },
+        backlog_packets: MeanAndMost {
+            mean: row.backlog_mean_packets.unwrap_or(f64::NAN),
+            max: Count(row.backlog_max_packets),
+        },
+        ring: row.ring_sent_packets.map(|sent| ring(row, sent)),
+        goodput_mbps: together(&here),
+        jain: jain(&endless(&here)),
+    }
+}
+
+fn ring(row: &links::Row, sent: u64) -> Ring {
+    let sum = row.ring_sojourn_sum_ns.unwrap_or(f64::NAN);
+    Ring {
+        sojourn_ms: MeanAndMax {
+            mean: ratio(sum, sent as f64) / 1e6,
+            max: if sent > 0 { ms(row.ring_sojourn_max_ns) } else { f64::NAN },
+        },
+        packets: MeanAndMost {
+            mean: row.ring_mean_packets.unwrap_or(f64::NAN),
+            max: Count(row.ring_max_packets),
+        },
+        bql_limit_bytes: row.bql_limit_bytes,
+    }
+}
+
+/// Counts in the alphabetical order of the causes.
+fn by_word(about: &About, counts: &BTreeMap<u8, u64>) -> Vec<(String, u64)> {
+    let named = counts.iter().map(|(&cause, &count)| (about.causes[cause as usize].clone(), count));
+    named.collect::<BTreeMap<_, _>>().into_iter().collect()
+}
+
+fn flow(info: &FlowAbout, row: &flows::Row, cut: &Cut, number: usize, measured_s: f64) -> Flow {
+    let samples = row.rtt_samples as f64;
+    let measured = |ns: Option<u64>| if row.rtt_samples > 0 { ms(ns) } else { f64::NAN };
+    let (least, most) = (row.rtt_min_ns.map(|ns| ns as f64), row.rtt_max_ns.map(|ns| ns as f64));
+    let [p50, p95, p99] = quantiles_ms(&cut.rtts[number], least, most);
+    let lost = row.lost_packets as f64;
+    Flow {
+        name: info.name.clone(),
+        kind: info.kind.clone(),
+        congestion: info.congestion.clone(),
+        goodput_mbps: goodput_mbps(row.delivered_bytes as f64, measured_s),
+        delivered_bytes: row.delivered_bytes,
+        sent_packets: row.sent_packets,
+        loss_rate: ratio(lost, lost + row.received_packets as f64),
+        retransmits: Count(row.retransmits),
+        timeouts: Count(row.timeouts),
+        base_rtt_ms: ms(row.base_rtt_ns),
+        rtt_ms: Distribution {
+            min: measured(row.rtt_min_ns),
+            mean: ratio(row.rtt_sum_ns, samples) / 1e6,
+            p50,
+            p95,
+            p99,
+            max: measured(row.rtt_max_ns),
+        },
+        transfers: Sometimes(info.finite.then(|| took(cut.completions_ms[number].clone()))),
+    }
+}
+
+fn took(ms: Vec<f64>) -> Transfers {
+    Transfers { completed: ms.len() as u64, completion_ms: distribution(&ms) }
+}
+
+/// The entries of the scenario, in the order of their first flows; probes are no group.
+fn groups(about: &About, cut: &Cut, flows: &[Flow]) -> Vec<Group> {
+    let mut members: Vec<(u64, Vec<usize>)> = Vec::new();
+    for (number, info) in about.flows.iter().enumerate().filter(|(_, info)| info.kind != "ping") {
+        match members.iter_mut().find(|(group, _)| *group == info.group) {
+            Some((_, numbers)) => numbers.push(number),
+            None => members.push((info.group, vec![number])),
+        }
+    }
+    members.into_iter().map(|(_, numbers)| group(about, cut, flows, &numbers)).collect()
+}
+
+fn group(about: &About, cut: &Cut, flows: &[Flow], numbers: &[usize]) -> Group {
+    let first = &about.flows[numbers[0]];
+    let stem = first.name.rsplit_once('.').map_or("", |(stem, _)| stem);
+    let whole = numbers.len() == 1 || stem.is_empty();
+    let pooled = || numbers.iter().flat_map(|&n| cut.completions_ms[n].iter().copied()).collect();
+    let late = || {
+        let bins: Bins = numbers.iter().flat_map(|&n| cut.rtts[n].iter().copied()).collect();
+        let lost: u64 = numbers.iter().map(|&n| cut.totals[n].lost_packets).sum();
+        late_rate(&bins, lost as f64, LATE_MS)
+    };
+    Group {
+        name: if whole { first.name.clone() } else { stem.into() },
+        flows: numbers.len() as u64,
+        kind: first.kind.clone(),
+        congestion: first.congestion.clone(),
+        goodput_mbps: exact_sum(numbers.iter().map(|&n| flows[n].goodput_mbps)),
+        transfers: Sometimes(first.finite.then(|| took(pooled()))),
+        late_rate: Sometimes(first.congestion.is_none().then(late)),
+    }
+}
+
+fn probe_numbers(about: &About, cut: &Cut, number: usize) -> Probe {
+    // Requests still under way at the end are neither received nor lost: they are not in the table.
+    let rtts = &cut.requests[number];
+    let answered: Vec<f64> = rtts.iter().flatten().map(|&ns| ns as f64 / 1e6).collect();
+    let (sent, received) = (rtts.len(), answered.len());
+    Probe {
+        name: about.flows[number].name.clone(),
+        sent: sent as u64,
+        received: received as u64,
+        loss_rate: ratio((sent - received) as f64, sent as f64),
+        base_rtt_ms: ms(cut.totals[number].base_rtt_ns),
+        rtt_ms: distribution(&answered),
+    }
+}
+
+/// p50, p95 and p99 of a histogram in ms, between the least and the largest sample; NaN without a sample.
+///
+/// A bin begins below the least sample in it and reaches beyond the largest.
+fn quantiles_ms(bins: &Bins, least: Option<f64>, most: Option<f64>) -> [f64; 3] {
+    QUANTILES.map(|(_, q)| {
+        let value = histogram_quantile(bins, q);
+        // Of NaN neither is true.
+        let value = least.filter(|least| *least > value).unwrap_or(value);
+        most.filter(|most| *most < value).unwrap_or(value) / 1e6
+    })
+}

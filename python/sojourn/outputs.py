@@ -1,0 +1,473 @@
+"""The shapes of what `--json` prints, and their versions.
+
+`OUTPUTS` names each: what its first key `schema` says is `sojourn/NAME/VERSION`. A key may be added
+without a new version; one that goes, or changes its meaning, needs one. `python docs/generate.py` writes
+each as JSON Schema (2020-12) to the folder `schemas` of the package, and docs/json.md.
+
+A number that could not be said is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from typing_extensions import TypedDict, is_typeddict
+
+from sojourn import numbers
+from sojourn.numbers import Numbers, Spread
+
+FOLDER = Path(__file__).parent / "schemas"
+"""Holds NAME.json for each name in `OUTPUTS`."""
+
+Known: TypeAlias = float | None
+Number: TypeAlias = Spread[Known]
+
+
+class Failure(TypedDict):
+    """A run that the engine could not finish."""
+
+    run: str
+    """Its variant."""
+    seed: int
+    error: str
+    hint: str | None
+
+
+class RunNumbers(TypedDict):
+    """What was run, the numbers of each seed, and the same over the seeds."""
+
+    engine: str
+    version: str
+    engine_build: str | None
+    """Names the engine that ran it; null: not recorded."""
+    title: str
+    label: str
+    """The variant of a sweep."""
+    duration_s: float
+    warmup_s: float
+    seeds: list[int]
+    samples: int
+    """How many of the seeds tell something: 1 if all gave the same tables, else all."""
+    fingerprint: str
+    """Equal where the tables are."""
+    invalid: list[str]
+    """Why the numbers are not to be used, each a sentence; empty: nothing is known against them."""
+    runs: list[Numbers[Known]]
+    """One for each seed."""
+    summary: Numbers[Number]
+    """Over the seeds."""
+
+
+class RunOutput(RunNumbers):
+    """`sojourn run` of one variant."""
+
+    schema: str
+    failed: list[Failure]
+
+
+class SweepOutput(TypedDict):
+    """`sojourn run` of several variants."""
+
+    schema: str
+    variants: list[RunNumbers]
+    failed: list[Failure]
+
+
+class CheckedLink(TypedDict):
+    """A link as the first seed draws it."""
+
+    name: str
+    rate_bps: int | None
+    """The first of a schedule; null: no limit."""
+    least_bps: int | None
+    greatest_bps: int | None
+    delay_ms: float
+    qdisc: str
+    shaper: str | None
+    ring: int | None
+    """Descriptors."""
+    loss: bool
+    """Packets are lost at random."""
+
+
+class CheckedFlow(TypedDict):
+    """The flows of a [[flow]] entry."""
+
+    name: str
+    count: int
+    kind: str
+    congestion: str | None
+    path: list[str]
+    base_rtt_ms: list[float]
+    """Least and greatest, of propagation alone."""
+    start_s: list[float]
+    """Least and greatest."""
+
+
+class Note(TypedDict):
+    """What is doubtful about a scenario's words."""
+
+    key: str
+    line: int | None
+    message: str
+    hint: str | None
+
+
+class EngineFit(TypedDict):
+    """Whether an engine can run the scenario."""
+
+    engine: str
+    can: bool
+    refused: int
+    """Variants."""
+    problems: list[str]
+    hint: str | None
+    not_ready: str | None
+    """Why it can't be used here yet, or what this host's kernel lacks."""
+
+
+class Expected(TypedDict):
+    """About what it takes."""
+
+    runs: int
+    packets: float
+    cpu_s: float
+    guest_cpu_s: float
+    table_bytes: float
+
+
+class CheckOutput(TypedDict):
+    """`sojourn check`."""
+
+    schema: str
+    title: str
+    duration_s: float
+    warmup_s: float
+    seeds: list[int]
+    sweep: dict[str, list[Any]]
+    """Each key with its values."""
+    variants: list[str]
+    links: list[CheckedLink]
+    """Of the first variant; access links of hosts are left out."""
+    flows: list[CheckedFlow]
+    notes: list[Note]
+    engines: list[EngineFit]
+    expected: Expected
+
+
+class Cell(TypedDict):
+    """The first cell that differs."""
+
+    row: int
+    """From 0."""
+    column: str
+    recorded: int | float | str | None
+    now: int | float | str | None
+
+
+class VerifiedTable(TypedDict):
+    """A table of a seed."""
+
+    seed: int
+    table: str
+    equal: bool
+    why: str
+    """Why it is not equal; empty: it is."""
+    difference: Cell | None
+
+
+class Builds(TypedDict):
+    """Of the engine."""
+
+    recorded: str | None
+    now: str
+    same: bool | None
+
+
+class VerifiedRun(TypedDict):
+    """A Run that was run again."""
+
+    run: str
+    equal: bool
+    engine: str
+    build: Builds
+    same_scenario: bool | None
+    meta: list[str]
+    """What differs in meta.json."""
+    seeds: list[int]
+    seeds_not_finished: list[int]
+    tables: list[VerifiedTable]
+
+
+class VerifyOutput(TypedDict):
+    """`sojourn verify`."""
+
+    schema: str
+    equal: bool
+    runs: list[VerifiedRun]
+
+
+class JudgedRow(TypedDict):
+    """A quantity of each Run of a contest."""
+
+    key: str
+    name: str
+    unit: str
+    of: str
+    role: Literal["felt", "queue", "cost", "context"]
+    better: Literal["less", "more", "neither"]
+    values: dict[str, Number]
+    best: str | None
+
+
+class ValueAndEnds(TypedDict):
+    """A number with its 95 % interval."""
+
+    value: Known
+    low: Known
+    high: Known
+
+
+class JudgedDifference(TypedDict):
+    """A quantity of a Run against the baseline's."""
+
+    key: str
+    name: str
+    unit: str
+    of: str
+    role: Literal["felt", "queue", "cost", "context"]
+    run: str
+    against: str
+    value: Known
+    reference: Known
+    difference: ValueAndEnds
+    verdict: Literal["better", "worse", "alike", "unknown", "neither"]
+
+
+class Contest(TypedDict):
+    """Runs that compete."""
+
+    conditions: str
+    """What sets it apart from other contests."""
+    link: str | None
+    called: dict[str, str]
+    seeds: int
+    samples: int
+    same: bool
+    """All its Runs have the same tables."""
+    by: str
+    """paired, Welch, one sample"""
+    baseline: str
+    winner: str | None
+    runs: list[str]
+    """Best first."""
+    front: list[str]
+    """Runs that no other beats."""
+    beaten: dict[str, list[str]]
+    strengths: dict[str, list[str]]
+    rows: list[JudgedRow]
+    differences: list[JudgedDifference]
+
+
+class Judgement(TypedDict):
+    """Of the one judge."""
+
+    runs: list[str]
+    contests: list[Contest]
+
+
+class CompareOutput(TypedDict):
+    """`sojourn compare` of simulations or kernels."""
+
+    schema: str
+    link: str | None
+    """The one under study."""
+    verdict: str
+    judgement: Judgement
+    variants: list[RunNumbers]
+    failed: list[Failure]
+
+
+class AgreeCase(TypedDict):
+    """A scenario, as far as agreement goes by it."""
+
+    name: str
+    qdisc: str
+    rate_bps: int | None
+    congestions: list[str]
+    flows: int
+    base_rtt_ms: Known
+    setting: str
+
+
+class AgreeRow(TypedDict):
+    """A number of both sides."""
+
+    place: str
+    metric: str
+    unit: str
+    sim: Known
+    sim_ci95: Known
+    kernel: Known
+    kernel_ci95: Known
+    difference: Known
+    """(sim - kernel) / kernel."""
+    ci95: Known
+    verdict: str
+
+
+class AgreeComparison(TypedDict):
+    """A scenario on both sides."""
+
+    title: str
+    label: str
+    case: AgreeCase
+    seeds: int
+    agrees: bool
+    rows: list[AgreeRow]
+
+
+class AgreeDigest(TypedDict):
+    """A number over many scenarios."""
+
+    group: str
+    metric: str
+    verdicts: dict[str, int]
+    median: Known
+    worst: Known
+    worst_case: str
+
+
+class AgreeOutput(TypedDict):
+    """`sojourn agree`."""
+
+    schema: str
+    engine: str
+    version: str
+    tolerance: float
+    agrees: bool
+    not_finished: int
+    invalid: list[str]
+    failed: list[Failure]
+    verdicts: dict[str, int]
+    cpu_s: dict[str, Known]
+    comparisons: list[AgreeComparison]
+    digest: list[AgreeDigest]
+
+
+class Estimate(TypedDict):
+    """Ours of a published number."""
+
+    mean: Known
+    ci95: Known
+    seeds: int
+
+
+class PaperNumber(TypedDict):
+    """A published number beside ours."""
+
+    id: str
+    where: str
+    what: str
+    unit: str
+    relation: str
+    published: Known
+    ours: Estimate
+    difference: Known
+    relative_difference: Known
+    tolerance: str | None
+    tolerance_because: str | None
+    verdict: str
+    reason: str
+    study: str
+    variant: str
+
+
+class PaperClaim(TypedDict):
+    """A claim, judged."""
+
+    id: str
+    where: str
+    says: str
+    verdict: str
+    because: str
+    must_hold: bool
+
+
+class PaperReading(TypedDict):
+    """How a parameter that a paper leaves open was read."""
+
+    parameter: str
+    source: str
+    chosen: str
+    why: str
+    others: Any
+    searched: Any
+
+
+class PaperOutput(TypedDict):
+    """A paper, reproduced."""
+
+    paper: str
+    title: str
+    source: str
+    quick: bool
+    engine: list[str]
+    version: list[str]
+    invalid: list[str]
+    claims: list[PaperClaim]
+    numbers: list[PaperNumber]
+    numbers_left_out: int
+    readings: list[PaperReading]
+
+
+class ReproduceOutput(TypedDict):
+    """`sojourn reproduce`."""
+
+    schema: str
+    engine: str
+    quick: bool | None
+    papers: list[PaperOutput]
+    failed: list[Failure]
+
+
+OUTPUTS: dict[str, tuple[int, type[Any]]] = {
+    "run": (1, RunOutput),
+    "sweep": (1, SweepOutput),
+    "compare": (1, CompareOutput),
+    "check": (1, CheckOutput),
+    "verify": (1, VerifyOutput),
+    "agree": (1, AgreeOutput),
+    "reproduce": (1, ReproduceOutput),
+}
+"""Each output by its name: its version, and its shape."""
+
+
+def stamped(name: str, whole: Mapping[str, Any]) -> dict[str, Any]:
+    """An output with its `schema` in front."""
+    return {"schema": identifier(name), **whole}
+
+
+def identifier(name: str) -> str:
+    """What the key `schema` of this output says."""
+    version, _ = OUTPUTS[name]
+    return f"sojourn/{name}/{version}"
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of an output, made of its shape and what its fields' docstrings say."""
+    from pydantic import TypeAdapter
+
+    version, shape = OUTPUTS[name]
+    for one in (*vars(numbers).values(), *globals().values()):
+        if is_typeddict(one):
+            one.__pydantic_config__ = {"use_attribute_docstrings": True}
+    made = TypeAdapter(shape).json_schema()
+    for base in getattr(shape, "__orig_bases__", ()):
+        # Pydantic reads the docstrings of a class's own fields.
+        if is_typeddict(base):
+            made["properties"] |= TypeAdapter(base).json_schema()["properties"]
+    made["properties"]["schema"] = {"const": f"sojourn/{name}/{version}"}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}

@@ -1,0 +1,92 @@
+"""What --json prints has the shape that its schema says (tests/conftest.py holds every other test's against it, too)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shapes
+from small_run import small_run
+
+from sojourn import metrics, outputs
+from sojourn.cli import status
+
+SCENARIO = """
+title = "A download, transfers and a call"
+duration = "3 s"
+warmup = "1 s"
+seeds = [1, 2]
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+qdisc = "codel"
+[[flow]]
+kind = "bulk"
+start = "uniform 0 s .. 1 s"
+[[flow]]
+kind = "transfers"
+size = "100 kB"
+[[flow]]
+kind = "udp"
+rate = "1 Mbit/s"
+[[flow]]
+kind = "ping"
+interval = "100 ms"
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    return str(tmp_path / "s.toml")
+
+
+def printed(words: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    assert status(words) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("words", "schema"),
+    [
+        (["run", "--json", "-q"], "run"),
+        (["check", "--json"], "check"),
+    ],
+)
+def test_an_output_names_its_schema_and_has_its_shape(
+    words: list[str], schema: str, scenario: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb, *options = words
+    whole = printed([verb, scenario, *options], capsys)
+    assert next(iter(whole)) == "schema"
+    assert whole["schema"] == outputs.identifier(schema)
+    shapes.check(schema, whole)
+
+
+def test_so_has_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["codel", "red"]\n')
+    shapes.check("sweep", printed(["run", str(tmp_path / "s.toml"), "--json", "-q"], capsys))
+
+
+def test_so_have_a_comparison_and_a_verification(
+    scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = str(tmp_path / "kept")
+    shapes.check(
+        "compare", printed(["compare", scenario, "codel", "red", "--json", "-q", "-o", kept], capsys)
+    )
+    shapes.check("verify", printed(["verify", kept, "--json", "-q"], capsys))
+
+
+def test_a_key_that_is_missing_or_not_described_is_noticed(tmp_path: Path) -> None:
+    summary = metrics.summary(small_run(tmp_path / "run")).to_dict()
+    whole = outputs.stamped("run", {**summary, "failed": []})
+    shapes.check("run", json.loads(json.dumps(whole)))
+    with pytest.raises(AssertionError, match="surprise"):
+        shapes.check("run", whole | {"surprise": 1})
+    with pytest.raises(AssertionError, match="'failed' is a required property"):
+        shapes.check("run", {key: value for key, value in whole.items() if key != "failed"})
+
+
+def test_each_schema_is_shipped() -> None:
+    assert {file.stem for file in outputs.FOLDER.glob("*.json")} == set(outputs.OUTPUTS)
