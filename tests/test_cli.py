@@ -16,6 +16,7 @@ from small_run import small_run
 
 from sojourn.cli import status, text, work
 from sojourn.engine import Progress, kernel, netns, runs
+from sojourn.engine.kernel.guest import guests
 from sojourn.engine.kernel.guest.endings import GuestRunError
 from sojourn.engine.protocol import Outcome, Realised
 from sojourn.engine.sim import Simulator
@@ -572,10 +573,11 @@ def test_list_names_what_there_is(say: Command) -> None:
 def test_the_engine_kernel_says_which_guest_it_is_here(
     reasons: dict[str, str], said: str, say: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel, "ready", lambda name: kernel.Status(name, None, reasons.get(name)))
+    for place in (kernel, guests):
+        monkeypatch.setattr(place, "ready", lambda name: kernel.Status(name, None, reasons.get(name)))
     lines = say("list", "engines").out.splitlines()
-    place = next(number for number, line in enumerate(lines) if line.startswith("kernel "))
-    assert lines[place + 1].strip() == said
+    at = next(number for number, line in enumerate(lines) if line.startswith("kernel "))
+    assert lines[at + 1].strip() == said
 
 
 def test_the_examples_are_listed_by_their_titles(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from sojourn import figures, report
 from sojourn.figures import series
 from sojourn.live.measure import phases as cutting
 from sojourn.records import Run
-from sojourn.report import phases
+from sojourn.report import alignment
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_drops_are_counted_where_they_were_not_seen_one_by_one(runs: list[Run]) 
 
 
 def test_before_and_after_share_their_phases_axis(runs: list[Run]) -> None:
-    common = phases.common(runs)
+    common = alignment.common(runs)
     own = [series.spans(run, 1) for run in runs]
     assert [name for name, _, _ in common] == [name for name, _, _ in own[0]]
     for i, (_, start, end) in enumerate(common):
@@ -146,7 +146,7 @@ def test_before_and_after_share_their_phases_axis(runs: list[Run]) -> None:
         assert i == 0 or start >= common[i - 1][2]
     for run, spans in zip(runs, own, strict=True):
         whole = series.pings(run, 1, "server udp")
-        moved = phases.aligned(whole, spans, common)
+        moved = alignment.aligned(whole, spans, common)
         assert (np.diff(moved.t) >= 0).all()
         for (_, start, end), (_, there, _) in zip(spans, common, strict=True):
             inside = (whole.t >= start) & (whole.t < end)
@@ -156,9 +156,9 @@ def test_before_and_after_share_their_phases_axis(runs: list[Run]) -> None:
 
 def test_measurements_of_other_phases_share_no_axis(runs: list[Run]) -> None:
     other = synthetic_live.run(None, Line(phases=(("idle", 2), ("upload", 3))))
-    assert phases.common([runs[0], other]) == []
+    assert alignment.common([runs[0], other]) == []
     whole = series.pings(other, 1, "server udp")
-    assert phases.aligned(whole, series.spans(other, 1), []) is whole
+    assert alignment.aligned(whole, series.spans(other, 1), []) is whole
     assert "data" in report.render([runs[0], other])
 
 
