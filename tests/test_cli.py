@@ -16,8 +16,8 @@ from small_run import small_run
 
 from sojourn.cli import status, text, work
 from sojourn.engine import Progress, kernel, netns, runs
-from sojourn.engine.engines import Outcome, Realised
-from sojourn.engine.kernel.errors import GuestRunError
+from sojourn.engine.kernel.guest.endings import GuestRunError
+from sojourn.engine.protocol import Outcome, Realised
 from sojourn.engine.sim import Simulator
 from sojourn.live.measure import session
 from sojourn.records import Run, RunError
@@ -796,9 +796,9 @@ def test_long_work_is_told_ahead(
 
 
 def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def setup(_name: str, report: Callable[[kernel.Progress], None], *_: object) -> Never:
+    def setup(_name: str, report: Callable[[kernel.SetupProgress], None], *_: object) -> Never:
         for done in (0.1, 0.5, 1.0):
-            report(kernel.Progress("compiling", done))
+            report(kernel.SetupProgress("compiling", done))
         raise RunError("enough", "")
 
     monkeypatch.setattr(work, "PLAIN_EVERY_S", 0.0)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.engine import tc
-from sojourn.engine.rtnl import Former, Interface, Thing
 from sojourn.errors import UserError
+from sojourn.linux import tc
+from sojourn.linux.rtnl import Former, Interface, TcObject
 from sojourn.live.shape.operations import WantedShape, again, ifb_name, one_packet, parse_shaped_rate, plan
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.wire import LINK_LAYERS, parse_link_layer
@@ -171,8 +171,8 @@ def test_another_rate_makes_the_same_tree_anew() -> None:
 
 
 def test_what_somebody_put_there_is_removed_first_and_told_of() -> None:
-    own = Thing("qdisc", 0, 0x80010000, ROOT, 0, ((1, 0, b"fq\0"),))
-    arriving = Thing("qdisc", 0, 0xFFFF0000, INGRESS, 0, ((1, 0, b"ingress\0"),))
+    own = TcObject("qdisc", 0, 0x80010000, ROOT, 0, ((1, 0, b"fq\0"),))
+    arriving = TcObject("qdisc", 0, 0xFFFF0000, INGRESS, 0, ((1, 0, b"ingress\0"),))
     default = replace(own, handle=0)
     former = replace(EMPTY, things=(own, arriving))
     done = plan(wanted("18mbit", "90mbit"), ETH0, former)

@@ -21,7 +21,7 @@ import sojourn
 from sojourn import _core
 from sojourn.cli import status
 from sojourn.engine import find, fingerprint, run, run_all, variants
-from sojourn.engine.verify import Difference, first_difference, verify
+from sojourn.engine.verify import CellDifference, first_difference, verify
 from sojourn.errors import UserError
 from sojourn.records import META, SUMS, Run
 from sojourn.scenario import Scenario, loads
@@ -157,7 +157,7 @@ def test_a_null_is_not_equal_to_a_number_but_to_a_null() -> None:
     one = pl.DataFrame({"a": [None, 1, 2], "b": ["x", None, None]})
     assert first_difference(one, one) is None
     other = pl.DataFrame({"a": [None, 1, None], "b": ["x", "y", None]})
-    assert first_difference(one, other) == Difference(1, "b", None, "y")
+    assert first_difference(one, other) == CellDifference(1, "b", None, "y")
 
 
 def test_a_table_with_fewer_rows_differs(copy: Path) -> None:

@@ -5,6 +5,8 @@ import pytest
 from sojourn import papers
 from sojourn.papers import Reproduction
 
+pytest.register_assert_rewrite("laws")
+
 
 @pytest.fixture(scope="module")
 def quick(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Reproduction:

@@ -16,23 +16,22 @@ from matplotlib.figure import Figure
 from sojourn import _core, papers
 from sojourn.cli import status
 from sojourn.engine import Progress, runs
-from sojourn.engine.engines import Outcome, Realised
+from sojourn.engine.protocol import Outcome, Realised
 from sojourn.engine.sim import Simulator
 from sojourn.papers import page, verdict
-from sojourn.papers.evidence import Evidence, Seed
+from sojourn.papers.evidence import Estimate, Evidence, Seed
 from sojourn.papers.paper import (
     Bar,
     Claim,
-    Estimate,
     Finding,
     Number,
     Paper,
     Picture,
     Reading,
-    Study,
     Tolerance,
 )
 from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped, reproduce
+from sojourn.papers.study import Study, Variant
 from sojourn.papers.verdict import Verdict
 from sojourn.records import RunError
 
@@ -52,13 +51,23 @@ kind = "ping"
 """
 
 
+SHORT, LONG = Variant("queues", "short"), Variant("queues", "long")
+
+
 def nothing(_: Seed) -> float:
     return math.nan
 
 
 def number(id_: str = "n", published: float | None = 10.0, **more: object) -> Number:
     plain = Number(
-        id_, "section 1", "a delay", "ms", published, "study", "", nothing, Tolerance(0.1, "read off a plot")
+        id_,
+        "section 1",
+        "a delay",
+        "ms",
+        published,
+        Variant("study", ""),
+        nothing,
+        Tolerance(0.1, "read off a plot"),
     )
     return replace(plain, **more)  # type: ignore[arg-type]
 
@@ -68,7 +77,7 @@ def ours(*values: float) -> Estimate:
     return Estimate(sum(known) / len(known) if known else math.nan, math.nan, values)
 
 
-# --------------------------------------------------------------------------------------------------------- verdicts
+# ----------------------------------------------------------------------------------------- verdicts
 
 
 def test_within_its_tolerance_a_number_is_reproduced() -> None:
@@ -142,7 +151,7 @@ def test_one_seed_tells_no_direction() -> None:
     assert verdict.judge(number(), partly, [(below, ours(12.0, 13.0))]) is Verdict.NOT_REPRODUCED
 
 
-# ------------------------------------------------------------------------------------------------------ a made-up paper
+# ---------------------------------------------------------------------------------- a made-up paper
 
 
 def ping_mean(seed: Seed) -> float:
@@ -154,7 +163,7 @@ def drawing(_: Evidence) -> Figure:
 
 
 def shorter(evidence: Evidence) -> Finding:
-    long, short = (evidence.mean("queues", name, ping_mean) for name in ("long", "short"))
+    long, short = (evidence.mean(Variant("queues", name), ping_mean) for name in ("long", "short"))
     return Finding(short < long, f"{short:.1f} ms against {long:.1f} ms")
 
 
@@ -190,17 +199,25 @@ def paper(tmp_path: Path) -> Paper:
         ),
         numbers=(
             # 5 packets of 1500 B at 5 Mbit/s take 12 ms at most, the base RTT is 10 ms.
-            Number("short", "table 1", "ping, short", "ms", 24.0, "queues", "short", ping_mean, relation="<"),
-            Number("long", "table 1", "ping, long", "ms", None, "queues", "long", ping_mean),
+            Number("short", "table 1", "ping, short", "ms", 24.0, SHORT, ping_mean, relation="<"),
+            Number("long", "table 1", "ping, long", "ms", None, LONG, ping_mean),
         ),
         claims=(
             Claim(
                 "shorter", "section 1", "a shorter queue waits less", shorter, ("nothing",), must_hold=True
             ),
         ),
-        readings=(Reading("rate", "not stated", "5 Mbit/s", "because", lambda e: f"{len(e.runs)} studies"),),
+        readings=(
+            Reading(
+                "rate",
+                "not stated",
+                "5 Mbit/s",
+                "because",
+                lambda e: f"{len({run.study for run in e.runs})} studies",
+            ),
+        ),
         pictures=(Picture("nothing", "Nothing & all", "There is nothing to see.", drawing, "Figure 1"),),
-        story=lambda e: [Bar("long", e.mean("queues", "long", ping_mean), "bloated")],
+        story=lambda e: [Bar("long", e.mean(LONG, ping_mean), "bloated")],
     )
 
 
@@ -209,7 +226,7 @@ def test_a_paper_is_run_and_judged(paper: Paper, tmp_path: Path) -> None:
     assert [row.verdict for row in found.rows] == [Verdict.REPRODUCED, Verdict.NOT_STATED]
     assert found.claims[0].verdict is Verdict.REPRODUCED
     assert not found.broken
-    assert found.evidence.run("queues", "long").seeds == (1, 2)
+    assert found.evidence.run(LONG).seeds == (1, 2)
     assert (tmp_path / "out" / "adt" / "runs" / "queues" / "short" / "meta.json").is_file()
 
 
@@ -218,7 +235,7 @@ def test_the_quick_version_says_what_it_leaves_out(paper: Paper, tmp_path: Path)
     [found] = reproduce([lenient], quick=True, out=tmp_path / "out")
     assert [row.number.id for row in found.rows] == ["short"]
     assert found.left_out == 1
-    assert found.evidence.run("queues", "short").meta.duration_ns == 2 * 10**9
+    assert found.evidence.run(SHORT).meta.duration_ns == 2 * 10**9
     assert found.to_dict()["quick"] is True
 
 
@@ -232,7 +249,7 @@ def test_runs_can_be_judged_again_without_running(paper: Paper, tmp_path: Path) 
 
 def test_runs_without_a_folder_are_gone_with_the_result(paper: Paper) -> None:
     found = reproduce([paper])
-    place = found[0].evidence.run("queues", "long").path
+    place = found[0].evidence.run(LONG).path
     assert place.is_dir()
     found.clear()
     assert not place.exists()
@@ -260,10 +277,10 @@ def test_ctrl_c_leaves_the_papers_that_had_finished(kept: bool, paper: Paper, tm
         reproduce([paper, endless(paper)], out=out, jobs=1, progress=interrupt_after(4))
     [found] = stopped.value.finished
     assert stopped.value.counts == {"adt": (4, 4), "endless": (0, 4)}
-    place = found.evidence.run("queues", "long").path
+    place = found.evidence.run(LONG).path
     # The reading looks at the Runs only now.
     assert found.to_dict()["readings"][0]["others"] == "1 studies"
-    assert found.evidence.seeds("queues", "long")[0].table("queue").height > 0
+    assert found.evidence.seeds(LONG)[0].table("queue").height > 0
     stopped.value.finished = ()
     del found
     assert place.exists() == kept
@@ -335,7 +352,7 @@ def test_the_page_shows_every_number_claim_and_picture(paper: Paper, tmp_path: P
     assert (tmp_path / "out" / "adt" / "figures" / "nothing.svg").is_file()
 
 
-# ----------------------------------------------------------------------------------------------------- the command line
+# --------------------------------------------------------------------------------- the command line
 
 
 @pytest.fixture
@@ -424,9 +441,13 @@ def test_what_an_invalid_run_has_no_say_in_is_said_everywhere_and_ends_with_1(
     ],
 )
 def test_wrong_input_is_told_and_ends_with_2(
-    arguments: list[str], said: str, one: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    said: str,
+    one: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert status(arguments) == 2
     assert said in capsys.readouterr().err
@@ -443,9 +464,12 @@ def test_runs_in_the_folder_are_not_overwritten_unasked(
 
 
 def test_ctrl_c_says_of_each_paper_what_is_kept(
-    one: Callable[[Paper], None], paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    one: Callable[[Paper], None],
+    paper: Paper,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise Stopped((), {"adt": (3, 4), "endless": (0, 4)})
 
@@ -462,9 +486,13 @@ def test_ctrl_c_says_of_each_paper_what_is_kept(
     [(4, "the Runs are kept; to go on: sojourn reproduce --redraw -o"), (0, "nothing had run yet")],
 )
 def test_ctrl_c_apart_from_the_runs_says_whether_there_are_any(
-    finished: int, said: str, one: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    finished: int,
+    said: str,
+    one: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     def interrupted(*_: object, progress: Callable[[Progress], None], **__: object) -> None:
         progress(Progress(finished, 4, finished / 4))
         raise KeyboardInterrupt
@@ -487,7 +515,7 @@ def test_somebody_else_s_page_is_not_overwritten(
     assert not (tmp_path / "out" / "adt" / "runs").exists()
 
 
-# ------------------------------------------------------------------------------------------------------- every paper
+# -------------------------------------------------------------------------------------- every paper
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
@@ -500,7 +528,7 @@ def test_every_paper_is_whole(name: str) -> None:
     assert paper.readings
     assert paper.pictures
     assert any(claim.must_hold for claim in paper.claims)
-    judged = {each.study for each in paper.numbers if each.published is not None}
+    judged = {each.variant.study for each in paper.numbers if each.published is not None}
     assert all(study.seeds >= 5 for study in paper.studies if study.id in judged)
     for each in paper.numbers:
         assert each.tolerance is None or each.tolerance.because.strip()
@@ -512,7 +540,7 @@ def test_every_scenario_of_a_paper_is_valid(name: str, quick: bool) -> None:
     paper = papers.load(name)
     for study in paper.studies:
         for variant, scenario in study.scenarios(paper.folder, quick).items():
-            assert scenario.label == variant
+            assert scenario.label == variant.name
 
 
 def test_unknown_papers_are_refused() -> None:

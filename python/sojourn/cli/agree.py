@@ -15,7 +15,7 @@ from sojourn.cli import options, text, work
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
-    from sojourn.agreement import Comparison, Digest, Row, Sides
+    from sojourn.agreement import Comparison, Digest, NumberRow, Sides
     from sojourn.engine import Engine, Interrupted, UnfinishedError
     from sojourn.records import Run
     from sojourn.scenario import Scenario
@@ -38,7 +38,7 @@ STANDING = (
     ),
     *("loss", "onoff", "ring", "rtts", "schedule", "shaper", "udp", "vegas", "vegas-beside", "video", "web"),
 )
-"""In the folder `standing` of the installed package."""
+"""In the folder `agreement/cases` of the installed package."""
 QUICK = "quick"
 """Names some of their cases."""
 TOLERANCE = "5 %"
@@ -233,7 +233,7 @@ def standing(quick: bool) -> list[Scenario]:
 
 
 def standing_file(name: str) -> Path:
-    return Path(str(files("sojourn").joinpath("standing", name)))
+    return Path(str(files("sojourn.agreement").joinpath("cases", name)))
 
 
 def _variants(
@@ -473,7 +473,7 @@ def _seeds(one: Comparison) -> str:
     return "1 seed" if one.seeds == 1 else f"{one.seeds} seeds, mean ±95 % interval"
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: NumberRow) -> tuple[str, ...]:
     unit = f" {row.unit}" if row.unit else ""
     place = f"{row.place}: " if row.place else ""
     return (

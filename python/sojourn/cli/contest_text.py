@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sojourn.cli import text
 
 if TYPE_CHECKING:
-    from sojourn.judgement import Contest, Row
+    from sojourn.judgement import Contest, ContestRow
 
 WIDTH = 120
 """Wider tables are cut into several, each with the names."""
@@ -34,11 +34,11 @@ def tables(contest: Contest) -> str:
     )
 
 
-def _name(contest: Contest, rows: Sequence[Row]) -> str:
+def _name(contest: Contest, rows: Sequence[ContestRow]) -> str:
     return f"queue at {contest.link}" if rows[0].quantity.key in QUEUE and contest.link else "users"
 
 
-def _heads(rows: Sequence[Row]) -> list[str]:
+def _heads(rows: Sequence[ContestRow]) -> list[str]:
     """Whose it is stands over the first of its columns only."""
     heads = []
     for of, group in groupby(rows, lambda row: row.quantity.of):
@@ -48,12 +48,12 @@ def _heads(rows: Sequence[Row]) -> list[str]:
     return [f"{head} " for head in heads]
 
 
-def _lines(contest: Contest, rows: Sequence[Row]) -> list[list[str]]:
+def _lines(contest: Contest, rows: Sequence[ContestRow]) -> list[list[str]]:
     columns = [_cells(contest, row) for row in rows]
     return [[contest.called[run], *cells] for run, *cells in zip(contest.runs, *columns, strict=True)]
 
 
-def _cells(contest: Contest, row: Row) -> list[str]:
+def _cells(contest: Contest, row: ContestRow) -> list[str]:
     cells = []
     for run, mean, half in zip(contest.runs, row.means, row.ci95, strict=True):
         entry = {"mean": mean, "ci95": half}
@@ -62,9 +62,9 @@ def _cells(contest: Contest, row: Row) -> list[str]:
     return cells
 
 
-def _parted(contest: Contest, rows: Sequence[Row]) -> list[list[Row]]:
+def _parted(contest: Contest, rows: Sequence[ContestRow]) -> list[list[ContestRow]]:
     """The rows in as few parts as fit the width."""
-    parts: list[list[Row]] = []
+    parts: list[list[ContestRow]] = []
     for row in rows:
         if parts:
             tried = [*parts[-1], row]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HEADER = ("time", "idle ms", "download adds", "upload adds", "both add", "down Mbit/s", "up Mbit/s", "grade")
 WIDTHS = (19, 7, 13, 11, 8, 11, 9, 5)
 """Of the columns: rows are printed one at a time."""
-Measured = Callable[[Path], "MeasurementOutcome"]
+MeasuresInto = Callable[[Path], "MeasurementOutcome"]
 """Measures into this folder."""
 NAP_S = 30.0
 """The longest sleep: a clock that is stepped, or a host that was suspended, is noticed after it."""
@@ -51,7 +51,7 @@ def _line(cells: Sequence[str]) -> str:
     return "  ".join([first.strip().ljust(WIDTHS[0]), *rest])
 
 
-def measure(folder: Path, every_s: float, times: int | None, measured: Measured, quiet: bool) -> int:
+def measure(folder: Path, every_s: float, times: int | None, measured: MeasuresInto, quiet: bool) -> int:
     """Measures at fixed times, so often or until Ctrl-C, and prints a line of each. Exit status 1: none could be measured.
 
     Times are of the clock on the wall: the first is now, the others whole multiples of `every_s` later. Those that pass while
@@ -88,7 +88,9 @@ def measure(folder: Path, every_s: float, times: int | None, measured: Measured,
     return 0 if good else 1
 
 
-def _one(folder: Path, t_ns: int, measured: Measured, *, first: bool) -> tuple[MeasurementEntry | None, bool]:
+def _one(
+    folder: Path, t_ns: int, measured: MeasuresInto, *, first: bool
+) -> tuple[MeasurementEntry | None, bool]:
     """One measurement, or why there is none; whether it was interrupted. Nothing at the start of a new folder is a wrong word."""
     from sojourn.live.measure import over_days as kept
     from sojourn.live.measure.session import LiveError

@@ -11,7 +11,7 @@ from sojourn.cli import options, work
 from sojourn.cli.grouped import Trade
 
 if TYPE_CHECKING:
-    from sojourn.engine.kernel import Progress
+    from sojourn.engine.kernel import SetupProgress
 
 
 @click.group(cls=Trade)
@@ -80,5 +80,5 @@ def clean_(quiet: bool) -> None:
     work.say(f"{freed / 1e6:.0f} MB freed" if freed else "nothing to remove", quiet)
 
 
-def _step(p: Progress) -> work.Step:
+def _step(p: SetupProgress) -> work.Step:
     return work.Step(p.doing, p.fraction, p.fraction >= 1)

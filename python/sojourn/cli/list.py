@@ -28,7 +28,7 @@ def list_(what: str | None) -> None:
 
 
 def _qdiscs() -> list[str]:
-    from sojourn.engine import tc
+    from sojourn.linux import tc
     from sojourn.scenario.qdisc import GRAMMARS
 
     grammars = [grammar for variants in GRAMMARS.values() for grammar in variants.values()]

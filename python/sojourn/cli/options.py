@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Verb = Callable[..., Any]
 Option = Callable[[Verb], Verb]
-Own = str | Mapping[str, Any]
+OwnWords = str | Mapping[str, Any]
 """What a verb words in its own way: the help, or settings of click's."""
 
 
@@ -35,7 +35,7 @@ def option(*names: str, **settings: Any) -> Any:
     return dataclasses.field(metadata={"names": names, "settings": settings})
 
 
-def block(kind: type[Any], **own: Own) -> Option:
+def block(kind: type[Any], **own: OwnWords) -> Option:
     """Gives a verb the options of a block, in the order of its fields, and their values as one value."""
     fields = dataclasses.fields(kind)
     called = kind.__name__.removesuffix("Options").lower()
@@ -55,13 +55,13 @@ def block(kind: type[Any], **own: Own) -> Option:
     return given
 
 
-def one(kind: type[Any], name: str, own: Own = "") -> Option:
+def one(kind: type[Any], name: str, own: OwnWords = "") -> Option:
     """Gives a verb a single option of a block, as a value of its own."""
     (field,) = (each for each in dataclasses.fields(kind) if each.name == name)
     return _click(field, own or {})
 
 
-def _click(field: dataclasses.Field[Any], own: Own) -> Option:
+def _click(field: dataclasses.Field[Any], own: OwnWords) -> Option:
     told = {"help": own} if isinstance(own, str) else own
     return click.option(*field.metadata["names"], field.name, **{**field.metadata["settings"], **told})
 

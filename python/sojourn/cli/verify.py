@@ -11,7 +11,7 @@ import click
 from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
-    from sojourn.engine.verify import Comparison, Verification
+    from sojourn.engine.verify import TableComparison, Verification
 
 DIFFERS = 1
 MOST_TOLD = 3
@@ -69,7 +69,7 @@ def described(one: Verification) -> str:
     return "\n".join(lines)
 
 
-def _told(apart: Sequence[Comparison]) -> list[str]:
+def _told(apart: Sequence[TableComparison]) -> list[str]:
     """The first tables that differ, those of which the same is to be said in one line."""
     tables: dict[str, list[str]] = {}
     for table in apart:
@@ -79,7 +79,7 @@ def _told(apart: Sequence[Comparison]) -> list[str]:
     return lines[:MOST_TOLD] + ([f"    and {len(more)} more: {', '.join(more)}"] if more else [])
 
 
-def _difference(table: Comparison) -> str:
+def _difference(table: TableComparison) -> str:
     first = table.difference
     if first is None:
         return table.why

@@ -18,7 +18,8 @@ from typing import Any
 import polars as pl
 
 from sojourn import remains
-from sojourn.engine.engines import ENGINES, find, fingerprint
+from sojourn.engine.protocol import fingerprint
+from sojourn.engine.registry import ENGINES, find
 from sojourn.engine.runs import Progress, run_each
 from sojourn.errors import UserError
 from sojourn.records import FORMAT, SCENARIO, TABLES, Run
@@ -30,7 +31,7 @@ DECIDED = ("duration_ns", "warmup_ns", "links", "flows")
 
 
 @dataclass(frozen=True)
-class Difference:
+class CellDifference:
     """The first cell in which a table of now differs from the recorded one, row by row."""
 
     row: int
@@ -41,14 +42,14 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TableComparison:
     """One table of one seed."""
 
     seed: int
     table: str
     why: str = ""
     """Why it is not equal, in words; "": it is."""
-    difference: Difference | None = None
+    difference: CellDifference | None = None
     """None: it is equal, or there is nothing to compare."""
 
     @property
@@ -68,7 +69,7 @@ class Verification:
     """scenario.toml and the seeds are those that the fingerprint names; None: a Run of sojourn 0.1, whose does not tell."""
     meta: tuple[str, ...]
     """What meta.json says otherwise than that of now, of `DECIDED`: numbers are computed with it."""
-    tables: tuple[Comparison, ...]
+    tables: tuple[TableComparison, ...]
 
     @property
     def equal(self) -> bool:
@@ -182,23 +183,23 @@ def _same_scenario(run: Run, scenario: Scenario) -> bool | None:
 # --------------------------------------------------------------------------------------------------------- comparing
 
 
-def _compared(recorded: Run, again: Run) -> Iterable[Comparison]:
+def _compared(recorded: Run, again: Run) -> Iterable[TableComparison]:
     for seed in recorded.seeds:
         theirs, ours = set(recorded.tables(seed)), set(again.tables(seed))
         for name in TABLES:
             if name not in theirs | ours:
                 continue
             if name not in theirs or name not in ours:
-                yield Comparison(seed, name, "missing in the Run" if name in ours else "not made now")
+                yield TableComparison(seed, name, "missing in the Run" if name in ours else "not made now")
                 continue
             yield _compared_table(recorded, again, seed, name)
 
 
-def _compared_table(recorded: Run, again: Run, seed: int, name: str) -> Comparison:
+def _compared_table(recorded: Run, again: Run, seed: int, name: str) -> TableComparison:
     try:
         theirs = recorded.table(name, seed)
     except UserError as error:
-        return Comparison(seed, name, error.problem)
+        return TableComparison(seed, name, error.problem)
     ours = again.table(name, seed)
     if recorded.meta.format < FORMAT:
         # What an older format did not have is null, and not compared.
@@ -206,13 +207,13 @@ def _compared_table(recorded: Run, again: Run, seed: int, name: str) -> Comparis
         theirs, ours = theirs.select(had), ours.select(had)
     difference = first_difference(theirs, ours)
     if difference is not None:
-        return Comparison(seed, name, "a cell differs", difference)
+        return TableComparison(seed, name, "a cell differs", difference)
     if theirs.height != ours.height:
-        return Comparison(seed, name, f"recorded {theirs.height} rows, now {ours.height}")
-    return Comparison(seed, name)
+        return TableComparison(seed, name, f"recorded {theirs.height} rows, now {ours.height}")
+    return TableComparison(seed, name)
 
 
-def first_difference(recorded: pl.DataFrame, now: pl.DataFrame) -> Difference | None:
+def first_difference(recorded: pl.DataFrame, now: pl.DataFrame) -> CellDifference | None:
     """The first cell that differs, of tables with the same columns, in the rows that both have; None: none does."""
     rows = min(recorded.height, now.height)
     first: tuple[int, str] | None = None
@@ -223,4 +224,4 @@ def first_difference(recorded: pl.DataFrame, now: pl.DataFrame) -> Difference | 
     if first is None:
         return None
     row, column = first
-    return Difference(row, column, recorded[column][row], now[column][row])
+    return CellDifference(row, column, recorded[column][row], now[column][row])

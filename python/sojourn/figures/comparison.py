@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from sojourn.arrays import Floats
 from sojourn.digits import sides
 from sojourn.figures import series, style
 from sojourn.judgement import quantities
@@ -197,7 +198,7 @@ def tradeoff(runs: Sequence[Run]) -> Figure:
     return figure
 
 
-def _scale(axes: Axes, points: series.Floats) -> None:
+def _scale(axes: Axes, points: Floats) -> None:
     delay, goodput = points[:, 0], points[:, 1]
     positive = delay[delay > 0]
     if positive.size and positive.max() / positive.min() > 8:

@@ -15,6 +15,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from sojourn.arrays import Floats
 from sojourn.figures import series, style
 from sojourn.figures.series import Line
 from sojourn.records import Run
@@ -253,7 +254,7 @@ def _sojourn(axes: Axes, view: _View) -> None:
         style.corner(axes, "  ".join(remarks), style.LOST)
 
 
-def logarithmic(axes: Axes, values: series.Floats) -> None:
+def logarithmic(axes: Axes, values: Floats) -> None:
     """A logarithmic y axis where the values span more than a factor of 30, else a linear one from 0."""
     low, high = float(np.quantile(values, 0.02)), float(values.max())
     if high / low > 30:
@@ -360,7 +361,7 @@ def _losses(axes: Axes, view: _View) -> None:
         )  # fmt: skip
 
 
-def _stripes(t: series.Floats, end: float) -> tuple[series.Floats, series.Floats]:
+def _stripes(t: Floats, end: float) -> tuple[Floats, Floats]:
     if t.size <= STRIPES:
         return t, np.ones(t.size)
     which = np.minimum((t / end * STRIPES).astype(np.int64), STRIPES - 1)

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from sojourn.arrays import Floats
 from sojourn.figures import series, style
 from sojourn.records import Run, RunError
 
@@ -88,7 +89,7 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
     return figure
 
 
-def bands(axes: Axes, columns: series.Density, right: series.Floats) -> None:
+def bands(axes: Axes, columns: series.Density, right: Floats) -> None:
     """The spread of each column about its median, out to `right`, where the column ends."""
     left = columns.t
     for i, colour in enumerate(SHADES):

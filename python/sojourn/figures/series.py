@@ -16,11 +16,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from sojourn.arrays import Floats
 from sojourn.judgement.quantities import bottleneck as bottleneck
 from sojourn.judgement.quantities import bottlenecks as bottlenecks
 from sojourn.records import FlowInfo, LinkInfo, Run, RunError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

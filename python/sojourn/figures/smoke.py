@@ -22,8 +22,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from sojourn.arrays import Floats
 from sojourn.figures import pings, series, style
-from sojourn.figures.series import Density, Floats, Line
+from sojourn.figures.series import Density, Line
 
 LOSSES = (
     (0.0, "black", "none"),

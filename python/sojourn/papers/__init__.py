@@ -6,14 +6,15 @@
     for row in adt.rows:
         print(row.number.what, row.number.published, row.ours.mean, row.verdict)
 
-One folder per paper: its scenario files, its published numbers with where each stands in the source, its reading, its
-claims as checks, its figures. `paper` says what they are made of, `verdict` how they are judged, `page` how they are shown.
+One folder per paper, with the same files in each: `folder` says which. `paper` says what a paper is made of, `verdict` how
+it is judged, `page` how it is shown.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from functools import cache
 
+from sojourn.papers import folder
 from sojourn.papers.evidence import Evidence, Seed
 from sojourn.papers.paper import Paper
 from sojourn.papers.reproduce import Reproduction, reproduce
@@ -25,10 +26,9 @@ NAMES = ("home-upload", "queue-anatomy", "video-testbed", "adt", "red-droptail")
 """The papers, in the order in which they tell the story: from a laggy home line to the queue disciplines' simulations."""
 
 
+@cache
 def load(name: str) -> Paper:
     """The paper of this name; see `NAMES`."""
     if name not in NAMES:
         raise KeyError(f"no paper {name!r}; there are {', '.join(NAMES)}")
-    paper = import_module(f"sojourn.papers.{name.replace('-', '_')}").PAPER
-    assert isinstance(paper, Paper)
-    return paper
+    return folder.read(f"{__name__}.{name.replace('-', '_')}")

@@ -1,21 +1,23 @@
 """What the papers' figures have in common: ours as a line with its 95 % interval, the published values as hollow marks.
 
-figure, [[axes]] = sheet("Figure 2: delay over users", evidence, "users")
-curve(axes, "RED", x, estimates, look("red"), published=values)
+figure, [[axes]] = sheet("Figure 2: delay over users", evidence, USERS)
+curve(axes, "RED", evidence.over(variants, m.delay_ms), look("red"), published=values)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from sojourn.figures import style
-from sojourn.papers.evidence import Evidence
-from sojourn.papers.paper import Estimate
+from sojourn.papers.evidence import Estimate, Evidence
+from sojourn.papers.study import Study
 
 Look = tuple[str, style.Dash]
 """Colour and dash."""
@@ -29,7 +31,7 @@ def look(qdisc: str) -> Look:
 def sheet(
     title: str,
     evidence: Evidence,
-    study: str,
+    study: Study,
     *,
     rows: Sequence[float] = (1,),
     columns: int = 1,
@@ -50,9 +52,9 @@ def sheet(
     return figure, style.panels(figure, around, rows, columns, gap=0.35)
 
 
-def what_was_run(evidence: Evidence, study: str, spread: str = "95 % interval") -> str:
+def what_was_run(evidence: Evidence, study: Study, spread: str = "95 % interval") -> str:
     """`engine sim · 5 seeds, mean ± 95 % interval · 100 s, the first 30 s left out`."""
-    runs = [evidence.run(study, variant) for variant in evidence.variants(study)]
+    runs = [evidence.run(variant) for variant in evidence.variants(study)]
     meta = runs[0].meta
     seeds = len(runs[0].seeds)
     bars = f", mean ± {spread}" if spread else ""
@@ -68,21 +70,21 @@ def what_was_run(evidence: Evidence, study: str, spread: str = "95 % interval") 
 def curve(
     axes: Axes,
     label: str,
-    x: Sequence[float],
-    ours: Sequence[Estimate],
+    ours: Mapping[int, Estimate] | Mapping[float, Estimate],
     drawn: Look,
     *,
-    published: Sequence[float | None] | None = None,
+    published: Mapping[int, float] | Mapping[float, float] | None = None,
     marker: str = "o",
 ) -> None:
-    """Our means joined by a line with their 95 % intervals; published values as hollow marks joined by dots."""
+    """Our means over x joined by a line, with their 95 % intervals; published values as hollow marks joined by dots."""
     colour, dash = drawn
-    mean = np.array([one.mean for one in ours])
-    half = np.array([0.0 if math.isnan(one.ci95) else one.ci95 for one in ours])
+    x = list(ours)
+    mean = np.array([one.mean for one in ours.values()])
+    half = np.array([0.0 if math.isnan(one.ci95) else one.ci95 for one in ours.values()])
     axes.plot(x, mean, color=colour, linestyle=dash, marker=marker, markersize=3.5, label=f"{label}, ours")
     axes.errorbar(x, mean, yerr=half, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
     if published is not None:
-        known = [(at, value) for at, value in zip(x, published, strict=True) if value is not None]
+        known = [(at, value) for at, value in published.items() if at in ours]
         axes.plot(
             [at for at, _ in known],
             [value for _, value in known],
@@ -94,6 +96,81 @@ def curve(
             markerfacecolor="none",
             label=f"{label}, published",
         )
+
+
+Frame = Literal["data", "panel", "row", "column"]
+_FRAMES: Mapping[str, Any] = {
+    "data": "data",
+    "panel": "axes fraction",
+    "row": ("axes fraction", "data"),
+    "column": ("data", "axes fraction"),
+}
+
+
+def note(
+    axes: Axes,
+    text: str,
+    at: tuple[float, float],
+    by: tuple[float, float] = (0, 0),
+    *,
+    of: Frame = "data",
+    size: float = 8,
+    colour: str = style.INK,
+    **more: Any,
+) -> None:
+    """Words in a panel or beside it, `by` points from `at`.
+
+    `of`: whether `at` is (x, y) in "data", shares of the "panel", a "row" (share of the width, y) or a "column" (x, share of
+    the height). `more`: `ha`, `va`, `weight`.
+    """
+    axes.annotate(
+        text,
+        at,
+        xycoords=_FRAMES[of],
+        xytext=by,
+        textcoords="offset points",
+        size=size,
+        color=colour,
+        annotation_clip=False,
+        parse_math=False,
+        **more,
+    )
+
+
+def level(axes: Axes, value: float, text: str, *, right: bool = True) -> None:
+    """A published value that holds for a whole panel: a dotted line with its words at one end."""
+    axes.axhline(value, color=style.INK, linestyle=":", linewidth=0.9)
+    x, by = (1, (-2, 2)) if right else (0, (4, 3))
+    note(axes, text, (x, value), by, of="row", size=7.5, ha="right" if right else "left", va="bottom")
+
+
+def row_labels(axes: Axes, labels: Sequence[str]) -> None:
+    """A row for each label, the first on top, and no lines between them."""
+    axes.set_yticks(range(len(labels)), list(labels))
+    axes.tick_params(axis="y", labelcolor=style.INK)
+    axes.grid(axis="y", visible=False)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+
+
+def ticks(axes: Axes, at: Sequence[float], axis: Literal["x", "y"] = "x") -> None:
+    """Ticks at these values and no others."""
+    where = axes.set_xticks if axis == "x" else axes.set_yticks
+    where(list(at), [f"{one:g}" for one in at])
+    axes.minorticks_off()
+
+
+def grid_of_numbers(
+    axes: Axes,
+    fields: NDArray[np.float64],
+    shown: Callable[[float], str],
+    colours: NDArray[np.float64],
+    **look: Any,
+) -> None:
+    """A field for each row and column, the first row at the bottom: `colours` as `imshow` takes them, `fields` in words."""
+    axes.imshow(colours, origin="lower", aspect="auto", **look)
+    axes.grid(visible=False)
+    for (row, column), value in np.ndenumerate(fields):
+        axes.text(column, row, shown(float(value)), ha="center", va="center", size=8, color=style.INK)
 
 
 def legend(axes: Axes, columns: int = 1) -> None:

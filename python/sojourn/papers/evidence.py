@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import polars as pl
 
 from sojourn import metrics
 from sojourn.metrics import Numbers
-from sojourn.papers.paper import Estimate, Measure
+from sojourn.papers.study import Study, Variant
 from sojourn.records import Run
 
 Answer = TypeVar("Answer")
+At = TypeVar("At")
 
 
-class NotRun(KeyError):  # noqa: N818  (a gap that is meant to be, not an error)
+class NotRun(Exception):  # noqa: N818  (a gap that is meant to be, not an error)
     """What was asked of the evidence is not there: engines other than the simulator run a part of a paper."""
 
 
@@ -65,20 +67,66 @@ def _named(entries: Iterable[Numbers], key: str, wanted: str) -> Numbers:
     raise KeyError(f"no {key} {wanted!r}; there are {', '.join(str(entry[key]) for entry in entries)}")
 
 
+Measure: TypeAlias = Callable[[Seed], float]
+"""One number from one seed of one Run; NaN where it can't be said."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A quantity over seeds: mean, half the width of its 95 % confidence interval, and the seeds' values."""
+
+    mean: float
+    ci95: float
+    """NaN with one seed."""
+    values: tuple[float, ...]
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The values of the seeds in which it could be measured."""
+        return tuple(value for value in self.values if not math.isnan(value))
+
+    @property
+    def seeds(self) -> int:
+        """In how many seeds it could be measured."""
+        return len(self.known)
+
+    @property
+    def sem(self) -> float:
+        """Standard error of the mean, sigma / sqrt(n); NaN with one value."""
+        if self.seeds < 2:
+            return math.nan
+        spread = math.fsum((value - self.mean) ** 2 for value in self.known) / (self.seeds - 1)
+        return math.sqrt(spread / self.seeds)
+
+
+def estimated(values: Iterable[float]) -> Estimate:
+    """The estimate that these values of the seeds make."""
+    known = tuple(values)
+    whole = metrics.mean_ci95(known)
+    return Estimate(whole["mean"], whole["ci95"], known)
+
+
+class Along(dict[At, Answer]):
+    """What was measured along variants; asked for one that was not run it raises NotRun."""
+
+    def __missing__(self, at: At) -> Answer:
+        raise NotRun(f"the variant of {at}")
+
+
 @dataclass
 class Evidence:
     """The Runs of a paper's studies."""
 
     quick: bool
     """The short version with fewer seeds."""
-    runs: Mapping[str, Mapping[str, Run]]
-    """Study -> variant -> Run, in the paper's order; only those that were run."""
+    runs: Mapping[Variant, Run]
+    """In the paper's order; only those that were run."""
     engine: str = "sim"
-    _seeds: dict[tuple[str, str], list[Seed]] = field(default_factory=dict)
-    _known: dict[tuple[str, str, Measure], Estimate] = field(default_factory=dict)
+    _seeds: dict[Variant, list[Seed]] = field(default_factory=dict)
+    _known: dict[tuple[Variant, Measure], Estimate] = field(default_factory=dict)
 
     def asked(self, question: Callable[[Evidence], Answer]) -> Answer | None:
-        """What a check, a sentence or a figure makes of it; None where it needs what this engine does not run."""
+        """What a check or a figure makes of it; None where it needs what this engine does not run."""
         try:
             return question(self)
         except NotRun:
@@ -86,52 +134,65 @@ class Evidence:
                 raise
             return None
 
-    def variants(self, study: str) -> tuple[str, ...]:
+    def said(self, sentence: Callable[[Evidence], str], missing: str = "{}") -> str:
+        """A sentence, or that this engine does not run what it needs, put as `missing` has it."""
+        try:
+            return sentence(self)
+        except NotRun as gap:
+            if self.engine == "sim":
+                raise
+            return missing.format(f"not run on the engine {self.engine}: {gap}")
+
+    def variants(self, study: Study) -> tuple[Variant, ...]:
         """The variants of a study that were run; another engine than the simulator may not run the study at all."""
-        if self.engine != "sim" and not self.runs[study]:
-            raise NotRun(f"{study} was not run")
-        return tuple(self.runs[study])
+        found = tuple(variant for variant in self.runs if variant.study == study.id)
+        if self.engine != "sim" and not found:
+            raise NotRun(f"the study {study.id}")
+        return found
 
-    def has(self, study: str, variant: str) -> bool:
-        """Whether a variant was run: the quick version leaves some out."""
-        return variant in self.variants(study)
+    def has(self, *variants: Variant) -> bool:
+        """Whether these were run: the quick version leaves some out."""
+        studies = {run.study for run in self.runs}
+        gaps = [variant.study for variant in variants if variant.study not in studies]
+        if self.engine != "sim" and gaps:
+            raise NotRun(f"the study {gaps[0]}")
+        return all(variant in self.runs for variant in variants)
 
-    def run(self, study: str, variant: str = "") -> Run:
+    def run(self, variant: Variant) -> Run:
         """The Run of a variant."""
-        if variant not in self.runs[study]:
-            raise NotRun(f"{study}/{variant} was not run")
-        return self.runs[study][variant]
+        if variant not in self.runs:
+            raise NotRun(str(variant))
+        return self.runs[variant]
 
-    def seeds(self, study: str, variant: str = "") -> list[Seed]:
+    def seeds(self, variant: Variant) -> list[Seed]:
         """Its seeds."""
-        key = (study, variant)
-        if key not in self._seeds:
-            run = self.run(study, variant)
-            self._seeds[key] = [Seed(run, number) for number in run.seeds]
-        return self._seeds[key]
+        if variant not in self._seeds:
+            run = self.run(variant)
+            self._seeds[variant] = [Seed(run, number) for number in run.seeds]
+        return self._seeds[variant]
 
-    def estimate(self, study: str, variant: str, measure: Measure) -> Estimate:
+    def estimate(self, variant: Variant, measure: Measure) -> Estimate:
         """A measure over the seeds of a variant."""
-        key = (study, variant, measure)
+        key = (variant, measure)
         if key not in self._known:
-            values = tuple(measure(seed) for seed in self.seeds(study, variant))
-            whole = metrics.mean_ci95(values)
-            self._known[key] = Estimate(whole["mean"], whole["ci95"], values)
+            self._known[key] = estimated(measure(seed) for seed in self.seeds(variant))
         return self._known[key]
 
-    def compared(
-        self,
-        one: tuple[str, str],
-        other: tuple[str, str],
-        measure: Measure,
-        how: Callable[[float, float], float],
-    ) -> Estimate:
-        """A number made of two variants, each (study, variant), seed by seed: `how(one, other)`."""
-        pairs = zip(self.estimate(*one, measure).values, self.estimate(*other, measure).values, strict=True)
-        values = tuple(how(a, b) for a, b in pairs)
-        whole = metrics.mean_ci95(values)
-        return Estimate(whole["mean"], whole["ci95"], values)
-
-    def mean(self, study: str, variant: str, measure: Measure) -> float:
+    def mean(self, variant: Variant, measure: Measure) -> float:
         """The mean of a measure over the seeds of a variant."""
-        return self.estimate(study, variant, measure).mean
+        return self.estimate(variant, measure).mean
+
+    def over(self, variants: Mapping[At, Variant], measure: Measure) -> Along[At, Estimate]:
+        """A measure along variants, by what tells them apart: those that were run."""
+        return Along((at, self.estimate(one, measure)) for at, one in variants.items() if self.has(one))
+
+    def means(self, variants: Mapping[At, Variant], measure: Measure) -> Along[At, float]:
+        """As `over`, the means alone."""
+        return Along((at, one.mean) for at, one in self.over(variants, measure).items())
+
+    def compared(
+        self, one: Variant, other: Variant, measure: Measure, how: Callable[[float, float], float]
+    ) -> Estimate:
+        """A number made of two variants, seed by seed: `how(one, other)`."""
+        pairs = zip(self.estimate(one, measure).values, self.estimate(other, measure).values, strict=True)
+        return estimated(how(a, b) for a, b in pairs)

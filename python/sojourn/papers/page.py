@@ -24,9 +24,10 @@ from sojourn import figures
 from sojourn.errors import UserError
 from sojourn.figures.series import number as shown
 from sojourn.papers import story
-from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading, Study
+from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading
 from sojourn.papers.reproduce import Reproduction
-from sojourn.papers.verdict import ClaimRow, Row, Verdict
+from sojourn.papers.study import Study
+from sojourn.papers.verdict import ClaimRow, Row, Verdict, worded
 from sojourn.report import parts
 
 _ROOM = "sojourn.papers"
@@ -90,7 +91,7 @@ def _write_paper(one: Reproduction, folder: Path) -> Pictures:
     return pictures
 
 
-# ------------------------------------------------------------------------------------------------------- one paper
+# ---------------------------------------------------------------------------------------- one paper
 
 
 def _paper(one: Reproduction, pictures: Pictures) -> str:
@@ -161,8 +162,8 @@ def _numbers(one: Reproduction) -> str:
     parts_: list[str] = []
     latest = ""
     for row in one.rows:
-        if row.number.study != latest:
-            latest = row.number.study
+        if row.number.variant.study != latest:
+            latest = row.number.variant.study
             parts_.append(
                 f'</tbody><tbody><tr class="study"><th colspan="5" scope="rowgroup">{escape(studies[latest].what)}</th></tr>'
             )
@@ -173,7 +174,9 @@ def _numbers(one: Reproduction) -> str:
     )
     return (
         _TABLE.format("Numbers") + "<caption>Ours: mean over "
-        f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, where there is one, is left out. Tolerances were written down after first trial runs.{left_out}</caption>"
+        f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, "
+        "where there is one, is left out. Tolerances were written down after first trial "
+        f"runs.{left_out}</caption>"
         '<thead><tr><th scope="col">What</th><th scope="col" class="number">Published</th><th scope="col" class="number">Ours</th>'
         '<th scope="col" class="number">Difference</th><th scope="col">Verdict</th></tr></thead><tbody>'
         + "\n".join(parts_)
@@ -233,7 +236,7 @@ def _readings(one: Reproduction) -> str:
 
 
 def _reading(reading: Reading, one: Reproduction) -> str:
-    others = reading.what_others_give(one.evidence)
+    others = worded(reading.others, one.evidence)
     found = (
         "<small>Found by search: its agreement is no independent proof.</small>" if reading.searched else ""
     )
@@ -256,7 +259,7 @@ def _studies(one: Reproduction) -> str:
 
 
 def _study(study: Study, one: Reproduction) -> str:
-    runs = list(one.evidence.runs[study.id].values())
+    runs = [run for variant, run in one.evidence.runs.items() if variant.study == study.id]
     lengths = sorted({(run.meta.duration_ns / 1e9, run.meta.warmup_ns / 1e9) for run in runs})
     length = ", ".join(
         f"{duration:g} s" + (f", {warmup:g} s of it warm-up" if warmup else "")
@@ -270,7 +273,7 @@ def _study(study: Study, one: Reproduction) -> str:
     )
 
 
-# -------------------------------------------------------------------------------------------------------- overview
+# ----------------------------------------------------------------------------------------- overview
 
 
 def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> str:
@@ -309,7 +312,7 @@ def _papers(found: Sequence[Reproduction]) -> str:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------- pieces
+# ------------------------------------------------------------------------------------------- pieces
 
 
 def sentence(found: Sequence[Reproduction]) -> str:
@@ -320,9 +323,12 @@ def sentence(found: Sequence[Reproduction]) -> str:
     claims = [row for one in found for row in one.claims]
     held = Counter(row.verdict for row in claims)
     return (
-        f"Of {len(stated)} published numbers {counts[Verdict.REPRODUCED]} are reproduced, in {counts[Verdict.DIRECTION]} "
-        f"the direction holds, {counts[Verdict.NOT_REPRODUCED]} are not reproduced. Of {len(claims)} claims "
-        f"{held[Verdict.REPRODUCED]} hold, {held[Verdict.DIRECTION]} in direction, {held[Verdict.NOT_REPRODUCED]} do not."
+        f"Of {len(stated)} published numbers {counts[Verdict.REPRODUCED]} are reproduced, in "
+        f"{counts[Verdict.DIRECTION]} "
+        f"the direction holds, {counts[Verdict.NOT_REPRODUCED]} are not reproduced. Of "
+        f"{len(claims)} claims "
+        f"{held[Verdict.REPRODUCED]} hold, {held[Verdict.DIRECTION]} in direction, "
+        f"{held[Verdict.NOT_REPRODUCED]} do not."
     )
 
 
@@ -333,11 +339,13 @@ def _sentences(found: Sequence[Reproduction]) -> list[str]:
         said.insert(0, f"Invalid, so that verdicts on them say nothing: {', '.join(refused)}.")
     if any(one.evidence.quick for one in found):
         said.append(
-            "This is the quick version: shorter runs and fewer seeds. The verdicts that count are those of the full one."
+            "This is the quick version: shorter runs and fewer seeds. The verdicts that count are "
+            "those of the full one."
         )
     if any(one.evidence.engine != "sim" for one in found):
         said.append(
-            f"Run on the engine {found[0].evidence.engine}: the part of each paper that it can run in minutes."
+            f"Run on the engine {found[0].evidence.engine}: the part of each paper that it can "
+            "run in minutes."
         )
     return said
 

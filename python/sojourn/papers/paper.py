@@ -1,6 +1,6 @@
 """What a paper is made of: studies that are run, numbers and claims that are judged, readings, pictures.
 
-A paper's folder states all of it as plain values:
+A paper's folder states all of it as plain values (`folder` says in which file):
 
     Study     a scenario file with named variants: one of the source's experiments
     Number    a published value, where it stands in the source, and how ours is measured
@@ -13,65 +13,22 @@ Studies become Runs, Runs give `Evidence`, and `verdict` judges. Nothing here ru
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Literal
 
 from matplotlib.figure import Figure
 
-from sojourn.scenario import Scenario, load
-
-if TYPE_CHECKING:
-    from sojourn.papers.evidence import Evidence, Seed
-
-Measure: TypeAlias = "Callable[[Seed], float]"
-"""One number from one seed of one Run; NaN where it can't be said."""
+from sojourn.papers.evidence import Estimate, Evidence, Measure
+from sojourn.papers.study import Study, Variant
 
 Relation = Literal["=", "<", ">"]
 """How the source states a number: as a value, or as a bound."""
 
 
-@dataclass(frozen=True)
-class Study:
-    """One experiment of the source: a scenario file of the paper's folder, and its variants by name."""
-
-    id: str
-    what: str
-    """What it is, in a line: "1000 TCP flows at 200 Mbit/s (section III-A)"."""
-    scenario: str
-    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
-    """Name -> what differs from the file, by dotted key, as `Scenario.with_` takes it."""
-    seeds: int = 5
-    quick: Mapping[str, Any] = field(default_factory=dict)
-    """What the quick version changes beside."""
-    quick_variants: Collection[str] | None = None
-    """The variants that the quick version runs; None: all."""
-    quick_seeds: int = 3
-    kernel_variants: Mapping[str, Mapping[str, Any]] | Collection[str] | None = ()
-    """The variants that are run on the real kernel too; None: all. A guest takes a hundred times as long. A mapping says what differs there."""
-    kernel_seeds: int = 3
-
-    def scenarios(self, folder: Path, quick: bool, engine: str = "sim") -> dict[str, Scenario]:
-        """The scenarios to run, by the variant's name."""
-        base = load(folder / self.scenario)
-        wanted = [self.quick_variants] if quick else []
-        if engine != "sim":
-            wanted.append(self.kernel_variants)
-        kept = [name for name in self.variants if all(some is None or name in some for some in wanted)]
-        seeds = self.quick_seeds if quick else self.seeds
-        if engine != "sim":
-            seeds = min(seeds, self.kernel_seeds)
-        there = self.kernel_variants if engine != "sim" and isinstance(self.kernel_variants, Mapping) else {}
-        return {
-            name: base.with_(
-                {**self.variants[name], **(self.quick if quick else {}), **there.get(name, {})},
-                seeds=list(range(1, seeds + 1)),
-                label=name,
-            )
-            for name in kept
-        }
+Sentence = str | Callable[[Evidence], str]
+"""A sentence; where it holds numbers of our Runs, a function that writes it from them."""
 
 
 @dataclass(frozen=True)
@@ -109,18 +66,24 @@ class Number:
     unit: str
     published: float | None
     """None: the value exists only in a picture that is lost; ours is shown alone."""
-    study: str
-    variant: str
-    measure: Measure
+    variant: Variant
+    measure: Measure | None = None
     tolerance: Tolerance | None = None
     """Needed wherever `published` is a value (relation "=")."""
     relation: Relation = "="
     against: tuple[str, ...] = ()
     """Numbers that this one stands to in an order: where the value isn't reproduced, the order may still hold."""
-    reason: str = ""
+    reason: Sentence = ""
     """Why it is not reproduced, found by experiment; shown only if it is not."""
     whole: Callable[[Evidence], Estimate] | None = None
     """For a number made of several variants ("90 % below RED"): ours as a whole, instead of `measure` on one variant."""
+
+    def ours(self, evidence: Evidence) -> Estimate:
+        """Ours."""
+        if self.whole is not None:
+            return self.whole(evidence)
+        assert self.measure is not None
+        return evidence.estimate(self.variant, self.measure)
 
 
 @dataclass(frozen=True)
@@ -156,16 +119,10 @@ class Reading:
     """What the source says: "not stated", "1500 B"."""
     chosen: str
     why: str
-    others: str | Callable[[Evidence], str] = ""
+    others: Sentence = ""
     """What other readings give: measured, so written from the evidence."""
     searched: bool = False
     """Found by a search for what fits the published numbers, so their agreement is no independent proof."""
-
-    def what_others_give(self, evidence: Evidence) -> str:
-        """`others` as a sentence."""
-        if isinstance(self.others, str):
-            return self.others
-        return evidence.asked(self.others) or f"not run on the engine {evidence.engine}"
 
 
 @dataclass(frozen=True)
@@ -220,41 +177,16 @@ class Paper:
         ):
             twice = {one for one in ids if ids.count(one) > 1}
             assert not twice, f"{self.id}: {what} {twice} twice"
-        variants = {(study.id, name) for study in self.studies for name in study.variants}
+        variants = {study[name] for study in self.studies for name in study.variants}
         numbers = {number.id for number in self.numbers}
         pictures = {picture.id for picture in self.pictures}
         for number in self.numbers:
-            assert (number.study, number.variant) in variants, f"{self.id}: {number.id}: no such variant"
+            assert number.variant in variants, f"{self.id}: {number.id}: no such variant"
+            assert (number.measure is None) != (number.whole is None), (
+                f"{self.id}: {number.id}: measured how?"
+            )
             assert set(number.against) <= numbers, f"{self.id}: {number.id}: against what?"
             stated = number.published is not None and number.relation == "="
             assert not stated or number.tolerance is not None, f"{self.id}: {number.id}: no tolerance"
         for claim in self.claims:
             assert set(claim.pictures) <= pictures, f"{self.id}: {claim.id}: no such picture"
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A quantity over seeds: mean, half the width of its 95 % confidence interval, and the seeds' values."""
-
-    mean: float
-    ci95: float
-    """NaN with one seed."""
-    values: tuple[float, ...]
-
-    @property
-    def known(self) -> tuple[float, ...]:
-        """The values of the seeds in which it could be measured."""
-        return tuple(value for value in self.values if not math.isnan(value))
-
-    @property
-    def seeds(self) -> int:
-        """In how many seeds it could be measured."""
-        return len(self.known)
-
-    @property
-    def sem(self) -> float:
-        """Standard error of the mean, sigma / sqrt(n); NaN with one value."""
-        if self.seeds < 2:
-            return math.nan
-        spread = math.fsum((value - self.mean) ** 2 for value in self.known) / (self.seeds - 1)
-        return math.sqrt(spread / self.seeds)

@@ -27,6 +27,7 @@ from sojourn.errors import UserError
 from sojourn.papers import verdict
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.paper import Paper
+from sojourn.papers.study import Variant
 from sojourn.papers.verdict import ClaimRow, Row, Verdict
 from sojourn.records import Run
 from sojourn.scenario import Scenario
@@ -49,8 +50,7 @@ class Reproduction:
     @property
     def invalid(self) -> list[Run]:
         """Runs whose numbers are not to be used."""
-        runs = (run for study in self.evidence.runs.values() for run in study.values())
-        return [run for run in runs if run.meta.invalid]
+        return [run for run in self.evidence.runs.values() if run.meta.invalid]
 
     @property
     def left_out(self) -> int:
@@ -59,14 +59,14 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON: what was run, and every row of the tables."""
-        runs = [run for study in self.evidence.runs.values() for run in study.values()]
+        runs = list(self.evidence.runs.values())
         readings = [
             {
                 "parameter": one.parameter,
                 "source": one.source,
                 "chosen": one.chosen,
                 "why": one.why,
-                "others": one.what_others_give(self.evidence),
+                "others": verdict.worded(one.others, self.evidence),
                 "searched": one.searched,
             }
             for one in self.paper.readings
@@ -109,8 +109,7 @@ class ReproductionUnfinishedError(UnfinishedError):
 @dataclass(frozen=True)
 class _Job:
     paper: Paper
-    study: str
-    variant: str
+    variant: Variant
     scenario: Scenario
     folder: Path
 
@@ -199,10 +198,10 @@ def _jobs(paper: Paper, what: _What, folder: Path) -> list[_Job]:
     jobs = []
     for study in paper.studies:
         scenarios = study.scenarios(paper.folder, what.quick, what.engine)
-        places = [folder / study.id / name for name in folder_names(list(scenarios))]
+        names = folder_names([variant.name for variant in scenarios])
         jobs += [
-            _Job(paper, study.id, name, scenario, place)
-            for (name, scenario), place in zip(scenarios.items(), places, strict=True)
+            _Job(paper, variant, scenario, folder / study.id / name)
+            for (variant, scenario), name in zip(scenarios.items(), names, strict=True)
         ]
     return jobs
 
@@ -212,11 +211,8 @@ def _judged(
 ) -> list[Reproduction]:
     found = []
     for paper in papers:
-        by_study: dict[str, dict[str, Run]] = {study.id: {} for study in paper.studies}
-        for job, run in zip(work, runs, strict=True):
-            if job.paper is paper:
-                by_study[job.study][job.variant] = run
-        evidence = Evidence(what.quick, by_study, what.engine)
+        its = {job.variant: run for job, run in zip(work, runs, strict=True) if job.paper is paper}
+        evidence = Evidence(what.quick, its, what.engine)
         found.append(
             Reproduction(paper, evidence, verdict.rows(paper, evidence), verdict.claims(paper, evidence))
         )

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from sojourn.figures import style
 from sojourn.figures.series import number
+from sojourn.papers.drawing import note
 from sojourn.papers.paper import Bar
 from sojourn.papers.reproduce import Reproduction
 
@@ -30,9 +31,7 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     stories = [(one, list(one.evidence.asked(one.paper.story) or ())) for one in found]
     rows = sum(len(bars) for _, bars in stories) + 1.4 * len(stories)
     figure = style.blank(10, rows * _ROW + 1.5)
-    engine = sorted(
-        {run.meta.engine for one in found for study in one.evidence.runs.values() for run in study.values()}
-    )
+    engine = sorted({run.meta.engine for one in found for run in one.evidence.runs.values()})
     top = style.heading(
         figure,
         "Bufferbloat and its cures, in the systems of "
@@ -49,10 +48,8 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     least = min(delays) / 2
     at = 0.0
     for one, bars in stories:
-        axes.annotate(
-            f"{one.paper.id}: {one.paper.story_axis}", (0, at), xycoords=("axes fraction", "data"), xytext=(-6, 0),
-            textcoords="offset points", ha="right", va="center", size=8.5, weight="bold", color=style.INK, parse_math=False,
-        )  # fmt: skip
+        name = f"{one.paper.id}: {one.paper.story_axis}"
+        note(axes, name, (0, at), (-6, 0), of="row", size=8.5, ha="right", va="center", weight="bold")
         at += 1.05
         for bar in bars:
             _bar(axes, bar, at, least)
@@ -61,22 +58,13 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     axes.set_ylim(at - 0.5, -0.7)
     axes.set_xlim(least, max(delays) * 1.6)
     for x, (kind, name) in enumerate(_NAMES.items()):
-        axes.annotate(
-            f"■ {name}", (0, 1), xycoords="axes fraction", xytext=(95 * x, 5), textcoords="offset points",
-            size=8, color=_COLOURS[kind], va="bottom",
-        )  # fmt: skip
+        note(axes, f"■ {name}", (0, 1), (95 * x, 5), of="panel", colour=_COLOURS[kind], va="bottom")
     return figure
 
 
 def _bar(axes: Axes, bar: Bar, at: float, least: float) -> None:
     delay = max(bar.delay_ms, least)
     axes.barh(at, delay - least, left=least, height=0.72, color=_COLOURS[bar.kind], linewidth=0)
-    axes.annotate(
-        style.shorten(bar.label, 44), (0, at), xycoords=("axes fraction", "data"), xytext=(-6, 0), textcoords="offset points",
-        ha="right", va="center", size=8, color=style.INK, parse_math=False,
-    )  # fmt: skip
+    note(axes, style.shorten(bar.label, 44), (0, at), (-6, 0), of="row", ha="right", va="center")
     said = f"{number(bar.delay_ms)} ms" + (f" · {bar.cost}" if bar.cost else "")
-    axes.annotate(
-        said, (delay, at), xytext=(4, 0), textcoords="offset points", ha="left", va="center", size=7.5,
-        color=style.INK, annotation_clip=False, parse_math=False,
-    )  # fmt: skip
+    note(axes, said, (delay, at), (4, 0), size=7.5, ha="left", va="center")

@@ -19,8 +19,8 @@ from enum import StrEnum
 from typing import Any
 
 from sojourn import metrics
-from sojourn.papers.evidence import Evidence
-from sojourn.papers.paper import Claim, Estimate, Finding, Number, Paper
+from sojourn.papers.evidence import Estimate, Evidence
+from sojourn.papers.paper import Claim, Finding, Number, Paper, Sentence
 
 
 class Verdict(StrEnum):
@@ -75,8 +75,8 @@ class Row:
             "tolerance_because": number.tolerance.because if number.tolerance else None,
             "verdict": str(self.verdict),
             "reason": self.reason,
-            "study": number.study,
-            "variant": number.variant,
+            "study": number.variant.study,
+            "variant": number.variant.name,
         }
 
 
@@ -102,26 +102,27 @@ class ClaimRow:
 
 def rows(paper: Paper, evidence: Evidence) -> list[Row]:
     """The paper's numbers, judged: those whose variants were run."""
-    present = [number for number in paper.numbers if number.variant in evidence.runs[number.study]]
-    ours = {number.id: _ours(number, evidence) for number in present}
+    present = [number for number in paper.numbers if number.variant in evidence.runs]
+    ours = {number.id: number.ours(evidence) for number in present}
     known = {number.id: number for number in present}
     found = []
     for number in present:
         others = [(known[id_], ours[id_]) for id_ in number.against if id_ in known]
         verdict = judge(number, ours[number.id], others)
-        unexplained = verdict is Verdict.NOT_REPRODUCED or (
-            verdict is Verdict.DIRECTION and number.reason != ""
-        )
-        found.append(
-            Row(number, ours[number.id], verdict, (number.reason or NO_REASON) if unexplained else "")
-        )
+        found.append(Row(number, ours[number.id], verdict, _reason(number, verdict, evidence)))
     return found
 
 
-def _ours(number: Number, evidence: Evidence) -> Estimate:
-    if number.whole is not None:
-        return number.whole(evidence)
-    return evidence.estimate(number.study, number.variant, number.measure)
+def _reason(number: Number, verdict: Verdict, evidence: Evidence) -> str:
+    """Why it is off, where it is; a number whose direction holds need not say."""
+    if verdict is Verdict.NOT_REPRODUCED or (verdict is Verdict.DIRECTION and number.reason != ""):
+        return worded(number.reason, evidence) or NO_REASON
+    return ""
+
+
+def worded(said: Sentence, evidence: Evidence) -> str:
+    """The words themselves, or what they are from the evidence."""
+    return said if isinstance(said, str) else evidence.said(said)
 
 
 def claims(paper: Paper, evidence: Evidence) -> list[ClaimRow]:

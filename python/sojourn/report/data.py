@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.arrays import Floats, Json
 from sojourn.figures import distribution, pings, series, style
 from sojourn.figures.series import Line
 from sojourn.records import Run
-from sojourn.report import phases
-
-Json = dict[str, Any]
+from sojourn.report import alignment
 
 LEVELS = (700, 6_000, 50_000)
 """Buckets, each of two points, of the levels of detail."""
@@ -44,7 +43,7 @@ class Buffers:
     _known: dict[bytes, int] = field(default_factory=dict)
     size: int = 0
 
-    def add(self, values: series.Floats) -> int:
+    def add(self, values: Floats) -> int:
         """The number under which the page finds these values."""
         raw = np.ascontiguousarray(values, dtype="<f4").tobytes()
         if raw not in self._known:
@@ -70,8 +69,8 @@ def payload(runs: Sequence[Run]) -> Json:
     links = series.bottlenecks(runs)
     looks = style.looks(runs, links)
     views: list[Json] = []
-    waits: dict[str, list[series.Floats]] = {"ping": [], "mean": []}
-    common = phases.common(runs)
+    waits: dict[str, list[Floats]] = {"ping": [], "mean": []}
+    common = alignment.common(runs)
     left_out = 0
     # Seed by seed over all Runs, so that what is left out is left out of all.
     for nth in range(max(len(run.seeds) for run in runs)):
@@ -89,7 +88,7 @@ def payload(runs: Sequence[Run]) -> Json:
                         series.column(series.queue(run, run.seeds[0], links[i]), "sojourn_mean_ns", 1e-6).y
                     )
     return {
-        "duration": phases.end_s(runs, common),
+        "duration": alignment.end_s(runs, common),
         "warmup": max(run.meta.warmup_ns for run in runs) / 1e9,
         "runs": [
             {"name": look.label, "colour": both(look.colour), "dash": dash(look.dash)} for look in looks
@@ -109,7 +108,7 @@ def payload(runs: Sequence[Run]) -> Json:
 # ------------------------------------------------------------------------------------------------------ one time line
 
 
-def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: phases.Spans) -> Json:
+def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: alignment.Spans) -> Json:
     table = series.queue(run, seed, link)
     goodputs = series.goodputs(run, seed)
     probes = series.answered(run)
@@ -127,7 +126,7 @@ def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: phase
         shown["backlog"] = series.column(table, "backlog_packets")
     own = series.spans(run, seed)
     lines: Json = {
-        name: buffers.line(phases.aligned(line, own, common))
+        name: buffers.line(alignment.aligned(line, own, common))
         for name, line in shown.items()
         if np.isfinite(line.y).any() or not series.is_measured(run)
     }
@@ -141,7 +140,7 @@ def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: phase
     }
 
 
-def _spans(spans: phases.Spans) -> list[Json]:
+def _spans(spans: alignment.Spans) -> list[Json]:
     """Phases as the page shades them."""
     return [
         {
@@ -275,7 +274,7 @@ def _spread(lines: dict[str, Line], buffers: Buffers) -> list[Json]:
     ]
 
 
-def _ticks(t: series.Floats, end: float) -> series.Floats:
+def _ticks(t: Floats, end: float) -> Floats:
     if t.size <= EVENTS:
         return t
     return np.asarray(np.unique((t / end * EVENTS).astype(np.int64)) * (end / EVENTS))
@@ -293,7 +292,7 @@ def _density(run: Run, seed: int, probe: str, buffers: Buffers) -> Json:
     }
 
 
-def spans_decades(values: Sequence[series.Floats]) -> bool:
+def spans_decades(values: Sequence[Floats]) -> bool:
     """Whether these want a logarithmic axis: the bulk of them spans more than a factor of 30."""
     together = np.concatenate(values) if values else np.empty(0)
     together = together[np.isfinite(together) & (together > 0)]
@@ -356,7 +355,7 @@ def _cdf(
     return [{"title": title, "log": log, "series": entries}]
 
 
-def _ascending(x: series.Floats, y: series.Floats) -> tuple[series.Floats, series.Floats]:
+def _ascending(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """At most 1000 points of a curve, one of each x: the last, so that the curve keeps where it arrives."""
     if x.size > 1000:
         at = np.unique(np.linspace(0, x.size - 1, 1000).astype(np.int64))

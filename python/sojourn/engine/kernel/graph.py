@@ -7,13 +7,13 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sojourn.engine import tc
+from sojourn.linux import tc
 
-Entry: TypeAlias = Mapping[str, Any]
+RealisedEntry: TypeAlias = Mapping[str, Any]
 """A table of the realised scenario: a link, a flow, or all of it."""
 
 
-def nodes(links: Sequence[Entry], flows: Sequence[Entry]) -> list[tuple[str, str]]:
+def nodes(links: Sequence[RealisedEntry], flows: Sequence[RealisedEntry]) -> list[tuple[str, str]]:
     """Where each link begins and ends, found from the flows' paths."""
     # Twice a link's index is its tail, one more its head; each stands for itself or for another that is the same node.
     same = list(range(2 * len(links)))
@@ -41,12 +41,12 @@ def nodes(links: Sequence[Entry], flows: Sequence[Entry]) -> list[tuple[str, str
     return [(numbers[of(2 * link)], numbers[of(2 * link + 1)]) for link in range(len(links))]
 
 
-def has_queue(link: Entry) -> bool:
+def has_queue(link: RealisedEntry) -> bool:
     """Whether packets can wait at it."""
     return bool(link["rate"]) or link["shaper"] is not None
 
 
-def transmitter(link: Entry, bps: int | None = None) -> tc.Transmitter | None:
+def transmitter(link: RealisedEntry, bps: int | None = None) -> tc.Transmitter | None:
     """What htb has to do where no driver keeps the rate; None without one. `bps`: another than the first."""
     if not link["rate"]:
         return None
@@ -55,7 +55,7 @@ def transmitter(link: Entry, bps: int | None = None) -> tc.Transmitter | None:
     return tc.Transmitter(rate, framing["overhead_bytes"], framing["minimum_bytes"], framing["cells"])
 
 
-def rate_steps(link: Entry, duration_ns: int) -> list[tuple[int, int]]:
+def rate_steps(link: RealisedEntry, duration_ns: int) -> list[tuple[int, int]]:
     """(from ns, bit/s) over the whole run, repetitions written out; empty without a rate."""
     steps = [(step["at_ns"], step["bps"]) for step in link["rate"]]
     period = link["rate_period_ns"]
@@ -65,16 +65,18 @@ def rate_steps(link: Entry, duration_ns: int) -> list[tuple[int, int]]:
     return [(turn + at, bps) for turn in turns for at, bps in steps if turn + at < duration_ns]
 
 
-def needs_room(link: Entry) -> bool:
+def needs_room(link: RealisedEntry) -> bool:
     """Whether netem has to lie behind the link's queue, on a device of its own."""
     return has_queue(link) and bool(link["delay_ns"] or loses(link))
 
 
-def loses(link: Entry) -> bool:
+def loses(link: RealisedEntry) -> bool:
     return bool(link["loss"]["law"] != "none")
 
 
-def crossing_of(links: Sequence[Entry], flows: Sequence[Entry]) -> list[list[tuple[int, bool]]]:
+def crossing_of(
+    links: Sequence[RealisedEntry], flows: Sequence[RealisedEntry]
+) -> list[list[tuple[int, bool]]]:
     """Of each link the directions of flows that cross it: (flow, back)."""
     crossing: list[list[tuple[int, bool]]] = [[] for _ in links]
     for index, flow in enumerate(flows):

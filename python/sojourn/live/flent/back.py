@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.arrays import Columns, Floats, Json, Tables
 from sojourn.errors import UserError
 from sojourn.foreign import plain
-from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, Floats, Json, S
+from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, S
 from sojourn.live.measure import measurement
 from sojourn.live.measure.phases import IDLE
 from sojourn.records import Run, names_of, nothing
@@ -90,7 +91,7 @@ def _hash(raw: Json) -> int:
 
 @dataclass(frozen=True)
 class _Session:
-    tables: measurement.Tables
+    tables: Tables
     facts: Json
 
 
@@ -269,7 +270,7 @@ def _phases_in(metadata: Json, directions: set[str]) -> list[Json]:
     ]
 
 
-def _flow_table(streams: Sequence[Sequence[Mapping[str, Any]]], mss: int) -> measurement.Columns:
+def _flow_table(streams: Sequence[Sequence[Mapping[str, Any]]], mss: int) -> Columns:
     """Rows where goodput was told; cwnd and smoothed RTT are the latest told by then."""
     rows: list[list[float]] = []
     for number, points in enumerate(streams):
@@ -296,7 +297,7 @@ def _flow_table(streams: Sequence[Sequence[Mapping[str, Any]]], mss: int) -> mea
     return _table("flow", ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes"), rows)
 
 
-def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> measurement.Columns:
+def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> Columns:
     rows = [
         (
             float(point["t"]) * S,
@@ -311,7 +312,7 @@ def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> me
     return _table("probe", ("t_ns", "probe", "seq", "rtt_ns", "forward_ns"), rows)
 
 
-def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]]) -> measurement.Columns:
+def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]]) -> Columns:
     """These columns, rounded; there is nothing in the others."""
     table = nothing(name, len(rows))
     if rows:
@@ -326,7 +327,7 @@ _QDISC = {
 }  # fmt: skip
 
 
-def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> measurement.Columns:
+def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> Columns:
     tables = []
     for number, told in enumerate(series):
         points = sorted(
@@ -349,7 +350,7 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> me
     return {name: np.concatenate([table[name] for table in tables]) for name in names_of("queue")}
 
 
-def _totals(tables: measurement.Tables, count: int) -> measurement.Columns:
+def _totals(tables: Tables, count: int) -> Columns:
     table = {name: np.zeros(count, dtype=np.int64) for name in names_of("flows")}
     table["flow"] = np.arange(count)
     flow, probe = tables["flow"], tables["probe"]

@@ -1,13 +1,5 @@
 """What both ways agree on: the format's numbers and words."""
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Json = dict[str, Any]
-
 VERSION = 4
 STEP_S = 0.2
 DELAY_S = 5.0

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, Floats, Json, S
+from sojourn.arrays import Floats, Json
+from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, S
 from sojourn.live.measure.phases import IDLE, Cut, Part, Pings, cut
 from sojourn.metrics import jain
 from sojourn.records import Phase, Run, RunError, write_whole

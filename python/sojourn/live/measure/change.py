@@ -20,15 +20,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sojourn.arrays import Floats
 from sojourn.live.measure import intervals
 from sojourn.live.measure.findings import per_repeat, pieces
 from sojourn.live.measure.intervals import Interval
 from sojourn.live.measure.phases import IDLE, WHOLE, Cut, Part, cut
 from sojourn.records import Run
-
-Floats = NDArray[np.float64]
 
 LEAST_MS = 1.0
 """Delays that differ by less are alike, whatever their interval."""

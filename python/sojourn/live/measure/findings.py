@@ -19,14 +19,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from sojourn.arrays import Floats
 from sojourn.live.measure import intervals, measurement, responsiveness, scores
 from sojourn.live.measure.intervals import Interval
 from sojourn.live.measure.phases import IDLE, WHOLE, Cut, Part, cut
 from sojourn.records import Run
-
-Floats = NDArray[np.float64]
 
 HEADERS = {4: 14 + 20 + 32, 6: 14 + 40 + 32}
 """Bytes of Ethernet, IP and TCP with timestamps before a segment's own."""

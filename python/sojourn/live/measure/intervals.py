@@ -20,14 +20,13 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sojourn.arrays import Floats
 from sojourn.metrics import Interval as Interval
 from sojourn.metrics import over_repeats as over_repeats
 from sojourn.metrics import paired as paired
 from sojourn.metrics import welch as welch
 
-Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
 """Over the last axis."""
 

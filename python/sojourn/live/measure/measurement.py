@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from sojourn.arrays import Columns
 from sojourn.foreign import plain, plain_values
 from sojourn.records import FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant, names_of
 
@@ -28,8 +29,6 @@ EMPTY = ("drops", "sojourn", "rtt", "transfers")
 REPEAT_BYTES = 5_000_000
 """What a repeat may take on disk: a minute of probes at 20/s and samples of 16 connections is 0.5 MB."""
 
-Columns = dict[str, np.ndarray[Any, Any]]
-Tables = dict[str, Columns]
 MeasurementProgress = Callable[[int, int, int, str], bool]
 """Called with the repeat (from 0), the time reached and the whole time of it (both ns) and the phase. False ends all."""
 

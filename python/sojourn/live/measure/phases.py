@@ -13,11 +13,9 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from sojourn.arrays import Floats
 from sojourn.records import FlowInfo, Phase, Run
-
-Floats = NDArray[np.float64]
 
 IDLE = "idle"
 WHOLE = "whole"

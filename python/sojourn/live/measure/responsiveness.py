@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sojourn.arrays import Floats
 from sojourn.live.measure import scores
 from sojourn.records import Run, RunError
 
@@ -135,7 +136,7 @@ def _result(
     )
 
 
-def _answered(table: pl.DataFrame, start_ns: int, end_ns: int) -> dict[str, scores.Floats]:
+def _answered(table: pl.DataFrame, start_ns: int, end_ns: int) -> dict[str, Floats]:
     """Round trips of the probes that had their answer in this span, by kind, ms; the foreign ones in the same order."""
     over = table.filter(pl.col("probe").is_in([SELF, FOREIGN[-1]]) & pl.col("rtt_ns").is_not_null())
     done = pl.col("t_ns") + pl.col("rtt_ns")
@@ -145,7 +146,7 @@ def _answered(table: pl.DataFrame, start_ns: int, end_ns: int) -> dict[str, scor
 
 def idle_ms(run: Run) -> dict[str, float]:
     """Median round trips before any load, by kind of foreign probe, ms; NaN without one."""
-    found: dict[str, list[scores.Floats]] = {kind: [] for kind in FOREIGN}
+    found: dict[str, list[Floats]] = {kind: [] for kind in FOREIGN}
     for seed in run.seeds:
         ends = [phase.end_ns for phase in run.meta.phases_of(seed) if phase.kind == "idle"]
         for kind in FOREIGN:
@@ -154,6 +155,6 @@ def idle_ms(run: Run) -> dict[str, float]:
     return {kind: float(np.median(ms)) if ms.size else math.nan for kind, ms in whole.items()}
 
 
-def _ms(table: pl.DataFrame, kind: str, which: pl.Expr) -> scores.Floats:
+def _ms(table: pl.DataFrame, kind: str, which: pl.Expr) -> Floats:
     mine = table.filter((pl.col("probe") == kind) & which & pl.col("rtt_ns").is_not_null()).sort("seq")
     return np.asarray(mine["rtt_ns"].to_numpy() / 1e6)

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from sojourn import _core
+from sojourn.arrays import Tables
 from sojourn.errors import UserError
 
 PORT: int = _core.LIVE_PORT
@@ -23,7 +22,6 @@ PORT: int = _core.LIVE_PORT
 MS = 10**6
 S = 10**9
 
-Tables = dict[str, dict[str, np.ndarray[Any, Any]]]
 SessionFacts = dict[str, Any]
 SessionProgress = Callable[[int, int, str], bool]
 """Called about ten times a second with the time reached, about how long all takes (both ns) and the phase's name ("" between

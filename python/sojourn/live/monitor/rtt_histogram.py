@@ -12,20 +12,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sojourn.arrays import Floats, Ints
 
 PER_OCTAVE_BITS = 7
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class RttHistogram:
     """How many times lie in which bin. `bins` are ascending, `counts` above zero; least and greatest in ns."""
 
-    bins: Integers
-    counts: Integers
+    bins: Ints
+    counts: Ints
     least: int
     greatest: int
 
@@ -68,7 +66,7 @@ class RttHistogram:
         return bytes(written)
 
 
-def of(times: Integers) -> RttHistogram:
+def of(times: Ints) -> RttHistogram:
     """The histogram of these times, ns."""
     if times.size == 0:
         return EMPTY
@@ -104,7 +102,7 @@ def merged(histograms: Iterable[RttHistogram]) -> RttHistogram:
     return RttHistogram(found, counts, least, greatest)
 
 
-def bins(times: Integers) -> Integers:
+def bins(times: Ints) -> Ints:
     """The bin of each time (ns, from 0)."""
     # The exponent of a float64 is exact up to 2^53 ns, a hundred days.
     exponent = np.frexp(np.maximum(times, 1).astype(np.float64))[1].astype(np.int64) - 1 - PER_OCTAVE_BITS
@@ -112,11 +110,11 @@ def bins(times: Integers) -> Integers:
     return np.where(times < 1 << PER_OCTAVE_BITS, times, (exponent << PER_OCTAVE_BITS) + (times >> exponent))
 
 
-def edges(which: Integers) -> tuple[Floats, Floats]:
+def edges(which: Ints) -> tuple[Floats, Floats]:
     """The least time (ns) of each bin, and the first beyond."""
     octave = 1 << PER_OCTAVE_BITS
 
-    def lower(index: Integers) -> Integers:
+    def lower(index: Ints) -> Ints:
         exponent = np.maximum(index // octave - 1, 0)
         return np.where(index < octave, index, (index % octave + octave) << exponent)
 

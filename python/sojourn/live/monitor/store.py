@@ -26,8 +26,8 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sojourn.arrays import Floats, Ints
 from sojourn.errors import UserError
 from sojourn.live.monitor import rtt_histogram
 from sojourn.live.monitor.rtt_histogram import RttHistogram
@@ -41,9 +41,6 @@ MARK = 0x736A6D6F
 
 WIDTHS = (1, 10, 60, 3600)
 """Of roll-ups, in seconds. Each divides the next."""
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class StoreError(UserError):
@@ -70,16 +67,16 @@ class Keep:
 class ProbeSamples:
     """Probes that have settled: columns of equal length, as `_core.Prober.take` gives them, with times of day."""
 
-    target: Integers
+    target: Ints
     """The targets' numbers in the database."""
-    t_ns: Integers
+    t_ns: Ints
     """When they were sent, UTC since 1970."""
-    sequence: Integers
-    rtt_ns: Integers
+    sequence: Ints
+    rtt_ns: Ints
     """-1: lost."""
-    loss: Integers
+    loss: Ints
     """Why, as in `_core.LOSSES`; -1: not lost."""
-    lateness_ns: Integers
+    lateness_ns: Ints
     """By how much they were sent after their time."""
 
     def __len__(self) -> int:
@@ -123,14 +120,14 @@ class RollUp:
 class Traffic:
     """What an interface carried: columns of equal length, a row for each span of time."""
 
-    t_s: Integers
-    received_bytes: Integers
-    sent_bytes: Integers
-    measured_ns: Integers
+    t_s: Ints
+    received_bytes: Ints
+    sent_bytes: Ints
+    measured_ns: Ints
     """How much of the span it was seen."""
-    received_most: Integers
+    received_most: Ints
     """Bytes in its busiest second."""
-    sent_most: Integers
+    sent_most: Ints
 
 
 _SCHEMA = (
@@ -308,7 +305,7 @@ class Store:
             for which in np.split(order, begins[1:]):
                 self._count(width, int(start[which[0]]), int(samples.target[which[0]]), samples.rtt_ns[which])
 
-    def _count(self, width: int, t_s: int, target: int, rtt_ns: Integers) -> None:
+    def _count(self, width: int, t_s: int, target: int, rtt_ns: Ints) -> None:
         """Adds probes to the row that they belong to."""
         back = rtt_ns[rtt_ns >= 0]
         row = RollUp(t_s, rtt_ns.size, rtt_ns.size - back.size, int(back.sum()), rtt_histogram.of(back))
@@ -534,7 +531,7 @@ class Reader:
         )
         return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
-    def probes(self, target: int, start_s: float, end_s: float) -> tuple[Integers, Floats]:
+    def probes(self, target: int, start_s: float, end_s: float) -> tuple[Ints, Floats]:
         """When each probe was sent (ns, UTC) and its RTT (ns; NaN: lost), in order of time."""
         rows = self._all(
             "SELECT t_ns, rtt_ns FROM probes WHERE t_ns >= ? AND t_ns < ? AND target = ? ORDER BY t_ns",

@@ -10,14 +10,32 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sojourn.figures import style
+from sojourn.papers import published
 from sojourn.papers.adt import measures as m
-from sojourn.papers.adt.published import FACTORS, FEW_MANY, PERIODS_MS, TABLE, USERS, rule_of_roots, setting
-from sojourn.papers.drawing import Look, curve, look, sheet
-from sojourn.papers.evidence import Evidence
-from sojourn.papers.paper import Measure, Picture
+from sojourn.papers.adt.studies import (
+    BY_USERS,
+    CHANGING,
+    DISCIPLINES,
+    FACTORS,
+    FEW_MANY,
+    PARAMETERS,
+    PERIODS_MS,
+    REVERSE,
+    SETTINGS,
+    TABLE,
+    USERS,
+    WITH_USERS,
+)
+from sojourn.papers.drawing import Look, curve, look, note, sheet, ticks
+from sojourn.papers.evidence import Evidence, Measure
+from sojourn.papers.paper import Bar
 
+SAYS = published.beside(__file__)
 LOOKS: dict[str, Look] = {"Drop-Tail": look("pfifo"), "Adaptive RED": look("red"), "ADT": look("adt")}
-PUBLISHED_MS = {"Drop-Tail": TABLE["DT"][2], "ADT": TABLE["ADT"][2], "Adaptive RED": TABLE["ARED"][2]}
+PUBLISHED_MS = {
+    name: SAYS[f"table/{row}/delay"]
+    for name, row in (("Drop-Tail", "DT"), ("ADT", "ADT"), ("Adaptive RED", "ARED"))
+}
 MS_PER_PACKET = 0.06
 """1500 B at 200 Mbit/s."""
 
@@ -28,21 +46,24 @@ def queue(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "Queue sizes for Drop-Tail, Adaptive RED and ADT",
         evidence,
-        "table",
+        TABLE,
         rows=(1, 1, 1),
         size=(10, 6.4),
         says="seed 1 shown",
     )
     for [axes], (name, (colour, _)) in zip(rows, LOOKS.items(), strict=True):
-        line = m.timeline(evidence.seeds("table", name)[0])
+        line = m.timeline(evidence.seeds(DISCIPLINES[name])[0])
         t = line["t_ns"].to_numpy() / 1e9
         axes.plot(t, line["backlog_packets"].to_numpy(), color=colour, linewidth=0.5, label=f"{name}: queue")
         if name == "ADT":
             axes.plot(t, line["limit"].to_numpy(), color=style.INK, linewidth=1.1, label="q_adt")
         axes.axhline(
-            PUBLISHED_MS[name] / MS_PER_PACKET, color=colour, linestyle=":", linewidth=1.2,
+            PUBLISHED_MS[name] / MS_PER_PACKET,
+            color=colour,
+            linestyle=":",
+            linewidth=1.2,
             label=f"published mean, {PUBLISHED_MS[name]:g} ms",
-        )  # fmt: skip
+        )
         axes.set_ylim(0, 520)
         axes.set_xlim(0, t[-1])
         axes.set_ylabel("packets")
@@ -57,30 +78,34 @@ def users(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "ADT under N users: mean q_adt, loss rate, utilisation",
         evidence,
-        "users",
+        BY_USERS,
         rows=(1.3, 1, 1),
         size=(10, 7.6),
     )
     [[top], [middle], [bottom]] = rows
-    known = [count for count in USERS if evidence.has("users", f"N = {count}")]
+    known = [count for count in USERS if evidence.has(WITH_USERS[count])]
     panels: tuple[tuple[Axes, str, Measure], ...] = (
         (top, "mean q_adt", m.limit),
         (middle, "loss rate", m.loss),
         (bottom, "utilisation", m.utilisation),
     )
     for axes, label, measure in panels:
-        estimates = [evidence.estimate("users", f"N = {count}", measure) for count in known]
-        curve(axes, label, known, estimates, LOOKS["ADT"])
+        curve(axes, label, evidence.over(WITH_USERS, measure), LOOKS["ADT"])
         axes.set_xscale("log")
-        axes.set_xticks(known, [str(count) for count in known])
-        axes.minorticks_off()
+        ticks(axes, known)
     top.plot(
-        known, [rule_of_roots(count) for count in known], color=style.INK, linestyle=":", marker="o", markersize=6,
-        markerfacecolor="none", linewidth=0.9, label="B T / sqrt(N), the curve of the source",
-    )  # fmt: skip
+        known,
+        [SAYS[f"figure2/{count}/limit"] for count in known],
+        color=style.INK,
+        linestyle=":",
+        marker="o",
+        markersize=6,
+        markerfacecolor="none",
+        linewidth=0.9,
+        label="B T / sqrt(N), the curve of the source",
+    )
     top.set_yscale("log")
-    top.set_yticks((10, 20, 50, 100, 200, 500, 1000), ("10", "20", "50", "100", "200", "500", "1000"))
-    top.minorticks_off()
+    ticks(top, (10, 20, 50, 100, 200, 500, 1000), "y")
     top.set_ylabel("packets")
     top.legend(loc="upper right")
     middle.set_ylabel("loss rate [%]")
@@ -97,13 +122,13 @@ def changing(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "ADT while users come and go",
         evidence,
-        "changing",
+        CHANGING,
         rows=(0.7, 1, 1),
         size=(10, 7.2),
         says="seed 1 shown",
     )
     [[top], [middle], [bottom]] = rows
-    seed = evidence.seeds("changing", "")[0]
+    seed = evidence.seeds(CHANGING.only)[0]
     line = m.timeline(seed)
     t = line["t_ns"].to_numpy() / 1e9
     colour = LOOKS["ADT"][0]
@@ -117,15 +142,15 @@ def changing(evidence: Evidence) -> Figure:
     middle.set_ylim(70, 101)
     middle.legend(loc="lower center")
     bottom.plot(t, line["limit"].to_numpy(), color=colour, label="q_adt")
-    for packets, words in ((40, "many users: below 40"), (400, "few users: over 400")):
+    for packets, words in (
+        (SAYS["figure3/many"], "many users: below"),
+        (SAYS["figure3/few"], "few users: over"),
+    ):
         bottom.axhline(packets, color=style.INK, linestyle=":", linewidth=0.9)
-        bottom.annotate(
-            f"published, {words}", (0.5, packets), xycoords=("axes fraction", "data"), xytext=(0, 3),
-            textcoords="offset points", ha="center", size=8, color=style.INK,
-        )  # fmt: skip
+        said = f"published, {words} {packets:g}"
+        note(bottom, said, (0.5, packets), (0, 3), of="row", ha="center")
     bottom.set_yscale("log")
-    bottom.set_yticks((20, 50, 100, 200, 500, 1000), ("20", "50", "100", "200", "500", "1000"))
-    bottom.minorticks_off()
+    ticks(bottom, (20, 50, 100, 200, 500, 1000), "y")
     bottom.set_ylabel("q_adt [packets]")
     for axes in (top, middle, bottom):
         axes.set_xlim(0, t[-1])
@@ -137,19 +162,16 @@ def changing(evidence: Evidence) -> Figure:
 def parameters(evidence: Evidence) -> Figure:
     """Figure 4."""
     figure, [panels] = sheet(
-        "Utilisation under other parameters of ADT", evidence, "parameters", columns=2, size=(10, 4.0)
+        "Utilisation under other parameters of ADT", evidence, PARAMETERS, columns=2, size=(10, 4.0)
     )
     colours = dict(zip(FACTORS, (style.SKY, style.GREEN, style.VERMILLION), strict=True))
     dashes = dict(zip(FACTORS, (style.SHORT, style.SOLID, style.LONG), strict=True))
     for axes, count in zip(panels, FEW_MANY, strict=True):
         for factor in FACTORS:
-            periods = [one for one in PERIODS_MS if evidence.has("parameters", setting(count, factor, one))]
-            if not periods:
-                continue
-            estimates = [
-                evidence.estimate("parameters", setting(count, factor, one), m.utilisation) for one in periods
-            ]
-            curve(axes, f"c = {factor}", periods, estimates, (colours[factor], dashes[factor]))
+            along = {period: SETTINGS[count, factor, period] for period in PERIODS_MS}
+            busy = evidence.over(along, m.utilisation)
+            if busy:
+                curve(axes, f"c = {factor}", busy, (colours[factor], dashes[factor]))
         axes.axhline(99, color=style.INK, linestyle=":", linewidth=0.9, label="u, wanted")
         axes.set_ylim(94, 100.5)
         axes.set_xlabel("sample period [ms]")
@@ -166,21 +188,28 @@ def length(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "The mean queueing delay from the start of a run, over its length",
         evidence,
-        "table",
+        TABLE,
         size=(10, 4.6),
         says="seed 1 shown",
         margins=style.Margins(top=0.95, left=0.85, right=2.75, bottom=0.55),
     )
-    cases = [(name, "table", name, LOOKS[name], PUBLISHED_MS[name]) for name in LOOKS]
-    cases.append(("ADT both ways", "reverse", "", (style.ORANGE, style.LONG), TABLE["ADT(R)"][2]))
-    for name, study, variant, (colour, dash), published in cases:
-        t, mean = m.running_delay_ms(evidence.seeds(study, variant)[0])
+    cases = [(name, DISCIPLINES[name], LOOKS[name], PUBLISHED_MS[name]) for name in LOOKS]
+    cases.append(("ADT both ways", REVERSE[""], (style.ORANGE, style.LONG), SAYS["table/ADT(R)/delay"]))
+    for name, variant, (colour, dash), stated in cases:
+        t, mean = m.running_delay_ms(evidence.seeds(variant)[0])
         seen = t >= 2
         axes.plot(t[seen], mean[seen], color=colour, linestyle=dash, label=f"{name}, ours")
         axes.plot(
-            [t[-1]], [published], marker="o", markersize=7, markerfacecolor="none", color=colour, linestyle="none",
-            label=f"{name}, published {published:g} ms", clip_on=False,
-        )  # fmt: skip
+            [t[-1]],
+            [stated],
+            marker="o",
+            markersize=7,
+            markerfacecolor="none",
+            color=colour,
+            linestyle="none",
+            label=f"{name}, published {stated:g} ms",
+            clip_on=False,
+        )
     axes.set_ylim(0, 32)
     axes.set_xlim(0, t[-1])
     axes.set_xlabel("length of the run [s]")
@@ -189,7 +218,7 @@ def length(evidence: Evidence) -> Figure:
     return figure
 
 
-# ------------------------------------------------------------------------------------------------------------ pieces
+# ------------------------------------------------------------------------------------------- pieces
 
 
 def _utilisation(line: pl.DataFrame, every: float) -> tuple[m.Floats, m.Floats]:
@@ -214,44 +243,11 @@ def _only_last_labels(column: Iterable[Axes], label: str) -> None:
     last.set_xlabel(label)
 
 
-PICTURES: tuple[Picture, ...] = (
-    Picture(
-        "queue",
-        "queue sizes for Drop-Tail, Adaptive RED and ADT",
-        "Drop-Tail's queue stays full, Adaptive RED's swings about half of it. ADT's begins full, comes down within 90 s and stays at a few "
-        "dozen packets. Dotted: the published mean delays as packets; the published time lines are lost.",
-        queue,
-        "Figure 1",
-    ),
-    Picture(
-        "users",
-        "mean q_adt, loss rate and utilisation over the number of users",
-        "q_adt follows B T / sqrt(N) from 4 users to about a hundred and falls below it where there are only a few packets for each. Hollow: "
-        "the curve that the source draws beside its own; its loss rates and utilisations are lost.",
-        users,
-        "Figure 2",
-    ),
-    Picture(
-        "changing",
-        "10 to 500 to 10 users: utilisation and q_adt",
-        "The link stays 99 % busy with a limit between 25 packets for 500 users and several hundred for ten. Dotted: the two bounds of the "
-        "text.",
-        changing,
-        "Figure 3",
-    ),
-    Picture(
-        "parameters",
-        "utilisation in 5 minutes over sample period and factor c",
-        "Most settings hold 99 %. Slow ones (c = 1.002, long periods) are still on their way down from the whole buffer and use more; hasty ones "
-        "use less with few users. No published values in the text.",
-        parameters,
-        "Figure 4",
-    ),
-    Picture(
-        "length",
-        "what a mean says that holds the way down",
-        "ADT's mean comes near the published 6.66 ms after 200 s, although ADT itself is at a quarter of it after 90 s. No length brings "
-        "Drop-Tail, or ADT both ways at the same time, to the published means (circles).",
-        length,
-    ),
-)
+def story(evidence: Evidence) -> list[Bar]:
+    """Drop-Tail, Adaptive RED, and ADT once it has settled."""
+    full = evidence.mean(TABLE["Drop-Tail"], m.settled_utilisation)
+    bars = [Bar("Drop-Tail, 500 packets", evidence.mean(TABLE["Drop-Tail"], m.settled_delay_ms), "bloated")]
+    for name, label in (("Adaptive RED", "Adaptive RED"), ("ADT", "Active Drop-Tail, settled")):
+        busy, delay = (evidence.mean(TABLE[name], one) for one in (m.settled_utilisation, m.settled_delay_ms))
+        bars.append(Bar(label, delay, "cured", f"{busy:.1f} % of the link for {full:.1f} %"))
+    return bars

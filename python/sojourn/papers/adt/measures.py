@@ -29,7 +29,7 @@ PACKET = 1500
 HEADER = 40
 
 
-# ------------------------------------------------------------------------------------------- the five columns, whole run
+# ---------------------------------------------------------------------- the five columns, whole run
 
 
 def utilisation(seed: Seed) -> float:
@@ -80,7 +80,7 @@ def timeouts_per_loss(seed: Seed) -> float:
     return 100 * metrics.ratio(float(seed.table("flows")["timeouts"].sum()), _link(seed)["dropped_packets"])
 
 
-# --------------------------------------------------------------------------------------------------- over time
+# ---------------------------------------------------------------------------------------- over time
 
 
 def timeline(seed: Seed) -> pl.DataFrame:
@@ -175,7 +175,7 @@ def last_above(t: Floats, mean: Floats, wanted: float) -> float:
     return float(t[above[-1]]) if above.size and above[-1] < mean.size - 1 else float("nan")
 
 
-# --------------------------------------------------------------------------------------------------- figure 3
+# ----------------------------------------------------------------------------------------- figure 3
 
 
 def joining_s(seed: Seed) -> float:
@@ -222,7 +222,7 @@ def _with_users(seed: Seed) -> tuple[pl.DataFrame, Floats]:
     return line, users(line["t_ns"].to_numpy() / 1e9, joining_s(seed))
 
 
-# --------------------------------------------------------------------------------------------------- pieces
+# ------------------------------------------------------------------------------------------- pieces
 
 
 def _link(seed: Seed) -> dict[str, int]:

@@ -7,6 +7,7 @@ A seed whose upload did not end within the run gives NaN, and so no verdict rest
 from __future__ import annotations
 
 import math
+import operator
 from functools import cache
 from typing import cast
 
@@ -15,14 +16,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import metrics
-from sojourn.papers.evidence import Seed
-from sojourn.papers.paper import Measure
+from sojourn.papers.evidence import Estimate, Evidence, Measure, Seed
+from sojourn.papers.home_upload.studies import AFTER, BEFORE
 
 Milliseconds = NDArray[np.float64]
 """RTTs of pings in the order sent; NaN: no reply."""
 
 
-# ------------------------------------------------------------------------------------------------------------ windows
+# ------------------------------------------------------------------------------------------ windows
 
 
 def upload_ns(seed: Seed) -> tuple[int, int] | None:
@@ -52,7 +53,7 @@ def idle_pings(seed: Seed) -> Milliseconds:
     return cut(seed.table("probe"), 0, window[0]) if window else np.empty(0)
 
 
-# ---------------------------------------------------------------------------------------------------- of some pings
+# ------------------------------------------------------------------------------------ of some pings
 
 
 def median(rtts: Milliseconds) -> float:
@@ -72,7 +73,7 @@ def loss(rtts: Milliseconds) -> float:
     return 100 * metrics.ratio(int(np.isnan(rtts).sum()), rtts.size)
 
 
-# ----------------------------------------------------------------------------------------------------------- measures
+# ----------------------------------------------------------------------------------------- measures
 
 
 def upload_s(seed: Seed) -> float:
@@ -115,6 +116,11 @@ def idle_spread_ms(seed: Seed) -> float:
 def pings_a_second(seed: Seed) -> float:
     """Pings sent each second of the upload."""
     return metrics.ratio(pings(seed).size, upload_s(seed))
+
+
+def longer(evidence: Evidence) -> Estimate:
+    """How much longer the upload takes with the cure, s. What one does not know of the file and of the application cancels out in it."""
+    return evidence.compared(AFTER, BEFORE, upload_s, operator.sub)
 
 
 def _steady(seed: Seed, link: str) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,32 +17,59 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sojourn.figures import style
-from sojourn.papers.drawing import Look, curve, legend, look, sheet
-from sojourn.papers.evidence import Evidence
-from sojourn.papers.paper import Estimate, Measure, Picture
+from sojourn.papers import published, said
+from sojourn.papers.drawing import (
+    Look,
+    curve,
+    grid_of_numbers,
+    legend,
+    level,
+    look,
+    note,
+    row_labels,
+    sheet,
+    ticks,
+)
+from sojourn.papers.evidence import Estimate, Evidence, Measure
+from sojourn.papers.paper import Bar
 from sojourn.papers.queue_anatomy import measures as m
-from sojourn.papers.queue_anatomy import published
-from sojourn.papers.queue_anatomy.reading import (
+from sojourn.papers.queue_anatomy.studies import (
     BELIEVED,
+    BQL,
     BQL_RINGS,
+    COEXISTENCE,
     COEXISTENCE_QDISCS,
+    CURE,
     CURES,
     DEFAULT_QDISC,
     DEFAULT_RING,
     LOW,
     MAIN,
+    NARROW,
     OTHER,
+    OTHERS,
     QDISC,
-    QDISCS,
+    QDISC_SIZE,
+    RATES,
     READING,
+    RING,
     RINGS,
     SPEEDS,
+    SURFACE,
     TOTAL,
-    bql_name,
-    name,
-    surface_study,
-    tcp_name,
+    WINDOW,
+    at_rate,
+    cure,
+    narrow,
+    other_tcp,
+    over_bql,
+    over_qdiscs,
+    over_rings,
+    sized,
 )
+from sojourn.papers.study import Study, Variant
+
+SAYS = published.beside(__file__)
 
 _LOOKS: dict[str, Look] = {
     MAIN: (style.BLUE, style.SOLID),
@@ -60,7 +87,7 @@ def _with_sem(estimate: Estimate) -> Estimate:
     return replace(estimate, ci95=estimate.sem)
 
 
-# -------------------------------------------------------------------------------------------------------- both
+# --------------------------------------------------------------------------------------------- both
 
 
 def _under_both(evidence: Evidence, measured: Callable[[Evidence, str], float]) -> dict[str, float] | None:
@@ -79,74 +106,96 @@ def _in(unit: str, value: float) -> str:
 
 
 @style.drawn
-def _both(evidence: Evidence) -> Figure:
-    def at(study: str, variant: Callable[[str], str], measure: Measure) -> Callable[[Evidence, str], float]:
-        return lambda all_, reading: all_.mean(study, variant(reading), measure)
+def both(evidence: Evidence) -> Figure:
+    def at(variant: Callable[[str], Variant], measure: Measure) -> Callable[[Evidence, str], float]:
+        return lambda all_, reading: all_.mean(variant(reading), measure)
 
-    stated: list[tuple[str, str, str, Callable[[Evidence, str], float], float]] = [
-        ("mean RTT, ring 4096", "> 10 s", "s", at("ring", lambda r: name(r, 4096, DEFAULT_QDISC), m.rtt_s), published.RTT_BLOATED_S),
+    # What it is, how it is stated, its unit, ours, and the published number.
+    stated: list[tuple[str, str, str, Callable[[Evidence, str], float], str]] = [
+        ("mean RTT, ring 4096", "> {:g} s", "s", at(lambda r: over_rings(r)[4096], m.rtt_s), "rtt/4096"),
         (
-            "RTT, ring 4096 over default", "+585 %", "%",
-            lambda all_, reading: published.more_at_4096(all_, reading).mean, published.MORE_PERCENT,
-        ),
-        ("95 %, ring 2048, no BQL", "13 s", "s", at("bql", lambda r: bql_name(r, 2048, False), m.p95_s), published.P95_S),
-        ("95 %, ring 2048, BQL", "106 ms", "ms", at("bql", lambda r: bql_name(r, 2048, True), m.p95_ms), published.P95_BQL_MS),
-        (
-            "95 %, qdisc 4920 less 904, BQL", "20 ms", "ms",
-            lambda all_, reading: published.qdisc_apart(all_, reading).mean, published.APART_MS,
+            "RTT, ring 4096 over default",
+            "{:+.0f} %",
+            "%",
+            lambda all_, r: m.more_at_4096(all_, r).mean,
+            "rtt/more",
         ),
         (
-            "throughput, rings 80 and 4096", "< 20 %", "%",
-            lambda all_, reading: published.throughput_apart(all_, reading).mean, published.THROUGHPUT_PERCENT,
+            "95 %, ring 2048, no BQL",
+            "{:g} s",
+            "s",
+            at(lambda r: over_bql(r, False)[2048], m.p95_s),
+            "p95/2048",
         ),
-    ]  # fmt: skip
+        (
+            "95 %, ring 2048, BQL",
+            "{:g} ms",
+            "ms",
+            at(lambda r: over_bql(r, True)[2048], m.p95_ms),
+            "p95/2048 BQL",
+        ),
+        (
+            "95 %, qdisc 4920 less 904, BQL",
+            "{:g} ms",
+            "ms",
+            lambda all_, r: m.qdisc_apart(all_, r).mean,
+            "p95/apart",
+        ),
+        (
+            "throughput, rings 80 and 4096",
+            "< {:g} %",
+            "%",
+            lambda all_, r: m.throughput_apart(all_, r).mean,
+            "throughput/apart",
+        ),
+    ]
     # A guest runs some of it under one reading alone.
     rows = [
-        (what, said, unit, ours, value)
-        for what, said, unit, measured, value in stated
+        (what, how.format(SAYS[number]), unit, ours, SAYS[number])
+        for what, how, unit, measured, number in stated
         if (ours := _under_both(evidence, measured)) is not None
     ]
     figure, [[axes]] = sheet(
-        "What the text states, under both readings", evidence, "ring", size=(10, 3.6), says="ours as a multiple of the published value",
+        "What the text states, under both readings",
+        evidence,
+        RING,
+        size=(10, 3.6),
+        says="ours as a multiple of the published value",
         margins=style.Margins(top=0.95, left=2.6, right=2.75, bottom=0.55),
-    )  # fmt: skip
+    )
     least, most = 0.004, 2000.0
     axes.set_xscale("log")
     axes.set_xlim(least, most)
     axes.axvline(1, color=style.INK, linewidth=0.9, linestyle=":")
-    for i, (_, said, unit, ours, value) in enumerate(rows):
+    for i, (_, words, unit, ours, value) in enumerate(rows):
         for shift, reading in zip((-0.13, 0.13), QDISC, strict=True):
             ratio = ours[reading] / value
             none = ratio <= least * 1.3
             axes.plot(
-                [max(ratio, least * 1.3)], [i + shift], marker="<" if none else _MARKERS[reading], color=_LOOKS[reading][0], linestyle="none",
-                markersize=5, label=READING[reading] if i == 0 else None,
-            )  # fmt: skip
+                [max(ratio, least * 1.3)],
+                [i + shift],
+                marker="<" if none else _MARKERS[reading],
+                color=_LOOKS[reading][0],
+                linestyle="none",
+                markersize=5,
+                label=READING[reading] if i == 0 else None,
+            )
         written = [
-            (said, style.INK),
+            (words, style.INK),
             *((_in(unit, ours[reading]), _LOOKS[reading][0]) for reading in QDISC),
         ]
         for column, (text, colour) in enumerate(written):
-            axes.annotate(
-                text, (1, i), xycoords=("axes fraction", "data"), xytext=(10 + 62 * column, 0), textcoords="offset points", va="center", size=8,
-                color=colour, annotation_clip=False,
-            )  # fmt: skip
+            note(axes, text, (1, i), (10 + 62 * column, 0), of="row", va="center", colour=colour)
         axes.axhline(i + 0.5, color=style.GRID, linewidth=0.5)
     for column, text in enumerate(("published", "passing", "FIFO")):
-        axes.annotate(
-            text, (1, 1), xycoords="axes fraction", xytext=(10 + 62 * column, 5), textcoords="offset points", size=8, color=style.MUTED,
-            annotation_clip=False,
-        )  # fmt: skip
-    axes.set_yticks(range(len(rows)), [what for what, *_ in rows])
-    axes.tick_params(axis="y", labelcolor=style.INK)
-    axes.grid(axis="y", visible=False)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+        note(axes, text, (1, 1), (10 + 62 * column, 5), of="panel", colour=style.MUTED)
+    row_labels(axes, [what for what, *_ in rows])
     axes.set_xlabel("ours / published, logarithmic")
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2)
     return figure
 
 
-# ------------------------------------------------------------------------------------------------- figures 3 and 4
+# ---------------------------------------------------------------------------------- figures 3 and 4
 
 
 _PANELS: tuple[tuple[str, Measure], ...] = (
@@ -157,44 +206,23 @@ _PANELS: tuple[tuple[str, Measure], ...] = (
 
 
 def _three(
-    axes: Sequence[Axes],
-    evidence: Evidence,
-    study: str,
-    sizes: Sequence[int],
-    lines: Mapping[str, Callable[[int], str]],
-    what: str,
+    axes: Sequence[Axes], evidence: Evidence, lines: Mapping[str, Mapping[int, Variant]], what: str
 ) -> list[str]:
     """RTT, drops and retransmissions over a queue's size: a line for each look, its variants by size. The looks drawn."""
     run = {
-        drawn: [size for size in sizes if evidence.has(study, variant(size))]
-        for drawn, variant in lines.items()
+        drawn: [size for size, one in along.items() if evidence.has(one)] for drawn, along in lines.items()
     }
-    known = [size for size in sizes if any(size in some for some in run.values())]
+    known = sorted({size for some in run.values() for size in some})
     for panel, (label, measure) in zip(axes, _PANELS, strict=True):
         for drawn, some in run.items():
-            ours = [_with_sem(evidence.estimate(study, lines[drawn](size), measure)) for size in some]
-            curve(
-                panel,
-                drawn,
-                [known.index(size) for size in some],
-                ours,
-                _LOOKS[drawn],
-                marker=_MARKERS[drawn],
-            )
+            ours = evidence.over(lines[drawn], measure)
+            at = {known.index(size): _with_sem(ours[size]) for size in some}
+            curve(panel, drawn, at, _LOOKS[drawn], marker=_MARKERS[drawn])
         panel.set_xticks(range(len(known)), [str(size) for size in known])
         panel.set_xlim(-0.3, len(known) - 0.7)
         panel.set_ylim(bottom=0)
         panel.set_xlabel(f"{what} [packets]")
-        panel.annotate(
-            label,
-            (0, 1),
-            xycoords="axes fraction",
-            xytext=(-30, 4),
-            textcoords="offset points",
-            size=8.5,
-            va="bottom",
-            color=style.INK,
-        )
+        note(panel, label, (0, 1), (-30, 4), of="panel", size=8.5, va="bottom")
         if panel is not axes[0]:
             panel.yaxis.set_major_formatter(lambda value, _: f"{value / 1e3:g}k" if value else "0")
     return [drawn for drawn, some in run.items() if some]
@@ -202,17 +230,15 @@ def _three(
 
 def _key(axes: Axes, words: Mapping[str, str]) -> None:
     """Which line is which, under the panels."""
-    for i, (drawn, said) in enumerate(words.items()):
-        axes.annotate(
-            f"{_SIGNS[_MARKERS[drawn]]} {said}", (0, 0), xycoords="axes fraction", xytext=(-30 + 270 * i, -46),
-            textcoords="offset points", size=8, color=_LOOKS[drawn][0], annotation_clip=False,
-        )  # fmt: skip
+    for i, (drawn, meaning) in enumerate(words.items()):
+        key = f"{_SIGNS[_MARKERS[drawn]]} {meaning}"
+        note(axes, key, (0, 0), (-30 + 270 * i, -46), of="panel", colour=_LOOKS[drawn][0])
 
 
 _ROOM = style.Margins(top=0.95, left=0.6, right=0.2, bottom=0.85)
 
 
-def _abreast(title: str, evidence: Evidence, study: str, says: str) -> tuple[Figure, list[Axes]]:
+def _abreast(title: str, evidence: Evidence, study: Study, says: str) -> tuple[Figure, list[Axes]]:
     """Three panels with room for their labels between them, and for a key below."""
     figure, [axes] = sheet(
         title, evidence, study, columns=3, size=(11, 3.9), says=says, spread=_SEM, margins=_ROOM
@@ -224,48 +250,40 @@ def _abreast(title: str, evidence: Evidence, study: str, says: str) -> tuple[Fig
 
 
 @style.drawn
-def _figure3(evidence: Evidence) -> Figure:
-    figure, axes = _abreast("Over the ring's size, qdisc 1000", evidence, "ring", "thirty files at 5 Mbit/s")
-    lines = {reading: partial(name, reading, qdisc=DEFAULT_QDISC) for reading in QDISC}
-    drawn = _three(axes, evidence, "ring", RINGS, lines, "ring")
-    axes[0].axhline(published.RTT_BLOATED_S, color=style.INK, linestyle=":", linewidth=0.9)
-    axes[0].annotate(
-        "stated: above 10 s past 4000", (0, published.RTT_BLOATED_S), xycoords=("axes fraction", "data"), xytext=(4, 3),
-        textcoords="offset points", size=7.5, color=style.INK,
-    )  # fmt: skip
+def figure3(evidence: Evidence) -> Figure:
+    figure, axes = _abreast("Over the ring's size, qdisc 1000", evidence, RING, "thirty files at 5 Mbit/s")
+    drawn = _three(axes, evidence, {reading: over_rings(reading) for reading in QDISC}, "ring")
+    level(axes[0], SAYS["rtt/4096"], f"stated: above {SAYS['rtt/4096']:g} s past 4000", right=False)
     axes[0].set_ylim(0, 13)
     _key(axes[0], {reading: READING[reading] for reading in drawn})
     return figure
 
 
 @style.drawn
-def _figure4(evidence: Evidence) -> Figure:
-    figure, axes = _abreast("Over the qdisc's size, ring 512", evidence, "qdisc", "thirty files at 5 Mbit/s")
-    lines = {reading: partial(name, reading, DEFAULT_RING) for reading in QDISC}
-    drawn = _three(axes, evidence, "qdisc", QDISCS, lines, "qdisc")
+def figure4(evidence: Evidence) -> Figure:
+    figure, axes = _abreast(
+        "Over the qdisc's size, ring 512", evidence, QDISC_SIZE, "thirty files at 5 Mbit/s"
+    )
+    drawn = _three(axes, evidence, {reading: over_qdiscs(reading) for reading in QDISC}, "qdisc")
     _key(axes[0], {reading: READING[reading] for reading in drawn})
     return figure
 
 
 @style.drawn
-def _narrow(evidence: Evidence) -> Figure:
+def narrow_windows(evidence: Evidence) -> Figure:
     figure, axes = _abreast(
         "Over the qdisc's size with windows of at most 64 kB",
         evidence,
-        "narrow",
+        NARROW,
         "ring 512, thirty files at 5 Mbit/s",
     )
-    lines: dict[str, Callable[[int], str]] = {
-        MAIN: partial(name, MAIN, DEFAULT_RING),
-        BELIEVED: partial(tcp_name, BELIEVED, DEFAULT_RING),
-    }
-    _three(axes, evidence, "narrow", QDISCS, lines, "qdisc")
+    _three(axes, evidence, {MAIN: narrow(), BELIEVED: narrow(believed=True)}, "qdisc")
     axes[0].set_ylim(0, 1.6)
     _key(axes[0], {MAIN: "F-RTO and undo, as Linux", BELIEVED: "TCP believes every timer"})
     return figure
 
 
-# ------------------------------------------------------------------------------------------------- figures 5 and 6
+# ---------------------------------------------------------------------------------- figures 5 and 6
 
 
 def _surface(
@@ -277,22 +295,20 @@ def _surface(
     logarithmic: bool,
 ) -> Figure:
     """Ring by qdisc, a number in each field, the two readings side by side."""
-    rings = [
-        ring
-        for ring in RINGS
-        if any(evidence.has(surface_study(ring), name(MAIN, ring, qdisc)) for qdisc in QDISCS)
-    ]
-    qdiscs = [qdisc for qdisc in QDISCS if evidence.has("qdisc", name(MAIN, DEFAULT_RING, qdisc))]
+    rings = [ring for ring in RINGS if any(evidence.has(one) for one in over_qdiscs(MAIN, ring).values())]
+    qdiscs = [qdisc for qdisc, one in over_qdiscs(MAIN).items() if evidence.has(one)]
     figure, [axes] = sheet(
-        title, evidence, "surface", columns=2, size=(10.5, 4.6), says="ring 512: of figure 4",
+        title,
+        evidence,
+        SURFACE,
+        columns=2,
+        size=(10.5, 4.6),
+        says="ring 512: of figure 4",
         margins=style.Margins(top=1.05, left=0.8, right=0.3, bottom=0.6),
-    )  # fmt: skip
+    )
     fields = {
         reading: np.array(
-            [
-                [evidence.mean(surface_study(ring), name(reading, ring, qdisc), measure) for qdisc in qdiscs]
-                for ring in rings
-            ]
+            [[evidence.mean(sized(reading, ring, qdisc), measure) for qdisc in qdiscs] for ring in rings]
         )
         for reading in QDISC
     }
@@ -301,40 +317,28 @@ def _surface(
     low = min(values.min() for values in drawn.values()) if logarithmic else 0.0
     high = max(values.max() for values in drawn.values())
     for panel, reading in zip(axes, QDISC, strict=True):
-        panel.imshow(
-            drawn[reading],
-            origin="lower",
-            cmap="YlOrRd" if logarithmic else "YlGnBu",
-            # Pale enough for dark figures on every field.
-            vmin=low,
-            vmax=high + 0.9 * (high - low),
-            aspect="auto",
-        )
-        panel.grid(visible=False)
+        # Pale enough for dark figures on every field.
+        scale: dict[str, Any] = {"vmin": low, "vmax": high + 0.9 * (high - low)}
+        scale["cmap"] = "YlOrRd" if logarithmic else "YlGnBu"
+        grid_of_numbers(panel, fields[reading], shown, drawn[reading], **scale)
         panel.set_xticks(range(len(qdiscs)), [str(qdisc) for qdisc in qdiscs])
         panel.set_yticks(range(len(rings)), [str(ring) for ring in rings])
         panel.set_xlabel("qdisc [packets]")
-        for row in range(len(rings)):
-            for column in range(len(qdiscs)):
-                panel.text(
-                    column,
-                    row,
-                    shown(float(fields[reading][row, column])),
-                    ha="center",
-                    va="center",
-                    size=8,
-                    color=style.INK,
-                )
-        panel.annotate(
-            f"{READING[reading]}, {unit}", (0, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", size=8.5,
-            color=_LOOKS[reading][0],
-        )  # fmt: skip
+        note(
+            panel,
+            f"{READING[reading]}, {unit}",
+            (0, 1),
+            (0, 5),
+            of="panel",
+            size=8.5,
+            colour=_LOOKS[reading][0],
+        )
     axes[0].set_ylabel("ring [packets]")
     return figure
 
 
 @style.drawn
-def _figure5(evidence: Evidence) -> Figure:
+def figure5(evidence: Evidence) -> Figure:
     return _surface(
         evidence,
         "Mean RTT over ring and qdisc",
@@ -346,7 +350,7 @@ def _figure5(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _figure6(evidence: Evidence) -> Figure:
+def figure6(evidence: Evidence) -> Figure:
     return _surface(
         evidence,
         "Throughput of all copies over ring and qdisc",
@@ -357,15 +361,15 @@ def _figure6(evidence: Evidence) -> Figure:
     )
 
 
-# -------------------------------------------------------------------------------------------------------- figure 7
+# ----------------------------------------------------------------------------------------- figure 7
 
 
 @style.drawn
-def _figure7(evidence: Evidence) -> Figure:
+def figure7(evidence: Evidence) -> Figure:
     figure, [axes] = sheet(
         "The window that receivers advertise",
         evidence,
-        "window",
+        WINDOW,
         columns=2,
         size=(10, 3.9),
         says="the thirty files of the first seed",
@@ -373,7 +377,7 @@ def _figure7(evidence: Evidence) -> Figure:
     )
     for panel, ring in zip(axes, (512, 4096), strict=True):
         table = (
-            evidence.seeds("window", f"ring {ring}")[0]
+            evidence.seeds(WINDOW[f"ring {ring}"])[0]
             .table("flow")
             .filter(pl.col("window_bytes").is_not_null())
         )
@@ -385,30 +389,30 @@ def _figure7(evidence: Evidence) -> Figure:
                 linewidth=0.7,
                 alpha=0.5,
             )
-        panel.axhline(published.WINDOW_MB, color=style.INK, linestyle=":", linewidth=0.9)
+        panel.axhline(SAYS["window"], color=style.INK, linestyle=":", linewidth=0.9)
         panel.set_ylim(0, 4.6)
         panel.set_xlabel("sequence number [MB of 2^20 bytes]")
-        style.corner(panel, f"ring {ring}; dotted: stated, 4 MB")
+        style.corner(panel, f"ring {ring}; dotted: stated, {SAYS['window']:g} MB")
     axes[0].set_ylabel("advertised window [MB]")
     return figure
 
 
-# ------------------------------------------------------------------------------------------------- figures 8 and 9
+# ---------------------------------------------------------------------------------- figures 8 and 9
 
 
-def _pooled(evidence: Evidence, variant: str) -> NDArray[np.float64]:
-    return np.sort(np.concatenate([m.rtts_s(seed) for seed in evidence.seeds("bql", variant)]))
+def _pooled(evidence: Evidence, variant: Variant) -> NDArray[np.float64]:
+    return np.sort(np.concatenate([m.rtts_s(seed) for seed in evidence.seeds(variant)]))
 
 
 def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
     title = f"RTT {'with' if bql else 'without'} BQL, 5000 packets in ring and qdisc"
     figure, [axes] = sheet(
-        title, evidence, "bql", columns=2, size=(10, 4), says="pings of all seeds together", spread=""
+        title, evidence, BQL, columns=2, size=(10, 4), says="pings of all seeds together", spread=""
     )
     for panel, reading in zip(axes, QDISC, strict=True):
         for i, ring in enumerate(BQL_RINGS):
-            variant = bql_name(reading, ring, bql)
-            if not evidence.has("bql", variant):
+            variant = over_bql(reading, bql)[ring]
+            if not evidence.has(variant):
                 continue
             values = _pooled(evidence, variant)
             # Enough points for a smooth step line, few enough for a small file.
@@ -442,33 +446,37 @@ def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
 
 
 @style.drawn
-def _figure8(evidence: Evidence) -> Figure:
-    return _cdf(evidence, False, published.P95_S)
+def figure8(evidence: Evidence) -> Figure:
+    return _cdf(evidence, False, SAYS["p95/2048"])
 
 
 @style.drawn
-def _figure9(evidence: Evidence) -> Figure:
-    return _cdf(evidence, True, published.P95_BQL_MS / 1e3)
+def figure9(evidence: Evidence) -> Figure:
+    return _cdf(evidence, True, SAYS["p95/2048 BQL"] / 1e3)
 
 
-# ----------------------------------------------------------------------------------------------------------- ours
+# --------------------------------------------------------------------------------------------- ours
 
 
 @style.drawn
-def _timers(evidence: Evidence) -> Figure:
+def timers(evidence: Evidence) -> Figure:
     rings = (80, 512, 4096)
     figure, [[counts, rates]] = sheet(
-        "Retransmissions and throughput, if TCP believes its timers or not", evidence, "others", columns=2,
-        size=(10, 3.9), says="pfifo_fast of 1000, thirty files at 5 Mbit/s",
-    )  # fmt: skip
-    cases: tuple[tuple[str, str, str, Callable[[int], tuple[str, str]]], ...] = (
-        ("F-RTO and undo", style.BLUE, style.SKY, lambda ring: ("ring", name(MAIN, ring, DEFAULT_QDISC))),
-        ("believed", style.GREEN, style.ORANGE, lambda ring: ("others", tcp_name(BELIEVED, ring, DEFAULT_QDISC))),
-    )  # fmt: skip
+        "Retransmissions and throughput, if TCP believes its timers or not",
+        evidence,
+        OTHERS,
+        columns=2,
+        size=(10, 3.9),
+        says="pfifo_fast of 1000, thirty files at 5 Mbit/s",
+    )
+    cases: tuple[tuple[str, str, str, Callable[[int], Variant]], ...] = (
+        ("F-RTO and undo", style.BLUE, style.SKY, over_rings(MAIN).__getitem__),
+        ("believed", style.GREEN, style.ORANGE, lambda ring: other_tcp(BELIEVED, ring)),
+    )
     for shift, (case, dark, pale, variant) in zip((-0.2, 0.2), cases, strict=True):
         for i, ring in enumerate(rings):
             again, share, rate = (
-                evidence.estimate(*variant(ring), measure)
+                evidence.estimate(variant(ring), measure)
                 for measure in (m.retransmissions, m.needless, m.throughput_mbps)
             )
             for_nothing = again.mean * share.mean
@@ -480,9 +488,13 @@ def _timers(evidence: Evidence) -> Figure:
                 label=f"{case}: of lost packets" if i == 0 else None,
             )
             counts.bar(
-                i + shift, for_nothing, bottom=again.mean - for_nothing, width=0.36, color=pale,
+                i + shift,
+                for_nothing,
+                bottom=again.mean - for_nothing,
+                width=0.36,
+                color=pale,
                 label=f"{case}: of packets still queued" if i == 0 else None,
-            )  # fmt: skip
+            )
             rates.bar(
                 i + shift,
                 rate.mean,
@@ -492,13 +504,9 @@ def _timers(evidence: Evidence) -> Figure:
                 error_kw={"elinewidth": 0.8},
                 label=case if i == 0 else None,
             )
-            for panel, at, said in (
-                (counts, again.mean, f"{100 * share.mean:.0f} %"),
-                (rates, rate.mean + rate.ci95, f"{rate.mean:.2f}"),
-            ):
-                panel.annotate(
-                    said, (i + shift, at), xytext=(0, 3), textcoords="offset points", ha="center", size=7.5
-                )
+            note(counts, f"{100 * share.mean:.0f} %", (i + shift, again.mean), (0, 3), size=7.5, ha="center")
+            top = (i + shift, rate.mean + rate.ci95)
+            note(rates, f"{rate.mean:.2f}", top, (0, 3), size=7.5, ha="center")
     for panel in (counts, rates):
         panel.set_xticks(range(len(rings)), [f"ring {ring}" for ring in rings])
         panel.grid(axis="x", visible=False)
@@ -513,18 +521,18 @@ def _timers(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _cure(evidence: Evidence) -> Figure:
+def cures(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "Disciplines above a ring of 4096, without and with BQL",
         evidence,
-        "cure",
+        CURE,
         size=(9, 4),
         says="mean RTT of the pings",
     )
     words = {"fifo": "FIFO, 904", "bands": "pfifo_fast, 904", "codel": "CoDel", "fq_codel": "fq_codel"}
     for shift, bql, colour in ((-0.2, False, style.VERMILLION), (0.2, True, style.BLUE)):
-        for i, cure in enumerate(CURES):
-            ours = evidence.estimate("cure", f"{cure}{' BQL' if bql else ''}", m.rtt_s)
+        for i, discipline in enumerate(CURES):
+            ours = evidence.estimate(cure(discipline, bql), m.rtt_s)
             least = 1e-3
             axes.bar(
                 i + shift,
@@ -534,24 +542,21 @@ def _cure(evidence: Evidence) -> Figure:
                 color=colour,
                 label=("with" if bql else "without") + " BQL" if i == 0 else None,
             )
-            said = f"{ours.mean:.1f} s" if ours.mean >= 0.995 else f"{1e3 * ours.mean:.0f} ms"
-            axes.annotate(
-                said, (i + shift, ours.mean), xytext=(0, 3), textcoords="offset points", ha="center", size=8
-            )
+            note(axes, said.time(ours.mean), (i + shift, ours.mean), (0, 3), ha="center")
     axes.set_yscale("log")
     axes.set_ylim(1e-3, 150)
-    axes.set_xticks(range(len(CURES)), [words[cure] for cure in CURES])
+    axes.set_xticks(range(len(CURES)), [words[discipline] for discipline in CURES])
     axes.set_ylabel("mean RTT [s], logarithmic")
     axes.legend(loc="upper right", ncols=2)
     return figure
 
 
 @style.drawn
-def _coexistence(evidence: Evidence) -> Figure:
+def coexistence(evidence: Evidence) -> Figure:
     figure, [shares, delays] = sheet(
         "Five flows of LEDBAT, Vegas or CUBIC beside five of CUBIC",
         evidence,
-        "coexistence",
+        COEXISTENCE,
         rows=(1.5, 1),
         size=(9, 5.4),
         says="10 Mbit/s, 50 ms",
@@ -561,7 +566,7 @@ def _coexistence(evidence: Evidence) -> Figure:
         for i, qdisc in enumerate(COEXISTENCE_QDISCS):
             at = i + 0.27 * (j - 1)
             for panel, measure in ((shares[0], m.low_share), (delays[0], m.ping_ms)):
-                ours = evidence.estimate("coexistence", f"{low}, {qdisc}", measure)
+                ours = evidence.estimate(COEXISTENCE[f"{low}, {qdisc}"], measure)
                 half = 0.0 if math.isnan(ours.ci95) else ours.ci95
                 panel.bar(
                     at,
@@ -572,18 +577,12 @@ def _coexistence(evidence: Evidence) -> Figure:
                     error_kw={"elinewidth": 0.8},
                     label=low if i == 0 and panel is shares[0] else None,
                 )
-            ours = evidence.estimate("coexistence", f"{low}, {qdisc}", m.low_share)
+            ours = evidence.estimate(COEXISTENCE[f"{low}, {qdisc}"], m.low_share)
             share, spread = ours.mean, 0.0 if math.isnan(ours.ci95) else ours.ci95
-            shares[0].annotate(
-                f"{share:.0f}" if share >= 9.5 else f"{share:.1f}",
-                (at, share + spread),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="center",
-                size=7.5,
-                # The dotted line passes behind the figure.
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
-            )
+            words = f"{share:.0f}" if share >= 9.5 else f"{share:.1f}"
+            # The dotted line passes behind the figure.
+            behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+            note(shares[0], words, (at, share + spread), (0, 3), size=7.5, ha="center", bbox=behind)
     shares[0].axhline(50, color=style.INK, linestyle=":", linewidth=0.9)
     shares[0].set_ylabel("share of goodput [%]")
     shares[0].set_ylim(0, 72)
@@ -598,9 +597,9 @@ def _coexistence(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def _rates(evidence: Evidence) -> Figure:
+def rates(evidence: Evidence) -> Figure:
     figure, [axes] = sheet(
-        "Mean RTT over the rate, which is not stated", evidence, "rates", columns=2, size=(10, 4)
+        "Mean RTT over the rate, which is not stated", evidence, RATES, columns=2, size=(10, 4)
     )
     speeds = {"4 Mbit/s": 4.0, "10 Mbit/s": 10.0, "100 Mbit/s": 100.0, "1 Gbit/s": 1000.0}
     for panel, reading in zip(axes, QDISC, strict=True):
@@ -608,15 +607,9 @@ def _rates(evidence: Evidence) -> Figure:
             (4096, style.VERMILLION, style.SOLID),
             (DEFAULT_RING, style.BLUE, style.LONG),
         ):
-            variant = name(reading, ring, DEFAULT_QDISC)
-            points = [(5.0, evidence.estimate("ring", variant, m.rtt_s))]
-            points += [
-                (speeds[rate], evidence.estimate("rates", f"{rate} {variant}", m.rtt_s))
-                for rate in SPEEDS
-                if evidence.has("rates", f"{rate} {variant}")
-            ]
-            points.sort(key=lambda point: point[0])
-            curve(panel, f"ring {ring}", [x for x, _ in points], [y for _, y in points], (colour, dash))
+            along = {speeds[rate]: at_rate(rate, reading, ring) for rate in SPEEDS}
+            along[5.0] = over_rings(reading)[ring]
+            curve(panel, f"ring {ring}", evidence.over(dict(sorted(along.items())), m.rtt_s), (colour, dash))
             packets = ring + (DEFAULT_QDISC if reading == OTHER else 0)
             x = np.array([4.0, 1000.0])
             panel.plot(
@@ -631,81 +624,27 @@ def _rates(evidence: Evidence) -> Figure:
         panel.set_yscale("log")
         panel.set_xlim(3.4, 1300)
         panel.set_ylim(3e-3, 25)
-        panel.set_xticks([4, 10, 100, 1000], ["4", "10", "100", "1000"])
-        panel.minorticks_off()
+        ticks(panel, (4, 10, 100, 1000))
         panel.set_xlabel("rate [Mbit/s], logarithmic")
-        panel.axhline(published.RTT_BLOATED_S, color=style.INK, linestyle=(0, (1, 3)), linewidth=0.9)
+        panel.axhline(SAYS["rtt/4096"], color=style.INK, linestyle=(0, (1, 3)), linewidth=0.9)
         style.corner(panel, READING[reading], _LOOKS[reading][0])
         legend(panel)
     axes[0].set_ylabel("mean RTT [s], logarithmic")
     return figure
 
 
-PICTURES = (
-    Picture(
-        "both", "The stated values under two readings of the qdisc",
-        "With pings that pass the files in the qdisc nearly the 585 % and the 10 s follow; with a FIFO the 13 s; from both the 20 %. 106 ms and 20 ms follow from neither. "
-        "Every row has its published value at 1.",
-        _both,
-    ),
-    Picture(
-        "figure3", "RTT, drops and retransmissions over the ring",
-        "The RTT grows with the ring under both readings. Retransmissions grow too, as stated, and drops with them, not as stated. The text has only the 10 s.",
-        _figure3, "Figure 3",
-    ),
-    Picture(
-        "timers", "If TCP believes its timers",
-        "Section 4.1 sees packets sent again that are still queued. Ours does that only without F-RTO and undo, which Linux had: then at a large ring most is sent for nothing, and throughput is lost. The text has no values.",
-        _timers,
-    ),
-    Picture(
-        "figure4", "RTT, drops and retransmissions over the qdisc",
-        "The RTT is flat only if pings pass the files. Drops rise past 512 packets, as stated, and then do not vanish. The text has no values.",
-        _figure4, "Figure 4",
-    ),
-    Picture(
-        "narrow", "the same with windows of at most 64 kB",
-        "Drops vanish above a qdisc of 512, as stated: thirty windows fit into 512 + 1024 packets and not into 512 + 512. If besides TCP believes every timer, they rise before they vanish, as stated. Both conditions were searched for.",
-        _narrow, "Figure 4",
-    ),
-    Picture(
-        "figure5", "RTT over ring and qdisc",
-        "Rows differ, columns do not, if pings pass the files; in a FIFO only the sum of both queues counts. The text has no values.",
-        _figure5, "Figure 5",
-    ),
-    Picture(
-        "figure6", "Throughput over ring and qdisc",
-        "The same nearly everywhere: a queue that is full loses no throughput, if what waits in it is not sent again. The text has the 20 % alone.",
-        _figure6, "Figure 6",
-    ),
-    Picture(
-        "figure7", "The advertised receive window",
-        "It grows by steps, as each receiver gets more in a round trip than before, and ends at 4 MB: at the larger ring for nearly every file.",
-        _figure7, "Figure 7",
-    ),
-    Picture(
-        "figure8", "RTT without BQL",
-        "If pings pass the files, the ring alone makes the delay; in a FIFO all five lines are one, and meet the published 13 s.",
-        _figure8, "Figure 8",
-    ),
-    Picture(
-        "figure9", "RTT with BQL",
-        "If pings pass the files, BQL leaves three packets before them, whatever the ring; the published 106 ms are one packet of 64 kB. In a FIFO the qdisc is the delay.",
-        _figure9, "Figure 9",
-    ),
-    Picture(
-        "cure", "BQL and what stands above it",
-        "BQL alone moves the queue, a discipline alone does not reach it; both together take the delay away. The text has no values.",
-        _cure,
-    ),
-    Picture(
-        "coexistence", "LEDBAT loses its low priority under AQM",
-        "Under a long Drop Tail queue LEDBAT and Vegas give way; under RED, CoDel and fq_codel they take nearly half, for the queue never reaches the delay that they react to.",
-        _coexistence,
-    ),
-    Picture(
-        "rates", "The rate",
-        "Full queues scale with the rate (dotted lines), so a rate of about 5 Mbit/s is what 10 s need; at Gigabit speed the same queues make some tens of milliseconds.",
-        _rates,
-    ),
-)  # fmt: skip
+def story(evidence: Evidence) -> Sequence[Bar]:
+    """Two rings, and the cures of the larger."""
+    default = evidence.mean(over_rings(MAIN)[DEFAULT_RING], m.throughput_mbps)
+
+    def cured(label: str, discipline: str) -> Bar:
+        rtt, rate = (evidence.mean(cure(discipline, True), one) for one in (m.rtt_ms, m.throughput_mbps))
+        return Bar(label, rtt, "cured", f"{rate:.2f} Mbit/s for {default:.2f}")
+
+    large, usual = (evidence.mean(over_rings(MAIN)[ring], m.rtt_ms) for ring in (4096, DEFAULT_RING))
+    return (
+        Bar("ring 4096, qdisc 1000", large, "bloated"),
+        Bar("defaults: ring 512, qdisc 1000", usual, "bloated"),
+        cured("ring 4096 with BQL, CoDel", "codel"),
+        cured("ring 4096 with BQL, pfifo_fast", "bands"),
+    )

@@ -12,7 +12,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from sojourn.papers.evidence import Seed
+from sojourn.papers.evidence import Estimate, Evidence, Seed
+from sojourn.papers.queue_anatomy.studies import (
+    DEFAULT_QDISC,
+    DEFAULT_RING,
+    MAIN,
+    QDISCS,
+    RING,
+    SURFACE,
+    name,
+    over_bql,
+    over_rings,
+    sized,
+)
 
 
 def copies(seed: Seed) -> pl.DataFrame:
@@ -159,7 +171,7 @@ def ping_ms(seed: Seed) -> float:
     return float(seed.probe()["rtt_ms"]["mean"])
 
 
-# ------------------------------------------------------------------------------------------------ from two variants
+# -------------------------------------------------------------------------------- from two variants
 
 
 def more_percent(one: float, other: float) -> float:
@@ -175,3 +187,28 @@ def apart_percent(one: float, other: float) -> float:
 def less(one: float, other: float) -> float:
     """One less the other."""
     return one - other
+
+
+def more_at_4096(evidence: Evidence, reading: str = MAIN) -> Estimate:
+    """How much longer the RTT is with the largest ring than with the default one, %."""
+    along = over_rings(reading)
+    return evidence.compared(along[4096], along[DEFAULT_RING], rtt_s, more_percent)
+
+
+def qdisc_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
+    """With BQL, how much longer the 95th percentile is with the longest qdisc than with the shortest, ms."""
+    along = over_bql(reading, True)
+    return evidence.compared(along[80], along[4096], p95_ms, less)
+
+
+def throughput_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
+    """How far the throughputs with the smallest and the largest ring lie apart, %, at the qdisc where most."""
+    pairs = [tuple(RING[name(reading, ring, DEFAULT_QDISC)] for ring in (80, 4096))]
+    if any(variant.study == SURFACE.id for variant in evidence.runs):
+        pairs += [
+            (sized(reading, 80, qdisc), sized(reading, 4096, qdisc))
+            for qdisc in QDISCS
+            if evidence.has(SURFACE[name(MAIN, 4096, qdisc)])
+        ]
+    known = [evidence.compared(small, large, throughput_mbps, apart_percent) for small, large in pairs]
+    return max(known, key=lambda one: one.mean)

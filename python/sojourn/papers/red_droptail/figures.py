@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from sojourn import metrics
 from sojourn.figures import style
-from sojourn.papers import drawing
-from sojourn.papers.evidence import Evidence
-from sojourn.papers.paper import Estimate, Measure, Picture
-from sojourn.papers.red_droptail import ns2
-from sojourn.papers.red_droptail.cases import DROP_TAIL, RED, TP_FAIRNESS, TP_THROUGHPUT, D, N, cell
-from sojourn.papers.red_droptail.measures import fairness, sojourn_ms, throughput_mbps
-from sojourn.papers.red_droptail.published import FAIRNESS, QUEUES, THROUGHPUT
+from sojourn.papers import drawing, published
+from sojourn.papers.evidence import Estimate, Evidence, Measure
+from sojourn.papers.paper import Bar
+from sojourn.papers.red_droptail import measures as m
+from sojourn.papers.red_droptail.studies import (
+    DROP_TAIL,
+    FAIRNESS,
+    NS2,
+    RED,
+    STEADY,
+    STEADY_FAIRNESS,
+    THROUGHPUT,
+    TP_FAIRNESS,
+    TP_THROUGHPUT,
+    WITH_QUEUES,
+    D,
+    N,
+    cell,
+    over_d,
+    over_n,
+)
+from sojourn.papers.study import Variant
 
+SAYS = published.beside(__file__)
 LOOKS = {RED: drawing.look("red"), DROP_TAIL: drawing.look("pfifo")}
 MARKERS = {RED: "o", DROP_TAIL: "s"}
 
@@ -36,17 +51,15 @@ def figure3(evidence: Evidence) -> Figure:
 
 def _throughput(evidence: Evidence, tp: int) -> Figure:
     figure, [[axes]] = drawing.sheet(
-        f"Throughput of N flows at 45 Mbit/s, Tp = {tp} ms", evidence, "throughput"
+        f"Throughput of N flows at 45 Mbit/s, Tp = {tp} ms", evidence, THROUGHPUT
     )
-    _both(
-        axes,
-        N,
-        lambda n, queue: evidence.estimate("throughput", cell(tp, n, queue), throughput_mbps),
-        THROUGHPUT[tp],
-    )
+    for queue in (DROP_TAIL, RED):
+        stated = {n: SAYS[f"throughput/{tp}/{n}/{queue}"] for n in N}
+        _line(axes, evidence, queue, over_n(THROUGHPUT, tp, queue), m.throughput_mbps, stated)
+    [ns2] = [row for row in SAYS["ns2"]["main"] if (row["tp"], row["queue"]) == (tp, DROP_TAIL)]
     axes.plot(
         N,
-        ns2.MAIN_WITHIN_10_MS[tp, DROP_TAIL],
+        ns2["values"],
         linestyle="none",
         marker="x",
         color=style.MUTED,
@@ -72,68 +85,47 @@ def figure5(evidence: Evidence) -> Figure:
 
 def _fairness(evidence: Evidence, tp: int) -> Figure:
     figure, [[axes]] = drawing.sheet(
-        f"Fairness of 16 flows whose delays are spread by D, Tp = {tp} ms", evidence, "fairness"
+        f"Fairness of 16 flows whose delays are spread by D, Tp = {tp} ms", evidence, FAIRNESS
     )
-    _both(
-        axes,
-        D,
-        lambda d, queue: evidence.estimate("fairness", cell(tp, 16, queue, d), fairness),
-        FAIRNESS[tp],
-    )
+    for queue in (DROP_TAIL, RED):
+        stated = {d: SAYS[f"fairness/{tp}/{d}/{queue}"] for d in D}
+        _line(axes, evidence, queue, over_d(FAIRNESS, tp, queue), m.fairness, stated)
     _over_d(axes)
     axes.legend(loc="lower left")
     return figure
 
 
-def _both(
+def _line(
     axes: Axes,
-    xs: Sequence[int],
-    ours: Callable[[int, str], Estimate],
-    published: Mapping[int, Sequence[float | None]],
+    evidence: Evidence,
+    queue: str,
+    along: Mapping[int, Variant],
+    measure: Measure,
+    stated: Mapping[int, float] | None = None,
 ) -> None:
-    """Both disciplines over N or D. RED over Drop-Tail: where they coincide, its dashes show on the solid line."""
-    for queue in (DROP_TAIL, RED):
-        at = QUEUES.index(queue)
-        drawing.curve(
-            axes,
-            queue,
-            xs,
-            [ours(x, queue) for x in xs],
-            LOOKS[queue],
-            published=[published[x][at] for x in xs],
-            marker=MARKERS[queue],
-        )
+    """A discipline over N or D. RED over Drop-Tail: where they coincide, its dashes show on the solid line."""
+    ours = evidence.over(along, measure)
+    drawing.curve(axes, queue, ours, LOOKS[queue], published=stated, marker=MARKERS[queue])
 
 
 @style.drawn
 def lead(evidence: Evidence) -> Figure:
     """RED's throughput less Drop-Tail's, in percent."""
     figure, [panels] = drawing.sheet(
-        "RED's lead in throughput over Drop-Tail", evidence, "throughput", columns=2, size=(10, 4.2)
+        "RED's lead in throughput over Drop-Tail", evidence, THROUGHPUT, columns=2, size=(10, 4.2)
     )
     for axes, tp in zip(panels, TP_THROUGHPUT, strict=True):
         axes.axhline(0, color=style.MUTED, linewidth=0.8)
-        same = [cell(tp, n, "Drop-Tail, 30 places") for n in N]
-        if all(evidence.has("queues", name) for name in same):
-            drawing.curve(
-                axes,
-                "Drop-Tail with RED's 30 places",
-                N,
-                [
-                    _lead(evidence, "queues", name, cell(tp, n, DROP_TAIL))
-                    for name, n in zip(same, N, strict=True)
-                ],
-                LOOKS[DROP_TAIL],
-                marker="x",
-            )
-        drawing.curve(
-            axes,
-            "RED",
-            N,
-            [_lead(evidence, "throughput", cell(tp, n, RED), cell(tp, n, DROP_TAIL)) for n in N],
-            LOOKS[RED],
-            published=[100 * (THROUGHPUT[tp][n][0] / THROUGHPUT[tp][n][1] - 1) for n in N],
-        )
+        same = over_n(WITH_QUEUES, tp, "Drop-Tail, 30 places")
+        if evidence.has(*same.values()):
+            label = "Drop-Tail with RED's 30 places"
+            drawing.curve(axes, label, _leads(evidence, tp, same), LOOKS[DROP_TAIL], marker="x")
+        stated = {
+            n: 100 * (SAYS[f"throughput/{tp}/{n}/{RED}"] / SAYS[f"throughput/{tp}/{n}/{DROP_TAIL}"] - 1)
+            for n in N
+        }
+        leads = _leads(evidence, tp, over_n(THROUGHPUT, tp, RED))
+        drawing.curve(axes, "RED", leads, LOOKS[RED], published=stated)
         _over_n(axes, "lead over Drop-Tail [%]" if tp == TP_THROUGHPUT[0] else "")
         axes.set_title(f"Tp = {tp} ms")
         axes.set_ylim(-5, 9)
@@ -141,21 +133,21 @@ def lead(evidence: Evidence) -> Figure:
     return figure
 
 
-def _lead(evidence: Evidence, study: str, name: str, tail: str) -> Estimate:
-    """Seed by seed, since the same seed starts the flows at the same times."""
-    ours = evidence.estimate(study, name, throughput_mbps).values
-    theirs = evidence.estimate("throughput", tail, throughput_mbps).values
-    values = tuple(100 * (a / b - 1) for a, b in zip(ours, theirs, strict=True))
-    whole = metrics.mean_ci95(values)
-    return Estimate(whole["mean"], whole["ci95"], values)
+def _leads(evidence: Evidence, tp: int, along: Mapping[int, Variant]) -> dict[int, Estimate]:
+    """Over Drop-Tail's throughput, %; seed by seed, since the same seed starts the flows at the same times."""
+    tail = over_n(THROUGHPUT, tp, DROP_TAIL)
+    return {
+        n: evidence.compared(one, tail[n], m.throughput_mbps, lambda ours, theirs: 100 * (ours / theirs - 1))
+        for n, one in along.items()
+    }
 
 
 @style.drawn
 def engine(evidence: Evidence) -> Figure:
     """Ours over ns-2's, row by row."""
-    pairs = ns2.pairs(evidence)
+    pairs = m.pairs(evidence)
     figure, [panels] = drawing.sheet(
-        "Our engine beside ns-2.35 under the same readings", evidence, "ns2", columns=2, size=(10, 4.4)
+        "Our engine beside ns-2.35 under the same readings", evidence, NS2, columns=2, size=(10, 4.4)
     )
     for axes, kind in zip(panels, ("throughput", "fairness"), strict=True):
         here = [pair for pair in pairs if pair.kind == kind]
@@ -192,27 +184,26 @@ def engine(evidence: Evidence) -> Figure:
 @style.drawn
 def steady(evidence: Evidence) -> Figure:
     """Throughput and sojourn over N past the start."""
-    tps = [tp for tp in TP_THROUGHPUT if evidence.has("steady", cell(tp, 32, RED))]
+    tps = [tp for tp in TP_THROUGHPUT if evidence.has(STEADY[cell(tp, 32, RED)])]
     figure, rows = drawing.sheet(
         "Past the start: throughput and queueing delay of N flows, 300 packets of buffer",
         evidence,
-        "steady",
+        STEADY,
         rows=(1, 1),
         columns=len(tps),
         size=(10, 6),
     )
     for column, tp in enumerate(tps):
-        ns = [n for n in N if evidence.has("steady", cell(tp, n, RED))]
         for panels, measure, label in (
-            (rows[0], throughput_mbps, "throughput [Mbit/s]"),
-            (rows[1], sojourn_ms, "mean sojourn [ms]"),
+            (rows[0], m.throughput_mbps, "throughput [Mbit/s]"),
+            (rows[1], m.sojourn_ms, "mean sojourn [ms]"),
         ):
             axes = panels[column]
             for queue in (DROP_TAIL, RED):
-                _ours(axes, evidence, "steady", queue, ns, [cell(tp, n, queue) for n in ns], measure)
+                _line(axes, evidence, queue, over_n(STEADY, tp, queue), measure)
             _over_n(axes, label if column == 0 else "")
-            axes.set_ylim(0, 48 if measure is throughput_mbps else 62)
-        rows[0][column].set_title(_when(evidence, "steady", tp, cell(tp, 32, RED)))
+            axes.set_ylim(0, 48 if measure is m.throughput_mbps else 62)
+        rows[0][column].set_title(_when(evidence, tp, STEADY[cell(tp, 32, RED)]))
         rows[0][column].set_xlabel("")
     rows[0][0].legend(loc="lower right")
     return figure
@@ -221,35 +212,26 @@ def steady(evidence: Evidence) -> Figure:
 @style.drawn
 def steady_fairness(evidence: Evidence) -> Figure:
     """Fairness over D past the start."""
-    tps = [tp for tp in TP_FAIRNESS if evidence.has("steady-fairness", cell(tp, 16, RED, D[0]))]
+    tps = [tp for tp in TP_FAIRNESS if evidence.has(STEADY_FAIRNESS[cell(tp, 16, RED, D[0])])]
     figure, [panels] = drawing.sheet(
         "Past the start: fairness of 16 flows whose delays are spread by D",
         evidence,
-        "steady-fairness",
+        STEADY_FAIRNESS,
         columns=len(tps),
     )
     for axes, tp in zip(panels, tps, strict=True):
         for queue in (DROP_TAIL, RED):
-            names = [cell(tp, 16, queue, d) for d in D]
-            _ours(axes, evidence, "steady-fairness", queue, D, names, fairness)
+            _line(axes, evidence, queue, over_d(STEADY_FAIRNESS, tp, queue), m.fairness)
         _over_d(axes)
-        axes.set_title(_when(evidence, "steady-fairness", tp, cell(tp, 16, RED, D[0])))
+        axes.set_title(_when(evidence, tp, STEADY_FAIRNESS[cell(tp, 16, RED, D[0])]))
         if tp != tps[0]:
             axes.set_ylabel("")
     panels[0].legend(loc="lower left")
     return figure
 
 
-def _ours(
-    axes: Axes, evidence: Evidence, study: str, queue: str, x: object, names: list[str], measure: Measure
-) -> None:
-    assert isinstance(x, list | tuple)
-    estimates = [evidence.estimate(study, name, measure) for name in names]
-    drawing.curve(axes, queue, x, estimates, LOOKS[queue], marker=MARKERS[queue])
-
-
-def _when(evidence: Evidence, study: str, tp: int, name: str) -> str:
-    meta = evidence.run(study, name).meta
+def _when(evidence: Evidence, tp: int, variant: Variant) -> str:
+    meta = evidence.run(variant).meta
     return f"Tp = {tp} ms, {meta.measured_s:g} s after {meta.warmup_ns / 1e9:g} s of warm-up"
 
 
@@ -267,57 +249,16 @@ def _over_d(axes: Axes) -> None:
     axes.set_ylim(0, 1)
 
 
-PICTURES = (
-    Picture(
-        "figure2",
-        "Throughput over N at Tp = 80 ms",
-        "Throughput grows with N until and beyond the first losses at N = 8, and RED can't be told from Drop-Tail. Hollow marks: published; crosses: ns-2, run by us.",
-        figure2,
-        "Figure 2",
-    ),
-    Picture(
-        "figure3",
-        "Throughput over N at Tp = 250 ms",
-        "Above 8 flows the buffer overflows and throughput levels off; RED stays a little above Drop-Tail. Hollow marks: published; crosses: ns-2, run by us.",
-        figure3,
-        "Figure 3",
-    ),
-    Picture(
-        "figure4",
-        "Fairness over D at Tp = 75 ms",
-        "The wider the spread, the less fair; RED and Drop-Tail give the same. Hollow marks: published.",
-        figure4,
-        "Figure 4",
-    ),
-    Picture(
-        "figure5",
-        "Fairness over D at Tp = 250 ms",
-        "Nothing is dropped in these runs, so both queues give the same index; the published ones part. Hollow marks: published.",
-        figure5,
-        "Figure 5",
-    ),
-    Picture(
-        "lead",
-        "RED's lead, and what it comes from",
-        "RED's lead over Drop-Tail in percent, hollow marks as published. Drop-Tail with RED's 30 places instead of ns-2's 29 has the same lead: it is one packet of buffer.",
-        lead,
-    ),
-    Picture(
-        "engine",
-        "Our engine beside ns-2",
-        "Each mark is one row that both ran; on the line they agree. The few off it are runs in which single losses in slow start decide. No published values.",
-        engine,
-    ),
-    Picture(
-        "steady",
-        "Throughput and queueing delay past the start",
-        "Past the start Drop-Tail fills link and buffer; adaptive RED keeps the sojourn at 5 ms or less and pays for it at Tp = 250 ms. No published values: the source has none.",
-        steady,
-    ),
-    Picture(
-        "steady-fairness",
-        "Fairness past the start",
-        "Past the start RED is fairer than Drop-Tail where delays are spread widely, which is what the source says. No published values.",
-        steady_fairness,
-    ),
-)
+def story(evidence: Evidence) -> Sequence[Bar]:
+    """32 flows past their start: the source measures no delay, but this is where the two disciplines part."""
+    tail, red = (STEADY[cell(80, 32, queue)] for queue in (DROP_TAIL, RED))
+    carried = [evidence.mean(one, m.throughput_mbps) for one in (red, tail)]
+    return [
+        Bar("Drop-Tail, 300 packets", evidence.mean(tail, m.sojourn_ms), "bloated"),
+        Bar(
+            "adaptive RED",
+            evidence.mean(red, m.sojourn_ms),
+            "cured",
+            f"{carried[0]:.1f} for {carried[1]:.1f} Mbit/s",
+        ),
+    ]

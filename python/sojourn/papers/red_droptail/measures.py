@@ -9,11 +9,14 @@ taken, since the published numbers grow with N.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import polars as pl
 
 from sojourn import metrics
-from sojourn.papers.evidence import Seed
+from sojourn.papers import published
+from sojourn.papers.evidence import Evidence, Seed
+from sojourn.papers.red_droptail.studies import NS2, D, N, cell, checked
 
 BOTTLENECK = "down"
 
@@ -100,3 +103,43 @@ def correlation(xs: list[float], ys: list[float]) -> float:
 
 def _link(seed: Seed) -> dict[str, int]:
     return seed.table("links").row(by_predicate=pl.col("link") == BOTTLENECK, named=True)
+
+
+# ------------------------------------------------------------------------------- ours beside ns-2's
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One row that ns-2 ran, too: its number and ours."""
+
+    reading: str
+    kind: str
+    """throughput, fairness"""
+    queue: str
+    ns2: float
+    ours: float
+
+    @property
+    def off(self) -> float:
+        """Ours over ns-2's, less 1."""
+        return self.ours / self.ns2 - 1
+
+
+def pairs(evidence: Evidence) -> list[Pair]:
+    """All rows that were run."""
+    found = []
+    for kind, measure in (("throughput", throughput_mbps), ("fairness", fairness)):
+        cells = [(n, 0) for n in N] if kind == "throughput" else [(16, d) for d in D]
+        for row in published.beside(__file__)["ns2"][kind]:
+            for (n, d), ns2 in zip(cells, row["values"], strict=True):
+                variant = NS2[checked(row["reading"], cell(row["tp"], n, row["queue"], d))]
+                if evidence.has(variant):
+                    ours = evidence.mean(variant, measure)
+                    found.append(Pair(row["reading"], kind, row["queue"], ns2, ours))
+    return [pair for pair in found if not math.isnan(pair.ours)]
+
+
+def agreement(evidence: Evidence, queue: str) -> tuple[int, float, float]:
+    """How many rows of this queue, and the median and the largest of their relative differences, without sign."""
+    off = sorted(abs(pair.off) for pair in pairs(evidence) if pair.queue == queue)
+    return len(off), off[len(off) // 2], off[-1]

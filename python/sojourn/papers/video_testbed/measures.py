@@ -11,6 +11,7 @@ packets in (1) and (3) are measured beside: they are what a viewer gets.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -18,8 +19,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import metrics
-from sojourn.papers.evidence import Seed
-from sojourn.papers.paper import Estimate
+from sojourn.papers.evidence import Estimate, Evidence, Measure, Seed, estimated
+from sojourn.papers.video_testbed.studies import BEHIND, BOTTLENECKS, CITED_BY, FILLED
 
 Milliseconds = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ WAITS_MS = 2_000.0
 """fping's longest wait for the replies of its last ping, then it sums up and ends."""
 
 
-# -------------------------------------------------------------------------------------------------------- equations
+# ---------------------------------------------------------------------------------------- equations
 
 
 def latency_ms(sent_ns: float, received_ns: float) -> float:
@@ -47,7 +48,7 @@ def loss_percent(transmitted: float, received: float) -> float:
     return 100 * metrics.ratio(transmitted - received, transmitted)
 
 
-# ------------------------------------------------------------------------------------------------------------- pings
+# -------------------------------------------------------------------------------------------- pings
 
 
 def counted(sent_ms: Milliseconds, latency: Milliseconds) -> Milliseconds:
@@ -109,7 +110,7 @@ def dropped_pings_percent(seed: Seed) -> float:
     return loss_percent(sent.size, int(np.isfinite(latency).sum()))
 
 
-# ------------------------------------------------------------------------------------------------------------- video
+# -------------------------------------------------------------------------------------------- video
 
 
 def throughput_kbps(seed: Seed) -> float:
@@ -165,7 +166,7 @@ def peak_packets(seed: Seed) -> float:
     return float(seed.queue("down")["backlog_packets"]["max"])
 
 
-# -------------------------------------------------------------------------------------------------------- comparisons
+# -------------------------------------------------------------------------------------- comparisons
 
 
 def below_percent(one: float, other: float) -> float:
@@ -185,6 +186,40 @@ def points(one: float, other: float) -> float:
 
 def averaged(each: list[Estimate]) -> Estimate:
     """The mean of several estimates, seed by seed."""
-    values = tuple(math.fsum(some) / len(some) for some in zip(*(one.values for one in each), strict=True))
-    whole = metrics.mean_ci95(values)
-    return Estimate(whole["mean"], whole["ci95"], values)
+    return estimated(math.fsum(some) / len(some) for some in zip(*(one.values for one in each), strict=True))
+
+
+def over_bottlenecks(
+    evidence: Evidence, one: str, other: str, measure: Measure, how: Callable[[float, float], float]
+) -> Estimate:
+    """A comparison of two disciplines, the mean over the three bottlenecks."""
+    return averaged(
+        [evidence.compared(BEHIND[one][kbps], BEHIND[other][kbps], measure, how) for kbps in BOTTLENECKS]
+    )
+
+
+def latency_below_red(evidence: Evidence) -> Estimate:
+    """CoDel's latency below RED's, %."""
+    return over_bottlenecks(evidence, "CoDel", "RED", mean_ms, below_percent)
+
+
+def carried_above(evidence: Evidence, name: str) -> Estimate:
+    """A discipline's throughput above CoDel's, %."""
+    return over_bottlenecks(evidence, name, "CoDel", throughput_kbps, above_percent)
+
+
+def lost_below(evidence: Evidence, name: str) -> Estimate:
+    """A discipline's loss of the film below CoDel's, points."""
+    return over_bottlenecks(evidence, "CoDel", name, film_loss_percent, points)
+
+
+def loss_above_red(evidence: Evidence) -> Estimate:
+    """Drop Tail's loss above RED's where the film fills the link, %."""
+    tail, red = CITED_BY["Drop Tail"], CITED_BY["RED"]
+    return averaged(
+        [
+            evidence.compared(tail[rate], red[rate], queue_loss_percent, above_percent)
+            for rate in FILLED
+            if evidence.has(red[rate])
+        ]
+    )

@@ -1,0 +1,65 @@
+"""What a host's kernel is told of TCP: settings of its namespace and of modules. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from sojourn.engine.kernel.graph import RealisedEntry
+from sojourn.engine.kernel.plan.fits import MODULE_WORDS
+from sojourn.scenario.tcp import PROFILES
+
+SEND_BUFFER = 64 << 20
+
+
+@dataclass(frozen=True)
+class TcpSide:
+    """What a host's kernel is told of TCP: the same for all of its flows."""
+
+    ecn: bool
+    sack: bool
+    dsack: bool
+    frto: bool
+    rack: bool
+    tlp: bool
+    timestamps: bool
+    sack_delay_ns: int
+    receive_buffer: int
+    receive_buffer_max: int
+    initial_window: int
+    min_rto_ns: int
+
+
+def module_settings(flows: Sequence[RealisedEntry]) -> Iterator[tuple[str, int]]:
+    """Parameters of congestion controls that are not the kernel's own choice: (file, value)."""
+    written: dict[str, int] = {}
+    for flow in flows:
+        tcp = flow["traffic"].get("tcp")
+        for name in MODULE_WORDS.get(tcp["congestion"], ()) if tcp else ():
+            if tcp[name] != PROFILES["linux"][name]:
+                congestion = tcp["congestion"]
+                path = f"/sys/module/tcp_{congestion}/parameters/{name.removeprefix('vegas_')}"
+                written[path] = int(tcp[name])
+    yield from written.items()
+
+
+def tcp_side(tcp: RealisedEntry) -> TcpSide:
+    """What these parameters of an endpoint make of its host."""
+    return TcpSide(**{each.name: tcp[each.name] for each in fields(TcpSide)})
+
+
+def sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:
+    """Its settings under net.ipv4."""
+    yield "tcp_ecn", int(side.ecn)
+    yield "tcp_sack", int(side.sack)
+    yield "tcp_dsack", int(side.dsack)
+    yield "tcp_frto", 2 * side.frto
+    yield "tcp_recovery", int(side.rack)
+    yield "tcp_early_retrans", 3 * side.tlp
+    yield "tcp_timestamps", int(side.timestamps)
+    yield "tcp_comp_sack_delay_ns", side.sack_delay_ns
+    yield "tcp_rmem", f"4096 {side.receive_buffer} {side.receive_buffer_max}"
+    # The simulator's senders always have something to send.
+    yield "tcp_wmem", f"4096 16384 {SEND_BUFFER}"
+    # Each connection begins as if it were the first between its hosts.
+    yield "tcp_no_metrics_save", 1
+    yield "tcp_slow_start_after_idle", 1
+    yield "ip_local_port_range", "32768 60999"

@@ -1,0 +1,147 @@
+"""A paper's folder, read: every paper has the same files.
+
+    published.toml   what the source says: numbers with where each stands and what counts as the same; its sentences;
+                     what it leaves open and how that was read; titles and captions of the figures
+    *.toml           scenario files
+    studies.py       STUDIES: the experiments, each a scenario file with its variants
+    measures.py      functions from a seed to a number, and from the evidence to an Estimate
+    claims.py        checks of the sentences, and sentences that hold numbers of our Runs
+    figures.py       functions that draw, and `story`: the bars of the overview
+
+published.toml names functions, studies and variants; here they are looked up, so that a name that drifts is found when
+the paper is loaded.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sojourn.papers import published
+from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading, Sentence, Tolerance
+from sojourn.papers.published import Entry, PublishedError
+from sojourn.papers.study import Study
+
+
+def read(package: str) -> Paper:
+    """The paper of a package: "sojourn.papers.adt".
+
+    Raises:
+        PublishedError: its published.toml names what is not there.
+    """
+    modules = {
+        name: import_module(f"{package}.{name}") for name in ("studies", "measures", "claims", "figures")
+    }
+    folder = Path(str(modules["studies"].__file__)).parent
+    said = published.read(folder / "published.toml")
+    studies: tuple[Study, ...] = modules["studies"].STUDIES
+    return Paper(
+        id=folder.name.replace("_", "-"),
+        title=said.paper["title"],
+        source=said.paper["source"],
+        about=said.paper["about"],
+        folder=folder,
+        studies=studies,
+        numbers=tuple(_number(one, studies, modules) for one in said.numbers),
+        claims=tuple(_claim(one, modules["claims"]) for one in said.claims),
+        readings=tuple(_reading(one, modules["claims"]) for one in said.readings),
+        pictures=tuple(_picture(one, modules["figures"]) for one in said.pictures),
+        story=modules["figures"].story,
+        story_axis=said.paper["story"],
+    )
+
+
+def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleType]) -> Number:
+    by_id = {study.id: study for study in studies}
+    id_ = entry["id"]
+    study = by_id[_known(entry["study"], by_id, f"{id_}: study")]
+    variant = _known(entry.get("variant", ""), study.variants, f"{id_}: variant of {study.id}")
+    tolerance = entry.get("tolerance")
+    return Number(
+        id=id_,
+        where=entry["where"],
+        what=entry["what"],
+        unit=entry["unit"],
+        published=entry.get("published"),
+        variant=study[variant],
+        measure=_function(entry["measure"], modules["measures"], id_) if "measure" in entry else None,
+        tolerance=None if tolerance is None else _tolerance(tolerance, id_),
+        relation=entry.get("relation", "="),
+        against=tuple(entry.get("against", ())),
+        reason=_sentence(entry.get("reason", ""), modules["claims"], id_),
+        whole=_function(entry["whole"], modules["measures"], id_) if "whole" in entry else None,
+    )
+
+
+def _tolerance(entry: Entry, id_: str) -> Tolerance:
+    match entry:
+        case {"share": size, "because": str(because)}:
+            return Tolerance(size, because)
+        case {"absolute": size, "because": str(because)}:
+            return Tolerance(size, because, relative=False)
+    raise PublishedError(f"{id_}: a tolerance is a share or absolute, and says why: {entry}")
+
+
+def _claim(entry: Entry, checks: ModuleType) -> Claim:
+    return Claim(
+        id=entry["id"],
+        where=entry["where"],
+        says=entry["says"],
+        check=_function(entry["check"], checks, entry["id"]),
+        pictures=tuple(entry.get("pictures", ())),
+        must_hold=entry.get("must_hold", False),
+    )
+
+
+def _picture(entry: Entry, drawings: ModuleType) -> Picture:
+    return Picture(
+        id=entry["id"],
+        title=entry["title"],
+        caption=entry["caption"],
+        draw=_function(entry["draw"], drawings, entry["id"]),
+        source=entry.get("source", ""),
+    )
+
+
+def _reading(entry: Entry, sentences: ModuleType) -> Reading:
+    return Reading(
+        parameter=entry["parameter"],
+        source=entry["source"],
+        chosen=entry["chosen"],
+        why=entry["why"],
+        others=_sentence(entry.get("others", ""), sentences, entry["parameter"]),
+        searched=entry.get("searched", False),
+    )
+
+
+def _sentence(said: str | Entry, sentences: ModuleType, place: str) -> Sentence:
+    return said if isinstance(said, str) else _function(said, sentences, place)
+
+
+def _function(named: str | Entry, module: ModuleType, place: str) -> Callable[..., Any]:
+    """The function of this name; `of`: what it takes after the evidence."""
+    entry = {"by": named} if isinstance(named, str) else named
+    there = {name for name, value in vars(module).items() if callable(value)}
+    function: Callable[..., Any] = getattr(module, _known(entry["by"], there, f"{place}: {module.__name__}"))
+    if "of" not in entry:
+        return function
+    return partial(_asked, function, tuple(entry["of"]))
+
+
+def _asked(function: Callable[..., Any], of: tuple[Any, ...], evidence: Any) -> Any:
+    return function(evidence, *of)
+
+
+def _known(name: str, there: Iterable[str], place: str) -> str:
+    names = list(there)
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        raise PublishedError(
+            f"{place}: there is no {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+        )
+    return name

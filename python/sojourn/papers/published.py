@@ -1,0 +1,170 @@
+"""Reads a paper's published.toml: what the source says, as data.
+
+    [paper]          title, source, about, story (what the bars of its story are)
+    [words]          texts that others hold as {word}
+    [tolerances.NAME]  share (of the number) or absolute (in its unit), because
+    [quoted]         values of the source that no number judges, for sentences and figures
+    [[numbers]]      id, where, what, unit, published, relation, tolerance, study, variant, measure or whole, against, reason
+    [[claims]]       id, where, says, check, pictures, must_hold
+    [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
+    [[readings]]     parameter, source, chosen, why, others, searched
+
+An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and column, which say what
+differs from the entry. A list in a row has one value for each column, "" where the column's own holds (of `against`,
+a list already, a list of lists). What is no field is a word: {word} in any text stands for it. A function is named: `measure = "delay_ms"`, or
+`{ by = "narrower", of = ["RED"] }` with what it takes beside the evidence. `folder` looks functions up.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+Entry = dict[str, Any]
+
+NUMBER = (
+    "id",
+    "where",
+    "what",
+    "unit",
+    "published",
+    "relation",
+    "tolerance",
+    "study",
+    "variant",
+    "measure",
+    "whole",
+)
+NUMBER_FIELDS = frozenset((*NUMBER, "against", "reason"))
+CLAIM_FIELDS = frozenset(("id", "where", "says", "check", "pictures", "must_hold"))
+PICTURE_FIELDS = frozenset(("id", "source", "title", "caption", "draw"))
+READING_FIELDS = frozenset(("parameter", "source", "chosen", "why", "others", "searched"))
+
+
+class PublishedError(ValueError):
+    """A published.toml does not say what it must."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the file says, tables written out and words filled in; functions are names still."""
+
+    paper: Entry
+    numbers: Sequence[Entry]
+    claims: Sequence[Entry]
+    pictures: Sequence[Entry]
+    readings: Sequence[Entry]
+    quoted: Entry
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The published value of each number that has one, by id; and what is quoted, by name."""
+        stated = {one["id"]: one["published"] for one in self.numbers if "published" in one}
+        return {**self.quoted, **stated}
+
+
+@cache
+def read(path: Path) -> Published:
+    """The file at `path`.
+
+    Raises:
+        PublishedError: a field is missing or unknown, a word is used nowhere or not there, an id is there twice.
+    """
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    words = raw.get("words", {})
+    tolerances = raw.get("tolerances", {})
+
+    def entries(kind: str, fields: frozenset[str], key: str) -> list[Entry]:
+        found = [
+            one for each in raw.get(kind, ()) for one in _entries(each, fields, words, f"{path}: {kind}")
+        ]
+        names = [one.get(key) for one in found]
+        if len(set(names)) < len(names):
+            raise PublishedError(f"{path}: {kind}: {max(names, key=names.count)!r} twice")
+        return found
+
+    numbers = entries("numbers", NUMBER_FIELDS, "id")
+    for one in numbers:
+        if isinstance(one.get("tolerance"), str):
+            if one["tolerance"] not in tolerances:
+                raise PublishedError(f"{path}: {one['id']}: no tolerance {one['tolerance']!r}")
+            one["tolerance"] = tolerances[one["tolerance"]]
+    return Published(
+        raw["paper"],
+        numbers,
+        entries("claims", CLAIM_FIELDS, "id"),
+        entries("pictures", PICTURE_FIELDS, "id"),
+        entries("readings", READING_FIELDS, "parameter"),
+        raw.get("quoted", {}),
+    )
+
+
+def beside(file: str) -> Mapping[str, Any]:
+    """The published values of the paper whose folder `file`, a module's `__file__`, lies in."""
+    return read(Path(file).with_name("published.toml")).values
+
+
+def _entries(raw: Entry, fields: frozenset[str], words: Entry, place: str) -> Iterator[Entry]:
+    """The entries that one table of the file stands for."""
+    shared = {key: value for key, value in raw.items() if key not in ("rows", "columns")}
+    rows, columns = raw.get("rows", [{}]), raw.get("columns", [{}])
+    idle: set[str] = set()
+    used: set[str] = set()
+    for row in rows:
+        for at, column in enumerate(columns):
+            entry = {**shared, **column, **_cell(row, at, len(columns), place)}
+            known = _Known({**words, **entry})
+            try:
+                yield {key: _filled(value, known) for key, value in entry.items() if key in fields}
+            except (KeyError, ValueError, IndexError) as error:
+                raise PublishedError(f"{place}: {entry}: {error}") from None
+            idle |= set(entry) - fields
+            used |= known.used
+    if idle - used:
+        raise PublishedError(
+            f"{place}: {shared}: {', '.join(sorted(idle - used))} is no field and in no text"
+        )
+
+
+def _cell(row: Entry, at: int, columns: int, place: str) -> Entry:
+    found = {}
+    for key, value in row.items():
+        if not isinstance(value, list) or (
+            key == "against" and not any(isinstance(one, list) for one in value)
+        ):
+            found[key] = value
+            continue
+        if len(value) != columns:
+            raise PublishedError(f"{place}: {key} = {value} has not a value for each of {columns} columns")
+        if value[at] != "":
+            found[key] = value[at]
+    return found
+
+
+def _filled(value: Any, known: _Known) -> Any:
+    """The value with words in its texts."""
+    match value:
+        case str():
+            return value.format_map(known)
+        case list():
+            return [_filled(one, known) for one in value]
+        case {"by": _}:
+            return value | ({"of": _filled(value["of"], known)} if "of" in value else {})
+        case _:
+            return value
+
+
+class _Known(dict[str, Any]):
+    """The words of an entry, and which of them were used."""
+
+    def __init__(self, words: Entry) -> None:
+        super().__init__(words)
+        self.used: set[str] = set()
+
+    def __getitem__(self, word: str) -> Any:
+        self.used.add(word)
+        return super().__getitem__(word)

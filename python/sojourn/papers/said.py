@@ -1,0 +1,29 @@
+"""How pages, figures and claims of papers write numbers, times, and lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sojourn.figures.series import number
+
+
+def time(seconds: float) -> str:
+    """`9.76 s`, `341 ms`."""
+    return f"{number(seconds)} s" if seconds >= 0.9995 else f"{number(1e3 * seconds)} ms"
+
+
+def each(values: Iterable[float], places: int = 0) -> str:
+    """`167, 234, 447`."""
+    return ", ".join(f"{value:.{places}f}" for value in values)
+
+
+def at(values: Mapping[Any, float], places: int = 0, unit: str = "") -> str:
+    """`512: 1.26 s, 4096: 9.76 s`, by what the values belong to."""
+    end = f" {unit}" if unit else ""
+    return ", ".join(f"{key}: {value:.{places}f}{end}" for key, value in values.items())
+
+
+def times(values: Mapping[Any, float]) -> str:
+    """Seconds by what they belong to: `512: 1.26 s, 80: 197 ms`."""
+    return ", ".join(f"{key}: {time(value)}" for key, value in values.items())

@@ -1,0 +1,59 @@
+"""What holds of every paper's quick version. A module of tests is of one paper and takes these in; it says
+
+PAPER        the paper
+MUST_HOLD    how many of its claims must hold
+IN_PART      those that may hold in part, as the seeds fall
+REPRODUCED   numbers that physics settles, whatever the source leaves open
+UNEXPLAINED  numbers that may miss their tolerance without a reason
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from sojourn.papers import Reproduction, Verdict
+from sojourn.papers.verdict import NO_REASON
+
+__all__ = [
+    "test_every_claim_speaks_of_numbers",
+    "test_every_figure_is_drawn_with_something_in_each_panel",
+    "test_every_miss_has_a_reason",
+    "test_every_reading_says_what_others_give",
+    "test_the_claims_that_must_hold_hold",
+    "test_what_physics_settles_is_reproduced",
+]
+
+
+def test_the_claims_that_must_hold_hold(quick: Reproduction, request: pytest.FixtureRequest) -> None:
+    must = {row.claim.id: row.verdict for row in quick.claims if row.claim.must_hold}
+    assert len(must) == request.module.MUST_HOLD
+    assert {one for one in must if must[one] is not Verdict.REPRODUCED} <= request.module.IN_PART
+    assert quick.broken == []
+
+
+def test_every_claim_speaks_of_numbers(quick: Reproduction) -> None:
+    assert all(any(letter.isdigit() for letter in row.because) for row in quick.claims)
+
+
+def test_what_physics_settles_is_reproduced(quick: Reproduction, request: pytest.FixtureRequest) -> None:
+    verdicts = {row.number.id: row.verdict for row in quick.rows}
+    wanted = request.module.REPRODUCED
+    assert wanted
+    assert {one for one in wanted if verdicts[one] is not Verdict.REPRODUCED} == set()
+
+
+def test_every_miss_has_a_reason(quick: Reproduction, request: pytest.FixtureRequest) -> None:
+    assert {row.number.id for row in quick.rows if row.reason == NO_REASON} <= request.module.UNEXPLAINED
+
+
+def test_every_reading_says_what_others_give(quick: Reproduction) -> None:
+    for one in quick.to_dict()["readings"]:
+        assert one["why"], one["parameter"]
+        assert "nan" not in one["others"], one["parameter"]
+
+
+def test_every_figure_is_drawn_with_something_in_each_panel(quick: Reproduction) -> None:
+    for picture in quick.paper.pictures:
+        panels = picture.draw(quick.evidence).axes
+        assert panels, picture.id
+        assert all(axes.has_data() for axes in panels), picture.id
