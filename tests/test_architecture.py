@@ -172,10 +172,6 @@ def test_the_extension_is_imported_only_where_it_may_be(module: str) -> None:
 # ------------------------------------------------------------------------------------------------- inside the rooms
 
 
-MENDED_ELSEWHERE = {"scenario", "papers"}
-"""Rooms that are being replaced: `scenario` by a crate of that name, `papers` by one floor plan for all papers."""
-
-
 def files_imported(file: Path) -> set[Path]:
     """The files of sojourn that this one imports; a name that is no file's is its package's."""
     found: set[Path] = set()
@@ -212,8 +208,6 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(PACKAGE)))
 def test_there_is_no_circle_inside_a_room(room: Path) -> None:
     # Files beside each other, and rooms within it as a whole.
-    if room.relative_to(PACKAGE).parts[0] in MENDED_ELSEWHERE:
-        return
     graph: dict[str, set[str]] = {}
     for file, others in FILES_IMPORTED.items():
         if file.is_relative_to(room):
@@ -241,6 +235,7 @@ def modules_used(source: str, exported: dict[str, str], *, top: bool) -> set[str
 
 CRATES_WITH_CIRCLES = {
     "tc": "a discipline is read by its record, which is found among all",
+    "scenario": "model and forms",
     "guest": "run and flows",
 }
 
