@@ -18,6 +18,7 @@ from sojourn.cli import status
 from sojourn.engine import Progress, runs
 from sojourn.engine.protocol import Outcome, Realised
 from sojourn.engine.sim import Simulator
+from sojourn.errors import UserError
 from sojourn.papers import page, verdict
 from sojourn.papers.evidence import Estimate, Evidence, Seed
 from sojourn.papers.paper import (
@@ -243,7 +244,7 @@ def test_runs_can_be_judged_again_without_running(paper: Paper, tmp_path: Path) 
     [first] = reproduce([paper], out=tmp_path / "out")
     [again] = reproduce([paper], out=tmp_path / "out", redraw=True)
     assert again.to_dict() == first.to_dict()
-    with pytest.raises(RunError, match="not the whole Run"):
+    with pytest.raises(UserError, match="not the whole Run"):
         reproduce([replace(paper, claims=())], quick=True, out=tmp_path / "out", redraw=True)
 
 
