@@ -8,6 +8,7 @@ mod prober;
 mod replay;
 mod rpm;
 mod run;
+mod tc;
 mod toml;
 
 use numpy::{IntoPyArray, PyArray1};
@@ -27,6 +28,7 @@ fn draw<'py>(py: Python<'py>, seed: u64, name: &str, n: usize) -> Bound<'py, PyA
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("ENGINE", env!("SOJOURN_ENGINE"))?;
+    module.add("TC", env!("SOJOURN_TC"))?;
     module.add("BUILD", env!("SOJOURN_BUILD"))?;
     module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
@@ -42,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
     module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;
+    tc::add_to(module)?;
     module.add_class::<rpm::RpmServer>()?;
     module.add_function(wrap_pyfunction!(rpm::measure_rpm, module)?)?;
     Ok(())

@@ -25,12 +25,12 @@ def list_(what: str | None) -> None:
 
 
 def _qdiscs() -> list[str]:
-    from sojourn.engine import tc
-    from sojourn.scenario.qdisc import GRAMMARS
+    from sojourn.scenario.qdisc import QDISCS
 
-    grammars = [grammar for variants in GRAMMARS.values() for grammar in variants.values()]
     return [
-        _line(grammar.simulated, tc.has(grammar.kind, grammar.variant), grammar.usage) for grammar in grammars
+        _line(record.simulated, record.in_linux(variant), record.usage(variant))
+        for record in QDISCS.values()
+        for variant in record.variants
     ]
 
 
@@ -75,7 +75,7 @@ def _papers() -> list[str]:
 
 
 def _link_layers() -> list[str]:
-    from sojourn.scenario.wire import LINK_LAYERS
+    from sojourn.scenario.qdisc import LINK_LAYERS
 
     width = max(map(len, LINK_LAYERS))
     return [

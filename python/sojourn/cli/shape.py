@@ -106,7 +106,7 @@ def shape(
 def wanted_of(up: str | None, down: str | None, qdisc: str, link: str | None) -> WantedShape:
     """What the options ask for."""
     from sojourn.live.shape.operations import WantedShape, parse_shaped_rate
-    from sojourn.scenario.wire import parse_link_layer
+    from sojourn.scenario.qdisc import LinkLayer
 
     if not qdisc.strip():
         raise click.BadParameter("no queue discipline", param_hint="--qdisc")
@@ -114,7 +114,7 @@ def wanted_of(up: str | None, down: str | None, qdisc: str, link: str | None) ->
         parse_shaped_rate(up) if up else None,
         parse_shaped_rate(down) if down else None,
         qdisc,
-        parse_link_layer(link) if link else None,
+        LinkLayer.parse(link) if link else None,
     )
 
 

@@ -44,7 +44,7 @@ from sojourn.engine.kernel.fits import MODULE_WORDS
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.passage import Passage
 from sojourn.scenario import linux
-from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.qdisc import QDISCS, Qdisc
 from sojourn.scenario.tcp import PROFILES
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -65,22 +65,7 @@ LEAST_BUSY_NS = 10**8
 LATE_NS = 5 * 10**6
 MOST_LATE = 0.02
 """A program that is later than that more often than this makes another traffic than it is told to."""
-TYPICAL = (
-    *("pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "codel", "fq_codel"),
-    "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.1",
-    *(
-        "cake",
-        "choke limit 1000 bandwidth 10mbit",
-        "ets bands 3",
-        "fq",
-        "fq_pie",
-        "hhf",
-        "pie",
-        "prio",
-        "sfb",
-        "sfq",
-    ),
-)
+TYPICAL = tuple(record.least for record in QDISCS.values() if record.in_linux())
 """A queue discipline of each kind that Linux has."""
 CONGESTION = ("reno", "cubic", "vegas", *linux.CONGESTION)
 """Linux's congestion controls."""
@@ -441,7 +426,7 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
             slow, waited = selfcheck.slowness(
                 link, passage, realised["duration_ns"], bool(realised.get("offloads"))
             )
-            if slow > MOST_SLOW and waited >= LEAST_BUSY_NS and not linux.shapes(link["qdisc"]):
+            if slow > MOST_SLOW and waited >= LEAST_BUSY_NS and not Qdisc.from_params(link["qdisc"]).shapes:
                 found.append(f"link {link['name']!r} sent {slow:.1%} less than its rate while packets waited")
     late, due = lateness(
         archive.tables["device"]["t_ns"], int(realised["record"]["queue_ns"]), realised["duration_ns"]

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.scenario import linux
 from sojourn.scenario.amount import check_amount, check_dropped
 from sojourn.scenario.errors import Key, Problem
 from sojourn.scenario.laws import Spread
@@ -170,21 +169,8 @@ def _line(line: Line, wire: "Wire", key: Key, own: "Wire | None" = None) -> Iter
         yield Problem("delay is missing", 'write delay = "10 ms", the propagation one way', (*key, "delay"))
     if line.steps or line.shaper is not None:
         return
-    params = line.qdisc.params
-    if params["kind"] == "adt" and params["rate"] is None:
-        yield Problem("adt needs a rate, and this link has none", "write adt rate 20mbit", (*key, "qdisc"))
-    if linux.shapes(params):
-        hint = f"write rate, or shaper, and {params['kind']} without a rate of its own where that is enough"
-        yield Problem(
-            f"{params['kind']} holds back to a rate, and this link has none to be measured by",
-            hint,
-            (*key, "qdisc"),
-        )
-    if params["kind"] == "red" and 0 in (params["min"], params["max"], params.get("weight", 1)):
-        hint = "give min, max and weight, or give the link a rate"
-        yield Problem(
-            "red computes min, max or weight from the rate, and this link has none", hint, (*key, "qdisc")
-        )
+    if (refused := line.qdisc.without_a_rate()) is not None:
+        yield Problem(*refused, (*key, "qdisc"))
 
 
 def _gate(line: Line, tables: "Sequence[tuple[Key, Wire]]") -> Iterator[Problem]:

@@ -12,10 +12,9 @@ from pydantic import PlainSerializer, PlainValidator
 
 from sojourn.scenario.dscp import format_dscp, parse_dscp
 from sojourn.scenario.laws import Draw, Spread, parse_draw, parse_spread
-from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.shaper import Shaper, parse_shaper
+from sojourn.scenario.qdisc import LinkLayer, Qdisc, Shaper
 from sojourn.scenario.trace import MAX_ROWS
-from sojourn.scenario.wire import Framing, Loss, parse_link_layer, parse_loss
+from sojourn.scenario.wire import Loss, parse_loss
 from sojourn.units import (
     UnitError,
     format_duration,
@@ -84,7 +83,7 @@ def _read_ring(value: object) -> int:
 
 
 def _read_shaper(value: object) -> Shaper | Literal["none"]:
-    return parse_shaper(value) or "none"
+    return Shaper.parse(value) or "none"
 
 
 def _write_shaper(value: Shaper | str | None) -> str | None:
@@ -234,7 +233,7 @@ Seeds = Annotated[tuple[int, ...], PlainValidator(_read_seeds), PlainSerializer(
 Name = Annotated[str, PlainValidator(_read_name)]
 Title = Annotated[str, PlainValidator(_read_title)]
 QdiscText = Annotated[Qdisc, PlainValidator(_read_qdisc), PlainSerializer(_write_text)]
-LinkLayer = Annotated[Framing, PlainValidator(parse_link_layer), PlainSerializer(_write_text)]
+LinkLayerText = Annotated[LinkLayer, PlainValidator(LinkLayer.parse), PlainSerializer(_write_text)]
 Dscp = Annotated[int, PlainValidator(parse_dscp), PlainSerializer(format_dscp)]
 Ring = Annotated[int, PlainValidator(_read_ring)]
 ShaperText = Annotated[Shaper | Literal["none"], PlainValidator(_read_shaper), PlainSerializer(_write_shaper)]

@@ -23,7 +23,7 @@ from sojourn.scenario.keys import (
     Duration,
     FrameList,
     Interval,
-    LinkLayer,
+    LinkLayerText,
     LinkRate,
     LossText,
     Name,
@@ -78,7 +78,7 @@ class Wire(Table):
     rate: LinkRate | None = None
     delay: Delay | None = None
     qdisc: QdiscText | None = None
-    link_layer: LinkLayer | None = None
+    link_layer: LinkLayerText | None = None
     loss: LossText | None = None
     schedule: Schedule | None = None
     repeat: Duration | None = None
@@ -342,8 +342,8 @@ def _notes(scenario: Scenario, source: Source) -> Iterator[Problem]:
         tables += [(("bottleneck", way), wire) for way, wire in own if wire is not None]
     for key, wire in tables:
         for note in wire.qdisc.notes if wire.qdisc is not None else ():
-            problem = Problem(note.message, note.hint, (*key, "qdisc"))
-            yield source.locate(problem, note.offset)
+            message, hint, offset = note
+            yield source.locate(Problem(message, hint, (*key, "qdisc")), offset)
 
 
 def _validated(cls: type[Scenario], document: Mapping[str, Any], source: Source) -> Scenario:

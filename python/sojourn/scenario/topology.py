@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sojourn.scenario.errors import Key
-from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.shaper import Shaper
-from sojourn.scenario.wire import LINK_LAYERS, Framing, Loss
+from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc, Shaper
+from sojourn.scenario.wire import Loss
 
 if TYPE_CHECKING:
     from sojourn.scenario.model import FlowEntry, Scenario, Wire
@@ -32,7 +31,7 @@ class Line:
     period: int | None
     delay: int
     qdisc: Qdisc
-    framing: Framing
+    framing: LinkLayer
     loss: Loss
     shaper: Shaper | None = None
     ring: int | None = None
@@ -62,7 +61,7 @@ class Line:
             period=timed.repeat if timed is not None else None,
             delay=delay if isinstance(delay, int) else 0,
             qdisc=(qdisc if isinstance(qdisc, Qdisc) else DEFAULT_QDISC).at(_fastest(steps, shaper)),
-            framing=framing if isinstance(framing, Framing) else LINK_LAYERS["none"],
+            framing=framing if isinstance(framing, LinkLayer) else LINK_LAYERS["none"],
             loss=loss if isinstance(loss, Loss) else Loss(),
             shaper=shaper if isinstance(shaper, Shaper) else None,
             ring=ring if isinstance(ring, int) else None,

@@ -78,7 +78,7 @@ def _sources() -> str:
     root = files("sojourn")
     rooms = [file for file in root.joinpath("engine", "kernel").iterdir() if file.name.endswith(".py")]
     others = [root.joinpath(*parts) for parts in SOURCES]
-    total = hashlib.sha256(" ".join(_core.CAUSES).encode())
+    total = hashlib.sha256(" ".join((_core.TC, *_core.CAUSES)).encode())
     for file in sorted([*rooms, *others], key=lambda each: each.name):
         total.update(f"{file.name}\n".encode() + file.read_bytes())
     return total.hexdigest()

@@ -28,8 +28,7 @@ from sojourn.live.measure.phases import cut
 from sojourn.live.shape.operations import LEAST_BPS, WantedShape, plan
 from sojourn.records import Run, RunError
 from sojourn.scenario import Scenario, loads
-from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.wire import LINK_LAYERS, Framing
+from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
 
 FRACTIONS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.87, 0.9, 0.925, 0.95, 0.97, 0.985, 1.0, 1.03)
 """Of the measured rate, in the prediction."""
@@ -120,7 +119,7 @@ def line_of(found: Findings, direction: str) -> LineModel:
     )
 
 
-def wire_share(link: Framing | None, mtu: int) -> float:
+def wire_share(link: LinkLayer | None, mtu: int) -> float:
     """Bits that a shaper counts for each bit of goodput, in full packets."""
     link = link or LINK_LAYERS["linux"]
     size = max(mtu + link.overhead_bytes, link.minimum_bytes)
@@ -174,10 +173,11 @@ def scenario(
         shaper += f" overhead {class_.overhead_bytes} mpu {class_.minimum_bytes}" + (
             " linklayer atm" if class_.cells == "atm" else ""
         )
-        params = next(
-            one.params for one in operations if isinstance(one, tc.AddQdisc) and one.parent == "1:1"
+        leaf = next(
+            one.qdisc.text
+            for one in operations
+            if isinstance(one, tc.AddQdisc) and isinstance(one.qdisc, Qdisc)
         )
-        leaf = Qdisc.from_params(params).text
     layer = (wanted.link or LINK_LAYERS["linux"]).text
     rate = round(rate_of(line, wanted, interface.mtu))
     half = max(line.base_rtt_ns // 2, 1)
