@@ -509,7 +509,7 @@ def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, objec
 def test_a_discipline_newer_than_the_guest_says_since_when() -> None:
     with pytest.raises(UnitError) as caught:
         Qdisc.parse("dualpi2")
-    assert f"came with Linux 6.17, and the guest is Linux {linux.RELEASE}" in caught.value.message
+    assert f"came with Linux 6.17, and the guest is Linux {linux.LINUX_RELEASE}" in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -519,7 +519,7 @@ def test_a_congestion_control_that_no_kernel_here_has_says_so(name: str, instead
     [problem] = refusal(
         DUMBBELL.replace('kind = "bulk"', f'kind = "bulk"\ncongestion = "{name}"', 1)
     ).problems
-    assert f"nor in Linux {linux.RELEASE}" in problem.message
+    assert f"nor in Linux {linux.LINUX_RELEASE}" in problem.message
     assert instead in problem.hint
 
 

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 /// The crates that a simulation's tables depend on, and no others.
 const ENGINE: &[&str] = &["link", "qdisc", "sim", "tcp", "units"];
-/// Those that tc's words and the records of the disciplines depend on.
-const TC: &[&str] = &["link", "qdisc", "tc", "units"];
+/// Those that tc's words and the records of disciplines and congestion controls depend on.
+const TC: &[&str] = &["link", "qdisc", "tc", "tcp", "units"];
 
 fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");

@@ -370,6 +370,32 @@ class StateColumn:
     def else_field(self) -> str | None:
         """The parameter that holds where the kernel tells none (a number below zero)."""
 
+CONGESTION: dict[str, CongestionRecord]
+"""Every congestion control, by the kernel's name, in the order in which they are listed."""
+
+CONGESTION_ELSEWHERE: dict[str, str]
+"""Congestion controls that people ask for and that neither simulator nor guest has; and what to write instead."""
+
+@final
+class CongestionRecord:
+    """What is known of a congestion control (crates/tcp/src/cc/records.rs)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def simulated(self) -> bool:
+        """Whether the simulator has it; else Linux alone."""
+
+    @property
+    def in_linux(self) -> bool: ...
+    @property
+    def nearest(self) -> str | None:
+        """What of the simulator's comes nearest to one that it lacks."""
+
+    @property
+    def module_settings(self) -> list[str]:
+        """Settings that are parameters of Linux's module: one value for all of its flows."""
+
 LINK_LAYERS: dict[str, LinkLayer]
 """Link layers by cake's names."""
 

@@ -3,6 +3,7 @@
 //! This is the only crate that knows Python. What each function takes and gives is written, with its types, in
 //! `python/sojourn/_core.pyi`.
 
+mod congestion;
 mod live;
 mod prober;
 mod replay;
@@ -44,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
     module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;
+    congestion::add_to(module)?;
     tc::add_to(module)?;
     module.add_class::<rpm::RpmServer>()?;
     module.add_function(wrap_pyfunction!(rpm::measure_rpm, module)?)?;

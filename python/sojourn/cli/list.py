@@ -56,14 +56,9 @@ def _engines() -> list[str]:
 
 
 def _congestion() -> list[str]:
-    from typing import get_args
+    from sojourn.scenario.linux import CONGESTION
 
-    from sojourn.scenario import linux
-    from sojourn.scenario.tcp import Congestion
-
-    return [
-        _line(name not in linux.CONGESTION, name not in linux.LACKS, name) for name in get_args(Congestion)
-    ]
+    return [_line(record.simulated, record.in_linux, name) for name, record in CONGESTION.items()]
 
 
 def _papers() -> list[str]:

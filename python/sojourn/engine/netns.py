@@ -40,7 +40,6 @@ from sojourn.engine.kernel.archive import Archive, Ints
 from sojourn.engine.kernel.boot import BEGUN, ENDED, GAVE_UP, Child, see_to_its_end
 from sojourn.engine.kernel.engine import build, outcome, program
 from sojourn.engine.kernel.errors import GuestError, GuestRunError
-from sojourn.engine.kernel.fits import MODULE_WORDS
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.passage import Passage
 from sojourn.scenario import linux
@@ -67,7 +66,7 @@ MOST_LATE = 0.02
 """A program that is later than that more often than this makes another traffic than it is told to."""
 TYPICAL = tuple(record.least for record in QDISCS.values() if record.in_linux())
 """A queue discipline of each kind that Linux has."""
-CONGESTION = ("reno", "cubic", "vegas", *linux.CONGESTION)
+CONGESTION = tuple(record.name for record in linux.CONGESTION.values() if record.in_linux)
 """Linux's congestion controls."""
 MODULES = Path("/sys/module")
 _DEVICE = "t0"
@@ -319,7 +318,7 @@ def _missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Iter
     for name in dict.fromkeys(str(tcp["congestion"]) for tcp in settings):
         if words := _unknown(name, there):
             yield _Missing("flow: congestion", f"{name}: {words}", _module(name))
-        for parameter in MODULE_WORDS.get(name, ()):
+        for parameter in linux.CONGESTION[name].module_settings:
             # The scenario's is the usual one: the plan refuses others, since this kernel is everybody's.
             file = MODULES / f"tcp_{name}" / "parameters" / parameter.removeprefix("vegas_")
             if file.exists() and int(file.read_text()) != int(PROFILES["linux"][parameter]):

@@ -8,33 +8,18 @@ Source: Linux Documentation/networking/ip-sysctl.rst and tcp(7); ns-2.35's ns-de
 Deviations: ns-2's `window_` of 20 segments is not part of the profile, since every paper sets its own: `max_window = 20`.
 """
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
 
+from sojourn.scenario.linux import CONGESTION
 from sojourn.units import format_duration, format_size, parse_duration, parse_size
 
-Congestion = Literal[
-    "reno",
-    "cubic",
-    "vegas",
-    "ledbat",
-    # linux.CONGESTION: the kernel's alone.
-    "bbr",
-    "bic",
-    "cdg",
-    "dctcp",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "scalable",
-    "veno",
-    "westwood",
-    "yeah",
-]
+if TYPE_CHECKING:
+    Congestion = str
+else:
+    Congestion = Literal[tuple(CONGESTION)]
+"""The kernel's name of a congestion control."""
 Profile = Literal["linux", "ns2"]
 
 

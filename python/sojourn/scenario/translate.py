@@ -249,8 +249,8 @@ def _literal_problem(key: Key, value: object, expected: str) -> Problem:
     words = [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
     guess = nearest(value, words) if isinstance(value, str) else None
     known = f"one of {', '.join(words)}"
-    if key[-1] == "congestion" and (instead := linux.NOT_THERE.get(str(value).lower())):
-        where = f"neither in the simulator nor in Linux {linux.RELEASE}, the guest's"
+    if key[-1] == "congestion" and (instead := linux.CONGESTION_ELSEWHERE.get(str(value).lower())):
+        where = f"neither in the simulator nor in Linux {linux.LINUX_RELEASE}, the guest's"
         return Problem(f"{quoted(value)} is {where}", instead, key)
     if key[-1] == "direction" and str(value).lower() in (
         "both",

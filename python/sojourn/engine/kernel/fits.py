@@ -11,7 +11,7 @@ from sojourn.engine import tc
 from sojourn.engine.engines import by_reason
 from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.graph import Entry, has_queue, nodes, transmitter
-from sojourn.scenario import linux
+from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.tcp import PROFILES
 
 MOST_FLOWS = 20_000
@@ -144,9 +144,10 @@ _FIXED = {
 
 def _tcp_problems(tcp: Entry, place: str) -> Iterator[Problem]:
     usual = PROFILES["linux"]
-    if tcp["congestion"] in linux.LACKS:
+    if not CONGESTION[tcp["congestion"]].in_linux:
         why = f"Linux has no {tcp['congestion'].upper()}"
-        yield Problem(f"{place}: congestion", why, f"write reno, cubic, vegas, {', '.join(linux.CONGESTION)}")
+        known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
+        yield Problem(f"{place}: congestion", why, f"write {known}")
     if tcp["packet_counted"] and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]:
         why = "`ns2` is the TCP of a simulator, which no kernel has"
         yield Problem(f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim')
@@ -169,7 +170,9 @@ def _tcp_problems(tcp: Entry, place: str) -> Iterator[Problem]:
 
 def _shared_problems(flows: Sequence[Entry], own: bool) -> Iterator[Problem]:
     """Settings that a kernel has once, for all flows."""
-    for congestion, names in MODULE_WORDS.items():
+    for congestion, names in ((each.name, each.module_settings) for each in CONGESTION.values()):
+        if not names:
+            continue
         users = [flow for flow in flows if flow["traffic"].get("tcp", {}).get("congestion") == congestion]
         values = {tuple(flow["traffic"]["tcp"][name] for name in names) for flow in users}
         keys = ", ".join(f"tcp.{name}" for name in names)
@@ -182,7 +185,3 @@ def _shared_problems(flows: Sequence[Entry], own: bool) -> Iterator[Problem]:
         elif users and not own and values != {tuple(PROFILES["linux"][name] for name in names)}:
             why = "this host's kernel has one value for all of its flows, which is not ours to change"
             yield Problem(f"flow {users[0]['name']!r}: {keys}", why, "leave it out, or use a guest")
-
-
-MODULE_WORDS = {"cubic": ("hystart",), "vegas": ("vegas_alpha", "vegas_beta", "vegas_gamma")}
-"""Parameters of the modules tcp_cubic and tcp_vegas."""
