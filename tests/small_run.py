@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.records import FlowInfo, LinkInfo, Meta, Run
+from sojourn.records import FlowInfo, LinkInfo, Meta, Run, nothing
 
 MS = 1_000_000
 S = 1_000_000_000
@@ -89,12 +89,14 @@ def small_tables(kind: str = "bulk") -> Tables:
         },
         "engine": {"events": [4000], "packets": [996], "peak_entries": [50]},
     }  # fmt: skip
+    # What is not said here, there is none of.
     tables: Tables = {
-        name: {column: np.array(values) for column, values in table.items()} for name, table in ints.items()
+        name: nothing(name, len(next(iter(table.values()))))
+        | {column: np.array(values) for column, values in table.items()}
+        for name, table in ints.items()
     }
     tables["queue"]["sojourn_mean_ns"] = np.array([12.5 * MS, np.nan])
-    for state in ("limit", "count", "probability", "average", "flows"):
-        tables["queue"][state] = np.array([40.0, 40.0]) if state == "limit" else np.full(2, np.nan)
+    tables["queue"]["limit"] = np.array([40.0, 40.0])
     tables["links"]["backlog_mean_packets"] = np.array([5.5])
     tables["links"]["backlog_mean_bytes"] = np.array([8250.0])
     tables["links"]["ring_mean_packets"] = np.array([2.5])

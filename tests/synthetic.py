@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.records import TABLES, FlowInfo, LinkInfo, Meta, Run
+from sojourn.records import FlowInfo, LinkInfo, Meta, Run, nothing
 
 CAUSES = ["limit", "target", "ce_threshold", "early", "forced", "overmemory", "wire"]
 SECOND = 1_000_000_000
@@ -232,10 +232,9 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
     for name, columns in made.items():
         # What else the engine may have learnt to record: zeros; there is no driver's ring.
         length = len(next(iter(columns.values())))
-        for column in TABLES[name]:
-            absent = np.nan if column.name == "ring_mean_packets" else -1
-            none = column.name.startswith(("ring_", "bql_"))
-            columns.setdefault(column.name, np.full(length, absent if none else 0))
+        for column, none in nothing(name, length).items():
+            absent = column.startswith(("ring_", "bql_"))
+            columns.setdefault(column, none if absent else np.zeros(length, np.int64))
     return made
 
 

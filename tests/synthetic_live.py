@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.live.measure import measurement
-from sojourn.records import TABLES, Run
+from sojourn.records import Run, names_of, nothing
 
 S, MS = 10**9, 10**6
 Columns = dict[str, np.ndarray[Any, Any]]
@@ -106,8 +106,8 @@ def session(line: Line) -> Session:
                 )  # fmt: skip
             group += 1
     flow: Columns = {
-        column.name: np.concatenate([row[column.name] for row in rows]) if rows else np.empty(0, np.int64)
-        for column in TABLES["flow"]
+        name: np.concatenate([row[name] for row in rows]) if rows else np.empty(0, np.int64)
+        for name in names_of("flow")
     }
     probe, probes = _probes(line, luck, phases, grid, queues, flows, group)
     links: list[dict[str, Any]] = []
@@ -120,10 +120,10 @@ def session(line: Line) -> Session:
         "probe": probe,
         "flow": flow,
         "flows": _flows(flows, flow, probes),
-        "queue": _queue(line, grid, queues["up"], flow, flows) if links else measurement.nothing("queue"),
-        "links": _links(grid, queues["up"]) if links else measurement.nothing("links"),
+        "queue": _queue(line, grid, queues["up"], flow, flows) if links else nothing("queue"),
+        "links": _links(grid, queues["up"]) if links else nothing("links"),
         "engine": {name: np.array([0]) for name in ("events", "packets", "peak_entries")},
-        **{name: measurement.nothing(name) for name in ("drops", "sojourn", "rtt", "transfers")},
+        **{name: nothing(name) for name in ("drops", "sojourn", "rtt", "transfers")},
     }
     facts = {
         "format": 1,
@@ -183,7 +183,7 @@ def _probes(
 ) -> tuple[Columns, list[dict[str, Any]]]:  # fmt: skip
     t = np.arange(0, phases[-1]["end_ns"], line.probe_ms * MS)
     at = np.minimum(np.searchsorted(grid, t), grid.size - 1)
-    columns: dict[str, list[np.ndarray[Any, Any]]] = {column.name: [] for column in TABLES["probe"]}
+    columns: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in names_of("probe")}
     told = []
     for name, how, base, waits in (
         ("server udp", "udp", line.base_ms, True),
@@ -219,7 +219,7 @@ def _probes(
 
 
 def _flows(flows: list[dict[str, Any]], flow: Columns, probes: list[dict[str, Any]]) -> Columns:
-    made = {column.name: np.zeros(len(flows), np.int64) for column in TABLES["flows"]}
+    made = {name: np.zeros(len(flows), np.int64) for name in names_of("flows")}
     made["flow"] = np.arange(len(flows))
     counted = {probe["name"]: probe for probe in probes}
     for i, one in enumerate(flows):
@@ -243,7 +243,7 @@ def _queue(
     flows: list[dict[str, Any]],
 ) -> Columns:
     """Of the local link: its egress holds the uplink's queue, its ingress has counters only."""
-    made = measurement.nothing("queue", grid.size * 2)
+    made = nothing("queue", grid.size * 2)
     held = (up_ms / 1e3 * line.up_mbps * 1e6 / 8).astype(np.int64)
     made["t_ns"] = np.tile(grid, 2)
     made["link"] = np.repeat([0, 1], grid.size)
@@ -258,7 +258,7 @@ def _queue(
 
 
 def _links(grid: np.ndarray[Any, Any], up_ms: np.ndarray[Any, Any]) -> Columns:
-    made = measurement.nothing("links", 2)
+    made = nothing("links", 2)
     made["link"] = np.array([0, 1])
     for name in ("arrived_packets", "sent_packets"):
         made[name] = np.array([82 * grid.size, 82 * grid.size])
@@ -277,7 +277,7 @@ def run(path: Path | None, *lines: Line, label: str = "") -> Run:
 
 def of_sessions(*sessions: Session, path: Path | None = None, label: str = "") -> Run:
     """A Run of sessions."""
-    how = measurement.MeasurementOptions(repeats=len(sessions), out=path, label=label)
+    how = measurement.MeasurementSettings(repeats=len(sessions), out=path, label=label)
     made = measurement.create(
         "Measurement of lab.example, 4 streams cubic", "0.1.0",
         [("host", "lab.example"), ("phases", ["idle 4 s"])], how, f"{sessions[0].facts['zero_ns']:x}",

@@ -13,14 +13,16 @@ import sojourn.engine
 from sojourn import agreement, metrics
 from sojourn.agreement import VERDICTS, Comparison, Row, compare, digest, sides, verdicts
 from sojourn.cli import status
-from sojourn.cli.agree import QUICK, REPLAY, STANDING, standing
+from sojourn.cli.agree import QUICK, STANDING, standing
+from sojourn.cli.replay import STANDING as REPLAYED
 from sojourn.engine import engines
 from sojourn.engine import runs as engine_runs
 from sojourn.engine.engines import Outcome, Realised
 from sojourn.engine.kernel import awake, ready
 from sojourn.engine.sim import Simulator
+from sojourn.errors import UserError
 from sojourn.metrics import Summary, over_seeds
-from sojourn.records import Run, RunError
+from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
 
 RATES = {"down": 10_000_000, "up": 10_000_000}
@@ -435,7 +437,7 @@ def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
 
 def test_the_standing_set_is_every_file_but_these() -> None:
     folder = Path(sojourn.__file__).parent / "standing"
-    assert {path.stem for path in folder.iterdir()} == {*STANDING, QUICK, *REPLAY}
+    assert {path.stem for path in folder.iterdir()} == {*STANDING, QUICK, *REPLAYED}
 
 
 def test_the_first_three_files_are_every_combination_once() -> None:
@@ -487,7 +489,7 @@ def test_wrong_input_is_told_kindly(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--tolerance", "five"], "five"),
         (["--tolerance", "120 %"], "120 %"),
         (["--quick", str(file)], "--quick"),
-        (["--replay", "--most-seeds", "6", str(file)], "--most-seeds"),
+        (["--replay", str(file)], "hint: sojourn replay"),
         (["--engine", "sim"], "sim"),
         ([str(tmp_path / "none.toml")], "none.toml"),
     ):
@@ -697,7 +699,7 @@ def test_the_library_that_wakes_red_is_compiled_and_named_by_its_source(
     name = awake.name()
     monkeypatch.setattr(awake, "_source", lambda: b"int x = ;")
     assert awake.name() != name
-    with pytest.raises(RunError, match=r"gcc can't compile awake\.c: "):
+    with pytest.raises(UserError, match=r"gcc can't compile awake\.c: "):
         awake.library()
 
 

@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.records import TABLES
-
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
-CORE_READERS = {"scenario", "engine", "live"}
+CORE_READERS = {"scenario", "records", "engine", "live"}
 """May import the extension, says the sentence below the tables."""
 
 
@@ -60,17 +58,6 @@ def test_the_tables_have_no_cycle() -> None:
             above.add(room)
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_the_tables_of_a_run_have_the_columns_that_are_listed(table: str) -> None:
-    # "t_ns (sent), probe (a flow), rtt_ns: a remark" lists t_ns, probe and rtt_ns.
-    listed = re.split("[:;]", re.sub(r"\([^)]*\)", "", tables()["table"][table]))[0]
-    assert words(listed) == {column.name for column in TABLES[table]}
-
-
-def test_no_table_is_forgotten() -> None:
-    assert set(tables()["table"]) == set(TABLES)
-
-
 # ------------------------------------------------------------------------------------------------------- the crates
 
 
@@ -109,7 +96,7 @@ def test_only_the_crate_python_knows_python(crates: dict[str, set[str]]) -> None
         assert ("pyo3" in manifest) == (crate == "python"), crate
 
 
-@pytest.mark.parametrize("crate", ["units", "qdisc", "tcp", "link", "sim"])
+@pytest.mark.parametrize("crate", ["units", "qdisc", "tcp", "link", "tc", "tables", "sim"])
 def test_the_core_reads_no_clock_and_does_no_io(crate: str) -> None:
     forbidden = re.compile(
         r"\bstd::(?:time|fs|net|io|env|thread|process)\b|\bSystemTime\b|\bInstant\b|\bHashMap\b"
@@ -218,7 +205,7 @@ def test_what_replaces_a_file_is_beside_it() -> None:
         for file in PACKAGE.rglob("*.py")
         if file.name not in OWN_LOCKS and list(replacers(tree := ast.parse(file.read_text(encoding="utf-8"))))
     }
-    assert set(found) >= {"records.py", "replay.py"}, "some are found"
+    assert set(found) >= {"disk.py", "replay.py"}, "some are found"
     assert [name for name, beside in found.items() if not beside] == []
 
 

@@ -33,6 +33,7 @@ from sojourn.engine import (
     sim,
     variants,
 )
+from sojourn.errors import UserError
 from sojourn.figures import series
 from sojourn.records import Run, RunError
 from sojourn.scenario import Qdisc, Scenario, ScenarioError, linux, loads
@@ -258,10 +259,10 @@ def test_more_seeds_are_of_the_same_scenario_and_build(
 ) -> None:
     one = scenario()
     kept = run(one, seeds=1, out=tmp_path / "kept")
-    with pytest.raises(RunError, match="is not of this scenario"):
+    with pytest.raises(UserError, match="is not of this scenario"):
         run_more([kept], [one.with_(duration="4 s")], [[2]])
     monkeypatch.setattr(sim.Simulator, "build", "0123456789abcdef")
-    with pytest.raises(RunError, match="by this build"):
+    with pytest.raises(UserError, match="by this build"):
         run_more([kept], [one], [[2]])
     assert Run.open(kept.path).meta.seeds_asked == (1,)
 
@@ -462,7 +463,7 @@ def test_every_folder_is_checked_before_anything_runs(tmp_path: Path, core: Call
 def test_a_run_is_no_folder_for_the_runs_of_a_sweep(tmp_path: Path, core: Callable[[Core], None]) -> None:
     core(quick)
     run(scenario(), out=tmp_path)
-    with pytest.raises(RunError, match="itself a Run"):
+    with pytest.raises(UserError, match="itself a Run"):
         run_all(scenario(SWEEP), out=tmp_path)
 
 

@@ -17,7 +17,7 @@ from sojourn import records
 from sojourn.cli import status
 from sojourn.live.measure import findings
 from sojourn.live.monitor.store import FORMAT, ProbeSamples, Reader, S, Store
-from sojourn.records import META, TABLES, Run, RunError
+from sojourn.records import META, TABLES, Run, RunError, dtype, names_of
 
 OLD = Path(__file__).parent / "recordings" / "format-1"
 COMPARED, MEASURED, DATABASE = OLD / "compared", OLD / "measured", OLD / "monitor.db"
@@ -47,7 +47,7 @@ def test_a_simulation_opens_and_says_what_is_not_recorded() -> None:
     for run in runs:
         assert (run.meta.format, run.meta.engine_build, run.meta.checksums) == (1, None, {})
         for name in run.tables():
-            expected = {"seed": pl.Int64, **{column.name: column.dtype for column in TABLES[name]}}
+            expected = {"seed": pl.Int64, **{column.name: dtype(column) for column in TABLES[name].columns}}
             assert dict(run.table(name).schema) == expected, name
         told = sojourn.summary(run).to_dict()
         assert (told["engine_build"], told["seeds"]) == (None, [1, 2])
@@ -99,7 +99,7 @@ def test_a_column_that_it_lacks_is_null_and_a_number_of_another_type_is_cast(tmp
         file
     )
     links = Run.open(spoilt).table("links", 1)
-    assert links.columns == [column.name for column in TABLES["links"]]
+    assert links.columns == list(names_of("links"))
     assert links["wire_bytes"].null_count() == links.height
     assert links["busy_ns"].equals(had["busy_ns"])
     # A Run of today's format has every column.

@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 from synthetic_live import Line
 
 from sojourn.cli import status
+from sojourn.errors import UserError
 from sojourn.live import flent
 from sojourn.live.measure import measurement, phases, sample_files
-from sojourn.records import META, Run, RunError
+from sojourn.records import META, Run
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +167,7 @@ def test_other_numbers_of_streams_are_rrul_be_nflows() -> None:
     made = document(synthetic_live.run(None, Line(streams=2)))
     assert made["metadata"]["NAME"] == "rrul_be_nflows"
     assert {"TCP upload BE::1", "TCP download BE::2"} <= set(made["results"])
-    with pytest.raises(RunError, match="is no rrul"):
+    with pytest.raises(UserError, match="is no rrul"):
         document(synthetic_live.run(None, Line(streams=2)), test="rrul")
 
 
@@ -279,19 +280,19 @@ def test_a_series_without_raw_points_is_read_from_its_column(run: Run, tmp_path:
 
 
 def test_a_run_of_the_simulator_does_not_go_out(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no loaded phase"):
+    with pytest.raises(UserError, match="no loaded phase"):
         flent.export(synthetic.run(tmp_path / "sim"), tmp_path / "x.flent.gz")
 
 
 def test_a_name_that_flent_does_not_open_is_refused(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="opens no file"):
+    with pytest.raises(UserError, match="opens no file"):
         flent.export(run, tmp_path / "x.json.gz")
 
 
 def test_a_phase_or_repeat_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no load is called 'idle'"):
+    with pytest.raises(UserError, match="no load is called 'idle'"):
         document(run, phase="idle")
-    with pytest.raises(RunError, match="no repeat 7"):
+    with pytest.raises(UserError, match="no repeat 7"):
         document(run, seed=7)
     assert list(tmp_path.iterdir()) == []
 
@@ -315,15 +316,15 @@ def test_a_phase_or_repeat_that_is_not_there_is_refused(run: Run, tmp_path: Path
 def test_what_is_no_flent_file_is_refused(content: bytes, says: str, tmp_path: Path) -> None:
     file = tmp_path / "x.flent.gz"
     file.write_bytes(content)
-    with pytest.raises(RunError, match=says):
-        flent.read(file, measurement.MeasurementOptions(out=tmp_path / "out"))
+    with pytest.raises(UserError, match=says):
+        flent.read(file, measurement.MeasurementSettings(out=tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
 def test_a_file_of_nothing_we_know_is_refused(run: Run, tmp_path: Path) -> None:
     made = document(run)
     made["results"] = {"cpu_stats": [None] * len(made["x_values"])}
-    with pytest.raises(RunError, match="neither pings nor TCP"):
+    with pytest.raises(UserError, match="neither pings nor TCP"):
         flent.read(saved(tmp_path / "x.flent.gz", made))
 
 
@@ -338,8 +339,10 @@ def test_a_file_of_nothing_we_know_is_refused(run: Run, tmp_path: Path) -> None:
 def test_times_that_no_run_can_have_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     made = json.loads(json.dumps(SMALL))
     made["metadata"] |= changes
-    with pytest.raises(RunError, match="not a flent file"):
-        flent.read(saved(tmp_path / "x.flent.gz", made), measurement.MeasurementOptions(out=tmp_path / "out"))
+    with pytest.raises(UserError, match="not a flent file"):
+        flent.read(
+            saved(tmp_path / "x.flent.gz", made), measurement.MeasurementSettings(out=tmp_path / "out")
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -375,7 +378,7 @@ def test_a_spoiled_file_is_read_or_refused_but_never_a_crash(
     file.write_bytes(gzip.compress(json.dumps(_spoiled(SMALL, where, what)).encode()))
     try:
         found = flent.read(file)
-    except RunError as error:
+    except UserError as error:
         assert error.hint
     else:
         phases.cut(Run.open(found.path))
@@ -415,12 +418,12 @@ def test_a_file_that_would_take_all_memory_is_refused_before_it_does(
     file.write_bytes(content)
     if "not a" not in says:
         monkeypatch.setattr(json, "loads", lambda _: pytest.fail("objects were built"))
-    with pytest.raises(RunError, match=says):
+    with pytest.raises(UserError, match=says):
         flent.read(file)
 
 
 def test_a_file_without_end_is_read_no_further_than_a_measurement_is_long() -> None:
-    with pytest.raises(RunError, match="larger than 100 MB"):
+    with pytest.raises(UserError, match="larger than 100 MB"):
         flent.read(Path("/dev/zero"))
 
 
@@ -429,7 +432,7 @@ def test_memory_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         raise MemoryError
 
     monkeypatch.setattr(json, "loads", none)
-    with pytest.raises(RunError, match="more memory than there is"):
+    with pytest.raises(UserError, match="more memory than there is"):
         flent.read(saved(tmp_path / "x.flent.gz", SMALL))
 
 

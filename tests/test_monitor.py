@@ -27,12 +27,13 @@ from matplotlib.figure import Figure
 
 from sojourn import _core
 from sojourn.cli import status
+from sojourn.errors import UserError
 from sojourn.figures import smoke as smokes
 from sojourn.figures import style
 from sojourn.figures.series import DENSITY_LEVELS, Density, Line
 from sojourn.live.monitor import page
 from sojourn.live.monitor.daytime import DayTime, Reading
-from sojourn.live.monitor.prober import Monitor, MonitorError, aim
+from sojourn.live.monitor.prober import Monitor, aim
 from sojourn.live.monitor.store import WIDTHS, Event, Keep, ProbeSamples, Reader, Store
 
 MS = 10**6
@@ -183,7 +184,7 @@ def test_the_way_to_loopback_is_lo() -> None:
     ],
 )
 def test_a_target_that_makes_no_sense_is_refused(written: str, problem: str) -> None:
-    with pytest.raises(MonitorError) as refused:
+    with pytest.raises(UserError) as refused:
         aim(written)
     assert problem in refused.value.problem
     assert refused.value.hint

@@ -15,7 +15,8 @@ import pytest
 from small_run import CAUSES, MS, small_meta, small_run, small_tables
 
 from sojourn import records
-from sojourn.records import META, TABLES, Run, RunError
+from sojourn.records import META, TABLES, Run, RunError, dtype
+from sojourn.records import run as records_run
 
 
 def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
@@ -29,7 +30,7 @@ def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
 def test_every_table_has_exactly_the_columns_it_promises(tmp_path: Path) -> None:
     run = small_run(tmp_path / "run", kind="transfers")
     for name in run.tables():
-        promised = {column.name: column.dtype for column in TABLES[name]}
+        promised = {column.name: dtype(column) for column in TABLES[name].columns}
         assert dict(run.table(name, seed=1).schema) == promised, name
     assert set(run.tables()) == set(TABLES) - {"packets"}
 
@@ -72,7 +73,7 @@ def test_a_column_that_is_missing_or_new_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_column_tells_its_unit() -> None:
-    units = {column.name: column.unit for table in TABLES.values() for column in table}
+    units = {column.name: column.unit for table in TABLES.values() for column in table.columns}
     assert units["t_ns"] == units["sojourn_mean_ns"] == "ns"
     assert units["cwnd_bytes"] == "bytes"
     assert units["capacity_bits"] == "bits"
@@ -157,8 +158,8 @@ def test_a_run_is_replaced_only_by_force(tmp_path: Path) -> None:
 def test_of_two_runs_that_start_at_once_in_one_folder_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "check_vacant", lambda *_, **__: None)
-    monkeypatch.setattr(records, "_remove_run", lambda _: None)
+    monkeypatch.setattr(records_run, "check_vacant", lambda *_, **__: None)
+    monkeypatch.setattr(records_run, "remove_run", lambda _: None)
     first = Run.create(tmp_path / "run", small_meta(), "first")
     with pytest.raises(RunError, match="already holds a Run"):
         Run.create(tmp_path / "run", small_meta(), "second")

@@ -509,7 +509,7 @@ def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, objec
 def test_a_discipline_newer_than_the_guest_says_since_when() -> None:
     with pytest.raises(UnitError) as caught:
         Qdisc.parse("dualpi2")
-    assert f"came with Linux 6.17, and the guest is Linux {linux.LINUX_RELEASE}" in caught.value.message
+    assert f"came with Linux 6.17, and the guest is Linux {linux.LINUX_RELEASE}" in caught.value.problem
 
 
 @pytest.mark.parametrize(

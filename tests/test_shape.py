@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sojourn.engine import tc
 from sojourn.engine.rtnl import Former, Interface, Thing
+from sojourn.errors import UserError
 from sojourn.live.shape.operations import WantedShape, again, ifb_name, one_packet, parse_shaped_rate, plan
 from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
-from sojourn.units import UnitError
 
 ETH0 = Interface("eth0", 2, "ethernet", 1500, 14, 1, 1000, True, 10**9, ())
 PPP0 = replace(ETH0, name="ppp0", kind="ppp", mtu=1492, header_bytes=0, speed_bps=None)
@@ -217,15 +217,15 @@ def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
     ],
 )
 def test_what_can_t_be_is_refused_with_what_to_write(asked: dict[str, str | None], said: str) -> None:
-    with pytest.raises(UnitError) as error:
+    with pytest.raises(UserError) as error:
         plan(wanted(**asked), ETH0, EMPTY)
-    assert said in error.value.message
+    assert said in error.value.problem
     assert error.value.hint
 
 
 @pytest.mark.parametrize("text", ["0bit", "50kbit", "41gbit", "18", "fast", "18mb", "", "100%", "1e6bit"])
 def test_a_rate_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UnitError):
+    with pytest.raises(UserError):
         parse_shaped_rate(text)
 
 
@@ -235,7 +235,7 @@ def test_a_rate_is_written_as_tc_or_as_we_do() -> None:
 
 
 def test_the_loopback_is_no_line() -> None:
-    with pytest.raises(UnitError, match="loopback"):
+    with pytest.raises(UserError, match="loopback"):
         plan(wanted(), replace(ETH0, name="lo", kind="loopback"), EMPTY)
 
 

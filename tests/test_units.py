@@ -145,7 +145,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         try:
             assert read(text) >= 0
         except UnitError as error:
-            assert error.message
+            assert error.problem
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,11 @@ from small_run import small_run
 from synthetic_live import Line
 
 import sojourn
-from sojourn import _core, records
+from sojourn import _core
 from sojourn.cli import status
 from sojourn.engine import find, fingerprint, run, run_all, variants
 from sojourn.engine.verify import Difference, first_difference, verify
+from sojourn.errors import UserError
 from sojourn.records import META, SUMS, Run
 from sojourn.scenario import Scenario, loads
 
@@ -284,7 +285,7 @@ def test_a_paper_s_runs_of_another_build_are_not_redrawn(tmp_path: Path) -> None
     job = reproduce._Job(None, "study", "variant", short(), tmp_path / "run")
     assert reproduce._reopened(job, find("sim")).seeds == (1,)
     other = dataclasses.make_dataclass("Other", ["name", "build"])("sim", "0" * 16)
-    with pytest.raises(records.RunError, match="another build of the engine sim"):
+    with pytest.raises(UserError, match="another build of the engine sim"):
         reproduce._reopened(job, other)
-    with pytest.raises(records.RunError, match="not the whole Run"):
+    with pytest.raises(UserError, match="not the whole Run"):
         reproduce._reopened(dataclasses.replace(job, scenario=short().with_(seeds=[1, 2])), find("sim"))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sojourn.engine import run, run_all, variants
+    from sojourn.errors import UserError
     from sojourn.judgement import Judgement, compare
     from sojourn.metrics import Summary, summary
     from sojourn.records import Run, RunError
@@ -29,6 +30,7 @@ _HOME = {
     "Scenario": "scenario",
     "ScenarioError": "scenario",
     "Summary": "metrics",
+    "UserError": "errors",
     "compare": "judgement",
     "load": "scenario",
     "loads": "scenario",
@@ -45,6 +47,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Summary",
+    "UserError",
     "compare",
     "load",
     "loads",

@@ -1,7 +1,7 @@
 """The compiled core: scenario in, columns out. Private: the public face is `sojourn` itself."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,42 @@ BUILD: str
 
 CAUSES: list[str]
 """Words of the drop and mark causes, in the order of their number in the `drops` table."""
+
+@final
+class ColumnSchema:
+    """A column of a table as crates/tables declares it."""
+
+    @property
+    def name(self) -> str:
+        """Ends with the unit, if it has one."""
+    @property
+    def unit(self) -> str:
+        """ "ns", "bytes", "packets" or "bits"; "" for plain numbers and names."""
+    @property
+    def kind(self) -> Literal["integer", "real", "link", "flow", "cause"]:
+        """Of its values. The last three are names; an engine writes numbers that stand for them."""
+    @property
+    def meaning(self) -> str:
+        """What it holds."""
+    @property
+    def null(self) -> str | None:
+        """What it means that there is no value; None: there always is one."""
+
+@final
+class TableSchema:
+    """A table as crates/tables declares it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def about(self) -> str:
+        """What a row is."""
+    @property
+    def columns(self) -> tuple[ColumnSchema, ...]:
+        """In their order."""
+
+TABLES: dict[str, TableSchema]
+"""Every table by its name, as crates/tables declares it."""
 
 class Cancelled(Exception):  # noqa: N818  (a request, not an error)
     """The run was stopped by its progress callback or by Ctrl-C."""

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
 
+from sojourn.errors import UserError
+
 NS_PER_S = 1_000_000_000
 DAY = 86_400 * NS_PER_S
 MAX_DURATION = 10 * 365 * DAY
@@ -23,13 +25,11 @@ MAX_SIZE = 10**15
 """1 PB, bytes."""
 
 
-class UnitError(ValueError):
+class UnitError(UserError, ValueError):
     """A text that is not the quantity it should be. `hint` says what to write instead; `offset` points into the text."""
 
-    def __init__(self, message: str, hint: str = "", offset: int = 0) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+    def __init__(self, problem: str, hint: str = "", offset: int = 0) -> None:
+        super().__init__(problem, hint)
         self.offset = offset
 
 

@@ -14,6 +14,7 @@ from sojourn.engine import tc
 from sojourn.engine.kernel.engine import program
 from sojourn.engine.kernel.fits import PlanError
 from sojourn.engine.kernel.plan import Machine, Planned, plan
+from sojourn.errors import UserError
 from sojourn.scenario import Scenario, load, loads
 from sojourn.scenario.qdisc import Qdisc
 
@@ -460,7 +461,7 @@ def test_a_shaper_over_a_transmitter_is_a_class_within_a_class() -> None:
     )
     parents = [re.search(r"(root|parent \S+)", line)[1] for line in lines]  # type: ignore[index]
     assert parents == ["root", "parent 1:", "parent 1:1", "parent 1:2"]
-    with pytest.raises(tc.TcError, match="never act"):
+    with pytest.raises(UserError, match="never act"):
         tc.queue(
             "v0a",
             {"kind": "pfifo", "limit": 9},

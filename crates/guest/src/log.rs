@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use probe::Clock;
 use probe::tap::Kin;
 use serde_json::{Value, json};
-use sim::Histogram;
+use tables::Histogram;
 
 use crate::plan::Plan;
 use crate::results::{Archive, Values};

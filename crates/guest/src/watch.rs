@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 use probe::journey::NEVER;
 use probe::tap::CE;
-use sim::Histogram;
+use tables::Histogram;
 
 use crate::plan::{Plan, Tap};
 use crate::results::{Archive, Values};

@@ -9,6 +9,7 @@ mod prober;
 mod replay;
 mod rpm;
 mod run;
+mod tables;
 mod tc;
 mod toml;
 
@@ -32,6 +33,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TC", env!("SOJOURN_TC"))?;
     module.add("BUILD", env!("SOJOURN_BUILD"))?;
     module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
+    module.add("TABLES", tables::declared(module.py())?)?;
+    module.add_class::<tables::ColumnInfo>()?;
+    module.add_class::<tables::TableInfo>()?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
     module.add("LOSSES", probe::prober::Loss::ALL.map(probe::prober::Loss::word).to_vec())?;
     module.add("LIVE_PORT", ::live::protocol::PORT)?;

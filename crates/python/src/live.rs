@@ -5,11 +5,12 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use live::server::{self, Options, Owner, Stopper};
-use live::session::{self, Column, Failure, Plan, Watcher};
-use numpy::IntoPyArray;
+use live::session::{self, Failure, Plan, Watcher};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::tables::columns;
 
 pyo3::create_exception!(
     _core,
@@ -149,16 +150,5 @@ pub fn measure<'py>(
     let measured = measured.map_err(|Failure { problem, hint }| {
         watcher.interrupt.unwrap_or_else(|| MeasureError::new_err((problem, hint)))
     })?;
-    let tables = PyDict::new(py);
-    for table in measured.tables {
-        let columns = PyDict::new(py);
-        for (name, column) in table.columns {
-            match column {
-                Column::I64(values) => columns.set_item(name, values.into_pyarray(py))?,
-                Column::F64(values) => columns.set_item(name, values.into_pyarray(py))?,
-            }
-        }
-        tables.set_item(table.name, columns)?;
-    }
-    Ok((tables, measured.facts.to_string()))
+    Ok((columns(py, measured.tables)?, measured.facts.to_string()))
 }

@@ -4,15 +4,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use numpy::IntoPyArray;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rpm::Problem;
-use rpm::client::{Outcome, Plan, Reached, measure};
+use rpm::client::{Plan, Reached, measure};
 use rpm::server::{Options, Served, Server};
 
 use crate::live::{MeasureError, unbroken};
+use crate::tables::columns;
 
 /// Between two looks at Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -138,7 +138,7 @@ pub fn measure_rpm<'py>(
         (_, Some(error)) => return Err(error),
         (outcome, None) => outcome.map_err(refusal)?,
     };
-    Ok((tables(py, &outcome)?, outcome.facts(&plan).to_string()))
+    Ok((columns(py, outcome.tables())?, outcome.facts(&plan).to_string()))
 }
 
 fn go_on(now: &Reached, reached: Option<&Py<PyAny>>) -> PyResult<bool> {
@@ -152,16 +152,4 @@ fn go_on(now: &Reached, reached: Option<&Py<PyAny>>) -> PyResult<bool> {
         };
         reached.call1(py, (now.elapsed_ns, now.phase, stage, now.intervals, now.goodput_bps))?.is_truthy(py)
     })
-}
-
-fn tables<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
-    let all = PyDict::new(py);
-    for (name, columns) in outcome.tables() {
-        let table = PyDict::new(py);
-        for (column, values) in columns {
-            table.set_item(column, values.into_pyarray(py))?;
-        }
-        all.set_item(name, table)?;
-    }
-    Ok(all)
 }

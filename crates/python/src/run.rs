@@ -1,13 +1,14 @@
 //! `run`: drives the simulator in slices without the GIL, looks at the clock and at Ctrl-C in between, and hands its
 //! columns over without copying them.
 
-use numpy::IntoPyArray;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sim::{Column, Scenario, Sim, Table};
+use sim::{Scenario, Sim};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
+
+use crate::tables::columns;
 
 pyo3::create_exception!(
     _core,
@@ -41,7 +42,7 @@ pub fn run<'py>(
     columns(py, tables)
 }
 
-fn drive(scenario: &Scenario, progress: Option<&Py<PyAny>>) -> PyResult<Vec<Table>> {
+fn drive(scenario: &Scenario, progress: Option<&Py<PyAny>>) -> PyResult<Vec<tables::Table>> {
     let mut sim = Sim::new(scenario);
     let mut told = Instant::now();
     while !sim.run(SLICE) {
@@ -60,22 +61,4 @@ fn drive(scenario: &Scenario, progress: Option<&Py<PyAny>>) -> PyResult<Vec<Tabl
         })?;
     }
     Ok(sim.into_tables())
-}
-
-fn columns(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
-    let all = PyDict::new(py);
-    for table in tables {
-        let columns = PyDict::new(py);
-        for (name, column) in table.columns {
-            match column {
-                Column::U8(values) => columns.set_item(name, values.into_pyarray(py))?,
-                Column::U32(values) => columns.set_item(name, values.into_pyarray(py))?,
-                Column::U64(values) => columns.set_item(name, values.into_pyarray(py))?,
-                Column::I64(values) => columns.set_item(name, values.into_pyarray(py))?,
-                Column::F64(values) => columns.set_item(name, values.into_pyarray(py))?,
-            }
-        }
-        all.set_item(table.name, columns)?;
-    }
-    Ok(all)
 }

@@ -1,96 +1,74 @@
-//! An outcome as sojourn keeps a measurement: tables of integers (-1: none), and facts beside them as JSON.
+//! An outcome as sojourn keeps a measurement: tables, and facts beside them as JSON.
 //!
 //! Flows are numbered through: first the kinds of probe (`PROBES`), then the connections that carried load.
 
 use serde_json::{Value, json};
+use tables::{FlowId, Table, engine, flow, flows, probe};
 
 use crate::client::{Outcome, PROBES, Plan, Stopped};
 use crate::load::Direction;
 
-/// A table: its name, and its columns by name.
-pub type Table = (&'static str, Vec<(&'static str, Vec<i64>)>);
-
-const NONE: i64 = -1;
-
-fn some(value: Option<u64>) -> i64 {
-    value.map_or(NONE, |value| value as i64)
-}
-
 impl Outcome {
     /// The tables that have rows: probe, flow, flows, engine.
     pub fn tables(&self) -> Vec<Table> {
-        vec![self.probe_table(), self.flow_table(), self.totals(), self.engine_table()]
+        let engine = engine::Row { events: Some(0), packets: 0, peak_entries: Some(0) };
+        vec![
+            self.probe_table().into_table(),
+            self.flow_table().into_table(),
+            self.totals().into_table(),
+            engine::Columns::from_iter([engine]).into_table(),
+        ]
     }
 
-    fn probe_table(&self) -> Table {
-        let column = |of: fn(&crate::client::Probe) -> i64| self.probes.iter().map(of).collect();
-        let columns = vec![
-            ("t_ns", column(|probe| probe.t_ns as i64)),
-            ("probe", column(|probe| probe.kind as i64)),
-            ("seq", column(|probe| probe.seq as i64)),
-            ("rtt_ns", column(|probe| some(probe.rtt_ns))),
-            ("forward_ns", vec![NONE; self.probes.len()]),
-        ];
-        ("probe", columns)
+    fn probe_table(&self) -> probe::Columns {
+        let rows = self.probes.iter().map(|probe| probe::Row {
+            t_ns: probe.t_ns,
+            probe: FlowId(probe.kind as u32),
+            seq: probe.seq,
+            rtt_ns: probe.rtt_ns,
+            forward_ns: None,
+        });
+        rows.collect()
     }
 
-    fn flow_table(&self) -> Table {
-        let column = |of: fn(&crate::client::FlowSample) -> Option<u64>| {
-            self.samples.iter().map(|sample| some(of(sample))).collect()
-        };
-        let columns = vec![
-            ("t_ns", column(|sample| Some(sample.t_ns))),
-            ("flow", column(|sample| Some((PROBES.len() + sample.flow) as u64))),
-            ("cwnd_bytes", column(|sample| sample.sender.map(|sender| sender.cwnd_bytes))),
-            ("ssthresh_bytes", column(|sample| sample.sender.and_then(|sender| sender.ssthresh_bytes))),
-            ("srtt_ns", column(|sample| sample.sender.map(|sender| sender.srtt_ns))),
-            ("inflight_bytes", column(|sample| sample.sender.map(|sender| sender.inflight_bytes))),
-            ("delivered_bytes", column(|sample| Some(sample.delivered_bytes))),
-            ("retransmits", column(|sample| sample.sender.map(|sender| sender.retransmits))),
-            ("window_bytes", column(|sample| sample.sender.map(|sender| sender.window_bytes))),
-        ];
-        ("flow", columns)
+    fn flow_table(&self) -> flow::Columns {
+        let rows = self.samples.iter().map(|sample| {
+            let sender = sample.sender;
+            flow::Row {
+                t_ns: sample.t_ns,
+                flow: FlowId((PROBES.len() + sample.flow) as u32),
+                cwnd_bytes: sender.map(|sender| sender.cwnd_bytes),
+                ssthresh_bytes: sender.and_then(|sender| sender.ssthresh_bytes),
+                srtt_ns: sender.map(|sender| sender.srtt_ns),
+                inflight_bytes: sender.map(|sender| sender.inflight_bytes),
+                delivered_bytes: Some(sample.delivered_bytes),
+                retransmits: sender.map(|sender| sender.retransmits),
+                window_bytes: sender.map(|sender| sender.window_bytes),
+            }
+        });
+        rows.collect()
     }
 
-    fn totals(&self) -> Table {
-        let (kinds, all) = (PROBES.len(), PROBES.len() + self.flows.len());
-        let (mut sent, mut received) = (vec![0; all], vec![0; all]);
-        let (mut delivered, mut retransmits, mut base) = (vec![0; all], vec![0; all], vec![0; all]);
+    fn totals(&self) -> flows::Columns {
+        let all = PROBES.len() + self.flows.len();
+        let mut rows: Vec<flows::Row> = (0..all as u32).map(|flow| nothing(FlowId(flow))).collect();
         for probe in &self.probes {
-            sent[probe.kind] += 1;
-            if let Some(rtt_ns) = probe.rtt_ns.map(|rtt_ns| rtt_ns as i64) {
-                received[probe.kind] += 1;
-                base[probe.kind] =
-                    if received[probe.kind] == 1 { rtt_ns } else { rtt_ns.min(base[probe.kind]) };
+            let row = &mut rows[probe.kind];
+            row.sent_packets += 1;
+            match probe.rtt_ns {
+                Some(rtt) => {
+                    row.received_packets += 1;
+                    row.base_rtt_ns = Some(row.base_rtt_ns.map_or(rtt, |least| least.min(rtt)));
+                }
+                None => row.lost_packets += 1,
             }
         }
         for sample in &self.samples {
-            delivered[kinds + sample.flow] = sample.delivered_bytes as i64;
-            retransmits[kinds + sample.flow] = sample.sender.map_or(0, |sender| sender.retransmits as i64);
+            let row = &mut rows[PROBES.len() + sample.flow];
+            row.delivered_bytes = sample.delivered_bytes;
+            row.retransmits = Some(sample.sender.map_or(0, |sender| sender.retransmits));
         }
-        let lost = sent.iter().zip(&received).map(|(sent, received)| sent - received).collect();
-        let nothing = || vec![0; all];
-        let columns = vec![
-            ("flow", (0..all as i64).collect()),
-            ("sent_packets", sent),
-            ("sent_bytes", nothing()),
-            ("received_packets", received),
-            ("delivered_bytes", delivered),
-            ("lost_packets", lost),
-            ("retransmits", retransmits),
-            ("timeouts", nothing()),
-            ("fast_recoveries", nothing()),
-            ("rtt_sum_ns", nothing()),
-            ("rtt_samples", nothing()),
-            ("rtt_min_ns", vec![NONE; all]),
-            ("rtt_max_ns", vec![NONE; all]),
-            ("base_rtt_ns", base),
-        ];
-        ("flows", columns)
-    }
-
-    fn engine_table(&self) -> Table {
-        ("engine", vec![("events", vec![0]), ("packets", vec![0]), ("peak_entries", vec![0])])
+        rows.into_iter().collect()
     }
 
     /// What else there is to say, in the shape of a measurement's facts; what is RPM's alone lies under `rpm`.
@@ -170,5 +148,25 @@ fn kind(directions: &[Direction]) -> &'static str {
     match directions {
         [one] => one.word(),
         _ => "both",
+    }
+}
+
+/// Totals of a flow that did nothing.
+fn nothing(flow: FlowId) -> flows::Row {
+    flows::Row {
+        flow,
+        sent_packets: 0,
+        sent_bytes: 0,
+        received_packets: 0,
+        delivered_bytes: 0,
+        lost_packets: 0,
+        retransmits: Some(0),
+        timeouts: Some(0),
+        fast_recoveries: Some(0),
+        rtt_sum_ns: 0.0,
+        rtt_samples: 0,
+        rtt_min_ns: None,
+        rtt_max_ns: None,
+        base_rtt_ns: None,
     }
 }

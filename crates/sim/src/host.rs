@@ -3,13 +3,13 @@
 //! A host is handed packets and the time and puts packets into the outbox; the simulator sends them. Which end is which
 //! follows from the packet's direction: even five-tuple numbers run from the source to the far end, odd ones back.
 
-use crate::histogram::Histogram;
 use crate::payload::{
     Envelope, Parcel, Payload, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
 };
 use crate::scenario::{Draw, FlowSpec, Traffic};
 use crate::traffic::{UdpSource, VideoSource};
 use qdisc::Ecn;
+use tables::Histogram;
 use tcp::{AckSegment, Receiver, Sender, TcpParams};
 use units::{Luck, Rate, Span, Time};
 

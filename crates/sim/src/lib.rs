@@ -12,7 +12,6 @@
 //! No I/O, no clock, no thread: whoever calls `Sim::run` in slices may look at his clock in between.
 
 mod agenda;
-mod histogram;
 mod host;
 mod payload;
 mod recorder;
@@ -20,9 +19,7 @@ mod replay;
 mod scenario;
 mod traffic;
 
-pub use histogram::Histogram;
 pub use qdisc::{Cause, DsField};
-pub use recorder::{Column, Table};
 pub use replay::{Arrival, Decision, Fell, replay};
 pub use scenario::*;
 pub use traffic::{UdpSource, VideoSource};
@@ -210,7 +207,7 @@ impl Sim {
     }
 
     /// The tables of a finished run.
-    pub fn into_tables(self) -> Vec<Table> {
+    pub fn into_tables(self) -> Vec<tables::Table> {
         let delivered = self.delivered_packets();
         self.wires.recorder.into_tables(&self.hosts, self.events, delivered, self.wires.agenda.peak())
     }

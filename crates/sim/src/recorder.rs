@@ -1,35 +1,18 @@
 //! The recorder: time lines, drops, histograms and totals, as columns.
 //!
 //! Time lines cover the whole run. Histograms and totals begin at the end of the warm-up: histograms are emptied then,
-//! counters are copied then and subtracted at the end. ARCHITECTURE.md lists the tables and their columns.
+//! counters are copied then and subtracted at the end. The crate `tables` declares tables and columns.
 
-use crate::histogram::Histogram;
 use crate::host::{Counters, Host};
 use crate::payload::Payload;
 use crate::scenario::Scenario;
 use link::{Departure, Link, Ring, RingCounters};
 use qdisc::{Cause, Fate, Qdisc, State};
+use tables::{
+    CauseId, FlowId, Histogram, LinkId, Table, drops, engine, flow, flows, links, packets, probe, queue, rtt,
+    sojourn, transfers,
+};
 use units::{Span, Time};
-
-/// A column of a table.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
-pub enum Column {
-    U8(Vec<u8>),
-    U32(Vec<u32>),
-    U64(Vec<u64>),
-    I64(Vec<i64>),
-    F64(Vec<f64>),
-}
-
-/// A table: its name, and its columns by name, equally long.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Table {
-    /// `queue`, `flow`, ...
-    pub name: &'static str,
-    /// Name and values.
-    pub columns: Vec<(&'static str, Column)>,
-}
 
 /// What is recorded of one link.
 #[derive(Default)]
@@ -78,60 +61,6 @@ struct Totals {
     ring: RingCounters,
 }
 
-#[derive(Default)]
-struct QueueRows {
-    t_ns: Vec<u64>,
-    link: Vec<u32>,
-    backlog_packets: Vec<u32>,
-    backlog_bytes: Vec<u64>,
-    sojourn_mean_ns: Vec<f64>,
-    sojourn_max_ns: Vec<u64>,
-    sent_packets: Vec<u64>,
-    sent_bytes: Vec<u64>,
-    dropped_packets: Vec<u64>,
-    marked_packets: Vec<u64>,
-    limit: Vec<f64>,
-    count: Vec<f64>,
-    probability: Vec<f64>,
-    average: Vec<f64>,
-    flows: Vec<f64>,
-    ring_packets: Vec<i64>,
-    ring_bytes: Vec<i64>,
-    bql_limit_bytes: Vec<i64>,
-}
-
-#[derive(Default)]
-struct FlowRows {
-    t_ns: Vec<u64>,
-    flow: Vec<u32>,
-    cwnd_bytes: Vec<i64>,
-    ssthresh_bytes: Vec<i64>,
-    srtt_ns: Vec<i64>,
-    inflight_bytes: Vec<i64>,
-    delivered_bytes: Vec<u64>,
-    retransmits: Vec<u64>,
-    window_bytes: Vec<i64>,
-}
-
-#[derive(Default)]
-struct DropRows {
-    t_ns: Vec<u64>,
-    link: Vec<u32>,
-    flow: Vec<u32>,
-    cause: Vec<u8>,
-    marked: Vec<u8>,
-    bytes: Vec<u32>,
-}
-
-#[derive(Default)]
-struct PacketRows {
-    t_ns: Vec<u64>,
-    link: Vec<u32>,
-    flow: Vec<u32>,
-    sojourn_ns: Vec<u64>,
-    bytes: Vec<u32>,
-}
-
 pub struct Recorder {
     pub queue_interval: Span,
     pub flow_interval: Span,
@@ -144,10 +73,10 @@ pub struct Recorder {
     capacity_bits: Vec<Option<u128>>,
     warm_flows: Vec<Counters>,
     base_rtts: Vec<Option<u64>>,
-    queue: QueueRows,
-    flow: FlowRows,
-    drops: DropRows,
-    packets: PacketRows,
+    queue: queue::Columns,
+    flow: flow::Columns,
+    drops: drops::Columns,
+    packets: packets::Columns,
 }
 
 impl Recorder {
@@ -164,10 +93,10 @@ impl Recorder {
             capacity_bits: Vec::new(),
             warm_flows: vec![Counters::default(); scenario.flows.len()],
             base_rtts: Vec::new(),
-            queue: QueueRows::default(),
-            flow: FlowRows::default(),
-            drops: DropRows::default(),
-            packets: PacketRows::default(),
+            queue: queue::Columns::default(),
+            flow: flow::Columns::default(),
+            drops: drops::Columns::default(),
+            packets: packets::Columns::default(),
         }
     }
 
@@ -193,11 +122,13 @@ impl Recorder {
 
     #[cold]
     fn keep_packet(&mut self, link: u32, departure: &Departure<Payload>, sojourn: u64) {
-        self.packets.t_ns.push(departure.dequeued.0);
-        self.packets.link.push(link);
-        self.packets.flow.push(departure.packet.flow / 2);
-        self.packets.sojourn_ns.push(sojourn);
-        self.packets.bytes.push(departure.packet.size);
+        self.packets.push(packets::Row {
+            t_ns: departure.dequeued.0,
+            link: LinkId(link),
+            flow: FlowId(departure.packet.flow / 2),
+            sojourn_ns: sojourn,
+            bytes: departure.packet.size,
+        });
     }
 
     /// A packet was dropped, lost or marked.
@@ -217,12 +148,15 @@ impl Recorder {
                 (flow, size - self.header_bytes[link as usize], cause, 1)
             }
         };
-        self.drops.t_ns.push(now.0);
-        self.drops.link.push(link);
-        self.drops.flow.push(flow / 2);
-        self.drops.cause.push(cause as u8);
-        self.drops.marked.push(marked);
-        self.drops.bytes.push(bytes);
+        let (t_ns, cause) = (now.0, CauseId(cause as u8));
+        self.drops.push(drops::Row {
+            t_ns,
+            link: LinkId(link),
+            flow: FlowId(flow / 2),
+            cause,
+            marked,
+            bytes,
+        });
     }
 
     /// One row of `queue` for each link that is sampled.
@@ -232,31 +166,28 @@ impl Recorder {
             let totals = totals(link, record, now);
             let backlog = link.backlog();
             let State { limit, count, probability, average, flows } = link.qdisc().state();
-            let rows = &mut self.queue;
-            rows.t_ns.push(now.0);
-            rows.link.push(index as u32);
-            rows.backlog_packets.push(backlog.packets);
-            rows.backlog_bytes.push(backlog.bytes);
-            let mean = record.interval_sum as f64 / record.interval_count as f64;
-            rows.sojourn_mean_ns.push(mean);
-            rows.sojourn_max_ns.push(record.interval_max);
-            rows.sent_packets.push(totals.sent_packets - record.sampled.sent_packets);
-            rows.sent_bytes.push(totals.sent_bytes - record.sampled.sent_bytes);
-            rows.dropped_packets.push(totals.dropped - record.sampled.dropped);
-            rows.marked_packets.push(totals.marked - record.sampled.marked);
-            for (column, value) in [
-                (&mut rows.limit, limit),
-                (&mut rows.count, count),
-                (&mut rows.probability, probability),
-                (&mut rows.average, average),
-                (&mut rows.flows, flows),
-            ] {
-                column.push(value.unwrap_or(f64::NAN));
-            }
             let ring = link.ring();
-            rows.ring_packets.push(ring.map_or(-1, |ring| i64::from(ring.backlog().packets)));
-            rows.ring_bytes.push(ring.map_or(-1, |ring| signed(ring.backlog().bytes)));
-            rows.bql_limit_bytes.push(ring.and_then(Ring::limit).map_or(-1, signed));
+            let mean = record.interval_sum as f64 / record.interval_count as f64;
+            self.queue.push(queue::Row {
+                t_ns: now.0,
+                link: LinkId(index as u32),
+                backlog_packets: Some(backlog.packets.into()),
+                backlog_bytes: Some(backlog.bytes),
+                sojourn_mean_ns: (record.interval_count > 0).then_some(mean),
+                sojourn_max_ns: Some(record.interval_max),
+                sent_packets: totals.sent_packets - record.sampled.sent_packets,
+                sent_bytes: totals.sent_bytes - record.sampled.sent_bytes,
+                dropped_packets: totals.dropped - record.sampled.dropped,
+                marked_packets: Some(totals.marked - record.sampled.marked),
+                limit,
+                count,
+                probability,
+                average,
+                flows,
+                ring_packets: ring.map(|ring| ring.backlog().packets.into()),
+                ring_bytes: ring.map(|ring| ring.backlog().bytes),
+                bql_limit_bytes: ring.and_then(Ring::limit),
+            });
             record.sampled = totals;
             (record.interval_sum, record.interval_count, record.interval_max) = (0, 0, 0);
         }
@@ -269,26 +200,18 @@ impl Recorder {
                 continue;
             }
             let counters = host.totals();
-            let rows = &mut self.flow;
-            rows.t_ns.push(now.0);
-            rows.flow.push(index as u32);
-            let (cwnd, ssthresh, srtt, inflight, window) = match host.tcp() {
-                Some((sender, receiver)) => (
-                    signed(sender.cwnd_bytes()),
-                    sender.ssthresh_bytes().map_or(-1, signed),
-                    sender.srtt().map_or(-1, |s| signed(s.0)),
-                    signed(sender.inflight_bytes()),
-                    signed(receiver.window_bytes()),
-                ),
-                None => (-1, -1, -1, -1, -1),
-            };
-            rows.cwnd_bytes.push(cwnd);
-            rows.ssthresh_bytes.push(ssthresh);
-            rows.srtt_ns.push(srtt);
-            rows.inflight_bytes.push(inflight);
-            rows.window_bytes.push(window);
-            rows.delivered_bytes.push(counters.delivered_bytes);
-            rows.retransmits.push(counters.retransmits);
+            let (sender, receiver) = host.tcp().unzip();
+            self.flow.push(flow::Row {
+                t_ns: now.0,
+                flow: FlowId(index as u32),
+                cwnd_bytes: sender.map(|sender| sender.cwnd_bytes()),
+                ssthresh_bytes: sender.and_then(|sender| sender.ssthresh_bytes()),
+                srtt_ns: sender.and_then(|sender| sender.srtt()).map(|srtt| srtt.0),
+                inflight_bytes: sender.map(|sender| sender.inflight_bytes()),
+                delivered_bytes: Some(counters.delivered_bytes),
+                retransmits: Some(counters.retransmits),
+                window_bytes: receiver.map(|receiver| receiver.window_bytes()),
+            });
         }
     }
 
@@ -322,242 +245,139 @@ impl Recorder {
 
     /// Everything as tables.
     pub fn into_tables(self, hosts: &[Host], events: u64, packets: u64, peak_entries: usize) -> Vec<Table> {
-        let mut tables = vec![self.link_totals(), self.flow_totals(hosts), self.sojourn(), rtts(hosts)];
-        tables.push(probes(hosts));
-        tables.push(transfers(hosts));
-        let q = self.queue;
-        tables.push(Table {
-            name: "queue",
-            columns: vec![
-                ("t_ns", Column::U64(q.t_ns)),
-                ("link", Column::U32(q.link)),
-                ("backlog_packets", Column::U32(q.backlog_packets)),
-                ("backlog_bytes", Column::U64(q.backlog_bytes)),
-                ("sojourn_mean_ns", Column::F64(q.sojourn_mean_ns)),
-                ("sojourn_max_ns", Column::U64(q.sojourn_max_ns)),
-                ("sent_packets", Column::U64(q.sent_packets)),
-                ("sent_bytes", Column::U64(q.sent_bytes)),
-                ("dropped_packets", Column::U64(q.dropped_packets)),
-                ("marked_packets", Column::U64(q.marked_packets)),
-                ("limit", Column::F64(q.limit)),
-                ("count", Column::F64(q.count)),
-                ("probability", Column::F64(q.probability)),
-                ("average", Column::F64(q.average)),
-                ("flows", Column::F64(q.flows)),
-                ("ring_packets", Column::I64(q.ring_packets)),
-                ("ring_bytes", Column::I64(q.ring_bytes)),
-                ("bql_limit_bytes", Column::I64(q.bql_limit_bytes)),
-            ],
-        });
-        let f = self.flow;
-        tables.push(Table {
-            name: "flow",
-            columns: vec![
-                ("t_ns", Column::U64(f.t_ns)),
-                ("flow", Column::U32(f.flow)),
-                ("cwnd_bytes", Column::I64(f.cwnd_bytes)),
-                ("ssthresh_bytes", Column::I64(f.ssthresh_bytes)),
-                ("srtt_ns", Column::I64(f.srtt_ns)),
-                ("inflight_bytes", Column::I64(f.inflight_bytes)),
-                ("delivered_bytes", Column::U64(f.delivered_bytes)),
-                ("retransmits", Column::U64(f.retransmits)),
-                ("window_bytes", Column::I64(f.window_bytes)),
-            ],
-        });
-        let d = self.drops;
-        tables.push(Table {
-            name: "drops",
-            columns: vec![
-                ("t_ns", Column::U64(d.t_ns)),
-                ("link", Column::U32(d.link)),
-                ("flow", Column::U32(d.flow)),
-                ("cause", Column::U8(d.cause)),
-                ("marked", Column::U8(d.marked)),
-                ("bytes", Column::U32(d.bytes)),
-            ],
-        });
+        let engine = engine::Row { events: Some(events), packets, peak_entries: Some(peak_entries as u64) };
+        let mut tables = vec![
+            self.link_totals().into_table(),
+            self.flow_totals(hosts).into_table(),
+            self.sojourns().into_table(),
+            rtts(hosts).into_table(),
+            probes(hosts).into_table(),
+            transfers(hosts).into_table(),
+            self.queue.into_table(),
+            self.flow.into_table(),
+            self.drops.into_table(),
+        ];
         if self.keep_packets {
-            let p = self.packets;
-            tables.push(Table {
-                name: "packets",
-                columns: vec![
-                    ("t_ns", Column::U64(p.t_ns)),
-                    ("link", Column::U32(p.link)),
-                    ("flow", Column::U32(p.flow)),
-                    ("sojourn_ns", Column::U64(p.sojourn_ns)),
-                    ("bytes", Column::U32(p.bytes)),
-                ],
-            });
+            tables.push(self.packets.into_table());
         }
-        tables.push(Table {
-            name: "engine",
-            columns: vec![
-                ("events", Column::U64(vec![events])),
-                ("packets", Column::U64(vec![packets])),
-                ("peak_entries", Column::U64(vec![peak_entries as u64])),
-            ],
-        });
+        tables.push(engine::Columns::from_iter([engine]).into_table());
         tables
     }
 
-    fn link_totals(&self) -> Table {
+    fn link_totals(&self) -> links::Columns {
         let measured = self.ended_at.since(self.warm_at).0;
-        let u64s = |f: &dyn Fn(&LinkRecord) -> u64| Column::U64(self.links.iter().map(f).collect());
-        // Real: beyond 2^53, where they are no longer exact, these would soon be beyond the tables' integers.
-        let f64s = |f: &dyn Fn(&LinkRecord) -> f64| Column::F64(self.links.iter().map(f).collect());
         let per_ns = |integral: u128| integral as f64 / measured.max(1) as f64;
-        let of_ring = |f: &dyn Fn(&LinkRecord, RingRecord) -> u64| {
-            Column::I64(self.links.iter().map(|l| l.ring.map_or(-1, |ring| signed(f(l, ring)))).collect())
-        };
-        let ring_mean = |l: &LinkRecord| {
-            l.ring.map_or(f64::NAN, |_| per_ns(l.last.ring.packet_ns - l.warm.ring.packet_ns))
-        };
-        let ring_sum = |l: &LinkRecord| {
-            l.ring.map_or(f64::NAN, |_| (l.last.ring.sojourn_sum_ns - l.warm.ring.sojourn_sum_ns) as f64)
-        };
-        let bits = |capacity: &Option<u128>| capacity.map_or(f64::NAN, |bits| bits as f64);
-        let capacity_bits = Column::F64(self.capacity_bits.iter().map(bits).collect());
-        let bql = |l: &LinkRecord| l.ring.and_then(|ring| ring.limit_bytes).map_or(-1, signed);
-        Table {
-            name: "links",
-            columns: vec![
-                ("link", Column::U32((0..self.links.len() as u32).collect())),
-                ("arrived_packets", u64s(&|l| l.last.arrived_packets - l.warm.arrived_packets)),
-                ("arrived_bytes", u64s(&|l| l.last.arrived_bytes - l.warm.arrived_bytes)),
-                ("sent_packets", u64s(&|l| l.last.sent_packets - l.warm.sent_packets)),
-                ("sent_bytes", u64s(&|l| l.last.sent_bytes - l.warm.sent_bytes)),
-                ("wire_bytes", u64s(&|l| l.last.wire_bytes - l.warm.wire_bytes)),
-                ("dropped_packets", u64s(&|l| l.last.dropped - l.warm.dropped)),
-                ("marked_packets", u64s(&|l| l.last.marked - l.warm.marked)),
-                ("lost_packets", u64s(&|l| l.last.lost - l.warm.lost)),
-                ("sojourn_sum_ns", f64s(&|l| l.sojourn.sum as f64)),
-                ("sojourn_max_ns", u64s(&|l| l.sojourn.max)),
-                ("backlog_mean_packets", f64s(&|l| per_ns(l.last.packet_ns - l.warm.packet_ns))),
-                ("backlog_mean_bytes", f64s(&|l| per_ns(l.last.byte_ns - l.warm.byte_ns))),
-                ("backlog_max_packets", u64s(&|l| u64::from(l.peak_packets))),
-                ("backlog_max_bytes", u64s(&|l| l.peak_bytes)),
-                ("busy_ns", u64s(&|l| l.last.busy_ns - l.warm.busy_ns)),
-                ("capacity_bits", capacity_bits),
-                ("measured_ns", u64s(&|_| measured)),
-                ("ring_sent_packets", of_ring(&|l, _| l.last.ring.sent_packets - l.warm.ring.sent_packets)),
-                ("ring_sojourn_sum_ns", f64s(&ring_sum)),
-                ("ring_sojourn_max_ns", of_ring(&|_, ring| ring.longest_ns)),
-                ("ring_mean_packets", f64s(&ring_mean)),
-                ("ring_max_packets", of_ring(&|_, ring| u64::from(ring.most_packets))),
-                ("bql_limit_bytes", Column::I64(self.links.iter().map(bql).collect())),
-            ],
-        }
+        let rows = self.links.iter().zip(&self.capacity_bits).enumerate();
+        let rows = rows.map(|(number, (record, capacity))| {
+            let LinkRecord { last, warm, sojourn, ring, .. } = record;
+            let (now, then) = (last.ring, warm.ring);
+            links::Row {
+                link: LinkId(number as u32),
+                arrived_packets: last.arrived_packets - warm.arrived_packets,
+                arrived_bytes: last.arrived_bytes - warm.arrived_bytes,
+                sent_packets: last.sent_packets - warm.sent_packets,
+                sent_bytes: last.sent_bytes - warm.sent_bytes,
+                wire_bytes: last.wire_bytes - warm.wire_bytes,
+                dropped_packets: last.dropped - warm.dropped,
+                marked_packets: Some(last.marked - warm.marked),
+                lost_packets: Some(last.lost - warm.lost),
+                sojourn_sum_ns: Some(sojourn.sum as f64),
+                sojourn_max_ns: Some(sojourn.max),
+                backlog_mean_packets: Some(per_ns(last.packet_ns - warm.packet_ns)),
+                backlog_mean_bytes: Some(per_ns(last.byte_ns - warm.byte_ns)),
+                backlog_max_packets: Some(record.peak_packets.into()),
+                backlog_max_bytes: Some(record.peak_bytes),
+                busy_ns: Some(last.busy_ns - warm.busy_ns),
+                capacity_bits: capacity.map(|bits| bits as f64),
+                measured_ns: measured,
+                ring_sent_packets: ring.map(|_| now.sent_packets - then.sent_packets),
+                ring_sojourn_sum_ns: ring.map(|_| (now.sojourn_sum_ns - then.sojourn_sum_ns) as f64),
+                ring_sojourn_max_ns: ring.map(|ring| ring.longest_ns),
+                ring_mean_packets: ring.map(|_| per_ns(now.packet_ns - then.packet_ns)),
+                ring_max_packets: ring.map(|ring| ring.most_packets.into()),
+                bql_limit_bytes: ring.and_then(|ring| ring.limit_bytes),
+            }
+        });
+        rows.collect()
     }
 
-    fn flow_totals(&self, hosts: &[Host]) -> Table {
-        let since_warm = |f: &dyn Fn(&Counters) -> u64| {
-            let pairs = hosts.iter().zip(&self.warm_flows);
-            Column::U64(pairs.map(|(host, warm)| f(&host.totals()) - f(warm)).collect())
-        };
-        let of_rtt = |f: &dyn Fn(&Histogram) -> u64| Column::U64(hosts.iter().map(|h| f(&h.rtt)).collect());
-        let rtt_sum = Column::F64(hosts.iter().map(|h| h.rtt.sum as f64).collect());
-        // A packet that was not full may have been quicker than a full one can be.
-        let quickest = |h: &Host, base: u64| if h.rtt.count == 0 { base } else { base.min(h.rtt.min) };
-        let base_rtt = hosts.iter().zip(&self.base_rtts);
-        let base_rtt = base_rtt.map(|(h, base)| base.map_or(-1, |base| signed(quickest(h, base))));
-        let least = |h: &Host| if h.rtt.count == 0 { -1 } else { signed(h.rtt.min) };
-        Table {
-            name: "flows",
-            columns: vec![
-                ("flow", Column::U32((0..hosts.len() as u32).collect())),
-                ("sent_packets", since_warm(&|c| c.sent_packets)),
-                ("sent_bytes", since_warm(&|c| c.sent_bytes)),
-                ("received_packets", since_warm(&|c| c.received_packets)),
-                ("delivered_bytes", since_warm(&|c| c.delivered_bytes)),
-                ("lost_packets", since_warm(&|c| c.lost_packets)),
-                ("retransmits", since_warm(&|c| c.retransmits)),
-                ("timeouts", since_warm(&|c| c.timeouts)),
-                ("fast_recoveries", since_warm(&|c| c.fast_recoveries)),
-                ("rtt_sum_ns", rtt_sum),
-                ("rtt_samples", of_rtt(&|h| h.count)),
-                ("rtt_min_ns", Column::I64(hosts.iter().map(least).collect())),
-                ("rtt_max_ns", of_rtt(&|h| h.max)),
-                ("base_rtt_ns", Column::I64(base_rtt.collect())),
-            ],
-        }
+    fn flow_totals(&self, hosts: &[Host]) -> flows::Columns {
+        let all = hosts.iter().zip(&self.warm_flows).zip(&self.base_rtts).enumerate();
+        let rows = all.map(|(number, ((host, warm), base))| {
+            let (now, rtt) = (host.totals(), &host.rtt);
+            let least = (rtt.count > 0).then_some(rtt.min);
+            flows::Row {
+                flow: FlowId(number as u32),
+                sent_packets: now.sent_packets - warm.sent_packets,
+                sent_bytes: now.sent_bytes - warm.sent_bytes,
+                received_packets: now.received_packets - warm.received_packets,
+                delivered_bytes: now.delivered_bytes - warm.delivered_bytes,
+                lost_packets: now.lost_packets - warm.lost_packets,
+                retransmits: Some(now.retransmits - warm.retransmits),
+                timeouts: Some(now.timeouts - warm.timeouts),
+                fast_recoveries: Some(now.fast_recoveries - warm.fast_recoveries),
+                rtt_sum_ns: rtt.sum as f64,
+                rtt_samples: rtt.count,
+                rtt_min_ns: least,
+                rtt_max_ns: Some(rtt.max),
+                // A packet that was not full may have been quicker than a full one can be.
+                base_rtt_ns: base.map(|base| least.map_or(base, |least| base.min(least))),
+            }
+        });
+        rows.collect()
     }
 
-    fn sojourn(&self) -> Table {
-        histograms("sojourn", "link", "packets", self.links.iter().map(|l| &l.sojourn))
+    fn sojourns(&self) -> sojourn::Columns {
+        let of_link = |(number, record): (usize, &LinkRecord)| {
+            let link = LinkId(number as u32);
+            let rows = record.sojourn.buckets();
+            rows.map(move |(lower_ns, upper_ns, packets)| sojourn::Row { link, lower_ns, upper_ns, packets })
+                .collect::<Vec<_>>()
+        };
+        self.links.iter().enumerate().flat_map(of_link).collect()
     }
 }
 
-fn rtts(hosts: &[Host]) -> Table {
-    histograms("rtt", "flow", "samples", hosts.iter().map(|h| &h.rtt))
-}
-
-fn histograms<'a>(
-    name: &'static str,
-    key: &'static str,
-    counted: &'static str,
-    all: impl Iterator<Item = &'a Histogram>,
-) -> Table {
-    let (mut owner, mut lower, mut upper, mut counts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (index, histogram) in all.enumerate() {
-        for (lo, hi, count) in histogram.buckets() {
-            owner.push(index as u32);
-            lower.push(lo);
-            upper.push(hi);
-            counts.push(count);
-        }
-    }
-    let columns = vec![
-        (key, Column::U32(owner)),
-        ("lower_ns", Column::U64(lower)),
-        ("upper_ns", Column::U64(upper)),
-        (counted, Column::U64(counts)),
-    ];
-    Table { name, columns }
+fn rtts(hosts: &[Host]) -> rtt::Columns {
+    let of_host = |(number, host): (usize, &Host)| {
+        let flow = FlowId(number as u32);
+        let rows = host.rtt.buckets();
+        rows.map(move |(lower_ns, upper_ns, samples)| rtt::Row { flow, lower_ns, upper_ns, samples })
+            .collect::<Vec<_>>()
+    };
+    hosts.iter().enumerate().flat_map(of_host).collect()
 }
 
 /// Pings still under way at the end are neither received nor lost; they are left out.
-fn probes(hosts: &[Host]) -> Table {
-    let (mut t_ns, mut probe, mut seq, mut rtt, mut forward) = (vec![], vec![], vec![], vec![], vec![]);
+fn probes(hosts: &[Host]) -> probe::Columns {
+    let mut rows = probe::Columns::default();
     for (index, host) in hosts.iter().enumerate() {
         for (number, p) in host.probes.iter().enumerate().filter(|(_, p)| p.rtt.is_some() || p.lost) {
-            t_ns.push(p.sent.0);
-            probe.push(index as u32);
-            seq.push(number as u32);
-            rtt.push(p.rtt.map_or(-1, |span| span.0 as i64));
-            forward.push(p.forward.map_or(-1, |span| span.0 as i64));
+            rows.push(probe::Row {
+                t_ns: p.sent.0,
+                probe: FlowId(index as u32),
+                seq: number as u64,
+                rtt_ns: p.rtt.map(|span| span.0),
+                forward_ns: p.forward.map(|span| span.0),
+            });
         }
     }
-    Table {
-        name: "probe",
-        columns: vec![
-            ("t_ns", Column::U64(t_ns)),
-            ("probe", Column::U32(probe)),
-            ("seq", Column::U32(seq)),
-            ("rtt_ns", Column::I64(rtt)),
-            ("forward_ns", Column::I64(forward)),
-        ],
-    }
+    rows
 }
 
-fn transfers(hosts: &[Host]) -> Table {
-    let (mut flow, mut start, mut end, mut bytes) = (vec![], vec![], vec![], vec![]);
+fn transfers(hosts: &[Host]) -> transfers::Columns {
+    let mut rows = transfers::Columns::default();
     for (index, host) in hosts.iter().enumerate() {
         for transfer in &host.transfers {
-            flow.push(index as u32);
-            start.push(transfer.start.0);
-            end.push(transfer.end.0);
-            bytes.push(transfer.bytes);
+            rows.push(transfers::Row {
+                flow: FlowId(index as u32),
+                start_ns: transfer.start.0,
+                end_ns: transfer.end.0,
+                bytes: transfer.bytes,
+            });
         }
     }
-    Table {
-        name: "transfers",
-        columns: vec![
-            ("flow", Column::U32(flow)),
-            ("start_ns", Column::U64(start)),
-            ("end_ns", Column::U64(end)),
-            ("bytes", Column::U64(bytes)),
-        ],
-    }
+    rows
 }
 
 fn totals(link: &Link<Payload>, record: &LinkRecord, now: Time) -> Totals {
@@ -577,9 +397,4 @@ fn totals(link: &Link<Payload>, record: &LinkRecord, now: Time) -> Totals {
         byte_ns,
         ring: link.ring().map_or(RingCounters::default(), |ring| ring.counters(now)),
     }
-}
-
-/// As a column that may hold -1 for none.
-fn signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }

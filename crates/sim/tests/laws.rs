@@ -10,7 +10,8 @@ use common::{MS, S, Tables, bulk, flow, link, reno, run};
 use link::{Cells, Loss, RateStep, RingParams, ShaperParams};
 use proptest::prelude::*;
 use qdisc::DsField;
-use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Sim, Table, Traffic};
+use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Sim, Traffic};
+use tables::Table;
 use tcp::{CongestionKind, TcpParams};
 
 fn any_loss() -> impl Strategy<Value = Loss> {

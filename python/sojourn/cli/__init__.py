@@ -16,22 +16,28 @@ from sojourn.cli import usage, work
 from sojourn.cli.agree import agree
 from sojourn.cli.check import check
 from sojourn.cli.compare import compare
+from sojourn.cli.completion import completion
 from sojourn.cli.export import export
 from sojourn.cli.graph import graph
+from sojourn.cli.grouped import Trade
 from sojourn.cli.history import history
 from sojourn.cli.import_ import import_
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
+from sojourn.cli.manual import man
 from sojourn.cli.measure import measure
 from sojourn.cli.monitor import monitor
 from sojourn.cli.netns import netns
+from sojourn.cli.replay import replay
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
+from sojourn.cli.rpm import rpm
 from sojourn.cli.run import run
 from sojourn.cli.serve import serve
 from sojourn.cli.shape import shape
 from sojourn.cli.tune import tune
 from sojourn.cli.verify import verify
+from sojourn.errors import UserError
 
 CTRL_C = 130
 WRONG_INPUT = 2
@@ -45,7 +51,19 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+TRADES: dict[str, tuple[click.Command, ...]] = {
+    "Experiments": (run, compare, check, report, list_, verify, export),
+    "Held against reality": (agree, replay, reproduce, kernel, netns),
+    "A live line": (measure, history, serve, rpm, monitor, graph, shape, tune, import_),
+    "This program": (completion, man),
+}
+
+
+@click.group(
+    cls=Trade,
+    trades=TRADES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
 )
@@ -75,30 +93,8 @@ def version() -> None:
     cli.main(args=["--version"], prog_name="sojourn", standalone_mode=False)
 
 
-for command in (
-    run,
-    compare,
-    check,
-    reproduce,
-    agree,
-    verify,
-    report,
-    measure,
-    history,
-    serve,
-    monitor,
-    graph,
-    shape,
-    tune,
-    import_,
-    export,
-    list_,
-    kernel,
-    netns,
-    help_,
-    version,
-):
-    cli.add_command(command)
+cli.add_command(help_)
+cli.add_command(version)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -128,29 +124,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         work.say("interrupted")
         return CTRL_C
-    except Exception as error:
-        text = _wrong_input(error)
-        if text is None:
-            raise
-        work.say(text)
+    except UserError as error:
+        work.say(error.told())
         return WRONG_INPUT
     return result if isinstance(result, int) else 0
-
-
-def _wrong_input(error: Exception) -> str | None:
-    """The words for an error that the person at the keyboard can act on; None for a bug."""
-    from sojourn.records import RunError
-    from sojourn.scenario import ScenarioError
-    from sojourn.units import UnitError
-
-    if isinstance(error, ScenarioError):
-        return "\n".join(f"error: {problem}" for problem in error.problems)
-    if isinstance(error, RunError):
-        return _two_lines(error.problem, error.hint)
-    if isinstance(error, UnitError):
-        return _two_lines(error.message, error.hint)
-    return None
-
-
-def _two_lines(problem: str, hint: str) -> str:
-    return f"error: {problem}\nhint: {hint}" if hint else f"error: {problem}"

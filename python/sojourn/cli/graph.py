@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.figures.smoke import Carried, Remark, Smoke
@@ -60,9 +61,9 @@ def graph(
     utc: bool,
     out: Path,
 ) -> None:
-    """Draw what `sojourn monitor` recorded in DB: RTTs of each target, losses, and the traffic beside.
+    """Draw what monitor recorded: RTTs, losses, and the traffic beside.
 
-    Also while the monitor runs. Days and months are drawn from roll-ups that hold whole distributions: a median over
+    DB is a file of `sojourn monitor`, also while it runs. Days and months are drawn from roll-ups that hold whole distributions: a median over
     an hour is that hour's median.
 
     \b
@@ -74,7 +75,6 @@ def graph(
     from sojourn import figures
     from sojourn.figures.smoke import smoke
     from sojourn.live.monitor.store import Reader
-    from sojourn.records import RunError
 
     work.check_suffixes([out.suffix], "--out")
     last_ns = _length(last)
@@ -87,7 +87,7 @@ def graph(
         smokes = [_smoke(reader, target, start_s, end_s) for target in targets]
         if not any(each.density.sent.sum() for each in smokes):
             first, latest = reader.span() or (start_s, end_s)
-            raise RunError(
+            raise UserError(
                 f"nothing was sent between {_when(start_s, zone)} and {_when(end_s, zone)}",
                 f"{database} has {_when(first, zone)} to {_when(latest, zone)}",
             )
@@ -103,7 +103,7 @@ def graph(
     try:
         figures.save(drawn, out)
     except OSError as error:
-        raise RunError(
+        raise UserError(
             f"can't write {out}: {error.strerror or error}", "name a file in a folder that exists: -o FILE"
         ) from None
     work.say(f"{out}: {_when(start_s, zone)} to {_when(end_s, zone)}")
@@ -113,12 +113,11 @@ def graph(
 
 
 def _targets(reader: Reader, names: Sequence[str]) -> list[StoredTarget]:
-    from sojourn.records import RunError
 
     known = {target.name: target for target in reader.targets()}
     for name in names:
         if name not in known:
-            raise RunError(
+            raise UserError(
                 f"{reader.path} has no target {name!r}", f"it has: {', '.join(known) or 'none at all'}"
             )
     return [known[name] for name in dict.fromkeys(names)] or list(known.values())
@@ -133,18 +132,18 @@ def _length(last: str | None) -> int | None:
     try:
         return units.parse_duration(last, example="24 h", zero=False, days=True)
     except units.UnitError as error:
-        raise units.UnitError(f"--last: {error.message}", error.hint) from None
+        error.place = "--last"
+        raise
 
 
 def _span(
     reader: Reader, begin: str | None, end: str | None, last_ns: int | None, zone: datetime.tzinfo
 ) -> tuple[float, float]:
     """From when to when, s since 1970."""
-    from sojourn.records import RunError
 
     held = reader.span()
     if held is None:
-        raise RunError(f"{reader.path} holds no probes yet", "let `sojourn monitor` run for a moment")
+        raise UserError(f"{reader.path} holds no probes yet", "let `sojourn monitor` run for a moment")
     # A clock that was wrong for a while may have left probes in the future.
     latest = float(min(held[1], time.time()) if held[0] < time.time() else held[1])
     until = latest if end is None else _moment("--to", end, zone)
@@ -155,7 +154,7 @@ def _span(
         if last_ns is None and end is None:
             start = max(start, held[0])
     if until - start < 1:
-        raise RunError(
+        raise UserError(
             f"from {_when(start, zone)} to {_when(until, zone)} is less than a second",
             "--from must be before --to",
         )
@@ -163,7 +162,6 @@ def _span(
 
 
 def _moment(option: str, written: str, zone: datetime.tzinfo) -> float:
-    from sojourn.records import RunError
 
     try:
         try:
@@ -174,7 +172,7 @@ def _moment(option: str, written: str, zone: datetime.tzinfo) -> float:
             )
         return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise RunError(
+        raise UserError(
             f"{option}: {written!r} is no time", 'write "2026-11-21 09:00", "2026-11-21", or "09:00" of today'
         ) from None
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import work
+from sojourn.cli.grouped import Trade
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.remains import Entry, Thing, Unreadable
@@ -20,7 +22,7 @@ SOMETHING_LEFT = 1
 """Exit status: not all could be removed."""
 
 
-@click.group()
+@click.group(cls=Trade)
 def netns() -> None:
     """What runs that were killed have left behind, those of the other engines too.
 
@@ -127,14 +129,13 @@ def _show_json(**whole: object) -> None:
 @contextlib.contextmanager
 def _told() -> Iterator[None]:
     """What speaks against reading the entries, in words."""
-    from sojourn.records import RunError
 
     try:
         yield
     except (OSError, RuntimeError, ImportError) as error:
         what = getattr(error, "filename", None) or "the entries of runs"
         why = getattr(error, "strerror", None) or error
-        raise RunError(
+        raise UserError(
             f"can't read {what}: {why}",
             "it is in XDG_STATE_HOME, or ~/.local/state: may you read and write there?",
         ) from None

@@ -16,6 +16,7 @@ import click
 
 from sojourn import foreign
 from sojourn.cli import text
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.engine import Interrupted, Progress, UnfinishedError
@@ -34,19 +35,6 @@ SEEDS_END = 2**63
 
 ENGINES = ("sim", "kernel", "kernel-uml", "kernel-qemu", "netns")
 """As `sojourn.engine.ENGINES`, which is slow to import."""
-
-
-def seeds_wanted(scenario: Scenario, seed: int | None, seeds: int | None) -> list[int] | None:
-    """The seeds to run; None: the scenario's own."""
-    if seed is None and seeds is None:
-        return None
-    first = seed if seed is not None else scenario.seeds[0]
-    end = first + (seeds or 1)
-    if end > SEEDS_END:
-        raise click.BadParameter(
-            f"{seeds} seeds from {first} pass the last one, 2^63 - 1", param_hint="--seeds"
-        )
-    return list(range(first, end))
 
 
 STDIN = "-"
@@ -77,13 +65,13 @@ def check_words(paths: Sequence[Path], changes: Sequence[str]) -> None:
     if not changes:
         return
     from sojourn.scenario.qdisc import WORDS
-    from sojourn.units import UNITS, UnitError
+    from sojourn.units import UNITS
 
     for word in map(str, paths):
         if (word in UNITS or word in WORDS or re.fullmatch(r"[0-9.]+[a-z]*", word)) and not Path(
             word
         ).exists():
-            raise UnitError(
+            raise UserError(
                 f"{word!r} is neither a scenario nor a queue discipline",
                 f"if it is part of --set, quote the whole: --set '{changes[-1]} {word}'",
             )
@@ -96,13 +84,12 @@ def stem(path: Path) -> str:
 
 def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
     """The scenario with every --set applied."""
-    from sojourn.units import UnitError
 
     pairs: dict[str, Any] = {}
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals or not key.strip():
-            raise UnitError(
+            raise UserError(
                 f"--set: {change!r} is not KEY=VALUE", "write --set KEY=VALUE, like --set duration='10 s'"
             )
         pairs[key.strip()] = _value(value.strip())
@@ -141,9 +128,8 @@ def show(words: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return
-        from sojourn.records import RunError
 
-        raise RunError(
+        raise UserError(
             f"can't write to stdout: {error.strerror or error}", "make room, or send the output elsewhere"
         ) from None
 
@@ -308,16 +294,28 @@ def check_parent(file: Path | None) -> None:
 
 def write(file: Path, words: str) -> Path:
     """Writes a text file whole or not at all."""
-    from sojourn.records import RunError, write_whole
+    from sojourn.records import write_whole
 
     try:
         write_whole(file, words.encode())
     except OSError as error:
-        raise RunError(
+        raise UserError(
             f"can't write {file}: {error.strerror or error}",
             "what it is of is kept: make room, or choose another place",
         ) from None
     return file
+
+
+def write_below_home(file: Path, words: str) -> None:
+    """Writes a text file of this user's own, with the folders that it needs."""
+
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"can't make {file.parent}: {error.strerror or error}", "without --install it is printed"
+        ) from None
+    write(file, words)
 
 
 # ---------------------------------------------------------------------------------------------------------- figures
@@ -341,7 +339,6 @@ def check_suffixes(suffixes: Sequence[str], option: str = "--figures") -> None:
 def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:
     """Draws every figure that these Runs can fill, once per suffix; how many files."""
     from sojourn import figures
-    from sojourn.records import RunError
 
     drawn = 0
     try:
@@ -351,7 +348,7 @@ def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:
                 figures.save(figure, folder / f"{name}.{suffix}")
                 drawn += 1
     except OSError as error:
-        raise RunError(
+        raise UserError(
             f"can't draw into {folder}: {error.strerror or error}", "the Runs are kept: draw them elsewhere"
         ) from None
     return drawn

@@ -14,6 +14,7 @@ from typing import Any
 from pyroute2.netlink.rtnl import tcmsg
 
 from sojourn.engine import tc
+from sojourn.errors import UserError
 from sojourn.scenario.qdisc import Qdisc
 
 # Disciplines that pyroute2 lacks and that look like one it has.
@@ -46,7 +47,7 @@ def options(qdisc: Qdisc | tc.Htb) -> dict[str, Any]:
         glob = {"version": 3, "rate2quantum": 10, "defcls": int(str(qdisc.default), 16), "debug": 0}
         return {"attrs": [["TCA_HTB_INIT", {**glob, "direct_pkts": 0}]]}
     if (told := qdisc.options()) is None:
-        raise tc.TcError(f"no shaper is built with {qdisc.kind}", "use fq_codel, codel, cake, bfifo or pfifo")
+        raise UserError(f"no shaper is built with {qdisc.kind}", "use fq_codel, codel, cake, bfifo or pfifo")
     if any(name.startswith("TCA_") for name, _ in told):
         return {"attrs": [list(each) for each in told]}
     return dict(told)

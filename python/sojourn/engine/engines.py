@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from sojourn import _core
-from sojourn.records import RunError
+from sojourn.errors import UserError
 
 Realised: TypeAlias = "Mapping[str, Any]"
 """What `Scenario.realise(seed)` gives: integers, every flow and link written out."""
@@ -125,22 +125,22 @@ def find(name: str) -> Engine:
         from sojourn.engine.netns import Netns
 
         return Netns()
-    raise RunError(f"there is no engine {name!r}", f"engines: {', '.join(ENGINES)}")
+    raise UserError(f"there is no engine {name!r}", f"engines: {', '.join(ENGINES)}")
 
 
 def find_awake(name: str) -> Engine:
     """The engine of this name with a kernel whose red adapts where it is told to; as tc sets it, Linux's never does.
 
     Raises:
-        RunError: it has none such, and why.
+        UserError: it has none such, and why.
     """
     from sojourn.engine.kernel import awake
     from sojourn.engine.kernel.engine import Kernel
 
     if name not in _GUESTS:
-        raise RunError(f"the engine {name} can't wake red adaptive", "a guest can: -e kernel")
+        raise UserError(f"the engine {name} can't wake red adaptive", "a guest can: -e kernel")
     if reason := awake.why_not():
-        raise RunError(f"red adaptive can't be woken: {reason}")
+        raise UserError(f"red adaptive can't be woken: {reason}")
     return Kernel(name, _GUESTS[name], adapting=True)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from sojourn.engine.engines import Realised, find, stands_for, why_not
 from sojourn.engine.kernel.fits import PlanError, Wiring, problems_of
-from sojourn.records import RunError
+from sojourn.errors import UserError
 from sojourn.scenario import Scenario
 
 PACKETS_PER_CPU_S = 2_000_000
@@ -103,7 +103,7 @@ def _simulator(realised: Sequence[Realised]) -> Fit:
     for one in realised:
         try:
             simulator.check(one)
-        except RunError as error:
+        except UserError as error:
             refused, hint = refused + 1, error.hint
             lines |= dict.fromkeys(error.problem.splitlines())
     return Fit("sim", refused, tuple(lines), hint, None)
@@ -127,7 +127,7 @@ def _lacking(realised: Sequence[Realised]) -> str | None:
     for one in realised:
         try:
             engine.check(one)
-        except RunError as error:
+        except UserError as error:
             lines |= dict.fromkeys(error.problem.splitlines())
             hints |= dict.fromkeys(error.hint.split("; "))
     return "; ".join([*lines, *hints]) or None

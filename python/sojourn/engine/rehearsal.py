@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from sojourn.engine import tc
 from sojourn.engine.rtnl import OPTIONS, Former, Kernel, RefusedError
-from sojourn.records import RunError
+from sojourn.errors import UserError
 
 T = TypeVar("T")
 
@@ -30,11 +30,11 @@ _OWN = re.compile(r"^qdisc \S+ 0: .*\n", re.MULTILINE)
 """The kernel's default."""
 
 
-class NoNamespaceError(RunError):
+class NoNamespaceError(UserError):
     """A network namespace can't be made here."""
 
 
-class NotRestorableError(RunError):
+class NotRestorableError(UserError):
     """What an interface has could not be put back as it was."""
 
 

@@ -42,7 +42,7 @@ from sojourn.engine.engines import Engine, Realised, find
 from sojourn.engine.foresight import expected_s
 from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.runs import POLL_S, Failure, Progress, UnfinishedError, cores
-from sojourn.records import RunError
+from sojourn.errors import UserError
 from sojourn.scenario import Scenario
 from sojourn.scenario.qdisc import Qdisc
 
@@ -126,7 +126,7 @@ class Recording:
         """Writes it, whole or not at all.
 
         Raises:
-            RunError: there is no room, or no right.
+            UserError: there is no room, or no right.
         """
         about = {
             "format": FORMAT,
@@ -140,26 +140,26 @@ class Recording:
                 columns.write_parquet(temporary, compression="zstd", metadata={_META: json.dumps(about)})
                 temporary.replace(path)
         except OSError as error:
-            raise RunError(f"can't write {path}: {error.strerror or error}", "choose another -o") from None
+            raise UserError(f"can't write {path}: {error.strerror or error}", "choose another -o") from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """Reads one.
 
         Raises:
-            RunError: there is none in this file.
+            UserError: there is none in this file.
         """
         try:
             file = Path(path)
             about = json.loads(pl.read_parquet_metadata(file)[_META])
             if about.pop("format") != FORMAT:
-                raise RunError(f"{path} was written by another version of sojourn", "record it again")
+                raise UserError(f"{path} was written by another version of sojourn", "record it again")
             table = pl.read_parquet(file)
             names = [name for name in Trace.__annotations__ if name in table.columns or name not in _MAY_LACK]
             columns = {name: table[name].cast(pl.Int64).to_numpy() for name in names}
             return cls(**about, trace=Trace(**columns))
         except (OSError, pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"{path} is no recording of a queue: {error}", _HINT) from None
+            raise UserError(f"{path} is no recording of a queue: {error}", _HINT) from None
 
 
 # ------------------------------------------------------------------------------------------------------- replaying
@@ -186,7 +186,7 @@ def replayed(recording: Recording) -> Replayed:
     """Sends a recording's packets through the simulator's link.
 
     Raises:
-        RunError: the link or the packets make no sense.
+        UserError: the link or the packets make no sense.
     """
     trace, kind = recording.trace, recording.link["qdisc"]["kind"]
     phase = recording.zero_ns % _PHASE_NS
@@ -204,7 +204,7 @@ def replayed(recording: Recording) -> Replayed:
             trace.truesize,
         )
     except ValueError as error:
-        raise RunError(f"{recording.name}: can't be replayed: {error}", _HINT) from None
+        raise UserError(f"{recording.name}: can't be replayed: {error}", _HINT) from None
     left = np.where(found["t_ns"] >= 0, found["t_ns"] - phase, -1)
     fate = np.select(
         [left < 0, found["refused"] != 0, found["dropped"] >= 0, found["marked"] >= 0],
@@ -440,13 +440,13 @@ def record(
         jobs: threads; None: one per core.
 
     Raises:
-        RunError: there is no such guest, or the scenario asks for what it has not.
+        UserError: there is no such guest, or the scenario asks for what it has not.
         RecordingUnfinishedError: some guests did not finish, or what they wrote down can't be trusted.
         RecordingStopped: on Ctrl-C.
     """
     kernel = find(engine)
     if not isinstance(kernel, Recorder):
-        raise RunError(f"{engine} keeps no trace of its queues", "record with -e kernel-uml")
+        raise UserError(f"{engine} keeps no trace of its queues", "record with -e kernel-uml")
     work = [
         (scenario, seed)
         for scenario in scenarios
@@ -480,7 +480,7 @@ def record(
                 ended, left = wait(left, POLL_S, FIRST_COMPLETED)
                 for future in ended:
                     why = future.exception()
-                    if why is not None and not isinstance(why, RunError):
+                    if why is not None and not isinstance(why, UserError):
                         raise why
                 failed = sum(each.done() and each.exception() is not None for each in futures)
                 done = len(work) - len(left)
@@ -500,7 +500,7 @@ def record(
     failures = [
         Failure(scenario.label or scenario.title, seed, why)
         for (scenario, seed), future in zip(work, futures, strict=True)
-        if isinstance(why := future.exception(), RunError)
+        if isinstance(why := future.exception(), UserError)
     ]
     if failures:
         raise RecordingUnfinishedError(failures, len(work), recordings)

@@ -29,7 +29,7 @@ from pyroute2.netlink.rtnl import tcmsg
 
 from sojourn.engine import encoding, tc
 from sojourn.engine.netns import PATH
-from sojourn.records import RunError
+from sojourn.errors import UserError
 
 ROOT = 0xFFFFFFFF
 INGRESS = 0xFFFFFFF1
@@ -55,7 +55,7 @@ _FLAGS = {"u32": 11, "flower": 22, "matchall": 3}
 """The attribute of a filter's flags, in which the kernel also answers."""
 
 
-class RefusedError(RunError):
+class RefusedError(UserError):
     """The kernel refused an operation. `words` are its own."""
 
     def __init__(self, what: str, words: str, code: int = 0) -> None:
@@ -488,11 +488,11 @@ def shown(device: str, parents: Sequence[int]) -> str:
     """`tc -d qdisc`, `class` and `filter show` of a device, without what is counted.
 
     Raises:
-        RunError: there is no tc.
+        UserError: there is no tc.
     """
     tc_program = shutil.which("tc", path=PATH)
     if tc_program is None:
-        raise RunError(f"tc: not in {PATH}", "Debian: apt-get install iproute2")
+        raise UserError(f"tc: not in {PATH}", "Debian: apt-get install iproute2")
     asked = [["qdisc", "show", "dev", device], ["class", "show", "dev", device]]
     asked += [
         ["filter", "show", "dev", device, "parent", f"{one >> 16:x}:{one & 0xFFFF:x}"] for one in parents

@@ -3,7 +3,7 @@
 One run is one serial chain of events, so it takes one core; runs are independent of each other, so they go in
 parallel. The simulator lets go of the GIL and a guest is a process, hence threads suffice: this thread hands out the work,
 writes each seed as soon as it is finished, tells how far all of them are, and listens for Ctrl-C. Nothing that is written
-depends on how many threads there were or which was first. A seed that the engine can't finish (`RunError`: a guest that gave up) is
+depends on how many threads there were or which was first. A seed that the engine can't finish (`UserError`: a guest that gave up) is
 left out and told when all others are done; what can't be written, and a bug, stop the work.
 """
 
@@ -29,13 +29,13 @@ from typing import Any
 from sojourn import _core
 from sojourn.engine.engines import Cancelled, Engine, Outcome, by_reason, find, fingerprint
 from sojourn.engine.foresight import expected_bytes, expected_s, slower
+from sojourn.errors import UserError
 from sojourn.records import (
     META,
     FlowInfo,
     LinkInfo,
     Meta,
     Run,
-    RunError,
     check_room,
     check_vacant,
     write_index,
@@ -72,7 +72,7 @@ class Failure:
     run: str
     """The name of its Run."""
     seed: int
-    error: RunError
+    error: UserError
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -84,7 +84,7 @@ class Failure:
         }
 
 
-class UnfinishedError(RunError):
+class UnfinishedError(UserError):
     """The engine could not finish some of the seeds, `failed` of `asked`. The others had their turn and are kept: `runs`, of which some may have none."""
 
     def __init__(self, failed: Sequence[Failure], asked: int, runs: Sequence[Run] = ()) -> None:
@@ -127,7 +127,7 @@ def run(
     that lives as long as the Run. `engine`: see `ENGINES`. `jobs`: threads; None: as many as there are cores. `force`: replace a Run in `out`.
 
     Raises:
-        RunError: the engine can't run it, or what it gave can't be written.
+        UserError: the engine can't run it, or what it gave can't be written.
         UnfinishedError: the engine could not finish some of the seeds. The others are in its `runs`.
         Interrupted: on Ctrl-C.
     """
@@ -163,7 +163,7 @@ def run_all(
     names = folder_names([variant.label or variant.title for variant in variants])
     folders = None if out is None else [Path(out) / name for name in names]
     if out is not None and (Path(out) / META).exists():
-        raise RunError(
+        raise UserError(
             f"{out} is itself a Run, not a folder for {len(variants)}", "choose another folder with -o"
         )
     return _run(variants, folders, _How(engine, jobs, force, progress), seeds=seeds, parent=out)
@@ -201,7 +201,7 @@ def run_more(
         jobs: threads; None: as many as there are cores.
 
     Raises:
-        RunError: a Run was made by another build of the engine, or of another scenario.
+        UserError: a Run was made by another build of the engine, or of another scenario.
         UnfinishedError: the engine could not finish some of the seeds. The others are kept.
         Interrupted: on Ctrl-C. The seeds that had finished are kept.
     """
@@ -209,7 +209,7 @@ def run_more(
     for run, scenario in zip(runs, scenarios, strict=True):
         of_both = fingerprint(scenario.fingerprint(run.meta.seeds_asked), found.build)
         if run.meta.fingerprint != of_both:
-            raise RunError(
+            raise UserError(
                 f"{run.path} is not of this scenario by this build of the engine {found.name}",
                 "run it again, into another folder",
             )
@@ -240,7 +240,7 @@ def check(scenarios: Iterable[Scenario], engine: str) -> None:
     """Refuses scenarios that the engine can't run, any variant of them, as `run_all` does before it runs any.
 
     Raises:
-        RunError: the engine can't run one, or can't be used here.
+        UserError: the engine can't run one, or can't be used here.
     """
     one = find(engine)
     for scenario in scenarios:
@@ -272,7 +272,7 @@ class _Job:
     """Simulated time, written by the job's thread, read by the main one."""
     future: Future[Outcome] = field(default_factory=Future)
     written: bool = False
-    error: RunError | None = None
+    error: UserError | None = None
     """Why the engine could not finish it."""
 
 
@@ -398,7 +398,7 @@ def _progress(jobs: Sequence[_Job]) -> Progress:
 def _take(job: _Job) -> None:
     """Writes what a run gave, or keeps why it gave nothing."""
     error = job.future.exception()
-    if isinstance(error, RunError):
+    if isinstance(error, UserError):
         # Without the frames that it came through: they hold what the guest measured.
         job.error = error.with_traceback(None)
         job.future = Future()
@@ -423,7 +423,7 @@ def _abandon(pool: ThreadPoolExecutor, stop: threading.Event, jobs: Sequence[_Jo
         future = job.future
         if not job.written and future.done() and not future.cancelled() and future.exception() is None:
             # A disk that was full once may be so again: what stopped the work is what is told.
-            with contextlib.suppress(RunError):
+            with contextlib.suppress(UserError):
                 _write(job)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sojourn import _core
 from sojourn.engine.engines import Outcome, Realised, Tables, by_reason, why_not
-from sojourn.records import RunError
+from sojourn.errors import UserError
 from sojourn.scenario import Scenario, linux
 
 
@@ -32,7 +32,7 @@ class Simulator:
         nearest = [f"{near} for {name}" for name in names if (near := linux.nearest(name))]
         ready = "" if why_not("kernel") is None else ", once sojourn kernel setup has made its guest"
         here = f"; nearest in the simulator: {', '.join(nearest)}" if nearest else ""
-        raise RunError("\n".join(lines), f"run it with -e kernel{ready}{here}")
+        raise UserError("\n".join(lines), f"run it with -e kernel{ready}{here}")
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """Which kernel `variant linux` stands for, where a discipline is that; else the scenario says everything."""

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sojourn.errors import UserError
 from sojourn.scenario.qdisc import Qdisc, default_burst
-from sojourn.units import UnitError
 
 ROOT = "1:"
 """Of htb."""
@@ -39,15 +39,6 @@ _LEAST_RATE = 8
 _FULL_PACKET = 1514
 _ORDERED = "1tbit"
 """A rate at which netem keeps the order: with one, no packet overtakes another; a full packet takes 12 ns."""
-
-
-class TcError(ValueError):
-    """Linux has no such thing. `problem` says what, `hint` what to write instead."""
-
-    def __init__(self, problem: str, hint: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -67,12 +58,9 @@ def discipline(params: Mapping[str, Any]) -> str:
     """The engine's parameters of a queue discipline as tc's words.
 
     Raises:
-        TcError: Linux has no such discipline, or not this variant of it.
+        UserError: Linux has no such discipline, or not this variant of it.
     """
-    try:
-        return Qdisc.from_params(params).command()
-    except UnitError as error:
-        raise TcError(error.message, error.hint) from None
+    return Qdisc.from_params(params).command()
 
 
 def queue_length(params: Mapping[str, Any]) -> int | None:
@@ -96,7 +84,7 @@ def queue(
     `header_bytes` is what the discipline is to count beside the IP packet: where that is not Linux's own 14, tc-stab(8) mends its count.
 
     Raises:
-        TcError: see `discipline`; a shaper faster than the transmitter below it.
+        UserError: see `discipline`; a shaper faster than the transmitter below it.
     """
     words = discipline(params)
     difference = header_bytes - ETHERNET_HEADER
@@ -112,7 +100,7 @@ def queue(
         parent = "1:1"
     if shaper is not None:
         if transmitter is not None and shaper["bps"] > transmitter.bps:
-            raise TcError(
+            raise UserError(
                 f"the shaper's {shaper['bps']} bit/s are above the link's {transmitter.bps}: it would never act",
                 "leave the shaper out, or make it slower than the link",
             )
@@ -132,11 +120,11 @@ def rate_change(device: str, transmitter: Transmitter, *, header_bytes: int) -> 
 
 def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> str:
     if transmitter.bps == 0:
-        raise TcError("htb can't stand still: the rate has an outage", "write a rate above 0")
+        raise UserError("htb can't stand still: the rate has an outage", "write a rate above 0")
     # The class is charged for what the discipline counts, which has the header already.
     overhead = transmitter.overhead_bytes - header_bytes
     if overhead < 0:
-        raise TcError(
+        raise UserError(
             f"the wire adds {transmitter.overhead_bytes} bytes, less than the discipline's {header_bytes}",
             f"write an overhead of at least {header_bytes}",
         )
@@ -148,7 +136,7 @@ def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> s
 
 def _class(bps: int, burst: int, charge: str, quantum: int = _FULL_PACKET) -> str:
     if bps < _LEAST_RATE:
-        raise TcError(f"htb has no rate of {bps} bit/s", f"the least is {_LEAST_RATE} bit/s")
+        raise UserError(f"htb has no rate of {bps} bit/s", f"the least is {_LEAST_RATE} bit/s")
     # ceil and cburst are as rate and burst: one class alone has nobody to borrow from. The quantum shares between
     # classes; without it the kernel complains of the one it would choose.
     return f"htb rate {bps}bit ceil {bps}bit burst {burst}b cburst {burst}b quantum {quantum}{charge}"
@@ -156,7 +144,7 @@ def _class(bps: int, burst: int, charge: str, quantum: int = _FULL_PACKET) -> st
 
 def _charge(overhead: int, minimum: int, cells: str) -> str:
     if cells == "ptm":
-        raise TcError("htb knows no PTM (65 bytes for each 64)", "describe the link by `ethernet` or `atm`")
+        raise UserError("htb knows no PTM (65 bytes for each 64)", "describe the link by `ethernet` or `atm`")
     words = f" overhead {overhead}" if overhead else ""
     words += f" mpu {minimum}" if minimum else ""
     return words + (" linklayer atm" if cells == "atm" else "")

@@ -20,7 +20,8 @@ import polars as pl
 from sojourn import remains
 from sojourn.engine.engines import ENGINES, find, fingerprint
 from sojourn.engine.runs import Progress, run_each
-from sojourn.records import FORMAT, SCENARIO, TABLES, Run, RunError
+from sojourn.errors import UserError
+from sojourn.records import FORMAT, SCENARIO, TABLES, Run
 from sojourn.scenario import Scenario, loads
 
 Value = int | float | str | None
@@ -106,7 +107,7 @@ def verify(
     `jobs`: threads; None: as many as there are cores.
 
     Raises:
-        RunError: one of them can't be run again, or not here. Nothing has been run then.
+        UserError: one of them can't be run again, or not here. Nothing has been run then.
         ScenarioError: one's scenario.toml is none.
     """
     engines = {name: find(name) for name in dict.fromkeys(_engine_of(run) for run in runs)}
@@ -137,7 +138,7 @@ def check_tables(run: Run) -> int:
     """Reads every table of a Run, and so checks it against its SHA-256; how many there are.
 
     Raises:
-        RunError: one is damaged.
+        UserError: one is damaged.
     """
     tables = [(seed, name) for seed in run.seeds for name in run.tables(seed)]
     for seed, name in tables:
@@ -147,16 +148,16 @@ def check_tables(run: Run) -> int:
 
 def _engine_of(run: Run) -> str:
     if not run.seeds:
-        raise RunError(f"{run.path}: no seed has finished", "there is nothing to verify: run it again")
+        raise UserError(f"{run.path}: no seed has finished", "there is nothing to verify: run it again")
     if run.meta.engine not in ENGINES:
         count = check_tables(run)
         whole = f"; its {count} tables are whole" if run.meta.checksums else ""
-        raise RunError(
+        raise UserError(
             f"{run.path} is a measurement, which can't be made again as it was{whole}",
             "two measurements are compared by: sojourn compare RUN RUN",
         )
     if run.meta.engine == "netns":
-        raise RunError(
+        raise UserError(
             f"{run.path} was run by netns, in real time: no two runs of it are alike",
             "a kernel in virtual time can be verified: run it with -e kernel",
         )
@@ -167,7 +168,7 @@ def _scenario_of(run: Run) -> Scenario:
     file = run.path / SCENARIO
     scenario = loads(run.scenario_text, name=str(file), folder=run.path)
     if scenario.sweep:
-        raise RunError(f"{file} sweeps: it is not what this Run was made of", "run the scenario again")
+        raise UserError(f"{file} sweeps: it is not what this Run was made of", "run the scenario again")
     return scenario
 
 
@@ -196,7 +197,7 @@ def _compared(recorded: Run, again: Run) -> Iterable[Comparison]:
 def _compared_table(recorded: Run, again: Run, seed: int, name: str) -> Comparison:
     try:
         theirs = recorded.table(name, seed)
-    except RunError as error:
+    except UserError as error:
         return Comparison(seed, name, error.problem)
     ours = again.table(name, seed)
     if recorded.meta.format < FORMAT:

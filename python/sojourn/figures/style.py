@@ -23,6 +23,7 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sojourn.errors import UserError
 from sojourn.judgement import likeness
 from sojourn.records import Run
 
@@ -354,7 +355,7 @@ _METADATA: dict[str, dict[str, None]] = {
 }
 
 
-class FormatError(ValueError):
+class FormatError(UserError, ValueError):
     """The file's ending is none that we write."""
 
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from sojourn import figures
+from sojourn.errors import UserError
 from sojourn.figures.series import number as shown
 from sojourn.papers import story
 from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading, Study
 from sojourn.papers.reproduce import Reproduction
 from sojourn.papers.verdict import ClaimRow, Row, Verdict
-from sojourn.records import RunError
 from sojourn.report import parts
 
 _ROOM = "sojourn.papers"
@@ -57,7 +57,7 @@ def write(found: Sequence[Reproduction], folder: Path) -> Path:
         overview = folder / "index.html"
         overview.write_text(_overview(found, pictures), encoding="utf-8")
     except OSError as error:
-        raise RunError(
+        raise UserError(
             f"can't write to {folder}: {error.strerror or error}", "choose another folder with -o"
         ) from None
     return overview
@@ -67,7 +67,7 @@ def check(papers: Sequence[Paper], folder: Path) -> None:
     """Refuses a folder in which a page of somebody else's would be overwritten."""
     for path in (folder / "index.html", *(folder / paper.id / "index.html" for paper in papers)):
         if path.is_dir() or (path.is_file() and _MADE not in path.read_text("utf-8", errors="replace")):
-            raise RunError(f"{path} is not a page of sojourn's", "choose another folder with -o")
+            raise UserError(f"{path} is not a page of sojourn's", "choose another folder with -o")
 
 
 Pictures: TypeAlias = "Mapping[Picture, str]"

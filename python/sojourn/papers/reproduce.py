@@ -23,11 +23,12 @@ from sojourn.engine import (
     folder_names,
     run_each,
 )
+from sojourn.errors import UserError
 from sojourn.papers import verdict
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.paper import Paper
 from sojourn.papers.verdict import ClaimRow, Row, Verdict
-from sojourn.records import Run, RunError
+from sojourn.records import Run
 from sojourn.scenario import Scenario
 
 
@@ -131,7 +132,7 @@ def reproduce(
     in `out`.
 
     Raises:
-        RunError: an engine can't run a paper, or a Run can't be written or reopened.
+        UserError: an engine can't run a paper, or a Run can't be written or reopened.
         ReproductionUnfinishedError: some runs failed.
         Stopped: on Ctrl-C.
     """
@@ -170,7 +171,7 @@ def _reproduce(
     work = [job for paper in papers for job in _jobs(paper, what, root / paper.id / "runs")]
     for paper in papers:
         if not any(job.paper is paper for job in work):
-            raise RunError(
+            raise UserError(
                 f"nothing of the paper {paper.id} can be run on the engine {what.engine}", "run it on sim"
             )
     if how.redraw:
@@ -225,13 +226,13 @@ def _judged(
 def _reopened(job: _Job, engine: Engine) -> Run:
     run = Run.open(job.folder)
     if run.meta.engine_build != engine.build:
-        raise RunError(
+        raise UserError(
             f"{job.folder} was made by another build of the engine {engine.name}",
             "run it again without --redraw",
         )
     wanted = fingerprint(job.scenario.fingerprint(), engine.build)
     if run.meta.fingerprint != wanted or set(run.seeds) != set(run.meta.seeds_asked):
-        raise RunError(
+        raise UserError(
             f"{job.folder} is not the whole Run that the paper asks for now",
             "run it again without --redraw, with or without --quick as it was",
         )

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from sojourn.errors import UserError
+
 MOST_TOLD = 50
 """Problems written out in the message; `ScenarioError.problems` has all."""
 
@@ -50,8 +52,8 @@ class Problem:
         return f"{text}\nhint: {self.hint}" if self.hint else text
 
 
-class ScenarioError(ValueError):
-    """A scenario that can't be used, and why."""
+class ScenarioError(UserError, ValueError):
+    """A scenario that can't be used: every problem of it, each with its place and its hint in the text."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         told = [str(problem) for problem in problems[:MOST_TOLD]]
@@ -59,6 +61,10 @@ class ScenarioError(ValueError):
             told.append(f"... and {len(problems) - MOST_TOLD} more problems")
         super().__init__("\n".join(told))
         self.problems = tuple(problems)
+
+    def told(self) -> str:
+        """As the command line prints it: all problems, `error:` before each."""
+        return "\n".join(f"error: {problem}" for problem in self.problems)
 
 
 class CheckError(ValueError):

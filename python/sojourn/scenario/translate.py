@@ -94,7 +94,7 @@ def _problems(
             inner = Problem(problem.message, problem.hint, _written(problem.key, document))
             yield source.locate(inner)
     elif isinstance(cause, UnitError):
-        yield source.locate(Problem(cause.message, cause.hint, key), cause.offset)
+        yield source.locate(Problem(cause.problem, cause.hint, key), cause.offset)
     elif kind == "missing":
         name = str(key[-1])
         example = _EXAMPLES.get(name, f"{name} = ...")

@@ -21,6 +21,8 @@ use probe::Clock;
 use probe::prober::{Prober, Timing};
 use serde_json::Value;
 
+use ::tables::Table;
+
 use crate::caps::Caps;
 use crate::load::Row;
 use crate::protocol::{Direction, Reply, Request};
@@ -31,7 +33,6 @@ use local::{Local, Surroundings};
 use plan::Kind;
 pub use plan::Plan;
 use probing::{Probed, Probing};
-pub use tables::{Column, Table};
 use targets::Aim;
 
 const MS: i64 = 1_000_000;

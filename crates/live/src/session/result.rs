@@ -62,15 +62,14 @@ pub fn make(mut session: Session, probed: Probed, ended: &Result<(), End>, durat
     }
     let told = tell_probes(&mut session, &probed, &probes);
     let (queue, links) = tables::queue_and_links(session.local.as_ref());
-    let (totals, base) = totals(&streams, &probes);
     let mut all = vec![
         tables::flow(&streams),
-        tables::flows(&totals, &base),
+        tables::flows(&streams, &probes),
         tables::probe(&probes, first),
         queue,
         links,
     ];
-    all.extend(tables::others(totals[..first].iter().map(|t| t[2]).sum()));
+    all.extend(tables::others(streams.iter().map(Stream::received).sum()));
     let facts = facts(
         session,
         &probed,
@@ -298,21 +297,6 @@ fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) 
     }
     session.notes.extend(notes);
     told
-}
-
-/// Totals of all flows, and their base RTTs.
-fn totals(streams: &[Stream], probes: &[Vec<Request>]) -> (Vec<tables::Totals>, Vec<i64>) {
-    let of_probe = |requests: &Vec<Request>| -> tables::Totals {
-        let received = requests.iter().filter(|r| r.rtt.is_some()).count() as i64;
-        let sent = requests.len() as i64;
-        [sent, 0, received, 0, sent - received, 0, 0, 0, 0, 0, -1, -1]
-    };
-    let totals: Vec<tables::Totals> =
-        streams.iter().map(tables::totals).chain(probes.iter().map(of_probe)).collect();
-    let of_stream = streams.iter().map(|s| s.last.map_or(0, |row| row.min_rtt.max(0)));
-    let least = |requests: &Vec<Request>| requests.iter().filter_map(|r| r.rtt).min().unwrap_or(0);
-    let base = of_stream.chain(probes.iter().map(least)).collect();
-    (totals, base)
 }
 
 // --------------------------------------------------------------------------------------------------------------- facts

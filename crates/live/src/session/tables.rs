@@ -1,4 +1,8 @@
-//! Columns as `sojourn.records.TABLES` has them. What there is none of is -1, in reals NaN.
+//! The tables of a session: its samples and requests, on our clock.
+
+use ::tables::{
+    FlowId, LinkId, Table, drops, engine, flow, flows, links, probe, queue, rtt, sojourn, transfers,
+};
 
 use super::Pair;
 use super::clock::Offset;
@@ -6,54 +10,14 @@ use super::local::{Local, Sample};
 use crate::load::Row;
 use crate::protocol::Direction;
 
-/// A column.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Column {
-    /// Of integers.
-    I64(Vec<i64>),
-    /// Of reals.
-    F64(Vec<f64>),
+/// A number that is below zero where there is none.
+fn some(value: i64) -> Option<u64> {
+    u64::try_from(value).ok()
 }
 
-/// A table: equally long columns.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Table {
-    /// Its name.
-    pub name: &'static str,
-    /// Its columns by name.
-    pub columns: Vec<(&'static str, Column)>,
-}
-
-const NONE: i64 = -1;
-
-impl Table {
-    /// Of rows of integers.
-    pub fn of<const N: usize>(name: &'static str, columns: [&'static str; N], rows: &[[i64; N]]) -> Table {
-        let column = |i: usize| Column::I64(rows.iter().map(|row| row[i]).collect());
-        Table { name, columns: columns.iter().enumerate().map(|(i, &name)| (name, column(i))).collect() }
-    }
-
-    /// Adds columns of reals that hold nothing.
-    fn with_unknown(mut self, names: &[&'static str]) -> Table {
-        let rows = self.columns.first().map_or(0, |(_, column)| match column {
-            Column::I64(values) => values.len(),
-            Column::F64(values) => values.len(),
-        });
-        self.columns.extend(names.iter().map(|&name| (name, Column::F64(vec![f64::NAN; rows]))));
-        self
-    }
-
-    /// Replaces a column of integers by one of reals with the same values.
-    fn in_reals(mut self, names: &[&str]) -> Table {
-        for (name, column) in &mut self.columns {
-            if let (true, Column::I64(values)) = (names.contains(name), &column) {
-                *column = Column::F64(
-                    values.iter().map(|&v| if v == NONE { f64::NAN } else { v as f64 }).collect(),
-                );
-            }
-        }
-        self
-    }
+/// A time or a count that is there.
+fn whole(value: i64) -> u64 {
+    value.max(0) as u64
 }
 
 // ------------------------------------------------------------------------------------------------------------ streams
@@ -71,6 +35,11 @@ impl Stream {
     /// Bytes delivered in all.
     pub fn delivered(&self) -> i64 {
         self.rows.last().map_or(0, |row| row.1)
+    }
+
+    /// Segments that its sender knows to have been delivered.
+    pub fn received(&self) -> u64 {
+        self.last.as_ref().map_or(0, |last| whole(last.delivered))
     }
 
     /// Bytes delivered at a time, between samples in proportion; before the first: none.
@@ -118,98 +87,78 @@ fn nearest(rows: &[Row], t: i64, interval: i64) -> Option<Row> {
 /// The table `flow`, of streams that are the flows from 0 on.
 pub fn flow(streams: &[Stream]) -> Table {
     let mut rows = Vec::new();
-    for (flow, stream) in streams.iter().enumerate() {
+    for (number, stream) in streams.iter().enumerate() {
         for &(t, delivered, sender) in &stream.rows {
-            let of = |field: fn(&Row) -> i64| sender.as_ref().map_or(NONE, field);
-            rows.push([
-                t,
-                flow as i64,
-                of(|r| r.cwnd),
-                of(|r| r.ssthresh),
-                of(|r| r.srtt),
-                of(|r| r.inflight),
-                delivered,
-                of(|r| r.retransmits),
-                of(|r| r.window),
-            ]);
+            let of = |field: fn(&Row) -> i64| sender.as_ref().map(field).and_then(some);
+            rows.push(flow::Row {
+                t_ns: whole(t),
+                flow: FlowId(number as u32),
+                cwnd_bytes: of(|r| r.cwnd),
+                ssthresh_bytes: of(|r| r.ssthresh),
+                srtt_ns: of(|r| r.srtt),
+                inflight_bytes: of(|r| r.inflight),
+                delivered_bytes: some(delivered),
+                retransmits: of(|r| r.retransmits),
+                window_bytes: of(|r| r.window),
+            });
         }
     }
     // As an engine writes them: in order of time, and of flows within it.
-    rows.sort_by_key(|row| (row[0], row[1]));
-    Table::of(
-        "flow",
-        [
-            "t_ns",
-            "flow",
-            "cwnd_bytes",
-            "ssthresh_bytes",
-            "srtt_ns",
-            "inflight_bytes",
-            "delivered_bytes",
-            "retransmits",
-            "window_bytes",
-        ],
-        &rows,
-    )
+    rows.sort_by_key(|row| (row.t_ns, row.flow));
+    flow::Columns::from_iter(rows).into_table()
 }
 
-/// Totals of a flow, in the order of the table's columns from `sent_packets` on.
-pub type Totals = [i64; 12];
+/// The table `flows`: the streams from flow 0 on, then the probes.
+pub fn flows(streams: &[Stream], probes: &[Vec<Request>]) -> Table {
+    let streams = streams.iter().enumerate().map(|(number, stream)| of_stream(number as u32, stream));
+    let first = streams.len();
+    let probes = probes.iter().enumerate().map(|(index, asked)| of_probe((first + index) as u32, asked));
+    flows::Columns::from_iter(streams.chain(probes)).into_table()
+}
 
-/// Of a TCP connection.
-pub fn totals(stream: &Stream) -> Totals {
-    let of = |field: fn(&Row) -> i64| stream.last.as_ref().map_or(NONE, field);
+/// Totals of a TCP connection.
+fn of_stream(number: u32, stream: &Stream) -> flows::Row {
+    let of = |field: fn(&Row) -> i64| stream.last.as_ref().map(field).and_then(some);
     let retransmits = of(|r| r.retransmits);
-    [
-        of(|r| r.segments).max(0),
-        of(|r| r.sent).max(0),
-        of(|r| r.delivered).max(0),
-        stream.delivered(),
+    flows::Row {
+        flow: FlowId(number),
+        sent_packets: of(|r| r.segments).unwrap_or(0),
+        sent_bytes: of(|r| r.sent).unwrap_or(0),
+        received_packets: stream.received(),
+        delivered_bytes: whole(stream.delivered()),
         // What the sender took to be lost.
-        retransmits.max(0),
+        lost_packets: retransmits.unwrap_or(0),
         retransmits,
-        of(|r| r.timeouts),
-        NONE,
-        0,
-        0,
-        of(|r| r.min_rtt),
-        NONE,
-    ]
+        timeouts: of(|r| r.timeouts),
+        fast_recoveries: None,
+        rtt_sum_ns: 0.0,
+        rtt_samples: 0,
+        rtt_min_ns: of(|r| r.min_rtt),
+        rtt_max_ns: None,
+        base_rtt_ns: of(|r| r.min_rtt),
+    }
 }
 
-/// The table `flows`: totals, and the base RTT of each (0: none).
-pub fn flows(totals: &[Totals], base: &[i64]) -> Table {
-    let rows: Vec<[i64; 14]> = totals
-        .iter()
-        .zip(base)
-        .enumerate()
-        .map(|(flow, (totals, &base))| {
-            let mut row = [flow as i64; 14];
-            row[1..13].copy_from_slice(totals);
-            row[13] = base;
-            row
-        })
-        .collect();
-    Table::of(
-        "flows",
-        [
-            "flow",
-            "sent_packets",
-            "sent_bytes",
-            "received_packets",
-            "delivered_bytes",
-            "lost_packets",
-            "retransmits",
-            "timeouts",
-            "fast_recoveries",
-            "rtt_sum_ns",
-            "rtt_samples",
-            "rtt_min_ns",
-            "rtt_max_ns",
-            "base_rtt_ns",
-        ],
-        &rows,
-    )
+/// Totals of a probe.
+fn of_probe(number: u32, requests: &[Request]) -> flows::Row {
+    let received = requests.iter().filter(|r| r.rtt.is_some()).count() as u64;
+    let sent = requests.len() as u64;
+    flows::Row {
+        flow: FlowId(number),
+        sent_packets: sent,
+        sent_bytes: 0,
+        received_packets: received,
+        delivered_bytes: 0,
+        lost_packets: sent - received,
+        retransmits: Some(0),
+        timeouts: Some(0),
+        fast_recoveries: Some(0),
+        rtt_sum_ns: 0.0,
+        rtt_samples: 0,
+        rtt_min_ns: None,
+        rtt_max_ns: None,
+        base_rtt_ns: requests.iter().filter_map(|r| r.rtt).min().and_then(some),
+    }
 }
 
 // -------------------------------------------------------------------------------------------------------------- links
@@ -220,8 +169,8 @@ struct Count {
     packets: i64,
     bytes: i64,
     dropped: i64,
-    /// Queued now; `NONE`: not told.
-    backlog: [i64; 2],
+    /// Queued now, packets and bytes; `None`: not told.
+    backlog: Option<(i64, i64)>,
 }
 
 /// The links of an interface, out and in, as they counted.
@@ -231,20 +180,20 @@ fn counts(samples: &[Sample]) -> [Vec<(i64, Count)>; 2] {
             packets: root.sent_packets,
             bytes: root.sent_bytes,
             dropped: root.dropped,
-            backlog: [root.backlog_packets, root.backlog_bytes],
+            backlog: Some((root.backlog_packets, root.backlog_bytes)),
         },
         None => Count {
             packets: sample.counters.sent_packets as i64,
             bytes: sample.counters.sent_bytes as i64,
             dropped: sample.counters.sent_dropped as i64,
-            backlog: [NONE; 2],
+            backlog: None,
         },
     };
     let into = |sample: &Sample| Count {
         packets: sample.counters.received_packets as i64,
         bytes: sample.counters.received_bytes as i64,
         dropped: sample.counters.received_dropped as i64,
-        backlog: [NONE; 2],
+        backlog: None,
     };
     [samples.iter().map(|s| (s.t, out(s))).collect(), samples.iter().map(|s| (s.t, into(s))).collect()]
 }
@@ -262,115 +211,81 @@ fn between(before: Count, after: Count) -> Count {
 
 /// The tables `queue` and `links` of an interface.
 pub fn queue_and_links(local: Option<&Local>) -> (Table, Table) {
-    let mut queue = Vec::new();
-    let mut links = Vec::new();
-    let samples = local.map_or(&[][..], |local| &local.samples);
-    let both = if local.is_some() { counts(samples).to_vec() } else { Vec::new() };
-    for (link, counted) in both.iter().enumerate() {
+    let (mut queue, mut links) = (Vec::new(), links::Columns::default());
+    let both = local.map(|local| counts(&local.samples));
+    for (number, counted) in both.iter().flatten().enumerate() {
+        let link = LinkId(number as u32);
         let steps: Vec<(i64, Count)> =
             counted.windows(2).map(|pair| (pair[1].0, between(pair[0].1, pair[1].1))).collect();
-        for (t, step) in &steps {
-            queue.push([
-                *t,
-                link as i64,
-                step.backlog[0],
-                step.backlog[1],
-                NONE,
-                step.packets,
-                step.bytes,
-                step.dropped,
-                NONE,
-                NONE,
-                NONE,
-                NONE,
-            ]);
-        }
-        let sum = |of: fn(&Count) -> i64| steps.iter().map(|(_, step)| of(step)).sum::<i64>();
-        let known = |i: usize| counted.iter().map(move |(_, c)| c.backlog[i]).filter(|&b| b != NONE);
-        let mean = |i: usize| match known(i).count() {
-            0 => NONE,
-            n => (known(i).sum::<i64>() as f64 / n as f64).round() as i64,
-        };
+        queue.extend(steps.iter().map(|(t, step)| queue_row(link, *t, step)));
         let span = counted.last().map_or(0, |l| l.0) - counted.first().map_or(0, |f| f.0);
-        links.push([
-            link as i64,
-            sum(|c| c.packets) + sum(|c| c.dropped),
-            sum(|c| c.bytes),
-            sum(|c| c.packets),
-            sum(|c| c.bytes),
-            sum(|c| c.bytes),
-            sum(|c| c.dropped),
-            NONE,
-            NONE,
-            NONE,
-            NONE,
-            mean(0),
-            mean(1),
-            known(0).max().unwrap_or(NONE),
-            known(1).max().unwrap_or(NONE),
-            NONE,
-            NONE,
-            span,
-            NONE,
-            NONE,
-            NONE,
-            NONE,
-            NONE,
-            NONE,
-        ]);
+        links.push(link_row(link, &steps, counted, span));
     }
-    queue.sort_by_key(|row| (row[0], row[1]));
-    let queue = Table::of(
-        "queue",
-        [
-            "t_ns",
-            "link",
-            "backlog_packets",
-            "backlog_bytes",
-            "sojourn_max_ns",
-            "sent_packets",
-            "sent_bytes",
-            "dropped_packets",
-            "marked_packets",
-            "ring_packets",
-            "ring_bytes",
-            "bql_limit_bytes",
-        ],
-        &queue,
-    )
-    .with_unknown(&["sojourn_mean_ns", "limit", "count", "probability", "average", "flows"]);
-    let links = Table::of(
-        "links",
-        [
-            "link",
-            "arrived_packets",
-            "arrived_bytes",
-            "sent_packets",
-            "sent_bytes",
-            "wire_bytes",
-            "dropped_packets",
-            "marked_packets",
-            "lost_packets",
-            "sojourn_sum_ns",
-            "sojourn_max_ns",
-            "backlog_mean_packets",
-            "backlog_mean_bytes",
-            "backlog_max_packets",
-            "backlog_max_bytes",
-            "busy_ns",
-            "capacity_bits",
-            "measured_ns",
-            "ring_sent_packets",
-            "ring_sojourn_sum_ns",
-            "ring_sojourn_max_ns",
-            "ring_mean_packets",
-            "ring_max_packets",
-            "bql_limit_bytes",
-        ],
-        &links,
-    )
-    .in_reals(&["backlog_mean_packets", "backlog_mean_bytes", "ring_mean_packets"]);
-    (queue, links)
+    queue.sort_by_key(|row| (row.t_ns, row.link));
+    (queue::Columns::from_iter(queue).into_table(), links.into_table())
+}
+
+/// What a link did between two samples. How long packets waited, the kernel does not say.
+fn queue_row(link: LinkId, t: i64, step: &Count) -> queue::Row {
+    queue::Row {
+        t_ns: whole(t),
+        link,
+        backlog_packets: step.backlog.and_then(|(packets, _)| some(packets)),
+        backlog_bytes: step.backlog.and_then(|(_, bytes)| some(bytes)),
+        sojourn_mean_ns: None,
+        sojourn_max_ns: None,
+        sent_packets: whole(step.packets),
+        sent_bytes: whole(step.bytes),
+        dropped_packets: whole(step.dropped),
+        marked_packets: None,
+        limit: None,
+        count: None,
+        probability: None,
+        average: None,
+        flows: None,
+        ring_packets: None,
+        ring_bytes: None,
+        bql_limit_bytes: None,
+    }
+}
+
+/// Totals of a link over all its samples, `span` ns.
+fn link_row(link: LinkId, steps: &[(i64, Count)], counted: &[(i64, Count)], span: i64) -> links::Row {
+    let sum = |of: fn(&Count) -> i64| whole(steps.iter().map(|(_, step)| of(step)).sum());
+    let known: Vec<(i64, i64)> = counted.iter().filter_map(|(_, count)| count.backlog).collect();
+    let mean = |of: fn(&(i64, i64)) -> i64| {
+        let total: i64 = known.iter().map(of).sum();
+        (!known.is_empty()).then(|| (total as f64 / known.len() as f64).round())
+    };
+    let most = |of: fn(&(i64, i64)) -> i64| known.iter().map(of).max().and_then(some);
+    let (sent_packets, sent_bytes, dropped_packets) =
+        (sum(|c| c.packets), sum(|c| c.bytes), sum(|c| c.dropped));
+    links::Row {
+        link,
+        arrived_packets: sent_packets + dropped_packets,
+        arrived_bytes: sent_bytes,
+        sent_packets,
+        sent_bytes,
+        wire_bytes: sent_bytes,
+        dropped_packets,
+        marked_packets: None,
+        lost_packets: None,
+        sojourn_sum_ns: None,
+        sojourn_max_ns: None,
+        backlog_mean_packets: mean(|b| b.0),
+        backlog_mean_bytes: mean(|b| b.1),
+        backlog_max_packets: most(|b| b.0),
+        backlog_max_bytes: most(|b| b.1),
+        busy_ns: None,
+        capacity_bits: None,
+        measured_ns: whole(span),
+        ring_sent_packets: None,
+        ring_sojourn_sum_ns: None,
+        ring_sojourn_max_ns: None,
+        ring_mean_packets: None,
+        ring_max_packets: None,
+        bql_limit_bytes: None,
+    }
 }
 
 // -------------------------------------------------------------------------------------------------------------- probes
@@ -395,27 +310,28 @@ pub fn probe(probes: &[Vec<Request>], first: usize) -> Table {
     let mut rows = Vec::new();
     for (index, requests) in probes.iter().enumerate() {
         for request in requests {
-            rows.push([
-                request.sent,
-                (first + index) as i64,
-                request.sequence as i64,
-                request.rtt.unwrap_or(NONE),
-                request.forward.unwrap_or(NONE),
-            ]);
+            rows.push(probe::Row {
+                t_ns: whole(request.sent),
+                probe: FlowId((first + index) as u32),
+                seq: request.sequence,
+                rtt_ns: request.rtt.and_then(some),
+                forward_ns: request.forward.and_then(some),
+            });
         }
     }
-    rows.sort_by_key(|row| (row[0], row[1]));
-    Table::of("probe", ["t_ns", "probe", "seq", "rtt_ns", "forward_ns"], &rows)
+    rows.sort_by_key(|row| (row.t_ns, row.probe));
+    probe::Columns::from_iter(rows).into_table()
 }
 
 /// Those of an engine that a measurement has nothing for, and `engine`.
-pub fn others(segments: i64) -> Vec<Table> {
+pub fn others(packets: u64) -> Vec<Table> {
+    let engine = engine::Row { events: Some(0), packets, peak_entries: Some(0) };
     vec![
-        Table::of("drops", ["t_ns", "link", "flow", "cause", "marked", "bytes"], &[]),
-        Table::of("sojourn", ["link", "lower_ns", "upper_ns", "packets"], &[]),
-        Table::of("rtt", ["flow", "lower_ns", "upper_ns", "samples"], &[]),
-        Table::of("transfers", ["flow", "start_ns", "end_ns", "bytes"], &[]),
-        Table::of("engine", ["events", "packets", "peak_entries"], &[[0, segments, 0]]),
+        drops::Columns::default().into_table(),
+        sojourn::Columns::default().into_table(),
+        rtt::Columns::default().into_table(),
+        transfers::Columns::default().into_table(),
+        engine::Columns::from_iter([engine]).into_table(),
     ]
 }
 
@@ -429,7 +345,7 @@ pub fn quantiles<const N: usize>(values: &mut [i64], wanted: [f64; N]) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use probe::netlink::Counters;
+    use ::probe::netlink::Counters;
 
     fn row(stream: i64, t: i64, received: i64, cwnd: i64) -> Row {
         let mut values = [-1; 15];
@@ -487,21 +403,21 @@ mod tests {
                 ..Counters::default()
             },
         };
-        let mut local = Local::new(probe::sys::device_index("lo").unwrap(), "lo").unwrap();
+        let mut local = Local::new(::probe::sys::device_index("lo").unwrap(), "lo").unwrap();
         // In between the qdisc is replaced: it counts from 0 again.
         local.samples = vec![sample(0, 50, 7, 1), sample(100, 60, 9, 3), sample(200, 4, 9, 2)];
         let (queue, links) = queue_and_links(Some(&local));
-        let column = |table: &Table, name: &str| {
-            table.columns.iter().find(|(known, _)| *known == name).unwrap().1.clone()
-        };
-        assert_eq!(column(&queue, "t_ns"), Column::I64(vec![100, 100, 200, 200]));
-        assert_eq!(column(&queue, "sent_packets"), Column::I64(vec![10, 2, 4, 0]));
-        assert_eq!(column(&queue, "backlog_bytes"), Column::I64(vec![300, -1, 200, -1]));
-        assert_eq!(column(&links, "sent_bytes"), Column::I64(vec![1400, 20]));
-        assert_eq!(column(&links, "backlog_max_packets"), Column::I64(vec![3, -1]));
-        let Column::F64(means) = column(&links, "backlog_mean_packets") else { panic!("of reals") };
-        assert!(means[0] == 2.0 && means[1].is_nan());
-        assert_eq!(queue_and_links(None).0.columns[0].1, Column::I64(vec![]));
+        let queue = queue::Columns::from_table(queue).unwrap();
+        let links = links::Columns::from_table(links).unwrap();
+        assert_eq!(queue.t_ns, [100, 100, 200, 200]);
+        assert_eq!(queue.sent_packets, [10, 2, 4, 0]);
+        let backlog: Vec<_> = queue.rows().map(|row| row.backlog_bytes).collect();
+        assert_eq!(backlog, [Some(300), None, Some(200), None]);
+        let [out, back] = [0, 1].map(|link| links.row(link));
+        assert_eq!((out.sent_bytes, back.sent_bytes), (1400, 20));
+        assert_eq!((out.backlog_max_packets, back.backlog_max_packets), (Some(3), None));
+        assert_eq!((out.backlog_mean_packets, back.backlog_mean_packets), (Some(2.0), None));
+        assert_eq!(queue_and_links(None).0, queue::Columns::default().into_table());
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 use link::{Cells, Framing, Loss, RateStep};
 use qdisc::{DsField, FifoParams, Params};
-use sim::{Column, FlowSpec, LinkSpec, RecordSpec, Scenario, Sim, Table, Traffic};
+use sim::{FlowSpec, LinkSpec, RecordSpec, Scenario, Sim, Traffic};
+use tables::{Column, Table};
 use tcp::{CongestionKind, TcpParams};
 
 #[path = "../../../tcp/tests/common/linux.rs"]

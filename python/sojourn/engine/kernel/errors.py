@@ -1,13 +1,13 @@
 """What can go wrong with a guest, each kind told apart from the others.
 
 `GuestError` is for what must be mended before a guest can run (a package, a permission, room on the disk); `GuestRunError` for a
-guest that ran and did not finish. Both say what and where (`problem`) and what to do (`hint`), and are RunErrors, so the
+guest that ran and did not finish. Both are UserErrors, so the
 command line prints them in two lines and exits with 2.
 """
 
 from typing import Literal
 
-from sojourn.records import RunError
+from sojourn.errors import UserError
 
 Ending = Literal["hung", "panicked", "out of memory", "killed", "refused", "gave up"]
 """How a guest ends other than well.
@@ -19,11 +19,11 @@ was not ours; refused: the host did not let it start; gave up: its own program s
 TAIL_LINES = 12
 
 
-class GuestError(RunError):
+class GuestError(UserError):
     """A guest can't be made or started here."""
 
 
-class GuestRunError(RunError):
+class GuestRunError(UserError):
     """A guest was started and did not come to its end."""
 
     def __init__(self, ending: Ending, problem: str, hint: str, console: str) -> None:

@@ -9,8 +9,8 @@ from typing import Literal
 
 from sojourn.engine import tc
 from sojourn.engine.engines import by_reason
-from sojourn.engine.kernel.errors import GuestError
 from sojourn.engine.kernel.graph import Entry, has_queue, nodes, transmitter
+from sojourn.errors import UserError
 from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.tcp import PROFILES
 
@@ -36,7 +36,7 @@ class Problem:
     hint: str
 
 
-class PlanError(GuestError):
+class PlanError(UserError):
     """The scenario asks for what this kernel does not have; every such thing."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -77,7 +77,7 @@ def _link_problems(link: Entry, wiring: Wiring) -> Iterator[Problem]:
     if has_queue(link):
         try:
             tc.discipline(link["qdisc"])
-        except tc.TcError as error:
+        except UserError as error:
             yield Problem(f"{place}: qdisc", error.problem, error.hint)
             return
     rates = [step["bps"] for step in link["rate"]]
@@ -96,7 +96,7 @@ def _link_problems(link: Entry, wiring: Wiring) -> Iterator[Problem]:
                     shaper=link["shaper"],
                     transmitter=None if simnic else transmitter(link, rate),
                 )
-        except tc.TcError as error:
+        except UserError as error:
             other = "" if simnic else ", or use the built guest (uml)"
             yield Problem(place, error.problem, f"{error.hint}{other}")
     if simnic:

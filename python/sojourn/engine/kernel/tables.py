@@ -1,4 +1,4 @@
-"""The guest's archive becomes the tables of records.py, the simulator's.
+"""The guest's archive becomes the tables that crates/tables declares, the simulator's.
 
 links.py and flows.py say where each number comes from; here they are put together. What can't be observed is -1 or NaN, and null on disk: the
 engine's events among them, since nobody counts a kernel's.
@@ -18,6 +18,7 @@ from sojourn.engine.kernel.histogram import Histogram
 from sojourn.engine.kernel.links import Drops, Link
 from sojourn.engine.kernel.passage import Realised
 from sojourn.engine.kernel.samples import Window, edges_of, joined
+from sojourn.records import nothing
 
 Columns: TypeAlias = "_core.Columns"
 Tables: TypeAlias = "dict[str, _core.Columns]"
@@ -44,10 +45,10 @@ def tables(realised: Realised, archive: Archive) -> Tables:
         ),
         "sojourn": _sojourns(links, archive),
         "rtt": _with_bins(rtt.columns("flow", "samples"), archive, "rtt"),
-        "probe": _appended([flow.probes() for flow in flows if flow.kind == "ping"], _PROBE),
+        "probe": _appended([flow.probes() for flow in flows if flow.kind == "ping"], "probe"),
         "transfers": dict(archive.tables["transfers"]),
-        "queue": _by_time([link.queue(queue_edges) for link in links if link.link["sampled"]], _QUEUE),
-        "flow": _by_time([flow.line(flow_edges) for flow in flows if flow.kind != "ping"], _FLOW),
+        "queue": _by_time([link.queue(queue_edges) for link in links if link.link["sampled"]], "queue"),
+        "flow": _by_time([flow.line(flow_edges) for flow in flows if flow.kind != "ping"], "flow"),
         "drops": _drops_table([(link.number, link.drops) for link in links if link.watched]),
         "engine": {
             "events": np.array([NEVER]),
@@ -130,20 +131,8 @@ def _packets(links: Sequence[Link]) -> Columns:
                 "bytes": passage.bytes[rows],
             }
         )
-    table = _appended(parts, ("t_ns", "link", "flow", "sojourn_ns", "bytes"))
+    table = _appended(parts, "packets")
     return _ordered(table, table["t_ns"])
-
-
-_PROBE = ("t_ns", "probe", "seq", "rtt_ns", "forward_ns")
-_FLOW = (
-    *("t_ns", "flow", "cwnd_bytes", "ssthresh_bytes", "srtt_ns", "inflight_bytes"),
-    *("delivered_bytes", "retransmits", "window_bytes"),
-)
-_QUEUE = (
-    *("t_ns", "link", "backlog_packets", "backlog_bytes", "sojourn_mean_ns", "sojourn_max_ns"),
-    *("sent_packets", "sent_bytes", "dropped_packets", "marked_packets"),
-    *("limit", "count", "probability", "average", "flows", "ring_packets", "ring_bytes", "bql_limit_bytes"),
-)
 
 
 def _stacked(rows: Sequence[Mapping[str, int | float]]) -> Columns:
@@ -151,16 +140,17 @@ def _stacked(rows: Sequence[Mapping[str, int | float]]) -> Columns:
     return {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
 
 
-def _appended(parts: Sequence[Columns], names: Sequence[str]) -> Columns:
-    """One below the other; the columns' names where there is nothing."""
-    if not parts:
-        return {name: np.empty(0, dtype=np.int64) for name in names}
-    return {name: np.concatenate([part[name] for part in parts]) for name in names}
+def _appended(parts: Sequence[Columns], name: str) -> Columns:
+    """The parts of a table one below the other."""
+    return {
+        column: np.concatenate([part[column] for part in parts]) if parts else none
+        for column, none in nothing(name).items()
+    }
 
 
-def _by_time(parts: Sequence[Columns], names: Sequence[str]) -> Columns:
+def _by_time(parts: Sequence[Columns], name: str) -> Columns:
     """One below the other, and then in order of time."""
-    table = _appended(parts, names)
+    table = _appended(parts, name)
     return _ordered(table, table["t_ns"])
 
 

@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.errors import UserError
 from sojourn.foreign import plain
 from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, Floats, Json, S
 from sojourn.live.measure import measurement
 from sojourn.live.measure.phases import IDLE
-from sojourn.records import TABLES, Run, RunError
+from sojourn.records import Run, names_of, nothing
 
 COMPUTED = ("avg", "sum", "fairness", "totals")
 MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
@@ -37,7 +38,7 @@ MOST_VALUES = 3_000_000
 """Values and keys of a file: a Python object each, some 100 bytes. An hour of 20 pings a second to five targets has half as many."""
 
 
-def read(path: Path, how: measurement.MeasurementOptions | None = None) -> Run:
+def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
     """A flent file as a Run, engine "flent"."""
     raw = _load(path)
     try:
@@ -47,11 +48,11 @@ def read(path: Path, how: measurement.MeasurementOptions | None = None) -> Run:
     ) as error:  # fmt: skip
         raise _damaged(path, f"{type(error).__name__}: {error}") from None
     if not session.facts["flows"]:
-        raise RunError(
+        raise UserError(
             f"{path} has neither pings nor TCP streams",
             "sojourn reads flent's series `Ping (ms) ..` and `TCP ..`",
         )
-    how = how or measurement.MeasurementOptions()
+    how = how or measurement.MeasurementSettings()
     version = str(raw["metadata"].get("FLENT_VERSION", ""))
     run = measurement.create(title, version, asked, how, f"{_hash(raw):016x}", engine="flent")
     measurement.add(run, 1, session.tables, session.facts)
@@ -93,8 +94,8 @@ class _Session:
     facts: Json
 
 
-def _damaged(path: Path, why: str) -> RunError:
-    return RunError(
+def _damaged(path: Path, why: str) -> UserError:
+    return UserError(
         f"{path} is not a flent file that can be read: {why}",
         "sojourn reads version 4, which flent 2.3.0 writes",
     )
@@ -105,7 +106,7 @@ def _load(path: Path) -> Json:
         with path.open("rb") as file:
             packed = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise RunError(f"can't read {path}: {error.strerror or error}", "give a .flent.gz file") from None
+        raise UserError(f"can't read {path}: {error.strerror or error}", "give a .flent.gz file") from None
     try:
         if packed[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(packed)) as stream:
@@ -125,7 +126,7 @@ def _load(path: Path) -> Json:
     if not isinstance(raw, dict) or not isinstance(raw.get("metadata"), dict):
         raise _damaged(path, "it has no metadata")
     if raw.get("version") != VERSION:
-        raise RunError(
+        raise UserError(
             f"{path} has version {raw.get('version')!r} of flent's format; sojourn reads {VERSION}",
             "flent 2.3.0 writes that version",
         )
@@ -151,14 +152,14 @@ def _session(raw: Json) -> _Session:
     ends = [float(x[-1])] + [max(point["t"] for point in points) for _, points in series if points]
     qdisc = [name for name in raw["raw_values"] if name.startswith("qdisc_stats_") and "::" not in name]
     tables = {
-        **{name: measurement.nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
+        **{name: nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
         "engine": {name: np.array([0]) for name in ("events", "packets", "peak_entries")},
         "flow": _flow_table([points for _, points in streams], mss),
         "probe": _probe_table([points for _, points in pings], len(streams)),
     }
     if qdisc:
         tables["queue"] = _queue_table([raw["raw_values"][name] for name in qdisc], t0)
-        tables["links"] = measurement.nothing("links", len(qdisc)) | {"link": np.arange(len(qdisc))}
+        tables["links"] = nothing("links", len(qdisc)) | {"link": np.arange(len(qdisc))}
     tables["flows"] = _totals(tables, len(flows))
     facts = {
         "format": 1,
@@ -312,7 +313,7 @@ def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> me
 
 def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]]) -> measurement.Columns:
     """These columns, rounded; there is nothing in the others."""
-    table = measurement.nothing(name, len(rows))
+    table = nothing(name, len(rows))
     if rows:
         for column, values in zip(columns, np.asarray(rows).T, strict=True):
             table[column] = np.round(values).astype(np.int64)
@@ -331,7 +332,7 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> me
         points = sorted(
             (point for point in told if float(point["t"]) >= t0), key=lambda point: float(point["t"])
         )
-        table = measurement.nothing("queue", len(points))
+        table = nothing("queue", len(points))
         table["t_ns"] = np.round([(float(point["t"]) - t0) * S for point in points]).astype(np.int64)
         table["link"] = np.full(len(points), number)
         for ours, theirs in _QDISC.items():
@@ -345,13 +346,11 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> me
         ]
         table["sojourn_mean_ns"] = np.array(delays, dtype=np.float64) * 1e6
         tables.append(table)
-    return {
-        column.name: np.concatenate([table[column.name] for table in tables]) for column in TABLES["queue"]
-    }
+    return {name: np.concatenate([table[name] for table in tables]) for name in names_of("queue")}
 
 
 def _totals(tables: measurement.Tables, count: int) -> measurement.Columns:
-    table = {column.name: np.zeros(count, dtype=np.int64) for column in TABLES["flows"]}
+    table = {name: np.zeros(count, dtype=np.int64) for name in names_of("flows")}
     table["flow"] = np.arange(count)
     flow, probe = tables["flow"], tables["probe"]
     for i in range(count):

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import polars as pl
 
 from sojourn.foreign import plain, plain_values
-from sojourn.records import TABLES, FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant
+from sojourn.records import FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant, names_of
 
 if TYPE_CHECKING:
     from sojourn.live.measure.session import Session, SessionPlan
@@ -48,7 +47,7 @@ class MeasurementOutcome:
 
 
 @dataclasses.dataclass(frozen=True)
-class MeasurementOptions:
+class MeasurementSettings:
     """What a measurement is beside its plan."""
 
     repeats: int = 1
@@ -61,7 +60,7 @@ class MeasurementOptions:
 
 
 def measure(
-    plan: SessionPlan, how: MeasurementOptions | None = None, reached: MeasurementProgress | None = None
+    plan: SessionPlan, how: MeasurementSettings | None = None, reached: MeasurementProgress | None = None
 ) -> MeasurementOutcome:
     """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended early its phases so far.
 
@@ -70,7 +69,7 @@ def measure(
     """
     from sojourn.live.measure import session
 
-    how = how or MeasurementOptions()
+    how = how or MeasurementSettings()
     if how.out is not None:
         check_vacant(how.out, force=how.force)
         check_room(how.out, REPEAT_BYTES * how.repeats)
@@ -97,7 +96,7 @@ def _told(reached: MeasurementProgress | None, repeat: int) -> Callable[[int, in
     return None if reached is None else lambda now, whole, phase: reached(repeat, now, whole, phase)
 
 
-def start(plan: SessionPlan, first: Session, how: MeasurementOptions) -> Run:
+def start(plan: SessionPlan, first: Session, how: MeasurementSettings) -> Run:
     """The Run of a measurement, without a seed yet, named and described by its first session."""
     began = began_at(first.facts)
     server = first.facts["server"]
@@ -126,7 +125,7 @@ def create(
     title: str,
     version: str,
     asked: Iterable[tuple[str, object]],
-    how: MeasurementOptions,
+    how: MeasurementSettings,
     fingerprint: str,
     engine: str = ENGINE,
 ) -> Run:
@@ -247,10 +246,10 @@ def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
     """Totals with a row for each of the Run's flows or links: zeros for those that this session had not."""
     missing = np.setdiff1d(np.arange(count), columns[key])
     whole = {}
-    for column in TABLES[name]:
-        values = columns[column.name]
-        absent = missing if column.name == key else np.zeros(missing.size, dtype=values.dtype)
-        whole[column.name] = np.concatenate([values, absent])
+    for column in names_of(name):
+        values = columns[column]
+        absent = missing if column == key else np.zeros(missing.size, dtype=values.dtype)
+        whole[column] = np.concatenate([values, absent])
     return whole
 
 
@@ -264,13 +263,3 @@ def _phases(told: Sequence[dict[str, Any]], seed: int) -> tuple[Phase, ...]:
         Phase(name, phase["kind"], phase["start_ns"], phase["end_ns"], seed, phase["complete"])
         for name, phase in zip(names, told, strict=True)
     )
-
-
-def nothing(table: str, rows: int = 0) -> Columns:
-    """A table of so many rows that say nothing: "none" in every column."""
-    return {
-        column.name: np.full(rows, np.nan)
-        if column.dtype is pl.Float64
-        else np.full(rows, -1, dtype=np.int64)
-        for column in TABLES[table]
-    }

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sojourn import _core
-from sojourn.records import RunError
+from sojourn.errors import UserError
 
 PORT: int = _core.LIVE_PORT
 """TCP and UDP port of `sojourn serve`."""
@@ -30,7 +30,7 @@ SessionProgress = Callable[[int, int, str], bool]
 phases). False ends the session as Ctrl-C does."""
 
 
-class LiveError(RunError):
+class LiveError(UserError):
     """Nothing could be measured. `problem` says what and where, `hint` what to do."""
 
 
@@ -107,7 +107,7 @@ class Session:
     """What a session brought back, whole or as far as it came."""
 
     tables: Tables
-    """Each a dict of equally long columns with the names, units and -1 (NaN in reals) for none of `records.TABLES`; the numbers in the
+    """Each a dict of equally long columns with the names, units and -1 (NaN in reals) for none that `records.TABLES` declares; the numbers in the
     columns `flow` and `probe` count `facts["flows"]`, those of `link` count `facts["links"]`, so `records.Run.add_seed` takes them.
     Times are ns since the session began, on this host's monotonic clock; what the server saw is shifted onto it.
 
@@ -118,7 +118,7 @@ class Session:
                other columns are its sender's TCP_INFO nearest in time, -1 where there is none within sample_ns.
     flows      a row per entry of facts["flows"]: totals. For probes sent_packets, received_packets and lost_packets count requests, replies
                and requests without a reply; delivered_bytes and what is TCP's are 0.
-               base_rtt_ns: the least RTT seen (TCP: the kernel's min_rtt), 0 if none was.
+               base_rtt_ns: the least RTT seen (TCP: the kernel's min_rtt), -1 if none was.
     queue      a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for all below it. sojourn_mean_ns NaN,
                sojourn_max_ns -1: the kernel does not say. A link with direction "in" has its interface's counters only.
     links      a row per entry of facts["links"]: totals of the session; what a kernel does not tell (sojourn, busy_ns, capacity_bits) is -1.

@@ -24,8 +24,8 @@ from string import Template
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from sojourn.errors import UserError
 from sojourn.live.monitor.store import Reader, StoreError
-from sojourn.records import RunError
 
 HOST = "127.0.0.1"
 SPANS_S = (600, 3600, 6 * 3600, 86400)
@@ -38,7 +38,7 @@ ROWS = 900
 def serve(path: Path, port: int = 0) -> Iterator[str]:
     """Serves the page of a database until the end of the context; its address, which holds the token.
 
-    Raises StoreError for a file that can't be read, RunError for a port that is taken.
+    Raises StoreError for a file that can't be read, UserError for a port that is taken.
     """
     with Reader(path):
         pass
@@ -46,7 +46,7 @@ def serve(path: Path, port: int = 0) -> Iterator[str]:
     try:
         server = ThreadingHTTPServer((HOST, port), functools.partial(_Handler, path, token))
     except OSError as error:
-        raise RunError(
+        raise UserError(
             f"can't listen on {HOST}:{port}: {error.strerror}", "leave the port out, for a free one"
         ) from None
     server.daemon_threads = True

@@ -19,20 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
+from sojourn.errors import UserError
 from sojourn.live.monitor import rtt_histogram
 from sojourn.live.monitor.daytime import DayTime, Jump
 from sojourn.live.monitor.store import Event, ProbeSamples, Store
-from sojourn.records import RunError
 
 S = 10**9
 LATELY_NS = 60 * S
 """What "lately" means to people who watch."""
 EXPIRE_EVERY_NS = 60 * S
 TIMEOUT = _core.LOSSES.index("no reply")
-
-
-class MonitorError(RunError):
-    """Nothing can be monitored. `problem` says what and where, `hint` what to do."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +45,14 @@ class Aim:
 def aim(written: str) -> Aim:
     """A target as it is written: `192.0.2.1`, `example.net`, or `udp:HOST:PORT` for whoever sends datagrams back.
 
-    Raises MonitorError if it makes no sense or has no address.
+    Raises UserError if it makes no sense or has no address.
     """
     if not written.startswith("udp:"):
         return Aim(written, _address(written, socket.SOCK_RAW))
     host, colon, port = written.removeprefix("udp:").rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 2**16:
-        raise MonitorError(
-            f"{written!r} is not udp:HOST:PORT", "write a port from 1 to 65535: udp:192.0.2.1:7"
-        )
+        raise UserError(f"{written!r} is not udp:HOST:PORT", "write a port from 1 to 65535: udp:192.0.2.1:7")
     return Aim(written, _address(host, socket.SOCK_DGRAM), int(port))
 
 
@@ -67,14 +61,14 @@ def _address(host: str, kind: socket.SocketKind) -> str:
         found = socket.getaddrinfo(host, None, type=kind)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a host's name"
-        raise MonitorError(
+        raise UserError(
             f"can't find {host!r}: {reason}",
             "check the name, and that names resolve here; or give an IP address",
         ) from None
     address = str(found[0][4][0]).partition("%")[0]
     parsed = ipaddress.ip_address(address)
     if parsed.version == 6 and parsed.is_link_local:
-        raise MonitorError(
+        raise UserError(
             f"{host!r} is a link-local address",
             "give another address of it: link-local ones are not supported",
         )
@@ -128,7 +122,7 @@ class Monitor:
     ) -> None:
         """Begins to probe. `interface` (its traffic is recorded) is the one that leads to the first target unless told.
 
-        Raises MonitorError without the privilege to probe, or if there is no such interface.
+        Raises UserError without the privilege to probe, or if there is no such interface.
         """
         self._store = store
         self._day = day or DayTime()
@@ -141,12 +135,12 @@ class Monitor:
                 identifier=os.getpid() % 0xFFFF + 1,
             )
         except PermissionError as error:
-            raise MonitorError(
+            raise UserError(
                 str(error),
                 "as root, once: sysctl -w net.ipv4.ping_group_range='0 2147483647'; or probe by udp:HOST:PORT",
             ) from None
         except OSError as error:
-            raise MonitorError(f"can't probe: {error}", "check the address") from None
+            raise UserError(f"can't probe: {error}", "check the address") from None
         self.watched = [Watched(each, store.target(each.name, each.address, interval_ns)) for each in aims]
         self._slept_until = 0
         self._second_of_slots = max(S // interval_ns, 1)
@@ -245,7 +239,7 @@ class _Interface:
         index = self._index()
         if index is None and named is not None:
             have = ", ".join(name for _, name in socket.if_nameindex())
-            raise MonitorError(f"there is no interface {named!r}", f"interfaces here: {have}")
+            raise UserError(f"there is no interface {named!r}", f"interfaces here: {have}")
         self.name: str | None = socket.if_indextoname(index) if index is not None else None
 
     def _index(self) -> int | None:

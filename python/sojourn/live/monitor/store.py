@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.errors import UserError
 from sojourn.live.monitor import rtt_histogram
 from sojourn.live.monitor.rtt_histogram import RttHistogram
-from sojourn.records import RunError
 
 S = 10**9
 DAY_S = 86400
@@ -46,7 +46,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class StoreError(RunError):
+class StoreError(UserError):
     """A database can't be used. `problem` says what and where, `hint` what to do."""
 
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sojourn.engine import rehearsal, rtnl, tc
+from sojourn.errors import UserError
 from sojourn.live.shape import journal
 from sojourn.live.shape.operations import LEAVES, ShapePlan, WantedShape, again, plan
-from sojourn.records import RunError
 from sojourn.scenario.qdisc import Qdisc
 
 READY, APPLIED = b"r", b"a"
@@ -30,24 +30,20 @@ PATIENCE_S = 30.0
 _NET_ADMIN = 12
 
 
-class ShapeError(RunError):
-    """An interface can't be shaped, or not be put back."""
-
-
 def look(name: str) -> tuple[rtnl.Interface, rtnl.Former]:
     """An interface and what it has now. Needs no right.
 
     Raises:
-        ShapeError: there is no such interface.
+        UserError: there is no such interface.
     """
     if sys.platform != "linux":
-        raise ShapeError(
+        raise UserError(
             "shaping is done by Linux's traffic control", "run it on the router or host with Linux"
         )
     with rtnl.Kernel() as kernel:
         interface = kernel.interface(name)
         if interface is None:
-            raise ShapeError(f"no interface {name!r}", f"one of {', '.join(kernel.names())}")
+            raise UserError(f"no interface {name!r}", f"one of {', '.join(kernel.names())}")
         return interface, kernel.former(name)
 
 
@@ -62,7 +58,7 @@ def permitted() -> bool:
 def demand(name: str) -> None:
     """Refuses where this process may not change interfaces."""
     if not permitted():
-        raise ShapeError(
+        raise UserError(
             f"{name}: changing an interface's queues needs root (CAP_NET_ADMIN)",
             "run the same with sudo; without --apply the commands are printed, which needs no right",
         )
@@ -72,7 +68,7 @@ def apply(name: str, wanted: WantedShape, within_s: float) -> tuple[journal.Shap
     """Shapes an interface; unless `confirm` is called in time, what was there comes back. `within_s` 0: it is confirmed at once.
 
     Raises:
-        ShapeError: nothing was done, or what was done was undone; why, and what to do.
+        UserError: nothing was done, or what was done was undone; why, and what to do.
         UnitError: see `plan`.
     """
     with _in_place(name, wanted, within_s) as placed:
@@ -91,7 +87,7 @@ def trial(name: str, wanted: WantedShape) -> Iterator[Callable[[WantedShape], No
     However the block ends, by kill -9 too, what was there comes back.
 
     Raises:
-        ShapeError, UnitError: see `apply`.
+        UserError, UnitError: see `apply`.
     """
     with _in_place(name, wanted, 0) as placed:
 
@@ -141,7 +137,7 @@ def _in_place(name: str, wanted: WantedShape, within_s: float) -> Iterator[_Plac
                 put_back(entry)
                 journal.forget(name)
                 if isinstance(error, rtnl.RefusedError):
-                    raise ShapeError(
+                    raise UserError(
                         f"{error.problem}; {name} is as it was", hint_for(error, wanted)
                     ) from None
                 raise
@@ -154,11 +150,11 @@ def confirm(name: str) -> journal.ShaperEntry:
     with journal.locked():
         entry = _known(name, "nothing is to be confirmed")
         if entry.state == "applying":
-            raise ShapeError(
+            raise UserError(
                 f"{name} was shaped only in part: who did it was ended", f"sojourn shape {name} --undo"
             )
         if gone := absent(entry):
-            raise ShapeError(
+            raise UserError(
                 f"{gone}: nothing is left to be kept", f"sojourn shape {name} --undo removes the rest"
             )
         entry = replace(entry, state="confirmed", deadline_s=None)
@@ -174,7 +170,7 @@ def undo(name: str) -> tuple[journal.ShaperEntry, str]:
         try:
             differs = put_back(entry)
         except rtnl.RefusedError as error:
-            raise ShapeError(
+            raise UserError(
                 f"{name} could not be put back: {error.problem}",
                 "what it had is written in " + str(journal.FOLDER),
             ) from None
@@ -196,12 +192,10 @@ def absent(entry: journal.ShaperEntry) -> str:
 def _known(name: str, nothing: str) -> journal.ShaperEntry:
     entry = journal.load(name)
     if entry is None:
-        raise ShapeError(f"{name} is not shaped by sojourn: {nothing}", f"sojourn shape {name} --status")
+        raise UserError(f"{name} is not shaped by sojourn: {nothing}", f"sojourn shape {name} --status")
     if entry.state == "rolled back":
         journal.forget(name)
-        raise ShapeError(
-            f"{name} was rolled back already: {entry.why}", "shape it again, and confirm in time"
-        )
+        raise UserError(f"{name} was rolled back already: {entry.why}", "shape it again, and confirm in time")
     return entry
 
 
@@ -213,9 +207,9 @@ def refuse_if_shaped(name: str) -> None:
     if entry.state == "rolled back":
         journal.forget(name)
     elif entry.state == "confirmed" or entry.watched:
-        raise ShapeError(f"{name} is shaped already", f"first: sojourn shape {name} --undo")
+        raise UserError(f"{name} is shaped already", f"first: sojourn shape {name} --undo")
     else:
-        raise ShapeError(
+        raise UserError(
             f"{name} was shaped by a process that is gone, as is the one that was to roll it back",
             f"sojourn shape {name} --undo puts back what was there, --confirm keeps what is there",
         )
@@ -229,12 +223,12 @@ def rehearse(shape: ShapePlan, former: rtnl.Former, wanted: WantedShape) -> None
     try:
         rehearsal.rehearse(former, shape.operations)
     except rehearsal.NotRestorableError as error:
-        raise ShapeError(
+        raise UserError(
             f"what {former.name} has could not be put back as it is: {error.problem}",
             f"remove it first, if it is not needed: tc qdisc del dev {former.name} root (or ingress)",
         ) from None
     except rtnl.RefusedError as error:
-        raise ShapeError(f"this kernel refuses: {error.problem}", hint_for(error, wanted)) from None
+        raise UserError(f"this kernel refuses: {error.problem}", hint_for(error, wanted)) from None
 
 
 def hint_for(error: rtnl.RefusedError, wanted: WantedShape) -> str:
@@ -302,7 +296,7 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
     """A process that is not of this session: its number, and how to tell it something. If the block ends before it was told, it acts.
 
     Raises:
-        ShapeError: it does not start.
+        UserError: it does not start.
     """
     ours, its = socket.socketpair()
     with ours:
@@ -318,7 +312,7 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
         except TimeoutError:
             ready = False
         if not ready:
-            raise ShapeError(
+            raise UserError(
                 "the process that would roll back does not start; nothing was done",
                 f"try it: {sys.executable} -m sojourn.live.shape.watchdog --help",
             )

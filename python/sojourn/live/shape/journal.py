@@ -22,7 +22,7 @@ from typing import Any
 
 from sojourn import remains
 from sojourn.engine.rtnl import Former
-from sojourn.records import RunError
+from sojourn.errors import UserError
 
 FOLDER = Path("/run/sojourn")
 FORMAT = 1
@@ -84,13 +84,13 @@ def locked() -> Iterator[None]:
     """Nobody else changes interfaces meanwhile.
 
     Raises:
-        RunError: the folder can't be written.
+        UserError: the folder can't be written.
     """
     try:
         FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(FOLDER / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise RunError(
+        raise UserError(
             f"can't write {FOLDER}, where the former state is kept: {error.strerror}",
             "run it as root; in a namespace of your own: mount -t tmpfs none /run",
         ) from None
@@ -109,13 +109,13 @@ def load(interface: str) -> ShaperEntry | None:
     except FileNotFoundError:
         return None
     except PermissionError:
-        raise RunError(f"can't read {file}", "run it as root") from None
+        raise UserError(f"can't read {file}", "run it as root") from None
     except (OSError, ValueError) as error:
-        raise RunError(
+        raise UserError(
             f"can't read {file}: {error}", "look at it; remove it to forget the former state"
         ) from None
     if kept.get("format") != FORMAT:
-        raise RunError(f"{file} was written by another version", "undo it with that version")
+        raise UserError(f"{file} was written by another version", "undo it with that version")
     if kept["boot"] != remains.boot():
         return None
     watchdog = kept["watchdog"] and (int(kept["watchdog"][0]), str(kept["watchdog"][1]))

@@ -20,8 +20,9 @@ from typing import Any
 
 from sojourn.engine import tc
 from sojourn.engine.rtnl import Former, Interface
+from sojourn.errors import UserError
 from sojourn.scenario.qdisc import LinkLayer, Qdisc, read_rate, write_rate
-from sojourn.units import UnitError, parse_rate
+from sojourn.units import parse_rate
 
 LEAST_BPS = 64_000
 """A full packet takes 190 ms: no shaper makes that a usable line."""
@@ -99,7 +100,7 @@ def parse_shaped_rate(text: str) -> int:
     bps = parse_rate(text) if "/" in text else read_rate(text)
     if not LEAST_BPS <= bps <= MOST_BPS:
         least, most = write_rate(LEAST_BPS), write_rate(MOST_BPS)
-        raise UnitError(
+        raise UserError(
             f"a shaper at {write_rate(bps)} is outside of what this is for",
             f"write a rate from {least} to {most}; bit is bits, bps is bytes a second",
         )
@@ -155,15 +156,15 @@ def ifb_name(interface: Interface) -> str:
 
 def _check(wanted: WantedShape, interface: Interface) -> None:
     if wanted.up_bps is None and wanted.down_bps is None:
-        raise UnitError("neither --up nor --down is given", "say at least one rate, like --up 18mbit")
+        raise UserError("neither --up nor --down is given", "say at least one rate, like --up 18mbit")
     if interface.kind == "loopback":
-        raise UnitError(
+        raise UserError(
             f"{interface.name} is the loopback: what it sends it receives, and no line is behind it",
             "name the interface to the modem or to the internet",
         )
     for word, bps in (("--up", wanted.up_bps), ("--down", wanted.down_bps)):
         if bps is not None and interface.speed_bps is not None and bps >= interface.speed_bps:
-            raise UnitError(
+            raise UserError(
                 f"{word} {write_rate(bps)} is not below the {write_rate(interface.speed_bps)} of {interface.name}: it would never act",
                 "write a little less than what the line carries, measured without a shaper: about 90 %",
             )
@@ -212,7 +213,7 @@ def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
     """The discipline below htb, with what the words leave open chosen for the rate."""
     qdisc = Qdisc.parse(words)
     if qdisc.kind not in LEAVES:
-        raise UnitError(f"no shaper is built with {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}")
+        raise UserError(f"no shaper is built with {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}")
     given = set(re.split(r"[\s=]+", words.strip()))
     full = max(interface.mtu, LEAST_MTU) + interface.header_bytes
     chosen: dict[str, int] = {}

@@ -22,11 +22,12 @@ import numpy as np
 
 from sojourn.engine import run_all, tc
 from sojourn.engine.rtnl import Former, Interface
+from sojourn.errors import UserError
 from sojourn.live.measure.findings import Findings, find
 from sojourn.live.measure.intervals import LEAST_REPEATS, Interval, over_repeats
 from sojourn.live.measure.phases import cut
 from sojourn.live.shape.operations import LEAST_BPS, WantedShape, plan
-from sojourn.records import Run, RunError
+from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
 from sojourn.scenario.linux import CONGESTION, nearest
 from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
@@ -94,19 +95,19 @@ def line_of(found: Findings, direction: str) -> LineModel:
     """The line that a measurement without a shaper saw.
 
     Raises:
-        RunError: it saw none: no reply, or nothing was carried.
+        UserError: it saw none: no reply, or nothing was carried.
     """
     kind = {"up": "upload", "down": "download"}[direction]
     row = next((row for row in found.rows if row.kind == kind), None)
     idle = next((row for row in found.rows if row.kind == "idle"), None)
     if row is None or idle is None or row.induced is None or math.isnan(row.induced.p95.value):
-        raise RunError(
+        raise UserError(
             "the delay of this line can't be measured: no probe was answered",
             "look what sojourn measure says of it",
         )
     goodput = row.mbps[direction] * 1e6
     if not goodput * wire_share(None, 1500) >= LEAST_BPS:
-        raise RunError(
+        raise UserError(
             f"nothing worth shaping: {goodput / 1e3:.3g} kbit/s {direction}", "look at the line first"
         )
     depth = next((one.bytes for one in found.buffers if one.direction == direction), math.nan)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sojourn.engine import folder_names
+from sojourn.errors import UserError
 from sojourn.live.measure import findings, measurement, session
 from sojourn.live.shape import apply, prediction
 from sojourn.live.shape.operations import WantedShape, plan
-from sojourn.records import Run, RunError
+from sojourn.records import Run
 from sojourn.scenario.qdisc import write_rate
 
 SearchProgress = Callable[[str, float], None]
@@ -77,7 +78,7 @@ def check(asked: RateQuestion) -> None:
     """Refuses before anything is measured what would be refused after.
 
     Raises:
-        RunError, UnitError: see `apply.apply`.
+        UserError, UnitError: see `apply.apply`.
     """
     apply.demand(asked.interface)
     apply.refuse_if_shaped(asked.interface)
@@ -90,7 +91,7 @@ def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswe
     """Measures, predicts, tries. Ctrl-C gives what there is so far.
 
     Raises:
-        RunError: nothing could be measured; the interface is as it was.
+        UserError: nothing could be measured; the interface is as it was.
         KeyboardInterrupt: before there was anything.
     """
     interface, _ = apply.look(asked.interface)
@@ -113,7 +114,7 @@ def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswe
     )
     unshaped = prediction.measured(prediction.round_bps(line_bps), keep.runs[NO_SHAPER], asked.direction)
     if unshaped is None:
-        raise RunError("the line without a shaper can't be measured", "look what sojourn measure says of it")
+        raise UserError("the line without a shaper can't be measured", "look what sojourn measure says of it")
     tuned = RateAnswer(
         asked, line, line_bps, unshaped, predicted, caveats=prediction.caveats(asked.wanted, congestion)
     )
@@ -153,11 +154,11 @@ class _Keep:
         if got.facts["outcome"] == "interrupted":
             return False
         if got.facts["outcome"] != "complete":
-            raise RunError(
+            raise UserError(
                 f"measuring ended early: {got.facts['why']}", f"the Runs so far are in {self._out}"
             )
         if label not in self.runs:
-            how = measurement.MeasurementOptions(
+            how = measurement.MeasurementSettings(
                 repeats=1 if label == NO_SHAPER else self._asked.repeats,
                 out=self._out / folder_names([f"{self._asked.direction} {label}"])[0],
                 force=True,

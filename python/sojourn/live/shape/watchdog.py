@@ -14,8 +14,8 @@ import sys
 import time
 from dataclasses import replace
 
+from sojourn.errors import UserError
 from sojourn.live.shape import apply, journal
-from sojourn.records import RunError
 
 LOOK_EVERY_S = 0.25
 
@@ -71,7 +71,7 @@ def _roll_back(name: str, why: str) -> None:
             why = "the process that applied it was ended in the middle"
         try:
             differs = apply.put_back(entry)
-        except RunError as error:
+        except UserError as error:
             differs = error.problem
         journal.save(replace(entry, state="rolled back", why=f"{why}; {differs}" if differs else why))
 

@@ -74,8 +74,9 @@ impl Histogram {
     }
 }
 
+/// The number of the bin that holds a time, ns.
 #[inline]
-fn bucket(value: u64) -> usize {
+pub fn bucket(value: u64) -> usize {
     if value < 1 << PER_OCTAVE_BITS {
         return value as usize;
     }
@@ -83,7 +84,8 @@ fn bucket(value: u64) -> usize {
     ((u64::from(exponent) << PER_OCTAVE_BITS) + (value >> exponent)) as usize
 }
 
-fn lower(index: usize) -> u64 {
+/// The least time of a bin, ns.
+pub fn lower(index: usize) -> u64 {
     let octave = 1usize << PER_OCTAVE_BITS;
     if index < octave {
         return index as u64;

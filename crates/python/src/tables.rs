@@ -1,0 +1,108 @@
+//! The tables' declaration and their columns, for Python.
+
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use tables::{ALL, Column, Kind, Table};
+
+/// A column as it is declared; see `_core.pyi`.
+#[pyclass(frozen, name = "ColumnSchema")]
+pub struct ColumnInfo(tables::ColumnSchema);
+
+#[pymethods]
+impl ColumnInfo {
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name
+    }
+
+    #[getter]
+    fn unit(&self) -> &str {
+        self.0.unit()
+    }
+
+    #[getter]
+    fn kind(&self) -> &str {
+        match self.0.kind {
+            Kind::Integer => "integer",
+            Kind::Real => "real",
+            Kind::Link => "link",
+            Kind::Flow => "flow",
+            Kind::Cause => "cause",
+        }
+    }
+
+    #[getter]
+    fn meaning(&self) -> &str {
+        self.0.meaning
+    }
+
+    #[getter]
+    fn null(&self) -> Option<&str> {
+        self.0.null
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<ColumnSchema {} ({})>", self.0.name, self.kind())
+    }
+}
+
+/// A table as it is declared; see `_core.pyi`.
+#[pyclass(frozen, name = "TableSchema")]
+pub struct TableInfo {
+    schema: tables::Schema,
+    columns: Py<PyTuple>,
+}
+
+#[pymethods]
+impl TableInfo {
+    #[getter]
+    fn name(&self) -> &str {
+        self.schema.name
+    }
+
+    #[getter]
+    fn about(&self) -> &str {
+        self.schema.about
+    }
+
+    #[getter]
+    fn columns(&self, py: Python<'_>) -> Py<PyTuple> {
+        self.columns.clone_ref(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<TableSchema {}>", self.schema.name)
+    }
+}
+
+/// Every table by its name, in the order of the declaration.
+pub fn declared(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for schema in ALL {
+        let columns: Vec<ColumnInfo> = schema.columns.iter().copied().map(ColumnInfo).collect();
+        let columns = columns.into_iter().map(|each| Py::new(py, each)).collect::<PyResult<Vec<_>>>()?;
+        let columns = PyTuple::new(py, columns)?.unbind();
+        all.set_item(schema.name, Py::new(py, TableInfo { schema: *schema, columns })?)?;
+    }
+    Ok(all)
+}
+
+/// Tables as dicts of columns, whoever wrote them.
+pub fn columns(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for table in tables {
+        let columns = PyDict::new(py);
+        for (name, column) in table.columns {
+            match column {
+                Column::U8(values) => columns.set_item(name, values.into_pyarray(py))?,
+                Column::U32(values) => columns.set_item(name, values.into_pyarray(py))?,
+                Column::U64(values) => columns.set_item(name, values.into_pyarray(py))?,
+                Column::I64(values) => columns.set_item(name, values.into_pyarray(py))?,
+                Column::F64(values) => columns.set_item(name, values.into_pyarray(py))?,
+            }
+        }
+        all.set_item(table.name, columns)?;
+    }
+    Ok(all)
+}

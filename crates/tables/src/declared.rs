@@ -1,0 +1,250 @@
+//! The declaration of every table.
+//!
+//! Whoever adds a column adds it here; the compiler then names the engines that have to fill it.
+//! `python docs/generate.py` makes docs/tables.md of it.
+
+use crate::declare::{declared_null, tables};
+use crate::{CauseId, FlowId, LinkId};
+
+const UNSEEN: &str = "the engine can't observe it";
+const NO_RING: &str = "no ring";
+
+tables! {
+    /// A time line of each queue: a row for each interval.
+    queue {
+        /// end of the interval
+        t_ns: u64,
+        /// the link
+        link: LinkId,
+        /// queued at t_ns
+        backlog_packets: Option<u64> | UNSEEN,
+        /// queued at t_ns, as the discipline counts bytes
+        backlog_bytes: Option<u64> | UNSEEN,
+        /// mean sojourn of the packets that left in the interval
+        sojourn_mean_ns: Option<f64> | "none left",
+        /// largest sojourn in the interval
+        sojourn_max_ns: Option<u64> | UNSEEN,
+        /// that left the queue in the interval
+        sent_packets: u64,
+        /// that left the queue in the interval
+        sent_bytes: u64,
+        /// in the interval
+        dropped_packets: u64,
+        /// in the interval
+        marked_packets: Option<u64> | UNSEEN,
+        /// limit in force, packets or bytes as the discipline counts
+        limit: Option<f64> | "the discipline has none",
+        /// CoDel's count of drops in this dropping state
+        count: Option<f64> | "the discipline has none",
+        /// RED's maximum probability in force; PIE's probability, SFB's mean one
+        probability: Option<f64> | "the discipline has none",
+        /// RED's average queue; adt's throughput estimate, bit/s
+        average: Option<f64> | "the discipline has none",
+        /// flows with packets, of fq_codel, fq_pie and fq
+        flows: Option<f64> | "the discipline has none",
+        /// in the driver's ring at t_ns, the one in transmission too
+        ring_packets: Option<u64> | NO_RING,
+        /// in the driver's ring at t_ns, as the discipline counts bytes
+        ring_bytes: Option<u64> | NO_RING,
+        /// BQL's limit at t_ns
+        bql_limit_bytes: Option<u64> | "no BQL",
+    }
+
+    /// A time line of each flow that is no probe: a row for each sample.
+    flow {
+        /// time of the sample
+        t_ns: u64,
+        /// the flow
+        flow: FlowId,
+        /// congestion window
+        cwnd_bytes: Option<u64> | "not TCP",
+        /// slow-start threshold
+        ssthresh_bytes: Option<u64> | "unlimited, or not TCP",
+        /// smoothed RTT (RFC 6298)
+        srtt_ns: Option<u64> | "no sample yet, or not TCP",
+        /// sent, neither acknowledged nor taken for lost
+        inflight_bytes: Option<u64> | "not TCP",
+        /// of the application, since the start
+        delivered_bytes: Option<u64> | UNSEEN,
+        /// segments, since the start
+        retransmits: Option<u64> | UNSEEN,
+        /// advertised by the receiver
+        window_bytes: Option<u64> | "not TCP",
+    }
+
+    /// Each request of each probe.
+    probe {
+        /// when it was sent
+        t_ns: u64,
+        /// the ping flow
+        probe: FlowId,
+        /// its number, from 0
+        seq: u64,
+        /// from request to reply
+        rtt_ns: Option<u64> | "lost",
+        /// the one-way part from sender to echoer
+        forward_ns: Option<u64> | "lost on the way, or not known",
+    }
+
+    /// Each packet that a queue dropped or marked, or a wire lost.
+    drops {
+        /// when
+        t_ns: u64,
+        /// where
+        link: LinkId,
+        /// whose packet
+        flow: FlowId,
+        /// limit, target, ce_threshold, early (RED's own), forced (ns-2's and ns-3's above max),
+        /// overmemory, wire
+        cause: CauseId,
+        /// 1: the packet was marked and went on; 0: it was dropped
+        marked: u8,
+        /// its size
+        bytes: u32,
+    }
+
+    /// Sojourn times, as a log-linear histogram of each link.
+    sojourn {
+        /// the link
+        link: LinkId,
+        /// least sojourn of this bin
+        lower_ns: u64,
+        /// where the next bin begins
+        upper_ns: u64,
+        /// in this bin, after the warm-up
+        packets: u64,
+    }
+
+    /// TCP's RTT samples (of UDP and video one-way delays), as a log-linear histogram of each flow.
+    rtt {
+        /// the flow; flows of one entry of the scenario may share a histogram
+        flow: FlowId,
+        /// least RTT of this bin
+        lower_ns: u64,
+        /// where the next bin begins
+        upper_ns: u64,
+        /// in this bin, after the warm-up
+        samples: u64,
+    }
+
+    /// Each packet that left a queue; only on request.
+    packets {
+        /// when it left the queue
+        t_ns: u64,
+        /// the link
+        link: LinkId,
+        /// the flow
+        flow: FlowId,
+        /// from enqueue to dequeue
+        sojourn_ns: u64,
+        /// its size
+        bytes: u32,
+    }
+
+    /// Totals of each link: a row each.
+    links {
+        /// the link
+        link: LinkId,
+        /// offered to the queue, after the warm-up
+        arrived_packets: u64,
+        /// offered to the queue
+        arrived_bytes: u64,
+        /// that left the queue
+        sent_packets: u64,
+        /// that left the queue, as the discipline counts bytes
+        sent_bytes: u64,
+        /// whose transmission began, framing included
+        wire_bytes: u64,
+        /// by the queue
+        dropped_packets: u64,
+        /// by the queue
+        marked_packets: Option<u64> | UNSEEN,
+        /// by the wire, after the queue
+        lost_packets: Option<u64> | UNSEEN,
+        /// over all packets that left
+        sojourn_sum_ns: Option<f64> | UNSEEN,
+        /// the largest
+        sojourn_max_ns: Option<u64> | UNSEEN,
+        /// mean over time
+        backlog_mean_packets: Option<f64> | UNSEEN,
+        /// mean over time
+        backlog_mean_bytes: Option<f64> | UNSEEN,
+        /// the largest
+        backlog_max_packets: Option<u64> | UNSEEN,
+        /// the largest
+        backlog_max_bytes: Option<u64> | UNSEEN,
+        /// time spent transmitting
+        busy_ns: Option<u64> | UNSEEN,
+        /// what the link could have carried in measured_ns, at the slower of its rate and its shaper's
+        capacity_bits: Option<f64> | "unlimited",
+        /// duration less warm-up
+        measured_ns: u64,
+        /// whose last bit left the driver's ring
+        ring_sent_packets: Option<u64> | NO_RING,
+        /// over them, from the queue to the last bit on the wire
+        ring_sojourn_sum_ns: Option<f64> | NO_RING,
+        /// the largest
+        ring_sojourn_max_ns: Option<u64> | NO_RING,
+        /// mean over time of what is in the ring
+        ring_mean_packets: Option<f64> | NO_RING,
+        /// the largest
+        ring_max_packets: Option<u64> | NO_RING,
+        /// BQL's limit at the end
+        bql_limit_bytes: Option<u64> | "no BQL",
+    }
+
+    /// Totals of each flow: a row each.
+    flows {
+        /// the flow
+        flow: FlowId,
+        /// after the warm-up, retransmissions included
+        sent_packets: u64,
+        /// after the warm-up
+        sent_bytes: u64,
+        /// that reached the far end
+        received_packets: u64,
+        /// of the application, after the warm-up
+        delivered_bytes: u64,
+        /// data packets that a queue or a wire dropped
+        lost_packets: u64,
+        /// segments
+        retransmits: Option<u64> | UNSEEN,
+        /// retransmission timeouts
+        timeouts: Option<u64> | UNSEEN,
+        /// entries into fast recovery
+        fast_recoveries: Option<u64> | UNSEEN,
+        /// over all samples
+        rtt_sum_ns: f64,
+        /// number of samples
+        rtt_samples: u64,
+        /// the least
+        rtt_min_ns: Option<u64> | "no sample",
+        /// the largest; 0 without a sample
+        rtt_max_ns: Option<u64> | UNSEEN,
+        /// of a full packet through empty queues, each link at its fastest, or a shorter packet's
+        /// that was less
+        base_rtt_ns: Option<u64> | "a link on the way never sends it",
+    }
+
+    /// Each transfer that was completed, from its first data to the acknowledgement of its last.
+    transfers {
+        /// the flow
+        flow: FlowId,
+        /// first data sent
+        start_ns: u64,
+        /// last acknowledgement received
+        end_ns: u64,
+        /// of the application
+        bytes: u64,
+    }
+
+    /// What the engine did: one row.
+    engine {
+        /// the engine dispatched
+        events: Option<u64> | UNSEEN,
+        /// data packets delivered, over the whole run
+        packets: u64,
+        /// most events pending at once, packets under way among them
+        peak_entries: Option<u64> | UNSEEN,
+    }
+}

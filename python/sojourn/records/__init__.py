@@ -1,0 +1,44 @@
+"""Tables and Runs: what an engine hands over, and the folder that keeps it.
+
+`schema`: what tables are made of. `run`: a Run. `disk`: its files.
+"""
+
+from sojourn.meta import FORMAT, FlowInfo, LinkInfo, Meta, Phase
+from sojourn.records.disk import (
+    INDEX,
+    META,
+    SCENARIO,
+    SUMS,
+    RunError,
+    check_room,
+    check_vacant,
+    write_index,
+    write_whole,
+)
+from sojourn.records.run import Run
+from sojourn.records.schema import TABLES, ColumnSchema, Names, dtype, frame, names_of, nothing
+
+__all__ = [
+    "FORMAT",
+    "INDEX",
+    "META",
+    "SCENARIO",
+    "SUMS",
+    "TABLES",
+    "ColumnSchema",
+    "FlowInfo",
+    "LinkInfo",
+    "Meta",
+    "Names",
+    "Phase",
+    "Run",
+    "RunError",
+    "check_room",
+    "check_vacant",
+    "dtype",
+    "frame",
+    "names_of",
+    "nothing",
+    "write_index",
+    "write_whole",
+]

@@ -1,0 +1,195 @@
+"""The files of a Run: checked as they are read, written whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from sojourn import foreign, remains
+from sojourn import meta as metas
+from sojourn.errors import UserError
+from sojourn.meta import FORMAT, Meta
+from sojourn.records.schema import TABLES, dtype
+
+META = "meta.json"
+SCENARIO = "scenario.toml"
+SUMS = "SHA256SUMS"
+INDEX = "runs.json"
+
+
+class RunError(UserError):
+    """A Run can't be read, written or used."""
+
+
+# --------------------------------------------------------------------------------------------------------- what is written
+
+
+def write_index(folder: Path, names: Iterable[str]) -> None:
+    """Writes the order of the Runs in a folder of Runs."""
+    try:
+        write_whole(folder / INDEX, (json.dumps({"runs": list(names)}, indent=2) + "\n").encode())
+    except OSError as error:
+        raise RunError(
+            f"can't write to {folder}: {error.strerror or error}", "choose another folder"
+        ) from None
+
+
+def check_vacant(folder: Path, *, force: bool = False) -> None:
+    """Refuses a folder that a new Run would overwrite: anything not empty, except one of our Runs when `force`."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
+    try:
+        if not folder.is_dir() or not any(folder.iterdir()):
+            return
+    except OSError as error:
+        raise RunError(
+            f"can't read {folder}: {error.strerror or error}", "choose another folder with -o"
+        ) from None
+    if not (folder / META).is_file():
+        raise RunError(f"{folder} holds files that are not a Run", "choose another folder with -o")
+    read_meta(folder / META)
+    if not force:
+        raise RunError(
+            f"{folder} already holds a Run", "choose another folder with -o, or replace it with --force"
+        )
+
+
+def check_room(folder: Path, needed_bytes: int) -> None:
+    """Refuses a folder that can't be written to, or whose disk has less than `needed_bytes` free."""
+    parent = folder
+    while not parent.exists() and parent != parent.parent:
+        parent = parent.parent
+    try:
+        with tempfile.TemporaryFile(dir=parent) as probe:
+            probe.write(b"sojourn")
+    except OSError as error:
+        raise RunError(
+            f"can't write to {parent}: {error.strerror or error}", "choose another folder with -o"
+        ) from None
+    free = shutil.disk_usage(parent).free
+    if free < needed_bytes:
+        raise RunError(
+            f"{parent} has {free / 1e6:.0f} MB free, and the tables may take {needed_bytes / 1e6:.0f} MB",
+            "make room, choose another folder with -o, or record less ([record] in the scenario)",
+        )
+
+
+def parquet(table: pl.DataFrame) -> bytes:
+    # Through memory, so that a full disk is an OSError of ours and not a panic in a writer thread.
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Writes a file, or replaces it, in one step: whole or not at all. Raises OSError."""
+    with remains.beside(file) as temporary:
+        temporary.write_bytes(content)
+        os.replace(temporary, file)
+
+
+def make(file: Path, content: bytes) -> None:
+    """Writes a file that is not there yet: of two Runs that start at once in one folder, one is refused."""
+    with file.open("xb") as stream:
+        try:
+            stream.write(content)
+            stream.flush()
+        except OSError:
+            file.unlink()
+            raise
+
+
+def remove_run(folder: Path) -> None:
+    # Only what a Run consists of: whatever else lies in the folder stays.
+    for seed in folder.glob("seed-*"):
+        shutil.rmtree(seed)
+    for name in (META, SCENARIO):
+        (folder / name).unlink(missing_ok=True)
+
+
+# ------------------------------------------------------------------------------------------------------------ what is read
+
+
+def read_meta(file: Path) -> Meta:
+    try:
+        return metas.read(content_of(file))
+    except metas.NewerError as newer:
+        raise RunError(f"{file} was written by a newer sojourn ({newer})", "update sojourn") from None
+    except ValueError as error:
+        raise RunError(
+            f"{file} is damaged or not a Run's: {error}", "run it again into a new folder"
+        ) from None
+
+
+def content_of(file: Path) -> bytes:
+    """A file of a Run."""
+    try:
+        if file.is_file():
+            return file.read_bytes()
+    except OSError as error:
+        raise RunError(
+            f"can't read {file}: {error.strerror or error}", "may you read it? else run it again"
+        ) from None
+    raise RunError(f"{file} is missing", "the Run is damaged: run it again")
+
+
+def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
+    """A table of this Run: its columns as `TABLES` has them, its names among the Run's.
+
+    Older formats may lack columns, which are then null, and may have numbers of another type.
+    """
+    try:
+        # From memory: polars takes no name of a file that is not UTF-8.
+        table = pl.read_parquet(io.BytesIO(content))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise damaged(file, foreign.plain(str(error))) from None
+    columns = TABLES[file.stem].columns
+    old = meta.format < FORMAT
+    found = dict(table.schema)
+    unknown = sorted(set(found) - {column.name for column in columns})
+    missing = [column.name for column in columns if column.name not in found]
+    if unknown or (missing and not old) or len(missing) == len(columns):
+        raise damaged(file, f"it is no table {file.stem!r}")
+    for column in columns:
+        has = found.get(column.name, dtype(column))
+        if has != dtype(column) and not (old and has.is_numeric() and dtype(column) is not pl.String):
+            raise damaged(file, f"its column {column.name} holds {has}")
+    try:
+        table = table.select(
+            pl.col(column.name).cast(dtype(column))
+            if column.name in found
+            else pl.lit(None, dtype=dtype(column)).alias(column.name)
+            for column in columns
+        )
+    except pl.exceptions.PolarsError as error:
+        raise damaged(file, foreign.plain(str(error))) from None
+    if problem := _strangers(file.stem, table, meta):
+        raise damaged(file, problem)
+    return table
+
+
+def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
+    """What shows that a table is of another Run."""
+    known = {"link": [link.name for link in meta.links], "flow": [flow.name for flow in meta.flows]}
+    for column in TABLES[name].columns:
+        whose = known.get(column.kind)
+        if whose is not None and not set(table[column.name].unique().to_list()) <= set(whose):
+            return f"it has a {column.name} that the Run has not"
+    # Of a measurement a later repeat may have brought more.
+    key = name.removesuffix("s")
+    if name in ("links", "flows") and not meta.phases and sorted(table[key].to_list()) != sorted(known[key]):
+        return f"it has not one row for each {key} of the Run"
+    if name == "engine" and table.height != 1:
+        return "it has not one row"
+    return None
+
+
+def damaged(file: Path, why: str) -> RunError:
+    return RunError(f"{file} can't be read: {why}", "the Run is damaged: run it again")

@@ -1,0 +1,312 @@
+"""A Run: what an engine made of a scenario, in a folder.
+
+    RUN/scenario.toml       the scenario as text, sweeps resolved
+    RUN/meta.json           title, engine, version, seeds finished, names of links and flows, host (`sojourn.meta`)
+    RUN/seed-1/*.parquet    one file per table, zstd
+    RUN/seed-1/SHA256SUMS   a line for each of them, as sha256sum(1) writes and checks it; its own sum is in meta.json
+
+A seed is there whole or not at all: its tables are written to a temporary sibling, which is then renamed; only after
+that does meta.json, itself replaced in one step, name the seed. So a Run can be interrupted anywhere, and read while
+it grows. Whatever is read is checked first: its sum, its columns, and that it is of this Run's links and flows.
+Numbers and figures are made from Runs only: `sojourn.metrics.summary(run)` computes the summary.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn import foreign, remains
+from sojourn.meta import FORMAT, Meta
+from sojourn.records.disk import (
+    INDEX,
+    META,
+    SCENARIO,
+    SUMS,
+    RunError,
+    check_vacant,
+    content_of,
+    damaged,
+    make,
+    parquet,
+    read_meta,
+    read_table,
+    remove_run,
+    write_whole,
+)
+from sojourn.records.schema import TABLES, Names, frame
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Run:
+    """A Run on disk. `Run.open(path)` reads one; `Run.create` starts one, `add_seed` fills it.
+
+    >>> run = Run.open("runs/home-uplink")              # doctest: +SKIP
+    >>> run.table("probe")["rtt_ns"].mean() / 1e6  # doctest: +SKIP
+    """
+
+    def __init__(self, path: Path, meta: Meta) -> None:
+        self.path = path
+        self.meta = meta
+        self._sums: dict[int, dict[str, str]] = {}
+
+    def __repr__(self) -> str:
+        seeds = f"{len(self.seeds)} of {len(self.meta.seeds_asked)} seeds"
+        return f"<Run {self.meta.label or self.meta.title!r} ({self.meta.engine}, {seeds}) in {self.path}>"
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds that finished, ascending."""
+        return self.meta.seeds
+
+    @property
+    def name(self) -> str:
+        """How to call this Run in a table or legend: its label, or its title where it has none."""
+        return self.meta.label or self.meta.title
+
+    @property
+    def scenario_text(self) -> str:
+        """The scenario as it was given, sweeps resolved (TOML); of a measurement what was asked."""
+        text = content_of(self.path / SCENARIO).decode(errors="replace").replace("\r\n", "\n")
+        return foreign.plain(text, lines=True)
+
+    def tables(self, seed: int | None = None) -> tuple[str, ...]:
+        """Names of the tables that this Run holds of a seed (None: of its first); `packets` only if it was asked for."""
+        if not self.seeds:
+            return ()
+        folder = self._seed_folder(self.seeds[0] if seed is None else seed)
+        return tuple(name for name in TABLES if (folder / f"{name}.parquet").is_file())
+
+    def table(self, name: str, seed: int | None = None) -> pl.DataFrame:
+        """A table of one seed, or of all of them with a first column `seed`."""
+        if name not in TABLES:
+            raise RunError(f"there is no table {name!r}", f"tables are: {', '.join(TABLES)}")
+        if seed is not None:
+            return self._read(name, seed)
+        if not self.seeds:
+            raise RunError(f"{self.path}: no seed has finished", "run it again")
+        frames = []
+        for one in self.seeds:
+            table = self._read(name, one)
+            frames.append(table.select(pl.lit(one, dtype=pl.Int64).alias("seed"), pl.all()))
+        return pl.concat(frames)
+
+    def check_sums(self) -> None:
+        """Holds every file of every table against its SHA-256, without reading what is in it.
+
+        Raises:
+            RunError: one is damaged or missing.
+        """
+        if self.meta.format < 2:
+            return
+        try:
+            for seed in self.seeds:
+                folder = self._seed_folder(seed)
+                for name in self._listed(seed):
+                    self._check_sum(folder / name, content_of(folder / name), seed)
+        except RunError:
+            self._check_ours()
+            raise
+
+    def _read(self, name: str, seed: int) -> pl.DataFrame:
+        if seed not in self.seeds:
+            finished = ", ".join(map(str, self.seeds)) or "none"
+            raise RunError(f"{self.path}: seed {seed} has not finished", f"finished: {finished}")
+        file = self._seed_folder(seed) / f"{name}.parquet"
+        if name == "packets" and not file.exists():
+            raise RunError(
+                f"{self.path}: packets were not recorded",
+                "set `packets = true` under [record] in the scenario",
+            )
+        try:
+            content = content_of(file)
+            self._check_sum(file, content, seed)
+            return read_table(file, content, self.meta)
+        except RunError:
+            # With `force` another process may have put a Run of its own there since this one was opened.
+            self._check_ours()
+            raise
+
+    def _check_sum(self, file: Path, content: bytes, seed: int) -> None:
+        if self.meta.format >= 2 and self._listed(seed).get(file.name) != hashlib.sha256(content).hexdigest():
+            raise damaged(file, f"its SHA-256 is not the one in {SUMS}")
+
+    def _listed(self, seed: int) -> dict[str, str]:
+        """The SHA-256 of each file of a seed, by its name."""
+        if seed not in self._sums:
+            file = self._seed_folder(seed) / SUMS
+            listed = content_of(file)
+            if hashlib.sha256(listed).hexdigest() != self.meta.checksums[str(seed)]:
+                raise damaged(file, "it is not the one that meta.json names")
+            lines = listed.decode(errors="replace").splitlines()
+            self._sums[seed] = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        return self._sums[seed]
+
+    def _seed_folder(self, seed: int) -> Path:
+        return self.path / f"seed-{seed}"
+
+    # -------------------------------------------------------------------------------------------------- reading
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Run:
+        """Opens the Run in this folder."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise RunError(f"{folder} is not a folder", "give the folder that `sojourn run -o` wrote")
+        file = folder / META
+        if not file.is_file():
+            raise RunError(
+                f"{folder} is not a Run: it has no {META}", "give the folder that `sojourn run -o` wrote"
+            )
+        return cls(folder, read_meta(file))
+
+    @classmethod
+    def find(cls, path: str | os.PathLike[str]) -> list[Run]:
+        """The Run in this folder, or the Runs of a comparison or sweep, in their order."""
+        folder = Path(path)
+        index = folder / INDEX
+        if not index.is_file():
+            return [cls.open(folder)]
+        try:
+            names = json.loads(content_of(index))["runs"]
+            plain = all(name == Path(name).name and name not in ("", "..") for name in names)
+            if not isinstance(names, list) or not names or not plain:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise RunError(f"{index} is not a list of Runs", "run the comparison again") from None
+        return [cls.open(folder / name) for name in names]
+
+    # -------------------------------------------------------------------------------------------------- writing
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], meta: Meta, scenario: str, *, force: bool = False) -> Run:
+        """Starts a Run: the folder, the scenario, meta.json without seeds.
+
+        A folder with something in it is refused, unless it is a Run and `force` says it may go.
+        """
+        folder = Path(path)
+        check_vacant(folder, force=force)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            remove_run(folder)
+            make(folder / SCENARIO, scenario.encode())
+            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}, checksums={}, invalid=()))
+            run._write_meta()
+        except FileExistsError:
+            raise RunError(f"{folder} already holds a Run", "choose another folder with -o") from None
+        except OSError as error:
+            raise RunError(
+                f"can't write to {folder}: {error.strerror or error}", "choose another folder"
+            ) from None
+        return run
+
+    @classmethod
+    def create_temporary(cls, meta: Meta, scenario: str) -> Run:
+        """Starts a Run in a temporary folder that lives as long as the Run object."""
+        folder = remains.make_folder()
+        try:
+            run = cls.create(folder, meta, scenario)
+        except BaseException:
+            remains.remove_folder(folder)
+            raise
+        weakref.finalize(run, remains.remove_folder, folder)
+        return run
+
+    def add_seed(
+        self,
+        seed: int,
+        tables: Mapping[str, Mapping[str, np.ndarray[Any, Any]]],
+        causes: Sequence[str],
+        cpu_ns: int = 0,
+        invalid: Sequence[str] = (),
+    ) -> None:
+        """Writes the tables of a finished seed: all of them or, if that fails, none.
+
+        `causes`: see `Names`. `invalid`: why these tables can't be trusted, if they can't.
+        """
+        names = Names(
+            [link.name for link in self.meta.links], [flow.name for flow in self.meta.flows], causes
+        )
+        unknown = sorted(set(tables) - set(TABLES))
+        if unknown:
+            raise ValueError(f"the engine wrote tables that are not declared: {', '.join(unknown)}")
+        self._check_ours()
+        target = self._seed_folder(seed)
+        try:
+            with remains.beside(target) as temporary:
+                temporary.mkdir()
+                sums = []
+                for name, columns in tables.items():
+                    content = parquet(frame(name, columns, names))
+                    (temporary / f"{name}.parquet").write_bytes(content)
+                    sums.append(f"{hashlib.sha256(content).hexdigest()}  {name}.parquet\n")
+                listed = "".join(sums).encode()
+                (temporary / SUMS).write_bytes(listed)
+                shutil.rmtree(target, ignore_errors=True)
+                os.replace(temporary, target)
+            self.meta = dataclasses.replace(
+                self.meta,
+                seeds=tuple(sorted({*self.meta.seeds, seed})),
+                cpu_s={**self.meta.cpu_s, str(seed): cpu_ns / 1e9},
+                checksums={**self.meta.checksums, str(seed): hashlib.sha256(listed).hexdigest()},
+                invalid=_with_reasons(self.meta.invalid, seed, invalid),
+            )
+            self._sums.pop(seed, None)
+            self._write_meta()
+        except OSError as error:
+            raise RunError(
+                f"seed {seed} could not be written to {self.path}: {error.strerror or error}",
+                "make room, or choose another folder with -o; the seeds that had finished are kept",
+            ) from None
+
+    def ask(self, seeds: Sequence[int], fingerprint: str) -> None:
+        """More seeds are to come: all that are asked for now, and the fingerprint of what will then have been run."""
+        self._check_ours()
+        self.meta = dataclasses.replace(self.meta, seeds_asked=tuple(seeds), fingerprint=fingerprint)
+        try:
+            self._write_meta()
+        except OSError as error:
+            raise RunError(
+                f"can't write to {self.path}: {error.strerror or error}",
+                "the seeds that had finished are kept",
+            ) from None
+
+    def _check_ours(self) -> None:
+        """Refuses to mix tables of two Runs: with `force`, someone else may have taken the folder meanwhile; or removed it."""
+        file = self.path / META
+        if not file.is_file():
+            raise RunError(
+                f"{self.path} is no Run any more: it was moved or removed meanwhile",
+                "run it again, into a folder that stays",
+            )
+        if read_meta(file).fingerprint != self.meta.fingerprint:
+            raise RunError(
+                f"{self.path} was replaced by another Run", "give each a folder of its own with -o"
+            )
+
+    def _write_meta(self) -> None:
+        # Its format first, and whatever it was: it is written in ours.
+        whole = {"format": FORMAT} | dataclasses.asdict(dataclasses.replace(self.meta, format=FORMAT))
+        text = json.dumps(whole, indent=2, ensure_ascii=False)
+        write_whole(self.path / META, (text + "\n").encode())
+
+
+def _with_reasons(known: Sequence[str], seed: int, reasons: Sequence[str]) -> tuple[str, ...]:
+    """Whichever seed finished first."""
+    others = [line for line in known if not line.startswith(f"seed {seed}: ")]
+    return tuple(sorted([*others, *(f"seed {seed}: {each}" for each in reasons)], key=_seed_of))
+
+
+def _seed_of(reason: str) -> int:
+    return int(reason.partition(":")[0].removeprefix("seed "))

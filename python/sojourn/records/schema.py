@@ -1,0 +1,78 @@
+"""What tables are made of: `TABLES`, and an engine's columns as a DataFrame.
+
+crates/tables declares every table: `_core.TABLES` is that declaration, and nothing here repeats it.
+
+Every column has its unit in its name. Columns are integers, except means, the disciplines' own state and
+what may pass 2^63 in a run of years (reals), and names (strings). What there is none of is null; an
+engine hands it over as -1 in a column of integers, NaN in one of reals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn._core import TABLES, ColumnSchema
+
+__all__ = ["NONE", "TABLES", "ColumnSchema", "Names", "dtype", "frame", "names_of", "nothing"]
+
+NONE = -1
+"""How an engine's column of integers says "none"."""
+
+_DTYPES: dict[str, type[pl.DataType]] = {"integer": pl.Int64, "real": pl.Float64}
+
+
+def dtype(column: ColumnSchema) -> type[pl.DataType]:
+    """The type of a column on disk: Int64, Float64, or String for names."""
+    return _DTYPES.get(column.kind, pl.String)
+
+
+def names_of(table: str) -> tuple[str, ...]:
+    """The names of a table's columns, in their order."""
+    return tuple(column.name for column in TABLES[table].columns)
+
+
+def nothing(table: str, rows: int = 0) -> dict[str, np.ndarray[Any, Any]]:
+    """A table of so many rows that say nothing, as an engine hands it over: "none" in every column."""
+    return {
+        column.name: np.full(rows, np.nan) if column.kind == "real" else np.full(rows, NONE, dtype=np.int64)
+        for column in TABLES[table].columns
+    }
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the numbers in an engine's columns of links, flows and causes stand for."""
+
+    links: Sequence[str]
+    flows: Sequence[str]
+    causes: Sequence[str]
+
+    def of(self, column: ColumnSchema) -> Sequence[str]:
+        """The names that a column of numbers points into."""
+        return {"link": self.links, "flow": self.flows, "cause": self.causes}[column.kind]
+
+
+def frame(name: str, columns: Mapping[str, np.ndarray[Any, Any]], names: Names) -> pl.DataFrame:
+    """One of an engine's tables as a DataFrame: its columns as declared, links, flows and causes named."""
+    expected = set(names_of(name))
+    if set(columns) != expected:
+        differing = sorted(set(columns) ^ expected)
+        raise ValueError(f"the engine's table {name!r} is not as declared: {', '.join(differing)}")
+    return pl.DataFrame([_series(column, columns[column.name], names) for column in TABLES[name].columns])
+
+
+def _series(column: ColumnSchema, values: np.ndarray[Any, Any], names: Names) -> pl.Series:
+    if column.kind in _DTYPES:
+        series = pl.Series(column.name, values)
+        if series.dtype.is_float():
+            return series.fill_nan(None).cast(dtype(column))
+        # Unsigned integers have no -1 to compare with.
+        signed = values.dtype.kind == "i"
+        return (series.set(series == NONE, None) if signed else series).cast(dtype(column))
+    lookup = names.of(column)
+    return pl.Series(column.name, lookup, dtype=pl.String).gather(pl.Series(values, dtype=pl.UInt32))
