@@ -15,7 +15,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sojourn.engine.kernel import Boot, engine, guests, overlay, plan, run
+from sojourn.engine.kernel import (
+    Boot,
+    engine,
+    overlay,
+    run,
+)
+from sojourn.engine.kernel.guest import guests
+from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.scenario import loads
 
 SCENARIO = """

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from sojourn.engine import netns
-from sojourn.engine.kernel.errors import GuestError
+from sojourn.engine.kernel.guest.endings import GuestError
 
 HOSTS = ("client", "router", "server")
 CLIENT, ROUTER_TO_CLIENT, ROUTER_TO_SERVER, SERVER = "10.77.1.2", "10.77.1.1", "10.77.2.1", "10.77.2.2"

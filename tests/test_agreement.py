@@ -15,10 +15,11 @@ from sojourn.agreement import VERDICTS, Comparison, Row, compare, digest, sides,
 from sojourn.cli import status
 from sojourn.cli.agree import QUICK, STANDING, standing
 from sojourn.cli.replay import STANDING as REPLAYED
-from sojourn.engine import engines
+from sojourn.engine import registry
 from sojourn.engine import runs as engine_runs
-from sojourn.engine.engines import Outcome, Realised
-from sojourn.engine.kernel import awake, ready
+from sojourn.engine.kernel import ready
+from sojourn.engine.kernel.guest import awake
+from sojourn.engine.protocol import Outcome, Realised
 from sojourn.engine.sim import Simulator
 from sojourn.errors import UserError
 from sojourn.metrics import Summary, over_seeds
@@ -436,7 +437,7 @@ def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
 
 
 def test_the_standing_set_is_every_file_but_these() -> None:
-    folder = Path(sojourn.__file__).parent / "standing"
+    folder = Path(sojourn.__file__).parent / "agreement" / "cases"
     assert {path.stem for path in folder.iterdir()} == {*STANDING, QUICK, *REPLAYED}
 
 
@@ -677,7 +678,7 @@ def test_what_can_not_be_woken_is_left_out_and_said(
 ) -> None:
     two.write_text(TWO.replace("bandwidth 4mbit", "bandwidth 4mbit adaptive"))
     beside_a_stand_in(monkeypatch)
-    monkeypatch.setattr(sojourn.engine, "find_awake", engines.find_awake)
+    monkeypatch.setattr(sojourn.engine, "find_awake", registry.find_awake)
     monkeypatch.setattr(awake, "COMPILER", "no-such-compiler")
     status(["agree", str(two)])
     captured = capsys.readouterr()

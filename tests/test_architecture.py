@@ -9,13 +9,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
-CORE_READERS = {"scenario", "records", "engine", "live"}
+CORE_READERS = {"scenario", "records", "engine", "live", "agreement"}
 """May import the extension, says the sentence below the tables."""
 
 
@@ -168,6 +169,109 @@ def test_the_extension_is_imported_only_where_it_may_be(module: str) -> None:
     assert "_core" not in IMPORTS[module] or module in CORE_READERS
 
 
+# ------------------------------------------------------------------------------------------------- inside the rooms
+
+
+MENDED_ELSEWHERE = {"scenario", "papers"}
+"""Rooms that are being replaced: `scenario` by a crate of that name, `papers` by one floor plan for all papers."""
+
+
+def files_imported(file: Path) -> set[Path]:
+    """The files of sojourn that this one imports; a name that is no file's is its package's."""
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            if parts[0] != "sojourn" or parts[1:2] == ["_core"]:
+                continue
+            at = PACKAGE.joinpath(*parts[1:])
+            ways = (at.with_suffix(".py"), at / "__init__.py", at.parent.with_suffix(".py"))
+            found.add(next((way for way in ways if way.is_file()), at.parent / "__init__.py"))
+    return found - {file}
+
+
+FILES_IMPORTED = {file: files_imported(file) for file in sorted(PACKAGE.rglob("*.py"))}
+ROOMS = sorted({file.parent for file in FILES_IMPORTED} - {PACKAGE})
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """One circle of the graph; empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(PACKAGE)))
+def test_there_is_no_circle_inside_a_room(room: Path) -> None:
+    # Files beside each other, and rooms within it as a whole.
+    if room.relative_to(PACKAGE).parts[0] in MENDED_ELSEWHERE:
+        return
+    graph: dict[str, set[str]] = {}
+    for file, others in FILES_IMPORTED.items():
+        if file.is_relative_to(room):
+            within = {other.relative_to(room).parts[0] for other in others if other.is_relative_to(room)}
+            name = file.relative_to(room).parts[0]
+            graph.setdefault(name, set()).update(within - {name})
+    assert circle(graph) == []
+
+
+def modules_used(source: str, exported: dict[str, str], *, top: bool) -> set[str]:
+    """Modules of its own crate that a Rust source names: `crate::wire::Frame`, `use crate::{wire, host::Host}`; at the top also `super::`."""
+    code = re.sub(r"//.*", "", source.split("#[cfg(test)]")[0])
+    root = "(?:crate|super)" if top else "crate"
+    found = set(re.findall(rf"\b{root}::(\w+)", code))
+    for group in re.findall(rf"\b{root}::(\{{[^;]*);", code):
+        inner, depth = "", 0
+        for char in group:
+            depth += (char == "{") - (char == "}")
+            inner += char if depth == 1 else " "
+        found |= {
+            name for part in inner.strip("{} ").split(",") if (name := part.strip().split(":")[0].strip())
+        }
+    return {exported.get(name, name) for name in found}
+
+
+CRATES_WITH_CIRCLES = {
+    "tc": "a discipline is read by its record, which is found among all",
+    "guest": "run and flows",
+}
+
+
+@pytest.mark.parametrize("crate", [crate for crate in CRATES if crate not in CRATES_WITH_CIRCLES])
+def test_there_is_no_circle_inside_a_crate(crate: str) -> None:
+    # Between the modules at its top, each with what lies in it. What the root itself defines is below all of them.
+    source = ROOT / "crates" / crate / "src"
+    roots = [file for name in ("lib.rs", "main.rs") if (file := source / name).is_file()]
+    exported = {
+        name: module
+        for file in roots
+        for module, names in re.findall(r"pub use (\w+)::(\{[^;]*|\w+);", file.read_text(encoding="utf-8"))
+        for name in re.findall(r"\w+", names)
+    }
+    files = {file: file.relative_to(source).parts[0].removesuffix(".rs") for file in source.rglob("*.rs")}
+    graph: dict[str, set[str]] = {module: set() for file, module in files.items() if file not in roots}
+    for file, module in files.items():
+        if module in graph:
+            used = modules_used(file.read_text(encoding="utf-8"), exported, top=file.parent == source)
+            graph[module] |= (used & set(graph)) - {module}
+    assert circle(graph) == []
+
+
+def test_a_circle_is_seen() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+    source = "use crate::{host::{Host, Way}, wire};\nlet x = crate::Packet::new();\n"
+    assert modules_used(source, {"Packet": "payload"}, top=False) == {"host", "wire", "payload"}
+
+
 def test_temporary_folders_are_noted_before_they_are_made() -> None:
     makers = re.compile(r"\b(?:mkdtemp|mkstemp|TemporaryDirectory|NamedTemporaryFile)\b")
     found = {
@@ -205,7 +309,7 @@ def test_what_replaces_a_file_is_beside_it() -> None:
         for file in PACKAGE.rglob("*.py")
         if file.name not in OWN_LOCKS and list(replacers(tree := ast.parse(file.read_text(encoding="utf-8"))))
     }
-    assert set(found) >= {"disk.py", "replay.py"}, "some are found"
+    assert set(found) >= {"disk.py", "recording.py"}, "some are found"
     assert [name for name, beside in found.items() if not beside] == []
 
 

@@ -16,8 +16,8 @@ from small_run import small_run
 
 from sojourn.cli import status, text, work
 from sojourn.engine import Progress, kernel, netns, runs
-from sojourn.engine.engines import Outcome, Realised
-from sojourn.engine.kernel.errors import GuestRunError
+from sojourn.engine.kernel.guest.endings import GuestRunError
+from sojourn.engine.protocol import Outcome, Realised
 from sojourn.engine.sim import Simulator
 from sojourn.live.measure import session
 from sojourn.records import Run, RunError

@@ -464,7 +464,7 @@ def test_a_run_without_a_finished_seed_is_refused(tmp_path: Path) -> None:
 def test_of_many_contests_it_is_said_who_wins_how_many(pair: list[Run]) -> None:
     one = only(compare(pair))
     many = [dataclasses.replace(one, conditions=f"rate {i}") for i in range(words.MOST_CONTESTS + 1)]
-    said = words.sentences(sojourn.Judgement(("pfifo", "fq_codel"), tuple(many)))
+    said = words.sentences(many)
     assert said == ["Of 13 comparisons of Runs with the same link and traffic fq_codel wins 13."]
 
 

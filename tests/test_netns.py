@@ -23,10 +23,11 @@ import numpy as np
 import pytest
 
 from sojourn import metrics
-from sojourn.engine import engines, netns, runs, tc
-from sojourn.engine.kernel.archive import Archive
-from sojourn.engine.kernel.errors import GuestError
-from sojourn.engine.kernel.plan import plan, this_host
+from sojourn.engine import netns, protocol, registry, runs
+from sojourn.engine.kernel.guest.endings import GuestError
+from sojourn.engine.kernel.observed.archive import Archive
+from sojourn.engine.kernel.plan.guest_plan import plan, this_host
+from sojourn.linux import tc
 from sojourn.records import Run
 from sojourn.scenario import Scenario, load, loads
 from sojourn.scenario.qdisc import Qdisc
@@ -139,7 +140,7 @@ def test_progress_is_the_time_that_has_passed() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_run_that_is_given_up_ends() -> None:
-    with pytest.raises(engines.Cancelled):
+    with pytest.raises(protocol.Cancelled):
         netns.Netns().tables(loads(DUMBBELL).realise(1), lambda now: now < S)
 
 
@@ -282,7 +283,7 @@ def test_a_missing_program_is_told_by_its_package(monkeypatch: pytest.MonkeyPatc
         netns.way()
     assert caught.value.problem == f"ip, tc, unshare: not in {tmp_path}"
     assert {"iproute2", "util-linux"} <= set(caught.value.hint.split())
-    assert "iproute2" in str(engines.why_not("netns"))
+    assert "iproute2" in str(registry.why_not("netns"))
 
 
 # ------------------------------------------------------------------------------------------------ nothing is left
@@ -432,12 +433,12 @@ class Slow:
     def conditions(self, realised: Mapping[str, Any]) -> Mapping[str, str]:
         return {}
 
-    def tables(self, realised: Mapping[str, Any], reached: Callable[[int], bool]) -> engines.Outcome:
+    def tables(self, realised: Mapping[str, Any], reached: Callable[[int], bool]) -> protocol.Outcome:
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
         time.sleep(0.05)
-        found = engines.find("sim").tables(realised, reached)
+        found = registry.find("sim").tables(realised, reached)
         with self.lock:
             self.now -= 1
         return found

@@ -17,28 +17,30 @@ import numpy as np
 import pytest
 
 from sojourn import _core
+from sojourn.agreement import decisions as replaying
+from sojourn.agreement.decisions import (
+    Compared,
+    RecordingStopped,
+    compare,
+    replayed,
+)
 from sojourn.cli import status
 from sojourn.cli.agree import standing_file
 from sojourn.cli.replay import STANDING
-from sojourn.engine import replay as replaying
-from sojourn.engine.engines import Cancelled, Outcome, Realised
 from sojourn.engine.kernel import ready
-from sojourn.engine.kernel.fits import PlanError
-from sojourn.engine.kernel.passage import Passage
-from sojourn.engine.kernel.plan import Machine, plan, recorded
-from sojourn.engine.kernel.recording import trace_of
-from sojourn.engine.replay import (
+from sojourn.engine.kernel.observed.passage import Passage
+from sojourn.engine.kernel.observed.recorded import trace_of
+from sojourn.engine.kernel.plan.fits import PlanError
+from sojourn.engine.kernel.plan.guest_plan import Machine, plan, recorded
+from sojourn.engine.protocol import Cancelled, Outcome, Realised
+from sojourn.engine.recording import (
     DROPPED,
     MARKED,
     REFUSED,
     SENT,
     WAITS,
-    Compared,
     Recording,
-    RecordingStopped,
     Trace,
-    compare,
-    replayed,
 )
 from sojourn.engine.runs import Progress
 from sojourn.errors import UserError

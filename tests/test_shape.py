@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.engine import tc
-from sojourn.engine.rtnl import Former, Interface, Thing
 from sojourn.errors import UserError
+from sojourn.linux import tc
+from sojourn.linux.rtnl import Former, Interface, Thing
 from sojourn.live.shape.operations import WantedShape, again, ifb_name, one_packet, parse_shaped_rate, plan
 from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
 

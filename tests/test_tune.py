@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.engine.rtnl import Interface
 from sojourn.figures.tuning import Tried, Tuning, tuning
+from sojourn.linux.rtnl import Interface
 from sojourn.live.measure.intervals import Interval
 from sojourn.live.shape.operations import LEAST_BPS, WantedShape
 from sojourn.live.shape.prediction import (

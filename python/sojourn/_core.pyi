@@ -1,6 +1,6 @@
 """The compiled core: scenario in, columns out. Private: the public face is `sojourn` itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -107,6 +107,193 @@ def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]
 
     Raises ValueError with args (message, line, column) on a syntax error.
     """
+
+MTU: int
+"""IP bytes of a full segment."""
+
+def tcp_profiles() -> dict[str, dict[str, Any]]:
+    """Each profile as a full set of crates/tcp's TcpParams, by its name."""
+
+def scenario_keys() -> dict[str, list[str]]:
+    """The keys of each table of a scenario; the file's own under the empty name, a flow's under its kind."""
+
+def dotted_key(word: str) -> str | None:
+    """The key of a scenario with a [bottleneck] that a word, ours or another program's, means."""
+
+@final
+class Problem:
+    """One thing that is wrong with a scenario."""
+
+    def __new__(
+        cls,
+        message: str,
+        hint: str = "",
+        key: Sequence[str | int] = (),
+        file: str = "",
+        line: int | None = None,
+        column: int | None = None,
+        source: str = "",
+    ) -> Self: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def hint(self) -> str:
+        """What to write instead."""
+
+    @property
+    def key(self) -> tuple[str | int, ...]:
+        """Where the value is in the document: ("flow", 0, "rtt")."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int | None:
+        """From 1; None where there is no text (a missing file, a scenario made in Python)."""
+
+    @property
+    def column(self) -> int | None:
+        """From 1, in characters."""
+
+    @property
+    def source(self) -> str:
+        """The line itself."""
+
+    @property
+    def dotted(self) -> str:
+        """`flow.0.rtt`."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Scenario:
+    """Links, queue disciplines, traffic and probes: everything a run needs but its seed. Frozen; equal to what is run and called alike."""
+
+    @staticmethod
+    def read(
+        text: str, name: str, untitled: str | None = None, open: Callable[[str], bytes] | None = None
+    ) -> Scenario:
+        """The scenario in a text that messages call `name`; `untitled` is its title if it says none.
+
+        `open` gives the bytes of a trace by its path and raises OSError. Raises sojourn.scenario.ScenarioError with every problem.
+        """
+
+    @staticmethod
+    def from_document(document: Mapping[str, Any], open: Callable[[str], bytes] | None = None) -> Scenario:
+        """The scenario that plain TOML values describe. Raises sojourn.scenario.ScenarioError with every problem."""
+
+    def document(self) -> dict[str, Any]:
+        """The scenario as plain TOML values: everything that is not a default."""
+
+    def to_toml(self) -> str:
+        """Canonical text: reading it gives an equal Scenario, on any machine (traces are written out)."""
+
+    def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Scenario:
+        """The scenario with some keys changed, by dotted key: `scenario.with_({"bottleneck.qdisc": "codel"}, seeds=5)`.
+
+        Values are what the file would hold; None takes the key away. Flows and links are named by position or name, or all by `*`.
+        A key that the sweep varies is settled: it leaves the sweep.
+        """
+
+    def variants(self) -> tuple[Scenario, ...]:
+        """One scenario for each point of the sweep, labelled by what differs; the scenario itself where there is none."""
+
+    def realise(self, seed: int) -> dict[str, Any]:
+        """The run of this scenario with this seed as the engine takes it: integers, every flow and link written out."""
+
+    def fingerprint(self, seeds: Iterable[int] | None = None) -> str:
+        """SHA-256 of what an engine is given for each of these seeds, whatever their order; None: the scenario's own.
+
+        Titles and labels have no part in it, nor has the engine.
+        """
+
+    def meaning(self) -> dict[tuple[str, ...], Any]:
+        """Every setting of the links and flows by its path, ("link", "up", "rate"); None: there is none.
+
+        Links are resolved, defaults filled in, numbers are laws and not drawn. Scenarios of equal meaning differ in words only.
+        """
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def label(self) -> str:
+        """What distinguishes this variant of a sweep."""
+
+    @property
+    def duration(self) -> int:
+        """ns."""
+
+    @property
+    def warmup(self) -> int:
+        """ns."""
+
+    @property
+    def seeds(self) -> tuple[int, ...]: ...
+    @property
+    def offloads(self) -> bool:
+        """Hosts hand down packets of up to 64 kB (TSO, GSO)."""
+
+    @property
+    def dumbbell(self) -> bool:
+        """It has a [bottleneck] in place of [[link]]."""
+
+    @property
+    def bottleneck(self) -> Bottleneck | None: ...
+    @property
+    def links(self) -> tuple[LinkEntry, ...]: ...
+    @property
+    def flows(self) -> tuple[FlowEntry, ...]: ...
+    @property
+    def sweep(self) -> dict[str, list[Any]]:
+        """Values by dotted key."""
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """What is taken as it is written and probably means something else, each with its place and what to write instead."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Bottleneck:
+    """`[bottleneck]`: each direction's own table."""
+
+    @property
+    def up(self) -> Wire | None: ...
+    @property
+    def down(self) -> Wire | None: ...
+
+@final
+class Wire:
+    """What a table says of a link."""
+
+    @property
+    def qdisc(self) -> str | None:
+        """tc's words."""
+
+@final
+class LinkEntry:
+    """`[[link]]`."""
+
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+
+@final
+class FlowEntry:
+    """`[[flow]]`."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def drawn(self) -> bool:
+        """Whether the seed decides its RTT or when it starts."""
 
 LIVE_PORT: int
 """TCP and UDP port of `Server`, where no other is asked for."""

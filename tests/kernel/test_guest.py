@@ -23,28 +23,30 @@ import pytest
 
 from sojourn import engine as engines
 from sojourn import remains
-from sojourn.engine.engines import Cancelled
 from sojourn.engine.kernel import (
     Boot,
     Booted,
     Guest,
     GuestError,
     GuestRunError,
+    engine,
+    overlay,
+    ready,
+    run,
+)
+from sojourn.engine.kernel.guest import boot as booting
+from sojourn.engine.kernel.guest import (
     cache,
     cpio,
     elf,
-    engine,
     guests,
     initrd,
-    overlay,
     packages,
-    plan,
     qemu,
-    ready,
-    run,
     uml,
 )
-from sojourn.engine.kernel import boot as booting
+from sojourn.engine.kernel.plan import guest_plan as plan
+from sojourn.engine.protocol import Cancelled
 from sojourn.engine.verify import verify
 from sojourn.scenario import loads
 

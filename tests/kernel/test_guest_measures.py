@@ -10,9 +10,11 @@ from test_recomputed import run_adds_up
 
 from sojourn import metrics
 from sojourn.engine import run
-from sojourn.engine.kernel import Boot, engine, guests, overlay, plan
+from sojourn.engine.kernel import Boot, engine, overlay
 from sojourn.engine.kernel import run as boot
-from sojourn.engine.kernel.archive import Archive
+from sojourn.engine.kernel.guest import guests
+from sojourn.engine.kernel.observed.archive import Archive
+from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.scenario import loads
 
 EVERYTHING = """

@@ -10,9 +10,9 @@ import pytest
 from test_tables import MS, REFUSED, Made, S, realised, words
 
 from sojourn import engine as engines
-from sojourn.engine import tc
-from sojourn.engine.kernel.links import carried
-from sojourn.engine.kernel.plan import Machine, plan
+from sojourn.engine.kernel.observed.links import carried
+from sojourn.engine.kernel.plan.guest_plan import Machine, plan
+from sojourn.linux import tc
 from sojourn.records import Run
 from sojourn.scenario import Qdisc, linux, loads
 from sojourn.scenario.qdisc import QDISCS

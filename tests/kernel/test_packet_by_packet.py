@@ -14,7 +14,7 @@ import sojourn
 from sojourn.records import Run
 from sojourn.scenario import load, loads
 
-STANDING = Path(sojourn.__file__).parent / "standing" / "1-mbit.toml"
+STANDING = Path(sojourn.__file__).parent / "agreement" / "cases" / "1-mbit.toml"
 APART_NS = 110_000
 """The guest's program starts flows 2 µs late, its kernel sends packets of one instant 256 ns apart, and a SACK that waits has 0.1 ms in which it may
 go (tcp_comp_sack_slack_ns): with a tick, or at the end as ours."""

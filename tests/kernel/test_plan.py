@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from sojourn.engine import tc
 from sojourn.engine.kernel.engine import program
-from sojourn.engine.kernel.fits import PlanError
-from sojourn.engine.kernel.plan import Machine, Planned, plan
+from sojourn.engine.kernel.plan.fits import PlanError
+from sojourn.engine.kernel.plan.guest_plan import Machine, Planned, plan
 from sojourn.errors import UserError
+from sojourn.linux import tc
 from sojourn.scenario import Scenario, load, loads
 from sojourn.scenario.qdisc import Qdisc
 

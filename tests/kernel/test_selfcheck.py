@@ -12,10 +12,10 @@ import pytest
 
 from sojourn import engine as engines
 from sojourn import metrics, report
-from sojourn.engine.kernel import plan as planning
-from sojourn.engine.kernel import selfcheck
-from sojourn.engine.kernel.archive import Archive, Ints
-from sojourn.engine.kernel.plan import Machine, plan
+from sojourn.engine.kernel.observed import selfcheck
+from sojourn.engine.kernel.observed.archive import Archive, Ints
+from sojourn.engine.kernel.plan import guest_plan as planning
+from sojourn.engine.kernel.plan.guest_plan import Machine, plan
 from sojourn.records import Run
 from sojourn.scenario import loads
 

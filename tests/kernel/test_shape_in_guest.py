@@ -9,8 +9,8 @@ import pytest
 
 from sojourn import metrics
 from sojourn.engine import runs as engines
-from sojourn.engine.kernel import plan as planning
-from sojourn.engine.rtnl import Former, Interface
+from sojourn.engine.kernel.plan import guest_plan as planning
+from sojourn.linux.rtnl import Former, Interface
 from sojourn.live.shape.operations import WantedShape, plan
 from sojourn.scenario import loads
 

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from sojourn import _core
-from sojourn.engine.kernel.archive import Archive, busy_share, doubts
 from sojourn.engine.kernel.engine import program
-from sojourn.engine.kernel.errors import GuestError
-from sojourn.engine.kernel.plan import plan, this_host
-from sojourn.engine.kernel.tables import tables
+from sojourn.engine.kernel.guest.endings import GuestError
+from sojourn.engine.kernel.observed.archive import Archive, busy_share, doubts
+from sojourn.engine.kernel.observed.tables import tables
+from sojourn.engine.kernel.plan.guest_plan import plan, this_host
 from sojourn.records import TABLES, Names, frame
 from sojourn.scenario import loads
 
@@ -261,7 +261,7 @@ def test_a_queue_s_row_is_what_was_added_up(tmp_path: Path) -> None:
 
 
 def test_bins_are_the_simulator_s_over_the_whole_range() -> None:
-    from sojourn.engine.kernel.histogram import Histogram
+    from sojourn.engine.kernel.observed.histogram import Histogram
 
     values = np.array(
         [0, 1, 127, 128, 129, 255, 256, 257, 1000, 10**6 + 1, 2**40 - 1, 2**40, 2**52 + 2**44 + 5]

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from sojourn import _core, papers
 from sojourn.cli import status
 from sojourn.engine import Progress, runs
-from sojourn.engine.engines import Outcome, Realised
+from sojourn.engine.protocol import Outcome, Realised
 from sojourn.engine.sim import Simulator
 from sojourn.papers import page, verdict
 from sojourn.papers.evidence import Evidence, Seed

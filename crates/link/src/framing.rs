@@ -5,10 +5,10 @@
 //! Source: IEEE 802.3 (18 + 20 bytes around the payload), ITU-T I.363.5 (AAL5: 8-byte trailer, 48 of 53 bytes a cell),
 //! ITU-T G.992.3 annex N (PTM: 65 bytes on the wire for 64).
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes around an IP packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Framing {
     /// Added to the IP packet in the discipline's count.
@@ -22,7 +22,7 @@ pub struct Framing {
 }
 
 /// Fixed-size cells of a link layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cells {
     /// Packets go as they are.

@@ -3,11 +3,11 @@
 //! Bursts follow Gilbert and Elliott's two-state chain, with the names of netem's `gemodel`: `p` good to bad, `r` bad to good, the
 //! probability of loss in each state. The chain steps once a packet.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use units::Luck;
 
 /// The law, as the scenario gives it. Probabilities are fractions.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "law", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {
     /// A perfect wire.

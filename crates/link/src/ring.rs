@@ -14,13 +14,13 @@
 use std::collections::VecDeque;
 
 use qdisc::Backlog;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
 use crate::dql::Dql;
 
 /// A ring as the scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RingParams {
     /// Packets it can hold, the one in transmission among them.

@@ -8,13 +8,13 @@
 //! and `cburst` is `burst` (tc's own `cburst` would stay at 1600 bytes and make a larger `burst` alone useless), and
 //! the arithmetic is exact where Linux rounds each packet's time to a fixed-point fraction.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use units::{Rate, Time};
 
 use crate::framing::Framing;
 
 /// A shaper as the scenario describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShaperParams {
     /// Rate, bit/s; above zero.

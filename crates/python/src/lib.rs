@@ -9,9 +9,9 @@ mod prober;
 mod replay;
 mod rpm;
 mod run;
+mod scenario;
 mod tables;
 mod tc;
-mod toml;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -48,7 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
-    module.add_function(wrap_pyfunction!(toml::parse_toml, module)?)?;
+    scenario::fill(module)?;
     congestion::add_to(module)?;
     tc::add_to(module)?;
     module.add_class::<rpm::RpmServer>()?;

@@ -22,7 +22,7 @@ use tokio_rustls::rustls::{self, AlertDescription, HandshakeKind, InvalidMessage
 use crate::Problem;
 use crate::brief::Brief;
 use crate::document::Url;
-use crate::server::{READY, SEALED};
+use crate::http::{READY, SEALED};
 use crate::tls::H2;
 
 /// What the server may send before it has been read: more than any path holds. It is read at once.
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_handshake_of_tls_1_3_takes_one_round_trip_and_of_1_2_two() {
-        let runtime = crate::client::runtime("test", 1).unwrap();
+        let runtime = crate::http::runtime("test", 1).unwrap();
         assert_eq!(runtime.block_on(round_trips(&version::TLS13)), 1);
         assert_eq!(runtime.block_on(round_trips(&version::TLS12)), 2);
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, sleep_until, timeout};
@@ -24,6 +24,7 @@ use crate::Problem;
 use crate::algorithm::{Confidence, Judge, Parameters, Samples, Stage};
 use crate::asking::{self, Failure, Way};
 use crate::document::{self, Document, Url};
+use crate::http::{cores, runtime};
 use crate::load::{Direction, Load};
 use crate::tls::Trust;
 
@@ -196,22 +197,6 @@ const REST: Duration = Duration::from_secs(1);
 const IDLE_EVERY: Duration = Duration::from_millis(100);
 /// Probes under way, at most, in seconds' worth of MPS: those of a network that answers after longer tell no more.
 const UNDER_WAY_S: f64 = 10.0;
-
-/// Threads for sockets. Load keeps them busy for long; they look up every few tasks for whom a time or a packet has come.
-pub(crate) fn runtime(name: &str, threads: usize) -> Result<Runtime, Problem> {
-    Builder::new_multi_thread()
-        .worker_threads(threads)
-        .thread_name(name)
-        .event_interval(7)
-        .enable_all()
-        .build()
-        .map_err(|error| Problem::new(format!("no thread can be started: {error}"), "end other programs"))
-}
-
-/// One for each core, as far as that helps.
-pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
-}
 
 /// Measures. `tell` is called every 100 ms and ends the measurement early by answering `false`. An error means that nothing
 /// was measured; what goes wrong later is in the outcome, beside what was measured until then.

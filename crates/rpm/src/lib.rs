@@ -10,6 +10,7 @@
 //! - `server`: what it measures against; `accounts` is what a client may ask of it.
 //! - `document`: `/.well-known/nq`, which tells a client where everything is.
 //! - `facts`: an outcome as tables and JSON.
+//! - `http`: what both ends ask of HTTP/2 and of threads.
 //! - `tls`: certificates, and whom to trust. `unsent`, `brief`: why socket and TLS are no queues here.
 //!
 //! Source: draft-ietf-ippm-responsiveness-09 for the parameters, of which only the interval differs from the text of -06 that
@@ -27,6 +28,7 @@ mod brief;
 pub mod client;
 pub mod document;
 pub mod facts;
+mod http;
 pub mod load;
 pub mod server;
 pub mod tls;

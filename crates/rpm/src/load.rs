@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::asking::{Failure, Made, Way, refused, request};
 use crate::document::Document;
-use crate::server::capacity;
+use crate::http::capacity;
 use crate::unsent::Unsent;
 use crate::{OVERHEAD, ZEROS};
 

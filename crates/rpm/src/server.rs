@@ -31,11 +31,11 @@ use tokio_rustls::server::TlsStream;
 
 use crate::accounts::{Accounts, Admission, Limits};
 use crate::brief::Brief;
-use crate::client::{cores, runtime};
 use crate::document::{self, Document};
+use crate::http::{READY, SEALED, capacity, cores, runtime};
 use crate::tls::{H2, Identity};
 use crate::unsent::Unsent;
-use crate::{FRAME, Problem, ZEROS};
+use crate::{Problem, ZEROS};
 
 /// What is served, and how much of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -68,10 +68,6 @@ const SILENCE: Duration = Duration::from_secs(60);
 const FAREWELL: Duration = Duration::from_secs(1);
 /// What HTTP/2 lets a client send before it has been read. It is read at once.
 const WINDOW: u32 = 8 << 20;
-/// What a response may hold ready in HTTP/2's own buffer: four frames, so that the connection never waits for us.
-pub(crate) const READY: usize = 4 * FRAME;
-/// What TLS may hold ready: one record.
-pub(crate) const SEALED: usize = ZEROS.len();
 const STREAMS: u32 = 128;
 const HEADERS: u32 = 16 * 1024;
 
@@ -443,15 +439,6 @@ impl Guest {
         }
         Ok(None)
     }
-}
-
-/// Waits until the stream takes something, at best `most`; how much.
-pub(crate) async fn capacity(body: &mut SendStream<Bytes>, most: usize) -> Result<usize, h2::Error> {
-    body.reserve_capacity(most);
-    while body.capacity() == 0 {
-        poll_fn(|context| body.poll_capacity(context)).await.unwrap_or(Err(Reason::CANCEL.into()))?;
-    }
-    Ok(body.capacity())
 }
 
 const OCTETS: &str = "application/octet-stream";

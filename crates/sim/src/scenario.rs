@@ -1,6 +1,6 @@
 //! What the engine is given: a scenario made of integers, every flow written out, nothing left to choose.
 //!
-//! The text form, its units, defaults, sweeps and draws (start times, RTTs) belong to the Python room `scenario/`;
+//! The text form, its units, defaults, sweeps and draws (start times, RTTs) belong to crates/scenario;
 //! this is the shape it hands over as JSON, under the same names.
 
 use link::RateStep;

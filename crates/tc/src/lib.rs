@@ -25,7 +25,7 @@ pub mod layer;
 pub mod linux;
 pub mod numbers;
 mod record;
-mod shaper;
+pub mod shaper;
 pub mod text;
 
 pub use discipline::Discipline;

@@ -26,7 +26,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// At most 60 characters of what is already in quotes.
-fn shortened(shown: &str) -> String {
+pub fn shortened(shown: &str) -> String {
     let length = shown.chars().count();
     let last = shown.chars().next_back();
     match last {
@@ -35,7 +35,8 @@ fn shortened(shown: &str) -> String {
     }
 }
 
-fn in_quotes(text: &str) -> String {
+/// Text in single quotes, or in double ones where it has single ones itself; what can't be seen is a number.
+pub fn in_quotes(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
     for c in text.chars() {
@@ -48,8 +49,7 @@ fn in_quotes(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            // What `escape_debug` writes as a number can't be seen.
-            c if c.escape_debug().nth(1) == Some('u') => match c as u32 {
+            c if !printable(c) => match c as u32 {
                 code @ 0..=0xFF => out.push_str(&format!("\\x{code:02x}")),
                 code @ 0x100..=0xFFFF => out.push_str(&format!("\\u{code:04x}")),
                 code => out.push_str(&format!("\\U{code:08x}")),
@@ -59,6 +59,18 @@ fn in_quotes(text: &str) -> String {
     }
     out.push(quote);
     out
+}
+
+/// Whether a character can be seen: no control, format or unassigned character, and of the blanks
+/// the plain one.
+pub fn printable(c: char) -> bool {
+    if c.is_ascii() {
+        return (' '..='~').contains(&c);
+    }
+    // A combining character is seen behind another one.
+    let mut behind = String::from("a");
+    behind.push(c);
+    behind.escape_debug().nth(1) == Some(c)
 }
 
 /// The known word that was probably meant, if one is near: at least half of the letters of both

@@ -26,7 +26,7 @@ pub use cc::{Ack, Congestion, CongestionControl, CongestionKind, Signal};
 pub use receiver::Receiver;
 pub use sender::{Acked, Sender, SenderStats};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
 /// A data segment on its way from sender to receiver.
@@ -98,7 +98,7 @@ pub struct AckSegment {
 }
 
 /// Everything an endpoint pair can be set to. A profile (`linux`, `ns2`) is a full set of these.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpParams {
     /// The congestion control.

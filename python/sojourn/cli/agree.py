@@ -38,7 +38,7 @@ STANDING = (
     ),
     *("loss", "onoff", "ring", "rtts", "schedule", "shaper", "udp", "vegas", "vegas-beside", "video", "web"),
 )
-"""In the folder `standing` of the installed package."""
+"""In the folder `agreement/cases` of the installed package."""
 QUICK = "quick"
 """Names some of their cases."""
 TOLERANCE = "5 %"
@@ -233,7 +233,7 @@ def standing(quick: bool) -> list[Scenario]:
 
 
 def standing_file(name: str) -> Path:
-    return Path(str(files("sojourn").joinpath("standing", name)))
+    return Path(str(files("sojourn.agreement").joinpath("cases", name)))
 
 
 def _variants(

@@ -50,15 +50,13 @@ def _outline(
     scenario: Scenario, variants: Sequence[Scenario], seeds: Sequence[int], fits: Sequence[Fit], cost: Cost
 ) -> dict[str, Any]:
     """All of it as plain values; links and flows are those of the first variant."""
-    from sojourn.scenario.sweep import flat
-
     first = variants[0].realise(seeds[0])
     return {
         "title": scenario.title,
         "duration_s": scenario.duration / 1e9,
         "warmup_s": scenario.warmup / 1e9,
         "seeds": list(seeds),
-        "sweep": flat(scenario.sweep),
+        "sweep": scenario.sweep,
         "variants": [variant.label for variant in variants] if scenario.sweep else [],
         "links": [_link(link) for link in first["links"] if link["sampled"]],
         "flows": _flows(first),
@@ -150,7 +148,7 @@ def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) ->
         head.append(f"{len(found['variants'])} variants, the first of them below:")
         head += [f"  {key}: {', '.join(map(str, values))}" for key, values in found["sweep"].items()]
     flows = _flow_table(found["flows"])
-    if any(law.drawn for flow in first.flows for law in (flow.start, flow.rtt) if law is not None):
+    if any(flow.drawn for flow in first.flows):
         flows += f"\nRTT and start as seed {seeds[0]} draws them; each seed draws its own"
     parts = ["\n".join(head), _link_table(found["links"]), flows]
     if scenario.notes:

@@ -13,7 +13,8 @@ from sojourn.cli.agree import KERNEL, KernelAsked, standing_file
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
-    from sojourn.engine.replay import Compared, Recording
+    from sojourn.agreement.decisions import Compared
+    from sojourn.engine.recording import Recording
 
 DIFFER = 1
 RECORDING = ".parquet"
@@ -21,7 +22,7 @@ REPORT = "replay.json"
 
 
 STANDING = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit")
-"""In the folder `standing` of the installed package."""
+"""In the folder `agreement/cases` of the installed package."""
 
 
 @click.command()
@@ -62,7 +63,8 @@ def replay(
 
 def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
     """Compares every scenario, recorded first, and every recording; exits with 1 if a decision differs."""
-    from sojourn.engine.replay import Recording, RecordingStopped, RecordingUnfinishedError
+    from sojourn.agreement.decisions import RecordingStopped, RecordingUnfinishedError
+    from sojourn.engine.recording import Recording
 
     kept = [path for path in paths if path.suffix == RECORDING]
     recordings = [Recording.load(path) for path in kept]
@@ -110,7 +112,7 @@ def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
 
 
 def _recorded(paths: Sequence[Path], how: KernelAsked) -> list[Recording]:
-    from sojourn.engine.replay import record
+    from sojourn.agreement.decisions import record
 
     variants = [variant for path in paths for variant in work.scenario(path, quiet=how.talk.quiet).variants()]
     if not variants:
@@ -123,7 +125,7 @@ def _recorded(paths: Sequence[Path], how: KernelAsked) -> list[Recording]:
 
 
 def _compared(recording: Recording) -> Compared:
-    from sojourn.engine.replay import compare
+    from sojourn.agreement.decisions import compare
 
     return compare(recording)
 

@@ -96,7 +96,7 @@ def _key(option: str, context: click.Context) -> str:
     """An option that is a key of the scenario, where --set sets those."""
     if not any("--set" in parameter.opts for parameter in context.command.params):
         return ""
-    from sojourn.scenario.translate import dotted_key
+    from sojourn.scenario import dotted_key
 
     dotted = dotted_key(option.lstrip("-"))
     if not dotted:

@@ -1,7 +1,15 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel in a guest, `netns` this host's own."""
 
 from sojourn.engine.compare import variants
-from sojourn.engine.engines import ENGINES, Engine, find, find_awake, fingerprint, lacks, stands_for, why_not
+from sojourn.engine.protocol import Engine, fingerprint
+from sojourn.engine.registry import (
+    ENGINES,
+    find,
+    find_awake,
+    lacks,
+    stands_for,
+    why_not,
+)
 from sojourn.engine.runs import (
     Failure,
     Interrupted,

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.engine.engines import Realised, find, stands_for, why_not
-from sojourn.engine.kernel.fits import PlanError, Wiring, problems_of
+from sojourn.engine.kernel.plan.fits import PlanError, Wiring, problems_of
+from sojourn.engine.protocol import Realised
+from sojourn.engine.registry import find, stands_for, why_not
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario
 

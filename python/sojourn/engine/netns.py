@@ -33,21 +33,27 @@ from typing import IO, Any
 
 import numpy as np
 
-from sojourn.engine import tc
-from sojourn.engine.engines import Cancelled, Outcome, Realised
-from sojourn.engine.kernel import plan, selfcheck
-from sojourn.engine.kernel.archive import Archive, Ints
-from sojourn.engine.kernel.boot import BEGUN, ENDED, GAVE_UP, Child, see_to_its_end
 from sojourn.engine.kernel.engine import build, outcome, program
-from sojourn.engine.kernel.errors import GuestError, GuestRunError
 from sojourn.engine.kernel.graph import has_queue
-from sojourn.engine.kernel.passage import Passage
+from sojourn.engine.kernel.guest.boot import (
+    BEGUN,
+    ENDED,
+    GAVE_UP,
+    Child,
+    see_to_its_end,
+)
+from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError
+from sojourn.engine.kernel.observed import selfcheck
+from sojourn.engine.kernel.observed.archive import Archive, Ints
+from sojourn.engine.kernel.observed.passage import Passage
+from sojourn.engine.kernel.plan import guest_plan as plan
+from sojourn.engine.protocol import Cancelled, Outcome, Realised
+from sojourn.linux import tc
+from sojourn.linux.programs import PATH
 from sojourn.scenario import linux
 from sojourn.scenario.qdisc import QDISCS, Qdisc
 from sojourn.scenario.tcp import PROFILES
 
-PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where ip and tc are, which a user's own PATH may leave out."""
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux"}
 """What is called, and the package that has it."""
 STARTED = "@START"

@@ -27,8 +27,15 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.engine.engines import Cancelled, Engine, Outcome, by_reason, find, fingerprint
 from sojourn.engine.foresight import expected_bytes, expected_s, slower
+from sojourn.engine.protocol import (
+    Cancelled,
+    Engine,
+    Outcome,
+    by_reason,
+    fingerprint,
+)
+from sojourn.engine.registry import find
 from sojourn.errors import UserError
 from sojourn.records import (
     META,

@@ -9,7 +9,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from sojourn import _core
-from sojourn.engine.engines import Outcome, Realised, Tables, by_reason, why_not
+from sojourn.engine.protocol import (
+    Outcome,
+    Realised,
+    Tables,
+    by_reason,
+)
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario, linux
 
@@ -30,7 +35,9 @@ class Simulator:
         lines = by_reason((place, f"the simulator has no {name}, Linux has") for place, name in needed)
         names = dict.fromkeys(name for _, name in needed)
         nearest = [f"{near} for {name}" for name in names if (near := linux.nearest(name))]
-        ready = "" if why_not("kernel") is None else ", once sojourn kernel setup has made its guest"
+        from sojourn.engine.kernel import why_none
+
+        ready = "" if why_none() is None else ", once sojourn kernel setup has made its guest"
         here = f"; nearest in the simulator: {', '.join(nearest)}" if nearest else ""
         raise UserError("\n".join(lines), f"run it with -e kernel{ready}{here}")
 

@@ -18,7 +18,8 @@ from typing import Any
 import polars as pl
 
 from sojourn import remains
-from sojourn.engine.engines import ENGINES, find, fingerprint
+from sojourn.engine.protocol import fingerprint
+from sojourn.engine.registry import ENGINES, find
 from sojourn.engine.runs import Progress, run_each
 from sojourn.errors import UserError
 from sojourn.records import FORMAT, SCENARIO, TABLES, Run

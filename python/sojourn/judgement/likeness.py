@@ -15,7 +15,6 @@ from typing import Any
 
 from sojourn.records import Run
 from sojourn.scenario import ScenarioError, loads
-from sojourn.scenario.meaning import meaning
 
 CHOICES = frozenset(
     {"qdisc", "shaper", "ring", "bql", "coalesce", "congestion", "ecn", "profile", "tcp", "offloads"}
@@ -49,7 +48,7 @@ def facts(run: Run) -> Facts:
 def _written(text: str, folder: Path) -> Facts:
     """What the scenario means; of one that this version can't read, its keys as they are written."""
     try:
-        return meaning(loads(text, folder=folder))
+        return loads(text, folder=folder).meaning()
     except ScenarioError:
         pass
     try:

@@ -12,7 +12,7 @@ from sojourn.digits import decimals, number, with_interval
 from sojourn.metrics import RANDOM_START
 
 if TYPE_CHECKING:
-    from sojourn.judgement import Contest, Difference, Judgement
+    from sojourn.judgement.contest import Contest, Difference
 
 MOST_CONTESTS = 12
 """So many contests have sentences each; of more it is said who wins how many."""
@@ -22,9 +22,8 @@ LEAST_COUNT = 0.02
 """Numbers of finished transfers that differ by more, as a share of the larger, are told with the times."""
 
 
-def sentences(found: Judgement) -> list[str]:
+def sentences(contests: Sequence[Contest]) -> list[str]:
     """The verdict, each contest's in its order."""
-    contests = found.contests
     if len(contests) == 1:
         return of_contest(contests[0])
     said = []

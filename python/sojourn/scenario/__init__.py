@@ -5,22 +5,22 @@
         for seed in variant.seeds:
             engine.run(variant.realise(seed))
 
-A scenario's meaning is defined here and nowhere else; docs/scenario.md is the reference of the language.
+A scenario's meaning is defined in crates/scenario and nowhere else; docs/scenario.md is the reference of the language.
 """
 
 from pathlib import Path
 from typing import BinaryIO
 
+from sojourn._core import Scenario, dotted_key
 from sojourn.scenario import examples
-from sojourn.scenario.errors import Problem, ScenarioError, Source
-from sojourn.scenario.model import Scenario
+from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.syntax import explained
+from sojourn.scenario.trace import opener
 
 MAX_BYTES = 16 * 2**20
 """The largest scenario file: 16 MiB."""
 
-__all__ = ["Problem", "Qdisc", "Scenario", "ScenarioError", "load", "loads", "read"]
+__all__ = ["Problem", "Qdisc", "Scenario", "ScenarioError", "dotted_key", "load", "loads", "read"]
 
 
 def load(path: str | Path) -> Scenario:
@@ -54,25 +54,8 @@ def read(file: BinaryIO, name: str) -> str:
 
 def loads(text: str, *, name: str = "scenario", folder: Path | None = None) -> Scenario:
     """The scenario in a text; `name` stands in messages, relative paths count from `folder`."""
-    from sojourn import _core
-
-    source = Source(name, text, {}, folder)
-    if len(text) > MAX_BYTES:
-        raise ScenarioError([Problem("the text is larger than 16 MiB: not a scenario", "", (), name, 1, 1)])
-    if (nul := text.find("\0")) >= 0:
-        before = text[:nul]
-        place = (before.count("\n") + 1, nul - before.rfind("\n"))
-        problem = Problem("a NUL character", "is this a text file? write the scenario as plain text")
-        raise ScenarioError([source.at(problem, place)])
-    try:
-        document, places = _core.parse_toml(text)
-    except ValueError as error:
-        message, line, column = error.args
-        message, hint = explained(message, text, line)
-        raise ScenarioError([source.at(Problem(f"not TOML: {message}", hint), (line, column))]) from None
-    if "title" not in document and folder is not None and Path(name).stem.isprintable():
-        document = {"title": Path(name).stem[:300], **document}
-    return Scenario.from_document(document, Source(name, text, places, folder))
+    untitled = None if folder is None else Path(name).stem
+    return Scenario.read(text, name, untitled, opener(folder))
 
 
 def _unreadable(name: str, message: str, hint: str) -> ScenarioError:
@@ -80,8 +63,10 @@ def _unreadable(name: str, message: str, hint: str) -> ScenarioError:
 
 
 def _not_utf8(name: str, data: bytes, at: int) -> ScenarioError:
-    text = data.decode("utf-8", errors="replace")
     before = data[:at].decode()
-    place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
-    problem = Problem("not UTF-8 text", "is this a scenario file? save it as UTF-8")
-    return ScenarioError([Source(name, text).at(problem, place)])
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    source = data.decode("utf-8", errors="replace").split("\n")[line - 1].rstrip("\r")
+    problem = Problem(
+        "not UTF-8 text", "is this a scenario file? save it as UTF-8", (), name, line, column, source
+    )
+    return ScenarioError([problem])

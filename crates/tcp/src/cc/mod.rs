@@ -16,7 +16,7 @@ pub use reno::Reno;
 pub use vegas::Vegas;
 
 use crate::TcpParams;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
 /// What an ACK of new data tells.
@@ -136,7 +136,7 @@ fn grown(cwnd: f64, ssthresh: f64, acked: u32, credit: &mut Credit) -> f64 {
 macro_rules! controls {
     ($($(#[$doc:meta])* $name:literal $Kind:ident($State:ty): $make:expr;)*) => {
         /// The congestion controls there are.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
         pub enum CongestionKind {
             $($(#[$doc])* #[serde(rename = $name)] $Kind,)*
         }

@@ -32,7 +32,7 @@ const fn linux(name: &'static str, nearest: Option<&'static str>) -> Record {
 }
 
 /// Every congestion control, in the order in which they are listed.
-pub static RECORDS: &[Record] = &[
+pub const RECORDS: &[Record] = &[
     both(CongestionKind::Reno, &[]),
     both(CongestionKind::Cubic, &["hystart"]),
     both(CongestionKind::Vegas, &["vegas_alpha", "vegas_beta", "vegas_gamma"]),
@@ -52,6 +52,22 @@ pub static RECORDS: &[Record] = &[
     linux("westwood", Some("reno")),
     linux("yeah", Some("cubic")),
 ];
+
+/// Their names.
+pub const NAMES: &[&str] = &{
+    let mut names = [""; RECORDS.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = RECORDS[index].name;
+        index += 1;
+    }
+    names
+};
+
+/// The congestion control of this name.
+pub fn record(name: &str) -> Option<&'static Record> {
+    RECORDS.iter().find(|record| record.name == name)
+}
 
 const PRAGUE: &str = "the nearest there is: congestion = \"dctcp\" and ecn = true, with -e kernel; reno, if it \
                       need not be scalable";

@@ -3,10 +3,21 @@
 `setup` makes a guest once, `choose` takes one, `boot.run` runs it on an initial file system that `overlay` adds a run's program and files to.
 """
 
-from sojourn.engine.kernel.boot import Boot, Booted, run
-from sojourn.engine.kernel.errors import GuestError, GuestRunError
-from sojourn.engine.kernel.guests import NAMES, WHAT, Guest, Status, choose, clean, overlay, ready, setup
-from sojourn.engine.kernel.uml import Progress
+from sojourn.engine.kernel.guest.boot import Boot, Booted, run
+from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError
+from sojourn.engine.kernel.guest.guests import (
+    NAMES,
+    WHAT,
+    Guest,
+    Status,
+    choose,
+    clean,
+    overlay,
+    ready,
+    setup,
+    why_none,
+)
+from sojourn.engine.kernel.guest.uml import Progress
 
 __all__ = [
     "NAMES",
@@ -24,4 +35,5 @@ __all__ = [
     "ready",
     "run",
     "setup",
+    "why_none",
 ]

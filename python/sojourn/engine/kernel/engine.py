@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from sojourn import _core, remains
-from sojourn.engine.engines import Outcome, Realised
-from sojourn.engine.kernel import archive, awake, boot, guests, plan, recording, selfcheck
-from sojourn.engine.kernel.errors import GuestError
-from sojourn.engine.kernel.tables import tables
-from sojourn.engine.replay import Recording
+from sojourn.engine.kernel.guest import awake, boot, guests
+from sojourn.engine.kernel.guest.endings import GuestError
+from sojourn.engine.kernel.observed import archive, selfcheck
+from sojourn.engine.kernel.observed import recorded as recording
+from sojourn.engine.kernel.observed.tables import tables
+from sojourn.engine.kernel.plan import guest_plan as plan
+from sojourn.engine.protocol import Outcome, Realised
+from sojourn.engine.recording import Recording
 
 Read = TypeVar("Read")
 
-SOURCES = (("engine", "tc.py"), ("engine", "netns.py"), ("scenario", "linux.py"), ("scenario", "tcp.py"))
+SOURCES = (("linux", "tc.py"), ("engine", "netns.py"), ("scenario", "linux.py"), ("scenario", "tcp.py"))
 """What decides the tables beside this folder."""
 PROGRAM = "sojourn-guest"
 """The guest's first program (crates/guest), beside this file in an installed sojourn."""
@@ -76,10 +79,10 @@ def _program() -> str:
 def _sources() -> str:
     """Of the Python between a realised scenario and a guest's plan, and between its archive and the tables."""
     root = files("sojourn")
-    rooms = [file for file in root.joinpath("engine", "kernel").iterdir() if file.name.endswith(".py")]
-    others = [root.joinpath(*parts) for parts in SOURCES]
+    kernel = Path(str(root.joinpath("engine", "kernel")))
+    others = [Path(str(root.joinpath(*parts))) for parts in SOURCES]
     total = hashlib.sha256(" ".join((_core.TC, *_core.CAUSES)).encode())
-    for file in sorted([*rooms, *others], key=lambda each: each.name):
+    for file in sorted([*kernel.rglob("*.py"), *others], key=lambda each: (each.name, each)):
         total.update(f"{file.name}\n".encode() + file.read_bytes())
     return total.hexdigest()
 

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sojourn.engine import tc
+from sojourn.linux import tc
 
 Entry: TypeAlias = Mapping[str, Any]
 """A table of the realised scenario: a link, a flow, or all of it."""

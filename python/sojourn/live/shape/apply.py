@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sojourn.engine import rehearsal, rtnl, tc
 from sojourn.errors import UserError
+from sojourn.linux import rehearsal, rtnl, tc
 from sojourn.live.shape import journal
 from sojourn.live.shape.operations import LEAVES, ShapePlan, WantedShape, again, plan
 from sojourn.scenario.qdisc import Qdisc

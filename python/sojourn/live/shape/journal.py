@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import remains
-from sojourn.engine.rtnl import Former
 from sojourn.errors import UserError
+from sojourn.linux.rtnl import Former
 
 FOLDER = Path("/run/sojourn")
 FORMAT = 1

@@ -1,7 +1,7 @@
 """A shaper for a live interface: from two rates, a queue discipline and a link layer to a list of operations. Pure.
 
 What is sent passes the shaper on the interface itself; what arrives is redirected to a device of our own (an IFB) and passes one there. Both
-have the same tree (engine/tc): htb keeps the rate, the discipline lies below it. cake is both in one. The shaper must be slower than the
+have the same tree (linux/tc): htb keeps the rate, the discipline lies below it. cake is both in one. The shaper must be slower than the
 modem or the provider's box, so that packets wait here, where the discipline sees them, and it must count what the link layer adds.
 
 At low rates a full packet takes long: at 1 Mbit/s 14 ms, more than CoDel's usual target. Then the target is one packet's time, and the
@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.engine import tc
-from sojourn.engine.rtnl import Former, Interface
 from sojourn.errors import UserError
+from sojourn.linux import tc
+from sojourn.linux.rtnl import Former, Interface
 from sojourn.scenario.qdisc import LinkLayer, Qdisc, read_rate, write_rate
 from sojourn.units import parse_rate
 
@@ -266,7 +266,7 @@ def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterato
     if not interface.up:
         yield f"{name} is down"
     if wanted.link is None:
-        yield "no --link: what the line adds to a packet is not counted; small packets may overfill it (see docs/live.md)"
+        yield "no --link: what the line adds to a packet is not counted; small packets may overfill it (see docs/shape.md)"
     if slow := _bursts(interface, slowest, wanted, is_cake):
         yield slow
     if fastest >= CPU_WALL_BPS:

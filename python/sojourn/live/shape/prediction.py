@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sojourn.engine import run_all, tc
-from sojourn.engine.rtnl import Former, Interface
+from sojourn.engine import run_all
 from sojourn.errors import UserError
+from sojourn.linux import tc
+from sojourn.linux.rtnl import Former, Interface
 from sojourn.live.measure.findings import Findings, find
 from sojourn.live.measure.intervals import LEAST_REPEATS, Interval, over_repeats
 from sojourn.live.measure.phases import cut

@@ -1,0 +1,527 @@
+//! The scenario language for Python: text and plain values in, a frozen `Scenario` out; its problems as one `ScenarioError`.
+
+use ::scenario::{Key, Loaded, Part, Source, Table, Value};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+// Values --------------------------------------------------------------------------------------------------------------
+
+/// A plain value; what has canonical words (a discipline) as those. `None` inside a table is a key that is not there.
+fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if value.is_instance_of::<PyBool>() {
+        return Ok(Value::Bool(value.extract()?));
+    }
+    if value.is_instance_of::<PyInt>() {
+        // Beyond 128 bits it is out of any range all the same.
+        return Ok(Value::Int(value.extract().unwrap_or(if value.lt(0)? { i128::MIN } else { i128::MAX })));
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return Ok(Value::Float(value.extract()?));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Value::Text(text.to_string_lossy().into_owned()));
+    }
+    if let Ok(mapping) = value.cast::<PyMapping>() {
+        return Ok(Value::Table(table_of(mapping)?));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let items: PyResult<Vec<Value>> = value.try_iter()?.map(|item| value_of(&item?)).collect();
+        return Ok(Value::List(items?));
+    }
+    if let Ok(text) = value.getattr("text") {
+        return value_of(&text);
+    }
+    Err(PyTypeError::new_err(format!("a scenario has no {}", value.get_type().name()?)))
+}
+
+fn table_of(mapping: &Bound<'_, PyMapping>) -> PyResult<Table> {
+    let mut table = Table::default();
+    for entry in mapping.items()?.iter() {
+        let (key, value): (String, Bound<'_, PyAny>) = entry.extract()?;
+        if !value.is_none() {
+            table.set(&key, value_of(&value)?);
+        }
+    }
+    Ok(table)
+}
+
+fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Bool(truth) => truth.into_bound_py_any(py),
+        Value::Int(number) => number.into_bound_py_any(py),
+        Value::Float(number) => number.into_bound_py_any(py),
+        Value::Text(text) => text.into_bound_py_any(py),
+        Value::List(items) => {
+            let list = PyList::empty(py);
+            for item in items {
+                list.append(to_python(py, item)?)?;
+            }
+            Ok(list.into_any())
+        }
+        Value::Table(table) => Ok(table_to_python(py, table)?.into_any()),
+    }
+}
+
+fn table_to_python<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (key, value) in table.iter() {
+        dict.set_item(key, to_python(py, value)?)?;
+    }
+    Ok(dict)
+}
+
+fn json_to_python<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        serde_json::Value::Null => Ok(py.None().into_bound(py)),
+        serde_json::Value::Bool(truth) => truth.into_bound_py_any(py),
+        serde_json::Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => number.into_bound_py_any(py),
+            (None, Some(number)) => number.into_bound_py_any(py),
+            _ => number.as_f64().into_bound_py_any(py),
+        },
+        serde_json::Value::String(text) => text.into_bound_py_any(py),
+        serde_json::Value::Array(items) => {
+            let list = PyList::empty(py);
+            for item in items {
+                list.append(json_to_python(py, item)?)?;
+            }
+            Ok(list.into_any())
+        }
+        serde_json::Value::Object(entries) => {
+            let dict = PyDict::new(py);
+            for (key, item) in entries {
+                dict.set_item(key, json_to_python(py, item)?)?;
+            }
+            Ok(dict.into_any())
+        }
+    }
+}
+
+/// See `_core.pyi`.
+#[pyfunction]
+pub fn parse_toml<'py>(py: Python<'py>, text: &str) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    let (table, places) = scenario::read_toml(text)
+        .map_err(|wrong| PyValueError::new_err((wrong.message, wrong.place.0, wrong.place.1)))?;
+    let found = PyDict::new(py);
+    for (key, place) in places {
+        found.set_item(key, place)?;
+    }
+    Ok((table_to_python(py, &table)?, found))
+}
+
+/// See `_core.pyi`.
+#[pyfunction]
+pub fn dotted_key(word: &str) -> Option<String> {
+    scenario::dotted_key(word)
+}
+
+/// See `_core.pyi`.
+#[pyfunction]
+pub fn scenario_keys() -> HashMap<&'static str, Vec<&'static str>> {
+    let names = |keys: Vec<scenario::KeyOf>| keys.into_iter().map(|key| key.name).collect();
+    scenario::language().into_iter().map(|(table, keys)| (table, names(keys))).collect()
+}
+
+/// See `_core.pyi`.
+#[pyfunction]
+pub fn tcp_profiles(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let profiles = PyDict::new(py);
+    for name in scenario::PROFILES {
+        let profile = serde_json::to_value(scenario::profile(name));
+        let profile = profile.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        profiles.set_item(name, json_to_python(py, &profile)?)?;
+    }
+    Ok(profiles)
+}
+
+// Problems ------------------------------------------------------------------------------------------------------------
+
+/// See `_core.pyi`.
+#[pyclass(frozen, eq, module = "sojourn._core", from_py_object)]
+#[derive(Clone, PartialEq)]
+pub struct Problem(scenario::Problem);
+
+#[pymethods]
+impl Problem {
+    #[new]
+    #[pyo3(
+        signature = (message, hint = "", key = Vec::new(), file = "", line = None, column = None, source = ""),
+        text_signature = "(message, hint='', key=(), file='', line=None, column=None, source='')"
+    )]
+    fn new(
+        message: &str,
+        hint: &str,
+        key: Vec<Bound<'_, PyAny>>,
+        file: &str,
+        line: Option<usize>,
+        column: Option<usize>,
+        source: &str,
+    ) -> PyResult<Problem> {
+        let part = |part: &Bound<'_, PyAny>| match part.extract::<usize>() {
+            Ok(index) => Ok(Part::Index(index)),
+            Err(_) => part.extract().map(Part::Name),
+        };
+        let key: Key = key.iter().map(part).collect::<PyResult<_>>()?;
+        Ok(Problem(scenario::Problem {
+            file: file.to_owned(),
+            place: line.map(|line| (line, column.unwrap_or(1))),
+            source: source.to_owned(),
+            ..scenario::Problem::new(message, hint, key)
+        }))
+    }
+
+    #[getter]
+    fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    #[getter]
+    fn hint(&self) -> &str {
+        &self.0.hint
+    }
+
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let parts: PyResult<Vec<_>> = self
+            .0
+            .key
+            .iter()
+            .map(|part| match part {
+                Part::Name(name) => name.into_bound_py_any(py),
+                Part::Index(index) => index.into_bound_py_any(py),
+            })
+            .collect();
+        PyTuple::new(py, parts?)
+    }
+
+    #[getter]
+    fn file(&self) -> &str {
+        &self.0.file
+    }
+
+    #[getter]
+    fn line(&self) -> Option<usize> {
+        self.0.place.map(|(line, _)| line)
+    }
+
+    #[getter]
+    fn column(&self) -> Option<usize> {
+        self.0.place.map(|(_, column)| column)
+    }
+
+    #[getter]
+    fn source(&self) -> &str {
+        &self.0.source
+    }
+
+    #[getter]
+    fn dotted(&self) -> String {
+        self.0.dotted()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Problem({:?})", self.0.to_string())
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// The exception that says them all.
+fn refusal(py: Python<'_>, problems: Vec<scenario::Problem>) -> PyErr {
+    let made = || {
+        let told: Vec<_> = problems.into_iter().map(Problem).collect();
+        py.import("sojourn.scenario.errors")?.getattr("ScenarioError")?.call1((told,))
+    };
+    made().map_or_else(|error| error, PyErr::from_value)
+}
+
+// Scenarios -----------------------------------------------------------------------------------------------------------
+
+/// See `_core.pyi`.
+#[pyclass(frozen, eq, module = "sojourn._core")]
+#[derive(Clone, PartialEq)]
+pub struct Scenario(Loaded);
+
+type Open = Py<PyAny>;
+
+/// A trace's bytes by a function of Python's, which raises OSError with the reason.
+fn opened(open: Option<&Open>, name: &str) -> Result<Vec<u8>, String> {
+    let Some(open) = open else { return scenario::no_file(name) };
+    Python::attach(|py| {
+        let data = open.call1(py, (name,)).and_then(|data| data.extract::<Vec<u8>>(py));
+        data.map_err(|error| {
+            let value = error.value(py);
+            let told = value.getattr("strerror").ok().filter(|told| !told.is_none());
+            told.unwrap_or_else(|| value.clone().into_any()).to_string()
+        })
+    })
+}
+
+#[pymethods]
+impl Scenario {
+    #[staticmethod]
+    #[pyo3(signature = (text, name, untitled = None, open = None))]
+    fn read(
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        untitled: Option<&str>,
+        open: Option<Open>,
+    ) -> PyResult<Scenario> {
+        Loaded::read(text, name, untitled, &|name| opened(open.as_ref(), name))
+            .map(Scenario)
+            .map_err(|problems| refusal(py, problems))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (document, open = None))]
+    fn from_document(
+        py: Python<'_>,
+        document: &Bound<'_, PyMapping>,
+        open: Option<Open>,
+    ) -> PyResult<Scenario> {
+        Loaded::of(table_of(document)?, &Source::default(), &|name| opened(open.as_ref(), name))
+            .map(Scenario)
+            .map_err(|problems| refusal(py, problems))
+    }
+
+    fn document<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        table_to_python(py, &self.0.scenario.document())
+    }
+
+    fn to_toml(&self) -> String {
+        self.0.to_toml()
+    }
+
+    #[pyo3(signature = (changes = None, /, **more))]
+    fn with_(
+        &self,
+        py: Python<'_>,
+        changes: Option<&Bound<'_, PyMapping>>,
+        more: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Scenario> {
+        let mut wanted: Vec<(String, Option<Value>)> = Vec::new();
+        let more = more.map(|more| more.as_mapping().clone());
+        for mapping in changes.into_iter().chain(more.as_ref()) {
+            for entry in mapping.items()?.iter() {
+                let (key, value): (String, Bound<'_, PyAny>) = entry.extract()?;
+                let value = if value.is_none() { None } else { Some(value_of(&value)?) };
+                match wanted.iter_mut().find(|(there, _)| *there == key) {
+                    Some(there) => there.1 = value,
+                    None => wanted.push((key, value)),
+                }
+            }
+        }
+        let open = py.import("sojourn.scenario.trace")?.getattr("opened")?.unbind();
+        self.0
+            .with(&wanted, &|name| opened(Some(&open), name))
+            .map(Scenario)
+            .map_err(|problems| refusal(py, problems))
+    }
+
+    fn variants<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let variants = self.0.variants().map_err(|problems| refusal(py, problems))?;
+        PyTuple::new(py, variants.into_iter().map(Scenario))
+    }
+
+    fn realise<'py>(&self, py: Python<'py>, seed: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let number: u64 = seed.extract().map_err(|_| {
+            PyValueError::new_err(format!("a seed is a whole number from 0 to 2^64 - 1, not {seed}"))
+        })?;
+        let run = self.0.scenario.realise(number).map_err(PyValueError::new_err)?;
+        let run = serde_json::to_value(run).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        json_to_python(py, &run)
+    }
+
+    #[pyo3(signature = (seeds = None))]
+    fn fingerprint(&self, py: Python<'_>, seeds: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
+        let seeds: Option<Vec<u64>> = match seeds {
+            Some(seeds) => Some(seeds.try_iter()?.map(|seed| seed?.extract()).collect::<PyResult<_>>()?),
+            None => None,
+        };
+        self.0.fingerprint(seeds.as_deref()).map_err(|problems| refusal(py, problems))
+    }
+
+    fn meaning<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (path, value) in self.0.scenario.meaning() {
+            let value = value.map(|value| to_python(py, &value)).transpose()?;
+            dict.set_item(PyTuple::new(py, path)?, value)?;
+        }
+        Ok(dict)
+    }
+
+    #[getter]
+    fn title(&self) -> &str {
+        &self.0.scenario.title
+    }
+
+    #[getter]
+    fn label(&self) -> &str {
+        &self.0.scenario.label
+    }
+
+    #[getter]
+    fn duration(&self) -> u64 {
+        self.0.scenario.duration
+    }
+
+    #[getter]
+    fn warmup(&self) -> u64 {
+        self.0.scenario.warmup
+    }
+
+    #[getter]
+    fn seeds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.0.scenario.seeds)
+    }
+
+    #[getter]
+    fn offloads(&self) -> bool {
+        self.0.scenario.offloads
+    }
+
+    #[getter]
+    fn dumbbell(&self) -> bool {
+        self.0.scenario.dumbbell()
+    }
+
+    #[getter]
+    fn bottleneck(&self) -> Option<Bottleneck> {
+        self.0.scenario.bottleneck.clone().map(Bottleneck)
+    }
+
+    #[getter]
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.scenario.links.iter().cloned().map(LinkEntry))
+    }
+
+    #[getter]
+    fn flows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.scenario.flows.iter().cloned().map(FlowEntry))
+    }
+
+    #[getter]
+    fn sweep<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (key, values) in &self.0.scenario.sweep {
+            dict.set_item(key, to_python(py, &Value::List(values.clone()))?)?;
+        }
+        Ok(dict)
+    }
+
+    #[getter]
+    fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.notes.iter().cloned().map(Problem))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Scenario({:?})", self.0.scenario.title)
+    }
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, module = "sojourn._core")]
+pub struct Bottleneck(scenario::Bottleneck);
+
+#[pymethods]
+impl Bottleneck {
+    #[getter]
+    fn up(&self) -> Option<Wire> {
+        self.0.ways.up.clone().map(Wire)
+    }
+
+    #[getter]
+    fn down(&self) -> Option<Wire> {
+        self.0.ways.down.clone().map(Wire)
+    }
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, module = "sojourn._core")]
+pub struct Wire(scenario::Wire);
+
+#[pymethods]
+impl Wire {
+    #[getter]
+    fn qdisc(&self) -> Option<String> {
+        self.0.qdisc.as_ref().map(tc::Discipline::text)
+    }
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, module = "sojourn._core")]
+pub struct LinkEntry(scenario::LinkEntry);
+
+#[pymethods]
+impl LinkEntry {
+    #[getter]
+    fn name(&self) -> Option<&str> {
+        self.0.ends.name.as_deref()
+    }
+
+    #[getter]
+    fn source(&self) -> &str {
+        &self.0.ends.source
+    }
+
+    #[getter]
+    fn target(&self) -> &str {
+        &self.0.ends.target
+    }
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, module = "sojourn._core")]
+pub struct FlowEntry(scenario::Flow);
+
+#[pymethods]
+impl FlowEntry {
+    #[getter]
+    fn kind(&self) -> &str {
+        self.0.word()
+    }
+
+    #[getter]
+    fn name(&self) -> Option<&str> {
+        self.0.entry.name.as_deref()
+    }
+
+    #[getter]
+    fn count(&self) -> u32 {
+        self.0.entry.count
+    }
+
+    #[getter]
+    fn drawn(&self) -> bool {
+        let entry = &self.0.entry;
+        entry.start.drawn() || entry.rtt.as_ref().is_some_and(scenario::Spread::drawn)
+    }
+}
+
+/// Adds its classes and functions to the module.
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Problem>()?;
+    module.add_class::<Scenario>()?;
+    module.add_class::<Bottleneck>()?;
+    module.add_class::<Wire>()?;
+    module.add_class::<LinkEntry>()?;
+    module.add_class::<FlowEntry>()?;
+    module.add_function(wrap_pyfunction!(parse_toml, module)?)?;
+    module.add_function(wrap_pyfunction!(dotted_key, module)?)?;
+    module.add_function(wrap_pyfunction!(tcp_profiles, module)?)?;
+    module.add("MTU", scenario::MTU)?;
+    module.add_function(wrap_pyfunction!(scenario_keys, module)?)
+}

@@ -1,0 +1,520 @@
+//! What the keys of a scenario take: how a value is read, in which words it is refused, and how it is written back.
+//!
+//! A `Form` is named once here and used by every key of its sort (`model.rs`). What is written reads back as the same value.
+
+use crate::dscp;
+use crate::laws::{Draw, Spread};
+use crate::model::{Reader, Tables};
+use crate::problem::{Key, Wrong, below};
+use crate::quantity::{
+    TIME, Times, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
+};
+use crate::value::{Value, quoted};
+use crate::wire::{self, Loss};
+use link::Framing;
+use std::collections::HashSet;
+use tc::text::nearest;
+use tc::text::printable;
+use tc::{Discipline, Shaper, TcError};
+
+/// How a key's value is read and written.
+pub(crate) trait Form<T> {
+    /// The value, or `None` after the reader was told what is wrong with it.
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<T>;
+
+    /// As a file would hold it; `all`: with what is a default.
+    fn write(&self, value: &T, all: bool) -> Value;
+}
+
+/// A form of which reading needs the value alone.
+pub(crate) struct Plain<T> {
+    read: fn(&Value) -> Result<T, Wrong>,
+    write: fn(&T) -> Value,
+}
+
+impl<T> Form<T> for Plain<T> {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<T> {
+        (self.read)(value).map_err(|wrong| reader.refuse(wrong, key)).ok()
+    }
+
+    fn write(&self, value: &T, _all: bool) -> Value {
+        (self.write)(value)
+    }
+}
+
+/// A table inside a table.
+pub(crate) struct Sub;
+
+impl<T: Tables> Form<T> for Sub {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<T> {
+        reader.table(value, key)
+    }
+
+    fn write(&self, value: &T, all: bool) -> Value {
+        Value::Table(value.entries(all))
+    }
+}
+
+/// A whole number or a real one within bounds.
+pub(crate) struct Within<N> {
+    pub(crate) least: N,
+    pub(crate) most: N,
+    /// The least itself is refused.
+    pub(crate) above: bool,
+}
+
+impl<N: Copy + std::fmt::Display> Within<N> {
+    fn outside(&self, value: &Value, low: bool) -> Wrong {
+        let bound = match (low, self.above) {
+            (false, _) => format!("less than or equal to {}", self.most),
+            (true, false) => format!("greater than or equal to {}", self.least),
+            (true, true) => format!("greater than {}", self.least),
+        };
+        let message = format!("{} is out of range: it should be {bound}", quoted(value));
+        Wrong::new(message, "write a number within that range")
+    }
+}
+
+impl<T: Copy + TryFrom<i128> + Into<i128>> Form<T> for Within<i128> {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<T> {
+        let number = match value {
+            Value::Int(number) => *number,
+            _ => {
+                let hint = "write a whole number, without quotes and without a point";
+                reader.refuse(Wrong::new(format!("{} is not a whole number", quoted(value)), hint), key);
+                return None;
+            }
+        };
+        if number > self.most || number < self.least {
+            reader.refuse(self.outside(value, number < self.least), key);
+            return None;
+        }
+        T::try_from(number).ok()
+    }
+
+    fn write(&self, value: &T, _all: bool) -> Value {
+        Value::Int((*value).into())
+    }
+}
+
+impl Form<f64> for Within<f64> {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<f64> {
+        let number = match value {
+            Value::Int(number) => *number as f64,
+            Value::Float(number) if number.is_finite() => *number,
+            Value::Float(_) => {
+                reader.refuse(
+                    Wrong::new(format!("{} is not a finite number", quoted(value)), "write a number"),
+                    key,
+                );
+                return None;
+            }
+            _ => {
+                let hint = "write a number, without quotes";
+                reader.refuse(Wrong::new(format!("{} is not a number", quoted(value)), hint), key);
+                return None;
+            }
+        };
+        let low = number < self.least || (self.above && number == self.least);
+        if number > self.most || low {
+            reader.refuse(self.outside(value, low), key);
+            return None;
+        }
+        Some(number)
+    }
+
+    fn write(&self, value: &f64, _all: bool) -> Value {
+        Value::Float(*value)
+    }
+}
+
+/// One of some words.
+pub(crate) struct Words(pub(crate) &'static [&'static str]);
+
+impl Words {
+    fn refusal(&self, value: &Value, key: &Key) -> Wrong {
+        let known = format!("one of {}", self.0.join(", "));
+        let not = format!("{} is not {known}", quoted(value));
+        let Some(text) = value.text() else { return Wrong::new(not, format!("write \"{}\"", self.0[0])) };
+        let lower = text.to_lowercase();
+        let last = key.last().map(ToString::to_string).unwrap_or_default();
+        if last == "congestion"
+            && let Some((_, instead)) = tcp::congestion::ELSEWHERE.iter().find(|(name, _)| *name == lower)
+        {
+            let release = tc::linux::RELEASE;
+            let message =
+                format!("{} is neither in the simulator nor in Linux {release}, the guest's", quoted(value));
+            return Wrong::new(message, *instead);
+        }
+        if last == "direction" && ["both", "bidirectional", "duplex", "updown", "up down"].contains(&&*lower)
+        {
+            let hint = "write two [[flow]], one with direction = \"down\" and one with direction = \"up\"";
+            return Wrong::new(not, hint);
+        }
+        match nearest(text, self.0.iter().copied()) {
+            Some(guess) => Wrong::new(not, format!("did you mean {guess}?")),
+            None => Wrong::new(not, format!("write \"{}\"", self.0[0])),
+        }
+    }
+}
+
+impl Form<&'static str> for Words {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<&'static str> {
+        let found = value.text().and_then(|text| self.0.iter().find(|word| **word == text));
+        if found.is_none() {
+            reader.refuse(self.refusal(value, key), key);
+        }
+        found.copied()
+    }
+
+    fn write(&self, value: &&'static str, _all: bool) -> Value {
+        Value::from(*value)
+    }
+}
+
+// Times, rates and sizes ----------------------------------------------------------------------------------------------
+
+const HOUR: u64 = 3_600_000_000_000;
+
+fn time(ns: &u64) -> Value {
+    format_duration(*ns).into()
+}
+
+fn rate(bps: &u64) -> Value {
+    format_rate(*bps).into()
+}
+
+fn size(bytes: &u64) -> Value {
+    format_size(*bytes).into()
+}
+
+const SECONDS: Times = Times { example: "1 s", ..TIME };
+const ON: Times = Times { example: "1 s", zero: false, ..TIME };
+
+fn interval(value: &Value) -> Result<u64, Wrong> {
+    let times = Times { what: "an interval", example: "100 ms", zero: false, ..TIME };
+    let ns = parse_duration(value, &times)?;
+    if ns < 1_000 {
+        let message = format!("an interval of {} is too short", quoted(value));
+        return Err(Wrong::new(message, "the least is 1 us"));
+    }
+    Ok(ns)
+}
+
+fn transfer(value: &Value) -> Result<u64, Wrong> {
+    parse_size(value, "a transfer", 1, 1_000_000_000_000)
+}
+
+fn rtt(value: &Value) -> Result<u64, Wrong> {
+    parse_duration(value, &Times { what: "an RTT", example: "50 ms", most: 2 * HOUR, ..TIME })
+}
+
+fn seconds(value: &Value) -> Result<u64, Wrong> {
+    parse_duration(value, &SECONDS)
+}
+
+pub(crate) const DURATION: Plain<u64> = Plain {
+    read: |value| parse_duration(value, &Times { example: "60 s", zero: false, ..TIME }),
+    write: time,
+};
+pub(crate) const WARMUP: Plain<u64> =
+    Plain { read: |value| parse_duration(value, &Times { example: "5 s", ..TIME }), write: time };
+pub(crate) const DELAY: Plain<u64> = Plain {
+    read: |value| parse_duration(value, &Times { what: "a delay", example: "10 ms", most: HOUR, ..TIME }),
+    write: time,
+};
+pub(crate) const INTERVAL: Plain<u64> = Plain { read: interval, write: time };
+pub(crate) const RATE: Plain<u64> = Plain { read: |value| parse_rate(value, false), write: rate };
+pub(crate) const PACKET: Plain<u64> =
+    Plain { read: |value| parse_size(value, "a packet", 28, 65_535), write: size };
+pub(crate) const PAYLOAD: Plain<u64> =
+    Plain { read: |value| parse_size(value, "a payload", 1, 65_000), write: size };
+pub(crate) const TRANSFER: Plain<u64> = Plain { read: transfer, write: size };
+pub(crate) const TIMEOUT: Plain<u64> =
+    Plain { read: |value| parse_duration(value, &Times { most: HOUR, ..ON }), write: time };
+pub(crate) const TARGET: Plain<u64> = Plain {
+    read: |value| {
+        parse_duration(value, &Times { example: "100 ms", zero: false, most: 10_000_000_000, ..TIME })
+    },
+    write: time,
+};
+pub(crate) const ACK_DELAY: Plain<u64> = Plain {
+    read: |value| parse_duration(value, &Times { example: "40 ms", most: 10_000_000_000, ..TIME }),
+    write: time,
+};
+pub(crate) const BUFFER: Plain<u64> =
+    Plain { read: |value| parse_size(value, "a buffer", 2048, 1 << 40), write: size };
+
+/// A link's rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LinkRate {
+    /// None: a link that is never busy.
+    Unlimited,
+    /// Bit/s.
+    Bps(u64),
+}
+
+impl LinkRate {
+    /// Bit/s, where there is a limit.
+    pub fn bps(self) -> Option<u64> {
+        if let LinkRate::Bps(bps) = self { Some(bps) } else { None }
+    }
+}
+
+pub(crate) const LINK_RATE: Plain<LinkRate> = Plain {
+    read: |value| match value.text() {
+        Some("unlimited") => Ok(LinkRate::Unlimited),
+        _ => parse_rate(value, false).map(LinkRate::Bps),
+    },
+    write: |rate| match rate {
+        LinkRate::Unlimited => "unlimited".into(),
+        LinkRate::Bps(bps) => format_rate(*bps).into(),
+    },
+};
+
+// Steps and frames ----------------------------------------------------------------------------------------------------
+
+/// Rows of a trace, a schedule, a video's frames.
+pub const MAX_ROWS: usize = 200_000;
+
+/// (from ns, what holds from then on), times rising.
+pub type Pairs = Vec<(u64, u64)>;
+
+fn pairs(
+    value: &Value,
+    what: &str,
+    example: &str,
+    read: fn(&Value) -> Result<u64, Wrong>,
+) -> Result<Pairs, Wrong> {
+    let hint = format!("write pairs: [{example}, ...]");
+    let rows = value.list().filter(|rows| !rows.is_empty());
+    let Some(rows) = rows else {
+        return Err(Wrong::new(format!("{} is not a list of {what}", quoted(value)), hint));
+    };
+    if rows.len() > MAX_ROWS {
+        return Err(Wrong::new(format!("{} {what}", rows.len()), format!("the most is {MAX_ROWS}")));
+    }
+    let mut pairs = Vec::with_capacity(rows.len());
+    for row in rows {
+        let Some([at, each]) = row.list() else {
+            return Err(Wrong::new(format!("{} is not a pair", quoted(row)), hint));
+        };
+        let times = Times { what: "a time", example: "10 s", ..TIME };
+        pairs.push((parse_duration(at, &times)?, read(each)?));
+    }
+    for pair in pairs.windows(2) {
+        let (before, after) = (pair[0].0, pair[1].0);
+        if after <= before {
+            let times = format!("{} follows {}", format_duration(after), format_duration(before));
+            return Err(Wrong::new(format!("times must rise: {times}"), "write them in order, each once"));
+        }
+    }
+    Ok(pairs)
+}
+
+fn rows(pairs: &Pairs, write: fn(u64) -> String) -> Value {
+    let row = |&(at, each): &(u64, u64)| Value::List(vec![format_duration(at).into(), write(each).into()]);
+    Value::List(pairs.iter().map(row).collect())
+}
+
+pub(crate) const SCHEDULE: Plain<Pairs> = Plain {
+    read: |value| {
+        let example = r#"["0 s", "20 Mbit/s"], ["10 s", "5 Mbit/s"]"#;
+        pairs(value, "steps", example, |rate| parse_rate(rate, true))
+    },
+    write: |steps| rows(steps, format_rate),
+};
+pub(crate) const FRAMES: Plain<Pairs> = Plain {
+    read: |value| {
+        let example = r#"["0 s", "12 kB"], ["40 ms", "3 kB"]"#;
+        pairs(value, "frames", example, |size| parse_size(size, "a frame", 1, 1 << 31))
+    },
+    write: |frames| rows(frames, format_size),
+};
+
+// Numbers that differ -------------------------------------------------------------------------------------------------
+
+pub(crate) const RTT: Plain<Spread> =
+    Plain { read: |value| Spread::parse(value, rtt, "50 ms", false), write: |s| s.document(format_duration) };
+pub(crate) const START: Plain<Spread> = Plain {
+    read: |value| Spread::parse(value, seconds, "1 s", true),
+    write: |s| s.document(format_duration),
+};
+pub(crate) const PAUSE: Plain<Draw> =
+    Plain { read: |value| Draw::parse(value, seconds, "1 s"), write: |d| d.document(format_duration) };
+pub(crate) const ON_TIME: Plain<Draw> = Plain {
+    read: |value| Draw::parse(value, |value| parse_duration(value, &ON), "1 s"),
+    write: |d| d.document(format_duration),
+};
+pub(crate) const SIZES: Plain<Draw> =
+    Plain { read: |value| Draw::parse(value, transfer, "50 kB"), write: |d| d.document(format_size) };
+
+// Names, numbers and words --------------------------------------------------------------------------------------------
+
+pub(crate) const BOOL: Plain<bool> = Plain {
+    read: |value| match value {
+        Value::Bool(truth) => Ok(*truth),
+        _ => {
+            let hint = "write true or false, without quotes";
+            Err(Wrong::new(format!("{} is not true or false", quoted(value)), hint))
+        }
+    },
+    write: |truth| Value::Bool(*truth),
+};
+
+fn name(value: &Value) -> Result<String, Wrong> {
+    let text = value.text().unwrap_or_default();
+    let first = |c: char| c.is_alphanumeric() || c == '_';
+    let later = |c: char| first(c) || " .:+-".contains(c);
+    let sound = text.starts_with(first)
+        && text.chars().count() <= 64
+        && text.chars().all(|char| later(char) && printable(char));
+    if !sound {
+        let hint = "write letters, digits, spaces and . : + - _, at most 64";
+        return Err(Wrong::new(format!("{} is not a name", quoted(value)), hint));
+    }
+    let numbered = text
+        .rsplit_once('.')
+        .is_some_and(|(_, end)| !end.is_empty() && end.bytes().all(|c| c.is_ascii_digit()));
+    if numbered || text != text.trim() {
+        let hint = "the flows of an entry are numbered .1, .2 by themselves";
+        return Err(Wrong::new(format!("{} is not a name", quoted(value)), hint));
+    }
+    Ok(text.to_owned())
+}
+
+pub(crate) const NAME: Plain<String> = Plain { read: name, write: |name| name.clone().into() };
+
+/// A list of names.
+pub(crate) struct Names;
+
+impl Form<Vec<String>> for Names {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<Vec<String>> {
+        let items = reader.list(value, key)?;
+        let names: Vec<_> = items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| NAME.read(item, &below(key, index), reader))
+            .collect();
+        names.into_iter().collect()
+    }
+
+    fn write(&self, names: &Vec<String>, _all: bool) -> Value {
+        Value::List(names.iter().map(|name| name.clone().into()).collect())
+    }
+}
+
+pub(crate) const TITLE: Plain<String> = Plain {
+    read: |value| {
+        let Some(text) = value.text() else {
+            let hint = "write text in quotes, like \"Two uploads and a ping\"";
+            return Err(Wrong::new(format!("{} is not a title", quoted(value)), hint));
+        };
+        if text.chars().count() > 300 || !text.chars().all(printable) {
+            let message = "not a printable line of at most 300 characters";
+            return Err(Wrong::new(message, "write one short line"));
+        }
+        Ok(text.to_owned())
+    },
+    write: |title| title.clone().into(),
+};
+
+fn seeds(value: &Value) -> Result<Vec<u64>, Wrong> {
+    let items = match value {
+        Value::Int(count) => {
+            if !(1..=10_000).contains(count) {
+                return Err(Wrong::new(format!("{count} seeds"), "give a count from 1 to 10000"));
+            }
+            return Ok((1..=*count as u64).collect());
+        }
+        Value::List(items) => items,
+        _ => {
+            let hint = "write a count (seeds = 5 is 1 to 5) or a list (seeds = [3, 8])";
+            return Err(Wrong::new(format!("{} is not a count or a list of seeds", quoted(value)), hint));
+        }
+    };
+    let mut seeds = Vec::with_capacity(items.len());
+    for item in items {
+        let Value::Int(seed) = item else {
+            let message = format!("{} is not a seed", quoted(item));
+            return Err(Wrong::new(message, "a seed is a whole number, like 1"));
+        };
+        if !(0..1i128 << 63).contains(seed) {
+            let hint = "a seed is a whole number from 0 to 2^63 - 1";
+            return Err(Wrong::new(format!("{seed} is not a seed"), hint));
+        }
+        seeds.push(*seed as u64);
+    }
+    let different = seeds.iter().collect::<HashSet<_>>().len();
+    if !(1..=10_000).contains(&seeds.len()) || different != seeds.len() {
+        let message = format!("{} seeds, {different} of them different", seeds.len());
+        return Err(Wrong::new(message, "give 1 to 10000 different seeds"));
+    }
+    Ok(seeds)
+}
+
+pub(crate) const SEEDS: Plain<Vec<u64>> = Plain {
+    read: seeds,
+    write: |seeds| Value::List(seeds.iter().map(|seed| Value::Int((*seed).into())).collect()),
+};
+
+/// Descriptors: hardware has up to some thousands.
+const MAX_RING: i128 = 65_536;
+
+pub(crate) const RING: Plain<u32> = Plain {
+    read: |value| {
+        let Value::Int(number) = value else {
+            let message = format!("{} is not a number of descriptors", quoted(value));
+            return Err(Wrong::new(message, "write a whole number, like ring = 512"));
+        };
+        if *number == 0 {
+            let message = "a ring of 0 descriptors would send nothing";
+            return Err(Wrong::new(message, "leave ring out, or write 1: no ring"));
+        }
+        if !(1..=MAX_RING).contains(number) {
+            let message = format!("a ring of {} descriptors", quoted(value));
+            return Err(Wrong::new(message, format!("write a number from 1 to {MAX_RING}")));
+        }
+        Ok(*number as u32)
+    },
+    write: |ring| Value::Int((*ring).into()),
+};
+pub(crate) const DSCP: Plain<u8> = Plain { read: dscp::parse, write: |dscp| dscp::format(*dscp) };
+pub(crate) const LOSS: Plain<Loss> = Plain { read: wire::parse_loss, write: |loss| loss.text().into() };
+
+// tc's words ----------------------------------------------------------------------------------------------------------
+
+/// What tc's words lack, of this text.
+fn wrong_words(error: TcError, text: &str) -> Wrong {
+    Wrong::new(error.problem, error.hint).at(text[..error.at.start].chars().count())
+}
+
+fn words<T>(
+    value: &Value,
+    read: fn(&str) -> Result<T, TcError>,
+    no_text: fn(&str) -> TcError,
+) -> Result<T, Wrong> {
+    match value {
+        Value::Text(text) => read(text).map_err(|error| wrong_words(error, text)),
+        _ => Err(wrong_words(no_text(&quoted(value)), "")),
+    }
+}
+
+fn not_a_discipline(shown: &str) -> TcError {
+    let problem = format!("{shown} is not a queue discipline");
+    TcError::new(problem, "write tc's words in quotes, like \"fq_codel\"")
+}
+
+pub(crate) const QDISC: Plain<Discipline> = Plain {
+    read: |value| words(value, Discipline::parse, not_a_discipline),
+    write: |qdisc| qdisc.text().into(),
+};
+pub(crate) const LINK_LAYER: Plain<Framing> = Plain {
+    read: |value| words(value, tc::read_layer, tc::layer::not_a_layer),
+    write: |layer| tc::layer::write_layer(layer).into(),
+};
+/// `none` is a shaper that is not there, whatever the common table says.
+pub(crate) const SHAPER: Plain<Option<Shaper>> = Plain {
+    read: |value| words(value, Shaper::parse, tc::shaper::not_a_shaper),
+    write: |shaper| shaper.as_ref().map_or("none".into(), |shaper| shaper.text().into()),
+};

@@ -1,0 +1,242 @@
+//! Numbers that differ: from flow to flow (`Spread`, drawn once when the scenario is realised) and from time to time (`Draw`, drawn by the
+//! engine each time one is needed).
+//!
+//! ```text
+//! rtt   = "uniform 40 ms .. 80 ms"     each flow its own, by the seed
+//! rtt   = "spread 40 ms .. 440 ms"     evenly spaced over the flows of the entry
+//! rtt   = ["10 ms", "100 ms"]          in turn
+//! start = "every 2 s"                  the i-th flow starts at i × 2 s
+//! off   = "exp 1 s"                    drawn anew each time
+//! size  = "pareto 50 kB 1.5"           mean and tail exponent
+//! ```
+
+use crate::problem::Wrong;
+use crate::quantity::is_blank;
+use crate::value::{Value, general, real};
+use tc::text::nearest;
+use tc::text::quoted as quoted_words;
+
+type Read = fn(&Value) -> Result<u64, Wrong>;
+type Write = fn(u64) -> String;
+
+/// One number for each flow of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Spread {
+    /// The same for all.
+    Constant(u64),
+    /// Drawn between two ends, both included.
+    Uniform(u64, u64),
+    /// Evenly spaced between two ends.
+    Spread(u64, u64),
+    /// In turn.
+    List(Vec<u64>),
+    /// So many steps as there are flows before it.
+    Every(u64),
+}
+
+impl Spread {
+    /// Any form of it; `every` where the flows' numbers may be steps in time.
+    pub(crate) fn parse(value: &Value, read: Read, example: &str, every: bool) -> Result<Spread, Wrong> {
+        if let Value::List(items) = value {
+            if !(1..=100_000).contains(&items.len()) {
+                let hint = format!("give one to 100000, like [\"{example}\"]");
+                return Err(Wrong::new(format!("a list of {} values", items.len()), hint));
+            }
+            return Ok(Spread::List(items.iter().map(read).collect::<Result<_, _>>()?));
+        }
+        let laws: &[&str] = if every { &["uniform", "spread", "every"] } else { &["uniform", "spread"] };
+        Ok(match law(value, laws)? {
+            Some((word @ ("uniform" | "spread"), rest)) => {
+                let (low, high) = ends(word, rest, read, example)?;
+                if word == "uniform" { Spread::Uniform(low, high) } else { Spread::Spread(low, high) }
+            }
+            Some((_, rest)) => Spread::Every(read(&rest.into())?),
+            None => Spread::Constant(read(value)?),
+        })
+    }
+
+    /// The law's word.
+    pub fn law(&self) -> &'static str {
+        match self {
+            Spread::Constant(_) => "constant",
+            Spread::Uniform(..) => "uniform",
+            Spread::Spread(..) => "spread",
+            Spread::List(_) => "list",
+            Spread::Every(_) => "every",
+        }
+    }
+
+    /// The numbers that it is written with.
+    pub fn values(&self) -> Vec<u64> {
+        match self {
+            Spread::Constant(value) | Spread::Every(value) => vec![*value],
+            Spread::Uniform(low, high) | Spread::Spread(low, high) => vec![*low, *high],
+            Spread::List(values) => values.clone(),
+        }
+    }
+
+    /// No flow gets less.
+    pub fn least(&self) -> u64 {
+        if matches!(self, Spread::Every(_)) { 0 } else { self.values().into_iter().min().unwrap_or(0) }
+    }
+
+    /// No flow of `count` gets more.
+    pub fn most(&self, count: u32) -> u64 {
+        match self {
+            Spread::Every(step) => step.saturating_mul(u64::from(count.saturating_sub(1))),
+            _ => self.values().into_iter().max().unwrap_or(0),
+        }
+    }
+
+    /// Whether the seed decides.
+    pub fn drawn(&self) -> bool {
+        matches!(self, Spread::Uniform(..))
+    }
+
+    /// The number of flow `index` (from 0) among `count`; `draw` gives 64 random bits.
+    pub fn of(&self, index: u32, count: u32, draw: impl FnOnce() -> u64) -> u64 {
+        let wide = u128::from(index);
+        match self {
+            Spread::Constant(value) => *value,
+            Spread::Uniform(low, high) => {
+                low + ((u128::from(draw()) * (u128::from(high - low) + 1)) >> 64) as u64
+            }
+            Spread::Spread(low, high) if count > 1 => {
+                low + (u128::from(high - low) * wide / u128::from(count - 1)) as u64
+            }
+            Spread::Spread(low, _) => *low,
+            Spread::List(values) => values[index as usize % values.len()],
+            Spread::Every(step) => step.saturating_mul(index.into()),
+        }
+    }
+
+    /// As it stands in a scenario.
+    pub(crate) fn document(&self, write: Write) -> Value {
+        match self {
+            Spread::Constant(value) => write(*value).into(),
+            Spread::List(values) => Value::List(values.iter().map(|value| write(*value).into()).collect()),
+            Spread::Every(step) => format!("every {}", write(*step)).into(),
+            Spread::Uniform(low, high) | Spread::Spread(low, high) => {
+                format!("{} {} .. {}", self.law(), write(*low), write(*high)).into()
+            }
+        }
+    }
+}
+
+/// A number drawn anew each time it is needed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Draw {
+    /// Always the same.
+    Constant(u64),
+    /// Between two ends, both included.
+    Uniform(u64, u64),
+    /// With this mean.
+    Exponential(u64),
+    /// With this mean and tail exponent.
+    Pareto(u64, f64),
+}
+
+impl Draw {
+    /// `50 kB`, `uniform A .. B`, `exp MEAN`, `pareto MEAN SHAPE`.
+    pub(crate) fn parse(value: &Value, read: Read, example: &str) -> Result<Draw, Wrong> {
+        Ok(match law(value, &["uniform", "exp", "exponential", "pareto"])? {
+            Some(("uniform", rest)) => {
+                let (low, high) = ends("uniform", rest, read, example)?;
+                Draw::Uniform(low, high)
+            }
+            Some(("exp" | "exponential", rest)) => Draw::Exponential(read(&rest.into())?),
+            Some((_, rest)) => {
+                let (mean, shape) = pareto(rest, example)?;
+                Draw::Pareto(read(&mean.into())?, shape)
+            }
+            None => Draw::Constant(read(value)?),
+        })
+    }
+
+    /// Its mean.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Draw::Constant(mean) | Draw::Exponential(mean) | Draw::Pareto(mean, _) => *mean as f64,
+            Draw::Uniform(low, high) => (u128::from(*low) + u128::from(*high)) as f64 / 2.0,
+        }
+    }
+
+    /// As it stands in a scenario.
+    pub(crate) fn document(&self, write: Write) -> Value {
+        match self {
+            Draw::Constant(value) => write(*value).into(),
+            Draw::Uniform(low, high) => format!("uniform {} .. {}", write(*low), write(*high)).into(),
+            Draw::Exponential(mean) => format!("exp {}", write(*mean)).into(),
+            Draw::Pareto(mean, shape) => format!("pareto {} {}", write(*mean), real(*shape)).into(),
+        }
+    }
+}
+
+/// The law's word and what follows it; `None`: a plain quantity.
+fn law<'v>(value: &'v Value, laws: &[&'static str]) -> Result<Option<(&'static str, &'v str)>, Wrong> {
+    let Some(text) = value.text() else { return Ok(None) };
+    let text = text.char_indices().nth(1000).map_or(text, |(end, _)| &text[..end]).trim_start();
+    let end = text.find(|c: char| !c.is_ascii_alphabetic() && c != '_').unwrap_or(text.len());
+    let word = text[..end].to_lowercase();
+    if word.is_empty() || ["nan", "inf", "infinity"].contains(&&*word) {
+        return Ok(None);
+    }
+    if let Some(law) = laws.iter().find(|law| **law == word) {
+        return Ok(Some((law, text[end..].trim_start())));
+    }
+    let known = format!("known: {}", laws.join(", "));
+    let hint = match nearest(&word, laws.iter().copied()) {
+        Some(guess) => format!("did you mean {guess}? {known}"),
+        None => known,
+    };
+    Err(Wrong::new(format!("unknown law {}", quoted_words(&text[..end])), hint))
+}
+
+fn ends(word: &str, rest: &str, read: Read, example: &str) -> Result<(u64, u64), Wrong> {
+    let parts: Vec<_> = rest.split("..").collect();
+    let [low, high] = parts[..] else {
+        let hint = format!("write it like \"{word} {example} .. {example}\"");
+        return Err(Wrong::new(format!("{word} needs two ends"), hint));
+    };
+    let (least, most) = (read(&low.into())?, read(&high.into())?);
+    if least > most {
+        let message = format!("{} is above {}", quoted_words(low.trim()), quoted_words(high.trim()));
+        return Err(Wrong::new(message, "write the lower end first"));
+    }
+    Ok((least, most))
+}
+
+fn pareto<'t>(rest: &'t str, example: &str) -> Result<(&'t str, f64), Wrong> {
+    let none = || {
+        Wrong::new(
+            "pareto needs a mean and a tail exponent",
+            format!("write it like \"pareto {example} 1.5\""),
+        )
+    };
+    let (mean, shape) = rest.trim_end_matches(is_blank).rsplit_once(is_blank).ok_or_else(none)?;
+    let mean = mean.trim_end();
+    let (whole, decimals) = shape.split_once('.').unwrap_or((shape, "0"));
+    let digits = |text: &str, most: usize| {
+        (1..=most).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit())
+    };
+    if mean.is_empty() || !digits(whole, 3) || !digits(decimals, 15) {
+        return Err(none());
+    }
+    let exponent: f64 = shape.parse().map_err(|_| none())?;
+    if !(exponent > 1.0 && exponent <= 100.0) {
+        let message = format!("a tail exponent of {} is not above 1", general(exponent, 6));
+        return Err(Wrong::new(message, "with 1 or less the mean is infinite; write 1.5"));
+    }
+    Ok((mean, exponent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uniform_number_may_be_either_end() {
+        let uniform = Spread::Uniform(3, 5);
+        assert_eq!([0, 1 << 63, u64::MAX].map(|bits| uniform.of(0, 1, || bits)), [3, 4, 5]);
+    }
+}

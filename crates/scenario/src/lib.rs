@@ -1,0 +1,359 @@
+//! The scenario language: text in, a value out, and from it the integers that an engine takes.
+//!
+//! A scenario is TOML. `Loaded::read` gives the value or every problem at once, each with its place and what to write instead;
+//! `Loaded::with` changes keys, `Loaded::variants` gives one scenario for each point of a sweep, `Scenario::realise` what an engine takes for a
+//! seed. docs/scenario.md is the reference of the language. Nothing here opens a file or reads a clock: a trace's file is handed in.
+
+mod amount;
+mod check;
+mod dscp;
+mod forms;
+mod laws;
+mod links;
+mod meaning;
+mod model;
+mod problem;
+mod quantity;
+pub mod realised;
+mod sweep;
+mod syntax;
+mod tcp;
+mod toml;
+mod trace;
+mod value;
+mod wire;
+
+pub use check::base_names;
+pub use forms::LinkRate;
+pub use laws::{Draw, Spread};
+pub use meaning::Meaning;
+pub use model::{
+    Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, KeyOf, Kind, LinkEntry, Periods, Ping, Record, Scenario,
+    Sweep, TcpFlow, TcpSettings, Transfers, Udp, Video, Ways, Wire, dotted_key, language,
+};
+pub use problem::{Key, Part, Problem, Source, Wrong, below, dotted};
+pub use tcp::{Endpoints, MTU, PROFILES, profile};
+pub use toml::{NotToml, Places, read as read_toml, write as write_toml};
+pub use trace::Open;
+pub use value::{Table, Value, quoted, real};
+pub use wire::Loss;
+
+use model::{Place, Reader, Tables};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeSet, HashSet};
+
+/// Tables `[[flow]]` or `[[link]]`.
+const MAX_ENTRIES: usize = 10_000;
+/// The longest text, characters: 16 Mi.
+const MAX_TEXT: usize = 16 << 20;
+/// Problems of the keys of one document that are told: beyond that it is not a scenario with mistakes but something else.
+const MOST: usize = 1000;
+/// Problems after which no more points of a sweep are looked into.
+const ENOUGH: usize = 100;
+
+/// A scenario with the document that it was read from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What it says.
+    pub scenario: Scenario,
+    /// What is taken as it is written and probably means something else, each with its place and what to write instead.
+    pub notes: Vec<Problem>,
+    document: Table,
+}
+
+/// Of what is run and how it is called; notes are about the words it was written in.
+impl PartialEq for Loaded {
+    fn eq(&self, other: &Loaded) -> bool {
+        self.scenario == other.scenario
+    }
+}
+
+impl Loaded {
+    /// The scenario in a text that messages call `name`; `untitled` is what a text without a title is called.
+    pub fn read(
+        text: &str,
+        name: &str,
+        untitled: Option<&str>,
+        open: &Open<'_>,
+    ) -> Result<Loaded, Vec<Problem>> {
+        let plain = || Source::new(name, text, Places::new());
+        if text.len() > MAX_TEXT && text.chars().count() > MAX_TEXT {
+            let message = "the text is larger than 16 MiB: not a scenario";
+            let problem = Problem::new(message, "", Key::new());
+            return Err(vec![Problem { file: name.to_owned(), place: Some((1, 1)), ..problem }]);
+        }
+        if let Some(nul) = text.find('\0') {
+            let before = &text[..nul];
+            let start = before.rfind('\n').map_or(0, |at| at + 1);
+            let place = (before.matches('\n').count() + 1, before[start..].chars().count() + 1);
+            let hint = "is this a text file? write the scenario as plain text";
+            return Err(vec![plain().at(Problem::new("a NUL character", hint, Key::new()), place, 0)]);
+        }
+        let (mut document, places) = toml::read(text).map_err(|wrong| {
+            let (message, hint) = syntax::explained(&wrong.message, text, wrong.place.0);
+            let problem = Problem::new(format!("not TOML: {message}"), hint, Key::new());
+            vec![plain().at(problem, wrong.place, 0)]
+        })?;
+        if let Some(title) = untitled.filter(|_| !document.has("title"))
+            && title.chars().all(::tc::text::printable)
+        {
+            let title: String = title.chars().take(300).collect();
+            let mut titled = Table::default();
+            titled.push("title".into(), title.into());
+            for (key, value) in document.iter() {
+                titled.push(key.to_owned(), value.clone());
+            }
+            document = titled;
+        }
+        Loaded::of(document, &Source::new(name, text, places), open)
+    }
+
+    /// The scenario that plain values describe.
+    pub fn of(document: Table, source: &Source, open: &Open<'_>) -> Result<Loaded, Vec<Problem>> {
+        let (scenario, document) = validated(document, source, open)?;
+        let mut notes = notes_of(&scenario, source);
+        let mut problems: Vec<Problem> = Vec::new();
+        let mut single = document.clone();
+        single.remove("sweep");
+        let mut told = HashSet::new();
+        for change in sweep::changes(&scenario.sweep, source)? {
+            let variant = change.apply(&single, source).and_then(|changed| validated(changed, source, open));
+            match variant {
+                Err(wrong) => {
+                    for problem in wrong {
+                        let moved = change.relocate(problem, source);
+                        // What is wrong with a key, not with its values, is told once.
+                        let about = (moved.key[..moved.key.len().min(2)].to_vec(), moved.message.clone());
+                        if told.insert(about) {
+                            problems.push(moved);
+                        }
+                    }
+                    if problems.len() > ENOUGH {
+                        break;
+                    }
+                }
+                Ok((variant, _)) => {
+                    for note in notes_of(&variant, source) {
+                        add_note(&mut notes, change.relocate(note, source));
+                    }
+                }
+            }
+        }
+        if problems.is_empty() { Ok(Loaded { scenario, notes, document }) } else { Err(problems) }
+    }
+
+    /// The scenario with some keys changed, by dotted key; `None` takes a key away. Flows and links are named by position or name, or all by
+    /// `*`. A key that the sweep varies is settled: it leaves the sweep.
+    pub fn with(&self, changes: &[(String, Option<Value>)], open: &Open<'_>) -> Result<Loaded, Vec<Problem>> {
+        let mut document = self.document.clone();
+        for (key, value) in changes {
+            sweep::change(&mut document, key, value.as_ref())?;
+        }
+        // Of what was not changed the words are gone, and what was to be said of them is kept.
+        let mut settled: HashSet<Key> =
+            changes.iter().filter_map(|(key, _)| sweep::paths(&document, key).ok()).flatten().collect();
+        let swept = sweep::unsettled(&self.scenario.sweep, &document, &settled);
+        let sweep: Part = "sweep".into();
+        if swept.len() < self.scenario.sweep.len() && document.has("sweep") {
+            let stays = |key: &Part| swept.iter().any(|(name, _)| *key == Part::Name(name.clone()));
+            let gone =
+                self.notes.iter().filter(|note| note.key.first() == Some(&sweep) && !stays(&note.key[1]));
+            settled.extend(gone.map(|note| note.key.clone()));
+            let left = swept.into_iter().map(|(key, values)| (key, Value::List(values))).collect();
+            document.set("sweep", Value::Table(left));
+        }
+        let changed = Loaded::of(document, &Source::default(), open)?;
+        let kept = self.notes.iter().filter(|note| !settled.contains(&note.key)).cloned();
+        Ok(changed.with_notes(kept))
+    }
+
+    /// One scenario for each point of the sweep, labelled by what differs; the scenario itself where there is none.
+    pub fn variants(&self) -> Result<Vec<Loaded>, Vec<Problem>> {
+        if self.scenario.sweep.is_empty() {
+            return Ok(vec![self.clone()]);
+        }
+        let none = Source::default();
+        let points = sweep::changes(&self.scenario.sweep, &none)?;
+        let mut single = self.document.clone();
+        single.remove("sweep");
+        let own: Vec<_> =
+            self.notes.iter().filter(|note| note.key.first() != Some(&"sweep".into())).cloned().collect();
+        let labels = sweep::labels(&points);
+        let variant = |(point, label): (&sweep::Change<'_>, String)| {
+            let mut document = point.apply(&single, &none)?;
+            document.set("label", label.into());
+            Ok(Loaded::of(document, &none, &no_file)?.with_notes(own.iter().cloned()))
+        };
+        points.iter().zip(labels).map(variant).collect()
+    }
+
+    /// Itself, with notes of words that it was made from; those that have a place go before the same without one.
+    fn with_notes(mut self, notes: impl Iterator<Item = Problem>) -> Loaded {
+        for note in notes {
+            match self.notes.iter_mut().find(|own| own.key == note.key && own.message == note.message) {
+                Some(own) => *own = note,
+                None => self.notes.push(note),
+            }
+        }
+        self
+    }
+
+    /// Canonical text: reading it gives an equal scenario, on any machine (traces are written out).
+    pub fn to_toml(&self) -> String {
+        toml::write(&self.scenario.document())
+    }
+
+    /// SHA-256 of what an engine is given for each of these seeds, whatever their order; `None`: the scenario's own.
+    ///
+    /// Titles and labels have no part in it, nor has the engine.
+    pub fn fingerprint(&self, seeds: Option<&[u64]>) -> Result<String, Vec<Problem>> {
+        let mut digest = Sha256::new();
+        let seeds: BTreeSet<u64> = seeds.unwrap_or(&self.scenario.seeds).iter().copied().collect();
+        for variant in self.variants()? {
+            for &seed in &seeds {
+                let run = variant.scenario.realise(seed).expect("a variant is no sweep");
+                let run = serde_json::to_value(run).expect("it is made of plain values");
+                let mut text = String::new();
+                plain_json(&run, &mut text);
+                digest.update(text.as_bytes());
+            }
+        }
+        Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// No trace can be read.
+pub fn no_file(_name: &str) -> Result<Vec<u8>, String> {
+    Err("No such file or directory".to_owned())
+}
+
+/// JSON with sorted keys, without blanks, in ASCII: the text that fingerprints are of.
+fn plain_json(value: &serde_json::Value, out: &mut String) {
+    match value {
+        serde_json::Value::Number(number) if number.is_f64() => {
+            out.push_str(&real(number.as_f64().unwrap_or_default()));
+        }
+        serde_json::Value::String(text) => {
+            for char in serde_json::Value::from(&**text).to_string().chars() {
+                if char.is_ascii() {
+                    out.push(char);
+                    continue;
+                }
+                for unit in char.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+        serde_json::Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                plain_json(item, out);
+            }
+            out.push(']');
+        }
+        serde_json::Value::Object(entries) => {
+            out.push('{');
+            let sorted: std::collections::BTreeMap<_, _> = entries.iter().collect();
+            for (index, (key, item)) in sorted.into_iter().enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                plain_json(&serde_json::Value::from(&**key), out);
+                out.push(':');
+                plain_json(item, out);
+            }
+            out.push('}');
+        }
+        _ => out.push_str(&value.to_string()),
+    }
+}
+
+fn add_note(notes: &mut Vec<Problem>, note: Problem) {
+    if !notes.iter().any(|own| own.key == note.key && own.message == note.message) {
+        notes.push(note);
+    }
+}
+
+/// What the words of its queue disciplines leave doubtful.
+fn notes_of(scenario: &Scenario, source: &Source) -> Vec<Problem> {
+    let mut tables: Vec<(Key, &Wire)> = Vec::new();
+    for (index, entry) in scenario.links.iter().enumerate() {
+        tables.push((vec!["link".into(), index.into()], &entry.wire));
+    }
+    if let Some(bottleneck) = &scenario.bottleneck {
+        let at: Key = vec!["bottleneck".into()];
+        tables.push((at.clone(), &bottleneck.common));
+        for (way, own) in [("down", &bottleneck.ways.down), ("up", &bottleneck.ways.up)] {
+            tables.extend(own.iter().map(|own| (below(&at, way), own)));
+        }
+    }
+    let mut notes = Vec::new();
+    for (key, wire) in tables {
+        for note in wire.qdisc.iter().flat_map(|qdisc| &qdisc.notes) {
+            let problem = Problem::new(&*note.message, &*note.hint, below(&key, "qdisc"));
+            // Notes are of plain words: a byte is a character.
+            add_note(&mut notes, source.locate(problem, note.at.start));
+        }
+    }
+    notes
+}
+
+/// The document as a scenario, and as it was read: one `seed` being a list of one and traces being rows.
+fn validated(
+    mut document: Table,
+    source: &Source,
+    open: &Open<'_>,
+) -> Result<(Scenario, Table), Vec<Problem>> {
+    for name in ["flow", "link"] {
+        if let Some(entries) =
+            document.get(name).and_then(Value::list).filter(|list| list.len() > MAX_ENTRIES)
+        {
+            let hint = format!("the most is {MAX_ENTRIES}; an entry may have a count");
+            let message = format!("{} tables [[{name}]]", entries.len());
+            return Err(vec![source.locate(Problem::new(message, hint, vec![name.into()]), 0)]);
+        }
+    }
+    let mut problems = Vec::new();
+    let one_seed = document.remove("seed");
+    let single = one_seed.is_some();
+    if let Some(seed) = one_seed {
+        if document.has("seeds") {
+            let problem =
+                Problem::new("seed and seeds are both given", "keep one of them", vec!["seed".into()]);
+            problems.push(source.at_name(problem));
+        }
+        document.set("seeds", Value::List(vec![seed]));
+    }
+    if let Some(Value::Table(sweep)) = document.get("sweep") {
+        let flat = sweep::flat(sweep);
+        document.set("sweep", Value::Table(flat));
+    }
+    let traces = trace::resolve(&mut document, open);
+    problems.extend(traces.into_iter().map(|problem| source.locate(problem, 0)));
+    // `seed = 7` is kept as `seeds`.
+    let written = |problem: Problem| match problem.key.first() {
+        Some(Part::Name(name)) if single && name == "seeds" => {
+            Problem { key: vec!["seed".into()], ..problem }
+        }
+        _ => problem,
+    };
+    let mut reader = Reader { document: &document, found: Vec::new() };
+    let scenario = Scenario::read_whole(&document, &Key::new(), &mut reader);
+    reader.found.truncate(MOST);
+    let mut wrong: Vec<Problem> = reader
+        .found
+        .into_iter()
+        .map(|(problem, place)| match place {
+            Place::Name => source.at_name(problem),
+            Place::Value(offset) => source.locate(written(problem), offset),
+        })
+        .collect();
+    if let Some(scenario) = scenario.as_ref().filter(|_| wrong.is_empty()) {
+        wrong.extend(check::check(scenario).into_iter().map(|each| source.locate(written(each), 0)));
+    }
+    wrong.sort_by_key(|problem| problem.place.unwrap_or((0, 0)));
+    problems.extend(wrong);
+    match scenario {
+        Some(scenario) if problems.is_empty() => Ok((scenario, document)),
+        _ => Err(problems),
+    }
+}

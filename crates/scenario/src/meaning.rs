@@ -1,0 +1,92 @@
+//! What a scenario means, key by key: links resolved, defaults filled in, numbers as laws and not as drawn.
+//!
+//! Two scenarios with equal meanings differ in words only, like `link_layer = "none"` written out and left out. A path is (table, name, key,
+//! ...): ("link", "up", "rate"), ("flow", "page", "tcp", "min_rto"); of the top table (key,). `realise` says the same to an engine, with the
+//! numbers that a seed draws.
+
+use crate::check::base_names;
+use crate::laws::Spread;
+use crate::links::{Line, Routes, links_of, way_of};
+use crate::model::{Scenario, Tables};
+use crate::quantity::{format_duration, format_rate};
+use crate::value::Value;
+
+/// Every setting by its path; `None`: there is none.
+pub type Meaning = Vec<(Vec<String>, Option<Value>)>;
+
+impl Scenario {
+    /// Every setting of the links and flows by its path. Values are as a file would hold them.
+    pub fn meaning(&self) -> Meaning {
+        let mut found: Meaning = vec![(vec!["offloads".into()], Some(Value::Bool(self.offloads)))];
+        let links = links_of(self);
+        for link in &links {
+            for (key, value) in line(&link.line) {
+                found.push((vec!["link".into(), link.name.clone(), key.into()], value));
+            }
+        }
+        let mut routes = Routes::new(&links);
+        for (name, flow) in base_names(&self.flows).into_iter().zip(&self.flows) {
+            let entry = &flow.entry;
+            let way = way_of(entry, &mut routes, self.dumbbell(), flow.probe());
+            let takes = way.map_or(0, |way| way.delay(&links));
+            for (key, mut value) in flow.list_whole(true) {
+                let path = vec!["flow".into(), name.clone(), key.into()];
+                match key {
+                    // The name is in the path.
+                    "name" => continue,
+                    "start" => value = Some(law(&entry.start)),
+                    "stop" => value = entry.stop.as_ref().map(law),
+                    "direction" if self.dumbbell() => {
+                        value =
+                            Some(entry.direction.unwrap_or(if flow.probe() { "up" } else { "down" }).into());
+                    }
+                    // Without an RTT a flow has that of its links.
+                    "rtt" => {
+                        let links_take = Value::from(format_duration(takes));
+                        value = entry.rtt.as_ref().map(law).filter(|rtt| *rtt != links_take);
+                    }
+                    "tcp" => {
+                        let settings = flow.tcp().map(|tcp| tcp.tcp.list_whole(true)).unwrap_or_default();
+                        for (setting, value) in settings {
+                            let mut path = path.clone();
+                            path.push(setting.into());
+                            found.push((path, value));
+                        }
+                        continue;
+                    }
+                    _ => {}
+                }
+                found.push((path, value));
+            }
+        }
+        found
+    }
+}
+
+fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
+    let steps = &line.steps;
+    let scheduled = steps.len() > 1;
+    let row =
+        |&(at, bps): &(u64, u64)| Value::List(vec![format_duration(at).into(), format_rate(bps).into()]);
+    let schedule = Value::List(steps.iter().map(row).collect());
+    vec![
+        ("rate", Some(steps.first().map_or("unlimited".into(), |(_, bps)| format_rate(*bps).into()))),
+        ("schedule", scheduled.then_some(schedule)),
+        ("repeat", line.period.filter(|_| scheduled).map(|ns| format_duration(ns).into())),
+        ("delay", Some(format_duration(line.delay).into())),
+        ("qdisc", Some(line.qdisc.text().into())),
+        ("link_layer", Some(tc::layer::write_layer(&line.framing).into())),
+        ("loss", Some(line.loss.text().into())),
+        ("shaper", line.shaper.as_ref().map(|shaper| shaper.text().into())),
+        ("ring", line.ring.map(|ring| Value::Int(ring.into()))),
+        ("bql", Some(Value::Bool(line.bql))),
+        ("coalesce", Some(format_duration(line.coalesce).into())),
+    ]
+}
+
+/// As it is written; what is the same number for every flow, however it is written, is that number.
+fn law(spread: &Spread) -> Value {
+    let values = spread.values();
+    let same = !matches!(spread, Spread::Every(_)) && values.iter().min() == values.iter().max();
+    if same { format_duration(spread.least()).into() } else { spread.document(format_duration) }
+}

@@ -1,0 +1,957 @@
+//! The scenario as a value: what its TOML says, checked, defaults filled in, units gone.
+//!
+//! Every table of the language is a struct here and every key a line of it: its name, its type, its default, its form (how it is read and
+//! written: `forms.rs`) and, as its comment, what it means. docs/scenario.md is the same in prose. What spans several keys is in `check.rs`;
+//! what an engine takes is made by `realise.rs`.
+
+use crate::forms::{
+    ACK_DELAY, BOOL, BUFFER, DELAY, DSCP, DURATION, FRAMES, Form, INTERVAL, LINK_LAYER, LINK_RATE, LOSS,
+    LinkRate, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING, RTT, SCHEDULE, SEEDS,
+    SHAPER, SIZES, START, Sub, TARGET, TIMEOUT, TITLE, TRANSFER, WARMUP, Within, Words,
+};
+use crate::laws::{Draw, Spread};
+use crate::problem::{Key, Problem, Wrong, below};
+use crate::tcp::PROFILES;
+use crate::value::{Table, Value, quoted};
+use crate::wire::Loss;
+use link::Framing;
+use tc::text::nearest;
+use tc::{Discipline, Shaper};
+
+// How tables are declared ---------------------------------------------------------------------------------------------
+
+/// A key of a table, for those who list the language.
+#[derive(Clone, Debug)]
+pub struct KeyOf {
+    /// As it is written.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: String,
+    /// As a file would hold it; `None`: there is none.
+    pub default: Option<Value>,
+    /// Whether it must be given.
+    pub required: bool,
+    /// The keys of the table that it is.
+    pub below: Vec<KeyOf>,
+}
+
+/// A struct whose fields are keys, of a table or of a part of one.
+pub(crate) trait Fields: Sized {
+    /// The values of its keys, or `None` after the reader was told what is wrong.
+    fn read(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Self>;
+
+    /// Its keys and their values as a file would hold them; `None`: there is none. `all`: defaults too.
+    fn list(&self, all: bool, out: &mut Vec<(&'static str, Option<Value>)>);
+
+    /// Its keys, in order.
+    fn keys() -> Vec<KeyOf>;
+}
+
+/// A whole table.
+pub(crate) trait Tables: Sized {
+    fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Self>;
+
+    fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)>;
+
+    fn entries(&self, all: bool) -> Table {
+        let mut table = Table::default();
+        for (name, value) in self.list_whole(all) {
+            if let Some(value) = value {
+                table.push(name.to_owned(), value);
+            }
+        }
+        table
+    }
+}
+
+/// Fills a table key by key and gathers what is wrong.
+pub(crate) struct Reader<'d> {
+    /// The whole document.
+    pub(crate) document: &'d Table,
+    /// What is wrong, and whether it is the key's name that is, or how far into the value.
+    pub(crate) found: Vec<(Problem, Place)>,
+}
+
+/// Where a problem stands.
+pub(crate) enum Place {
+    /// At the key's name.
+    Name,
+    /// So many characters into its value.
+    Value(usize),
+}
+
+impl Reader<'_> {
+    pub(crate) fn refuse(&mut self, wrong: Wrong, key: &Key) {
+        let key = match wrong.item {
+            Some(index) => below(key, index),
+            None => key.clone(),
+        };
+        self.found.push((Problem::new(wrong.message, wrong.hint, key), Place::Value(wrong.offset)));
+    }
+
+    pub(crate) fn table<T: Tables>(&mut self, value: &Value, key: &Key) -> Option<T> {
+        match value.table() {
+            Some(table) => T::read_whole(table, key, self),
+            None => {
+                let message = format!("{} is not a table", quoted(value));
+                self.refuse(Wrong::new(message, "write it as a table, not as a value"), key);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn list<'v>(&mut self, value: &'v Value, key: &Key) -> Option<&'v [Value]> {
+        if value.list().is_none() {
+            let hint = "write it in brackets; tables of a list take two: [[flow]]";
+            self.refuse(Wrong::new(format!("{} is not a list", quoted(value)), hint), key);
+        }
+        value.list()
+    }
+
+    fn missing(&mut self, name: &str, key: &Key) {
+        let example = match name {
+            "duration" => "duration = \"60 s\"",
+            "rate" => "rate = \"20 Mbit/s\"",
+            "delay" => "delay = \"10 ms\"",
+            "size" => "size = \"50 kB\"",
+            "from" => "from = \"server\"",
+            "to" => "to = \"home\"",
+            "kind" => "kind = \"bulk\"",
+            _ => &format!("{name} = ..."),
+        };
+        let wrong = Wrong::new(format!("{name} is missing"), format!("write {example}"));
+        self.refuse(wrong, &below(key, name));
+    }
+
+    /// Refuses what is no key of this table.
+    fn unknown(&mut self, table: &Table, key: &Key, known: &[KeyOf]) {
+        for (name, _) in table.iter() {
+            if !known.iter().any(|each| each.name == name) {
+                let hint = hint_for_key(name, key, known, self.document);
+                self.found.push((Problem::new("unknown key", hint, below(key, name)), Place::Name));
+            }
+        }
+    }
+}
+
+macro_rules! field_type {
+    (Required, $type:ty) => { $type };
+    (Optional, $type:ty) => { Option<$type> };
+    (Defaulted, $type:ty) => { $type };
+}
+
+macro_rules! read_field {
+    (Required, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
+        match $value {
+            Some(value) => $form.read(value, &below($key, $name), $reader),
+            None => {
+                $reader.missing($name, $key);
+                None
+            }
+        }
+    };
+    (Optional, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
+        match $value {
+            Some(value) => $form.read(value, &below($key, $name), $reader).map(Some),
+            None => Some(None),
+        }
+    };
+    (Defaulted, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
+        match $value {
+            Some(value) => $form.read(value, &below($key, $name), $reader),
+            None => Some($default),
+        }
+    };
+}
+
+macro_rules! list_field {
+    (Required, $form:expr, $value:expr, $all:expr, $default:expr) => {
+        Some($form.write($value, $all))
+    };
+    (Optional, $form:expr, $value:expr, $all:expr, $default:expr) => {
+        $value.as_ref().map(|value| $form.write(value, $all))
+    };
+    (Defaulted, $form:expr, $value:expr, $all:expr, $default:expr) => {
+        ($all || *$value != $default).then(|| $form.write($value, $all))
+    };
+}
+
+macro_rules! default_of {
+    (Defaulted, $form:expr, $type:ty, $default:expr) => {{
+        let default: $type = $default;
+        Some($form.write(&default, false))
+    }};
+    ($kind:ident, $form:expr, $type:ty, $default:expr) => {
+        None
+    };
+}
+
+macro_rules! keys {
+    ($(#[doc = $about:expr])+ $table:ident {
+        $($(#[doc = $meaning:expr])+ $field:ident $(as $name:literal)?:
+            $kind:ident<$type:ty> $(= $default:expr)? => $form:expr;)+
+    }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $table {
+            $($(#[doc = $meaning])+ pub $field: field_type!($kind, $type),)+
+        }
+
+        impl Fields for $table {
+            fn read(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<$table> {
+                $(
+                    let name = keys!(@name $field $($name)?);
+                    #[allow(unused_variables)]
+                    let $field: Option<field_type!($kind, $type)> = read_field!(
+                        $kind, $form, table.get(name), name, key, reader, keys!(@default $($default)?)
+                    );
+                )+
+                Some($table { $($field: $field?,)+ })
+            }
+
+            fn list(&self, all: bool, out: &mut Vec<(&'static str, Option<Value>)>) {
+                $(out.push((
+                    keys!(@name $field $($name)?),
+                    list_field!($kind, $form, &self.$field, all, keys!(@default $($default)?)),
+                ));)+
+            }
+
+            fn keys() -> Vec<KeyOf> {
+                vec![$(KeyOf {
+                    name: keys!(@name $field $($name)?),
+                    meaning: [$($meaning),+].map(str::trim).join(" "),
+                    default: default_of!($kind, $form, $type, keys!(@default $($default)?)),
+                    required: stringify!($kind) == "Required",
+                    below: Vec::new(),
+                }),+]
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+    (@default) => { unreachable!("it has no default") };
+    (@default $default:expr) => { $default };
+}
+
+/// A table that has these keys and no others.
+macro_rules! whole {
+    ($table:ident) => {
+        impl Tables for $table {
+            fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<$table> {
+                let read = <$table as Fields>::read(table, key, reader);
+                reader.unknown(table, key, &<$table as Fields>::keys());
+                read
+            }
+
+            fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)> {
+                let mut out = Vec::new();
+                self.list(all, &mut out);
+                out
+            }
+        }
+    };
+}
+
+// Links ---------------------------------------------------------------------------------------------------------------
+
+keys! {
+    /// What a link is made of. Absent keys are those of the common table, or the defaults (`links::Line`).
+    Wire {
+        /// Bit/s on the wire, or "unlimited".
+        rate: Optional<LinkRate> => LINK_RATE;
+        /// One-way propagation.
+        delay: Optional<u64> => DELAY;
+        /// The queue discipline, in tc's words.
+        qdisc: Optional<Discipline> => QDISC;
+        /// What is added to an IP packet.
+        link_layer: Optional<Framing> => LINK_LAYER;
+        /// What the wire loses.
+        loss: Optional<Loss> => LOSS;
+        /// Steps of the rate.
+        schedule: Optional<Pairs> => SCHEDULE;
+        /// The schedule begins again after this time.
+        repeat: Optional<u64> => DURATION;
+        /// A token bucket between queue and wire, in tc's words; none: there is none.
+        shaper: Optional<Option<Shaper>> => SHAPER;
+        /// Descriptors of the driver's ring below the queue.
+        ring: Optional<u32> => RING;
+        /// Byte queue limits on the ring.
+        bql: Optional<bool> => BOOL;
+        /// The host hears of packets that are out of the ring this long after the first of them.
+        coalesce: Optional<u64> => DELAY;
+    }
+}
+whole!(Wire);
+
+keys! {
+    /// The two directions of a bottleneck.
+    Ways {
+        /// From home to the net.
+        up: Optional<Wire> => Sub;
+        /// From the net to home.
+        down: Optional<Wire> => Sub;
+    }
+}
+
+/// `[bottleneck]`: the two links of a dumbbell, alike but for what `up` and `down` say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bottleneck {
+    /// What both have in common.
+    pub common: Wire,
+    /// Each direction's own.
+    pub ways: Ways,
+}
+
+keys! {
+    /// A link's place.
+    Ends {
+        /// What tables call it.
+        name: Optional<String> => NAME;
+        /// The node it leaves.
+        source as "from": Required<String> => NAME;
+        /// The node it leads to.
+        target as "to": Required<String> => NAME;
+        /// Two links, one each way, alike.
+        duplex: Defaulted<bool> = true => BOOL;
+    }
+}
+
+/// `[[link]]`: a link between two nodes; both ways unless `duplex = false`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkEntry {
+    /// What it is made of.
+    pub wire: Wire,
+    /// Where it lies.
+    pub ends: Ends,
+}
+
+// Flows ---------------------------------------------------------------------------------------------------------------
+
+/// Flows in all.
+pub const MAX_FLOWS: u32 = 100_000;
+const COUNT: Within<i128> = Within { least: 1, most: MAX_FLOWS as i128, above: false };
+const SEGMENTS: Within<i128> = Within { least: 1, most: 1 << 31, above: false };
+const QUEUED: Within<i128> = Within { least: 0, most: 1 << 31, above: false };
+const HEADERS: Within<i128> = Within { least: 40, most: 120, above: false };
+
+keys! {
+    /// What every kind of `[[flow]]` has.
+    FlowEntry {
+        /// What tables call it.
+        name: Optional<String> => NAME;
+        /// Flows of this entry.
+        count: Defaulted<u32> = 1 => COUNT;
+        /// Which way the data, or the request, goes.
+        direction: Optional<&'static str> => Words(&["down", "up"]);
+        /// The node it starts at.
+        source as "from": Optional<String> => NAME;
+        /// The node it leads to.
+        target as "to": Optional<String> => NAME;
+        /// The links on its way, by name.
+        via: Optional<Vec<String>> => Names;
+        /// The base RTT, by propagation.
+        rtt: Optional<Spread> => RTT;
+        /// When it starts.
+        start: Defaulted<Spread> = Spread::Constant(0) => START;
+        /// When it sends nothing new.
+        stop: Optional<Spread> => START;
+        /// Rate of the sender's own link.
+        access: Optional<u64> => RATE;
+        /// Each packet leaves its host up to this much later.
+        jitter: Defaulted<u64> = 0 => DELAY;
+        /// The codepoint of its packets and of their replies.
+        dscp: Defaulted<u8> = 0 => DSCP;
+    }
+}
+
+keys! {
+    /// What every kind that runs over TCP has.
+    TcpFlow {
+        /// The congestion control.
+        congestion: Optional<&'static str> => Words(tcp::congestion::NAMES);
+        /// What the endpoints are.
+        profile: Defaulted<&'static str> = "linux" => Words(PROFILES);
+        /// Explicit congestion notification.
+        ecn: Defaulted<bool> = false => BOOL;
+        /// What differs from the profile.
+        tcp: Defaulted<TcpSettings> = TcpSettings::default() => Sub;
+    }
+}
+
+keys! {
+    /// One connection that sends without end, or `size`.
+    Bulk {
+        /// Bytes; none: without end.
+        size: Optional<u64> => TRANSFER;
+    }
+}
+
+keys! {
+    /// One transfer after another, each a new connection, with a pause between.
+    Transfers {
+        /// Bytes of each.
+        size: Required<Draw> => SIZES;
+        /// From the end of one to the start of the next.
+        pause: Defaulted<Draw> = Draw::Exponential(1_000_000_000) => PAUSE;
+    }
+}
+
+keys! {
+    /// Datagrams at a constant rate.
+    Udp {
+        /// Of IP bytes.
+        rate: Required<u64> => RATE;
+        /// IP bytes of each.
+        packet: Defaulted<u64> = 1500 => PACKET;
+        /// ECN-capable.
+        ecn: Defaulted<bool> = false => BOOL;
+    }
+}
+
+keys! {
+    /// When datagrams at a constant rate are sent.
+    Periods {
+        /// Length of the on periods.
+        on: Defaulted<Draw> = Draw::Exponential(1_000_000_000) => ON_TIME;
+        /// Length of the off periods.
+        off: Defaulted<Draw> = Draw::Exponential(1_000_000_000) => PAUSE;
+    }
+}
+
+keys! {
+    /// Echo requests and replies.
+    Ping {
+        /// Between requests.
+        interval: Defaulted<u64> = 100_000_000 => INTERVAL;
+        /// IP bytes, both ways.
+        packet: Defaulted<u64> = 84 => PACKET;
+    }
+}
+
+keys! {
+    /// RTP video at a variable bit rate: modelled, or `frames` as recorded.
+    Video {
+        /// Of the payload.
+        rate: Optional<u64> => RATE;
+        /// Frames a second.
+        fps: Defaulted<f64> = 25.0 => Within { least: 0.0, most: 1000.0, above: true };
+        /// Frames from I frame to I frame.
+        gop: Defaulted<u32> = 25 => Within { least: 1i128, most: 100_000, above: false };
+        /// Mean I size over mean P size.
+        i_ratio: Defaulted<f64> = 4.0 => Within { least: 1.0, most: 1000.0, above: false };
+        /// Coefficient of variation of the sizes of one kind.
+        cv: Defaulted<f64> = 0.25 => Within { least: 0.0, most: 10.0, above: false };
+        /// Most bytes of a packet without its headers.
+        payload: Defaulted<u64> = 1200 => PAYLOAD;
+        /// Recorded frames: times and sizes.
+        frames: Optional<Pairs> => FRAMES;
+        /// The frames begin again after this time.
+        repeat: Optional<u64> => DURATION;
+    }
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Bulk(TcpFlow, Bulk),
+    Transfers(TcpFlow, Transfers),
+    Udp(Udp),
+    OnOff(Udp, Periods),
+    Ping(Ping),
+    Video(Video),
+}
+
+/// `[[flow]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// What every kind has.
+    pub entry: FlowEntry,
+    /// What its own kind has.
+    pub kind: Kind,
+}
+
+/// The kinds of flow.
+pub const KINDS: [&str; 6] = ["bulk", "transfers", "udp", "onoff", "ping", "video"];
+
+impl Flow {
+    /// The kind's word.
+    pub fn word(&self) -> &'static str {
+        match self.kind {
+            Kind::Bulk(..) => "bulk",
+            Kind::Transfers(..) => "transfers",
+            Kind::Udp(_) => "udp",
+            Kind::OnOff(..) => "onoff",
+            Kind::Ping(_) => "ping",
+            Kind::Video(_) => "video",
+        }
+    }
+
+    /// Whether it asks rather than sends.
+    pub fn probe(&self) -> bool {
+        matches!(self.kind, Kind::Ping(_))
+    }
+
+    /// What its TCP is, if it has one.
+    pub fn tcp(&self) -> Option<&TcpFlow> {
+        if let Kind::Bulk(tcp, _) | Kind::Transfers(tcp, _) = &self.kind { Some(tcp) } else { None }
+    }
+
+    /// The keys of a kind.
+    pub(crate) fn keys(kind: &str) -> Vec<KeyOf> {
+        let mut keys = vec![KeyOf {
+            name: "kind",
+            meaning: "What it sends.".into(),
+            default: None,
+            required: true,
+            below: Vec::new(),
+        }];
+        keys.extend(FlowEntry::keys());
+        let parts: &[fn() -> Vec<KeyOf>] = match kind {
+            "bulk" => &[TcpFlow::keys, Bulk::keys],
+            "transfers" => &[TcpFlow::keys, Transfers::keys],
+            "udp" => &[Udp::keys],
+            "onoff" => &[Udp::keys, Periods::keys],
+            "ping" => &[Ping::keys],
+            _ => &[Video::keys],
+        };
+        keys.extend(parts.iter().flat_map(|part| part()));
+        keys
+    }
+}
+
+impl Tables for Flow {
+    fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Flow> {
+        let Some(given) = table.get("kind") else {
+            reader.missing("kind", key);
+            return None;
+        };
+        let Some(kind) = KINDS.into_iter().find(|kind| given.text() == Some(kind)) else {
+            reader.refuse(not_a_kind(given), &below(key, "kind"));
+            return None;
+        };
+        let entry = FlowEntry::read(table, key, reader);
+        let tcp = if matches!(kind, "bulk" | "transfers") { TcpFlow::read(table, key, reader) } else { None };
+        let udp = if matches!(kind, "udp" | "onoff") { Udp::read(table, key, reader) } else { None };
+        let kind_read = match kind {
+            "bulk" => Bulk::read(table, key, reader).and_then(|own| Some(Kind::Bulk(tcp?, own))),
+            "transfers" => {
+                Transfers::read(table, key, reader).and_then(|own| Some(Kind::Transfers(tcp?, own)))
+            }
+            "udp" => udp.map(Kind::Udp),
+            "onoff" => Periods::read(table, key, reader).and_then(|own| Some(Kind::OnOff(udp?, own))),
+            "ping" => Ping::read(table, key, reader).map(Kind::Ping),
+            _ => Video::read(table, key, reader).map(Kind::Video),
+        };
+        reader.unknown(table, key, &Flow::keys(kind));
+        Some(Flow { entry: entry?, kind: kind_read? })
+    }
+
+    fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)> {
+        let mut out = vec![("kind", Some(Value::from(self.word())))];
+        self.entry.list(all, &mut out);
+        match &self.kind {
+            Kind::Bulk(tcp, own) => {
+                tcp.list(all, &mut out);
+                own.list(all, &mut out);
+            }
+            Kind::Transfers(tcp, own) => {
+                tcp.list(all, &mut out);
+                own.list(all, &mut out);
+            }
+            Kind::Udp(own) => own.list(all, &mut out),
+            Kind::OnOff(udp, own) => {
+                udp.list(all, &mut out);
+                own.list(all, &mut out);
+            }
+            Kind::Ping(own) => own.list(all, &mut out),
+            Kind::Video(own) => own.list(all, &mut out),
+        }
+        out
+    }
+}
+
+fn not_a_kind(given: &Value) -> Wrong {
+    let text = given.text().map_or_else(|| quoted(given), str::to_owned);
+    let lower = text.to_lowercase();
+    let meant = match &*lower {
+        "tcp" | "ftp" | "greedy" => Some("bulk"),
+        "cbr" => Some("udp"),
+        "web" | "http" => Some("transfers"),
+        _ => nearest(&text, KINDS),
+    };
+    let known = format!("known kinds: {}", KINDS.join(", "));
+    let message = format!("{} is not a kind of flow", quoted(given));
+    match meant {
+        Some(guess) => Wrong::new(message, format!("did you mean {guess}? {known}")),
+        None => Wrong::new(message, known),
+    }
+}
+
+/// The parts of a table, one behind the other.
+macro_rules! joined {
+    ($table:ident { $($field:ident: $part:ident),+ }) => {
+        impl $table {
+            /// Its keys, in order.
+            pub(crate) fn keys() -> Vec<KeyOf> {
+                [$($part::keys()),+].concat()
+            }
+        }
+
+        impl Tables for $table {
+            fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<$table> {
+                $(let $field = $part::read(table, key, reader);)+
+                reader.unknown(table, key, &$table::keys());
+                Some($table { $($field: $field?),+ })
+            }
+
+            fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)> {
+                let mut out = Vec::new();
+                $(self.$field.list(all, &mut out);)+
+                out
+            }
+        }
+    };
+}
+joined!(Bottleneck { common: Wire, ways: Ways });
+joined!(LinkEntry { wire: Wire, ends: Ends });
+
+/// What a flow's endpoints do otherwise than their profile: each key a field of `tcp::TcpParams`.
+macro_rules! settings {
+    ($($(#[doc = $meaning:expr])+ $field:ident: $type:ty => $form:expr => $param:ident;)+) => {
+        keys! {
+            /// What a flow's endpoints do otherwise than their profile; none: as the profile.
+            TcpSettings {
+                $($(#[doc = $meaning])+ $field: Optional<$type> => $form;)+
+            }
+        }
+
+        impl TcpSettings {
+            /// Sets what is given.
+            pub(crate) fn apply(&self, params: &mut tcp::TcpParams) {
+                $(if let Some(given) = self.$field {
+                    params.$param = given.into();
+                })+
+            }
+        }
+
+        impl Default for TcpSettings {
+            fn default() -> TcpSettings {
+                TcpSettings { $($field: None),+ }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Payload bytes of a segment.
+    mss: u32 => Within { least: 88i128, most: 65_000, above: false } => mss;
+    /// IP and TCP header bytes of a segment.
+    header_bytes: u32 => HEADERS => header_bytes;
+    /// IP bytes of an acknowledgement.
+    ack_bytes: u32 => HEADERS => ack_bytes;
+    /// Selective acknowledgements.
+    sack: bool => BOOL => sack;
+    /// Proportional rate reduction (RFC 6937).
+    prr: bool => BOOL => prr;
+    /// Duplicates are reported (RFC 2883).
+    dsack: bool => BOOL => dsack;
+    /// Needless reductions are undone.
+    undo: bool => BOOL => undo;
+    /// Spurious timeouts are found out (RFC 5682).
+    frto: bool => BOOL => frto;
+    /// Losses are found by the time of sending (RFC 8985).
+    rack: bool => BOOL => rack;
+    /// Tail loss probe (RFC 8985).
+    tlp: bool => BOOL => tlp;
+    /// RFC 3042.
+    limited_transmit: bool => BOOL => limited_transmit;
+    /// An RTT sample from every ACK.
+    timestamps: bool => BOOL => timestamps;
+    /// Segments.
+    initial_window: u32 => SEGMENTS => initial_window;
+    /// Segments.
+    initial_ssthresh: u32 => SEGMENTS => initial_ssthresh;
+    /// Segments.
+    max_window: u32 => SEGMENTS => max_window;
+    /// The window in packets, as ns-2.
+    packet_counted: bool => BOOL => packet_counted;
+    /// Segments are spaced.
+    pacing: bool => BOOL => pacing;
+    /// HyStart (cubic only).
+    hystart: bool => BOOL => hystart;
+    /// Segments queued (vegas only).
+    vegas_alpha: u32 => QUEUED => vegas_alpha;
+    /// Segments queued (vegas only).
+    vegas_beta: u32 => QUEUED => vegas_beta;
+    /// Segments queued (vegas only).
+    vegas_gamma: u32 => QUEUED => vegas_gamma;
+    /// The queueing delay it aims at (ledbat only).
+    ledbat_target: u64 => TARGET => ledbat_target_ns;
+    /// RFC 6817's GAIN (ledbat only).
+    ledbat_gain: f64 => Within { least: 0.0, most: 1000.0, above: true } => ledbat_gain;
+    /// SYN, its answer and an ACK before data.
+    handshake: bool => BOOL => handshake;
+    /// The RTO before the first sample.
+    initial_rto: u64 => TIMEOUT => initial_rto_ns;
+    /// Lower bound of the RTO.
+    min_rto: u64 => TIMEOUT => min_rto_ns;
+    /// Upper bound of the RTO.
+    max_rto: u64 => TIMEOUT => max_rto_ns;
+    /// Clock granularity.
+    tick: u64 => TIMEOUT => tick_ns;
+    /// The lower bound is applied as Linux does.
+    min_rto_on_variance: bool => BOOL => min_rto_on_variance;
+    /// Full segments for an acknowledgement.
+    delayed_ack_segments: u32 => Within { least: 1i128, most: 1000, above: false } => delayed_ack_segments;
+    /// How long an acknowledgement is delayed.
+    delayed_ack: u64 => ACK_DELAY => delayed_ack_ns;
+    /// How long where segments come slowly.
+    delayed_ack_max: u64 => ACK_DELAY => delayed_ack_max_ns;
+    /// Segments acknowledged at once.
+    quick_acks: u32 => Within { least: 0i128, most: 1_000_000, above: false } => quick_acks;
+    /// How long SACKs wait for each other.
+    sack_delay: u64 => ACK_DELAY => sack_delay_ns;
+    /// What the application writes at once, bytes.
+    write_bytes: u32 => QUEUED => write_bytes;
+    /// The timers' clock.
+    timer_tick: u64 => TIMEOUT => timer_tick_ns;
+    /// Bytes at the start.
+    receive_buffer: u64 => BUFFER => receive_buffer;
+    /// Bytes at most.
+    receive_buffer_max: u64 => BUFFER => receive_buffer_max;
+    /// Of the buffer, advertised.
+    receive_window_fraction: f64 => Within { least: 0.0, most: 1.0, above: true } => receive_window_fraction;
+}
+whole!(TcpSettings);
+
+// The scenario --------------------------------------------------------------------------------------------------------
+
+keys! {
+    /// `[record]`: intervals of the time lines; none: as the size of the run allows.
+    Record {
+        /// Of the table `queue`.
+        queue: Optional<u64> => INTERVAL;
+        /// Of the table `flow`.
+        flow: Optional<u64> => INTERVAL;
+        /// Every packet's sojourn time is kept.
+        packets: Defaulted<bool> = false => BOOL;
+    }
+}
+whole!(Record);
+
+/// What there is of a `[record]` that is not written.
+pub const RECORD: Record = Record { queue: None, flow: None, packets: false };
+
+/// A list of tables: `[[flow]]`.
+struct Entries;
+
+impl<T: Tables> Form<Vec<T>> for Entries {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<Vec<T>> {
+        let items = reader.list(value, key)?;
+        let entries: Vec<_> =
+            items.iter().enumerate().map(|(index, item)| reader.table(item, &below(key, index))).collect();
+        entries.into_iter().collect()
+    }
+
+    fn write(&self, entries: &Vec<T>, all: bool) -> Value {
+        Value::List(entries.iter().map(|entry| Value::Table(entry.entries(all))).collect())
+    }
+}
+
+/// Dotted keys and the values that each is to have.
+pub type Sweep = Vec<(String, Vec<Value>)>;
+
+/// `[sweep]`.
+struct Axes;
+
+impl Form<Sweep> for Axes {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<Sweep> {
+        let Some(table) = value.table() else {
+            let message = format!("{} is not a table", quoted(value));
+            reader.refuse(Wrong::new(message, "write it as a table: [sweep]"), key);
+            return None;
+        };
+        let axes: Vec<_> = table
+            .iter()
+            .map(|(name, values)| {
+                if values.list().is_none() {
+                    let message = format!("{} is not a list", quoted(values));
+                    reader.refuse(Wrong::new(message, "write it in brackets"), &below(key, name));
+                }
+                Some((name.to_owned(), values.list()?.to_vec()))
+            })
+            .collect();
+        axes.into_iter().collect()
+    }
+
+    fn write(&self, sweep: &Sweep, _all: bool) -> Value {
+        Value::Table(sweep.iter().map(|(key, values)| (key.clone(), Value::List(values.clone()))).collect())
+    }
+}
+
+keys! {
+    /// Links, queue disciplines, traffic and probes: everything a run needs but its seed.
+    Scenario {
+        /// One line.
+        title: Defaulted<String> = "untitled".to_owned() => TITLE;
+        /// What distinguishes this variant of a sweep.
+        label: Defaulted<String> = String::new() => TITLE;
+        /// Length of the run, ns.
+        duration: Required<u64> => DURATION;
+        /// Left out of totals and histograms, ns.
+        warmup: Defaulted<u64> = 0 => WARMUP;
+        /// A run for each.
+        seeds: Defaulted<Vec<u64>> = vec![1] => SEEDS;
+        /// Hosts hand down packets of up to 64 kB (TSO, GSO).
+        offloads: Defaulted<bool> = false => BOOL;
+        /// The two links of a dumbbell.
+        bottleneck: Optional<Bottleneck> => Sub;
+        /// Links between nodes.
+        links as "link": Defaulted<Vec<LinkEntry>> = Vec::new() => Entries;
+        /// Traffic and probes.
+        flows as "flow": Defaulted<Vec<Flow>> = Vec::new() => Entries;
+        /// What is recorded.
+        record: Defaulted<Record> = RECORD => Sub;
+        /// What varies.
+        sweep: Defaulted<Sweep> = Sweep::new() => Axes;
+    }
+}
+whole!(Scenario);
+
+impl Scenario {
+    /// Whether it has the form of a dumbbell.
+    pub fn dumbbell(&self) -> bool {
+        self.bottleneck.is_some()
+    }
+
+    /// As plain values: everything that is not a default.
+    pub fn document(&self) -> Table {
+        self.entries(false)
+    }
+}
+
+// Keys that are not there ---------------------------------------------------------------------------------------------
+
+/// Other programs' words for ours.
+const MEANT: &[(&[&str], &str)] = &[
+    (&["bandwidth", "speed", "bw", "capacity"], "rate"),
+    (&["latency", "propagation"], "delay"),
+    (&["aqm", "queue_discipline", "buffer", "discipline"], "qdisc"),
+    (&["cc", "tcp_cc", "congestion_control"], "congestion"),
+    (&["type", "traffic"], "kind"),
+    (&["base_rtt"], "rtt"),
+    (&["tos", "ds", "dsfield", "diffserv", "ipqos", "priority", "prio"], "dscp"),
+    (&["overhead", "linklayer", "framing"], "link_layer"),
+    (&["tx_ring", "txring", "ring_buffer", "descriptors", "tx"], "ring"),
+    (&["byte_queue_limits", "dql"], "bql"),
+    (&["tx_usecs", "coalescing", "interrupts"], "coalesce"),
+    (&["htb", "tbf", "shape", "shaping"], "shaper"),
+    (&["flows"], "flow"),
+    (&["links"], "link"),
+    (&["warm_up"], "warmup"),
+    (&["time", "length", "stop_time"], "duration"),
+    (&["number", "n"], "count"),
+];
+
+/// What others' links have and ours don't.
+const NOT_OF_A_LINK: &[(&[&str], &str)] = &[
+    (&["jitter"], "jitter is of a [[flow]]: jitter = \"1 ms\""),
+    (&["mtu", "mss", "packet"], "sizes are of a [[flow]]: tcp = { mss = 1400 }, or packet = \"1400 B\""),
+    (&["policer", "police"], "no engine has a policer; nearest: shaper = \"htb rate 10mbit\""),
+    (
+        &["reorder", "reordering", "duplicate", "duplication", "corrupt"],
+        "no engine reorders, doubles or damages packets; loss loses them",
+    ),
+];
+
+fn meant(name: &str) -> Option<&'static str> {
+    MEANT.iter().find(|(words, _)| words.contains(&name)).map(|(_, key)| *key)
+}
+
+fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Table) -> String {
+    let lower = name.to_lowercase();
+    let mut known: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    let has = |word: &str| keys.iter().any(|key| key.name == word);
+    // The loader turns these into what the model knows.
+    if has("seeds") {
+        known.push("seed");
+    }
+    if has("schedule") || has("frames") {
+        known.push("trace");
+    }
+    if has("mss") && ["congestion", "ecn", "profile"].contains(&name) {
+        return format!("{name} belongs to the flow itself, beside tcp");
+    }
+    if key.is_empty()
+        && let Some(below) = in_a_table(name, document)
+    {
+        return format!("did you mean {below}?");
+    }
+    let elsewhere = NOT_OF_A_LINK.iter().find(|(words, _)| words.contains(&&*lower));
+    if has("rate")
+        && has("qdisc")
+        && let Some((_, hint)) = elsewhere
+    {
+        return (*hint).to_owned();
+    }
+    let guess = meant(&lower).filter(|guess| known.contains(guess));
+    let guess = guess.or_else(|| nearest(name, known.iter().copied()));
+    let listed: Vec<_> = known.into_iter().filter(|key| *key != "label").collect();
+    let listed = format!("known keys: {}", listed.join(", "));
+    match guess {
+        Some(guess) => format!("did you mean {guess}? {listed}"),
+        None => listed,
+    }
+}
+
+/// The dotted key that a key of the whole file was probably meant to be, if a table has it.
+fn in_a_table(name: &str, document: &Table) -> Option<String> {
+    let long = document.has("link");
+    for (table, dotted) in
+        [("bottleneck", "bottleneck"), ("link", "link.*"), ("flow", "flow.*"), ("record", "record")]
+    {
+        if (table == "bottleneck" && long) || (table == "link" && !long) {
+            continue;
+        }
+        let known = match table {
+            "bottleneck" => Bottleneck::keys(),
+            "link" => LinkEntry::keys(),
+            "flow" => KINDS.iter().flat_map(|kind| Flow::keys(kind)).collect(),
+            _ => Record::keys(),
+        };
+        if known.iter().any(|key| key.name == name) {
+            let inner = document.get(name).and_then(Value::table).filter(|table| table.len() == 1);
+            let inner = inner.and_then(|table| table.iter().next());
+            return Some(match inner {
+                Some((inner, _)) => format!("{dotted}.{name}.{inner}"),
+                None => format!("{dotted}.{name}"),
+            });
+        }
+    }
+    None
+}
+
+/// The key of a scenario with a [bottleneck] that a word, ours or another program's, means.
+pub fn dotted_key(word: &str) -> Option<String> {
+    let lower = word.to_lowercase();
+    let name = meant(&lower).unwrap_or(&lower);
+    let lists = ["link", "flow"];
+    if !lists.contains(&name) && Scenario::keys().iter().any(|key| key.name == name) {
+        return Some(name.to_owned());
+    }
+    in_a_table(name, &Table::default())
+}
+
+/// Every table of the language and its keys.
+pub fn language() -> Vec<(&'static str, Vec<KeyOf>)> {
+    let mut tables = vec![
+        ("", Scenario::keys()),
+        ("bottleneck", Bottleneck::keys()),
+        ("link", LinkEntry::keys()),
+        ("record", Record::keys()),
+        ("tcp", TcpSettings::keys()),
+    ];
+    tables.extend(KINDS.map(|kind| (kind, Flow::keys(kind))));
+    tables
+}

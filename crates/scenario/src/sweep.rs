@@ -1,0 +1,303 @@
+//! Sweeps: `"bottleneck.qdisc" = ["pfifo", "codel"]` under `[sweep]`, and what a dotted key means.
+//!
+//! Every combination of the values is one scenario, the first key varying slowest. A key is the path to a value; the entries of `[[flow]]`
+//! and `[[link]]` are named by position from 0 (`flow.0.count`), by name or kind (`flow.bulk.count`), or all at once (`flow.*.ecn`).
+
+use crate::model::Sweep;
+use crate::problem::{Key, Part, Problem, Source, dotted};
+use crate::value::{Table, Value, quoted, real};
+use std::collections::HashSet;
+use tc::text::nearest;
+use tc::text::quoted as quoted_words;
+
+const MAX_VARIANTS: usize = 10_000;
+
+/// Keys whose value says in a label what it is.
+const SPEAK_FOR_THEMSELVES: [&str; 5] = ["qdisc", "congestion", "profile", "title", "link_layer"];
+
+/// One point of a sweep: which value each of its keys has.
+#[derive(Clone, Debug)]
+pub(crate) struct Change<'s> {
+    settings: Vec<(&'s str, usize, &'s Value)>,
+}
+
+impl Change<'_> {
+    /// The document with the values set.
+    pub(crate) fn apply(&self, document: &Table, source: &Source) -> Result<Table, Vec<Problem>> {
+        let mut result = document.clone();
+        let mut problems = Vec::new();
+        for (key, index, value) in &self.settings {
+            for problem in change(&mut result, key, Some(value)).err().into_iter().flatten() {
+                let at = vec!["sweep".into(), (*key).into(), (*index).into()];
+                problems.push(source.locate(Problem { key: at, ..problem }, 0));
+            }
+        }
+        if problems.is_empty() { Ok(result) } else { Err(problems) }
+    }
+
+    /// A problem of the changed scenario, placed at the value in `[sweep]` that made it.
+    pub(crate) fn relocate(&self, problem: Problem, source: &Source) -> Problem {
+        if problem.key.first() == Some(&"sweep".into()) {
+            return problem;
+        }
+        let written: Vec<_> = problem.key.iter().map(Part::to_string).collect();
+        let near = self.settings.iter().find(|(key, _, _)| {
+            reaches(&key.split('.').collect::<Vec<_>>(), &written) || problem.dotted().starts_with(key)
+        });
+        let message = match near {
+            Some(_) => problem.message.clone(),
+            None => format!("with {}: {}: {}", self.words(), problem.dotted(), problem.message),
+        };
+        let (key, index, _) = near.unwrap_or(&self.settings[0]);
+        let at = vec!["sweep".into(), (*key).into(), (*index).into()];
+        source.locate(Problem::new(message, problem.hint, at), 0)
+    }
+
+    /// The change as a label: `codel, rate 5 Mbit/s`.
+    fn words(&self) -> String {
+        let words = |&(key, _, value): &(&str, usize, &Value)| {
+            let last = key.rsplit('.').next().unwrap_or(key);
+            if SPEAK_FOR_THEMSELVES.contains(&last) { text(value) } else { format!("{last} {}", text(value)) }
+        };
+        self.settings.iter().map(words).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Sets the value at a dotted key; `None` takes the key away.
+pub(crate) fn change(document: &mut Table, key: &str, value: Option<&Value>) -> Result<(), Vec<Problem>> {
+    let refused =
+        |wrong: NoSuchKey| vec![Problem::new(wrong.0, wrong.1, key.split('.').map(Part::from).collect())];
+    for path in paths(document, key).map_err(refused)? {
+        if value.is_some() {
+            check_common(document, &path).map_err(refused)?;
+        }
+        set(document, &path, value).map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// Every point of the sweep, the first key varying slowest.
+pub(crate) fn changes<'s>(sweep: &'s Sweep, source: &Source) -> Result<Vec<Change<'s>>, Vec<Problem>> {
+    if sweep.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut problems = Vec::new();
+    let mut size = 1usize;
+    let mut tell = |message: String, hint: String, key: Key| {
+        problems.push(source.locate(Problem::new(message, hint, key), 0));
+    };
+    for (key, values) in sweep {
+        let at: Key = vec!["sweep".into(), key.as_str().into()];
+        let head = key.split('.').next().unwrap_or_default();
+        if ["sweep", "seed", "seeds", "label"].contains(&head) {
+            tell(format!("{key} can't be swept"), "every variant runs with every seed".into(), at);
+        } else if values.is_empty() {
+            let shown = quoted(&Value::List(values.clone()));
+            tell(format!("{shown} is not a list of values"), "write [\"codel\", \"fq_codel\"]".into(), at);
+        } else if values.iter().map(|value| format!("{value:?}")).collect::<HashSet<_>>().len() < values.len()
+        {
+            tell("a value stands there twice".into(), "write each value once".into(), at);
+        } else {
+            size = size.saturating_mul(values.len());
+        }
+    }
+    if size > MAX_VARIANTS {
+        tell(format!("{size} variants"), format!("the most is {MAX_VARIANTS}"), vec!["sweep".into()]);
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut points = vec![Change { settings: Vec::new() }];
+    for (key, values) in sweep {
+        points = points
+            .iter()
+            .flat_map(|point| {
+                values.iter().enumerate().map(|(index, value)| {
+                    let mut settings = point.settings.clone();
+                    settings.push((key.as_str(), index, value));
+                    Change { settings }
+                })
+            })
+            .collect();
+    }
+    Ok(points)
+}
+
+/// A short name for each point, unique.
+pub(crate) fn labels(points: &[Change<'_>]) -> Vec<String> {
+    let short: Vec<_> = points.iter().map(Change::words).collect();
+    if short.iter().collect::<HashSet<_>>().len() == short.len() {
+        return short;
+    }
+    let whole = |point: &Change<'_>| {
+        let words = point.settings.iter().map(|(key, _, value)| format!("{key} {}", text(value)));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    points.iter().map(whole).collect()
+}
+
+/// `bottleneck.qdisc = [...]` without quotes is a table in TOML: the same as the quoted key.
+pub(crate) fn flat(sweep: &Table) -> Table {
+    let mut found = Table::default();
+    for (key, value) in sweep.iter() {
+        match value.table() {
+            Some(inner) => {
+                for (rest, value) in flat(inner).iter() {
+                    found.set(&format!("{key}.{rest}"), value.clone());
+                }
+            }
+            None => found.set(key, value.clone()),
+        }
+    }
+    found
+}
+
+/// What is wrong with a dotted key, and what to write instead.
+pub(crate) struct NoSuchKey(String, String);
+
+/// The places in the document that a dotted key names.
+pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> {
+    let plain = || key.split('.').map(Part::from).collect::<Key>();
+    let Some((head @ ("flow" | "link"), rest)) = key.split_once('.').filter(|(_, rest)| !rest.is_empty())
+    else {
+        return Ok(vec![plain()]);
+    };
+    let entries = document.get(head).and_then(Value::list).unwrap_or_default();
+    let names: Vec<_> = entries.iter().map(|entry| name_of(entry, head)).collect();
+    let mut found = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let number = index.to_string();
+        let below = ["*", &number, name].iter().find_map(|word| rest.strip_prefix(word)?.strip_prefix('.'));
+        if let Some(below) = below {
+            let mut path: Key = vec![head.into(), index.into()];
+            path.extend(below.split('.').map(Part::from));
+            found.push(path);
+        }
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let words: Vec<_> = names
+        .iter()
+        .cloned()
+        .chain((0..entries.len()).map(|index| index.to_string()))
+        .chain(["*".into()])
+        .collect();
+    let asked = rest.split('.').next().unwrap_or_default();
+    let guess = nearest(asked, words.iter().map(String::as_str))
+        .map_or(String::new(), |guess| format!("did you mean {head}.{guess}? "));
+    let hint = format!("{guess}known: {}", words[..words.len().min(20)].join(", "));
+    Err(NoSuchKey(format!("{} names no [[{head}]]", quoted_words(key)), hint))
+}
+
+/// What is left of a sweep once the values at these places are settled: keys that name something else too.
+pub(crate) fn unsettled(sweep: &Sweep, document: &Table, settled: &HashSet<Key>) -> Sweep {
+    let stays = |key: &str| match paths(document, key) {
+        // It is refused where the sweep is read.
+        Err(_) => true,
+        Ok(named) => {
+            !named.iter().all(|path| (1..=path.len()).any(|length| settled.contains(&path[..length])))
+        }
+    };
+    sweep.iter().filter(|(key, _)| stays(key)).cloned().collect()
+}
+
+/// What an entry may be called in a key: its name, or its kind (a link: from-to).
+fn name_of(entry: &Value, head: &str) -> String {
+    let get = |key: &str| entry.table().and_then(|table| table.get(key));
+    let shown = |value: Option<&Value>| value.map_or("None".into(), text);
+    match get("name") {
+        Some(name) => text(name),
+        None if head == "flow" => get("kind").map_or(String::new(), text),
+        None => format!("{}-{}", shown(get("from")), shown(get("to"))),
+    }
+}
+
+/// They go together: a direction that gives one takes none from the common table.
+const RATES: &[&str] = &["rate", "schedule", "repeat", "trace"];
+
+/// Refuses a common value of the bottleneck that neither direction would take: setting it would change nothing.
+fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
+    let [Part::Name(head), Part::Name(key)] = &path[..] else { return Ok(()) };
+    if head != "bottleneck" || key == "up" || key == "down" {
+        return Ok(());
+    }
+    let own = [&**key];
+    let rivals = if RATES.contains(&&**key) { RATES } else { &own };
+    let Some(bottleneck) = document.get(head).and_then(Value::table) else { return Ok(()) };
+    let takes_its_own = |way: &str| {
+        bottleneck
+            .get(way)
+            .and_then(Value::table)
+            .is_some_and(|own| rivals.iter().any(|rival| own.has(rival)))
+    };
+    if takes_its_own("up") && takes_its_own("down") {
+        let message = format!("setting it changes nothing: up and down each have their own {key}");
+        return Err(NoSuchKey(message, format!("set bottleneck.up.{key} or bottleneck.down.{key}")));
+    }
+    Ok(())
+}
+
+/// Sets a value; `None` takes the key away.
+fn set(document: &mut Table, path: &Key, value: Option<&Value>) -> Result<(), NoSuchKey> {
+    match &path[0] {
+        Part::Name(name) if name == "seed" => document.remove("seeds"),
+        Part::Name(name) if name == "seeds" => document.remove("seed"),
+        _ => None,
+    };
+    let (last, around) = path.split_last().expect("a key has a part");
+    let no_table = |depth: usize| {
+        let message = format!("{} is not a table", dotted(&path[..=depth]));
+        NoSuchKey(message, format!("a key below it can't be set: {last}"))
+    };
+    let mut table = document;
+    let mut depth = 0;
+    while depth < around.len() {
+        let Part::Name(name) = &around[depth] else { return Err(no_table(depth)) };
+        if !table.has(name) {
+            table.set(name, Value::Table(Table::default()));
+        }
+        let index = if let Some(Part::Index(index)) = around.get(depth + 1) { Some(*index) } else { None };
+        table = match (table.get_mut(name).expect("it is there now"), index) {
+            (Value::Table(inner), None) => inner,
+            (Value::List(items), Some(index)) => {
+                depth += 1;
+                let Value::Table(inner) = &mut items[index] else { return Err(no_table(depth)) };
+                inner
+            }
+            _ => return Err(no_table(depth)),
+        };
+        depth += 1;
+    }
+    match value {
+        Some(value) => table.set(&last.to_string(), value.clone()),
+        None => {
+            table.remove(&last.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Whether a problem's key lies at, below or around a swept key, where an entry may be named by name.
+fn reaches(swept: &[&str], written: &[String]) -> bool {
+    let entries = ["flow", "link"].contains(&swept[0]);
+    if !entries {
+        let shorter = swept.len().min(written.len());
+        return swept[..shorter].iter().zip(written).all(|(one, other)| one == other);
+    }
+    written.len() > 2
+        && written[0] == swept[0]
+        && swept.len() >= 2
+        && written[2..swept.len().max(2).min(written.len())].iter().eq(swept[2..].iter())
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Bool(truth) => if *truth { "on" } else { "off" }.to_owned(),
+        Value::Text(text) => text.clone(),
+        Value::List(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
+        Value::Int(number) => number.to_string(),
+        Value::Float(number) => real(*number),
+        Value::Table(_) => quoted(value),
+    }
+}

@@ -1,0 +1,159 @@
+//! What to write where a text is not TOML.
+//!
+//! The parser knows what it expected; what the writer meant shows in the line itself: a word without quotes, YAML's colon, JSON's brace.
+
+use crate::quantity::with_point;
+
+/// What is wrong and what to write instead, by the parser's message and the line (from 1) that it is about.
+pub(crate) fn explained(message: &str, text: &str, line: usize) -> (String, String) {
+    let (wrong, hint) = meant(message, text, line);
+    let hint = if hint.is_empty() { usual(message) } else { hint };
+    (wrong, hint)
+}
+
+/// What to write where nothing tells what was meant.
+fn usual(message: &str) -> String {
+    let closing = message
+        .find("unclosed ")
+        .and_then(|at| message[at..].rfind("expected `").map(|behind| at + behind + "expected `".len()))
+        .and_then(|at| {
+            message[at..].chars().next().filter(|c| message[at + c.len_utf8()..].starts_with('`'))
+        });
+    match closing {
+        Some(close) => {
+            format!("what opens is closed on the same line, a list on a later one: write {close}")
+        }
+        None => r#"write key = "text", key = 5, [table] or [[flow]]"#.to_owned(),
+    }
+}
+
+fn meant(message: &str, text: &str, line: usize) -> (String, String) {
+    let same = |hint: &str| (message.to_owned(), hint.to_owned());
+    let lines = text.split('\n').count();
+    let here = text.split('\n').nth(line.min(lines) - 1).unwrap_or_default().trim_end_matches('\r');
+    if message.contains("duplicate") {
+        return same("a key may stand in a table once; several flows are several [[flow]]");
+    }
+    let start = text.trim_start();
+    if start.starts_with('{') {
+        return same(r#"this is TOML, not JSON: write title = "Home", and tables as [bottleneck]"#);
+    }
+    if start.starts_with("---") || start.starts_with("- ") {
+        return same(
+            r#"this is TOML, not YAML: write title = "Home", tables as [bottleneck], entries of a list as [[flow]]"#,
+        );
+    }
+    if let Some((key, value)) = yaml(here) {
+        return same(&format!("this is TOML, not YAML: write {}", as_toml(key, value.trim())));
+    }
+    let plain = here.split(" #").next().unwrap_or_default().trim_end();
+    match assigned(plain) {
+        Some((key, value)) => told(key, value.trim(), message),
+        None => same(""),
+    }
+}
+
+fn key_of(text: &str) -> Option<(&str, &str)> {
+    let end = text
+        .find(|c: char| !(c.is_alphanumeric() && c.is_ascii() || "_.\"'-".contains(c)))
+        .unwrap_or(text.len());
+    (end > 0).then(|| (&text[..end], text[end..].trim_start()))
+}
+
+/// `key: value`, `- key:`.
+fn yaml(line: &str) -> Option<(&str, &str)> {
+    let start = line.trim_start();
+    let entry = start.strip_prefix('-').filter(|rest| rest.starts_with(char::is_whitespace));
+    let found = |text| {
+        let (key, rest) = key_of(text)?;
+        let value = rest.strip_prefix(':')?;
+        (value.is_empty() || value.starts_with(char::is_whitespace)).then_some((key, value))
+    };
+    entry.and_then(|rest| found(rest.trim_start())).or_else(|| found(start))
+}
+
+/// `key = value`.
+fn assigned(line: &str) -> Option<(&str, &str)> {
+    let (key, rest) = key_of(line.trim_start())?;
+    let value = rest.strip_prefix('=')?.trim_start();
+    let sound = !value.is_empty() && !value.starts_with('#') && !value.contains('#');
+    sound.then_some((key, value))
+}
+
+fn as_toml(key: &str, value: &str) -> String {
+    if value.is_empty() { format!("[{key}]") } else { format!("{key} = {}", plain(value)) }
+}
+
+/// The value as TOML takes it: a number, a list or quoted text as it is, all else in quotes.
+fn plain(value: &str) -> String {
+    if value.starts_with(['"', '\'', '[']) || is_number(value) { value.to_owned() } else { in_quotes(value) }
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (number, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((number, exponent)) => (number, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, decimals) = match number.split_once('.') {
+        Some((whole, decimals)) => (whole, Some(decimals)),
+        None => (number, None),
+    };
+    whole.starts_with(|c: char| c.is_ascii_digit())
+        && whole.bytes().all(|c| c.is_ascii_digit() || c == b'_')
+        && decimals.is_none_or(digits)
+        && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
+}
+
+/// `value` is what stands behind `key =`, without a comment.
+fn told(key: &str, value: &str, message: &str) -> (String, String) {
+    let same = |hint: String| (message.to_owned(), hint);
+    let lower = value.to_lowercase();
+    // TOML's words are small; a word in small letters would have been read.
+    for (truth, words) in [("true", ["true", "yes", "on"]), ("false", ["false", "no", "off"])] {
+        if words.contains(&&*lower) {
+            return (format!("{value} is no value"), format!("write {key} = {truth}, in small letters"));
+        }
+    }
+    if ["null", "none", "nil", "~"].contains(&&*lower) {
+        return (format!("{value} is no value"), format!("TOML has no null: leave {key} out"));
+    }
+    if value.contains(['“', '”']) {
+        return same(format!("quotes are plain: write {key} = {}", in_quotes(value)));
+    }
+    if value.starts_with('=') {
+        let rest = value.trim_start_matches(['=', ' ']);
+        return same(format!(
+            "one = is enough: {key} = {}",
+            plain(if rest.is_empty() { "..." } else { rest })
+        ));
+    }
+    if let Some(quote @ ('"' | '\'')) = value.chars().next()
+        && message.contains("string")
+    {
+        return same(format!(
+            "the quote that opens is not closed: write {key} = {}",
+            in_quotes(value.trim_matches(quote))
+        ));
+    }
+    let unquoted = ["quoted", "boolean", "float"].iter().any(|sign| message.contains(sign));
+    if value.starts_with('[') {
+        let hint =
+            if unquoted { r#"each value of a list goes in quotes: ["codel", "fq_codel"]"# } else { "" };
+        return same(hint.to_owned());
+    }
+    if let Some(meant) = with_point(value) {
+        return same(format!("decimals take a point: {key} = {}", plain(&meant)));
+    }
+    if value.starts_with(['"', '\'', '{']) || is_number(value) {
+        return same(String::new());
+    }
+    let hint = format!("text and quantities go in quotes: {key} = {}", in_quotes(value));
+    (if unquoted { "text without quotes" } else { message }.to_owned(), hint)
+}
+
+fn in_quotes(value: &str) -> String {
+    let bare: String = value.chars().filter(|c| !['"', '“', '”', '\\'].contains(c)).collect();
+    format!("\"{bare}\"")
+}

@@ -1,0 +1,406 @@
+"""Decision by decision: what one queue did to a recorded trace of arrivals, and what ours does to the same.
+
+A Recording holds every packet that came to a link's queue, in order, and what the queue did to it. `replayed` sends the same
+packets, at the same times, through the simulator's link, and `compare` holds each decision against the other: taken in or dropped on
+arrival, sent, marked, dropped while it waited; in which order packets left, and when.
+
+What happens at one instant happens in some order: the recording tells it, and the replay follows.
+
+A packet agrees if both did the same to it, if as many packets had been sent before it, and if it left at the same time. The time of a departure
+is recorded to the nanosecond; a kernel may be later by what it does at the same instant (`GRAIN_NS`). That of a drop is told by
+the kernel's trace to the microsecond.
+
+RED draws random numbers. Ours is told what the recorded draws decided and follows them wherever its own law leaves the choice to luck; so its
+average, its thresholds and its forced decisions are compared one by one, and the draws in sum: as many early drops and marks as
+the probabilities that ours found at each arrival add up to, give or take (`Draws`).
+
+fq_codel hashes flows into queues. Ours takes the kernel's hash of each packet, so flows share a queue where they shared one of the kernel's;
+and its memory limit counts what the kernel charged for each packet. A recording of an older sojourn has neither: then no flows share
+a queue, and each packet takes as much as a datagram of its size.
+
+`engine/recording` is the recording and its file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn import _core
+from sojourn.engine.foresight import expected_s
+from sojourn.engine.kernel.graph import rate_steps
+from sojourn.engine.protocol import Engine, Realised
+from sojourn.engine.recording import DROPPED, HINT, MARKED, REFUSED, SENT, WAITS, Ints, Mask, Recording, Trace
+from sojourn.engine.registry import find
+from sojourn.engine.runs import POLL_S, Failure, Progress, UnfinishedError, cores
+from sojourn.errors import UserError
+from sojourn.scenario import Scenario
+
+GRAIN_NS = 2000
+"""How much later than ours a departure or a drop of the recording may be, while the link's rate stands."""
+_PHASE_NS = 16_000_000
+"""A whole number of the ticks in which Linux's CoDel (1024 ns) and its byte queue limits (4 ms) count the kernel's clock: where in
+them time 0 lies is part of a recording."""
+DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
+
+
+# ------------------------------------------------------------------------------------------------------- replaying
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What our link does to a recording's packets; columns of one length."""
+
+    fate: Ints
+    left_ns: Ints
+    order: Ints
+    cause: Ints
+    """Of a drop or mark, in the order of `_core.CAUSES`; -1: neither."""
+    backlog_packets: Ints
+    """What was queued when it came."""
+    state: NDArray[np.float64]
+    """RED's average when it came, bytes; CoDel's count when it left; NaN without either."""
+    chance: NDArray[np.float64]
+    """How likely RED was to drop or mark it, given what became of all before it; NaN elsewhere."""
+
+
+def replayed(recording: Recording) -> Replayed:
+    """Sends a recording's packets through the simulator's link.
+
+    Raises:
+        UserError: the link or the packets make no sense.
+    """
+    trace, kind = recording.trace, recording.link["qdisc"]["kind"]
+    phase = recording.zero_ns % _PHASE_NS
+    try:
+        found = _core.replay(
+            json.dumps(_later(recording, phase)),
+            recording.seed,
+            trace.t_ns + phase,
+            trace.flow,
+            trace.bytes,
+            trace.ds,
+            trace.after,
+            trace.early if kind == "red" else None,
+            trace.hash,
+            trace.truesize,
+        )
+    except ValueError as error:
+        raise UserError(f"{recording.name}: can't be replayed: {error}", HINT) from None
+    left = np.where(found["t_ns"] >= 0, found["t_ns"] - phase, -1)
+    fate = np.select(
+        [left < 0, found["refused"] != 0, found["dropped"] >= 0, found["marked"] >= 0],
+        [WAITS, REFUSED, DROPPED, MARKED],
+        SENT,
+    )
+    return Replayed(
+        fate=fate,
+        # One that is refused leaves as it comes.
+        left_ns=np.where(fate == REFUSED, trace.t_ns, left),
+        order=_sent_before(fate, found["order"]),
+        cause=np.maximum(found["dropped"], found["marked"]),
+        backlog_packets=found["backlog_packets"],
+        state=found["state"],
+        chance=found["chance"],
+    )
+
+
+def _rates(recording: Recording) -> list[tuple[int, int]]:
+    """(from ns, bit/s) until the last packet."""
+    trace = recording.trace
+    return rate_steps(recording.link, int(max(trace.t_ns.max(initial=0), trace.left_ns.max(initial=0))) + 1)
+
+
+def _later(recording: Recording, phase: int) -> dict[str, Any]:
+    """The link, with its rate changing so much later."""
+    moved = [{"at_ns": at + phase if at else 0, "bps": bps} for at, bps in _rates(recording)]
+    return {**recording.link, "rate": moved, "rate_period_ns": None}
+
+
+def _sent_before(fate: Ints, order: Ints) -> Ints:
+    """How many of those that left before each packet were sent. Among those that are dropped at once there is no order."""
+    rows = np.flatnonzero(order >= 0)
+    rows = rows[np.argsort(order[rows])]
+    sent = np.isin(fate[rows], (SENT, MARKED))
+    result = np.full(len(order), -1, dtype=np.int64)
+    result[rows] = np.cumsum(sent) - sent
+    return result
+
+
+# ------------------------------------------------------------------------------------------------------- comparing
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one queue did, in numbers."""
+
+    sent: int
+    """Packets that left unmarked or marked."""
+    refused: int
+    """Dropped on arrival."""
+    dropped: int
+    """While they waited."""
+    marked: int
+
+    @classmethod
+    def of(cls, fate: Ints) -> Side:
+        """Counts."""
+        count = np.bincount(fate, minlength=len(DID))
+        return cls(
+            int(count[SENT] + count[MARKED]), int(count[REFUSED]), int(count[DROPPED]), int(count[MARKED])
+        )
+
+
+@dataclass(frozen=True)
+class Draws:
+    """RED's random decisions, in sum."""
+
+    drawn: int
+    """Arrivals that the recorded queue dropped or marked though the law left it to luck."""
+    expected: float
+    """The sum of the probabilities that ours found."""
+    ci95: float
+    """Half the width of the interval around it."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A packet to which the two did not do the same."""
+
+    packet: int
+    """Its place among the arrivals, from 0."""
+    words: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two queues and one trace of arrivals."""
+
+    name: str
+    link: str
+    qdisc: str
+    arrivals: int
+    kernel: Side
+    ours: Side
+    agreeing: int
+    late: int
+    """Departures and drops that agree but are not at the same nanosecond (of a drop: microsecond)."""
+    latest_ns: int
+    draws: Draws | None
+    first: Difference | None
+    """The first packet to leave, of those that don't agree."""
+
+    @property
+    def agrees(self) -> bool:
+        """Every decision is the same."""
+        return self.agreeing == self.arrivals
+
+    def to_dict(self) -> dict[str, Any]:
+        """As one object of plain values."""
+        return {**asdict(self), "agrees": self.agrees}
+
+
+def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
+    """Holds each decision of a recording against ours (`replayed(recording)`)."""
+    ours = replayed(recording) if ours is None else ours
+    trace = recording.trace
+    # What waited when the recording ended leaves in a replay: nobody knows what would have become of it.
+    sent = np.isin(trace.fate, (SENT, MARKED))
+    open_end = (trace.fate == WAITS) & (ours.order >= int(sent.sum()))
+    later = trace.left_ns - ours.left_ns
+    in_time = _in_time(trace, later, max(len(_rates(recording)) - 1, 0))
+    same = open_end | ((trace.fate == ours.fate) & _in_order(trace, ours) & in_time)
+    late = np.where(same & ~open_end & (np.abs(later) > _resolution(trace)), np.abs(later), 0)
+    wrong = np.flatnonzero(~same)
+    return Compared(
+        name=recording.title,
+        link=recording.link["name"],
+        qdisc=recording.qdisc,
+        arrivals=len(trace),
+        kernel=Side.of(trace.fate),
+        ours=Side.of(ours.fate[~open_end]),
+        agreeing=int(same.sum()),
+        late=int((late != 0).sum()),
+        latest_ns=int(late.max(initial=0)),
+        draws=_draws(trace, ours),
+        first=_first(recording, ours, wrong) if len(wrong) else None,
+    )
+
+
+def _resolution(trace: Trace) -> Ints:
+    """How exactly the recording tells when a packet left, ns."""
+    return np.where(trace.fate == DROPPED, 500, 0)
+
+
+def _in_order(trace: Trace, ours: Replayed) -> Mask:
+    """Where a drop lies among what is sent at the same instant, ours does not tell."""
+    sent = np.sort(ours.left_ns[np.isin(ours.fate, (SENT, MARKED))])
+    first, last = (np.searchsorted(sent, ours.left_ns, side=side) for side in ("left", "right"))
+    within = (first <= trace.order) & (trace.order <= last)
+    return np.where(np.isin(ours.fate, (DROPPED, REFUSED)), within, trace.order == ours.order)
+
+
+def _in_time(trace: Trace, later: Ints, rate_changes: int) -> Mask:
+    """A kernel's rate is changed by a program, which is a little late: from then on either may be ahead."""
+    early = _resolution(trace) + GRAIN_NS * rate_changes
+    return np.asarray((later >= -early) & (later <= early + GRAIN_NS))
+
+
+def _draws(trace: Trace, ours: Replayed) -> Draws | None:
+    """None where nothing was left to luck."""
+    free = (ours.chance > 0) & (ours.chance < 1)
+    if not free.any():
+        return None
+    chance = ours.chance[free]
+    deviation = math.sqrt(float((chance * (1 - chance)).sum()))
+    return Draws(int(trace.early[free].sum()), float(chance.sum()), 1.96 * deviation)
+
+
+def _first(recording: Recording, ours: Replayed, wrong: Ints) -> Difference:
+    """The first to be decided, on either side."""
+    trace = recording.trace
+    never = np.iinfo(np.int64).max
+    at = [np.where(side.left_ns[wrong] < 0, never, side.left_ns[wrong]) for side in (trace, ours)]
+    row = int(wrong[np.argmin(np.minimum(*at))])
+    came, state = int(trace.t_ns[row]), float(ours.state[row])
+    queued = int(((trace.left_ns > came) | (trace.fate == WAITS))[:row].sum())
+    kernel = _did(int(trace.fate[row]), int(trace.left_ns[row]), int(trace.order[row]))
+    own = _did(int(ours.fate[row]), int(ours.left_ns[row]), int(ours.order[row]))
+    cause = f" for {_core.CAUSES[ours.cause[row]]}" if ours.cause[row] >= 0 else ""
+    law = {"red": "average {:.0f} bytes", "codel": "count {:.0f}", "fq_codel": "counts {:.0f}"}
+    word = law.get(recording.link["qdisc"]["kind"])
+    told = f", {word.format(state)}" if word and not math.isnan(state) else ""
+    words = (
+        f"packet {row} of {len(trace)} (flow {trace.flow[row]}, {trace.bytes[row]} bytes, came at {came / 1e9:.6f} s):"
+        f" the kernel, with {queued} packets queued, {kernel};"
+        f" ours, with {ours.backlog_packets[row]} queued{told}, {own}{cause}"
+    )
+    return Difference(row, words)
+
+
+def _did(fate: int, left_ns: int, order: int) -> str:
+    return (
+        DID[fate]
+        if fate == WAITS
+        else f"{DID[fate]} at {left_ns / 1e9:.9f} s, after {order} others were sent"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- recording
+
+
+class RecordingStopped(KeyboardInterrupt):
+    """Ctrl-C. What had been recorded is kept."""
+
+    def __init__(self, recordings: Sequence[Recording], missing: int) -> None:
+        super().__init__()
+        self.recordings = tuple(recordings)
+        self.missing = missing
+        """Guests that did not finish."""
+
+
+class RecordingUnfinishedError(UnfinishedError):
+    """Some guests did not finish. What the others recorded is kept."""
+
+    def __init__(self, failed: Sequence[Failure], asked: int, recordings: Sequence[Recording]) -> None:
+        super().__init__(failed, asked)
+        self.recordings = tuple(recordings)
+
+
+def record(
+    scenarios: Sequence[Scenario],
+    *,
+    engine: str = "kernel",
+    seeds: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> list[Recording]:
+    """Runs scenarios, none of them a sweep, in guests that write down what the congested queues do to each packet.
+
+    Args:
+        seeds: how many, counted up from the scenario's; None: its own.
+        jobs: threads; None: one per core.
+
+    Raises:
+        UserError: there is no such guest, or the scenario asks for what it has not.
+        RecordingUnfinishedError: some guests did not finish, or what they wrote down can't be trusted.
+        RecordingStopped: on Ctrl-C.
+    """
+    kernel = find(engine)
+    if not isinstance(kernel, Recorder):
+        raise UserError(f"{engine} keeps no trace of its queues", "record with -e kernel-uml")
+    work = [
+        (scenario, seed)
+        for scenario in scenarios
+        for seed in (scenario.seeds if seeds is None else range(scenario.seeds[0], scenario.seeds[0] + seeds))
+    ]
+    first = [(one, one.realise(one.seeds[0])) for one in scenarios]
+    for _, realised in first:
+        kernel.check(realised)
+    counted = [(realised, sum(each is one for each, _ in work)) for one, realised in first]
+    threads = jobs or cores()
+    stop = threading.Event()
+    reached = [0.0] * len(work)
+
+    def one(number: int, scenario: Scenario, seed: int) -> list[Recording]:
+        def tell(now_ns: int) -> bool:
+            reached[number] = now_ns / scenario.duration
+            return not stop.is_set()
+
+        try:
+            found, _ = kernel.recordings(scenario.realise(seed), tell)
+        finally:
+            reached[number] = 1.0
+        return [replace(each, title=scenario.label or scenario.title) for each in found]
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="sojourn") as pool:
+        futures = [pool.submit(one, number, *each) for number, each in enumerate(work)]
+        try:
+            progress(Progress(0, len(work), 0.0, expected_s=expected_s(kernel.name, counted, threads)))
+            left: set[Future[list[Recording]]] = set(futures)
+            while left:
+                ended, left = wait(left, POLL_S, FIRST_COMPLETED)
+                for future in ended:
+                    why = future.exception()
+                    if why is not None and not isinstance(why, UserError):
+                        raise why
+                failed = sum(each.done() and each.exception() is not None for each in futures)
+                done = len(work) - len(left)
+                progress(Progress(done - failed, len(work), sum(reached) / len(work), failed))
+        except BaseException as error:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            whole = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
+            raise RecordingStopped(
+                [recording for future in whole for recording in future.result()], len(work) - len(whole)
+            ) from None
+    recordings = [
+        recording for future in futures if future.exception() is None for recording in future.result()
+    ]
+    failures = [
+        Failure(scenario.label or scenario.title, seed, why)
+        for (scenario, seed), future in zip(work, futures, strict=True)
+        if isinstance(why := future.exception(), UserError)
+    ]
+    if failures:
+        raise RecordingUnfinishedError(failures, len(work), recordings)
+    return recordings
+
+
+@runtime_checkable
+class Recorder(Engine, Protocol):
+    """An engine that can tell what its queues did."""
+
+    def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
+        """What each congested link's queue did to each packet, and the CPU time in ns that it took."""
+        ...

@@ -1,0 +1,397 @@
+"""Simulator and kernel side by side: two Summaries of one scenario in, a row for each number out, with a verdict.
+
+A difference is (sim - kernel) / kernel of the means over the seeds; its 95 % interval is the root of the sum of the squares of both
+sides' intervals. A row is the first of these that holds:
+
+    within      no further apart than the tolerance
+    step        further, but by no more than the number's own step
+    noise       further, but the interval of the difference reaches into the tolerance: more seeds may tell
+    beyond      none of these, or only one side has the number
+
+A step is the least by which one packet, or one event, can change a number: a packet's time at the link's rate for a percentile, 1 for
+a count (of packets, timeouts or transfers, or what a ring holds at most), a full packet in the measured time for goodput. Means and Jain's index have none.
+What neither side has, or neither counted once, is no row.
+
+No engine, no clock, no disk.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal, get_args
+
+from sojourn.metrics import Numbers, Summary, mean_ci95
+
+TOLERANCE = 0.05
+FULL_PACKET_BYTES = 1514
+"""Of Linux at a queue; what a queue's steps are counted in."""
+STEP_SLACK = 1.01
+"""Histograms have bins: a step of one packet may read as a little more."""
+
+Verdict = Literal["within", "step", "noise", "beyond"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What of a scenario a mechanism may depend on."""
+
+    qdisc: str
+    """In tc's words."""
+    rate_bps: int | None
+    congestions: frozenset[str]
+    flows: int
+    """TCP's."""
+    base_rtt_ms: float
+    """The least among them."""
+    setting: str = ""
+    """How the kernel was set, where there is more than one way (`Sides.setting`)."""
+
+    @property
+    def kind(self) -> str:
+        """The discipline, with what makes another algorithm of it: `red adaptive, awake`."""
+        words = self.qdisc.split()
+        kind = f"{words[0]} adaptive" if "adaptive" in words else words[0]
+        return f"{kind}, {self.setting}" if self.setting else kind
+
+    @property
+    def name(self) -> str:
+        """`10 red adaptive reno 11 ms x4`: Mbit/s, discipline, congestion control, base RTT, flows."""
+        rate = "-" if self.rate_bps is None else f"{self.rate_bps / 1e6:g}"
+        congestion = "+".join(sorted(self.congestions)) or "-"
+        return f"{rate} {self.kind} {congestion} {self.base_rtt_ms:.0f} ms x{self.flows}"
+
+    @property
+    def packet_ms(self) -> float:
+        """A full packet's time on the wire; 0 where nothing limits the rate."""
+        return FULL_PACKET_BYTES * 8e3 / self.rate_bps if self.rate_bps else 0.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number on both sides."""
+
+    place: str
+    """Of a queue its link; of pings and groups of flows their name; of all flows nothing."""
+    metric: str
+    unit: str
+    sim: float
+    sim_ci95: float
+    kernel: float
+    kernel_ci95: float
+    difference: float
+    """(sim - kernel) / kernel; infinite where only the kernel has none, NaN where a side was not measured."""
+    ci95: float
+    """Half the width of its interval; NaN with one seed."""
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One scenario on both sides."""
+
+    title: str
+    label: str
+    case: Case
+    seeds: int
+    samples: int
+    """Of the side that has more: 1 where the seeds of both gave the same (`Summary.samples`)."""
+    rows: tuple[Row, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """No number is beyond the tolerance."""
+        return all(row.verdict != "beyond" for row in self.rows)
+
+    @property
+    def tells(self) -> bool:
+        """Every number is within the tolerance, or a step beyond it: more seeds are not needed."""
+        return all(row.verdict in ("within", "step") for row in self.rows)
+
+    @property
+    def scatters(self) -> bool:
+        """Seeds differ on some side. Where nothing is drawn at random they do not, and are one sample."""
+        return self.samples > 1
+
+    def to_dict(self) -> Numbers:
+        """As one object of plain values; what is not a number becomes None."""
+        case = {
+            "name": self.case.name,
+            **asdict(self.case),
+            "congestions": sorted(self.case.congestions),
+            "base_rtt_ms": _finite(self.case.base_rtt_ms),
+        }
+        rows = [{key: _finite(value) for key, value in asdict(row).items()} for row in self.rows]
+        whole = {"title": self.title, "label": self.label, "case": case, "seeds": self.seeds}
+        return {**whole, "agrees": self.agrees, "rows": rows}
+
+
+# ------------------------------------------------------------------------------------------------------ comparing
+
+
+def compare(
+    sim: Summary,
+    kernel: Summary,
+    rates: Mapping[str, int | None],
+    *,
+    tolerance: float = TOLERANCE,
+    setting: str = "",
+) -> Comparison:
+    """Every number that both sides should share. `rates`: bit/s of each link, None where nothing limits it. `setting`: see `Sides`.
+
+    Raises:
+        ValueError: they are not of one scenario.
+    """
+    a, b = sim.summary, kernel.summary
+    for part in ("queues", "flows", "groups", "probes"):
+        names = [[entry.get("link", entry.get("name")) for entry in side[part]] for side in (a, b)]
+        if names[0] != names[1]:
+            raise ValueError(f"two scenarios: their {part} are {names[0]} and {names[1]}")
+    tcp = [flow for flow in a["flows"] if flow["congestion"] is not None]
+    places = _congested(a, b)
+
+    def case(place: int) -> Case:
+        # The kernel's words: where it does otherwise than they say, the simulator was given others.
+        queue = b["queues"][place]
+        return Case(
+            qdisc=queue["qdisc"],
+            rate_bps=rates[queue["link"]],
+            congestions=frozenset(flow["congestion"] for flow in tcp),
+            flows=len(tcp),
+            base_rtt_ms=min((flow["base_rtt_ms"]["mean"] for flow in tcp), default=math.nan),
+            setting=setting,
+        )
+
+    measures = _measures(sim, kernel, {place: case(place).packet_ms for place in places})
+    rows = tuple(row for measure in measures if (row := _judged(measure, tolerance)) is not None)
+    samples = max(sim.samples, kernel.samples)
+    return Comparison(kernel.title, kernel.label, case(places[0]), len(sim.seeds), samples, rows)
+
+
+def _congested(a: Numbers, b: Numbers) -> list[int]:
+    """Positions of the links under study: that where packets wait most, and every other that dropped, marked or lost some."""
+
+    def waited(place: int) -> float:
+        return sum(_number(side["queues"][place]["backlog_packets"]["mean"]) for side in (a, b))
+
+    def refused(place: int) -> float:
+        names = ("dropped_packets", "marked_packets", "lost_packets")
+        return sum(_number(side["queues"][place][name]) for side in (a, b) for name in names)
+
+    everywhere = range(len(a["queues"]))
+    busiest = max(everywhere, key=waited)
+    return [busiest, *(place for place in everywhere if place != busiest and refused(place) > 0)]
+
+
+_NONE: Numbers = {"mean": math.nan, "ci95": math.nan}
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A number of both sides, before it is judged."""
+
+    place: str
+    metric: str
+    unit: str
+    step: float
+    """In its unit."""
+    sim: Numbers
+    kernel: Numbers
+    counted: bool = False
+    """A count: 0 on both sides says that there was nothing to count."""
+
+
+def _measures(sim: Summary, kernel: Summary, packet_ms: Mapping[int, float]) -> Iterator[_Measure]:
+    """What is compared. `packet_ms`: of each link under study, by position, the busiest first."""
+    a, b = sim.summary, kernel.summary
+    first = next(iter(packet_ms.values()))
+    packet_mbps = FULL_PACKET_BYTES * 8 / 1e6 / (sim.duration_s - sim.warmup_s)
+    yield _Measure("", "goodput", "Mbit/s", packet_mbps, a["goodput_mbps"], b["goodput_mbps"])
+    yield from _shares(a, b, packet_mbps)
+    for place, step_ms in packet_ms.items():
+        yield from _of_queue(a["queues"][place], b["queues"][place], step_ms)
+    for one, other in zip(a["probes"], b["probes"], strict=True):
+        yield from _times(one["name"], "ping", one["rtt_ms"], other["rtt_ms"], first)
+    for one, other in zip(a["groups"], b["groups"], strict=True):
+        yield from _transfers(one, other, first)
+    if any(flow["congestion"] is not None for flow in a["flows"]):
+        for key in ("retransmits", "timeouts"):
+            yield _count("", key, _of_tcp(sim, key), _of_tcp(kernel, key))
+    yield from _flow_rtts(sim, kernel)
+
+
+def _shares(a: Numbers, b: Numbers, packet_mbps: float) -> Iterator[_Measure]:
+    """Who got what: the goodput of each [[flow]] entry where there are several, and Jain's index where endless TCP flows share."""
+    if len(a["groups"]) > 1:
+        for one, other in zip(a["groups"], b["groups"], strict=True):
+            numbers = (one["goodput_mbps"], other["goodput_mbps"])
+            yield _Measure(one["name"], "group goodput", "Mbit/s", packet_mbps, *numbers)
+    if sum(flow["kind"] == "bulk" and flow["congestion"] is not None for flow in a["flows"]) > 1:
+        yield _Measure("", "jain", "", 0.0, a["jain"], b["jain"])
+
+
+def _of_queue(one: Numbers, other: Numbers, packet_ms: float) -> Iterator[_Measure]:
+    """Of one link: its discipline, its wire, and its ring where it has one."""
+    link = one["link"]
+    yield _Measure(link, "utilisation", "", 0.0, one["utilisation"], other["utilisation"])
+    yield from _times(link, "sojourn", one["sojourn_ms"], other["sojourn_ms"], packet_ms)
+    counts = {"drops": "dropped_packets", "marks": "marked_packets", "wire losses": "lost_packets"}
+    for metric, key in counts.items():
+        yield _count(link, metric, one[key], other[key])
+    ours, theirs = (side["ring"]["packets"] if side["ring"] else {} for side in (one, other))
+    if ours or theirs:
+        means, most = ((ours.get(key, _NONE), theirs.get(key, _NONE)) for key in ("mean", "max"))
+        yield _Measure(link, "ring mean", "packets", 0.0, *means)
+        yield _Measure(link, "ring max", "packets", 1.0, *most)
+
+
+def _times(place: str, what: str, one: Numbers, other: Numbers, packet_ms: float) -> Iterator[_Measure]:
+    yield _Measure(place, f"{what} mean", "ms", 0.0, one["mean"], other["mean"])
+    for name in ("p50", "p95", "p99"):
+        yield _Measure(place, f"{what} {name}", "ms", packet_ms, one[name], other[name])
+
+
+def _transfers(one: Numbers, other: Numbers, packet_ms: float) -> Iterator[_Measure]:
+    """How many transfers of a group were completed, and how long they took."""
+    if "transfers" not in one:
+        return
+    place, ours, theirs = one["name"], one["transfers"], other["transfers"]
+    yield _count(place, "transfers", ours["completed"], theirs["completed"])
+    took = [side["completion_ms"] for side in (ours, theirs)]
+    yield _Measure(place, "completion mean", "ms", 0.0, *(each["mean"] for each in took))
+    yield _Measure(place, "completion p95", "ms", packet_ms, *(each["p95"] for each in took))
+
+
+def _count(place: str, metric: str, one: Numbers, other: Numbers) -> _Measure:
+    return _Measure(place, metric, "", 1.0, one, other, counted=True)
+
+
+def _of_tcp(side: Summary, key: str) -> Numbers:
+    """Of all TCP flows together."""
+    return mean_ci95(
+        sum(flow[key] for flow in run["flows"] if flow["congestion"] is not None) for run in side.sampled
+    )
+
+
+def _flow_rtts(sim: Summary, kernel: Summary) -> Iterator[_Measure]:
+    """The mean over TCP's RTT samples, and over the flows of each congestion control, which have one each."""
+
+    def mean(side: Summary, control: str) -> Numbers:
+        known = (
+            [f["rtt_ms"]["mean"] for f in run["flows"] if f["congestion"] == control] for run in side.sampled
+        )
+        return mean_ci95(math.fsum(values) / len(values) for values in known)
+
+    for control in dict.fromkeys(flow["congestion"] for flow in sim.summary["flows"]):
+        theirs = _NONE if control is None else mean(kernel, control)
+        # A kernel that tells its smoothed RTT only, as the guest `qemu` and `netns`, has no samples.
+        if not math.isnan(theirs["mean"]):
+            yield _Measure(control, "flow rtt", "ms", 0.0, mean(sim, control), theirs)
+
+
+def _judged(measure: _Measure, tolerance: float) -> Row | None:
+    """The row; None where neither side has such a number."""
+    sim, kernel = measure.sim["mean"], measure.kernel["mean"]
+    if (math.isnan(sim) and math.isnan(kernel)) or (measure.counted and sim == kernel == 0):
+        return None
+    apart = abs(sim - kernel)
+    # A side whose seeds are all the same adds nothing to the interval.
+    halves = [each["ci95"] for each in (measure.sim, measure.kernel) if not math.isnan(each["ci95"])]
+    half = math.hypot(*halves) if halves else math.nan
+    verdict: Verdict = "beyond"
+    if apart <= tolerance * abs(kernel):
+        verdict = "within"
+    elif apart <= measure.step * STEP_SLACK:
+        verdict = "step"
+    elif apart - half <= tolerance * abs(kernel):
+        verdict = "noise"
+    return Row(
+        place=measure.place,
+        metric=measure.metric,
+        unit=measure.unit,
+        sim=sim,
+        sim_ci95=measure.sim["ci95"],
+        kernel=kernel,
+        kernel_ci95=measure.kernel["ci95"],
+        difference=_ratio(sim - kernel, kernel),
+        ci95=_ratio(half, abs(kernel)),
+        verdict=verdict,
+    )
+
+
+def _ratio(part: float, whole: float) -> float:
+    if math.isnan(part) or math.isnan(whole):
+        return math.nan
+    if whole == 0:
+        return 0.0 if part == 0 else math.copysign(math.inf, part)
+    return part / whole
+
+
+def _number(entry: Numbers) -> float:
+    mean: float = entry["mean"]
+    return 0.0 if math.isnan(mean) else mean
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# ---------------------------------------------------------------------------------------------------- many of them
+
+
+@dataclass(frozen=True)
+class Digest:
+    """One number over many scenarios."""
+
+    group: str
+    metric: str
+    verdicts: Mapping[Verdict, int]
+    median: float
+    """Of the differences' sizes."""
+    worst: float
+    """The largest difference, with its sign, of those that are neither steps nor noise, if there are any."""
+    worst_case: str
+
+    def to_dict(self) -> Numbers:
+        """As one object of plain values."""
+        return {
+            **{key: _finite(value) for key, value in asdict(self).items()},
+            "verdicts": dict(self.verdicts),
+        }
+
+
+def digest(
+    comparisons: Sequence[Comparison], group: Callable[[Comparison], str] = lambda one: one.case.kind
+) -> list[Digest]:
+    """How far each number agrees, in groups (by default one for each queue discipline), in the order in which they come."""
+    found: dict[tuple[str, str], list[tuple[Row, Comparison]]] = {}
+    for one in comparisons:
+        for row in one.rows:
+            found.setdefault((group(one), row.metric), []).append((row, one))
+    return [_digested(name, metric, entries) for (name, metric), entries in found.items()]
+
+
+def verdicts(comparisons: Sequence[Comparison]) -> dict[Verdict, int]:
+    """How many numbers of them have each verdict."""
+    counts: dict[Verdict, int] = dict.fromkeys(VERDICTS, 0)
+    for one in comparisons:
+        for row in one.rows:
+            counts[row.verdict] += 1
+    return counts
+
+
+def _digested(name: str, metric: str, entries: Sequence[tuple[Row, Comparison]]) -> Digest:
+    def size(entry: tuple[Row, Comparison]) -> float:
+        return -1.0 if math.isnan(entry[0].difference) else abs(entry[0].difference)
+
+    counts: dict[Verdict, int] = dict.fromkeys(VERDICTS, 0)
+    for row, _ in entries:
+        counts[row.verdict] += 1
+    told = [entry for entry in entries if entry[0].verdict in ("within", "beyond")] or entries
+    row, case = max(told, key=size)
+    known = [size(entry) for entry in entries if not math.isnan(entry[0].difference)]
+    middle = statistics.median(known) if known else math.nan
+    return Digest(name, metric, counts, middle, row.difference, case.label or case.title)

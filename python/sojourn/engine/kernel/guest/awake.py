@@ -1,0 +1,56 @@
+"""A guest whose red adapts where it is told to: the flag is put where the kernel looks for it.
+
+tc 6.1 says `adaptive` in TCA_RED_FLAGS. Linux 6.12 takes it from there, reports it, and starts red's timer by the flags of tc_red_qopt, the
+older place (`__red_change`, net/sched/sch_red.c), so that a red as tc sets it never adapts. Here a library (awake.c) is preloaded
+under tc and moves the flag. Compiled when it is needed, by the compiler that made the guest.
+"""
+
+import hashlib
+import shutil
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+
+from sojourn import remains
+from sojourn.engine.kernel.guest.endings import GuestError
+
+COMPILER = "gcc"
+CONDITION = {"red adaptive": "the flag set where the kernel looks for it"}
+"""What is kept with such a Run."""
+
+
+def why_not() -> str | None:
+    """Why there can be no such guest here; None if there can."""
+    if shutil.which(COMPILER) is None:
+        return f"{COMPILER} is missing, which compiles the library under tc: apt-get install {COMPILER}"
+    return None
+
+
+def name() -> str:
+    """Names the library, for the build of an engine that has it."""
+    return f"awake {hashlib.sha256(_source()).hexdigest()}"
+
+
+def library() -> dict[str, bytes]:
+    """The files that a guest gets beside its own, by their paths in it.
+
+    Raises:
+        GuestError: the library can't be compiled.
+    """
+    with remains.temporary_folder() as folder:
+        target = Path(folder) / "awake.so"
+        command = [COMPILER, "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", str(target), "-ldl"]
+        try:
+            done = subprocess.run(command, input=_source(), capture_output=True, check=False)
+        except OSError as error:
+            raise GuestError(f"can't run {COMPILER}: {error.strerror or error}", why_not() or "") from None
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise GuestError(
+                f"{COMPILER} can't compile awake.c: {said[-1] if said else 'it does not say why'}"
+            )
+        return {"etc/ld.so.preload": b"/awake.so\n", "awake.so": target.read_bytes()}
+
+
+def _source() -> bytes:
+    return files("sojourn.engine.kernel.guest").joinpath("awake.c").read_bytes()

@@ -1,0 +1,293 @@
+"""Boots a guest for one run and brings back its archive, or says how it ended.
+
+The run's folder holds everything: `initrd`, `console`, `results.tar`. A guest ends by itself; its program has a deadline in virtual time. This side has
+a limit in wall-clock time, for a guest in which time stands still, and a limit of CPU time that outlives this process.
+
+Marks at the start of a console's line, by the guest's program: `@BOOT` it runs, `@AT ns` how far its run is (user-mode Linux only: a serial
+line would take time of the guest's), `@DONE` it has measured, `@END` the archive is written, `@FAIL words` it gave up.
+"""
+
+import contextlib
+import itertools
+import os
+import re
+import resource
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from sojourn import remains
+from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError
+from sojourn.engine.protocol import Cancelled
+
+ARCHIVE = "results.tar"
+CONSOLE = "console"
+INITRD = "initrd"
+POLL_S = 0.1
+"""How often it is asked whether to give up."""
+
+BEGUN = "@BOOT"
+ENDED = re.compile(r"^@END\b", re.MULTILINE)
+STARVED = re.compile(r"[Oo]ut of memory|oom-kill|deadlocked on memory|page allocation failure")
+HOST_STARVED = re.compile(r"out of memory on the host|max_map_count")
+"""User-mode Linux: the host gives it no more memory, or no more mappings."""
+TIMES = re.compile(rb"^@AT (\d+)\r?\n", re.MULTILINE)
+TOLD_BYTES = 256
+"""Of the console's end: the last of such lines is in it."""
+GAVE_UP = re.compile(r"^@FAIL\b ?(.*)$", re.MULTILINE)
+
+
+class Guest(Protocol):
+    """A kernel that can be booted."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def base(self) -> Path:
+        """The archive that its initial file system begins with."""
+        ...
+
+    def command(self, boot: "Boot") -> list[str]: ...
+    def environment(self, boot: "Boot") -> dict[str, str]: ...
+
+
+@dataclass(frozen=True)
+class Boot:
+    """One run of a guest."""
+
+    folder: Path
+    """Where it runs. Must exist; what an earlier run left there is replaced."""
+    overlay: bytes
+    """The cpio archives behind the guest's own: its first program, the plan."""
+    seed: int = 1
+    memory_mb: int = 256
+    pairs: int = 0
+    """Pairs of simulated network cards (the built guest)."""
+    wall_limit_s: float = 600.0
+
+
+@dataclass(frozen=True)
+class Booted:
+    """A guest that came to its end."""
+
+    archive: Path
+    console: str
+    cpu_s: float
+
+
+def run(guest: Guest, boot: Boot, reached: Callable[[int], bool] = lambda _: True) -> Booted:
+    """Boots the guest and waits for its end, or ends it when `reached`, which is told now and then the time of its run in ns, says False.
+
+    Raises:
+        GuestRunError: it did not come to its end; `ending` says how it ended instead.
+        GuestError: it could not be started.
+        Cancelled: it was told to stop.
+    """
+    folder = boot.folder.resolve()
+    _lay_out(guest, boot, folder)
+
+    def stopped() -> bool:
+        return not reached(_time(folder))
+
+    status, usage, overdue = _booted(guest, boot, folder, stopped)
+    console = _console(folder)
+    # Stale from its point of view: sockets and pid files of user-mode Linux.
+    with contextlib.suppress(OSError):
+        for left in (folder / "u").iterdir():
+            left.unlink()
+        (folder / "u").rmdir()
+    if ENDED.search(console) and (folder / ARCHIVE).is_file() and not overdue:
+        return Booted(folder / ARCHIVE, console, usage.ru_utime + usage.ru_stime)
+    if stopped():
+        raise Cancelled
+    raise ending(console, status, boot, overdue)
+
+
+def _lay_out(guest: Guest, boot: Boot, folder: Path) -> None:
+    try:
+        for name in (ARCHIVE, CONSOLE, INITRD):
+            (folder / name).unlink(missing_ok=True)
+        with (folder / INITRD).open("wb") as file:
+            file.write(guest.base.read_bytes())
+            file.write(boot.overlay)
+    except OSError as error:
+        raise GuestError(f"can't write {folder / INITRD}: {error.strerror}", "run elsewhere") from None
+
+
+def _booted(
+    guest: Guest, boot: Boot, folder: Path, stopped: Callable[[], bool]
+) -> tuple[int, resource.struct_rusage, bool]:
+    def prepare(process: int) -> None:
+        if guest.kind == "uml":
+            # Kernel and programs take turns at every system call; on two processors each turn wakes the other one up: three
+            # times the CPU time.
+            os.sched_setaffinity(process, {_next_processor()})
+
+    with (folder / CONSOLE).open("ab") as console:
+        child = Child(
+            guest.command(boot),
+            folder,
+            guest.environment(boot),
+            console,
+            boot.wall_limit_s,
+            "sojourn kernel setup --again makes it anew",
+            prepare,
+        )
+        return see_to_its_end(child, stopped)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process to be started."""
+
+    command: Sequence[str]
+    folder: Path
+    """Where it runs."""
+    environment: Mapping[str, str]
+    console: IO[bytes]
+    """Takes what it says."""
+    wall_limit_s: float
+    remedy: str
+    """What to do if it can't be started."""
+    prepare: Callable[[int], None] = lambda _: None
+    """Is told its number as soon as it has one."""
+    files: Sequence[int] = ()
+    """Descriptors that it inherits."""
+
+
+def see_to_its_end(child: Child, stopped: Callable[[], bool]) -> tuple[int, resource.struct_rusage, bool]:
+    """Runs it to its end, or ends it: exit status as of wait(2), what it used, whether it was overdue.
+
+    Raises:
+        GuestError: it could not be started.
+    """
+    try:
+        process = subprocess.Popen(
+            child.command,
+            cwd=child.folder,
+            env=child.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=child.console,
+            stderr=child.console,
+            start_new_session=True,
+            pass_fds=child.files,
+        )
+    except OSError as error:
+        raise GuestError(f"can't run {child.command[0]}: {error.strerror}", child.remedy) from None
+    # Killed between these two lines we leave a guest that nobody knows of: it ends by itself.
+    with remains.program(process.pid):
+        return _ended(process, child, stopped)
+
+
+def _ended(
+    process: subprocess.Popen[bytes], child: Child, stopped: Callable[[], bool]
+) -> tuple[int, resource.struct_rusage, bool]:
+    with contextlib.suppress(ProcessLookupError):
+        child.prepare(process.pid)
+        limit = int(child.wall_limit_s) + 10
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
+    handle = os.pidfd_open(process.pid)
+    overdue = False
+    due = time.monotonic() + child.wall_limit_s
+    try:
+        while not select.select([handle], [], [], POLL_S)[0] and not stopped():
+            if time.monotonic() >= due:
+                overdue = True
+                break
+    finally:
+        os.close(handle)
+        # All of it: the guest's processes are processes here. Its group outlives it if one of them does.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return status, usage, overdue
+
+
+_turn = itertools.count(os.getpid())
+
+
+def _next_processor() -> int:
+    """One of those that we may use, each in turn: several guests at once spread over them."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[next(_turn) % len(allowed)]
+
+
+def _time(folder: Path) -> int:
+    """How far the guest's program says its run is, ns; 0 before it says so."""
+    with (folder / CONSOLE).open("rb") as console:
+        console.seek(max(0, console.seek(0, os.SEEK_END) - TOLD_BYTES))
+        told = TIMES.findall(console.read())
+    return int(told[-1]) if told else 0
+
+
+def _console(folder: Path) -> str:
+    """What it said, of times that follow each other the last one."""
+    text = (folder / CONSOLE).read_bytes().decode("utf-8", "replace")
+    return re.sub(r"(^@AT \d+\n)+(?=@AT )", "", text.replace("\r", ""), flags=re.MULTILINE)
+
+
+def ending(console: str, status: int, boot: Boot, overdue: bool) -> GuestRunError:
+    """How a guest ended, from its console and its exit status as of wait(2)."""
+    if overdue:
+        return _hung(console, boot)
+    if found := GAVE_UP.search(console):
+        return GuestRunError(
+            "gave up",
+            f"the guest's program gave up: {found[1] or 'it does not say why'}",
+            "its words above say what it could not do",
+            console,
+        )
+    if HOST_STARVED.search(console):
+        return GuestRunError(
+            "out of memory",
+            "this host gave the guest no more memory, or no more mappings of memory than vm.max_map_count allows",
+            "free some memory, or as root: sysctl vm.max_map_count=1000000; a shorter run needs less of both",
+            console,
+        )
+    if STARVED.search(console):
+        return GuestRunError(
+            "out of memory",
+            f"the guest ran out of its {boot.memory_mb} MB of memory",
+            f"a shorter run needs less; and {_REPORT}",
+            console,
+        )
+    if found := re.search(r"Kernel panic - not syncing: (.*)", console):
+        return GuestRunError("panicked", f"the guest's kernel panicked: {found[1]}", _REPORT, console)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        return _hung(console, boot)
+    if os.WIFSIGNALED(status):
+        name = signal.Signals(os.WTERMSIG(status)).name
+        # SIGBUS: the file system that holds its memory is full.
+        hint = {
+            "SIGKILL": "the host may have run out of memory: see dmesg; or somebody ended it",
+            "SIGBUS": "the folder that holds its memory is full: set SOJOURN_TMPDIR to another",
+        }.get(name, _REPORT)
+        return GuestRunError("killed", f"the guest was killed by {name}", hint, console)
+    if BEGUN not in console:
+        code = os.waitstatus_to_exitcode(status)
+        return GuestRunError(
+            "refused",
+            f"the guest did not start (exit status {code})",
+            "sojourn kernel status says what it needs",
+            console,
+        )
+    return GuestRunError("gave up", "the guest ended before it had written its results", _REPORT, console)
+
+
+_REPORT = "please report it with the scenario and this console"
+
+
+def _hung(console: str, boot: Boot) -> GuestRunError:
+    where = "before its program ran" if BEGUN not in console else "in its program"
+    return GuestRunError(
+        "hung",
+        f"the guest had not ended after {boot.wall_limit_s:g} s, {where}, and was ended",
+        "a long scenario may take longer: raise the limit; else time stands still in it",
+        console,
+    )

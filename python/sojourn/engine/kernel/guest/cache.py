@@ -1,0 +1,155 @@
+"""Where guests are kept: one folder each under the user's cache, there whole or not at all.
+
+    ~/.cache/sojourn/kernel/uml-6.12.117-1~deb12u1-4f2a.../linux-um     (XDG_CACHE_HOME in place of ~/.cache)
+                                                          /base.cpio    ip, tc and what they need
+                                                          /guest.json   what went into it
+                                                          /build.log
+
+A folder's name ends in a hash of everything that decides what is in it: our edits, the kernel's configuration, the recipe and the
+version of the source package. It is made under another name and renamed when it is complete, so being interrupted leaves nothing half-made
+that could be taken for a guest. What was downloaded is kept until then, so that starting again does not download it again.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sojourn.engine.kernel.guest.endings import GuestError
+
+MANIFEST = "guest.json"
+_UNFINISHED = "making-"
+
+
+def root() -> Path:
+    """The folder of all guests."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    # An XDG folder that is not absolute is to be ignored, says its specification.
+    base = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
+    return base / "sojourn" / "kernel"
+
+
+def downloads() -> Path:
+    """Packages on their way into a guest."""
+    return root() / "downloads"
+
+
+def key(parts: Mapping[str, bytes]) -> str:
+    """A hash of named parts; their names count, their order does not."""
+    digest = hashlib.sha256()
+    for name in sorted(parts):
+        for piece in (name.encode(), parts[name]):
+            digest.update(len(piece).to_bytes(8, "little") + piece)
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A guest's folder that is complete."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+
+def find(kind: str, edits: str) -> Kept | None:
+    """The guest of this kind that was made with these edits; the latest, should there be several."""
+    found = []
+    for path in root().glob(f"{kind}-*/{MANIFEST}"):
+        with contextlib.suppress(OSError, ValueError):
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+            if manifest.get("edits") == edits:
+                found.append((path.stat().st_mtime, Kept(path.parent, manifest)))
+    return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def superseded(current: Mapping[str, str]) -> list[Path]:
+    """Guests in the cache that nothing uses any more: each kind's but the one that `find` gives for its edits; failed logs too."""
+    kept = {found.folder for kind, edits in current.items() if (found := find(kind, edits))}
+    folders = [path.parent for path in root().glob(f"*/{MANIFEST}") if path.parent not in kept]
+    return sorted([*folders, *root().glob("failed-*")])
+
+
+def remove(paths: Sequence[Path]) -> int:
+    """Removes these, and what was left unfinished; how many bytes that frees. Not while a guest is being made."""
+    with making():
+        downloads_here = [downloads()] if downloads().exists() else []
+        freed = sum(_size(path) for path in (*paths, *downloads_here))
+        for path in (*paths, *downloads_here):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    return freed
+
+
+def _size(path: Path) -> int:
+    files = (each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
+    return sum(each.stat().st_size for each in files)
+
+
+@contextlib.contextmanager
+def making() -> Iterator[Path]:
+    """A temporary folder inside the cache for one guest to be made in, gone at the end. Only one process makes guests at a time."""
+    try:
+        root().mkdir(parents=True, exist_ok=True)
+        # Opened for as long as it is locked: closing it lets go, and so does the end of the process, however it comes.
+        with open(root() / "lock", "w", encoding="utf-8") as lock:
+            _take(lock.fileno())
+            _sweep()
+            with tempfile.TemporaryDirectory(
+                prefix=_UNFINISHED, dir=root(), ignore_cleanup_errors=True
+            ) as folder:
+                yield Path(folder)
+    except PermissionError as error:
+        raise GuestError(
+            f"can't write into {root()}: {error.strerror}",
+            "set XDG_CACHE_HOME to a folder of yours",
+        ) from None
+
+
+def _take(lock: int) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise GuestError("another `sojourn kernel setup` is at work here", "wait for it to end") from None
+
+
+def _sweep() -> None:
+    """Removes what a process that was killed left behind. The lock says that nobody is at work on it."""
+    for left in root().glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def need_room(least_bytes: int) -> None:
+    """Refuses a disk that is too full, before anything is fetched."""
+    free = shutil.disk_usage(root()).free
+    if free < least_bytes:
+        raise GuestError(
+            f"{root()} has room for {free / 1e9:.1f} GB; this takes {least_bytes / 1e9:.1f} GB while it is made",
+            "make room, or set XDG_CACHE_HOME to a folder on another disk",
+        )
+
+
+def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> Kept:
+    """Gives a finished folder its name. A folder of that name is replaced: it was made from the same parts."""
+    text = json.dumps(dict(manifest), indent=1, sort_keys=True) + "\n"
+    (made / MANIFEST).write_text(text, encoding="utf-8")
+    final = root() / name
+    if final.exists():
+        old = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root()))
+        final.rename(old / "old")
+        made.rename(final)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        made.rename(final)
+    return Kept(final, dict(manifest))
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file, in full."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,134 @@
+"""What a program needs beside itself: its interpreter and shared libraries, found by reading ELF files.
+
+Source: the ELF-64 specification (gABI) and ld.so(8). A library is looked for in the RUNPATH or RPATH of who needs it ($ORIGIN understood), then in
+the directories that a program loader looks in by itself, so that it is found again under the same path in a guest that has
+no ld.so.cache.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn.engine.kernel.guest.endings import GuestError
+
+LIBRARY_FOLDERS = (
+    *("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"),
+    *("lib64", "usr/lib64", "lib", "usr/lib"),
+)
+"""Where loaders look without being told, from the root: Debian's multiarch folders, then the others'."""
+
+_PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
+_DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
+_X86_64 = 62
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one ELF file asks for."""
+
+    interpreter: str | None
+    libraries: tuple[str, ...]
+    folders: tuple[str, ...]
+    """Its RUNPATH or RPATH."""
+
+
+def needs(data: bytes) -> Needs:
+    """What an ELF file asks for.
+
+    Raises:
+        ValueError: it is not a 64-bit ELF file of x86-64, or a broken one.
+    """
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("not a 64-bit little-endian ELF file")
+    try:
+        return _read(data)
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise ValueError(f"a broken ELF file: {error}") from None
+
+
+def _read(data: bytes) -> Needs:
+    (machine,) = struct.unpack_from("<H", data, 18)
+    if machine != _X86_64:
+        raise ValueError(f"a program for another machine than x86-64 (number {machine})")
+    (table,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    headers = [struct.unpack_from("<IIQQQQ", data, table + index * size) for index in range(count)]
+
+    interpreter = None
+    entries: list[tuple[int, int]] = []
+    for kind, _, offset, _, _, length in headers:
+        if kind == _PT_INTERP:
+            interpreter = data[offset : offset + length].rstrip(b"\0").decode()
+        elif kind == _PT_DYNAMIC:
+            entries = list(struct.iter_unpack("<qQ", data[offset : offset + length // 16 * 16]))
+
+    values = dict(entries)
+    if _DT_STRTAB not in values:
+        return Needs(interpreter, (), ())
+    strings = next(
+        values[_DT_STRTAB] - address + offset
+        for kind, _, offset, address, _, length in headers
+        if kind == _PT_LOAD and address <= values[_DT_STRTAB] < address + length
+    )
+
+    def text(at: int) -> str:
+        start = strings + at
+        return data[start : data.index(b"\0", start)].decode()
+
+    libraries = tuple(text(value) for tag, value in entries if tag == _DT_NEEDED)
+    # RPATH counts only where there is no RUNPATH.
+    path = values.get(_DT_RUNPATH, values.get(_DT_RPATH))
+    folders = () if path is None else tuple(part for part in text(path).split(":") if part)
+    return Needs(interpreter, libraries, folders)
+
+
+def closure(programs: Iterable[str], roots: Sequence[Path]) -> dict[str, Path]:
+    """These programs and all that they need: path from the root -> the file that holds it.
+
+    `roots` are folders that stand for the root, looked in one after another: unpacked packages, then the host itself.
+
+    Raises:
+        GuestError: a library is nowhere.
+    """
+    found: dict[str, Path] = {}
+    waiting = [(program, program) for program in programs]
+    while waiting:
+        path, wanted_by = waiting.pop()
+        if path in found:
+            continue
+        file = _file(path, roots)
+        if file is None:
+            raise GuestError(
+                f"{path} is not here, which {wanted_by} needs", "reinstall the package it comes from"
+            )
+        found[path] = file
+        try:
+            asked = needs(file.read_bytes())
+        except ValueError as error:
+            raise GuestError(
+                f"can't take {file} into a guest: {error}", "install iproute2 for x86-64"
+            ) from None
+        if asked.interpreter:
+            waiting.append((asked.interpreter.lstrip("/"), path))
+        folders = [_expanded(folder, path) for folder in asked.folders]
+        waiting += [(_place(name, folders, roots, path), path) for name in asked.libraries]
+    return found
+
+
+def _expanded(folder: str, path: str) -> str:
+    origin = str(Path("/", path).parent)
+    return folder.replace("${ORIGIN}", origin).replace("$ORIGIN", origin).strip("/")
+
+
+def _place(name: str, folders: Sequence[str], roots: Sequence[Path], wanted_by: str) -> str:
+    for folder in (*folders, *LIBRARY_FOLDERS):
+        if _file(f"{folder}/{name}", roots):
+            return f"{folder}/{name}"
+    raise GuestError(
+        f"the library {name} is not here, which {wanted_by} needs", "reinstall the package that needs it"
+    )
+
+
+def _file(path: str, roots: Sequence[Path]) -> Path | None:
+    return next((root / path for root in roots if (root / path).is_file()), None)

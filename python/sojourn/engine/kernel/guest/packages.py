@@ -1,0 +1,116 @@
+"""Debian packages, fetched and unpacked without root: nothing is installed.
+
+`apt-get download` works as any user where the lists of packages are there, `dpkg-deb -x` unpacks into any folder. Where a package can't be had, the
+error names it and says how to get it. A folder of .deb files that were downloaded elsewhere can stand in for the network.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn.engine.kernel.guest import cache
+from sojourn.engine.kernel.guest.endings import GuestError
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package file. `version` is Debian's, as in 6.12.117-1~deb12u1."""
+
+    name: str
+    version: str
+    file: Path
+
+
+def fetch(name: str, given: Path | None = None) -> Package:
+    """The package's file: from the folder `given`, from an earlier download, else downloaded.
+
+    Raises:
+        GuestError: it can't be had; the hint says how to get it.
+    """
+    if given is not None and (found := _newest(given, name)):
+        return found
+    candidate = candidate_version(name)
+    if candidate is None:
+        raise GuestError(f"needs the package {name}, which apt does not know here", _how_to_get(name))
+    folder = cache.downloads()
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = _newest(folder, name)
+    if kept and kept.version == candidate:
+        return kept
+    done = _run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", name], folder)
+    fetched = _newest(folder, name)
+    if done.returncode != 0 or fetched is None:
+        raise GuestError(f"can't download the package {name}: {_complaint(done)}", _how_to_get(name))
+    return fetched
+
+
+def candidate_version(name: str) -> str | None:
+    """What `apt-get download` would fetch; None where it does not know the package, or there is no apt."""
+    if not shutil.which("apt-cache") or not shutil.which("apt-get"):
+        return None
+    done = _run(["apt-cache", "policy", name])
+    found = re.search(r"^  Candidate: (\S+)$", done.stdout, re.MULTILINE)
+    return found[1] if found and found[1] != "(none)" else None
+
+
+def libraries_of(name: str) -> list[str]:
+    """The packages of shared libraries that a package depends on, and those that they depend on."""
+    direct = _libraries(name)
+    return sorted({*direct, *(further for library in direct for further in _libraries(library))})
+
+
+def _libraries(name: str) -> list[str]:
+    return [one for one in depends(name) if re.match("z?lib", one)]
+
+
+def depends(name: str) -> list[str]:
+    """The packages that a package names in its Depends."""
+    done = _run(["apt-cache", "depends", name])
+    return re.findall(r"^  Depends: ([^<\s]+)$", done.stdout, re.MULTILINE)
+
+
+def unpack(packages: Sequence[Package], into: Path) -> None:
+    """Unpacks packages into one folder, as if it were the root."""
+    if not shutil.which("dpkg-deb"):
+        raise GuestError("needs dpkg-deb to unpack packages", "install the package dpkg")
+    into.mkdir(parents=True, exist_ok=True)
+    for package in packages:
+        done = _run(["dpkg-deb", "-x", str(package.file), str(into)])
+        if done.returncode != 0:
+            package.file.unlink(missing_ok=True)
+            raise GuestError(
+                f"can't unpack {package.file.name}: {_complaint(done)}", "run it again: it is fetched anew"
+            )
+
+
+def _newest(folder: Path, name: str) -> Package | None:
+    """The package in a folder of .deb files; the one fetched last."""
+    found = []
+    for file in folder.glob(f"{name}_*.deb"):
+        # linux-source-6.12_6.12.117-1~deb12u1_all.deb; apt writes an epoch's colon as %3a.
+        parts = file.stem.split("_")
+        if len(parts) == 3 and parts[0] == name:
+            found.append((file.stat().st_mtime, Package(name, parts[1].replace("%3a", ":"), file)))
+    return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def _how_to_get(name: str) -> str:
+    if not shutil.which("apt-get"):
+        return f"without apt: put {name} and what else is missing, as Debian's .deb files, into a folder, and give it with --from FOLDER"
+    return f"apt-get update (as root) may bring it into the lists; else put {name}_*.deb into a folder and give it with --from FOLDER"
+
+
+def _complaint(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line for line in done.stderr.splitlines() if line.startswith(("E:", "Err", "dpkg-deb:"))]
+    return (lines or done.stderr.splitlines() or ["it says nothing"])[-1].removeprefix("E: ")
+
+
+def _run(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    # Words are looked for in the output: no translations.
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace", check=False
+    )

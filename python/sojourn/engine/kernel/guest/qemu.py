@@ -1,0 +1,300 @@
+"""The stock guest: Debian's own kernel, nothing compiled, in QEMU that counts instructions.
+
+Under `-icount` virtual time moves by one nanosecond per instruction, so what a guest does takes time and is the same every time. Slower than the
+built guest (a start takes some CPU seconds), and without the simulated cards: its links are veth pairs with htb.
+
+What makes it repeatable: a fixed CPU without host features, a clock and a seed of its own, no device that the host writes to, virtio without
+ioeventfd (whose kicks race the virtual CPU), results written only after the measurement, and `rr=record`.
+
+What the last is for: when the virtual CPU sleeps, QEMU's main thread moves virtual time to the next timer. It may see the CPU asleep before the
+CPU's own thread has accounted for the instructions that it ran until then, and move too far, by as many ns: whether it does is up to the host's
+scheduler (accel/tcg/tcg-accel-ops-rr.c, softmmu/icount.c: icount_start_warp_timer against icount_process_data). While QEMU records, a lock keeps
+the main thread out until they are accounted for. The record itself is of no use to us: what is repeated is the run.
+"""
+
+import lzma
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterable, Mapping
+from functools import cache as once
+from pathlib import Path
+
+from sojourn.engine.kernel.guest import (
+    cache,
+    cpio,
+    initrd,
+    packages,
+)
+from sojourn.engine.kernel.guest.endings import GuestError
+from sojourn.engine.kernel.guest.uml import Progress, Report, nothing
+
+KIND = "qemu"
+BINARY = "vmlinux"
+EMULATOR = "qemu-system-x86_64"
+RECIPE = b"1"
+
+ICOUNT = "shift=0,sleep=off,rr=record,rrfile=/dev/null"
+"""A nanosecond an instruction; a CPU that sleeps doesn't wait for the host; and see above."""
+
+_META_PACKAGES = ("linux-image-6.12-cloud-amd64", "linux-image-cloud-amd64")
+"""Name the newest kernel of their line: for virtual machines, hence small. 6.12 is that of the built guest."""
+
+_VERSIONED = r"linux-image-\d.*-cloud-amd64"
+
+ROOM_BYTES = 600_000_000
+
+WANTED_MODULES = (
+    *("sch_*", "tcp_*", "cls_basic", "cls_flow", "cls_flower", "cls_fw", "cls_matchall", "cls_u32"),
+    *(
+        "act_gact",
+        "act_mirred",
+        "act_skbedit",
+        "veth",
+        "ifb",
+        "dummy",
+        "inet_diag",
+        "udp_diag",
+        "af_packet_diag",
+    ),
+)
+"""What scenarios can ask for: disciplines, congestion controls, filters, devices."""
+
+UNWANTED_MODULES = frozenset({"sch_teql", "sch_taprio", "sch_mqprio", "sch_mqprio_lib", "tcp_diag"})
+"""Disciplines for devices of several queues; and what would open an address family that no scenario uses."""
+
+LATE_MODULES = ("virtio_pci", "virtio_console")
+"""The way out for the results, where it is not built in: loaded after the measurement."""
+
+_SIGNED = b"~Module signature appended~\n"
+
+
+def edits_key() -> str:
+    """Names what we make of the kernel's package."""
+    return cache.key({"recipe": RECIPE, "modules": " ".join(WANTED_MODULES + LATE_MODULES).encode()})
+
+
+def find() -> cache.Kept | None:
+    """The guest, if it has been fetched."""
+    return cache.find(KIND, edits_key())
+
+
+def fetch(report: Report = nothing, given: Path | None = None, again: bool = False) -> cache.Kept:
+    """Fetches and unpacks the guest. Where it is there already, nothing is done, unless `again`.
+
+    Raises:
+        GuestError: something is missing, by package name.
+    """
+    if not again and (kept := find()):
+        return kept
+    if why := unready():
+        raise GuestError(f"can't use the guest qemu: {why}")
+    with cache.making() as scratch:
+        cache.need_room(ROOM_BYTES)
+        report(Progress("fetching Debian's kernel", 0.0))
+        kernel = packages.fetch(_kernel_package(given), given)
+        report(Progress(f"unpacking {kernel.version}", 0.2))
+        root = scratch / "root"
+        packages.unpack([kernel], root)
+        image = next(root.glob("boot/vmlinuz-*"), None)
+        folder = next(root.glob("lib/modules/*"), None) or next(root.glob("usr/lib/modules/*"), None)
+        if image is None or folder is None:
+            raise GuestError(f"{kernel.file.name} holds no kernel", "remove it: it is fetched anew")
+
+        report(Progress("unpacking its modules", 0.4))
+        modules = read_modules(folder)
+        early = load_order(modules, _chosen(modules))
+        late = [
+            name
+            for name in load_order(modules, [m for m in LATE_MODULES if m in modules])
+            if name not in early
+        ]
+        entries = {f"modules/{name}.ko": cpio.file(modules[name]) for name in (*early, *late)}
+
+        report(Progress("packing ip and tc", 0.8))
+        made = scratch / "made"
+        made.mkdir()
+        (made / BINARY).write_bytes(uncompressed(image.read_bytes(), scratch, given))
+        (made / "base.cpio").write_bytes(initrd.base(entries, given=given, scratch=scratch))
+        kept = cache.publish(
+            made,
+            f"{KIND}-{kernel.version}-{edits_key()}",
+            {
+                "kind": KIND,
+                "edits": edits_key(),
+                "source": f"{kernel.name} {kernel.version}",
+                "modules": [f"/modules/{name}.ko" for name in early],
+                "late_modules": [f"/modules/{name}.ko" for name in late],
+                "kernel_sha256": cache.sha256(made / BINARY),
+                "base_sha256": cache.sha256(made / "base.cpio"),
+            },
+        )
+        shutil.rmtree(cache.downloads(), ignore_errors=True)
+    report(Progress("done", 1.0))
+    return kept
+
+
+def _kernel_package(given: Path | None) -> str:
+    """The package of the newest kernel, by its full name."""
+    if given is not None:
+        files = sorted(given.glob("linux-image-*-cloud-amd64_*.deb"))
+        named = [file.name.partition("_")[0] for file in files]
+        if found := [name for name in named if re.fullmatch(_VERSIONED, name) and name not in _META_PACKAGES]:
+            return found[-1]
+    for meta in _META_PACKAGES:
+        if packages.candidate_version(meta):
+            for name in packages.depends(meta):
+                if re.fullmatch(_VERSIONED, name):
+                    return name
+    # Fails with the words of a package that can't be had.
+    return _META_PACKAGES[0]
+
+
+# ---------------------------------------------------------------------------------------------------------- modules
+
+
+def read_modules(folder: Path) -> dict[str, bytes]:
+    """The modules of a kernel that scenarios can ask for and all they may depend on, unpacked and unsigned, by name."""
+    found = {}
+    for pattern in (
+        "kernel/net/**/*.ko*",
+        "kernel/lib/**/*.ko*",
+        "kernel/crypto/**/*.ko*",
+        "kernel/drivers/**/*.ko*",
+    ):
+        for file in sorted(folder.glob(pattern)):
+            place = file.relative_to(folder).parts
+            if place[1] == "drivers" and place[2] not in ("net", "virtio", "char"):
+                continue
+            if place[1:3] == ("drivers", "net") and len(place) > 4:
+                continue
+            name = file.name.partition(".ko")[0].replace("-", "_")
+            data = file.read_bytes()
+            found[name] = without_signature(lzma.decompress(data) if file.suffix == ".xz" else data)
+    return found
+
+
+def _chosen(modules: Iterable[str]) -> list[str]:
+    from fnmatch import fnmatchcase
+
+    return sorted(
+        name
+        for name in modules
+        if name not in UNWANTED_MODULES and any(fnmatchcase(name, wanted) for wanted in WANTED_MODULES)
+    )
+
+
+def load_order(modules: Mapping[str, bytes], wanted: Iterable[str]) -> list[str]:
+    """The wanted modules and what they depend on, each after what it depends on. What is not a module is built in."""
+    order: dict[str, None] = {}
+
+    def add(name: str) -> None:
+        if name not in order and name in modules:
+            for needed in dependencies(modules[name]):
+                add(needed)
+            order[name] = None
+
+    for name in wanted:
+        add(name)
+    return list(order)
+
+
+def dependencies(module: bytes) -> list[str]:
+    """The modules that a module says it needs."""
+    found = re.search(rb"(?:^|\0)depends=([^\0]*)\0", module)
+    return [name.replace("-", "_") for name in found[1].decode().split(",") if name] if found else []
+
+
+def without_signature(module: bytes) -> bytes:
+    """A module without what is appended to it to sign it: checking it would cost time at every start."""
+    if not module.endswith(_SIGNED):
+        return module
+    # struct module_signature: five bytes, three of padding, the signature's length (big endian).
+    signer, key, length = struct.unpack(">3xBB3xI", module[-12 - len(_SIGNED) : -len(_SIGNED)])
+    return module[: -len(_SIGNED) - 12 - length - signer - key]
+
+
+# ------------------------------------------------------------------------------------------------------- the kernel
+
+
+def uncompressed(image: bytes, scratch: Path, given: Path | None) -> bytes:
+    """The kernel proper out of a bzImage. QEMU starts it as it is (PVH), so no emulated CPU has to unpack it every time.
+
+    Source: Documentation/arch/x86/boot.rst, payload_offset and payload_length. The payload's last four bytes are its length unpacked.
+    """
+    if image[0x202:0x206] != b"HdrS":
+        raise GuestError("the kernel package's image is not a bzImage", "remove it: it is fetched anew")
+    sectors = image[0x1F1] or 4
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    start = (sectors + 1) * 512 + offset
+    payload = image[start : start + length]
+    if payload.startswith(b"\x28\xb5\x2f\xfd"):
+        kernel = _unzstd(payload[:-4], scratch, given)
+    elif payload.startswith(b"\xfd7zXZ\0"):
+        kernel = lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(payload)
+    elif payload.startswith(b"\x1f\x8b"):
+        kernel = zlib.decompressobj(31).decompress(payload)
+    else:
+        kernel = b""
+    # Without the ELF file that it should be, the image as it is does too, a few CPU seconds later.
+    return kernel if kernel.startswith(b"\x7fELF") else image
+
+
+def _unzstd(payload: bytes, scratch: Path, given: Path | None) -> bytes:
+    program = shutil.which("zstd")
+    if program is None:
+        packages.unpack([packages.fetch("zstd", given)], scratch / "zstd")
+        program = str(scratch / "zstd/usr/bin/zstd")
+    done = subprocess.run([program, "-dcq"], input=payload, capture_output=True, check=False)
+    return done.stdout if done.returncode == 0 else b""
+
+
+# ---------------------------------------------------------------------------------------------------------- running
+
+
+def unready() -> str | None:
+    """Why the stock guest can't run here, apart from not being fetched; None if it can."""
+    if sys.platform != "linux":
+        return f"it is made for Linux, and this is {sys.platform}"
+    if not shutil.which(EMULATOR):
+        return f"there is no {EMULATOR}: apt-get install qemu-system-x86"
+    return None
+
+
+@once
+def decides() -> bytes:
+    """What the bytes of a run hang on besides the guest's files, the scenario and the seed: which QEMU it is and what it is told."""
+    try:
+        said = subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
+    except OSError:
+        # It can't run here; `unready` says so.
+        said = b""
+    return "\0".join(command(Path(), 0, 0)).encode() + b"\0" + said
+
+
+def command(folder: Path, seed: int, memory_mb: int) -> list[str]:
+    """QEMU's command line. The run's folder is where it runs."""
+    kernel = " ".join(
+        (
+            *("console=ttyS0", "quiet", "panic=-1", "nokaslr", "random.trust_cpu=1", "mitigations=off"),
+            *("init_on_alloc=0", "cryptomgr.notests", "tsc=reliable", "no_timer_check"),
+        )
+    )
+    return [
+        *(EMULATOR, "-accel", "tcg,thread=single", "-icount", ICOUNT),
+        *("-cpu", "qemu64,+rdrand", "-M", "pc", "-m", str(memory_mb), "-smp", "1"),
+        *("-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-nic", "none"),
+        *("-rtc", "base=2024-01-01T00:00:00,clock=vm", "-seed", str(seed & 0xFFFF_FFFF)),
+        *("-kernel", str(folder / BINARY), "-initrd", "initrd", "-append", kernel),
+        *("-chardev", "file,id=c,path=console,append=on", "-serial", "chardev:c"),
+        *("-device", "virtio-serial-pci,ioeventfd=off", "-chardev", "file,id=r,path=results.tar"),
+        *("-device", "virtserialport,chardev=r,name=results"),
+    ]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """All that QEMU is told of its surroundings."""
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LC_ALL": "C"}

@@ -1,0 +1,431 @@
+"""The built guest: user-mode Linux in virtual time, from Debian's kernel source and our edits to it.
+
+An ordinary process that needs neither root nor hardware: it runs the real kernel, and its clock moves when everything in it waits. `linux/` holds the edits (a
+patch, a driver, a configuration; GPL-2.0, as the kernel) and says what each is for. The same source, edits and compiler give the same
+kernel, byte for byte: the names and times that a build would leave in it are fixed.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache as once
+from importlib import resources
+from pathlib import Path
+
+from sojourn.engine.kernel.guest import cache, initrd, packages
+from sojourn.engine.kernel.guest.endings import GuestError, last_lines
+
+KIND = "uml"
+SOURCE = "linux-source-6.12"
+BINARY = "linux-um"
+LOG = "build.log"
+
+DRIVERS = ("simnic.c", "simlog.c", "simlog.h", "simread.c")
+EDITS = ("uml.patch", "uml.config", *DRIVERS)
+RECIPE = b"1"
+"""Counted up when what is done here changes what comes out, the files above being the same."""
+
+START_NS = 1_704_067_200_000_000_000
+"""Where a guest's calendar begins: 2024-01-01. Any fixed time would do."""
+
+ROOM_BYTES = 1_500_000_000
+"""The source package, the part of its tree that is unpacked, and the objects."""
+
+_STEPS = 1020
+"""Lines that make prints for one build of this configuration, about."""
+
+_FIXED = {
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
+    "KBUILD_BUILD_USER": "sojourn",
+    "KBUILD_BUILD_HOST": "sojourn",
+    "KBUILD_BUILD_VERSION": "1",
+}
+"""The kernel mixes its version line into its randomness, so it must not say when and where it was built."""
+
+_MAKE = ("make", "ARCH=um", "SUBARCH=x86_64", "RUSTC=none", "PAHOLE=none")
+"""The last two are not used, but what the host has of them would be noted in the configuration, which the kernel holds."""
+
+_UNUSED_SOURCES = (
+    *(f"arch/{one}" for one in ("alpha", "arc", "arm", "arm64", "loongarch", "m68k", "mips", "parisc")),
+    *(f"arch/{one}" for one in ("powerpc", "riscv", "s390", "sh", "sparc", "xtensa")),
+    *("Documentation", "sound", "tools/perf", "tools/testing", "samples", "rust"),
+    *(f"drivers/{one}" for one in ("accel", "gpu", "iio", "infiniband", "media", "pinctrl", "scsi")),
+    *(f"drivers/{one}" for one in ("staging", "usb", "video", "net/ethernet", "net/wireless")),
+    *(f"fs/{one}" for one in ("btrfs", "xfs", "ocfs2", "bcachefs", "nfs", "smb")),
+)
+"""Folders whose sources this configuration has no use for: two thirds of the tree. Their Kconfig and Makefiles are read."""
+
+_SOURCE_SUFFIXES = ("[chS]", "dts", "dtsi", "rst", "yaml", "json", "txt", "svg", "rs")
+
+_TOOLS = {
+    "make": "make",
+    "patch": "patch",
+    "xz": "xz-utils",
+    "flex": "flex",
+    "bison": "bison",
+    "m4": "m4",
+    "bc": "bc",
+}
+"""Programs that the build runs, and the packages they can be had from without root."""
+
+_FROM_THE_HOST = {
+    "gcc": "gcc",
+    "ld": "binutils",
+    "tar": "tar",
+    "perl": "perl",
+    "awk": "mawk",
+    "dpkg-deb": "dpkg",
+}
+"""Programs that must be installed."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a setup is: what it does now, and the part of the whole that is done."""
+
+    doing: str
+    fraction: float
+
+
+def nothing(_: Progress) -> None:
+    """For whom progress is of no interest."""
+
+
+Report = Callable[[Progress], None]
+
+
+def edits() -> dict[str, bytes]:
+    """Our files for the kernel, by name."""
+    folder = resources.files("sojourn.engine.kernel") / "linux"
+    return {name: folder.joinpath(name).read_bytes() for name in EDITS}
+
+
+@once
+def edits_key() -> str:
+    """Names what we make of a kernel's source."""
+    return cache.key({**edits(), "recipe": RECIPE})
+
+
+def find() -> cache.Kept | None:
+    """The guest, if it has been built."""
+    return cache.find(KIND, edits_key())
+
+
+# --------------------------------------------------------------------------------------------------------- building
+
+
+def missing_from_host() -> str | None:
+    """Why a guest can't be built here; None if it can."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        return f"user-mode Linux runs on x86-64 Linux, and this is {sys.platform} on {os.uname().machine}"
+    absent = [package for tool, package in _FROM_THE_HOST.items() if not shutil.which(tool)]
+    if absent:
+        return f"building it needs {', '.join(absent)}: apt-get install {' '.join(absent)}"
+    test = subprocess.run(
+        ["gcc", "-E", "-x", "c", "-"],
+        input=b"#include <sys/ptrace.h>\n#include <linux/ptrace.h>\n",
+        capture_output=True,
+        check=False,
+    )
+    if test.returncode != 0:
+        return "building it needs the C library's headers: apt-get install libc6-dev"
+    return None
+
+
+def build(report: Report = nothing, given: Path | None = None, again: bool = False) -> cache.Kept:
+    """Builds the guest: about four CPU minutes. Where it is there already, nothing is done, unless `again`.
+
+    Args:
+        report: is told how far it is.
+        given: a folder of .deb files to be used before any are downloaded.
+
+    Raises:
+        GuestError: something is missing, by package name, or the build failed; its log is kept.
+    """
+    if not again and (kept := find()):
+        return kept
+    if why := missing_from_host():
+        raise GuestError(
+            f"can't build the guest: {why}", "or take the other guest: sojourn kernel setup --guest qemu"
+        )
+    with cache.making() as scratch:
+        cache.need_room(ROOM_BYTES)
+        report(Progress(f"fetching {SOURCE}", 0.0))
+        source = packages.fetch(SOURCE, given)
+        environment = _with_tools(scratch, given)
+        name = f"{KIND}-{source.version}-{cache.key({'edits': edits_key().encode(), 'source': source.version.encode()})}"
+
+        log = scratch / LOG
+        report(Progress(f"unpacking {source.version}", 0.04))
+        tree = _unpacked(source, scratch, environment, log)
+        report(Progress("configuring", 0.15))
+        _edit(tree, environment, log)
+        _configure(tree, environment, log)
+        _make(tree, environment, log, lambda done: report(Progress("compiling", 0.18 + 0.8 * done)))
+
+        report(Progress("packing ip and tc", 0.98))
+        made = scratch / "made"
+        made.mkdir()
+        shutil.copy2(tree / "linux", made / BINARY)
+        shutil.copy2(log, made / LOG)
+        (made / "base.cpio").write_bytes(initrd.base(given=given, scratch=scratch))
+        kept = cache.publish(
+            made,
+            name,
+            {
+                "kind": KIND,
+                "edits": edits_key(),
+                "source": f"{SOURCE} {source.version}",
+                "compiler": _compiler(),
+                "kernel_sha256": cache.sha256(made / BINARY),
+                "base_sha256": cache.sha256(made / "base.cpio"),
+            },
+        )
+        shutil.rmtree(cache.downloads(), ignore_errors=True)
+    report(Progress("done", 1.0))
+    return kept
+
+
+def _compiler() -> str:
+    done = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.partition("\n")[0]
+
+
+def _with_tools(scratch: Path, given: Path | None) -> dict[str, str]:
+    """The build's environment, with the tools that the host lacks unpacked into `scratch`."""
+    tools = scratch / "tools"
+    lacking = [package for tool, package in _TOOLS.items() if not shutil.which(tool)]
+    packages.unpack([packages.fetch(package, given) for package in lacking], tools)
+    environment = {
+        "PATH": f"{tools}/usr/bin:{tools}/bin:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        "LC_ALL": "C",
+        **_FIXED,
+    }
+    # These two look for their parts where they were built to be.
+    if "bison" in lacking:
+        environment["BISON_PKGDATADIR"] = f"{tools}/usr/share/bison"
+    if "m4" in lacking:
+        environment["M4"] = f"{tools}/usr/bin/m4"
+    for tool, package in _TOOLS.items():
+        if package in lacking:
+            _try(tool, package, environment)
+    return environment
+
+
+def _try(tool: str, package: str, environment: dict[str, str]) -> None:
+    done = subprocess.run([tool, "--version"], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise GuestError(
+            f"{tool} of the package {package} does not run without being installed: {done.stderr.strip()}",
+            f"apt-get install {package}",
+        )
+
+
+def _unpacked(source: packages.Package, scratch: Path, environment: dict[str, str], log: Path) -> Path:
+    packages.unpack([source], scratch / "package")
+    tarball = next((scratch / "package").glob("usr/src/linux-source-*.tar.*"), None)
+    if tarball is None:
+        raise GuestError(f"{source.file.name} holds no kernel source", "remove it: it is fetched anew")
+    tree = scratch / "tree"
+    tree.mkdir()
+    # tar's `*` also stands for a `/`.
+    without = [
+        f"--exclude=*/{folder}/*.{suffix}" for folder in _UNUSED_SOURCES for suffix in _SOURCE_SUFFIXES
+    ]
+    _do(["tar", "-xf", str(tarball), "--strip-components=1", *without], tree, environment, log)
+    shutil.rmtree(scratch / "package")
+    return tree
+
+
+def _edit(tree: Path, environment: dict[str, str], log: Path) -> None:
+    ours = edits()
+    # Without fuzz: an edit that no longer fits its surroundings is to be looked at, not guessed.
+    _do(
+        ["patch", "-p1", "--fuzz=0", "--batch", "--forward", "--no-backup-if-mismatch"],
+        *(tree, environment, log),
+        stdin=ours["uml.patch"],
+    )
+    for name in DRIVERS:
+        (tree / "drivers/net" / name).write_bytes(ours[name])
+    (tree / "sojourn.config").write_bytes(ours["uml.config"])
+
+
+def _configure(tree: Path, environment: dict[str, str], log: Path) -> None:
+    _do(
+        [*_MAKE, "KCONFIG_ALLCONFIG=sojourn.config", "allnoconfig"],
+        *(tree, environment, log),
+    )
+    written = (tree / ".config").read_text(encoding="utf-8")
+    if refused := not_taken(edits()["uml.config"].decode(), written):
+        raise GuestError(
+            f"this kernel's configuration does not take {', '.join(refused)}",
+            f"it is made for {SOURCE}: is that what was fetched?",
+        )
+
+
+def not_taken(wanted: str, written: str) -> list[str]:
+    """The settings of a fragment that a .config does not have: a name that changed, or something it depends on is off."""
+    have = set(written.splitlines())
+    return [line for line in wanted.splitlines() if re.match("CONFIG_", line) and line not in have]
+
+
+def _make(tree: Path, environment: dict[str, str], log: Path, report: Callable[[float], None]) -> None:
+    seen = 0
+    jobs = f"-j{len(os.sched_getaffinity(0))}"
+    command = [*_MAKE, jobs, "linux"]
+    for line in _lines_of(command, tree, environment, log):
+        if line.startswith("  "):
+            seen += 1
+            report(min(seen / _STEPS, 1.0))
+
+
+def _do(
+    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path, stdin: bytes | None = None
+) -> None:
+    for _ in _lines_of(command, folder, environment, log, stdin):
+        pass
+
+
+def _lines_of(
+    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path, stdin: bytes | None = None
+) -> Iterator[str]:
+    """Runs a step of the build and gives what it prints, line by line, keeping it in the log too."""
+    with tempfile.TemporaryFile() as words, log.open("a", encoding="utf-8", errors="replace") as kept:
+        words.write(stdin or b"")
+        words.seek(0)
+        kept.write(f"$ {' '.join(command)}\n")
+        # A group of its own: it ends as a whole, compilers too, when we are interrupted.
+        with subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as step:
+            assert step.stdout is not None
+            try:
+                for line in step.stdout:
+                    kept.write(line)
+                    yield line
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(step.pid, signal.SIGKILL)
+                raise
+    if step.returncode != 0:
+        raise _failed(command, log)
+
+
+def _failed(command: Sequence[str], log: Path) -> GuestError:
+    """The log outlives the folder that it was written in."""
+    saved = cache.root() / f"failed-{LOG}"
+    shutil.copy2(log, saved)
+    words = log.read_text(encoding="utf-8", errors="replace")
+    wrong = [line for line in words.splitlines() if re.search(r"error|No such|FAILED|rejects|No space", line)]
+    said = last_lines("\n".join(wrong or words.splitlines()), 4).partition("\n")[2]
+    return GuestError(f"`{command[0]}` failed while building the guest:\n{said}", f"the whole log is {saved}")
+
+
+# ---------------------------------------------------------------------------------------------------------- running
+
+
+def command(binary: Path, seed: int, memory_mb: int, pairs: int) -> list[str]:
+    """The guest's command line. What the kernel sees of it goes into its randomness: only what must differ does.
+
+    Paths are relative to the run's folder, so that the folder's name is no part of it; the seed is taken off before the kernel sees it.
+    """
+    return [
+        str(binary),
+        f"mem={memory_mb}M",
+        "initrd=initrd",
+        "con0=null,fd:1",
+        "quiet",
+        "panic=-1",
+        "hostfs=/proc/self/cwd",
+        "uml_dir=.",
+        "umid=u",
+        "time-travel=inf-cpu",
+        f"time-travel-start={START_NS}",
+        f"rngseed={seed}",
+        f"simnic.pairs={pairs}",
+    ]
+
+
+def environment(folder: Path, memory_mb: int) -> dict[str, str]:
+    """All that the guest is told of its surroundings."""
+    return {"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(memory_folder(memory_mb))}
+
+
+def memory_folder(memory_mb: int) -> Path:
+    """A folder for the file that is the guest's memory: programs in it are run from there, so it must allow that.
+
+    Raises:
+        GuestError: there is none.
+    """
+    refused = []
+    named = [os.environ.get(name, "") for name in ("SOJOURN_TMPDIR", "TMPDIR", "XDG_RUNTIME_DIR")]
+    for folder in (*named[:1], "/dev/shm", *named[1:], "/tmp", "/var/tmp"):
+        if not folder:
+            continue
+        if why := _unfit(Path(folder), memory_mb << 20):
+            refused.append(f"{folder} {why}")
+        else:
+            return Path(folder)
+    raise GuestError(
+        f"no folder for the guest's memory ({memory_mb} MB): {'; '.join(dict.fromkeys(refused))}",
+        "set SOJOURN_TMPDIR to a folder with room whose file system is not mounted noexec",
+    )
+
+
+def _unfit(folder: Path, size: int) -> str | None:
+    """Why a folder can't hold a guest's memory."""
+    import mmap
+
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.truncate(mmap.PAGESIZE)
+            protection = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, flags=mmap.MAP_PRIVATE, prot=protection).close()
+        room = os.statvfs(folder)
+    except PermissionError as error:
+        # What the file system refuses as a whole (noexec) it says with EPERM; EACCES is ours.
+        return "is mounted noexec" if error.errno == 1 else "can't be written to"
+    except OSError as error:
+        return f"can't be used ({error.strerror})"
+    free = room.f_bavail * room.f_frsize
+    return None if free >= size else f"has room for {free >> 20} MB only"
+
+
+def unready() -> str | None:
+    """Why the built guest can't run here, apart from not being built; None if it can."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        return f"it runs on x86-64 Linux, and this is {sys.platform} on {os.uname().machine}"
+    try:
+        memory_folder(256)
+    except GuestError as error:
+        return f"{error.problem}; {error.hint}"
+    if not _may_trace():
+        return (
+            "this host forbids ptrace, which it is made with (a container's seccomp profile, or"
+            " kernel.yama.ptrace_scope = 3): allow it, or use the guest qemu"
+        )
+    return None
+
+
+@once
+def _may_trace() -> bool:
+    """Whether a process here may be traced by its parent (PTRACE_TRACEME); asked in a process of its own, which stays traced."""
+    words = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
+    return subprocess.run([sys.executable, "-S", "-c", words], check=False).returncode == 0

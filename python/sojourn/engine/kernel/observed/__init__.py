@@ -1,0 +1,1 @@
+"""What a guest's program measured, to the tables."""

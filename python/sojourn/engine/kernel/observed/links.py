@@ -1,0 +1,335 @@
+"""A link as it was observed: its totals, its time line, its drops.
+
+Sojourn, arrivals, departures, drops and the backlog between samples come from its packets, which the guest's program has added up as they
+passed (crates/guest, watch.rs); the backlog and the discipline's own state in the time line are the kernel's, at each sample; bytes on the wire, losses and the ring are the card's counters where there is
+one. Not to be had from Linux: red's average queue, fq_codel's CoDel counts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn import _core
+from sojourn.engine.kernel.graph import has_queue, rate_steps
+from sojourn.engine.kernel.observed.archive import NEVER, Archive, Ints
+from sojourn.engine.kernel.observed.passage import (
+    CAUSE,
+    Own,
+    Passage,
+    Realised,
+    own_numbers,
+)
+from sojourn.engine.kernel.observed.samples import (
+    Samples,
+    Window,
+    nearest,
+    taken,
+)
+from sojourn.linux import tc
+
+Column: TypeAlias = "_core.Column"
+Columns: TypeAlias = "_core.Columns"
+
+
+REFUSED, DROPPED, MARKED, LOST = range(4)
+"""What became of a packet: crates/guest, watch.rs."""
+
+
+@dataclass(frozen=True)
+class Drops:
+    """What a queue or a wire did to packets other than passing them on."""
+
+    times: Ints
+    flow: Ints
+    reverse: Ints
+    cause: Ints
+    marked: Ints
+    bytes: Ints
+
+
+class Link:
+    """A link as it was observed."""
+
+    def __init__(self, number: int, realised: Realised, archive: Archive) -> None:
+        self.number = number
+        self.link: Realised = realised["links"][number]
+        self.archive = archive
+        self.end = int(realised["duration_ns"])
+        self.window = Window(int(realised["warmup_ns"]), self.end)
+        self.offloads = bool(realised.get("offloads"))
+        self.header = int(self.link["framing"]["header_bytes"])
+        self.ring = self.link["ring"]
+        self.watched = bool((archive.tables["passed"]["link"] == number).any())
+        self.queued = self.watched and has_queue(self.link)
+        self.devices = [at for at, each in enumerate(archive.index["devices"]) if each["link"] == number]
+
+    # ------------------------------------------------------------------------------------------------ from samples
+
+    @cached_property
+    def discipline(self) -> dict[str, Ints]:
+        """The samples of its discipline."""
+        return self._qdisc(self.link["qdisc"]["kind"], handle=tc.DISCIPLINE_HANDLE)
+
+    def _qdisc(self, kind: str, handle: int | None = None) -> dict[str, Ints]:
+        table = self.archive.tables["qdisc"]
+        kinds = self.archive.index["qdisc_kinds"]
+        number = kinds.index(kind) if kind in kinds else -1
+        chosen = np.isin(table["device"], self.devices) & (table["kind"] == number)
+        if handle is not None:
+            chosen &= table["handle"] == handle
+        return {name: column[chosen] for name, column in table.items()}
+
+    @cached_property
+    def own(self) -> Own:
+        return own_numbers(self.archive, self.discipline, self.link["qdisc"]["kind"])
+
+    def gauge(self, name: str) -> Samples:
+        """A number of the card's; without samples where it has none."""
+        table = self.archive.tables["gauge"]
+        for device in self.devices:
+            gauges = self.archive.index["devices"][device]["gauges"]
+            if name in gauges:
+                chosen = (
+                    (table["device"] == device)
+                    & (table["gauge"] == gauges.index(name))
+                    & (table["value"] >= 0)
+                )
+                return Samples(table["t_ns"][chosen], table["value"][chosen])
+        return Samples(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+    @cached_property
+    def device(self) -> dict[str, Ints]:
+        """The counters of its device."""
+        return self.archive.rows("device", "device", self.devices[0] if self.devices else -1)
+
+    # ------------------------------------------------------------------------------------------------------- totals
+
+    def totals(self) -> dict[str, int | float]:
+        """Its row of `links`."""
+        row: dict[str, int | float] = {
+            "link": self.number,
+            "capacity_bits": self._capacity(),
+            "measured_ns": self.window.end - self.window.warm,
+        }
+        row |= self._of_queue() if self.queued else self._of_device()
+        wire, busy = self.gauge("simnic/wire_bytes"), self.gauge("simnic/busy_ns")
+        if len(wire.times):
+            row |= {"wire_bytes": wire.since(self.window), "busy_ns": busy.since(self.window)}
+        row["lost_packets"] = self._lost()
+        return row | self._of_ring()
+
+    @cached_property
+    def _passed(self) -> Mapping[str, Any]:
+        """Its sums, by its packets."""
+        return {name: column[0] for name, column in self.archive.rows("passed", "link", self.number).items()}
+
+    def _of_queue(self) -> dict[str, int | float]:
+        """By its packets."""
+        passed = self._passed
+        sizes = self.archive.rows("sizes", "link", self.number)
+        wire = int((carried(self.link["framing"], sizes["bytes"], self.offloads) * sizes["packets"]).sum())
+        span = self.window.end - self.window.warm
+        return {name: int(passed[name]) for name in _COUNTED} | {
+            "wire_bytes": wire,
+            "sojourn_sum_ns": float(passed["sojourn_sum_ns"]),
+            "backlog_mean_packets": float(passed["backlog_packet_ns"]) / span,
+            "backlog_mean_bytes": float(passed["backlog_byte_ns"]) / span,
+            "busy_ns": self._busy(wire),
+        }
+
+    def _of_device(self) -> dict[str, int]:
+        """Of a link without a rate: nothing waits there."""
+        times = self.device["t_ns"]
+        packets = Samples(times, self.device["sent_packets"]).since(self.window)
+        counted = Samples(times, self.device["sent_bytes"]).since(self.window)
+        ip = counted - tc.ETHERNET_HEADER * packets
+        nothing = dict.fromkeys(
+            (
+                *("dropped_packets", "marked_packets", "sojourn_sum_ns", "sojourn_max_ns", "busy_ns"),
+                *("backlog_mean_packets", "backlog_mean_bytes", "backlog_max_packets", "backlog_max_bytes"),
+            ),
+            0,
+        )
+        return nothing | {
+            "arrived_packets": packets,
+            "arrived_bytes": ip,
+            "sent_packets": packets,
+            "sent_bytes": ip,
+            "wire_bytes": ip + packets * int(self.link["framing"]["overhead_bytes"]),
+        }
+
+    def _busy(self, wire_bytes: int) -> int:
+        """Where no card counts it: what the bytes take at the rate, if that is one."""
+        rates = {step["bps"] for step in self.link["rate"]}
+        if not rates:
+            return 0
+        return wire_bytes * 8 * 10**9 // rates.pop() if len(rates) == 1 else NEVER
+
+    def _capacity(self) -> int:
+        shaped = self.link["shaper"]["bps"] if self.link["shaper"] else None
+        steps = rate_steps(self.link, self.end)
+        if not steps:
+            if shaped is None:
+                return NEVER
+            steps = [(0, shaped)]
+        total = 0
+        for (at, bps), until in zip(steps, [*(at for at, _ in steps[1:]), self.end], strict=True):
+            span = min(until, self.end) - max(at, self.window.warm)
+            total += max(span, 0) * (bps if shaped is None else min(bps, shaped))
+        return total // 10**9
+
+    def _lost(self) -> int:
+        """By the wire: the card's count, or netem's."""
+        card = self.gauge("simnic/lost_packets")
+        if len(card.times):
+            return card.since(self.window)
+        if self.link["loss"]["law"] == "none":
+            return 0
+        netem = self._qdisc("netem")
+        return Samples(netem["t_ns"], netem["drops"]).since(self.window)
+
+    def _of_ring(self) -> dict[str, int | float]:
+        names = ("ring_sent_packets", "ring_sojourn_sum_ns", "ring_sojourn_max_ns", "ring_max_packets")
+        none = {**dict.fromkeys(names, NEVER), "ring_mean_packets": float("nan"), "bql_limit_bytes": NEVER}
+        if self.ring is None or not self.watched:
+            return none
+        passed, limit = self._passed, self.gauge("simnic/bql_limit")
+        return {
+            "ring_sent_packets": int(passed["ring_sent_packets"]),
+            "ring_sojourn_sum_ns": float(passed["ring_sojourn_sum_ns"]),
+            "ring_sojourn_max_ns": int(passed["ring_sojourn_max_ns"]),
+            "ring_mean_packets": float(passed["ring_packet_ns"]) / (self.window.end - self.window.warm),
+            "ring_max_packets": int(passed["ring_max_packets"]),
+            "bql_limit_bytes": int(limit.values[-1]) if self.ring["bql"] and len(limit.values) else NEVER,
+        }
+
+    # ---------------------------------------------------------------------------------------------------- time lines
+
+    def queue(self, edges: Ints) -> Columns:
+        """Its rows of `queue`: one for each span between the edges."""
+        times = edges[1:]
+        many = len(times)
+        nothing = np.zeros(many, dtype=np.int64)
+        nan = np.full(many, np.nan)
+        row: Columns = {"t_ns": times, "link": np.full(many, self.number, dtype=np.int64)}
+        state: dict[str, Column] = dict.fromkeys(("limit", "count", "probability", "average", "flows"), nan)
+        if self.queued:
+            row |= self._spans(edges)
+            at = nearest(self.discipline["t_ns"], times)
+            row["backlog_packets"] = taken(self.discipline["backlog_packets"], at)
+            row["backlog_bytes"] = taken(self.discipline["backlog_bytes"], at)
+            state |= self._state(at, many)
+        else:
+            sent = Samples(self.device["t_ns"], self.device["sent_packets"]).growth(edges)
+            counted = Samples(self.device["t_ns"], self.device["sent_bytes"]).growth(edges)
+            row |= {
+                **dict.fromkeys(("backlog_packets", "backlog_bytes", "sojourn_max_ns"), nothing),
+                **dict.fromkeys(("dropped_packets", "marked_packets"), nothing),
+                "sojourn_mean_ns": np.where(sent > 0, 0.0, np.nan),
+                "sent_packets": sent,
+                "sent_bytes": counted - tc.ETHERNET_HEADER * sent,
+            }
+        return row | state | self._ring_line(times)
+
+    def _spans(self, edges: Ints) -> Columns:
+        """What happened between the edges, by its packets."""
+        spans = self.archive.rows("spans", "link", self.number)
+        assert len(spans["span"]) == len(edges) - 1, "the guest cuts the time line at the same edges"
+        with np.errstate(invalid="ignore"):
+            mean = spans["sojourn_sum_ns"] / spans["sent_packets"]
+        counted = ("sojourn_max_ns", "sent_packets", "sent_bytes", "dropped_packets", "marked_packets")
+        return {"sojourn_mean_ns": mean, **{name: spans[name] for name in counted}}
+
+    def _state(self, at: Ints, many: int) -> dict[str, Column]:
+        """The discipline's own state at the samples, under the simulator's names."""
+        params, numbers = self.link["qdisc"], self.own.numbers
+        state: dict[str, Column] = {}
+
+        def real(values: Ints) -> NDArray[np.float64]:
+            taken = values[np.maximum(at, 0)].astype(np.float64) if len(values) else np.zeros(many)
+            return np.where(at >= 0, taken, np.nan)
+
+        if params.get("limit") is not None:
+            state["limit"] = np.full(many, float(params["limit"]))
+        elif "limit" in numbers:
+            state["limit"] = real(numbers["limit"])
+        for each in self.own.record.state:
+            if each.else_field is not None:
+                told = real(self.own.total(each.plus, each.minus))
+                state[each.column] = np.where(told >= 0, told / each.whole, float(params[each.else_field]))
+                continue
+            total = self.own.total(each.plus, each.minus)
+            if each.while_on is not None:
+                total = np.where(numbers[each.while_on] != 0, total, 0)
+            state[each.column] = real(total) / each.whole
+        return state
+
+    def _ring_line(self, times: Ints) -> Columns:
+        none = np.full(len(times), NEVER, dtype=np.int64)
+        line: Columns = dict.fromkeys(("ring_packets", "ring_bytes", "bql_limit_bytes"), none)
+        if self.ring is None:
+            return line
+        packets, counted = (self.gauge(f"simnic/ring_{what}") for what in ("packets", "bytes"))
+        at = nearest(packets.times, times)
+        held = taken(packets.values, at)
+        line["ring_packets"] = held
+        # The card counts each with its 14 bytes, the discipline with what it was told.
+        mended = taken(counted.values, at) - held * (tc.ETHERNET_HEADER - self.header)
+        line["ring_bytes"] = np.where(at >= 0, np.maximum(mended, 0), NEVER)
+        if self.ring["bql"]:
+            limit = self.gauge("simnic/bql_limit")
+            line["bql_limit_bytes"] = taken(limit.values, nearest(limit.times, times))
+        return line
+
+    @cached_property
+    def drops(self) -> Drops:
+        """Its drops, marks and losses, of packets that belong to a flow."""
+        rows = self.archive.rows("drops", "link", self.number)
+        times, what = rows["t_ns"], rows["what"]
+        cause = np.full(len(times), CAUSE["wire"], dtype=np.int64)
+        dropped, marked = what <= DROPPED, what == MARKED
+        if dropped.any():
+            cause[dropped] = self.own.drops(times[dropped], what[dropped] == REFUSED)
+        if marked.any():
+            cause[marked] = self.own.marks(times[marked])
+        return Drops(times, rows["flow"], rows["reverse"], cause, marked.astype(np.int64), rows["bytes"])
+
+    @cached_property
+    def passage(self) -> Passage | None:
+        """Its packets, where rows of them were asked for."""
+        taps = [at for at, tap in enumerate(self.archive.index["taps"]) if tap["link"] == self.number]
+        table = f"tap{taps[0]}" if taps else ""
+        return Passage.of(self.archive.tables[table]) if table in self.archive.tables else None
+
+
+_COUNTED = (
+    *("arrived_packets", "arrived_bytes", "sent_packets", "sent_bytes", "dropped_packets", "marked_packets"),
+    *("sojourn_max_ns", "backlog_max_packets", "backlog_max_bytes"),
+)
+_HEADERS, _PAYLOAD = 52, 1448
+"""Of a full segment of TCP with timestamps."""
+
+
+def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
+    """What packets take on the wire; with offloads one that is larger than a full one is several, each with headers of its own."""
+    if not offloads:
+        return wire_bytes(framing, ip_bytes)
+    others = np.maximum(-(-(ip_bytes - _HEADERS) // _PAYLOAD) - 1, 0)
+    full = wire_bytes(framing, np.array([_HEADERS + _PAYLOAD]))
+    return np.asarray(wire_bytes(framing, ip_bytes - others * _PAYLOAD) + others * full)
+
+
+def wire_bytes(framing: Realised, ip_bytes: Ints) -> Ints:
+    """What packets take on the wire (crates/link, framing.rs)."""
+    framed = np.maximum(ip_bytes + framing["overhead_bytes"], framing["minimum_bytes"])
+    match framing["cells"]:
+        case "atm":
+            return np.asarray(-(-framed // 48) * 53)
+        case "ptm":
+            return np.asarray(-(-framed * 65 // 64))
+        case _:
+            return np.asarray(framed)

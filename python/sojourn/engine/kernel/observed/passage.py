@@ -1,0 +1,188 @@
+"""A link's packets one by one, where rows of them are kept, and why its discipline dropped or marked what it did.
+
+What happened to each packet the guest's program has seen; why, no event tells: that follows from the discipline and its own counters.
+
+Source: crates/tc for the layout of the disciplines' numbers, and what they count.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn import _core
+from sojourn.engine.kernel.observed.archive import Archive, Ints
+from sojourn.scenario.qdisc import QDISCS, QdiscRecord
+
+if TYPE_CHECKING:
+    from sojourn._core import QdiscCounter
+
+Mask: TypeAlias = NDArray[np.bool_]
+Realised: TypeAlias = Mapping[str, Any]
+
+_CE = 3
+"""Of the two ECN bits: congestion experienced."""
+CAUSE = {word: number for number, word in enumerate(_core.CAUSES)}
+
+
+@dataclass
+class Passage:
+    """A link's packets, each a row, in the order in which they came to its queue."""
+
+    before: Ints
+    after: Ints
+    """When it left the queue; `NEVER`: it did not."""
+    gone: Ints
+    """When it was dropped; `NEVER`: it was not."""
+    refused: Mask
+    """Dropped as it came."""
+    flow: Ints
+    reverse: Ints
+    bytes: Ints
+    """Of the IP packet."""
+    ds: Ints
+    """The DS field before the queue."""
+    marked: Mask
+    hash: Ints
+    """By which queues tell flows apart (skb_get_hash)."""
+    truesize: Ints
+    """What it took of the kernel's memory, bytes; 0 where nobody says."""
+    sent_before: Ints
+    """How many had been sent when it came."""
+    order: Ints
+    """How many had been sent before it left, however it left; `NEVER`: it waits."""
+
+    @classmethod
+    def of(cls, rows: Mapping[str, Ints]) -> "Passage":
+        """From a watched queue's rows (crates/guest, watch.rs)."""
+        return cls(
+            before=rows["t_before_ns"],
+            after=rows["t_after_ns"],
+            gone=rows["t_gone_ns"],
+            refused=rows["refused"] == 1,
+            flow=rows["flow"],
+            reverse=rows["reverse"],
+            bytes=rows["bytes"],
+            ds=rows["ds_in"],
+            marked=((rows["ds_in"] & 3) != _CE) & ((rows["ds_out"] & 3) == _CE) & (rows["t_after_ns"] >= 0),
+            hash=rows["hash"],
+            truesize=rows["truesize"],
+            sent_before=rows["after"],
+            order=rows["order"],
+        )
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    @cached_property
+    def left(self) -> Mask:
+        """Which left the queue."""
+        return self.after >= 0
+
+
+def drops_of(qdisc: Realised) -> dict[str, Any]:
+    """How a discipline drops, for who can't see it do so (crates/guest, plan.rs)."""
+    record = QDISCS[qdisc["kind"]]
+    # Of one that drops what it held before, a full queue tells apart what it dropped as it came.
+    kept = record.in_order and record.drops_at != "arrival"
+    return {
+        "in_order": record.in_order,
+        "how": record.drops_at,
+        "limit": qdisc["limit"] if kept else None,
+    }
+
+
+@dataclass(frozen=True)
+class Own:
+    """A discipline's own numbers at each sample."""
+
+    record: QdiscRecord
+    times: Ints
+    numbers: Mapping[str, Ints]
+
+    def growth(self, name: str) -> int:
+        """Over the whole run."""
+        values = self.numbers.get(name)
+        return 0 if values is None or not len(values) else int(values[-1])
+
+    def drops(self, times: Ints, refused: Mask) -> Ints:
+        """The causes of drops at these times; `refused`: as they came.
+
+        Where the discipline's counters tell causes apart, those of the sample interval decide, by majority where
+        several moved. Linux's red counts early and forced drops together: they are `early` here.
+        """
+        arrival, departure, counters = self.record.drops
+        if not counters:
+            return np.where(refused, CAUSE[arrival], CAUSE[departure])
+        return self._decide(times, counters)
+
+    def marks(self, times: Ints) -> Ints:
+        """The causes of marks at these times, likewise."""
+        _, departure, counters = self.record.marks
+        if not counters:
+            return np.full(len(times), CAUSE[departure], dtype=np.int64)
+        return self._decide(times, counters)
+
+    def _decide(self, times: Ints, counters: "Sequence[QdiscCounter]") -> Ints:
+        """The cause of what happened at these times: of the counters, the one that grew most meanwhile."""
+        names = [name for _, plus, minus in counters for name in (*plus, *minus)]
+        causes = np.array([CAUSE[word] for word, _, _ in counters], dtype=np.int64)
+        if any(name not in self.numbers for name in names) or len(self.times) < 2:
+            return np.full(len(times), causes[0], dtype=np.int64)
+        grown = np.stack([np.diff(self.total(plus, minus)) for _, plus, minus in counters])
+        interval = np.clip(np.searchsorted(self.times, times, side="left") - 1, 0, len(self.times) - 2)
+        return np.asarray(causes[grown.argmax(axis=0)[interval]], dtype=np.int64)
+
+    def total(self, plus: Sequence[str], minus: Sequence[str]) -> Ints:
+        """Numbers added up and others taken away, at each sample."""
+        total = np.zeros(len(self.times), dtype=np.int64)
+        for name in plus:
+            total = total + self.numbers[name]
+        for name in minus:
+            total = total - self.numbers[name]
+        return total
+
+
+def own_numbers(archive: Archive, rows: Mapping[str, Ints], kind: str) -> Own:
+    """Reads the kernel's bytes in these rows of the table `qdisc`, by the discipline's record."""
+    record = QDISCS[kind]
+    numbers: dict[str, Ints] = {"drops": rows["drops"]}
+    if not record.in_linux():
+        return Own(record, rows["t_ns"], numbers)
+    skipped, names = record.xstats
+    if names:
+        texts = [
+            _words(archive.blob[at + skipped : at + size], len(names))
+            for at, size in zip(rows["own_at"].tolist(), rows["own_bytes"].tolist(), strict=True)
+        ]
+        table = np.array(texts, dtype=np.int64).reshape(len(texts), len(names))
+        numbers |= {name: table[:, index] for index, name in enumerate(names)}
+    for name, sort, number in record.told_options:
+        starts = zip(rows["options_at"].tolist(), rows["options_bytes"].tolist(), strict=True)
+        texts_of_options = [archive.blob[at : at + size] for at, size in starts]
+        if sort == "attribute":
+            told = [_attribute(text, number) for text in texts_of_options]
+        else:
+            told = [_words(text, number + 1)[number] for text in texts_of_options]
+        numbers[name] = np.array(told, dtype=np.int64)
+    return Own(record, rows["t_ns"], numbers)
+
+
+def _words(text: bytes, count: int) -> tuple[int, ...]:
+    """32-bit words; what an older kernel does not tell is 0."""
+    return struct.unpack(f"={count}I", text[: 4 * count].ljust(4 * count, b"\0"))
+
+
+def _attribute(text: bytes, wanted: int) -> int:
+    """The 32-bit value of a netlink attribute; -1 where it is not."""
+    at = 0
+    while at + 4 <= len(text):
+        size, kind = struct.unpack_from("=HH", text, at)
+        if kind & 0x3FFF == wanted and size >= 8:
+            return int(struct.unpack_from("=I", text, at + 4)[0])
+        at += max((size + 3) & ~3, 4)
+    return -1

@@ -1,0 +1,180 @@
+"""The self-check: a third of a second of known traffic, in the same guest, just before the scenario's.
+
+A link of the scenario, the fastest, is made once more between namespaces of its own, with a fifo. It is first idle, and pings
+cross it; then it is offered a fifth more than it carries, so that it is never idle. The answers are known beforehand: what an idle round trip takes, at
+what rate packets leave. A guest that gives others would give wrong tables too. Then its Run is marked invalid, with the reason.
+
+In virtual time this costs some milliseconds of CPU, in real time a second.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from sojourn.engine.kernel.graph import has_queue, rate_steps
+from sojourn.engine.kernel.observed.archive import Archive, busy_share
+from sojourn.engine.kernel.observed.archive import doubts as losses
+from sojourn.engine.kernel.observed.flows import base_rtt
+from sojourn.engine.kernel.observed.links import carried, wire_bytes
+from sojourn.engine.kernel.observed.passage import Passage, Realised
+from sojourn.scenario.tcp import MTU
+
+PINGS = 8
+EVERY_NS = 10**7
+IDLE_NS = 15 * 10**7
+"""As long as the link is idle: eight pings, and time to come back."""
+FULL_NS = 10**8
+"""As long as it is full: long enough for what holds a program up in real time to be seen."""
+LEAST_PACKETS = 20
+MOST_PACKETS = 500
+"""In virtual time, where nothing holds it up: a datagram costs as much there as four packets of TCP."""
+OVERLOAD = 1.2
+BURSTS = 4
+"""The link is full for so many times what a shaper's burst takes at its rate, so that it is without tokens for most of it."""
+LEAST_BPS, MOST_BPS, USUAL_BPS = 10**6, 10**9, 10**7
+MOST_DELAY_NS = 2 * 10**7
+MOST_OFF = 0.02
+"""Of the rate: over a tenth of a second one packet more or less is counted."""
+MOST_BUSY = 0.5
+"""A guest whose processor takes time and is busier than this has begun to delay packets itself."""
+LATE_NS = {"uml": 50_000, "qemu": 10**6, "host": 5 * 10**6}
+"""By how much an idle round trip may be longer than the link takes: where computing takes no time by next to nothing."""
+LEAST_WAITED = 0.25
+"""Of the time in which it is full: with less it was not, and the rate can't be told."""
+
+
+def scenario(realised: Realised, real_time: bool) -> dict[str, Any]:
+    """The check of a realised scenario: a realised scenario itself."""
+    link = _link(realised)
+    rate = max((step["bps"] for step in link["rate"]), default=0)
+    slower = min([each for each in (rate, (link["shaper"] or {}).get("bps", 0)) if each])
+    packet_ns = MTU * 8 * 10**9 // slower
+    full = max(FULL_NS if real_time else min(FULL_NS, MOST_PACKETS * packet_ns), LEAST_PACKETS * packet_ns)
+    burst = link["shaper"]["burst_bytes"] if link["shaper"] else 0
+    full = max(full, BURSTS * burst * 8 * 10**9 // slower)
+    # The burst passes at once, so it is offered on top: what waits at the end is then the same as without one.
+    offered = OVERLOAD * slower + burst * 8e9 / full
+    ping = {"kind": "ping", "interval_ns": EVERY_NS, "packet_bytes": 84}
+    flood = {"kind": "udp", "bps": round(offered), "packet_bytes": MTU}
+    flood |= {"on_ns": None, "off_ns": None, "ecn": False}
+    return {
+        "duration_ns": IDLE_NS + 2 * full,
+        "warmup_ns": 0,
+        "seed": realised["seed"],
+        "links": [{**link, "name": "check"}, {**link, "name": "check-back"}],
+        "flows": [
+            _flow("idle", 0, 0, PINGS * EVERY_NS, ping),
+            _flow("full", 1, IDLE_NS, IDLE_NS + full, flood),
+        ],
+        "record": {"queue_ns": IDLE_NS, "flow_ns": 0, "packets": False},
+    }
+
+
+def _link(realised: Realised) -> dict[str, Any]:
+    """The fastest link with a queue, without what is drawn or changes: losses, steps, ring."""
+    queued = [link for link in realised["links"] if has_queue(link) and link["sampled"]]
+    plain = {
+        "rate_period_ns": None,
+        "qdisc": {"kind": "pfifo", "limit": 10_000},
+        "loss": {"law": "none"},
+        "ring": None,
+        "sampled": True,
+    }
+    if not queued:
+        framing = {"header_bytes": 0, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"}
+        rate = [{"at_ns": 0, "bps": USUAL_BPS}]
+        return {"rate": rate, "delay_ns": 0, "framing": framing, "shaper": None, **plain}
+    link = max(queued, key=_bps)
+    bps = max((step["bps"] for step in link["rate"]), default=0)
+    rate = [{"at_ns": 0, "bps": min(max(bps, LEAST_BPS), MOST_BPS)}] if bps else []
+    shaper = link["shaper"] and {**link["shaper"], "bps": max(link["shaper"]["bps"], LEAST_BPS)}
+    if shaper and rate:
+        shaper["bps"] = min(shaper["bps"], rate[0]["bps"])
+    return {**link, **plain, "rate": rate, "shaper": shaper, "delay_ns": min(link["delay_ns"], MOST_DELAY_NS)}
+
+
+def _bps(link: Realised) -> int:
+    rates = [max(step["bps"] for step in link["rate"])] if link["rate"] else []
+    return int(min([*rates, *([link["shaper"]["bps"]] if link["shaper"] else [])]))
+
+
+def _flow(name: str, group: int, start: int, stop: int, traffic: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": f"check/{name}",
+        "group": group,
+        "path": [0],
+        "back": [1],
+        "path_extra_ns": 0,
+        "back_extra_ns": 0,
+        "start_ns": start,
+        "stop_ns": stop,
+        "jitter_ns": 0,
+        "ds": 0,
+        "traffic": dict(traffic),
+    }
+
+
+def doubts(realised: Realised, measured: Archive, kind: str) -> Iterator[str]:
+    """What is wrong with a guest of this kind by its self-check, each a sentence. `realised`: the scenario's."""
+    check, archive = scenario(realised, kind == "host"), measured.check
+    if archive is None:
+        yield "self-check: it was not made"
+        return
+    yield from (f"self-check: {each}" for each in losses(archive))
+    yield from _idle(check, archive, LATE_NS[kind])
+    yield from _full(check, archive)
+    busy = busy_share(archive)
+    if kind == "qemu" and busy > MOST_BUSY:
+        yield f"self-check: the guest's processor was {busy:.0%} busy, which delays packets"
+
+
+def _idle(check: Realised, archive: Archive, late_ns: int) -> Iterator[str]:
+    rows = archive.rows("probes", "flow", 0)
+    back = rows["received_ns"] >= 0
+    if back.sum() < PINGS // 2:
+        yield f"self-check: of {PINGS} pings over an idle link {int(back.sum())} came back"
+        return
+    took = float(np.median((rows["received_ns"] - rows["sent_ns"])[back]))
+    most = base_rtt(check["flows"][0], check["links"], int(check["duration_ns"]))
+    assert most is not None, "the self-check's links run at one rate"
+    # htb lets a single packet through at once, without the time that its transmission takes.
+    least = sum(link["delay_ns"] for link in check["links"])
+    if not least <= took <= most + late_ns:
+        yield f"self-check: an idle round trip took {took / 1e6:.3f} ms and should take {most / 1e6:.3f} ms"
+
+
+def _full(check: Realised, archive: Archive) -> Iterator[str]:
+    link, passage = check["links"][0], Passage.of(archive.tables["tap0"])
+    slow, waited = slowness(link, passage, check["duration_ns"])
+    full = check["flows"][1]["stop_ns"] - check["flows"][1]["start_ns"]
+    if waited < LEAST_WAITED * full:
+        yield f"self-check: a link that is offered {OVERLOAD:.0%} of its rate had packets waiting for {waited / 1e6:.1f} ms of {full / 1e6:.1f}"
+    # A shaper's burst passes at once.
+    elif slow > MOST_OFF or (slow < -MOST_OFF and link["shaper"] is None):
+        how = "less" if slow > 0 else "more"
+        yield f"self-check: a full link sent {abs(slow):.1%} {how} than its rate"
+
+
+def slowness(
+    link: Mapping[str, Any], passage: Passage, end: int, offloads: bool = False
+) -> tuple[float, int]:
+    """By how much less than its rate a link sent while packets waited, as a fraction, and for how long they did, ns."""
+    sent = np.flatnonzero(passage.left)
+    sent = sent[np.argsort(passage.after[sent], kind="stable")]
+    one, following = sent[:-1], sent[1:]
+    # One that waits when the one before it goes is next as soon as that has been sent.
+    waited = (passage.before[following] <= passage.after[one]) & (passage.after[following] <= end)
+    one, following = one[waited], following[waited]
+    took = int((passage.after[following] - passage.after[one]).sum())
+    if not took:
+        return 0.0, 0
+    needed = np.zeros(len(one))
+    if link["rate"]:
+        at, bps = np.array(rate_steps(link, end), dtype=np.int64).T
+        rate = bps[np.maximum(np.searchsorted(at, passage.after[one], side="right") - 1, 0)]
+        needed = carried(link["framing"], passage.bytes[one], offloads) * 8e9 / rate
+    if link["shaper"]:
+        charged = wire_bytes(link["shaper"], passage.bytes[one] + link["framing"]["header_bytes"])
+        needed = np.maximum(needed, charged * 8e9 / link["shaper"]["bps"])
+    return 1 - float(needed.sum()) / took, took

@@ -1,0 +1,159 @@
+"""The guest's archive becomes the tables that crates/tables declares, the simulator's.
+
+links.py and flows.py say where each number comes from; here they are put together. What can't be observed is -1 or NaN, and null on disk: the
+engine's events among them, since nobody counts a kernel's.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn import _core
+from sojourn.engine.kernel.graph import has_queue
+from sojourn.engine.kernel.observed.archive import NEVER, Archive, Ints
+from sojourn.engine.kernel.observed.flows import Flow, base_rtt
+from sojourn.engine.kernel.observed.histogram import Histogram
+from sojourn.engine.kernel.observed.links import Drops, Link
+from sojourn.engine.kernel.observed.passage import Realised
+from sojourn.engine.kernel.observed.samples import Window, edges_of, joined
+from sojourn.records import nothing
+
+Columns: TypeAlias = "_core.Columns"
+Tables: TypeAlias = "dict[str, _core.Columns]"
+
+
+def tables(realised: Realised, archive: Archive) -> Tables:
+    """Every table of the run, as the simulator hands them over: numbers for names, -1 or NaN for none."""
+    links = [Link(number, realised, archive) for number in range(len(realised["links"]))]
+    flows = [Flow(number, realised, archive) for number in range(len(realised["flows"]))]
+    record, end = realised["record"], int(realised["duration_ns"])
+    window = links[0].window
+    queue_edges, flow_edges = edges_of(record["queue_ns"], end), edges_of(record["flow_ns"], end)
+    lost = _lost_of_flows(links, window)
+    rtt = Histogram()
+    for flow in flows:
+        rtt.add(flow.number, flow.rtts)
+    made: Tables = {
+        "links": _stacked([link.totals() for link in links]),
+        "flows": _stacked(
+            [
+                flow.totals(lost.get(flow.number, 0), base_rtt(flow.flow, realised["links"], end))
+                for flow in flows
+            ]
+        ),
+        "sojourn": _sojourns(links, archive),
+        "rtt": _with_bins(rtt.columns("flow", "samples"), archive, "rtt"),
+        "probe": _appended([flow.probes() for flow in flows if flow.kind == "ping"], "probe"),
+        "transfers": dict(archive.tables["transfers"]),
+        "queue": _by_time([link.queue(queue_edges) for link in links if link.link["sampled"]], "queue"),
+        "flow": _by_time([flow.line(flow_edges) for flow in flows if flow.kind != "ping"], "flow"),
+        "drops": _drops_table([(link.number, link.drops) for link in links if link.watched]),
+        "engine": {
+            "events": np.array([NEVER]),
+            "packets": np.array([sum(flow.received() for flow in flows)]),
+            "peak_entries": np.array([NEVER]),
+        },
+    }
+    if record["packets"]:
+        made["packets"] = _packets(links)
+    return made
+
+
+def _sojourns(links: Sequence[Link], archive: Archive) -> Columns:
+    without = Histogram()
+    for link in links:
+        if not has_queue(link.link):
+            # Without a rate nothing waits: a sojourn of 0 each.
+            packets = int(link.totals()["sent_packets"])
+            without.add(link.number, np.zeros(packets, dtype=np.int64))
+    queued = np.array([link.number for link in links if link.queued], dtype=np.int64)
+    return _with_bins(without.columns("link", "packets"), archive, "sojourn", queued)
+
+
+def _with_bins(made: Columns, archive: Archive, name: str, owners: Ints | None = None) -> Columns:
+    """A histogram's table, with the bins that the guest's program has counted of these owners (all of them), by owner and bin."""
+    counted = archive.tables.get(name)
+    if counted is None:
+        return made
+    columns = list(counted.values())
+    chosen = np.full(len(columns[0]), True) if owners is None else np.isin(columns[0], owners)
+    both: Columns = {
+        title: np.concatenate([column, told[chosen]])
+        for (title, column), told in zip(made.items(), columns, strict=True)
+    }
+    owner, lower = list(both.values())[:2]
+    order = np.lexsort((lower, owner))
+    return {title: column[order] for title, column in both.items()}
+
+
+def _lost_of_flows(links: Sequence[Link], window: Window) -> dict[int, int]:
+    """Data packets that queues and wires dropped, by flow; a lost ACK is not a lost segment."""
+    lost: dict[int, int] = {}
+    for link in links:
+        if not link.watched:
+            continue
+        drops = link.drops
+        forth = (drops.reverse == 0) & (drops.marked == 0) & window.holds(drops.times)
+        for flow, many in zip(*np.unique(drops.flow[forth], return_counts=True), strict=True):
+            lost[int(flow)] = lost.get(int(flow), 0) + int(many)
+    return lost
+
+
+def _drops_table(drops: Sequence[tuple[int, Drops]]) -> Columns:
+    """In order of time."""
+    columns: Columns = {
+        "t_ns": joined([each.times for _, each in drops]),
+        "link": joined([np.full(len(each.times), link) for link, each in drops]),
+        "flow": joined([each.flow for _, each in drops]),
+        "cause": joined([each.cause for _, each in drops]),
+        "marked": joined([each.marked for _, each in drops]),
+        "bytes": joined([each.bytes for _, each in drops]),
+    }
+    return _ordered(columns, columns["t_ns"])
+
+
+def _packets(links: Sequence[Link]) -> Columns:
+    """Each packet that left a queue."""
+    parts: list[Columns] = []
+    for link in links:
+        if not link.queued or link.passage is None:
+            continue
+        passage = link.passage
+        rows = np.flatnonzero(passage.left & (passage.after <= link.end) & (passage.flow >= 0))
+        parts.append(
+            {
+                "t_ns": passage.after[rows],
+                "link": np.full(len(rows), link.number, dtype=np.int64),
+                "flow": passage.flow[rows],
+                "sojourn_ns": (passage.after - passage.before)[rows],
+                "bytes": passage.bytes[rows],
+            }
+        )
+    table = _appended(parts, "packets")
+    return _ordered(table, table["t_ns"])
+
+
+def _stacked(rows: Sequence[Mapping[str, int | float]]) -> Columns:
+    """Rows as columns."""
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
+
+
+def _appended(parts: Sequence[Columns], name: str) -> Columns:
+    """The parts of a table one below the other."""
+    return {
+        column: np.concatenate([part[column] for part in parts]) if parts else none
+        for column, none in nothing(name).items()
+    }
+
+
+def _by_time(parts: Sequence[Columns], name: str) -> Columns:
+    """One below the other, and then in order of time."""
+    table = _appended(parts, name)
+    return _ordered(table, table["t_ns"])
+
+
+def _ordered(columns: Columns, times: NDArray[Any]) -> Columns:
+    order = np.argsort(times, kind="stable")
+    return {name: column[order] for name, column in columns.items()}

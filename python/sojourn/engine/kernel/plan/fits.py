@@ -1,0 +1,192 @@
+"""What of a scenario a Linux kernel can't do: each such thing with its place, the reason, and what to write instead.
+
+Linux's TCP is what it is: much of what the simulator's lets one choose is fixed there, and what its modules let one choose holds for all flows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sojourn.engine.kernel.graph import (
+    Entry,
+    has_queue,
+    nodes,
+    transmitter,
+)
+from sojourn.engine.protocol import by_reason
+from sojourn.errors import UserError
+from sojourn.linux import tc
+from sojourn.scenario.linux import CONGESTION
+from sojourn.scenario.tcp import PROFILES
+
+MOST_FLOWS = 20_000
+"""Each has a port; the kernel's own choices begin at 32768."""
+MOST_RATE = 10**12
+MOST_DELAY_NS = 3600 * 10**9
+MOST_RING = 1 << 20
+MOST_COALESCE_NS = 10**9
+LEAST_DATAGRAM = 32
+"""IP and UDP headers, and the number by which the far end knows a datagram."""
+
+Wiring = Literal["simnic", "veth"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something of the scenario that this kernel can't do."""
+
+    where: str
+    """`link 'up': qdisc`, `flow 'backup': tcp.pacing`."""
+    why: str
+    hint: str
+
+
+class PlanError(UserError):
+    """The scenario asks for what this kernel does not have; every such thing."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        lines = by_reason((each.where, each.why) for each in problems)
+        hints = dict.fromkeys(each.hint for each in problems)
+        super().__init__("\n".join(lines), "; ".join(hints))
+        self.problems = tuple(problems)
+
+
+def problems_of(realised: Entry, wiring: Wiring, own: bool) -> Iterator[Problem]:
+    """Everything that does not fit. `own`: the kernel is the run's alone, so settings that all of it shares may be written."""
+    links, flows = realised["links"], realised["flows"]
+    for link in links:
+        yield from _link_problems(link, wiring)
+    if len(flows) > MOST_FLOWS:
+        yield Problem(
+            "scenario", f"{len(flows)} flows, each with a port of its own", f"the most is {MOST_FLOWS}"
+        )
+    told: set[int] = set()
+    for flow in flows:
+        # Flows of one entry are alike: one of them is enough.
+        wrong = [] if flow["group"] in told else list(_flow_problems(flow))
+        if wrong:
+            told.add(flow["group"])
+        yield from wrong
+    yield from _shared_problems(flows, own)
+    ends = nodes(links, flows)
+    for flow in flows:
+        for way in (flow["path"], flow["back"]):
+            crossed = [ends[link][0] for link in way]
+            if len(set(crossed)) < len(crossed):
+                why = "its path comes through a node twice, and routes lead to an address one way only"
+                yield Problem(f"flow {flow['name']!r}: via", why, "give it a path without a loop")
+
+
+def _link_problems(link: Entry, wiring: Wiring) -> Iterator[Problem]:
+    place = f"link {link['name']!r}"
+    if has_queue(link):
+        try:
+            tc.discipline(link["qdisc"])
+        except UserError as error:
+            yield Problem(f"{place}: qdisc", error.problem, error.hint)
+            return
+    rates = [step["bps"] for step in link["rate"]]
+    if any(rate > MOST_RATE for rate in rates):
+        yield Problem(f"{place}: rate", "above 1 Tbit/s", "write a rate up to 1 Tbit/s")
+    if link["delay_ns"] > MOST_DELAY_NS:
+        yield Problem(f"{place}: delay", "above an hour", "write a delay up to 3600 s")
+    ring, simnic = link["ring"], wiring == "simnic"
+    if has_queue(link):
+        try:
+            for rate in (rates if not simnic else []) or [None]:
+                tc.queue(
+                    "v0a",
+                    link["qdisc"],
+                    header_bytes=link["framing"]["header_bytes"],
+                    shaper=link["shaper"],
+                    transmitter=None if simnic else transmitter(link, rate),
+                )
+        except UserError as error:
+            other = "" if simnic else ", or use the built guest (uml)"
+            yield Problem(place, error.problem, f"{error.hint}{other}")
+    if simnic:
+        if ring is not None and ring["descriptors"] > MOST_RING:
+            yield Problem(f"{place}: ring", f"{ring['descriptors']} descriptors", f"the most is {MOST_RING}")
+        if ring is not None and ring["coalesce_ns"] > MOST_COALESCE_NS:
+            yield Problem(f"{place}: coalesce", "above a second", "write a time up to 1 s")
+        return
+    if ring is not None:
+        why = "this kernel's virtual devices have no driver's ring and no byte queue limits"
+        yield Problem(f"{place}: ring", why, "leave out ring, bql and coalesce, or use the built guest (uml)")
+
+
+def _flow_problems(flow: Entry) -> Iterator[Problem]:
+    traffic, place = flow["traffic"], f"flow {flow['name']!r}"
+    if traffic["kind"] == "udp" and traffic["packet_bytes"] < LEAST_DATAGRAM:
+        why = f"{traffic['packet_bytes']} bytes have no room for the number that each datagram carries"
+        yield Problem(f"{place}: packet", why, f"write at least {LEAST_DATAGRAM}")
+    if "tcp" in traffic:
+        yield from _tcp_problems(traffic["tcp"], place)
+
+
+_FIXED = {
+    "undo": "always takes back what it reduced for nothing",
+    "prr": "always does proportional rate reduction",
+    "limited_transmit": "always does limited transmit",
+    "initial_ssthresh": "begins without a slow-start threshold",
+    "packet_counted": "counts bytes",
+    "pacing": "paces only for congestion controls that ask for it",
+    "handshake": "begins each connection with a handshake",
+    "initial_rto_ns": "has a fixed first timeout",
+    "max_rto_ns": "has a fixed longest timeout",
+    "tick_ns": "has one clock for its timers",
+    "min_rto_on_variance": "bounds the variance, not the sum",
+    "delayed_ack_segments": "decides itself when to acknowledge",
+    "delayed_ack_ns": "decides itself when to acknowledge",
+    "delayed_ack_max_ns": "decides itself when to acknowledge",
+    "quick_acks": "decides itself when to acknowledge",
+    "write_bytes": "acknowledges at once what the guest's program has pushed, 64 KiB at a time",
+    "timer_tick_ns": "has ticks of 4 ms",
+    "receive_window_fraction": "finds out by itself what share of its buffer is data",
+}
+"""What Linux's TCP does not let one choose."""
+
+
+def _tcp_problems(tcp: Entry, place: str) -> Iterator[Problem]:
+    usual = PROFILES["linux"]
+    if not CONGESTION[tcp["congestion"]].in_linux:
+        why = f"Linux has no {tcp['congestion'].upper()}"
+        known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
+        yield Problem(f"{place}: congestion", why, f"write {known}")
+    if tcp["packet_counted"] and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]:
+        why = "`ns2` is the TCP of a simulator, which no kernel has"
+        yield Problem(f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim')
+        return
+    for name, what in _FIXED.items():
+        if tcp[name] != usual[name]:
+            yield Problem(f"{place}: tcp.{name.removesuffix('_ns')}", f"Linux {what}", "leave it out")
+    header = 52 if tcp["timestamps"] else 40
+    for name in ("header_bytes", "ack_bytes"):
+        if tcp[name] != header:
+            why = (
+                f"Linux's headers are {header} bytes {'with' if tcp['timestamps'] else 'without'} timestamps"
+            )
+            yield Problem(f"{place}: tcp.{name}", why, "leave it out")
+    if tcp["min_rto_ns"] % 10**6:
+        yield Problem(f"{place}: tcp.min_rto", "ip counts it in milliseconds", "write whole milliseconds")
+    if tcp["receive_buffer_max"] >= 2**31:
+        yield Problem(f"{place}: tcp.receive_buffer_max", "Linux's buffers end at 2 GiB", "write less")
+
+
+def _shared_problems(flows: Sequence[Entry], own: bool) -> Iterator[Problem]:
+    """Settings that a kernel has once, for all flows."""
+    for congestion, names in ((each.name, each.module_settings) for each in CONGESTION.values()):
+        if not names:
+            continue
+        users = [flow for flow in flows if flow["traffic"].get("tcp", {}).get("congestion") == congestion]
+        values = {tuple(flow["traffic"]["tcp"][name] for name in names) for flow in users}
+        keys = ", ".join(f"tcp.{name}" for name in names)
+        if len(values) > 1:
+            yield Problem(
+                f"flow {users[-1]['name']!r}: {keys}",
+                f"flows differ, and a kernel has one value for all of its {congestion} flows",
+                "give them the same",
+            )
+        elif users and not own and values != {tuple(PROFILES["linux"][name] for name in names)}:
+            why = "this host's kernel has one value for all of its flows, which is not ours to change"
+            yield Problem(f"flow {users[0]['name']!r}: {keys}", why, "leave it out, or use a guest")

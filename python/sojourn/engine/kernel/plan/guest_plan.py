@@ -1,0 +1,707 @@
+"""A realised scenario becomes a plan: namespaces, devices, commands and flows for a real Linux kernel.
+
+Every node of the scenario is a network namespace that forwards. Links are given without their nodes, so the graph is found again: two
+links in a row in somebody's path meet in a node. A link is the egress of one end of a *cable*, a pair of devices; the other end is the
+link the other way round, where there is one. Flows begin and end in hosts of their own, never in a node: a sender that shares a machine
+with the queue would hear of its drops at once. The rest of a flow's base RTT lies, as in the simulator, in two halves between the
+network and the hosts: behind the last link of each way, on the cable toward the host that the way leads to. Flows whose ends are
+alike in place, delay, jitter and TCP share them.
+
+Routes lead to addresses, and a host has one for each path that leads to it; so flows between the same nodes may take different paths.
+
+Two wirings. `simnic`, our driver in the built guest: rate, overhead, delay, loss, ring and BQL are the card's, the discipline is its root.
+`veth`, for kernels as they are: htb keeps the rate above the discipline, netem the delay, on a device of a namespace of its own behind
+the shaper, where it can't push back.
+
+What Linux has no word for is refused, all of it at once: in `PlanError`.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from sojourn.engine.kernel.graph import (
+    Entry,
+    crossing_of,
+    has_queue,
+    loses,
+    needs_room,
+    nodes,
+    rate_steps,
+    transmitter,
+)
+from sojourn.engine.kernel.guest.guests import Guest
+from sojourn.engine.kernel.observed import selfcheck
+from sojourn.engine.kernel.observed.passage import drops_of
+from sojourn.engine.kernel.plan import sizes
+from sojourn.engine.kernel.plan.endpoints import (
+    TcpSide,
+    module_settings,
+    sysctls,
+    tcp_side,
+)
+from sojourn.engine.kernel.plan.fits import (
+    MOST_RATE,
+    PlanError,
+    Problem,
+    Wiring,
+    problems_of,
+)
+from sojourn.linux import tc
+from sojourn.scenario.tcp import MTU
+
+VERSION = 2
+"""Of the plan's schema (crates/guest, plan.rs)."""
+SETTLE_NS = 2100 * 10**6
+"""Virtual time: as long as it takes to begin with a tick that all timers go off with but those of more than 16 s."""
+SETTLE_REAL_NS = 300 * 10**6
+"""Real time: with a tick that timers of up to 2 s go off with."""
+SETUP_NS = 300 * 10**9
+"""Left for the set-up and the archive; in virtual time they take next to none."""
+MOST_NAMESPACES = 4000
+FIRST_PORT = 5001
+"""Up from here; the kernel's own choices begin at 32768."""
+RING_BYTES = 4 << 20
+"""Of a tap, for 60 ms of packets at most; those of a tap with many points are smaller."""
+_QUIET_RING_BYTES = 1 << 18
+_MOST_SEGMENTS = 65535
+"""GSO_MAX_SEGS."""
+MOST_RECORDED = 2_000_000
+"""Packets, each a row."""
+_CYCLE = 2.0**32
+"""simnic's probabilities are in units of 2^-32."""
+
+Plan: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the plan is for."""
+
+    wiring: Wiring
+    own: bool
+    """The kernel is the run's alone: settings that all of it shares may be written."""
+    ipv6: bool
+    """It has IPv6, to be turned off."""
+    rehash: bool = True
+    """Its TCP gives a connection another hash when it times out (since 5.18), and can be told not to."""
+    modules: tuple[str, ...] = ()
+    """To load first."""
+    output: Mapping[str, Any] = field(
+        default_factory=lambda: {"modules": [], "mount": None, "path": "results.tar"}
+    )
+    """Where the archive goes: plan.rs, Output."""
+
+
+def machine_of(guest: Guest) -> Machine:
+    """A guest's kernel."""
+    mount, path = guest.results
+    about = {"kind": mount, "source": "none", "target": os.path.dirname(path), "options": ""}
+    return Machine(
+        "simnic" if guest.has_simnic else "veth",
+        own=True,
+        # The built kernel has none.
+        ipv6=not guest.has_simnic,
+        modules=guest.modules,
+        output={"modules": list(guest.late_modules), "mount": about if mount else None, "path": path},
+    )
+
+
+def this_host() -> Machine:
+    """The kernel of this host, of which a run has its namespaces only."""
+    return Machine(
+        "veth",
+        own=False,
+        ipv6=os.path.isdir("/proc/sys/net/ipv6"),
+        rehash=os.path.isfile("/proc/sys/net/core/txrehash"),
+    )
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan and what a guest needs to carry it out."""
+
+    plan: Plan
+    pairs: int
+    """Of simulated cards."""
+    memory_mb: int
+
+
+def offloads(realised: Entry) -> str:
+    """Whether hosts hand down packets larger than the wire's, in a word."""
+    return "on" if realised.get("offloads") else "off"
+
+
+# ------------------------------------------------------------------------------------------------------ the wiring
+
+
+@dataclass(frozen=True)
+class Port:
+    """One end of a cable."""
+
+    namespace: str
+    device: str
+    address: str
+    mac: str
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A pair of devices."""
+
+    a: Port
+    b: Port
+
+    def leaving(self, namespace: str) -> tuple[Port, Port]:
+        """Its end there, and the other one."""
+        return (self.a, self.b) if self.a.namespace == namespace else (self.b, self.a)
+
+
+Hop: TypeAlias = tuple[Port, Port]
+"""Where a packet leaves a namespace, and where it enters the next."""
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A link of the scenario in place."""
+
+    tail: str
+    head: str
+    hops: tuple[Hop, ...]
+
+    @property
+    def queue(self) -> Port:
+        """The device whose queue is the link's."""
+        return self.hops[0][0]
+
+    @property
+    def end(self) -> Port:
+        """Where its packets arrive."""
+        return self.hops[-1][1]
+
+
+@dataclass(frozen=True)
+class HostKind:
+    """Flows whose ends are alike in this share a host."""
+
+    node: str
+    toward_ns: int
+    """Delay of what comes to it: the rest of a flow's RTT lies behind the last link of each way."""
+    jitter_ns: int
+    tcp: TcpSide | None
+
+
+@dataclass
+class Host:
+    """A namespace in which flows begin or end."""
+
+    kind: HostKind
+    namespace: str
+    cable: Cable
+    addresses: dict[tuple[int, ...], str]
+    """By the path that leads to it."""
+
+
+def plan(realised: Entry, machine: Machine) -> Planned:
+    """The plan of a realised scenario (`Scenario.realise(seed)`) for this machine.
+
+    Raises:
+        PlanError: it asks for what the machine's kernel does not have.
+    """
+    problems = list(problems_of(realised, machine.wiring, machine.own))
+    if problems:
+        raise PlanError(problems)
+    whole = _Builder(realised, machine)
+    planned = whole.build()
+    # Its devices are numbered behind those of the run, and gone through before them.
+    check = _Builder(selfcheck.scenario(realised, not machine.own), machine, "c-", len(whole.cables)).build()
+    made = {**check.plan, "linger_ns": 0, "modules": []}
+    deadline = planned.plan["deadline_ns"] + made["settle_ns"] + made["duration_ns"]
+    return Planned(
+        {**planned.plan, "deadline_ns": deadline, "check": made},
+        pairs=planned.pairs + check.pairs,
+        memory_mb=planned.memory_mb,
+    )
+
+
+def recorded(realised: Entry, machine: Machine, packets: float) -> Planned:
+    """The plan with a row of each packet that comes to a queue (recording.py).
+
+    `packets`: how many, about.
+
+    Raises:
+        PlanError: more than a guest can write down, or what `plan` refuses.
+    """
+    if packets > MOST_RECORDED:
+        why = f"about {packets / 1e6:.1f} million packets, to be written down one by one"
+        raise PlanError(
+            [Problem("scenario", why, f"at most {MOST_RECORDED // 10**6} million: make it shorter")]
+        )
+    return plan({**realised, "record": {**realised["record"], "packets": True}}, machine)
+
+
+class _Builder:
+    """Collects a plan."""
+
+    def __init__(self, realised: Entry, machine: Machine, prefix: str = "", first: int = 0) -> None:
+        """`prefix`: of its namespaces' names; `first`: the number of its first cable."""
+        self.links: Sequence[Entry] = realised["links"]
+        self.flows: Sequence[Entry] = realised["flows"]
+        self.realised = realised
+        self.machine = machine
+        self.simnic = machine.wiring == "simnic"
+        self.mtu = sizes.mtu(self.flows)
+        self.prefix, self.first = prefix, first
+        self.nodes = [(prefix + tail, prefix + head) for tail, head in nodes(self.links, self.flows)]
+        self.namespaces: list[str] = sorted({node for ends in self.nodes for node in ends}, key=self._number)
+        self.cables: list[Cable] = []
+        self.addresses = 0
+        self.ip: dict[str, list[str]] = {name: [] for name in self.namespaces}
+        self.tc: dict[str, list[str]] = {}
+        self.offload = bool(realised.get("offloads"))
+        # What is made of single packets: the table of them, the self-check's judgement and, in real time, that of the run.
+        self.rows = bool(realised["record"]["packets"]) or bool(prefix) or not machine.own
+        self.cards: dict[str, dict[str, int | str]] = {}
+        self.wires: list[Wire] = self._wires()
+        self.hosts: list[Host] = []
+        self.ends = self._ends()
+
+    # ---------------------------------------------------------------------------------------------------- cables
+
+    def _number(self, name: str) -> int:
+        return int(name.removeprefix(self.prefix)[1:])
+
+    def _namespace(self, kind: str, number: int) -> str:
+        name = f"{self.prefix}{kind}{number}"
+        self.namespaces.append(name)
+        self.ip[name] = []
+        return name
+
+    def _cable(self, a: str, b: str) -> Cable:
+        """A new pair of devices between two namespaces, with addresses, up."""
+        number = self.first + len(self.cables)
+        names = [f"{'nic' if self.simnic else 'v'}{number}{end}" for end in "ab"]
+        # simnic's own: 02:'s':'j'.
+        macs = [f"02:73:6a:{number >> 8:02x}:{number & 255:02x}:{end:02x}" for end in (0, 1)]
+        addresses = [_dotted((10 << 24) + 4 * number + 1 + end) for end in (0, 1)]
+        ports = [Port(*each) for each in zip((a, b), names, addresses, macs, strict=True)]
+        cable = Cable(ports[0], ports[1])
+        self.cables.append(cable)
+        for here, there in (cable.leaving(a), cable.leaving(b)):
+            mtu = f" mtu {self.mtu}" if self.mtu != MTU else ""
+            # A card that was told to carry larger packets now may; that they are built is asked for by this.
+            mtu += f" gso_max_segs {_MOST_SEGMENTS}" if self.simnic and self.offload else ""
+            self.ip[here.namespace] += [
+                f"address add {here.address}/30 dev {here.device}",
+                f"link set dev {here.device}{mtu} up",
+                # No packet asks for an address.
+                f"neighbour replace {there.address} lladdr {there.mac} dev {here.device} nud permanent",
+            ]
+        return cable
+
+    def _wires(self) -> list[Wire]:
+        """A cable for each link and the one that leads back, if there is one."""
+        found: dict[int, Wire] = {}
+        for index, (tail, head) in enumerate(self.nodes):
+            if index in found:
+                continue
+            back = next(self._backs(index, found), None)
+            here = (index,) if back is None else (index, back)
+            if not self.simnic and any(needs_room(self.links[each]) for each in here):
+                middle = self._namespace("m", index)
+                near, far = self._cable(tail, middle), self._cable(middle, head)
+                found[index] = Wire(tail, head, (near.leaving(tail), far.leaving(middle)))
+                returning: tuple[Hop, ...] = (far.leaving(head), near.leaving(middle))
+            else:
+                cable = self._cable(tail, head)
+                found[index] = Wire(tail, head, (cable.leaving(tail),))
+                returning = (cable.leaving(head),)
+            if back is not None:
+                found[back] = Wire(head, tail, returning)
+        wires = [found[index] for index in range(len(self.links))]
+        for link, wire in zip(self.links, wires, strict=True):
+            self._furnish(link, wire)
+        return wires
+
+    def _backs(self, index: int, taken: Mapping[int, Wire]) -> Iterator[int]:
+        """Links that may be the other direction of this one, the one that is called so first."""
+        tail, head = self.nodes[index]
+        twins = [
+            other
+            for other, ends in enumerate(self.nodes)
+            if ends == (head, tail) and other != index and other not in taken
+        ]
+        named = f"{self.links[index]['name']}-back"
+        return iter(sorted(twins, key=lambda other: self.links[other]["name"] != named))
+
+    # ------------------------------------------------------------------------------------------------------ links
+
+    def _furnish(self, link: Entry, wire: Wire) -> None:
+        """Gives a link its rate, its queue, its delay and its losses."""
+        if self.simnic:
+            self._card(link, wire.queue)
+        if has_queue(link):
+            length = tc.queue_length(link["qdisc"])
+            if length is not None:
+                self.ip[wire.tail].append(f"link set dev {wire.queue.device} txqueuelen {length}")
+            self._tc(
+                wire.tail,
+                tc.queue(
+                    wire.queue.device,
+                    link["qdisc"],
+                    header_bytes=link["framing"]["header_bytes"],
+                    shaper=link["shaper"],
+                    transmitter=None if self.simnic else transmitter(link),
+                ),
+            )
+        if not self.simnic and (link["delay_ns"] or loses(link)):
+            last = wire.hops[-1][0]
+            self._tc(last.namespace, [tc.wire(last.device, link["delay_ns"], link["loss"])])
+
+    def _card(self, link: Entry, port: Port) -> None:
+        framing, ring = link["framing"], link["ring"]
+        card: dict[str, int | str] = {
+            "overhead": framing["overhead_bytes"],
+            "minimum": framing["minimum_bytes"],
+            "cells": framing["cells"],
+            "delay_ns": link["delay_ns"],
+        }
+        if link["rate"]:
+            card |= _card_rate(link["rate"][0]["bps"])
+        if ring is not None:
+            card |= {
+                "ring": ring["descriptors"],
+                "bql": int(ring["bql"]),
+                "coalesce_ns": ring["coalesce_ns"],
+            }
+        card |= self._card_loss(link)
+        if _watched(link):
+            card |= {"log": _in_log(port), "log_out": int(_goes_out(link))}
+        self.cards[port.device] = card
+
+    def _card_loss(self, link: Entry) -> dict[str, int]:
+        match link["loss"]:
+            case {"law": "random", "probability": p}:
+                chances = {"loss_good": p}
+            case {"law": "gilbert", "p": p, "r": r, "bad_loss": bad, "good_loss": good}:
+                chances = {"loss_good": good, "loss_bad": bad, "loss_enter": p, "loss_leave": r}
+            case _:
+                return {}
+        name = f"{self.realised['seed']}/{link['name']}/loss".encode()
+        luck = int.from_bytes(hashlib.sha256(name).digest()[:8], "little")
+        return {key: round(chance * _CYCLE) for key, chance in chances.items()} | {"loss_seed": luck}
+
+    def _tc(self, namespace: str, lines: Iterable[str]) -> None:
+        self.tc.setdefault(namespace, []).extend(lines)
+
+    def _events(self) -> list[dict[str, Any]]:
+        """Every change of a rate."""
+        events: list[dict[str, Any]] = []
+        for link, wire in zip(self.links, self.wires, strict=True):
+            for at, bps in rate_steps(link, self.realised["duration_ns"])[1:]:
+                events += ({"at_ns": at, "step": step} for step in self._rate_change(link, wire, bps))
+        return sorted(events, key=lambda event: int(event["at_ns"]))
+
+    def _rate_change(self, link: Entry, wire: Wire, bps: int) -> list[dict[str, Any]]:
+        if self.simnic:
+            # The rate first: an outage that ends goes on at the new one.
+            return [
+                _write(None, f"/sys/kernel/simnic/{wire.queue.device}/{name}", value)
+                for name, value in sorted(_card_rate(bps).items())
+            ]
+        changed = transmitter(link, bps)
+        assert changed is not None, "a link whose rate changes has one"
+        line = tc.rate_change(wire.queue.device, changed, header_bytes=link["framing"]["header_bytes"])
+        return [{"do": "run", "namespace": wire.tail, "argv": ["tc", *line.split()], "stdin": None}]
+
+    # ------------------------------------------------------------------------------------------------------ hosts
+
+    def _ends(self) -> list[tuple[Host, str, Host, str]]:
+        """Each flow's ends: host and address there."""
+        found: dict[HostKind, Host] = {}
+        sharing: dict[HostKind, HostKind] = {}
+        ends: list[tuple[Host, str, Host, str] | None] = [None] * len(self.flows)
+        # What TCP's hosts are told is nothing to other flows: these are guests where there is one already.
+        order = sorted(range(len(self.flows)), key=lambda index: "tcp" not in self.flows[index]["traffic"])
+        for index in order:
+            flow = self.flows[index]
+            near, far = self._host_kinds(flow)
+            pair: list[tuple[Host, str]] = []
+            for kind, path in ((near, tuple(flow["back"])), (far, tuple(flow["path"]))):
+                plain = HostKind(kind.node, kind.toward_ns, kind.jitter_ns, None)
+                kind = kind if kind.tcp else sharing.setdefault(plain, plain)
+                sharing.setdefault(plain, kind)
+                if kind not in found:
+                    found[kind] = self._host(kind)
+                pair.append((found[kind], self._address(found[kind], path)))
+            ends[index] = (*pair[0], *pair[1])
+        return [each for each in ends if each is not None]
+
+    def _host_kinds(self, flow: Entry) -> tuple[HostKind, HostKind]:
+        tcp = flow["traffic"].get("tcp")
+        side = None if tcp is None else tcp_side(tcp)
+        jitter = flow["jitter_ns"]
+        source, target = self.nodes[flow["path"][0]][0], self.nodes[flow["path"][-1]][1]
+        near = HostKind(source, flow["back_extra_ns"], jitter, side)
+        return near, HostKind(target, flow["path_extra_ns"], jitter, side)
+
+    def _host(self, kind: HostKind) -> Host:
+        name = self._namespace("h", len(self.hosts))
+        cable = self._cable(kind.node, name)
+        inward, outward = cable.a, cable.b
+        if self.simnic:
+            self.cards[inward.device] = {"delay_ns": kind.toward_ns}
+            self.cards[outward.device] = {"delay_ns": 0}
+        elif kind.toward_ns:
+            self._tc(kind.node, [tc.wire(inward.device, kind.toward_ns)])
+        if kind.jitter_ns:
+            self._tc(name, [tc.wire(outward.device, 0, jitter_ns=kind.jitter_ns)])
+        options = ""
+        if kind.tcp is not None:
+            options = f" initcwnd {kind.tcp.initial_window} rto_min {kind.tcp.min_rto_ns // 10**6}ms"
+        self.ip[name].append(f"route add default via {inward.address} dev {outward.device}{options}")
+        host = Host(kind, name, cable, {})
+        self.hosts.append(host)
+        return host
+
+    def _address(self, host: Host, path: tuple[int, ...]) -> str:
+        """The host's address to which this path leads, with the routes along it."""
+        if path in host.addresses:
+            return host.addresses[path]
+        address = _dotted((10 << 24) + (1 << 23) + self.addresses)
+        self.addresses += 1
+        host.addresses[path] = address
+        self.ip[host.namespace].append(f"address add {address}/32 dev lo")
+        hops = [hop for link in path for hop in self.wires[link].hops]
+        for here, there in (*hops, (host.cable.a, host.cable.b)):
+            self.ip[here.namespace].append(f"route add {address}/32 via {there.address} dev {here.device}")
+        return address
+
+    # ----------------------------------------------------------------------------------------------- the whole
+
+    def build(self) -> Planned:
+        if len(self.namespaces) > MOST_NAMESPACES:
+            why = f"{len(self.namespaces)} network namespaces, of which {len(self.hosts)} are hosts with different delays"
+            raise PlanError(
+                [Problem("scenario", why, f"the most is {MOST_NAMESPACES}: give flows equal RTTs")]
+            )
+        realised = self.realised
+        settle = SETTLE_NS if self.machine.own else SETTLE_REAL_NS
+        duration, linger = realised["duration_ns"], sizes.linger_ns(self.links, self.flows)
+        return Planned(
+            {
+                "version": VERSION,
+                "seed": realised["seed"],
+                "duration_ns": duration,
+                "warmup_ns": realised["warmup_ns"],
+                "settle_ns": settle,
+                "linger_ns": linger,
+                "deadline_ns": settle + duration + linger + SETUP_NS,
+                "modules": list(self.machine.modules),
+                "namespaces": self.namespaces,
+                "setup": self._setup(),
+                "events": self._events(),
+                "devices": list(self._devices()),
+                "taps": list(self._taps()),
+                "flows": self._flow_plans(),
+                "sample": {
+                    "queue_ns": realised["record"]["queue_ns"],
+                    "flow_ns": realised["record"]["flow_ns"],
+                },
+                "output": dict(self.machine.output),
+            },
+            pairs=len(self.cables) if self.simnic else 0,
+            memory_mb=sizes.memory_mb(realised, len(self.namespaces), self.rows or not self.simnic),
+        )
+
+    def _setup(self) -> list[dict[str, Any]]:
+        steps = list(self._settings())
+        for device, card in self.cards.items():
+            told = {**card, "offload": 1} if self.offload else card
+            steps += [
+                _write(None, f"/sys/kernel/simnic/{device}/{name}", value) for name, value in told.items()
+            ]
+        ends = [port for cable in self.cables for port in (cable.a, cable.b)]
+        if self.simnic:
+            moves = [f"link set dev {port.device} netns {port.namespace}" for port in ends]
+            steps.append(_batch("ip", None, moves))
+        else:
+            made: dict[str, list[str]] = {}
+            for cable in self.cables:
+                made.setdefault(cable.a.namespace, []).append(_veth(cable, self.offload))
+            steps += (_batch("ip", namespace, lines) for namespace, lines in made.items())
+        for name in self.namespaces:
+            if self.ip[name]:
+                # Addresses and devices come before the routes that need them.
+                steps.append(
+                    _batch("ip", name, sorted(self.ip[name], key=lambda line: line.startswith("route")))
+                )
+            if name in self.tc:
+                steps.append(_batch("tc", name, self.tc[name]))
+        return steps
+
+    def _settings(self) -> Iterator[dict[str, Any]]:
+        """Sysctls, of the whole kernel and of each namespace."""
+        if self.machine.own:
+            # Pages: no flow is to be held back for want of memory that the guest has.
+            yield _write(None, "/proc/sys/net/ipv4/tcp_mem", "262144 524288 1048576")
+        for path, value in module_settings(self.flows):
+            yield _write(None, path, value)
+        hosts = {host.namespace: host.kind.tcp for host in self.hosts}
+        for name in self.namespaces:
+            if self.machine.ipv6:
+                for which in ("all", "default"):
+                    yield _write(name, f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6", 1)
+            for which in ("all", "default"):
+                yield _write(name, f"/proc/sys/net/ipv4/conf/{which}/rp_filter", 0)
+            if name not in hosts:
+                yield _write(name, "/proc/sys/net/ipv4/ip_forward", 1)
+            elif (side := hosts[name]) is not None:
+                if self.machine.rehash:
+                    # Packets keep their sender's hash on their way through one kernel's namespaces, by which fq_codel sorts
+                    # them: without this a flow would be another one after a timeout. Between machines it is not.
+                    yield _write(name, "/proc/sys/net/core/txrehash", 0)
+                yield from (_write(name, f"/proc/sys/net/ipv4/{key}", value) for key, value in sysctls(side))
+
+    def _devices(self) -> Iterator[dict[str, Any]]:
+        for index, (link, wire) in enumerate(zip(self.links, self.wires, strict=True)):
+            if not link["sampled"]:
+                continue
+            port = wire.queue
+            yield {
+                "link": index,
+                "namespace": port.namespace,
+                "name": port.device,
+                "gauges": _gauges(link) if self.simnic else [],
+            }
+            last = wire.hops[-1][0]
+            if not self.simnic and loses(link) and last != port:
+                yield {"link": index, "namespace": last.namespace, "name": last.device, "gauges": []}
+
+    def _taps(self) -> Iterator[dict[str, Any]]:
+        """The queues whose packets are watched, and the wires that lose some: by the cards' log, or by taps."""
+        crossing = crossing_of(self.links, self.flows)
+        for index, (link, wire) in enumerate(zip(self.links, self.wires, strict=True)):
+            if not crossing[index] or not _watched(link):
+                continue
+            yield {
+                "link": index,
+                "header_bytes": link["framing"]["header_bytes"],
+                "out": _goes_out(link),
+                "rows": self.rows,
+                "card": _in_log(wire.queue) if self.simnic else None,
+                "seen": None if self.simnic else self._stages(link, wire, crossing[index]),
+            }
+
+    def _stages(self, link: Entry, wire: Wire, crossing: Sequence[tuple[int, bool]]) -> dict[str, Any]:
+        """Where a link's packets are seen: before its queue, after it, and at the far end where a loss lies between."""
+        stages = []
+        if has_queue(link):
+            own = [
+                port for cable in self.cables for port in (cable.a, cable.b) if port.namespace == wire.tail
+            ]
+            stages.append(("before", [_point(port, "in") for port in own if port != wire.queue]))
+        stages.append(("after", [_point(wire.queue, "out")]))
+        if _goes_out(link):
+            stages.append(("arrived", [_point(wire.end, "in")]))
+        points = max(len(where) for _, where in stages)
+        memory = RING_BYTES if link["sampled"] else _QUIET_RING_BYTES
+        return {
+            "stages": [{"name": name, "points": where} for name, where in stages],
+            # A router's ways in see the packets of all its links.
+            "only": [list(each) for each in crossing],
+            "ring_bytes": max(memory // points, _QUIET_RING_BYTES),
+            "delay_ns": link["delay_ns"],
+            "loses": loses(link),
+            "drops": drops_of(link["qdisc"]),
+        }
+
+    def _flow_plans(self) -> list[dict[str, Any]]:
+        ports = {"tcp": FIRST_PORT, "udp": FIRST_PORT, "icmp": FIRST_PORT}
+        plans = []
+        for flow, (near, source, far, target) in zip(self.flows, self.ends, strict=True):
+            traffic = flow["traffic"]
+            protocol = {"bulk": "tcp", "transfers": "tcp", "ping": "icmp"}.get(traffic["kind"], "udp")
+            plans.append(
+                {
+                    "name": flow["name"],
+                    "from": {"namespace": near.namespace, "address": source},
+                    "to": {"namespace": far.namespace, "address": target},
+                    "port": ports[protocol],
+                    "start_ns": flow["start_ns"],
+                    "stop_ns": flow["stop_ns"],
+                    "ds": flow["ds"],
+                    "traffic": {**traffic, "tcp": self._tcp(traffic["tcp"])} if "tcp" in traffic else traffic,
+                }
+            )
+            ports[protocol] += 1
+        return plans
+
+    def _tcp(self, tcp: Entry) -> dict[str, Any]:
+        # TCP_MAXSEG counts the timestamp option in.
+        largest = tcp["mss"] + tcp["header_bytes"] - 40
+        window = tcp["max_window"]
+        return {
+            "congestion": tcp["congestion"],
+            "mss": None if largest + 40 == self.mtu else largest,
+            "window_bytes": None if window is None else window * tcp["mss"],
+        }
+
+
+# ----------------------------------------------------------------------------------------------------------- details
+
+
+def _gauges(link: Entry) -> list[str]:
+    """The card's counters, and its ring where there is one."""
+    names = ["wire_bytes", "busy_ns", "lost_packets"]
+    if link["ring"] is not None:
+        names += ["ring_packets", "ring_bytes", "bql_limit"]
+    return [f"simnic/{name}" for name in names]
+
+
+def _watched(link: Entry) -> bool:
+    """Whether something becomes of its packets besides passing on."""
+    return has_queue(link) or loses(link)
+
+
+def _goes_out(link: Entry) -> bool:
+    """Whether the end of a transmission is worth a look: behind it lies a loss, before it a ring."""
+    return link["ring"] is not None or loses(link)
+
+
+def _in_log(port: Port) -> int:
+    """A card's number in the log: from 1 on."""
+    number, end = int(port.device[3:-1]), port.device[-1]
+    return 1 + 2 * number + "ab".index(end)
+
+
+def _point(port: Port, direction: str) -> dict[str, str]:
+    return {"namespace": port.namespace, "device": port.device, "direction": direction}
+
+
+def _card_rate(bps: int) -> dict[str, int | str]:
+    """0 is an outage; to the card a rate of 0 is none, so it keeps some rate while it stands still."""
+    return {"rate_bps": bps or MOST_RATE, "stopped": int(bps == 0)}
+
+
+def _veth(cable: Cable, offload: bool) -> str:
+    # One packet at a time: TCP builds no larger ones.
+    single = "" if offload else " gso_max_segs 1"
+    ends = [f"address {port.mac}{single}" for port in (cable.a, cable.b)]
+    peer = f"peer name {cable.b.device} {ends[1]} netns {cable.b.namespace}"
+    return f"link add name {cable.a.device} {ends[0]} type veth {peer}"
+
+
+def _batch(program: str, namespace: str | None, lines: Sequence[str]) -> dict[str, Any]:
+    text = "".join(f"{line}\n" for line in lines)
+    return {"do": "run", "namespace": namespace, "argv": [program, "-batch", "-"], "stdin": text}
+
+
+def _write(namespace: str | None, path: str, value: int | str) -> dict[str, Any]:
+    return {"do": "write", "namespace": namespace, "path": path, "text": str(value)}
+
+
+def _dotted(address: int) -> str:
+    return ".".join(str(address >> shift & 255) for shift in (24, 16, 8, 0))

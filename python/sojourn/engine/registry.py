@@ -1,0 +1,92 @@
+"""The engines by name: `find` gives one, `why_not` says why one can't be used here.
+
+An engine is imported when it is asked for: the simulator needs the compiled core, the kernel a guest.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sojourn.engine.protocol import Engine
+from sojourn.errors import UserError
+
+ENGINES = {
+    "sim": "packet-level discrete-event simulator: quick; the queue disciplines and congestion controls that we wrote",
+    "kernel": "the real Linux kernel in virtual time, in the first guest that is ready",
+    "kernel-uml": "the same in user-mode Linux, built once from Debian's source: quick, exact, with rings and BQL",
+    "kernel-qemu": "the same in QEMU with Debian's stock kernel: nothing compiled; slower",
+    "netns": "this host's own kernel in network namespaces, in real time: no two runs are alike",
+}
+"""What `-e` accepts, and what it is."""
+
+
+_GUESTS: dict[str, Literal["uml", "qemu"] | None] = {
+    "kernel": None,
+    "kernel-uml": "uml",
+    "kernel-qemu": "qemu",
+}
+
+
+def find(name: str) -> Engine:
+    """The engine of this name."""
+    if name == "sim":
+        from sojourn.engine.sim import Simulator
+
+        return Simulator()
+    if name in _GUESTS:
+        from sojourn.engine.kernel.engine import Kernel
+
+        return Kernel(name, _GUESTS[name])
+    if name == "netns":
+        from sojourn.engine.netns import Netns
+
+        return Netns()
+    raise UserError(f"there is no engine {name!r}", f"engines: {', '.join(ENGINES)}")
+
+
+def find_awake(name: str) -> Engine:
+    """The engine of this name with a kernel whose red adapts where it is told to; as tc sets it, Linux's never does.
+
+    Raises:
+        UserError: it has none such, and why.
+    """
+    from sojourn.engine.kernel.engine import Kernel
+    from sojourn.engine.kernel.guest import awake
+
+    if name not in _GUESTS:
+        raise UserError(f"the engine {name} can't wake red adaptive", "a guest can: -e kernel")
+    if reason := awake.why_not():
+        raise UserError(f"red adaptive can't be woken: {reason}")
+    return Kernel(name, _GUESTS[name], adapting=True)
+
+
+def why_not(name: str) -> str | None:
+    """Why an engine can't be used here, and what to do; None if it can."""
+    if name == "netns":
+        from sojourn.engine import netns
+
+        return netns.why_not()
+    if name not in _GUESTS:
+        return None
+    from sojourn.engine.kernel import why_none
+
+    return why_none(_GUESTS[name])
+
+
+def stands_for(name: str) -> str | None:
+    """The engine that a name which leaves it open means here; None: it is itself one, or none can be used."""
+    if name != "kernel":
+        return None
+    from sojourn.engine.kernel import NAMES, ready
+
+    usable = [kind for kind in NAMES if ready(kind).why_not is None]
+    return f"kernel-{usable[0]}" if usable else None
+
+
+def lacks(name: str) -> str | None:
+    """What an engine that can be used here does not have here; None if it has all that it ever has."""
+    if name != "netns":
+        return None
+    from sojourn.engine import netns
+
+    return netns.lacks()

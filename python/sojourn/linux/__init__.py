@@ -1,0 +1,1 @@
+"""Traffic control of Linux's interfaces: `tc` writes its words, `rtnl` says the same to the kernel by netlink."""

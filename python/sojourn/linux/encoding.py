@@ -1,0 +1,143 @@
+"""What the operations of `tc` say, as pyroute2 and the kernel take it: handles, options, size tables.
+
+Sums are tc(8)'s, so that the kernel is told by netlink what it would be told by the command. Pure.
+
+Source: linux/pkt_sched.h, linux/pkt_cls.h; tc-stab(8) for its table, which the kernel doesn't show.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from pyroute2.netlink.rtnl import tcmsg
+
+from sojourn.errors import UserError
+from sojourn.linux import tc
+from sojourn.scenario.qdisc import Qdisc
+
+# Disciplines that pyroute2 lacks and that look like one it has.
+tcmsg.plugins.setdefault("bfifo", tcmsg.plugins["pfifo"])
+tcmsg.plugins.setdefault("pfifo_head_drop", tcmsg.plugins["pfifo"])
+
+_ATM_CELL, _ATM_PAYLOAD = 53, 48
+_SIZES = struct.Struct("BBhiIIII")
+"""tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize."""
+_LINK_LAYERS = {"none": 1, "atm": 2}
+_HTB_INIT = 2
+_ASKABLE = 0b10011
+"""skip_hw, skip_sw, verbose."""
+
+
+def handle(name: str) -> int:
+    """A handle as tc writes it: `1:`, `1:10`, hexadecimal."""
+    major, _, minor = name.partition(":")
+    return int(major, 16) << 16 | int(minor or "0", 16)
+
+
+def handle_name(handle: int) -> str:
+    """The other way round."""
+    return f"{handle >> 16:x}:{handle & 0xFFFF or '':x}" if handle & 0xFFFF else f"{handle >> 16:x}:"
+
+
+def options(qdisc: Qdisc | tc.Htb) -> dict[str, Any]:
+    """A queue discipline's options, as pyroute2 encodes them."""
+    if isinstance(qdisc, tc.Htb):
+        glob = {"version": 3, "rate2quantum": 10, "defcls": int(str(qdisc.default), 16), "debug": 0}
+        return {"attrs": [["TCA_HTB_INIT", {**glob, "direct_pkts": 0}]]}
+    if (told := qdisc.options()) is None:
+        raise UserError(f"no shaper is built with {qdisc.kind}", "use fq_codel, codel, cake, bfifo or pfifo")
+    if any(name.startswith("TCA_") for name, _ in told):
+        return {"attrs": [list(each) for each in told]}
+    return dict(told)
+
+
+def htb_class(asked: tc.SetClass) -> dict[str, Any]:
+    """A class's options."""
+    bytes_per_second = asked.bps // 8
+    ticks = _ticks(asked.burst_bytes, bytes_per_second)
+    most = 2**32 - 1
+    one = {"rate": min(bytes_per_second, most), "overhead": asked.overhead_bytes, "mpu": asked.minimum_bytes}
+    each = {
+        f"{word}{name}": value
+        for word in ("rate", "ceil")
+        for name, value in (
+            ("", one["rate"]),
+            ("_overhead", one["overhead"]),
+            ("_mpu", one["mpu"]),
+            ("___reserved", _LINK_LAYERS[asked.cells]),
+        )
+    }
+    params = {**each, "buffer": ticks, "cbuffer": ticks, "quantum": asked.quantum, "prio": 0}
+    attributes: list[list[Any]] = [["TCA_HTB_PARMS", params], ["TCA_HTB_RTAB", True], ["TCA_HTB_CTAB", True]]
+    if bytes_per_second > most:
+        attributes += [["TCA_HTB_RATE64", bytes_per_second], ["TCA_HTB_CEIL64", bytes_per_second]]
+    return {"attrs": attributes}
+
+
+def _ticks(size: int, bytes_per_second: int) -> int:
+    """How long these bytes take, in the kernel's ticks of 64 ns, by way of whole microseconds as in tc(8)."""
+    microseconds = size * 10**6 // bytes_per_second
+    return microseconds * 1000 // 64
+
+
+def stab_of(extra: int) -> bytes:
+    """What is added to each length; an overhead alone needs no table."""
+    return struct.pack("HH", 4 + _SIZES.size, 1) + _SIZES.pack(0, 0, 0, extra, 0, 0, 0, 0)
+
+
+def everything_to(index: int) -> dict[str, Any]:
+    """u32's options: every packet is redirected to a device's egress."""
+    action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": index}
+    kwargs = {"target": handle("1:1"), "keys": ["0x0/0x0+0"], "action": action}
+    options: dict[str, Any] = tcmsg.plugins["u32"].get_parameters(kwargs)
+    return options
+
+
+# -------------------------------------------------------------------------------------------------- what is said again
+
+
+def with_table(stab: bytes) -> bytes:
+    """The kernel doesn't show a size table's numbers; they follow from the rest as tc(8) computes them."""
+    base = stab[4 : 4 + _SIZES.size]
+    cell_log, size_log, _, _, layer, least, _, entries = _SIZES.unpack(base)
+    if entries == 0:
+        return stab
+    sizes = []
+    for entry in range(entries):
+        size = max((entry + 1) << cell_log, least)
+        if layer == _LINK_LAYERS["atm"]:
+            size = -(-size // _ATM_PAYLOAD) * _ATM_CELL
+        sizes.append(min(size >> size_log, 0xFFFF))
+    table = struct.pack(f"{entries}H", *sizes)
+    return stab[: 4 + _SIZES.size] + struct.pack("HH", 4 + len(table), 2) + table + bytes(-len(table) % 4)
+
+
+def askable(options: bytes, flags_number: int) -> bytes:
+    """A filter's options without what the kernel answered in its flags (in_hw)."""
+    out = bytearray(options)
+    for number, at in _nested(options):
+        if number == flags_number:
+            (flags,) = struct.unpack_from("I", out, at)
+            struct.pack_into("I", out, at, flags & _ASKABLE)
+    return bytes(out)
+
+
+def of_version(options: bytes) -> bytes:
+    """htb shows its full version and wants to be asked for the upper half of it."""
+    out = bytearray(options)
+    for number, at in _nested(options):
+        if number == _HTB_INIT:
+            (version,) = struct.unpack_from("I", out, at)
+            struct.pack_into("I", out, at, version >> 16)
+    return bytes(out)
+
+
+def _nested(attributes: bytes) -> Iterator[tuple[int, int]]:
+    """Number and place of each attribute's value."""
+    at = 0
+    while at + 4 <= len(attributes):
+        length, number = struct.unpack_from("HH", attributes, at)
+        yield number & 0x3FFF, at + 4
+        at += (max(length, 4) + 3) & ~3

@@ -1,0 +1,551 @@
+"""The kernel's traffic control by netlink: carries out the operations of `tc`, keeps what was on an interface, puts it back.
+
+What an interface has is kept as the kernel says it: each queue discipline, class and filter with its attributes as they came. Putting back is
+saying the same to the kernel again, parents before children. What the kernel put there by itself (handle 0:) it puts there by itself again.
+Not everything can be put back that way: `rehearsal` tries it first. `encoding` has the words of netlink for tc's. Everything else about netlink is pyroute2's.
+
+Source: rtnetlink(7), linux/pkt_sched.h, linux/pkt_cls.h, linux/rtnetlink.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyroute2 import Ethtool, IPRoute
+from pyroute2.netlink import NETLINK_ROUTE, nlmsg, rtnl
+from pyroute2.netlink.exceptions import NetlinkError
+from pyroute2.netlink.nlsocket import NetlinkSocket
+from pyroute2.netlink.rtnl import tcmsg
+
+from sojourn.errors import UserError
+from sojourn.linux import encoding, tc
+from sojourn.linux.programs import PATH
+
+ROOT = 0xFFFFFFFF
+INGRESS = 0xFFFFFFF1
+"""Parents."""
+_EVERY_PROTOCOL = 0x0003
+_REQUEST = 0x01
+_ACK = 0x04
+_DUMP = 0x300
+_EXCLUSIVE = 0x200
+_CREATE = 0x400
+_KIND, OPTIONS, _CHAIN, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK = 1, 2, 11, 8, 13, 14
+_SAID_AGAIN = {_KIND, OPTIONS, _CHAIN, _STAB, _INGRESS_BLOCK, _EGRESS_BLOCK}
+"""The attributes that are asked for; the others are counted or found out by the kernel."""
+_CLASSES = {"htb", "hfsc", "drr", "qfq"}
+"""Kinds of classes that somebody made; those of other disciplines come with them."""
+_HOOKS = (0xFFFFFFF2, 0xFFFFFFF3)
+"""Of clsact: where its filters hang, in place of its handle."""
+_FIRST_TABLE = 0x800
+"""The kernel's own hash table of the first preference of u32 on a parent; the next one's has the next number."""
+_LINK = 3
+"""The attribute of a filter of u32 that goes on in another table (linux/pkt_cls.h: TCA_U32_LINK)."""
+_FLAGS = {"u32": 11, "flower": 22, "matchall": 3}
+"""The attribute of a filter's flags, in which the kernel also answers."""
+
+
+class RefusedError(UserError):
+    """The kernel refused an operation. `words` are its own."""
+
+    def __init__(self, what: str, words: str, code: int = 0) -> None:
+        super().__init__(f"{what}: {words}")
+        self.what, self.words, self.code = what, words, code
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What is known of an interface without asking for any right."""
+
+    name: str
+    index: int
+    kind: str
+    """`ethernet`, `wireless`, `loopback`, `ppp`, or the kind of a virtual one: `wireguard`, `bridge`, `veth`."""
+    mtu: int
+    header_bytes: int
+    """Of its link layer, in the length of a packet at its queue."""
+    queues: int
+    queue_length: int
+    up: bool
+    speed_bps: int | None
+    offloads: tuple[str, ...]
+    """Those by which packets of up to 64 kB pass a queue as one: `gro`, `tso`, `gso`, `lro`."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A queue discipline, a class or a filter, as the kernel said it."""
+
+    sort: str
+    """`qdisc`, `class`, `filter`."""
+    family: int
+    handle: int
+    parent: int
+    info: int
+    attributes: tuple[tuple[int, int, bytes], ...]
+    """Number, flags, value."""
+
+    @property
+    def kind(self) -> str:
+        return self.attribute(_KIND).rstrip(b"\0").decode("ascii", "replace")
+
+    def attribute(self, number: int) -> bytes:
+        """Empty where there is none."""
+        return next((value for one, _, value in self.attributes if one == number), b"")
+
+    def to_json(self) -> dict[str, Any]:
+        """For a journal."""
+        attributes = [[number, flags, value.hex()] for number, flags, value in self.attributes]
+        return {**self.__dict__, "attributes": attributes}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Thing:
+        """What `to_json` gave."""
+        attributes = tuple(
+            (number, flags, bytes.fromhex(value)) for number, flags, value in kept["attributes"]
+        )
+        return cls(**{**kept, "attributes": attributes})
+
+
+@dataclass(frozen=True)
+class Former:
+    """What an interface had."""
+
+    name: str
+    index: int
+    queues: int
+    queue_length: int
+    things: tuple[Thing, ...]
+    """Parents before children."""
+    words: str
+    """As tc(8) shows it."""
+
+    @property
+    def root(self) -> Thing | None:
+        return next((one for one in self.things if one.sort == "qdisc" and one.parent == ROOT), None)
+
+    @property
+    def has_own_root(self) -> bool:
+        """Somebody put it there; else it is the kernel's default."""
+        return self.root is not None and self.root.handle != 0
+
+    @property
+    def has_ingress(self) -> bool:
+        return any(one.sort == "qdisc" and one.parent == INGRESS for one in self.things)
+
+    @property
+    def made(self) -> tuple[Thing, ...]:
+        """What is to be made again."""
+        return tuple(one for one in self.things if _was_made(one))
+
+    def to_json(self) -> dict[str, Any]:
+        """For a journal."""
+        return {**self.__dict__, "things": [one.to_json() for one in self.things]}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Former:
+        """What `to_json` gave."""
+        return cls(**{**kept, "things": tuple(Thing.from_json(one) for one in kept["things"])})
+
+
+def _table(thing: Thing) -> int | None:
+    """The number of the hash table that a filter of u32 is; None: it is no table. From 0x800 on they are the kernel's own."""
+    return thing.handle >> 20 if thing.kind == "u32" and thing.handle and not thing.handle & 0xFFFFF else None
+
+
+def _was_made(thing: Thing) -> bool:
+    if thing.sort == "qdisc":
+        return thing.handle != 0
+    if thing.sort == "class":
+        return thing.kind in _CLASSES
+    # The first table of u32 comes with its first filter; what has no handle is a heading.
+    table = _table(thing)
+    return thing.handle != 0 and (table is None or table < _FIRST_TABLE)
+
+
+# ---------------------------------------------------------------------------------------------------------- the kernel
+
+
+class _Message(nlmsg):  # type: ignore[misc]
+    """A message of traffic control whose attributes are bytes."""
+
+    prefix = "TCA_"
+    fields = (
+        ("family", "B"),
+        ("pad1", "B"),
+        ("pad2", "H"),
+        ("index", "i"),
+        ("handle", "I"),
+        ("parent", "I"),
+        ("info", "I"),
+    )
+    nla_map = (("TCA_0", "none"), *((f"TCA_{number}", "cdata") for number in range(1, 24)))
+
+
+_SORTS = {
+    "qdisc": (rtnl.RTM_NEWQDISC, rtnl.RTM_DELQDISC, rtnl.RTM_GETQDISC),
+    "class": (rtnl.RTM_NEWTCLASS, rtnl.RTM_DELTCLASS, rtnl.RTM_GETTCLASS),
+    "filter": (rtnl.RTM_NEWTFILTER, rtnl.RTM_DELTFILTER, rtnl.RTM_GETTFILTER),
+}
+
+
+class Kernel:
+    """This namespace's network, as long as the block. Of the thread that made it.
+
+    Raises:
+        RefusedError: by the kernel, whatever is asked.
+    """
+
+    def __init__(self) -> None:
+        self._links = IPRoute(ext_ack=True)
+        self._tc = NetlinkSocket(family=NETLINK_ROUTE, ext_ack=True, nlm_generator=False)
+        for new, _, _ in _SORTS.values():
+            self._tc.marshal.msg_map[new] = _Message
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tc.close()
+        self._links.close()
+
+    # ------------------------------------------------------------------------------------------------ looking
+
+    def names(self) -> list[str]:
+        """Of the interfaces."""
+        return [link.get_attr("IFLA_IFNAME") for link in self._links.get_links()]
+
+    def interface(self, name: str) -> Interface | None:
+        """None: there is no such interface."""
+        link = self._link(name)
+        if link is None:
+            return None
+        info = link.get_attr("IFLA_LINKINFO")
+        virtual = info.get_attr("IFLA_INFO_KIND") if info else None
+        return Interface(
+            name,
+            link["index"],
+            _kind(name, link["ifi_type"], virtual),
+            link.get_attr("IFLA_MTU"),
+            tc.ETHERNET_HEADER if link["ifi_type"] in _WITH_ETHERNET_HEADER else 0,
+            link.get_attr("IFLA_NUM_TX_QUEUES") or 1,
+            link.get_attr("IFLA_TXQLEN") or 0,
+            bool(link["flags"] & 1),
+            _speed(name),
+            _offloads(name),
+        )
+
+    def _link(self, name: str) -> Any:
+        return next((link for link in self._links.get_links() if link.get_attr("IFLA_IFNAME") == name), None)
+
+    def _index(self, name: str) -> int:
+        link = self._link(name)
+        if link is None:
+            raise RefusedError(name, "no such interface", errno.ENODEV)
+        return int(link["index"])
+
+    def former(self, name: str) -> Former:
+        """What the interface has now."""
+        link = self._link(name)
+        if link is None:
+            raise RefusedError(name, "no such interface", errno.ENODEV)
+        index = link["index"]
+        qdiscs = _ordered(self._things("qdisc", index, 0))
+        classes = _ordered(self._things("class", index, 0))
+        owners = [one for one in (*qdiscs, *classes) if one.handle]
+        parents = [hook for one in owners for hook in (_HOOKS if one.kind == "clsact" else (one.handle,))]
+        filters = [one for parent in parents for one in _sown(self._things("filter", index, parent))]
+        return Former(
+            name,
+            index,
+            link.get_attr("IFLA_NUM_TX_QUEUES") or 1,
+            link.get_attr("IFLA_TXQLEN") or 0,
+            (*_woven(qdiscs, classes), *filters),
+            shown(name, parents),
+        )
+
+    def _things(self, sort: str, index: int, parent: int) -> list[Thing]:
+        message = _Message()
+        message["index"], message["parent"] = index, parent
+        try:
+            answers = self._tc.nlm_request(message, _SORTS[sort][2], _REQUEST | _DUMP)
+        except NetlinkError as error:
+            raise _refused(
+                f"looking at the {sort}es" if sort == "class" else f"looking at the {sort}s", error
+            ) from None
+        found = []
+        for each in answers:
+            if each["index"] != index or "attrs" not in each:
+                continue
+            attributes = tuple(
+                (int(cell[0].removeprefix("TCA_")), int(cell.get_flags() or 0), bytes(cell[1]))
+                for cell in each["attrs"]
+                if cell[0] != "UNKNOWN" and int(cell[0].removeprefix("TCA_")) in _SAID_AGAIN
+            )
+            info = each["info"] if sort == "filter" else 0
+            found.append(Thing(sort, each["family"], each["handle"], each["parent"], info, attributes))
+        return found
+
+    # ------------------------------------------------------------------------------------------------- acting
+
+    def do(self, operation: tc.Operation) -> None:
+        """Carries out an operation."""
+        try:
+            self._do(operation)
+        except NetlinkError as error:
+            raise _refused(tc.command(operation), error) from None
+
+    def _do(self, operation: tc.Operation) -> None:
+        match operation:
+            case tc.AddIfb(device):
+                self._links.link("add", ifname=device, kind="ifb")
+            case tc.SetUp(device):
+                self._links.link("set", index=self._index(device), state="up")
+            case tc.DeleteLink(device):
+                self._links.link("del", index=self._index(device))
+            case tc.DeleteQdisc(device, parent):
+                self._delete(self._index(device), ROOT if parent == "root" else INGRESS)
+            case tc.AddQdisc(device, parent, handle, qdisc, extra):
+                attributes: list[tuple[str, Any]] = [("TCA_KIND", qdisc.kind)]
+                if not isinstance(qdisc, tc.Ingress):
+                    attributes.append(("TCA_OPTIONS", encoding.options(qdisc)))
+                if extra:
+                    attributes.append(("TCA_STAB", encoding.stab_of(extra)))
+                place = {"root": ROOT, "ingress": INGRESS}.get(parent) or encoding.handle(parent)
+                self._ask("qdisc", self._index(device), encoding.handle(handle), place, attributes)
+            case tc.SetClass(device, parent, classid):
+                attributes = [("TCA_KIND", "htb"), ("TCA_OPTIONS", encoding.htb_class(operation))]
+                self._ask(
+                    "class",
+                    self._index(device),
+                    encoding.handle(classid),
+                    encoding.handle(parent),
+                    attributes,
+                )
+            case tc.Redirect(device, to):
+                protocol = socket.htons(_EVERY_PROTOCOL)
+                attributes = [("TCA_KIND", "u32"), ("TCA_OPTIONS", encoding.everything_to(self._index(to)))]
+                index, info = self._index(device), tc.PREFERENCE << 16 | protocol
+                self._ask("filter", index, 0, encoding.handle(tc.INGRESS), attributes, info)
+
+    def _ask(
+        self,
+        sort: str,
+        index: int,
+        handle: int,
+        parent: int,
+        attributes: Sequence[tuple[str, Any]],
+        info: int = 0,
+    ) -> None:
+        message = tcmsg.tcmsg()
+        message["index"], message["handle"], message["parent"], message["info"] = index, handle, parent, info
+        message["attrs"] = list(attributes)
+        self._tc.nlm_request(message, _SORTS[sort][0], _REQUEST | _ACK | _CREATE | _EXCLUSIVE)
+
+    def _delete(self, index: int, parent: int) -> None:
+        message = _Message()
+        message["index"], message["parent"] = index, parent
+        message["handle"] = encoding.handle(tc.INGRESS) if parent == INGRESS else 0
+        self._tc.nlm_request(message, rtnl.RTM_DELQDISC, _REQUEST | _ACK)
+
+    # ------------------------------------------------------------------------------------------- putting back
+
+    def put_back(self, former: Former) -> None:
+        """Makes the interface what it was."""
+        if self.former(former.name).has_ingress:
+            self.do(tc.DeleteQdisc(former.name, "ingress"))
+        if self.former(former.name).has_own_root:
+            self.do(tc.DeleteQdisc(former.name, "root"))
+        self.make_again(former)
+
+    def make_again(self, former: Former) -> None:
+        """Makes what somebody had made, on an interface that has the kernel's default."""
+        index = self._index(former.name)
+        # Older kernels change the length when a discipline comes to a device that had none.
+        if self._link(former.name).get_attr("IFLA_TXQLEN") != former.queue_length:
+            self._links.link("set", index=index, txqlen=former.queue_length)
+        for thing in former.made:
+            message = _Message()
+            message["family"], message["index"], message["handle"] = thing.family, index, thing.handle
+            message["parent"], message["info"] = thing.parent, thing.info
+            message["attrs"] = [
+                (f"TCA_{number}", value, flags) for number, flags, value in _said_again(thing)
+            ]
+            try:
+                self._tc.nlm_request(message, _SORTS[thing.sort][0], _REQUEST | _ACK | _CREATE | _EXCLUSIVE)
+            except NetlinkError as error:
+                raise _refused(
+                    f"{thing.sort} {encoding.handle_name(thing.handle)} {thing.kind}", error
+                ) from None
+
+    def double(self, name: str, former: Former) -> None:
+        """A device that looks like another: name, number, queues. For rehearsals."""
+        asked = {"ifname": name, "kind": "ifb", "num_tx_queues": former.queues, "txqlen": former.queue_length}
+        try:
+            try:
+                self._links.link("add", index=former.index, **asked)
+            except NetlinkError:
+                # A new namespace has tunnels of its own on some hosts, with low numbers.
+                self._links.link("add", **asked)
+            self._links.link("set", index=self._index(name), state="up")
+        except NetlinkError as error:
+            raise _refused(f"ip link add name {name} type ifb", error) from None
+
+
+def _refused(what: str, error: NetlinkError) -> RefusedError:
+    words = str(error.args[1]) if len(error.args) > 1 and error.args[1] else os.strerror(error.code)
+    return RefusedError(what, words, error.code)
+
+
+def _ordered(things: Iterable[Thing]) -> list[Thing]:
+    """Each after what it hangs on: a discipline on a class of another, a class on a class."""
+    left, done = list(things), []
+    while left:
+        above = {one.handle for one in left if one.handle}
+        # What arrives hangs on itself.
+        ready = [one for one in left if _above(one) not in above - {one.handle}] or left
+        done += ready
+        left = [one for one in left if one not in ready]
+    return done
+
+
+def _sown(filters: Sequence[Thing]) -> list[Thing]:
+    """The filters of one parent in an order in which they can be made. u32's hash tables can be filled and linked across preferences.
+
+    Preferences get the kernel's tables in the order in which they are first heard of, so that is the order of those tables' numbers. First comes
+    what makes each known: its own tables, of which the kernel shows the latest first, or else a filter, one that links to no table if there is one.
+    Other links come last.
+    """
+    u32 = [one for one in filters if one.kind == "u32" and one.handle]
+    own = {one.info: _table(one) or 0 for one in u32 if (_table(one) or 0) >= _FIRST_TABLE}
+    first: list[Thing] = []
+    for preference in sorted(own, key=lambda info: own[info]):
+        mine = [one for one in u32 if one.info == preference and _was_made(one)]
+        tables = [one for one in mine if _table(one) is not None]
+        first += reversed(tables) if tables else sorted(mine, key=_links)[:1]
+    rest = [one for one in u32 if one not in first]
+    others = [one for one in filters if one not in u32]
+    return [*others, *first, *sorted(rest, key=_links)]
+
+
+def _links(thing: Thing) -> bool:
+    """A filter of u32 that goes on in another table."""
+    if thing.kind != "u32":
+        return False
+    options, at = thing.attribute(OPTIONS), 0
+    while at + 4 <= len(options):
+        length, number = struct.unpack_from("=HH", options, at)
+        if number & 0x3FFF == _LINK:
+            return True
+        at += max((length + 3) & ~3, 4)
+    return False
+
+
+def _above(thing: Thing) -> int:
+    return thing.parent if thing.sort == "class" else thing.parent & 0xFFFF0000
+
+
+def _woven(qdiscs: Sequence[Thing], classes: Sequence[Thing]) -> Iterator[Thing]:
+    """A discipline, its classes, the disciplines below those: each after what it hangs on."""
+    waiting = list(qdiscs)
+    while waiting:
+        one = waiting.pop(0)
+        yield one
+        if one.handle:
+            own = [each for each in classes if each.handle >> 16 == one.handle >> 16]
+            yield from own
+
+
+def _said_again(thing: Thing) -> Iterator[tuple[int, int, bytes]]:
+    for number, flags, value in thing.attributes:
+        if number == _STAB:
+            yield number, flags, encoding.with_table(value)
+        elif number == OPTIONS and thing.kind in _FLAGS and thing.sort == "filter":
+            yield number, flags, encoding.askable(value, _FLAGS[thing.kind])
+        elif number == OPTIONS and (thing.kind, thing.sort) == ("htb", "qdisc"):
+            yield number, flags, encoding.of_version(value)
+        else:
+            yield number, flags, value
+
+
+# -------------------------------------------------------------------------------------------------- what tc(8) shows
+
+_COUNTED = re.compile(r"refcnt \d+ ?|direct_packets_stat \d+|\bref \d+ bind \d+|[ \t]+$", re.MULTILINE)
+"""What differs from moment to moment."""
+
+
+def shown(device: str, parents: Sequence[int]) -> str:
+    """`tc -d qdisc`, `class` and `filter show` of a device, without what is counted.
+
+    Raises:
+        UserError: there is no tc.
+    """
+    tc_program = shutil.which("tc", path=PATH)
+    if tc_program is None:
+        raise UserError(f"tc: not in {PATH}", "Debian: apt-get install iproute2")
+    asked = [["qdisc", "show", "dev", device], ["class", "show", "dev", device]]
+    asked += [
+        ["filter", "show", "dev", device, "parent", f"{one >> 16:x}:{one & 0xFFFF:x}"] for one in parents
+    ]
+    said = []
+    for words in asked:
+        done = subprocess.run([tc_program, "-d", *words], capture_output=True, text=True, check=False)
+        said.append(done.stdout)
+    return _COUNTED.sub("", "".join(said))
+
+
+# --------------------------------------------------------------------------------------------------------- interfaces
+
+_ETHERNET, _PPP, _LOOPBACK = 1, 512, 772
+_WITH_ETHERNET_HEADER = {_ETHERNET, _LOOPBACK}
+_SYS = Path("/sys/class/net")
+_OFFLOADS = {
+    "lro": ("rx-lro",),
+    "gro": ("rx-gro", "rx-gro-hw"),
+    "tso": ("tx-tcp-segmentation", "tx-tcp6-segmentation"),
+    "gso": ("tx-generic-segmentation",),
+}
+
+
+def _kind(name: str, type_: int, virtual: str | None) -> str:
+    if type_ == _LOOPBACK:
+        return "loopback"
+    if (_SYS / name / "phy80211").exists() or (_SYS / name / "wireless").exists():
+        return "wireless"
+    if virtual:
+        return virtual
+    return {_ETHERNET: "ethernet", _PPP: "ppp"}.get(type_, "unknown")
+
+
+def _speed(name: str) -> int | None:
+    """What the driver says; none for most virtual devices, or it is made up."""
+    if not (_SYS / name / "device").exists():
+        return None
+    try:
+        megabits = int((_SYS / name / "speed").read_text())
+    except (OSError, ValueError):
+        return None
+    return megabits * 10**6 if megabits > 0 else None
+
+
+def _offloads(name: str) -> tuple[str, ...]:
+    try:
+        with Ethtool() as ethtool:
+            features = ethtool.get_features(name).features
+    except (OSError, NetlinkError, KeyError):
+        return ()
+    return tuple(
+        word
+        for word, names in _OFFLOADS.items()
+        if any(getattr(features.get(one), "enable", False) for one in names)
+    )

@@ -1,0 +1,319 @@
+"""Linux traffic control in its own words: the one module that writes tc(8)'s commands.
+
+A scenario's queue discipline, shaper and wire become lines for `tc -batch`. A discipline's words are its record's
+(crates/tc): everything is spelt out, so that no default of a kernel or of a tc decides anything; of those that Linux
+alone has the words are passed on as they are. What Linux does not have (adt, ns-2's red, a variant of CoDel) is refused,
+with what to write instead.
+
+The tree on a device is the same everywhere: what limits the rate is `htb` with the handle 1:, the discipline has the handle 10:.
+
+    root  10: codel                                     the driver sends at the link's rate
+    root   1: htb -- class 1:1 -- 10: codel             a shaper, or htb in the place of a transmitter
+    root   1: htb -- class 1:1 -- class 1:2 -- 10: codel    both: the shaper's class borrows nothing
+
+A shaper of a live interface is a list of operations, each a value: `command` writes one as a line for a terminal, and linux/rtnl says the
+same to the kernel.
+
+Source: tc-htb(8), tc-stab(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8), tc-cake(8), tc-u32(8), ip-link(8).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sojourn.errors import UserError
+from sojourn.scenario.qdisc import Qdisc, default_burst
+
+ROOT = "1:"
+"""Of htb."""
+DISCIPLINE = "10:"
+"""tc's numbers are hexadecimal: the kernel knows it as 0x100000."""
+DISCIPLINE_HANDLE = 0x10 << 16
+ETHERNET_HEADER = 14
+"""Linux counts a packet with it (skb->len at a qdisc)."""
+DELAY_LIMIT = 10_000_000
+"""Packets that netem may hold: a wire has no limit."""
+_LEAST_RATE = 8
+"""htb counts in bytes a second."""
+_FULL_PACKET = 1514
+_ORDERED = "1tbit"
+"""A rate at which netem keeps the order: with one, no packet overtakes another; a full packet takes 12 ns."""
+
+
+@dataclass(frozen=True)
+class Transmitter:
+    """A rate for htb to keep where no driver keeps it, and what it charges for an IP packet."""
+
+    bps: int
+    overhead_bytes: int = 0
+    minimum_bytes: int = 0
+    cells: str = "none"
+
+
+# ------------------------------------------------------------------------------------------------------ disciplines
+
+
+def discipline(params: Mapping[str, Any]) -> str:
+    """The engine's parameters of a queue discipline as tc's words.
+
+    Raises:
+        UserError: Linux has no such discipline, or not this variant of it.
+    """
+    return Qdisc.from_params(params).command()
+
+
+def queue_length(params: Mapping[str, Any]) -> int | None:
+    """The device's txqueuelen, where that is a discipline's limit; it is to be set before the discipline is made."""
+    return Qdisc.from_params(params).queue_length
+
+
+# ---------------------------------------------------------------------------------------------------------- devices
+
+
+def queue(
+    device: str,
+    params: Mapping[str, Any],
+    *,
+    header_bytes: int,
+    shaper: Mapping[str, Any] | None = None,
+    transmitter: Transmitter | None = None,
+) -> list[str]:
+    """The lines that give a device its queue.
+
+    `header_bytes` is what the discipline is to count beside the IP packet: where that is not Linux's own 14, tc-stab(8) mends its count.
+
+    Raises:
+        UserError: see `discipline`; a shaper faster than the transmitter below it.
+    """
+    words = discipline(params)
+    difference = header_bytes - ETHERNET_HEADER
+    stab = f"stab overhead {difference} " if difference else ""
+    if shaper is None and transmitter is None:
+        return [f"qdisc add dev {device} root handle {DISCIPLINE} {stab}{words}"]
+    lines = [
+        f"qdisc add dev {device} root handle {ROOT} {stab}htb default {2 if shaper and transmitter else 1}"
+    ]
+    parent = ROOT
+    if transmitter is not None:
+        lines.append(f"class add {_transmission(device, transmitter, header_bytes)}")
+        parent = "1:1"
+    if shaper is not None:
+        if transmitter is not None and shaper["bps"] > transmitter.bps:
+            raise UserError(
+                f"the shaper's {shaper['bps']} bit/s are above the link's {transmitter.bps}: it would never act",
+                "leave the shaper out, or make it slower than the link",
+            )
+        own = "1:2" if transmitter else "1:1"
+        charge = _charge(shaper["overhead_bytes"], shaper["minimum_bytes"], shaper["cells"])
+        lines.append(
+            f"class add dev {device} parent {parent} classid {own} {_class(shaper['bps'], shaper['burst_bytes'], charge)}"
+        )
+        parent = own
+    return [*lines, f"qdisc add dev {device} parent {parent} handle {DISCIPLINE} {words}"]
+
+
+def rate_change(device: str, transmitter: Transmitter, *, header_bytes: int) -> str:
+    """The line that changes the rate of `queue`'s transmitter."""
+    return f"class change {_transmission(device, transmitter, header_bytes)}"
+
+
+def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> str:
+    if transmitter.bps == 0:
+        raise UserError("htb can't stand still: the rate has an outage", "write a rate above 0")
+    # The class is charged for what the discipline counts, which has the header already.
+    overhead = transmitter.overhead_bytes - header_bytes
+    if overhead < 0:
+        raise UserError(
+            f"the wire adds {transmitter.overhead_bytes} bytes, less than the discipline's {header_bytes}",
+            f"write an overhead of at least {header_bytes}",
+        )
+    charge = _charge(overhead, transmitter.minimum_bytes, transmitter.cells)
+    # A host's timer may be late: what it missed for up to 0.1 ms is made up for.
+    burst = max(default_burst(transmitter.bps), transmitter.bps // (8 * 10_000))
+    return f"dev {device} parent {ROOT} classid 1:1 {_class(transmitter.bps, burst, charge)}"
+
+
+def _class(bps: int, burst: int, charge: str, quantum: int = _FULL_PACKET) -> str:
+    if bps < _LEAST_RATE:
+        raise UserError(f"htb has no rate of {bps} bit/s", f"the least is {_LEAST_RATE} bit/s")
+    # ceil and cburst are as rate and burst: one class alone has nobody to borrow from. The quantum shares between
+    # classes; without it the kernel complains of the one it would choose.
+    return f"htb rate {bps}bit ceil {bps}bit burst {burst}b cburst {burst}b quantum {quantum}{charge}"
+
+
+def _charge(overhead: int, minimum: int, cells: str) -> str:
+    if cells == "ptm":
+        raise UserError("htb knows no PTM (65 bytes for each 64)", "describe the link by `ethernet` or `atm`")
+    words = f" overhead {overhead}" if overhead else ""
+    words += f" mpu {minimum}" if minimum else ""
+    return words + (" linklayer atm" if cells == "atm" else "")
+
+
+def elsewhere(line: str, device: str) -> tuple[str, str] | None:
+    """A line that adds a discipline, as the root of another device: the discipline's name, the line. None for other lines."""
+    found = _ADDS.match(line)
+    if found is None:
+        return None
+    return found["kind"], f"qdisc add dev {device} root handle {ROOT} {found['stab'] or ''}{found['rest']}"
+
+
+_ADDS = re.compile(
+    r"qdisc add dev \S+ (root|parent \S+) (handle \S+ )?(?P<stab>stab overhead \S+ )?(?P<rest>(?P<kind>\w+).*)"
+)
+
+
+def wire(device: str, delay_ns: int, loss: Mapping[str, Any] | None = None, *, jitter_ns: int = 0) -> str:
+    """The line that makes a device delay what it sends, lose some of it, or scatter it with its order kept."""
+    words = [f"qdisc add dev {device} root netem limit {DELAY_LIMIT}"]
+    if jitter_ns:
+        # Uniform around the middle: from the delay to the delay and the whole jitter.
+        half = jitter_ns // 2
+        words.append(f"delay {_time(delay_ns + half)} {_time(half)} rate {_ORDERED}")
+    else:
+        words.append(f"delay {_time(delay_ns)}")
+    match loss:
+        case {"law": "random", "probability": p}:
+            words.append(f"loss random {_percent(p)}")
+        case {"law": "gilbert", "p": p, "r": r, "bad_loss": bad, "good_loss": good}:
+            words.append(f"loss gemodel {' '.join(map(_percent, (p, r, bad, good)))}")
+    return " ".join(words)
+
+
+def _time(ns: int) -> str:
+    """Exact: netem counts in nanoseconds, and tc reads fractions but no `ns`."""
+    return f"{ns // 1000}.{ns % 1000:03}us"
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:.10f}".rstrip("0").rstrip(".") + "%"
+
+
+# ------------------------------------------------------------------------------------------------------- operations
+
+
+INGRESS = "ffff:"
+"""The handle that what arrives has, in every kernel."""
+
+
+@dataclass(frozen=True)
+class AddIfb:
+    """A device to which what arrives elsewhere is sent, so that it passes a queue."""
+
+    device: str
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """Switches a device on."""
+
+    device: str
+
+
+@dataclass(frozen=True)
+class DeleteLink:
+    """Removes a device that AddIfb made."""
+
+    device: str
+
+
+@dataclass(frozen=True)
+class Htb:
+    """The discipline that has classes with rates."""
+
+    default: int
+    """The class of what no filter sends elsewhere."""
+    kind: ClassVar[str] = "htb"
+
+    def command(self) -> str:
+        """tc's words."""
+        return f"htb default {self.default}"
+
+
+@dataclass(frozen=True)
+class Ingress:
+    """What filters for arriving packets hang on."""
+
+    kind: ClassVar[str] = "ingress"
+
+    def command(self) -> str:
+        """tc's word."""
+        return "ingress"
+
+
+@dataclass(frozen=True)
+class AddQdisc:
+    """A queue discipline, on a device or in a class."""
+
+    device: str
+    parent: str
+    """`root`, `ingress`, or a class like `1:1`."""
+    handle: str
+    qdisc: Qdisc | Htb | Ingress
+    extra_bytes: int = 0
+    """By tc-stab(8): what is added to each packet's length."""
+
+
+@dataclass(frozen=True)
+class DeleteQdisc:
+    """What is at `root` or `ingress`; for root the kernel puts its own default there."""
+
+    device: str
+    parent: str
+
+
+@dataclass(frozen=True)
+class SetClass:
+    """A class of htb."""
+
+    device: str
+    parent: str
+    classid: str
+    bps: int
+    burst_bytes: int
+    quantum: int
+    overhead_bytes: int = 0
+    minimum_bytes: int = 0
+    cells: str = "none"
+
+
+@dataclass(frozen=True)
+class Redirect:
+    """All that arrives at `device` goes through the queue of `to`, and then on."""
+
+    device: str
+    to: str
+
+
+Operation = AddIfb | SetUp | DeleteLink | AddQdisc | DeleteQdisc | SetClass | Redirect
+
+PREFERENCE = 10
+"""Of the redirection among other filters."""
+
+
+def command(operation: Operation) -> str:
+    """The operation as a line for a terminal."""
+    match operation:
+        case AddIfb(device):
+            return f"ip link add name {device} type ifb"
+        case SetUp(device):
+            return f"ip link set dev {device} up"
+        case DeleteLink(device):
+            return f"ip link del dev {device}"
+        case DeleteQdisc(device, parent):
+            return f"tc qdisc del dev {device} {parent}"
+        case AddQdisc(device, "ingress", handle, qdisc):
+            return f"tc qdisc add dev {device} handle {handle} {qdisc.command()}"
+        case AddQdisc(device, parent, handle, qdisc, extra):
+            place = "root" if parent == "root" else f"parent {parent}"
+            stab = f"stab overhead {extra} " if extra else ""
+            return f"tc qdisc add dev {device} {place} handle {handle} {stab}{qdisc.command()}"
+        case SetClass(device, parent, classid):
+            charge = _charge(operation.overhead_bytes, operation.minimum_bytes, operation.cells)
+            words = _class(operation.bps, operation.burst_bytes, charge, operation.quantum)
+            return f"tc class add dev {device} parent {parent} classid {classid} {words}"
+        case Redirect(device, to):
+            return (
+                f"tc filter add dev {device} parent {INGRESS} protocol all prio {PREFERENCE} u32 match u32 0 0"
+                f" flowid 1:1 action mirred egress redirect dev {to}"
+            )
