@@ -97,7 +97,9 @@ def test_only_the_crate_python_knows_python(crates: dict[str, set[str]]) -> None
         assert ("pyo3" in manifest) == (crate == "python"), crate
 
 
-@pytest.mark.parametrize("crate", ["units", "qdisc", "tcp", "link", "tables", "metrics", "sim"])
+@pytest.mark.parametrize(
+    "crate", ["units", "qdisc", "tcp", "link", "tc", "tables", "metrics", "scenario", "sim"]
+)
 def test_the_core_reads_no_clock_and_does_no_io(crate: str) -> None:
     forbidden = re.compile(
         r"\bstd::(?:time|fs|net|io|env|thread|process)\b|\bSystemTime\b|\bInstant\b|\bHashMap\b"

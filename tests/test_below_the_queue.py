@@ -14,7 +14,7 @@ import sojourn
 from sojourn import metrics
 from sojourn.records import Run
 from sojourn.scenario import ScenarioError, loads
-from sojourn.scenario.shaper import Shaper, parse_shaper
+from sojourn.scenario.qdisc import Shaper
 from sojourn.units import UnitError
 
 LINK = """
@@ -71,9 +71,9 @@ def test_a_direction_may_do_without_the_common_shaper() -> None:
     ],
 )
 def test_a_shaper_means_what_it_means_to_tc(text: str, shaper: Shaper, canonical: str) -> None:
-    assert parse_shaper(text) == shaper
+    assert Shaper.parse(text) == shaper
     assert shaper.text == canonical
-    assert parse_shaper(canonical) == shaper
+    assert Shaper.parse(canonical) == shaper
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_shaper_means_what_it_means_to_tc(text: str, shaper: Shaper, canonical
 )
 def test_a_wrong_word_of_a_shaper_is_pointed_at(text: str, offset: int, hint: str) -> None:
     with pytest.raises(UnitError) as refused:
-        parse_shaper(text)
+        Shaper.parse(text)
     assert hint in refused.value.hint
     assert refused.value.offset == offset
 

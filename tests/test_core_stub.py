@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-OF_THE_STUB_ALONE = ("Column", "Columns")
+OF_THE_STUB_ALONE = ("Column", "Columns", "QdiscCounter", "QdiscValue")
 """Names for types."""
 
 

@@ -502,8 +502,8 @@ def test_red_gets_what_tc_red_recommends_for_the_rate_of_each_way() -> None:
 
 def test_a_run_records_which_kernel_its_linux_is() -> None:
     for qdisc, conditions in (
-        ("codel", {"variant linux": f"of {linux.RELEASE}"}),
-        ("codel variant linux6.12", {"variant linux": f"of {linux.RELEASE}"}),
+        ("codel", {"variant linux": f"of {linux.LINUX_RELEASE}"}),
+        ("codel variant linux6.12", {"variant linux": f"of {linux.LINUX_RELEASE}"}),
         ("codel variant linux2012", {}),
         ("pfifo", {}),
     ):

@@ -505,3 +505,12 @@ def test_numbers_read_without_exponents() -> None:
 def test_the_distribution_of_nothing_has_no_quantile() -> None:
     assert np.isnan(series.NOTHING.quantile(0.5))
     assert distribution.MARKED == (0.5, 0.95, 0.99)
+
+
+def test_every_colour_is_of_a_known_discipline_or_cause() -> None:
+    from sojourn._core import CAUSES, QDISCS
+
+    assert set(style.QDISCS) <= set(QDISCS)
+    assert set(style.CAUSES) == set(CAUSES)
+    simulated = {kind for kind, record in QDISCS.items() if record.simulated}
+    assert simulated <= set(style.QDISCS)

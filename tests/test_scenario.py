@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from sojourn import _core
 from sojourn.scenario import Qdisc, Scenario, ScenarioError, linux, load, loads
-from sojourn.scenario.qdisc import GRAMMARS
-from sojourn.scenario.wire import LINK_LAYERS, parse_link_layer
+from sojourn.scenario.qdisc import LINK_LAYERS, QDISCS, LinkLayer
 from sojourn.units import UnitError
 
 SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
@@ -450,9 +449,8 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
     reference = (SCENARIOS[0].parent.parent / "docs" / "scenario.md").read_text()
     names = {name for keys in _core.scenario_keys().values() for name in keys}
     names -= {"bottleneck", "link", "flow", "record", "sweep"}
-    grammars = [grammar for variants in GRAMMARS.values() for grammar in variants.values()]
-    names |= {word.word for grammar in grammars for word in grammar.words}
-    names |= {flag.word for grammar in grammars for flag in grammar.flags} - {"adaptative"}
+    words = {word for each in QDISCS.values() for variant in each.variants for word, _ in each.words(variant)}
+    names |= words - {"adaptative"}
     names |= {"seed", "trace", *LINK_LAYERS}
     assert [name for name in sorted(names) if f"`{name}`" not in reference] == []
 
@@ -500,7 +498,7 @@ def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, objec
 def test_a_discipline_newer_than_the_guest_says_since_when() -> None:
     with pytest.raises(UnitError) as caught:
         Qdisc.parse("dualpi2")
-    assert f"came with Linux 6.17, and the guest is Linux {linux.RELEASE}" in caught.value.problem
+    assert f"came with Linux 6.17, and the guest is Linux {linux.LINUX_RELEASE}" in caught.value.problem
 
 
 @pytest.mark.parametrize(
@@ -510,7 +508,7 @@ def test_a_congestion_control_that_no_kernel_here_has_says_so(name: str, instead
     [problem] = refusal(
         DUMBBELL.replace('kind = "bulk"', f'kind = "bulk"\ncongestion = "{name}"', 1)
     ).problems
-    assert f"nor in Linux {linux.RELEASE}" in problem.message
+    assert f"nor in Linux {linux.LINUX_RELEASE}" in problem.message
     assert instead in problem.hint
 
 
@@ -630,7 +628,7 @@ def test_a_red_without_sizes_follows_the_rate_when_that_changes() -> None:
 
 def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
     """Any sentence of a discipline's grammar."""
-    grammar = GRAMMARS[kind][variant]
+    words = QDISCS[kind].words(variant)
     values = {
         "PACKETS": st.integers(1, 10**6).map(str),
         "BYTES": st.integers(300, 10**6).map(str),
@@ -643,14 +641,16 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
         "BAND...": st.lists(st.integers(0, 15).map(str), min_size=1, max_size=16).map(" ".join),
         "BYTES...": st.lists(st.integers(300, 10**6).map(str), min_size=1, max_size=16).map(" ".join),
     }
-    options = [st.just("") | values[word.value].map(f"{word.word} {{}}".format) for word in grammar.words]
-    options += [st.sampled_from(["", flag.word]) for flag in grammar.flags]
+    options = [
+        st.sampled_from(["", word]) if sort is None else st.just("") | values[sort].map(f"{word} {{}}".format)
+        for word, sort in words
+    ]
     head = st.just(f"{kind} variant {variant}" if variant else kind)
     return st.tuples(head, *options).map(lambda words: " ".join(word for word in words if word))
 
 
 @given(
-    st.sampled_from([(kind, variant) for kind in GRAMMARS for variant in GRAMMARS[kind]]).flatmap(
+    st.sampled_from([(kind, variant) for kind in QDISCS for variant in QDISCS[kind].variants]).flatmap(
         lambda which: _words(*which)
     )
 )
@@ -674,20 +674,20 @@ def test_any_words_are_read_or_refused(text: str) -> None:
 
 
 def test_link_layers_have_cake_s_overheads() -> None:
-    assert parse_link_layer("ethernet").params == {
+    assert LinkLayer.parse("ethernet").params == {
         "header_bytes": 14,
         "overhead_bytes": 38,
         "minimum_bytes": 84,
         "cells": "none",
     }
-    assert parse_link_layer("pppoe-llc") == parse_link_layer("pppoe-llcsnap")
-    assert parse_link_layer("pppoe-ptm").overhead_bytes == 30
-    custom = parse_link_layer("atm overhead 44 mpu 64")
+    assert LinkLayer.parse("pppoe-llc") == LinkLayer.parse("pppoe-llcsnap")
+    assert LinkLayer.parse("pppoe-ptm").overhead_bytes == 30
+    custom = LinkLayer.parse("atm overhead 44 mpu 64")
     assert (custom.overhead_bytes, custom.minimum_bytes, custom.cells) == (44, 64, "atm")
-    assert parse_link_layer(custom.text) == custom
+    assert LinkLayer.parse(custom.text) == custom
     for wrong in ("pppoe-ptn", "atm overhead", "atm overhead x", "atm size 4", "", 5):
         with pytest.raises(UnitError):
-            parse_link_layer(wrong)
+            LinkLayer.parse(wrong)
 
 
 @pytest.mark.parametrize("wrong", ["gemodel", "gemodel 1% 2% 3% 4% 5%", "gilbert 1%", "200 %", -1, ""])

@@ -13,8 +13,7 @@ from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.linux.rtnl import Former, Interface, TcObject
 from sojourn.live.shape.operations import WantedShape, again, ifb_name, one_packet, parse_shaped_rate, plan
-from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.wire import LINK_LAYERS, parse_link_layer
+from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
 
 ETH0 = Interface("eth0", 2, "ethernet", 1500, 14, 1, 1000, True, 10**9, ())
 PPP0 = replace(ETH0, name="ppp0", kind="ppp", mtu=1492, header_bytes=0, speed_bps=None)
@@ -30,7 +29,7 @@ def wanted(
         parse_shaped_rate(up) if up else None,
         parse_shaped_rate(down) if down else None,
         qdisc,
-        parse_link_layer(link) if link else None,
+        LinkLayer.parse(link) if link else None,
     )
 
 
@@ -44,8 +43,8 @@ def test_fq_codel_at_a_home_rate() -> None:
         # 1 ms of 18 Mbit/s is 2250 bytes; a cable modem counts 18 - 14 = 4 bytes more than Linux does.
         "tc class add dev eth0 parent 1: classid 1:1 htb rate 18000000bit ceil 18000000bit burst 2250b cburst 2250b"
         " quantum 2250 overhead 4 mpu 64",
-        "tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 1001 flows 1024 quantum 300"
-        " memory_limit 33554432 drop_batch 64 target 5000us interval 100000us ecn",
+        "tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 1001 flows 1024 memory_limit 33554432"
+        " target 5ms interval 100ms quantum 300 drop_batch 64 ecn",
     ]
 
 
@@ -68,18 +67,17 @@ def test_what_arrives_is_redirected_only_when_all_is_ready_for_it() -> None:
 def test_cake_does_all_itself_and_washes_what_arrives() -> None:
     up, _, down, *_ = commands(wanted("18mbit", "90mbit", "cake", "pppoe-ptm"))
     assert up == (
-        "tc qdisc add dev eth0 root handle 1: cake bandwidth 18000000bit diffserv3 triple-isolate nat nowash no-ack-filter"
-        " split-gso egress rtt 100000us ptm overhead 30 mpu 0"
+        "tc qdisc add dev eth0 root handle 1: cake bandwidth 18mbit rtt 100ms overhead 30 mpu 0 diffserv3"
+        " triple-isolate nowash split-gso no-ack-filter ptm egress nat"
     )
-    assert "bandwidth 90000000bit besteffort triple-isolate nat wash" in down
-    assert " ingress rtt" in down
+    assert "bandwidth 90mbit rtt 100ms overhead 30 mpu 0 besteffort triple-isolate wash" in down
+    assert down.endswith(" ingress nat")
 
 
 def test_cake_s_own_words_stand() -> None:
     (line,) = commands(wanted(qdisc="cake diffserv4 nonat ack-filter rtt 30ms memlimit 4mb"))
-    assert (
-        "diffserv4 triple-isolate nowash ack-filter split-gso egress rtt 30000us memlimit 4194304 raw" in line
-    )
+    assert "rtt 30ms memlimit 4194304 diffserv4 triple-isolate nowash split-gso ack-filter raw egress" in line
+    assert "nat" not in line.split()
 
 
 @pytest.mark.parametrize(
@@ -128,12 +126,12 @@ def test_a_full_packet_fits_the_burst_and_the_target_at_every_rate(bps: int, kin
                 assert operation.burst_bytes >= mtu + 14
                 assert operation.burst_bytes * 8 * 1000 >= operation.bps - 8 * 1000
                 assert mtu + 14 <= operation.quantum <= max(200_000, mtu)
-            case tc.AddQdisc(_, _, _, {"target_ns": target, "interval_ns": interval}):
+            case tc.AddQdisc(_, _, _, Qdisc(params={"target_ns": target, "interval_ns": interval})):
                 assert target >= 5 * 10**6
                 # CoDel never drops while at most one packet waits, by its target as well.
                 assert target + 1000 >= (mtu + 14) * 8 * 10**9 // bps
                 assert interval == target + 95 * 10**6
-            case tc.AddQdisc(_, _, _, {"kind": "bfifo", "limit": limit}):
+            case tc.AddQdisc(_, _, _, Qdisc(params={"kind": "bfifo", "limit": limit})):
                 assert limit >= 4 * (mtu + 14)
                 # 20 ms.
                 assert (limit + 1) * 8 * 50 > bps
@@ -150,7 +148,7 @@ def test_at_1_mbit_the_target_is_one_packet_s_time() -> None:
 def test_what_is_said_is_not_chosen() -> None:
     last = commands(wanted("1mbit", qdisc="fq_codel target 20ms limit 500 quantum 1514 noecn"))[-1]
     assert last.endswith(
-        "limit 500 flows 1024 quantum 1514 memory_limit 33554432 drop_batch 64 target 20000us interval 100000us noecn"
+        "limit 500 flows 1024 memory_limit 33554432 target 20ms interval 100ms quantum 1514 drop_batch 64 noecn"
     )
 
 

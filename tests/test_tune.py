@@ -32,7 +32,7 @@ from sojourn.live.shape.prediction import (
     wire_share,
     with_rate,
 )
-from sojourn.scenario.wire import LINK_LAYERS
+from sojourn.scenario.qdisc import LINK_LAYERS
 
 S, MS = 10**9, 10**6
 ETH0 = Interface("eth0", 2, "ethernet", 1500, 14, 1, 1000, True, 10**9, ())

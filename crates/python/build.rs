@@ -1,6 +1,6 @@
 //! Names the sources that this extension is built of, so that a Run can say which engine made it.
 //!
-//! `ENGINE` covers the crates that decide a simulation's bytes, `BUILD` all crates; both cover Cargo.lock and the
+//! `ENGINE` covers the crates that decide a simulation's bytes, `TC` those of tc's words, `BUILD` all crates; each covers Cargo.lock and the
 //! workspace's manifest. A name is the first 16 digits of a SHA-256 over each file's path, size and content, in the
 //! order of the paths. `tests/conftest.py` makes `BUILD` anew from the tree and refuses to test another.
 
@@ -10,21 +10,26 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// The crates that a simulation's tables depend on, and no others.
-const ENGINE: [&str; 6] = ["link", "qdisc", "sim", "tables", "tcp", "units"];
+const ENGINE: &[&str] = &["link", "qdisc", "sim", "tables", "tcp", "units"];
+/// Those that tc's words and the records of disciplines and congestion controls depend on.
+const TC: &[&str] = &["link", "qdisc", "tc", "tcp", "units"];
 
 fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     let mut all: Vec<PathBuf> = ["Cargo.lock", "Cargo.toml"].map(PathBuf::from).into();
     collect(&root, Path::new("crates"), &mut all);
     all.sort();
-    let engine = all.iter().filter(|path| {
-        let mut parts = path.iter().map(|part| part.to_str().expect("the tree's names are UTF-8"));
-        match (parts.next(), parts.next()) {
-            (Some("crates"), Some(name)) => ENGINE.contains(&name),
-            _ => true,
-        }
-    });
-    println!("cargo::rustc-env=SOJOURN_ENGINE={}", digest(&root, engine));
+    let of = |crates: &'static [&str]| {
+        all.iter().filter(move |path| {
+            let mut parts = path.iter().map(|part| part.to_str().expect("the tree's names are UTF-8"));
+            match (parts.next(), parts.next()) {
+                (Some("crates"), Some(name)) => crates.contains(&name),
+                _ => true,
+            }
+        })
+    };
+    println!("cargo::rustc-env=SOJOURN_ENGINE={}", digest(&root, of(ENGINE)));
+    println!("cargo::rustc-env=SOJOURN_TC={}", digest(&root, of(TC)));
     println!("cargo::rustc-env=SOJOURN_BUILD={}", digest(&root, all.iter()));
     for path in ["Cargo.lock", "Cargo.toml", "crates"] {
         println!("cargo::rerun-if-changed={}", root.join(path).display());

@@ -8,12 +8,16 @@ from numpy.typing import NDArray
 
 Column = NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.float64]
 Columns = dict[str, Column]
+QdiscValue = int | float | bool | str | None
 
 VERSION: str
 """Version of the engine, as recorded in every Run."""
 
 ENGINE: str
 """Names the sources of the crates that decide a simulation's bytes: 16 hexadecimal digits (crates/python/build.rs)."""
+
+TC: str
+"""The same of the crates that tc's words and the records of the disciplines are made of."""
 
 BUILD: str
 """The same of all crates."""
@@ -163,9 +167,6 @@ def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]
 
 MTU: int
 """IP bytes of a full segment."""
-
-CONGESTION: list[str]
-"""Congestion controls by name: the simulator's, then the kernel's alone."""
 
 def tcp_profiles() -> dict[str, dict[str, Any]]:
     """Each profile as a full set of crates/tcp's TcpParams, by its name."""
@@ -475,3 +476,293 @@ def route_device(address: str) -> int:
 
 def device_bytes(index: int) -> tuple[int, int]:
     """Bytes (received, sent) by the interface with this index since it was made. Raises OSError if there is none."""
+
+LINUX_RELEASE: str
+"""The kernel whose algorithms `variant linux` of the simulator's disciplines are, and which the built guest runs."""
+
+QDISCS: dict[str, QdiscRecord]
+"""Every queue discipline, by kind, in the order in which they are listed."""
+
+@final
+class Qdisc:
+    """A queue discipline with every parameter filled in, in tc(8)'s words (crates/tc).
+
+    Those that Linux alone has leave to it what was not said (None), and so does a `red` without sizes until its
+    link's rate is known (`at`).
+    """
+
+    @staticmethod
+    def parse(text: str) -> Qdisc:
+        """Reads tc's words; raises UnitError with the place of the wrong one, in characters."""
+
+    @staticmethod
+    def from_params(params: Mapping[str, QdiscValue]) -> Qdisc:
+        """The discipline with these parameters, as the engine names them; raises UnitError if it has no such ones."""
+
+    @staticmethod
+    def live_cake(words: str, bps: int, link: LinkLayer | None, arriving: bool) -> Qdisc:
+        """cake as the shaper of an interface at a rate, bit/s, with every choice made (crates/tc, cake.rs).
+
+        `link` is what a packet takes on the line, None for what Linux counts; `arriving`: it shapes what is received.
+        Raises UnitError when the words are none of cake's, or say the rate or the line.
+        """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def variant(self) -> str | None:
+        """Which algorithm under this name; None where there is only one."""
+
+    @property
+    def params(self) -> dict[str, QdiscValue]:
+        """What the engine takes: `{"kind": "codel", "limit": 1000, ...}`."""
+
+    @property
+    def text(self) -> str:
+        """The canonical words: they read back as the same parameters."""
+
+    @property
+    def notes(self) -> list[tuple[str, str, int]]:
+        """Words that are read as tc reads them and probably mean something else: (message, hint, offset in characters)."""
+
+    @property
+    def record(self) -> QdiscRecord:
+        """What is known of it whatever its parameters."""
+
+    def at(self, rate_bps: int) -> Qdisc:
+        """The same on a link of this rate, bit/s: a `red` without sizes takes those that tc-red(8) recommends."""
+
+    def with_(self, field: str, value: QdiscValue) -> Qdisc:
+        """The same with one parameter of another value; raises ValueError if it has none of this name."""
+
+    def command(self) -> str:
+        """The words with which tc makes Linux's, all spelt out; raises UnitError where Linux has none of these parameters."""
+
+    @property
+    def queue_length(self) -> int | None:
+        """The device's txqueuelen, packets, where that is its limit in Linux."""
+
+    def options(self) -> list[tuple[str, int]] | None:
+        """Its options in a netlink message, as linux/pkt_sched.h names them; None: sojourn does not make it so."""
+
+    @property
+    def packets(self) -> int:
+        """How many packets it holds at most, about: where it counts bytes, full packets of them."""
+
+    @property
+    def shapes(self) -> bool:
+        """Whether it may hold packets back by itself, whatever lies below it."""
+
+    def without_a_rate(self) -> tuple[str, str] | None:
+        """Why it can't do without a rate of its link, and what to write; None if it can."""
+
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+QdiscCounter = tuple[str, list[str], list[str]]
+"""A cause, and the discipline's numbers that count it: those added up, and those taken away."""
+
+@final
+class QdiscRecord:
+    """What is known of a queue discipline (crates/tc/src/disciplines, a file each).
+
+    What is about Linux's raises ValueError where Linux has none.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def simulated(self) -> bool:
+        """Whether the simulator has it; else Linux alone."""
+
+    @property
+    def least(self) -> str:
+        """The fewest words with which tc takes it."""
+
+    @property
+    def nearest(self) -> str | None:
+        """The kind of the simulator's that comes nearest to one that Linux alone has."""
+
+    @property
+    def counts_bytes(self) -> bool:
+        """Whether its limit is in bytes; else in packets."""
+
+    @property
+    def variants(self) -> list[str | None]:
+        """The first is the default."""
+
+    def in_linux(self, variant: str | None = None) -> bool:
+        """Whether Linux has it, in this variant."""
+
+    def usage(self, variant: str | None = None) -> str:
+        """`codel [limit PACKETS] [target TIME] ... [ecn] [noecn]`. Raises ValueError if there is no such variant."""
+
+    def words(self, variant: str | None = None) -> list[tuple[str, str | None]]:
+        """Each word, and the sort of its value (PACKETS, TIME, ...); None: it stands alone."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether Linux's sends packets in the order in which they came."""
+
+    @property
+    def drops_at(self) -> str:
+        """Where Linux's drops: `arrival`, `departure` (and what comes, at its limit), `head`."""
+
+    @property
+    def xstats(self) -> tuple[int, list[str]]:
+        """Of its own numbers (TCA_STATS_APP): bytes to skip, and the names of the words of 32 bits behind them."""
+
+    @property
+    def told_options(self) -> list[tuple[str, str, int]]:
+        """Numbers among the options that the kernel tells: name, `attribute` or `word` (of a struct), number of it."""
+
+    @property
+    def drops(self) -> tuple[str, str, list[QdiscCounter]]:
+        """Why it drops: the cause of what comes, of what has waited, and the counters that tell, if any do."""
+
+    @property
+    def marks(self) -> tuple[str, str, list[QdiscCounter]]:
+        """Why it marks, likewise."""
+
+    @property
+    def state(self) -> list[StateColumn]:
+        """Its state at each sample, for the table `queue`."""
+
+@final
+class StateColumn:
+    """A column of the table `queue`: numbers of a discipline added up and taken away, as a share of a whole."""
+
+    @property
+    def column(self) -> str: ...
+    @property
+    def plus(self) -> list[str]: ...
+    @property
+    def minus(self) -> list[str]: ...
+    @property
+    def whole(self) -> float:
+        """The number that stands for 1."""
+
+    @property
+    def while_on(self) -> str | None:
+        """Zero where this number is zero."""
+
+    @property
+    def else_field(self) -> str | None:
+        """The parameter that holds where the kernel tells none (a number below zero)."""
+
+CONGESTION: dict[str, CongestionRecord]
+"""Every congestion control, by the kernel's name, in the order in which they are listed."""
+
+CONGESTION_ELSEWHERE: dict[str, str]
+"""Congestion controls that people ask for and that neither simulator nor guest has; and what to write instead."""
+
+@final
+class CongestionRecord:
+    """What is known of a congestion control (crates/tcp/src/cc/records.rs)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def simulated(self) -> bool:
+        """Whether the simulator has it; else Linux alone."""
+
+    @property
+    def in_linux(self) -> bool: ...
+    @property
+    def nearest(self) -> str | None:
+        """What of the simulator's comes nearest to one that it lacks."""
+
+    @property
+    def module_settings(self) -> list[str]:
+        """Settings that are parameters of Linux's module: one value for all of its flows."""
+
+LINK_LAYERS: dict[str, LinkLayer]
+"""Link layers by cake's names."""
+
+@final
+class LinkLayer:
+    """What a link layer adds to an IP packet (crates/link, framing.rs)."""
+
+    def __new__(
+        cls, header_bytes: int, overhead_bytes: int, minimum_bytes: int = 0, cells: str = "none"
+    ) -> Self: ...
+    @staticmethod
+    def parse(value: object) -> LinkLayer:
+        """`ethernet`; `pppoe-ptm`; `atm overhead 40 mpu 64 header 14`. Raises UnitError."""
+
+    @property
+    def header_bytes(self) -> int:
+        """Added in the queue discipline's count."""
+
+    @property
+    def overhead_bytes(self) -> int:
+        """Added on the wire."""
+
+    @property
+    def minimum_bytes(self) -> int:
+        """Smallest size on the wire."""
+
+    @property
+    def cells(self) -> str:
+        """`none`, `atm` or `ptm`."""
+
+    @property
+    def text(self) -> str:
+        """The link layer's name, or the words for its numbers."""
+
+    @property
+    def params(self) -> dict[str, int | str]:
+        """What the engine takes."""
+
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Shaper:
+    """A token bucket in tc's words: `htb rate 125kbps burst 1600` (crates/tc, shaper.rs)."""
+
+    def __new__(
+        cls,
+        bps: int,
+        burst_bytes: int,
+        overhead_bytes: int = 0,
+        minimum_bytes: int = 0,
+        cells: str = "none",
+    ) -> Self: ...
+    @staticmethod
+    def parse(value: object) -> Shaper | None:
+        """`htb rate 125kbps`; `none` is None. Raises UnitError."""
+
+    @property
+    def bps(self) -> int: ...
+    @property
+    def burst_bytes(self) -> int: ...
+    @property
+    def overhead_bytes(self) -> int:
+        """Added to the packet as the discipline counts it."""
+
+    @property
+    def minimum_bytes(self) -> int: ...
+    @property
+    def cells(self) -> str:
+        """`none` or `atm`."""
+
+    @property
+    def text(self) -> str:
+        """The canonical words: what differs from tc's defaults."""
+
+    @property
+    def params(self) -> dict[str, int | str]:
+        """What the engine takes."""
+
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+def read_rate(text: str) -> int:
+    """bit/s of a RATE of tc's: `10mbit`; `kbps` is 1000 bytes a second. Raises UnitError."""
+
+def write_rate(bps: int) -> str:
+    """`10mbit`: in the largest unit in which it is whole."""
+
+def default_burst(bps: int) -> int:
+    """tc's burst of htb for a rate, bytes."""

@@ -5,7 +5,7 @@ so 0.1 ms is 100000 ns and not nearly so; what is finer than the unit of countin
 Each `parse_` has a `format_` that writes the shortest text which reads back as the same value.
 
 Source: decimal prefixes are SI's (kbit/s = 1000 bit/s, kB = 1000 B), KiB, MiB and GiB are IEC 80000-13's. tc(8) reads its words
-otherwise (`kbps` is 1000 bytes/s, `k` is 1024 bytes); that reading lives with its grammar in `scenario/qdisc.py`.
+otherwise (`kbps` is 1000 bytes/s, `k` is 1024 bytes); that reading lives in crates/tc.
 """
 
 import difflib

@@ -227,13 +227,12 @@ def test_the_kernel_s_parts_say_their_licence() -> None:
 
 
 def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scenario() -> None:
-
-    from sojourn.scenario.qdisc import GRAMMARS
-    from sojourn.scenario.tcp import CONGESTION
+    from sojourn.scenario.linux import CONGESTION
+    from sojourn.scenario.qdisc import QDISCS
 
     always = {"pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "reno", "fixed"}
     ours_alone = {"adt", "ledbat"}
-    for kind in set(GRAMMARS) - always - ours_alone:
+    for kind in set(QDISCS) - always - ours_alone:
         assert f"CONFIG_NET_SCH_{kind.upper()}=y" in CONFIG, kind
     kconfig = {"highspeed": "HSTCP"}
     for name in set(CONGESTION) - always - ours_alone:

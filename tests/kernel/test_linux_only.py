@@ -15,6 +15,7 @@ from sojourn.engine.kernel.plan.guest_plan import Machine, plan
 from sojourn.linux import tc
 from sojourn.records import Run
 from sojourn.scenario import Qdisc, linux, loads
+from sojourn.scenario.qdisc import QDISCS
 
 SIMNIC = Machine("simnic", own=True, ipv6=False)
 
@@ -60,7 +61,7 @@ def scenario(qdisc: str, congestion: str = "cubic") -> str:
 
 
 def test_there_are_words_for_each() -> None:
-    assert set(WORDS) == {grammar.kind for grammar in linux.DISCIPLINES}
+    assert set(WORDS) == {record.kind for record in QDISCS.values() if not record.simulated}
 
 
 @pytest.mark.parametrize("kind", WORDS)
@@ -74,10 +75,10 @@ def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
 
 
 def test_what_a_discipline_holds_at_most_is_known_where_it_is_not_said() -> None:
-    packets = {text: linux.packets(Qdisc.parse(text).params) for text in ("fq", "fq limit 50", "sfq", "cake")}
+    packets = {text: Qdisc.parse(text).packets for text in ("fq", "fq limit 50", "sfq", "cake")}
     assert packets == {"fq": 10_000, "fq limit 50": 50, "sfq": 127, "cake": 10_240}
-    assert linux.packets(Qdisc.parse("bfifo limit 150000").params) == 101
-    assert all(linux.packets(Qdisc.parse(f"{kind} {WORDS[kind]}").params) > 0 for kind in WORDS)
+    assert Qdisc.parse("bfifo limit 150000").packets == 101
+    assert all(Qdisc.parse(f"{kind} {WORDS[kind]}").packets > 0 for kind in WORDS)
 
 
 # ------------------------------------------------------------------------------------------------- their own numbers
@@ -188,7 +189,7 @@ def test_what_a_larger_packet_takes_on_the_wire_is_what_its_parts_take() -> None
     assert carried(framing, sizes, offloads=False).tolist() == [84, *(int(size) + 38 for size in sizes[1:])]
 
 
-@pytest.mark.parametrize("name", linux.CONGESTION)
+@pytest.mark.parametrize("name", [name for name, each in linux.CONGESTION.items() if not each.simulated])
 def test_the_kernel_runs_each_congestion_control(name: str, kernel_uml: str, tmp_path: Path) -> None:
     run = engines.run(
         loads(scenario("bfifo limit 60000", congestion=name)), engine=kernel_uml, out=tmp_path / "run"

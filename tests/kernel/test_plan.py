@@ -13,6 +13,7 @@ import pytest
 from sojourn.engine.kernel.engine import program
 from sojourn.engine.kernel.plan.fits import PlanError
 from sojourn.engine.kernel.plan.guest_plan import Machine, Planned, plan
+from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.scenario import Scenario, load, loads
 from sojourn.scenario.qdisc import Qdisc
@@ -444,8 +445,8 @@ def test_a_shaper_stands_above_the_discipline_and_below_nothing() -> None:
     assert router[:3] == [
         "qdisc add dev nic0a root handle 1: stab overhead -14 htb default 1",
         "class add dev nic0a parent 1: classid 1:1 htb rate 900000bit ceil 900000bit burst 1600b cburst 1600b quantum 1514",
-        "qdisc add dev nic0a parent 1:1 handle 10: fq_codel limit 10240 flows 1024 quantum 1514 memory_limit 33554432"
-        " drop_batch 64 target 20000us interval 100000us ecn",
+        "qdisc add dev nic0a parent 1:1 handle 10: fq_codel limit 10240 flows 1024 memory_limit 33554432"
+        " target 20ms interval 100ms quantum 1514 drop_batch 64 ecn",
     ]
     assert modem[0] == "qdisc add dev nic1a root handle 10: stab overhead -14 bfifo limit 64000"
 
@@ -460,7 +461,7 @@ def test_a_shaper_over_a_transmitter_is_a_class_within_a_class() -> None:
     )
     parents = [re.search(r"(root|parent \S+)", line)[1] for line in lines]  # type: ignore[index]
     assert parents == ["root", "parent 1:", "parent 1:1", "parent 1:2"]
-    with pytest.raises(tc.TcError, match="never act"):
+    with pytest.raises(UserError, match="never act"):
         tc.queue(
             "v0a",
             {"kind": "pfifo", "limit": 9},

@@ -285,7 +285,9 @@ def test_reasons_are_kept_by_seed_and_replaced_with_it(tmp_path: Path) -> None:
 def test_the_commands_say_it_and_end_with_1(tmp_path: Path, kernel_uml: str) -> None:
     """The guest's real clock against a check that is told another one: an environment in which nothing is ever in time."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
-    told = "import sys; from sojourn.engine.kernel.observed import selfcheck; selfcheck.LATE_NS['uml'] = -MS; "
+    told = (
+        "import sys; from sojourn.engine.kernel.observed import selfcheck; selfcheck.LATE_NS['uml'] = -MS; "
+    )
     told = told.replace("MS", str(MS)) + "from sojourn.cli import main; sys.exit(main())"
 
     def say(*arguments: str) -> subprocess.CompletedProcess[str]:

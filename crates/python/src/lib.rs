@@ -3,6 +3,7 @@
 //! This is the only crate that knows Python. What each function takes and gives is written, with its types, in
 //! `python/sojourn/_core.pyi`.
 
+mod congestion;
 mod live;
 mod metrics;
 mod prober;
@@ -11,6 +12,7 @@ mod rpm;
 mod run;
 mod scenario;
 mod tables;
+mod tc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -29,6 +31,7 @@ fn draw<'py>(py: Python<'py>, seed: u64, name: &str, n: usize) -> Bound<'py, PyA
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("ENGINE", env!("SOJOURN_ENGINE"))?;
+    module.add("TC", env!("SOJOURN_TC"))?;
     module.add("BUILD", env!("SOJOURN_BUILD"))?;
     module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
     module.add("LATE_MS", ::metrics::LATE_MS)?;
@@ -61,6 +64,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics::bins_of, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::bins_from, module)?)?;
     scenario::fill(module)?;
+    congestion::add_to(module)?;
+    tc::add_to(module)?;
     module.add_class::<rpm::RpmServer>()?;
     module.add_function(wrap_pyfunction!(rpm::measure_rpm, module)?)?;
     Ok(())

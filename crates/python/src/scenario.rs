@@ -522,7 +522,6 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_toml, module)?)?;
     module.add_function(wrap_pyfunction!(dotted_key, module)?)?;
     module.add_function(wrap_pyfunction!(tcp_profiles, module)?)?;
-    module.add("CONGESTION", scenario::CONGESTION)?;
     module.add("MTU", scenario::MTU)?;
     module.add_function(wrap_pyfunction!(scenario_keys, module)?)
 }

@@ -139,12 +139,12 @@ impl Words {
         let lower = text.to_lowercase();
         let last = key.last().map(ToString::to_string).unwrap_or_default();
         if last == "congestion"
-            && let Some(instead) = not_there(&lower)
+            && let Some((_, instead)) = tcp::congestion::ELSEWHERE.iter().find(|(name, _)| *name == lower)
         {
             let release = tc::linux::RELEASE;
             let message =
                 format!("{} is neither in the simulator nor in Linux {release}, the guest's", quoted(value));
-            return Wrong::new(message, instead);
+            return Wrong::new(message, *instead);
         }
         if last == "direction" && ["both", "bidirectional", "duplex", "updown", "up down"].contains(&&*lower)
         {
@@ -518,14 +518,3 @@ pub(crate) const SHAPER: Plain<Option<Shaper>> = Plain {
     read: |value| words(value, Shaper::parse, tc::shaper::not_a_shaper),
     write: |shaper| shaper.as_ref().map_or("none".into(), |shaper| shaper.text().into()),
 };
-
-/// What to write instead of a congestion control that people ask for and no engine has.
-fn not_there(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "prague" => {
-            r#"the nearest there is: congestion = "dctcp" and ecn = true, with -e kernel; reno, if it need not be scalable"#
-        }
-        "bbr2" | "bbr3" | "bbrv2" | "bbrv3" => r#"congestion = "bbr" is version 1, with -e kernel"#,
-        _ => return None,
-    })
-}

@@ -32,7 +32,7 @@ pub use model::{
     Sweep, TcpFlow, TcpSettings, Transfers, Udp, Video, Ways, Wire, dotted_key, language,
 };
 pub use problem::{Key, Part, Problem, Source, Wrong, below, dotted};
-pub use tcp::{CONGESTION, Endpoints, MTU, PROFILES, profile};
+pub use tcp::{Endpoints, MTU, PROFILES, profile};
 pub use toml::{NotToml, Places, read as read_toml, write as write_toml};
 pub use trace::Open;
 pub use value::{Table, Value, quoted, real};

@@ -11,7 +11,7 @@ use crate::forms::{
 };
 use crate::laws::{Draw, Spread};
 use crate::problem::{Key, Problem, Wrong, below};
-use crate::tcp::{CONGESTION, PROFILES};
+use crate::tcp::PROFILES;
 use crate::value::{Table, Value, quoted};
 use crate::wire::Loss;
 use link::Framing;
@@ -368,7 +368,7 @@ keys! {
     /// What every kind that runs over TCP has.
     TcpFlow {
         /// The congestion control.
-        congestion: Optional<&'static str> => Words(CONGESTION);
+        congestion: Optional<&'static str> => Words(tcp::congestion::NAMES);
         /// What the endpoints are.
         profile: Defaulted<&'static str> = "linux" => Words(PROFILES);
         /// Explicit congestion notification.

@@ -10,27 +10,6 @@ use crate::model::TcpSettings;
 use serde::Serialize;
 use tcp::{CongestionKind, TcpParams};
 
-/// Congestion controls by name: the simulator's, then the kernel's alone.
-pub const CONGESTION: &[&str] = &[
-    "reno",
-    "cubic",
-    "vegas",
-    "ledbat",
-    "bbr",
-    "bic",
-    "cdg",
-    "dctcp",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "scalable",
-    "veno",
-    "westwood",
-    "yeah",
-];
 /// Profiles by name.
 pub const PROFILES: &[&str] = &["linux", "ns2"];
 
@@ -43,7 +22,7 @@ pub struct Endpoints {
     /// All but the congestion control, which is Reno here where the simulator has none of the name.
     #[serde(flatten)]
     pub params: TcpParams,
-    /// By name: one of `CONGESTION`.
+    /// By name: one of `tcp::congestion::NAMES`.
     pub congestion: &'static str,
 }
 
@@ -160,12 +139,8 @@ pub(crate) fn endpoints(
     settings.apply(&mut params);
     params.ecn = ecn;
     let congestion = congestion.unwrap_or(if profile == "ns2" { "reno" } else { "cubic" });
-    params.congestion = match congestion {
-        "cubic" => CongestionKind::Cubic,
-        "vegas" => CongestionKind::Vegas,
-        "ledbat" => CongestionKind::Ledbat,
-        _ => CongestionKind::Reno,
-    };
+    let simulated = tcp::congestion::record(congestion).and_then(|record| record.simulated);
+    params.congestion = simulated.unwrap_or(CongestionKind::Reno);
     if congestion == "ledbat" && settings.initial_window.is_none() {
         // INIT_CWND (RFC 6817 §2.5), whatever a TCP of that host begins with.
         params.initial_window = 2;

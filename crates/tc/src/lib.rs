@@ -34,4 +34,4 @@ pub use error::{Note, TcError};
 pub use grammar::{Fields, Flag, Grammar, Read, Value, Word};
 pub use layer::read_layer;
 pub use record::{Counts, Record, Sized};
-pub use shaper::Shaper;
+pub use shaper::{Shaper, default_burst, not_a_shaper};

@@ -134,7 +134,7 @@ pub(crate) const fn tell(cause: Cause, plus: &'static [&'static str]) -> Tell {
     Tell { cause, plus, minus: &[] }
 }
 
-/// A column of the time line: numbers added up, others taken away, times a unit.
+/// A column of the time line: numbers added up, others taken away, as a share of a whole.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     /// Of the table `queue`.
@@ -143,8 +143,8 @@ pub struct State {
     pub plus: &'static [&'static str],
     /// Taken away.
     pub minus: &'static [&'static str],
-    /// What one is worth.
-    pub unit: f64,
+    /// The number that stands for 1.
+    pub whole: f64,
     /// Zero where this number is zero.
     pub while_on: Option<&'static str>,
     /// The parameter that holds where the kernel tells none.
@@ -156,9 +156,9 @@ pub(crate) const fn state(
     column: &'static str,
     plus: &'static [&'static str],
     minus: &'static [&'static str],
-    unit: f64,
+    whole: f64,
 ) -> State {
-    State { column, plus, minus, unit, while_on: None, else_field: None }
+    State { column, plus, minus, whole, while_on: None, else_field: None }
 }
 
 /// Why CoDel marks, and what is built on it.

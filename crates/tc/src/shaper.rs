@@ -16,7 +16,7 @@ use link::{Cells, ShaperParams};
 /// What tc takes for the largest packet, bytes.
 const PACKET: u64 = 1600;
 /// The words in a line.
-pub const USAGE: &str = "htb rate RATE [burst BYTES] [overhead BYTES] [mpu BYTES] [linklayer ethernet|atm]";
+const USAGE: &str = "htb rate RATE [burst BYTES] [overhead BYTES] [mpu BYTES] [linklayer ethernet|atm]";
 const WORDS: &[(&str, &str)] = &[
     ("rate", "RATE"),
     ("burst", "BYTES"),

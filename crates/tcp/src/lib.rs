@@ -21,7 +21,8 @@ mod undo;
 mod window;
 mod writer;
 
-pub use cc::{Ack, Congestion, CongestionControl, Signal};
+pub use cc::records as congestion;
+pub use cc::{Ack, Congestion, CongestionControl, CongestionKind, Signal};
 pub use receiver::Receiver;
 pub use sender::{Acked, Sender, SenderStats};
 
@@ -94,20 +95,6 @@ pub struct AckSegment {
     pub syn: bool,
     /// The receiver's clock when it was sent; 0 where the receiver doesn't want to hear of it again.
     pub stamp: Millis,
-}
-
-/// The congestion controls there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CongestionKind {
-    /// RFC 5681's slow start and congestion avoidance.
-    Reno,
-    /// RFC 9438, with HyStart.
-    Cubic,
-    /// Brakmo, O'Malley and Peterson (1994): so many segments queued, no more.
-    Vegas,
-    /// RFC 6817: so much queueing delay, no more.
-    Ledbat,
 }
 
 /// Everything an endpoint pair can be set to. A profile (`linux`, `ns2`) is a full set of these.

@@ -86,8 +86,7 @@ def _outline(
 
 
 def _link(link: Mapping[str, Any]) -> dict[str, Any]:
-    from sojourn.scenario import Qdisc
-    from sojourn.scenario.shaper import Shaper
+    from sojourn.scenario.qdisc import Qdisc, Shaper
 
     steps = [step["bps"] for step in link["rate"]]
     return {

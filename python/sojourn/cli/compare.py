@@ -111,10 +111,10 @@ def compare(
 def _check_disciplines(path: Path, words: Sequence[str]) -> None:
     """Refuses what stands for a discipline and is a file, a folder, or a parameter without the quotes around the whole."""
     from sojourn.scenario import Problem, ScenarioError
-    from sojourn.scenario.qdisc import GRAMMARS, WORDS
+    from sojourn.scenario.qdisc import QDISCS, WORDS
 
     for number, word in enumerate(words):
-        if not word or word in GRAMMARS:
+        if not word or word in QDISCS:
             continue
         if word.endswith(".toml") or Path(word).exists():
             raise ScenarioError(
@@ -127,9 +127,9 @@ def _check_disciplines(path: Path, words: Sequence[str]) -> None:
             )
         if number and (word in WORDS or _VALUE.fullmatch(word)):
             begin = max(
-                (i for i in range(number) if words[i].partition(" ")[0] in GRAMMARS), default=number - 1
+                (i for i in range(number) if words[i].partition(" ")[0] in QDISCS), default=number - 1
             )
-            ends = (i for i in range(number, len(words)) if words[i].partition(" ")[0] in GRAMMARS)
+            ends = (i for i in range(number, len(words)) if words[i].partition(" ")[0] in QDISCS)
             whole = " ".join(words[begin : next(ends, len(words))])
             raise ScenarioError(
                 [

@@ -28,12 +28,12 @@ def list_(what: str | None) -> None:
 
 
 def _qdiscs() -> list[str]:
-    from sojourn.linux import tc
-    from sojourn.scenario.qdisc import GRAMMARS
+    from sojourn.scenario.qdisc import QDISCS
 
-    grammars = [grammar for variants in GRAMMARS.values() for grammar in variants.values()]
     return [
-        _line(grammar.simulated, tc.has(grammar.kind, grammar.variant), grammar.usage) for grammar in grammars
+        _line(record.simulated, record.in_linux(variant), record.usage(variant))
+        for record in QDISCS.values()
+        for variant in record.variants
     ]
 
 
@@ -59,10 +59,9 @@ def _engines() -> list[str]:
 
 
 def _congestion() -> list[str]:
-    from sojourn.scenario import linux
-    from sojourn.scenario.tcp import CONGESTION
+    from sojourn.scenario.linux import CONGESTION
 
-    return [_line(name not in linux.CONGESTION, name not in linux.LACKS, name) for name in CONGESTION]
+    return [_line(record.simulated, record.in_linux, name) for name, record in CONGESTION.items()]
 
 
 def _papers() -> list[str]:
@@ -74,7 +73,7 @@ def _papers() -> list[str]:
 
 
 def _link_layers() -> list[str]:
-    from sojourn.scenario.wire import LINK_LAYERS
+    from sojourn.scenario.qdisc import LINK_LAYERS
 
     width = max(map(len, LINK_LAYERS))
     return [

@@ -128,7 +128,7 @@ def shape(
 def wanted_of(up: str | None, down: str | None, shaper: ShaperOptions) -> WantedShape:
     """What the options ask for."""
     from sojourn.live.shape.operations import WantedShape, parse_shaped_rate
-    from sojourn.scenario.wire import parse_link_layer
+    from sojourn.scenario.qdisc import LinkLayer
 
     if not shaper.qdisc.strip():
         raise click.BadParameter("no queue discipline", param_hint="--qdisc")
@@ -136,7 +136,7 @@ def wanted_of(up: str | None, down: str | None, shaper: ShaperOptions) -> Wanted
         parse_shaped_rate(up) if up else None,
         parse_shaped_rate(down) if down else None,
         shaper.qdisc,
-        parse_link_layer(shaper.link) if shaper.link else None,
+        LinkLayer.parse(shaper.link) if shaper.link else None,
     )
 
 

@@ -155,7 +155,7 @@ def _all(asked: Sequence[RateQuestion], folder: Path, quiet: bool) -> list[RateA
 
 
 def _command(interface: str, found: WantedShape) -> str:
-    from sojourn.scenario.words import write_rate
+    from sojourn.scenario.qdisc import write_rate
 
     words = ["sojourn shape", interface]
     words += [
@@ -172,7 +172,7 @@ def _command(interface: str, found: WantedShape) -> str:
 
 
 def _table(one: RateAnswer) -> str:
-    from sojourn.scenario.words import write_rate
+    from sojourn.scenario.qdisc import write_rate
 
     foretold = {point.bps: point for point in one.predicted[1:]}
     rows = [_row("no shaper", one.unshaped, one.predicted[0])]
@@ -202,7 +202,7 @@ def _row(name: str, measured: Point, predicted: Point | None) -> list[str]:
 
 
 def _sentences(one: RateAnswer) -> list[str]:
-    from sojourn.scenario.words import write_rate
+    from sojourn.scenario.qdisc import write_rate
 
     choice, target = one.choice, f"{one.asked.target_ms:g} ms"
     if choice.point is None:
@@ -230,7 +230,7 @@ def _line_rate(one: RateAnswer) -> str:
 
 
 def _prediction(one: RateAnswer) -> list[str]:
-    from sojourn.scenario.words import write_rate
+    from sojourn.scenario.qdisc import write_rate
 
     quality = one.quality
     off_ms, off_goodput = quality.off_ms, quality.off_goodput
@@ -299,7 +299,7 @@ def _point(point: Point) -> dict[str, Any]:
 def _draw(one: RateAnswer, host: str, folder: Path) -> Path:
     from sojourn import figures
     from sojourn.figures.tuning import Tuning, tuning
-    from sojourn.scenario.words import write_rate
+    from sojourn.scenario.qdisc import write_rate
 
     choice = one.choice.point
     predicted = sorted(one.predicted[1:], key=lambda point: point.bps)

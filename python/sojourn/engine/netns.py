@@ -48,12 +48,11 @@ from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.archive import Archive
 from sojourn.engine.kernel.observed.passage import Passage
 from sojourn.engine.kernel.plan import guest_plan as plan
-from sojourn.engine.kernel.plan.fits import MODULE_WORDS
 from sojourn.engine.protocol import Cancelled, Outcome, Realised
 from sojourn.linux import tc
 from sojourn.linux.programs import PATH
 from sojourn.scenario import linux
-from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.qdisc import QDISCS, Qdisc
 from sojourn.scenario.tcp import PROFILES
 
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux"}
@@ -72,24 +71,9 @@ LEAST_BUSY_NS = 10**8
 LATE_NS = 5 * 10**6
 MOST_LATE = 0.02
 """A program that is later than that more often than this makes another traffic than it is told to."""
-TYPICAL = (
-    *("pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "codel", "fq_codel"),
-    "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.1",
-    *(
-        "cake",
-        "choke limit 1000 bandwidth 10mbit",
-        "ets bands 3",
-        "fq",
-        "fq_pie",
-        "hhf",
-        "pie",
-        "prio",
-        "sfb",
-        "sfq",
-    ),
-)
+TYPICAL = tuple(record.least for record in QDISCS.values() if record.in_linux())
 """A queue discipline of each kind that Linux has."""
-CONGESTION = ("reno", "cubic", "vegas", *linux.CONGESTION)
+CONGESTION = tuple(record.name for record in linux.CONGESTION.values() if record.in_linux)
 """Linux's congestion controls."""
 MODULES = Path("/sys/module")
 _DEVICE = "t0"
@@ -341,7 +325,7 @@ def _missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Iter
     for name in dict.fromkeys(str(tcp["congestion"]) for tcp in settings):
         if words := _unknown(name, there):
             yield _Missing("flow: congestion", f"{name}: {words}", _module(name))
-        for parameter in MODULE_WORDS.get(name, ()):
+        for parameter in linux.CONGESTION[name].module_settings:
             # The scenario's is the usual one: the plan refuses others, since this kernel is everybody's.
             file = MODULES / f"tcp_{name}" / "parameters" / parameter.removeprefix("vegas_")
             if file.exists() and int(file.read_text()) != int(PROFILES["linux"][parameter]):
@@ -448,7 +432,7 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
             slow, waited = selfcheck.slowness(
                 link, passage, realised["duration_ns"], bool(realised.get("offloads"))
             )
-            if slow > MOST_SLOW and waited >= LEAST_BUSY_NS and not linux.shapes(link["qdisc"]):
+            if slow > MOST_SLOW and waited >= LEAST_BUSY_NS and not Qdisc.from_params(link["qdisc"]).shapes:
                 found.append(f"link {link['name']!r} sent {slow:.1%} less than its rate while packets waited")
     late, due = lateness(
         archive.tables["device"]["t_ns"], int(realised["record"]["queue_ns"]), realised["duration_ns"]

@@ -48,8 +48,7 @@ from sojourn.records import (
     write_index,
 )
 from sojourn.scenario import Scenario, load
-from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.shaper import Shaper
+from sojourn.scenario.qdisc import Qdisc, Shaper
 
 POLL_S = 0.1
 """How often progress is told. Ctrl-C is heard at once."""

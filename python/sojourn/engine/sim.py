@@ -30,7 +30,7 @@ class Simulator:
             return
         lines = by_reason((place, f"the simulator has no {name}, Linux has") for place, name in needed)
         names = dict.fromkeys(name for _, name in needed)
-        nearest = [f"{near} for {name}" for name in names if (near := linux.NEAREST.get(name))]
+        nearest = [f"{near} for {name}" for name in names if (near := linux.nearest(name))]
         from sojourn.engine.kernel import why_none
 
         ready = "" if why_none() is None else ", once sojourn kernel setup has made its guest"
@@ -39,7 +39,7 @@ class Simulator:
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """Which kernel `variant linux` stands for, where a discipline is that; else the scenario says everything."""
-        return {"variant linux": f"of {linux.RELEASE}"} if linux.as_linux(realised) else {}
+        return {"variant linux": f"of {linux.LINUX_RELEASE}"} if linux.as_linux(realised) else {}
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""

@@ -8,13 +8,14 @@ Source: linux/pkt_sched.h, linux/pkt_cls.h; tc-stab(8) for its table, which the 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pyroute2.netlink.rtnl import tcmsg
 
+from sojourn.errors import UserError
 from sojourn.linux import tc
-from sojourn.scenario.linux import CAKE_ISOLATIONS
+from sojourn.scenario.qdisc import Qdisc
 
 # Disciplines that pyroute2 lacks and that look like one it has.
 tcmsg.plugins.setdefault("bfifo", tcmsg.plugins["pfifo"])
@@ -24,9 +25,6 @@ _ATM_CELL, _ATM_PAYLOAD = 53, 48
 _SIZES = struct.Struct("BBhiIIII")
 """tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize."""
 _LINK_LAYERS = {"none": 1, "atm": 2}
-_TINS = {"diffserv3": 0, "diffserv4": 1, "diffserv8": 2, "besteffort": 3, "precedence": 4}
-_ACK_FILTERS = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
-_CELLS = ("noatm", "atm", "ptm")
 _HTB_INIT = 2
 _ASKABLE = 0b10011
 """skip_hw, skip_sw, verbose."""
@@ -43,60 +41,16 @@ def handle_name(handle: int) -> str:
     return f"{handle >> 16:x}:{handle & 0xFFFF or '':x}" if handle & 0xFFFF else f"{handle >> 16:x}:"
 
 
-def options(params: Mapping[str, Any]) -> dict[str, Any]:
+def options(qdisc: Qdisc | tc.Htb) -> dict[str, Any]:
     """A queue discipline's options, as pyroute2 encodes them."""
-    match params["kind"]:
-        case "pfifo" | "bfifo" | "pfifo_head_drop":
-            return {"limit": params["limit"]}
-        case "htb":
-            glob = {"version": 3, "rate2quantum": 10, "defcls": int(str(params["default"]), 16), "debug": 0}
-            return {"attrs": [["TCA_HTB_INIT", {**glob, "direct_pkts": 0}]]}
-        case "codel":
-            return _attributes("TCA_CODEL", {"LIMIT": params["limit"], **_control_law(params)})
-        case "fq_codel":
-            own = {word: params[word.lower()] for word in ("LIMIT", "FLOWS", "QUANTUM", "MEMORY_LIMIT")}
-            return _attributes(
-                "TCA_FQ_CODEL", {**own, "DROP_BATCH_SIZE": params["drop_batch"], **_control_law(params)}
-            )
-        case "cake":
-            return _attributes("TCA_CAKE", _cake(params))
-    raise tc.TcError(f"no shaper is built with {params['kind']}", "use fq_codel, codel, cake, bfifo or pfifo")
-
-
-def _attributes(prefix: str, values: Mapping[str, int]) -> dict[str, Any]:
-    return {"attrs": [[f"{prefix}_{name}", value] for name, value in values.items()]}
-
-
-def _control_law(params: Mapping[str, Any]) -> dict[str, int]:
-    law = {"TARGET": params["target_ns"] // 1000, "INTERVAL": params["interval_ns"] // 1000}
-    if params["ce_threshold_ns"] is not None:
-        law["CE_THRESHOLD"] = params["ce_threshold_ns"] // 1000
-    return {**law, "ECN": int(params["ecn"])}
-
-
-def _cake(params: Mapping[str, Any]) -> dict[str, int]:
-    rtt_us = params["rtt_ns"] // 1000
-    values = {
-        "BASE_RATE64": params["bandwidth"] // 8,
-        "DIFFSERV_MODE": _TINS[params["tins"]],
-        "FLOW_MODE": CAKE_ISOLATIONS.index(params["isolation"]),
-        "WASH": int(params["wash"] == "wash"),
-        "ACK_FILTER": _ACK_FILTERS.index(params["acks"]),
-        "SPLIT_GSO": int(params["gso"] == "split-gso"),
-        "INGRESS": int(params["shaping"] == "ingress"),
-        "RTT": rtt_us,
-        # As tc(8) does it: a twentieth.
-        "TARGET": max(1, rtt_us // 20),
-    }
-    if params["nat"]:
-        # A kernel without conntrack refuses even to be told no.
-        values["NAT"] = 1
-    if params["memlimit"] is not None:
-        values["MEMORY"] = params["memlimit"]
-    if params["overhead"] is None:
-        return {**values, "RAW": 0}
-    cells = _CELLS.index(params["cells"])
-    return {**values, "ATM": cells, "OVERHEAD": params["overhead"], "MPU": params["mpu"]}
+    if isinstance(qdisc, tc.Htb):
+        glob = {"version": 3, "rate2quantum": 10, "defcls": int(str(qdisc.default), 16), "debug": 0}
+        return {"attrs": [["TCA_HTB_INIT", {**glob, "direct_pkts": 0}]]}
+    if (told := qdisc.options()) is None:
+        raise UserError(f"no shaper is built with {qdisc.kind}", "use fq_codel, codel, cake, bfifo or pfifo")
+    if any(name.startswith("TCA_") for name, _ in told):
+        return {"attrs": [list(each) for each in told]}
+    return dict(told)
 
 
 def htb_class(asked: tc.SetClass) -> dict[str, Any]:

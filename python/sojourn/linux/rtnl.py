@@ -315,10 +315,10 @@ class Kernel:
                 self._links.link("del", index=self._index(device))
             case tc.DeleteQdisc(device, parent):
                 self._delete(self._index(device), ROOT if parent == "root" else INGRESS)
-            case tc.AddQdisc(device, parent, handle, params, extra):
-                attributes: list[tuple[str, Any]] = [("TCA_KIND", params["kind"])]
-                if parent != "ingress":
-                    attributes.append(("TCA_OPTIONS", encoding.options(params)))
+            case tc.AddQdisc(device, parent, handle, qdisc, extra):
+                attributes: list[tuple[str, Any]] = [("TCA_KIND", qdisc.kind)]
+                if not isinstance(qdisc, tc.Ingress):
+                    attributes.append(("TCA_OPTIONS", encoding.options(qdisc)))
                 if extra:
                     attributes.append(("TCA_STAB", encoding.stab_of(extra)))
                 place = {"root": ROOT, "ingress": INGRESS}.get(parent) or encoding.handle(parent)

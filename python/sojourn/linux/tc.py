@@ -1,7 +1,9 @@
 """Linux traffic control in its own words: the one module that writes tc(8)'s commands.
 
-A scenario's queue discipline, shaper and wire become lines for `tc -batch`, with everything spelt out, so that no default of a kernel or
-of a tc decides anything; of the disciplines that Linux alone has the words are passed on as they are. What Linux does not have (adt, ns-2's red, a variant of CoDel) is refused, with what to write instead.
+A scenario's queue discipline, shaper and wire become lines for `tc -batch`. A discipline's words are its record's
+(crates/tc): everything is spelt out, so that no default of a kernel or of a tc decides anything; of those that Linux
+alone has the words are passed on as they are. What Linux does not have (adt, ns-2's red, a variant of CoDel) is refused,
+with what to write instead.
 
 The tree on a device is the same everywhere: what limits the rate is `htb` with the handle 1:, the discipline has the handle 10:.
 
@@ -16,14 +18,12 @@ Source: tc-htb(8), tc-stab(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sojourn.errors import UserError
-from sojourn.scenario import linux
-from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.shaper import default_burst
+from sojourn.scenario.qdisc import Qdisc, default_burst
 
 ROOT = "1:"
 """Of htb."""
@@ -41,10 +41,6 @@ _ORDERED = "1tbit"
 """A rate at which netem keeps the order: with one, no packet overtakes another; a full packet takes 12 ns."""
 
 
-class TcError(UserError):
-    """Linux has no such thing. `problem` says what, `hint` what to write instead."""
-
-
 @dataclass(frozen=True)
 class Transmitter:
     """A rate for htb to keep where no driver keeps it, and what it charges for an IP packet."""
@@ -58,88 +54,18 @@ class Transmitter:
 # ------------------------------------------------------------------------------------------------------ disciplines
 
 
-def has(kind: str, variant: str | None = None) -> bool:
-    """Whether Linux has this discipline, in this variant."""
-    return kind in _PASSED_ON or (kind in _WORDS and variant in (None, "linux"))
-
-
 def discipline(params: Mapping[str, Any]) -> str:
     """The engine's parameters of a queue discipline as tc's words.
 
     Raises:
-        TcError: Linux has no such discipline, or not this variant of it.
+        UserError: Linux has no such discipline, or not this variant of it.
     """
-    kind, variant = str(params["kind"]), params.get("variant", "linux")
-    if kind in _PASSED_ON:
-        return Qdisc.from_params(params).text
-    if kind not in _WORDS:
-        known = (*_WORDS, *sorted(_PASSED_ON))
-        raise TcError(f"Linux has no queue discipline {kind!r}", f"one of {', '.join(known)}")
-    if variant != "linux":
-        raise TcError(
-            f"Linux's {kind} is one algorithm, and `variant {variant}` another",
-            f"leave the variant out to have Linux's {kind}",
-        )
-    return _WORDS[kind](params)
-
-
-def _limit(params: Mapping[str, Any]) -> str:
-    return f"{params['kind']} limit {params['limit']}"
-
-
-def _codel(params: Mapping[str, Any]) -> str:
-    return f"codel limit {params['limit']} {_control_law(params)}"
-
-
-def _fq_codel(params: Mapping[str, Any]) -> str:
-    return (
-        f"fq_codel limit {params['limit']} flows {params['flows']} quantum {params['quantum']}"
-        f" memory_limit {params['memory_limit']} drop_batch {params['drop_batch']} {_control_law(params)}"
-    )
-
-
-def _control_law(params: Mapping[str, Any]) -> str:
-    words = [f"{word} {_microseconds(params, word)}" for word in ("target", "interval")]
-    if params["ce_threshold_ns"] is not None:
-        words.append(f"ce_threshold {_microseconds(params, 'ce_threshold')}")
-    return " ".join([*words, "ecn" if params["ecn"] else "noecn"])
-
-
-def _microseconds(params: Mapping[str, Any], word: str) -> str:
-    ns = int(params[f"{word}_ns"])
-    if ns % 1000:
-        raise TcError(
-            f"{params['kind']}: {word} {ns}ns is no whole number of microseconds, in which tc counts",
-            f"write {word} {round(ns / 1000)}us",
-        )
-    return f"{ns // 1000}us"
-
-
-def _red(params: Mapping[str, Any]) -> str:
-    numbers = " ".join(f"{word} {params[word]}" for word in ("limit", "min", "max", "avpkt", "burst"))
-    flags = [word for word in ("adaptive", "ecn", "harddrop", "nodrop") if params[word]]
-    law = f"probability {params['probability']:.12g} bandwidth {params['bandwidth']}bit"
-    return " ".join(["red", numbers, law, *flags])
-
-
-_WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "pfifo": _limit,
-    "bfifo": _limit,
-    "pfifo_head_drop": _limit,
-    # Its limit is the device's: see `queue_length`.
-    "pfifo_fast": lambda _: "pfifo_fast",
-    "codel": _codel,
-    "fq_codel": _fq_codel,
-    "red": _red,
-}
-"""The disciplines that the simulator and Linux both have."""
-_PASSED_ON = frozenset(grammar.kind for grammar in linux.DISCIPLINES)
-"""Those that Linux alone has: their words are tc's own."""
+    return Qdisc.from_params(params).command()
 
 
 def queue_length(params: Mapping[str, Any]) -> int | None:
     """The device's txqueuelen, where that is a discipline's limit; it is to be set before the discipline is made."""
-    return int(params["limit"]) if params["kind"] == "pfifo_fast" else None
+    return Qdisc.from_params(params).queue_length
 
 
 # ---------------------------------------------------------------------------------------------------------- devices
@@ -158,7 +84,7 @@ def queue(
     `header_bytes` is what the discipline is to count beside the IP packet: where that is not Linux's own 14, tc-stab(8) mends its count.
 
     Raises:
-        TcError: see `discipline`; a shaper faster than the transmitter below it.
+        UserError: see `discipline`; a shaper faster than the transmitter below it.
     """
     words = discipline(params)
     difference = header_bytes - ETHERNET_HEADER
@@ -174,7 +100,7 @@ def queue(
         parent = "1:1"
     if shaper is not None:
         if transmitter is not None and shaper["bps"] > transmitter.bps:
-            raise TcError(
+            raise UserError(
                 f"the shaper's {shaper['bps']} bit/s are above the link's {transmitter.bps}: it would never act",
                 "leave the shaper out, or make it slower than the link",
             )
@@ -194,11 +120,11 @@ def rate_change(device: str, transmitter: Transmitter, *, header_bytes: int) -> 
 
 def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> str:
     if transmitter.bps == 0:
-        raise TcError("htb can't stand still: the rate has an outage", "write a rate above 0")
+        raise UserError("htb can't stand still: the rate has an outage", "write a rate above 0")
     # The class is charged for what the discipline counts, which has the header already.
     overhead = transmitter.overhead_bytes - header_bytes
     if overhead < 0:
-        raise TcError(
+        raise UserError(
             f"the wire adds {transmitter.overhead_bytes} bytes, less than the discipline's {header_bytes}",
             f"write an overhead of at least {header_bytes}",
         )
@@ -210,7 +136,7 @@ def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> s
 
 def _class(bps: int, burst: int, charge: str, quantum: int = _FULL_PACKET) -> str:
     if bps < _LEAST_RATE:
-        raise TcError(f"htb has no rate of {bps} bit/s", f"the least is {_LEAST_RATE} bit/s")
+        raise UserError(f"htb has no rate of {bps} bit/s", f"the least is {_LEAST_RATE} bit/s")
     # ceil and cburst are as rate and burst: one class alone has nobody to borrow from. The quantum shares between
     # classes; without it the kernel complains of the one it would choose.
     return f"htb rate {bps}bit ceil {bps}bit burst {burst}b cburst {burst}b quantum {quantum}{charge}"
@@ -218,7 +144,7 @@ def _class(bps: int, burst: int, charge: str, quantum: int = _FULL_PACKET) -> st
 
 def _charge(overhead: int, minimum: int, cells: str) -> str:
     if cells == "ptm":
-        raise TcError("htb knows no PTM (65 bytes for each 64)", "describe the link by `ethernet` or `atm`")
+        raise UserError("htb knows no PTM (65 bytes for each 64)", "describe the link by `ethernet` or `atm`")
     words = f" overhead {overhead}" if overhead else ""
     words += f" mpu {minimum}" if minimum else ""
     return words + (" linklayer atm" if cells == "atm" else "")
@@ -292,14 +218,38 @@ class DeleteLink:
 
 
 @dataclass(frozen=True)
+class Htb:
+    """The discipline that has classes with rates."""
+
+    default: int
+    """The class of what no filter sends elsewhere."""
+    kind: ClassVar[str] = "htb"
+
+    def command(self) -> str:
+        """tc's words."""
+        return f"htb default {self.default}"
+
+
+@dataclass(frozen=True)
+class Ingress:
+    """What filters for arriving packets hang on."""
+
+    kind: ClassVar[str] = "ingress"
+
+    def command(self) -> str:
+        """tc's word."""
+        return "ingress"
+
+
+@dataclass(frozen=True)
 class AddQdisc:
-    """A queue discipline: `params` are a scenario's discipline, cake's with every field said and `nat`, or htb and ingress with their own."""
+    """A queue discipline, on a device or in a class."""
 
     device: str
     parent: str
     """`root`, `ingress`, or a class like `1:1`."""
     handle: str
-    params: Mapping[str, Any]
+    qdisc: Qdisc | Htb | Ingress
     extra_bytes: int = 0
     """By tc-stab(8): what is added to each packet's length."""
 
@@ -352,12 +302,12 @@ def command(operation: Operation) -> str:
             return f"ip link del dev {device}"
         case DeleteQdisc(device, parent):
             return f"tc qdisc del dev {device} {parent}"
-        case AddQdisc(device, "ingress", handle):
-            return f"tc qdisc add dev {device} handle {handle} ingress"
-        case AddQdisc(device, parent, handle, params, extra):
+        case AddQdisc(device, "ingress", handle, qdisc):
+            return f"tc qdisc add dev {device} handle {handle} {qdisc.command()}"
+        case AddQdisc(device, parent, handle, qdisc, extra):
             place = "root" if parent == "root" else f"parent {parent}"
             stab = f"stab overhead {extra} " if extra else ""
-            return f"tc qdisc add dev {device} {place} handle {handle} {stab}{_shaping(params)}"
+            return f"tc qdisc add dev {device} {place} handle {handle} {stab}{qdisc.command()}"
         case SetClass(device, parent, classid):
             charge = _charge(operation.overhead_bytes, operation.minimum_bytes, operation.cells)
             words = _class(operation.bps, operation.burst_bytes, charge, operation.quantum)
@@ -367,31 +317,3 @@ def command(operation: Operation) -> str:
                 f"tc filter add dev {device} parent {INGRESS} protocol all prio {PREFERENCE} u32 match u32 0 0"
                 f" flowid 1:1 action mirred egress redirect dev {to}"
             )
-
-
-def _shaping(params: Mapping[str, Any]) -> str:
-    match params["kind"]:
-        case "htb":
-            return f"htb default {params['default']}"
-        case "cake":
-            return _cake(params)
-    return discipline(params)
-
-
-def _cake(params: Mapping[str, Any]) -> str:
-    words = [
-        f"cake bandwidth {params['bandwidth']}bit",
-        params["tins"],
-        params["isolation"],
-        # A kernel without conntrack refuses even `nonat`.
-        *(["nat"] if params["nat"] else []),
-        *(params[field] for field in ("wash", "acks", "gso", "shaping")),
-        f"rtt {params['rtt_ns'] // 1000}us",
-    ]
-    if params["memlimit"] is not None:
-        words.append(f"memlimit {params['memlimit']}")
-    if params["overhead"] is None:
-        words.append("raw")
-    else:
-        words.append(f"{params['cells']} overhead {params['overhead']} mpu {params['mpu']}")
-    return " ".join(words)

@@ -35,7 +35,7 @@ pub(super) static PIE: Record = Record {
         in_order: true,
         drops: Why::Counted(&[tell(Cause::Early, &["dropped"]), tell(Cause::Limit, &["overlimit"])]),
         marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
-        state: &[state("probability", &["prob_high"], &[], 1.0 / 4_294_967_296.0)],
+        state: &[state("probability", &["prob_high"], &[], 4_294_967_296.0)],
         ..Linux::PLAIN
     }),
     least: "pie",

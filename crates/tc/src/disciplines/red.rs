@@ -46,7 +46,7 @@ pub(super) static RED: Record = Record {
         marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
         state: &[State {
             else_field: Some("probability"),
-            ..state("probability", &["max_p"], &[], 1.0 / 4_294_967_296.0)
+            ..state("probability", &["max_p"], &[], 4_294_967_296.0)
         }],
         ..Linux::PLAIN
     }),

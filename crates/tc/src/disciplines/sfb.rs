@@ -47,7 +47,7 @@ pub(super) static SFB: Record = Record {
         ]),
         marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
         // A probability of 16 bits.
-        state: &[state("probability", &["avgprob"], &[], 1.0 / 65_535.0)],
+        state: &[state("probability", &["avgprob"], &[], 65_535.0)],
         ..Linux::PLAIN
     }),
     least: "sfb",

@@ -81,7 +81,7 @@ def _sources() -> str:
     root = files("sojourn")
     kernel = Path(str(root.joinpath("engine", "kernel")))
     others = [Path(str(root.joinpath(*parts))) for parts in SOURCES]
-    total = hashlib.sha256(" ".join(_core.CAUSES).encode())
+    total = hashlib.sha256(" ".join((_core.TC, *_core.CAUSES)).encode())
     for file in sorted([*kernel.rglob("*.py"), *others], key=lambda each: (each.name, each)):
         total.update(f"{file.name}\n".encode() + file.read_bytes())
     return total.hexdigest()

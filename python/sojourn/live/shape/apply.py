@@ -19,7 +19,7 @@ from pathlib import Path
 from sojourn.errors import UserError
 from sojourn.linux import rehearsal, rtnl, tc
 from sojourn.live.shape import journal
-from sojourn.live.shape.operations import LEAVES, ShapePlan, WantedShape, again, cake, plan
+from sojourn.live.shape.operations import LEAVES, ShapePlan, WantedShape, again, plan
 from sojourn.scenario.qdisc import Qdisc
 
 READY, APPLIED = b"r", b"a"
@@ -28,9 +28,6 @@ WATCHDOG_FD = 3
 PATIENCE_S = 30.0
 """For the watchdog to start."""
 _NET_ADMIN = 12
-
-
-_CAKE = cake("cake nonat", 10**6, None, arriving=False)
 
 
 def look(name: str) -> tuple[rtnl.Interface, rtnl.Former]:
@@ -263,9 +260,10 @@ def available() -> list[str]:
         with rtnl.Kernel() as kernel:
             kernel.do(tc.AddIfb("try0"))
             for kind in ("cake", *LEAVES):
-                params = _CAKE if kind == "cake" else Qdisc.parse(kind).params
+                plain = kind != "cake"
+                qdisc = Qdisc.parse(kind) if plain else Qdisc.live_cake("cake nonat", 10**6, None, False)
                 with contextlib.suppress(rtnl.RefusedError):
-                    kernel.do(tc.AddQdisc("try0", "root", tc.ROOT, params))
+                    kernel.do(tc.AddQdisc("try0", "root", tc.ROOT, qdisc))
                     kernel.do(tc.DeleteQdisc("try0", "root"))
                     found.append(kind)
         return found

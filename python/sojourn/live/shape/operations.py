@@ -15,16 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.linux.rtnl import Former, Interface
-from sojourn.scenario.linux import CAKE, CAKE_PATHS_NS
-from sojourn.scenario.qdisc import Qdisc, read_fields
-from sojourn.scenario.wire import Framing
-from sojourn.scenario.words import read_rate, switch, write_rate
+from sojourn.scenario.qdisc import LinkLayer, Qdisc, read_rate, write_rate
 from sojourn.units import parse_rate
 
 LEAST_BPS = 64_000
@@ -78,7 +75,7 @@ class WantedShape:
     """What it receives."""
     qdisc: str = "fq_codel"
     """tc's words; what they leave open is chosen for the rate."""
-    link: Framing | None = None
+    link: LinkLayer | None = None
     """None: a packet is counted as Linux does, nothing added."""
 
 
@@ -134,7 +131,7 @@ def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan
         if former.has_ingress:
             operations.append(tc.DeleteQdisc(interface.name, "ingress"))
         operations += [
-            tc.AddQdisc(interface.name, "ingress", tc.INGRESS, {"kind": "ingress"}),
+            tc.AddQdisc(interface.name, "ingress", tc.INGRESS, tc.Ingress()),
             tc.Redirect(interface.name, ifb),
         ]
     return ShapePlan(tuple(operations), tuple(_notes(wanted, interface, former)), ifb)
@@ -181,8 +178,8 @@ def _tree(
 ) -> list[tc.Operation]:
     """A shaper and its discipline on a device that has the kernel's default."""
     if wanted.qdisc.split()[:1] == ["cake"]:
-        params = cake(wanted.qdisc, bps, wanted.link, arriving=arriving)
-        return [tc.AddQdisc(device, "root", tc.ROOT, params)]
+        cake = Qdisc.live_cake(wanted.qdisc, bps, wanted.link, arriving)
+        return [tc.AddQdisc(device, "root", tc.ROOT, cake)]
     link = wanted.link
     cells = link.cells if link else "none"
     # 65 bytes for each 64: htb has no word for it.
@@ -191,7 +188,7 @@ def _tree(
     burst = max(kept // 8000, one_packet(interface))
     return [
         # htb's own overhead can't be below 0, as that of a link layer with less than Ethernet's header.
-        tc.AddQdisc(device, "root", tc.ROOT, {"kind": "htb", "default": 1}, extra_bytes=min(0, more)),
+        tc.AddQdisc(device, "root", tc.ROOT, tc.Htb(1), extra_bytes=min(0, more)),
         tc.SetClass(
             device,
             tc.ROOT,
@@ -212,26 +209,29 @@ def one_packet(interface: Interface) -> int:
     return -(-(max(interface.mtu, LEAST_MTU) + 48) // 48) * 53
 
 
-def leaf(words: str, bps: int, interface: Interface) -> dict[str, Any]:
+def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
     """The discipline below htb, with what the words leave open chosen for the rate."""
-    params = dict(Qdisc.parse(words).params)
-    kind = str(params["kind"])
-    if kind not in LEAVES:
-        raise UserError(f"no shaper is built with {kind}", f"one of {', '.join((*LEAVES, 'cake'))}")
+    qdisc = Qdisc.parse(words)
+    if qdisc.kind not in LEAVES:
+        raise UserError(f"no shaper is built with {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}")
     given = set(re.split(r"[\s=]+", words.strip()))
     full = max(interface.mtu, LEAST_MTU) + interface.header_bytes
-    if kind in ("codel", "fq_codel"):
+    chosen: dict[str, int] = {}
+    if "target_ns" in qdisc.params:
         if not given & {"target", "interval"}:
-            params |= _law(bps, one_packet(interface))
+            chosen |= _law(bps, one_packet(interface))
         if "limit" not in given and bps <= QUANTUM_BELOW_BPS:
-            params["limit"] = SHORT_LIMIT
-        if kind == "fq_codel" and "quantum" not in given:
-            params["quantum"] = SMALL_QUANTUM if bps < QUANTUM_BELOW_BPS else full
+            chosen["limit"] = SHORT_LIMIT
+        if "quantum" in qdisc.params and "quantum" not in given:
+            chosen["quantum"] = SMALL_QUANTUM if bps < QUANTUM_BELOW_BPS else full
     elif "limit" not in given:
         limit = max(FEWEST_PACKETS * full, bps * SHORT_NS // (8 * 10**9))
-        params["limit"] = limit if kind == "bfifo" else -(-limit // full)
-    tc.discipline(params)
-    return params
+        chosen["limit"] = limit if qdisc.record.counts_bytes else -(-limit // full)
+    for field, value in chosen.items():
+        qdisc = qdisc.with_(field, value)
+    # Refused now, where Linux has no such variant of it.
+    qdisc.command()
+    return qdisc
 
 
 def _law(bps: int, packet_bytes: int) -> dict[str, int]:
@@ -239,44 +239,6 @@ def _law(bps: int, packet_bytes: int) -> dict[str, int]:
     # Whole microseconds, in which tc counts.
     target = max(usual, packet_bytes * 8 * 10**6 // bps * 1000)
     return {"target_ns": target, "interval_ns": more + target}
-
-
-_SAID = {
-    **dict.fromkeys(("bandwidth", "free"), "--up and --down say the rate"),
-    **dict.fromkeys(("overhead", "mpu", "cells", "layer"), "--link says it"),
-}
-_CAKE = replace(
-    CAKE,
-    flags=(*CAKE.flags, *switch("nat")),
-    defaults={**CAKE.defaults, "nat": None},
-    elsewhere={
-        **{word: _SAID[field] for word, field in CAKE.sets.items() if field in _SAID},
-        "autorate-ingress": "sojourn tune finds the rate",
-    },
-)
-"""cake's words for a live interface: it may be told of NAT; its rate and its line are not its own to say."""
-
-
-def cake(words: str, bps: int, link: Framing | None, *, arriving: bool) -> dict[str, Any]:
-    """cake's parameters. What arrives has priorities that strangers set: they are not followed unless asked for, and are washed off."""
-    chosen: dict[str, Any] = {
-        "kind": "cake",
-        "bandwidth": bps,
-        "tins": "besteffort" if arriving else "diffserv3",
-        "isolation": "triple-isolate",
-        "nat": True,
-        "wash": "wash" if arriving else "nowash",
-        "acks": "no-ack-filter",
-        "gso": "split-gso",
-        "shaping": "ingress" if arriving else "egress",
-        "path": "internet",
-    }
-    if link:
-        cells = "noatm" if link.cells == "none" else link.cells
-        chosen |= {"overhead": link.overhead_bytes, "mpu": link.minimum_bytes, "cells": cells}
-    given = read_fields(words, _CAKE)
-    params = {**given, **chosen, **{field: value for field, value in given.items() if value is not None}}
-    return {**params, "rtt_ns": given["rtt_ns"] or CAKE_PATHS_NS[params["path"]]}
 
 
 # --------------------------------------------------------------------------------------------------------------- notes

@@ -31,8 +31,8 @@ from sojourn.live.measure.phases import cut
 from sojourn.live.shape.operations import LEAST_BPS, WantedShape, plan
 from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
-from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.wire import LINK_LAYERS, Framing
+from sojourn.scenario.linux import CONGESTION, nearest
+from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
 
 FRACTIONS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.87, 0.9, 0.925, 0.95, 0.97, 0.985, 1.0, 1.03)
 """Of the measured rate, in the prediction."""
@@ -53,7 +53,6 @@ FAST_BPS = 10**10
 CLOSE_MS = 5.0
 CLOSE_SHARE = 0.3
 """A prediction that is off by less than one of them was good."""
-KNOWN_CONGESTION = ("reno", "cubic", "vegas")
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def line_of(found: Findings, direction: str) -> LineModel:
     )
 
 
-def wire_share(link: Framing | None, mtu: int) -> float:
+def wire_share(link: LinkLayer | None, mtu: int) -> float:
     """Bits that a shaper counts for each bit of goodput, in full packets."""
     link = link or LINK_LAYERS["linux"]
     [size] = _core.wire_bytes(link.overhead_bytes, link.minimum_bytes, link.cells, np.array([mtu], np.int64))
@@ -145,17 +144,25 @@ def with_rate(wanted: WantedShape, direction: str, bps: int) -> WantedShape:
 
 
 def substitute(wanted: WantedShape) -> WantedShape:
-    """What the simulator has in the place of cake."""
-    return replace(wanted, qdisc="fq_codel") if wanted.qdisc.split()[:1] == ["cake"] else wanted
+    """With what the simulator has in the place of a discipline that it lacks."""
+    near = nearest(wanted.qdisc.partition(" ")[0])
+    return wanted if near is None else replace(wanted, qdisc=near)
+
+
+def known_congestion(name: str | None) -> str:
+    """The host's congestion control if the simulator has it, else CUBIC."""
+    record = CONGESTION.get(name or "")
+    return record.name if record is not None and record.simulated and record.in_linux else "cubic"
 
 
 def caveats(wanted: WantedShape, congestion: str) -> list[str]:
     """In what the simulator is not the line."""
     found = []
     if substitute(wanted) != wanted:
-        found.append("the simulator has no cake: predicted with htb and fq_codel")
-    if congestion not in KNOWN_CONGESTION:
-        found.append(f"the simulator has no {congestion}: predicted with cubic")
+        lacked, near = wanted.qdisc.partition(" ")[0], substitute(wanted).qdisc
+        found.append(f"the simulator has no {lacked}: predicted with htb and {near}")
+    if (known := known_congestion(congestion)) != congestion:
+        found.append(f"the simulator has no {congestion}: predicted with {known}")
     return found
 
 
@@ -173,10 +180,11 @@ def scenario(
         shaper += f" overhead {class_.overhead_bytes} mpu {class_.minimum_bytes}" + (
             " linklayer atm" if class_.cells == "atm" else ""
         )
-        params = next(
-            one.params for one in operations if isinstance(one, tc.AddQdisc) and one.parent == "1:1"
+        leaf = next(
+            one.qdisc.text
+            for one in operations
+            if isinstance(one, tc.AddQdisc) and isinstance(one.qdisc, Qdisc)
         )
-        leaf = Qdisc.from_params(params).text
     layer = (wanted.link or LINK_LAYERS["linux"]).text
     rate = round(rate_of(line, wanted, interface.mtu))
     half = max(line.base_rtt_ns // 2, 1)
@@ -185,7 +193,7 @@ def scenario(
     narrow = f'rate = "{rate} bit/s"\ndelay = "{half} ns"\nqdisc = "bfifo limit {round(line.buffer_bytes)}"\nlink_layer = "{layer}"'
     first, second = (shaped, narrow) if line.direction == "up" else (narrow, shaped)
     names = ("shaper", "line") if line.direction == "up" else ("line", "shaper")
-    congestion = load.congestion if load.congestion in KNOWN_CONGESTION else "cubic"
+    congestion = known_congestion(load.congestion)
     return loads(f"""
 title = "A shaper at {bps or "no"} bit/s in front of a line"
 duration = "{IDLE_NS + load.load_ns} ns"

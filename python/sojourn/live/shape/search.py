@@ -16,7 +16,7 @@ from sojourn.live.measure import findings, measurement, session
 from sojourn.live.shape import apply, prediction
 from sojourn.live.shape.operations import WantedShape, plan
 from sojourn.records import Run
-from sojourn.scenario.words import write_rate
+from sojourn.scenario.qdisc import write_rate
 
 SearchProgress = Callable[[str, float], None]
 """Called with what is being done and the share of all that is done."""

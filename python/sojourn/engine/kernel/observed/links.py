@@ -17,7 +17,7 @@ from sojourn import _core
 from sojourn.arrays import Columns, Ints
 from sojourn.engine.kernel.graph import has_queue, rate_steps
 from sojourn.engine.kernel.observed.archive import NEVER, Archive
-from sojourn.engine.kernel.observed.passage import CAUSE, MARKS, Own, Passage, causes, own_numbers
+from sojourn.engine.kernel.observed.passage import CAUSE, Own, Passage, own_numbers
 from sojourn.engine.kernel.observed.samples import (
     Samples,
     Window,
@@ -252,20 +252,15 @@ class Link:
             state["limit"] = np.full(many, float(params["limit"]))
         elif "limit" in numbers:
             state["limit"] = real(numbers["limit"])
-        match params["kind"]:
-            case "codel":
-                state["count"] = real(np.where(numbers["dropping"] != 0, numbers["count"], 0))
-            case "fq_codel" | "fq_pie":
-                state["flows"] = real(numbers["new_flows_len"] + numbers["old_flows_len"])
-            case "fq":
-                state["flows"] = real(numbers["flows"] - numbers["inactive_flows"])
-            case "pie":
-                state["probability"] = real(numbers["prob_high"]) / 2.0**32
-            case "sfb":
-                state["probability"] = real(numbers["avgprob"]) / 65535.0
-            case "red":
-                moved = real(numbers["max_p"])
-                state["probability"] = np.where(moved >= 0, moved / 2.0**32, float(params["probability"]))
+        for each in self.own.record.state:
+            if each.else_field is not None:
+                told = real(self.own.total(each.plus, each.minus))
+                state[each.column] = np.where(told >= 0, told / each.whole, float(params[each.else_field]))
+                continue
+            total = self.own.total(each.plus, each.minus)
+            if each.while_on is not None:
+                total = np.where(numbers[each.while_on] != 0, total, 0)
+            state[each.column] = real(total) / each.whole
         return state
 
     def _ring_line(self, times: Ints) -> Columns:
@@ -289,13 +284,13 @@ class Link:
     def drops(self) -> Drops:
         """Its drops, marks and losses, of packets that belong to a flow."""
         rows = self.archive.rows("drops", "link", self.number)
-        times, what, kind = rows["t_ns"], rows["what"], self.link["qdisc"]["kind"]
+        times, what = rows["t_ns"], rows["what"]
         cause = np.full(len(times), CAUSE["wire"], dtype=np.int64)
         dropped, marked = what <= DROPPED, what == MARKED
         if dropped.any():
-            cause[dropped] = causes(kind, self.own, times[dropped], what[dropped] == REFUSED)
+            cause[dropped] = self.own.drops(times[dropped], what[dropped] == REFUSED)
         if marked.any():
-            cause[marked] = self.own.decide(times[marked], MARKS.get(kind, MARKS["codel"]))
+            cause[marked] = self.own.marks(times[marked])
         return Drops(times, rows["flow"], rows["reverse"], cause, marked.astype(np.int64), rows["bytes"])
 
     @cached_property

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from sojourn.engine.kernel.graph import RealisedEntry
-from sojourn.engine.kernel.plan.fits import MODULE_WORDS
+from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.tcp import PROFILES
 
 SEND_BUFFER = 64 << 20
@@ -33,7 +33,7 @@ def module_settings(flows: Sequence[RealisedEntry]) -> Iterator[tuple[str, int]]
     written: dict[str, int] = {}
     for flow in flows:
         tcp = flow["traffic"].get("tcp")
-        for name in MODULE_WORDS.get(tcp["congestion"], ()) if tcp else ():
+        for name in CONGESTION[tcp["congestion"]].module_settings if tcp else ():
             if tcp[name] != PROFILES["linux"][name]:
                 congestion = tcp["congestion"]
                 path = f"/sys/module/tcp_{congestion}/parameters/{name.removeprefix('vegas_')}"

@@ -16,7 +16,7 @@ from sojourn.engine.kernel.graph import (
 from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc
-from sojourn.scenario import linux
+from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.tcp import PROFILES
 
 MOST_FLOWS = 20_000
@@ -82,7 +82,7 @@ def _link_problems(link: RealisedEntry, wiring: Wiring) -> Iterator[Problem]:
     if has_queue(link):
         try:
             tc.discipline(link["qdisc"])
-        except tc.TcError as error:
+        except UserError as error:
             yield Problem(f"{place}: qdisc", error.problem, error.hint)
             return
     rates = [step["bps"] for step in link["rate"]]
@@ -101,7 +101,7 @@ def _link_problems(link: RealisedEntry, wiring: Wiring) -> Iterator[Problem]:
                     shaper=link["shaper"],
                     transmitter=None if simnic else transmitter(link, rate),
                 )
-        except tc.TcError as error:
+        except UserError as error:
             other = "" if simnic else ", or use the built guest (uml)"
             yield Problem(place, error.problem, f"{error.hint}{other}")
     if simnic:
@@ -149,9 +149,10 @@ _FIXED = {
 
 def _tcp_problems(tcp: RealisedEntry, place: str) -> Iterator[Problem]:
     usual = PROFILES["linux"]
-    if tcp["congestion"] in linux.LACKS:
+    if not CONGESTION[tcp["congestion"]].in_linux:
         why = f"Linux has no {tcp['congestion'].upper()}"
-        yield Problem(f"{place}: congestion", why, f"write reno, cubic, vegas, {', '.join(linux.CONGESTION)}")
+        known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
+        yield Problem(f"{place}: congestion", why, f"write {known}")
     if tcp["packet_counted"] and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]:
         why = "`ns2` is the TCP of a simulator, which no kernel has"
         yield Problem(f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim')
@@ -174,7 +175,9 @@ def _tcp_problems(tcp: RealisedEntry, place: str) -> Iterator[Problem]:
 
 def _shared_problems(flows: Sequence[RealisedEntry], own: bool) -> Iterator[Problem]:
     """Settings that a kernel has once, for all flows."""
-    for congestion, names in MODULE_WORDS.items():
+    for congestion, names in ((each.name, each.module_settings) for each in CONGESTION.values()):
+        if not names:
+            continue
         users = [flow for flow in flows if flow["traffic"].get("tcp", {}).get("congestion") == congestion]
         values = {tuple(flow["traffic"]["tcp"][name] for name in names) for flow in users}
         keys = ", ".join(f"tcp.{name}" for name in names)
@@ -187,7 +190,3 @@ def _shared_problems(flows: Sequence[RealisedEntry], own: bool) -> Iterator[Prob
         elif users and not own and values != {tuple(PROFILES["linux"][name] for name in names)}:
             why = "this host's kernel has one value for all of its flows, which is not ours to change"
             yield Problem(f"flow {users[0]['name']!r}: {keys}", why, "leave it out, or use a guest")
-
-
-MODULE_WORDS = {"cubic": ("hystart",), "vegas": ("vegas_alpha", "vegas_beta", "vegas_gamma")}
-"""Parameters of the modules tcp_cubic and tcp_vegas."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from sojourn.engine.kernel.graph import RealisedEntry, has_queue
-from sojourn.scenario import linux
+from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.tcp import MTU
 
 LONGEST_LINGER_NS = 5 * 10**9
@@ -49,7 +49,7 @@ def _longest_wait(link: RealisedEntry) -> int:
     """Of a full queue at the least rate that it ever has, other than none, ns; 0 where nothing waits."""
     rates = [step["bps"] for step in link["rate"] if step["bps"]]
     rates += [link["shaper"]["bps"]] if link["shaper"] else []
-    return int(linux.packets(link["qdisc"]) * MTU * 8 * 10**9 // min(rates)) if rates else 0
+    return int(Qdisc.from_params(link["qdisc"]).packets * MTU * 8 * 10**9 // min(rates)) if rates else 0
 
 
 def memory_mb(realised: RealisedEntry, namespaces: int, rows: bool) -> int:
