@@ -9,6 +9,7 @@
 mod congestion;
 
 use proptest::prelude::*;
+use tcp::params::{Acknowledging, Buffers, Growth, LossRecovery, Timers};
 use tcp::{AckSegment, Receiver, Segment, Sender, TcpParams};
 use units::{Luck, Span, Time};
 
@@ -196,7 +197,7 @@ impl World {
                 assert!(!full || probe, "new data leaves a full window");
                 assert_eq!(segment.seq + 1, nxt);
                 assert!(u64::from(segment.seq) < self.edge, "beyond the receive window");
-                assert!(segment.seq - una < self.params.max_window.unwrap_or(u32::MAX).max(1));
+                assert!(segment.seq - una < self.params.growth.max_window.unwrap_or(u32::MAX).max(1));
                 assert_eq!(segment.ect, self.ecn);
             }
             if self.is_modelled() {
@@ -216,8 +217,8 @@ impl World {
 
     /// ns-2's Sack1 counts otherwise than RFC 6675; an undo takes marks back, F-RTO lets new data out before lost.
     fn is_modelled(&self) -> bool {
-        let TcpParams { sack, packet_counted, undo, frto, rack, .. } = self.params;
-        sack && !packet_counted && !undo && !frto && !rack
+        let LossRecovery { sack, undo, frto, rack, .. } = self.params.recovery;
+        sack && !self.params.growth.packet_counted && !undo && !frto && !rack
     }
 
     fn check_pipe(&self) {
@@ -318,45 +319,42 @@ fn params() -> impl Strategy<Value = TcpParams> {
         )| TcpParams {
             congestion,
             mss,
-            sack,
-            prr,
-            dsack,
-            undo,
-            frto,
-            rack,
-            tlp,
-            limited_transmit,
-            timestamps,
-            ecn,
-            packet_counted,
-            pacing,
-            hystart,
-            vegas_alpha: 2,
-            vegas_beta: 4,
-            vegas_gamma: 1,
-            ledbat_target_ns: 100_000_000,
-            ledbat_gain: 1.0,
-            initial_window,
-            initial_ssthresh,
-            max_window,
-            receive_buffer,
-            receive_buffer_max: receive_buffer * growth,
-            receive_window_fraction,
-            handshake,
-            initial_rto_ns: initial_rto * 1_000_000,
-            min_rto_ns: min_rto * 1_000_000,
-            tick_ns,
-            min_rto_on_variance,
-            delayed_ack_segments,
-            delayed_ack_ns: delayed_ack * 1_000_000,
-            delayed_ack_max_ns: delayed_ack * stretch * 1_000_000,
-            quick_acks,
-            sack_delay_ns: sack_delay * 1_000_000,
-            write_bytes,
-            timer_tick_ns,
             header_bytes: 52,
             ack_bytes: 52,
-            max_rto_ns: 120_000_000_000,
+            timestamps,
+            ecn,
+            handshake,
+            recovery: LossRecovery { sack, prr, dsack, undo, frto, rack, tlp, limited_transmit },
+            growth: Growth {
+                initial_window,
+                initial_ssthresh,
+                max_window,
+                packet_counted,
+                pacing,
+                hystart,
+                ..TcpParams::LINUX.growth
+            },
+            timers: Timers {
+                initial_rto_ns: initial_rto * 1_000_000,
+                min_rto_ns: min_rto * 1_000_000,
+                max_rto_ns: 120_000_000_000,
+                tick_ns,
+                min_rto_on_variance,
+                timer_tick_ns,
+            },
+            acks: Acknowledging {
+                delayed_ack_segments,
+                delayed_ack_ns: delayed_ack * 1_000_000,
+                delayed_ack_max_ns: delayed_ack * stretch * 1_000_000,
+                quick_acks,
+                sack_delay_ns: sack_delay * 1_000_000,
+            },
+            buffers: Buffers {
+                write_bytes,
+                receive_buffer,
+                receive_buffer_max: receive_buffer * growth,
+                receive_window_fraction,
+            },
         },
     )
 }
@@ -422,7 +420,11 @@ proptest! {
         params in params(), bytes in 1..300_000u64, delay_ms in 1..200u64
     ) {
         // The timer is longer than the RTT and the delayed ACK together. A probe may well be needless.
-        let params = TcpParams { tlp: false, initial_rto_ns: 3_000_000_000, min_rto_ns: 1_000_000_000, ..params };
+        let params = params.with(|p| {
+p.recovery.tlp = false;
+p.timers.initial_rto_ns = 3_000_000_000;
+p.timers.min_rto_ns = 1_000_000_000;
+});
         let channel = Channel { delay_ms, data_loss: 0.0, ack_loss: 0.0, marks: 0.0, jitter_us: 0, seed: 1 };
         let mut world = World::new(params, Some(bytes), channel);
         world.pump();

@@ -6,6 +6,7 @@
 
 mod cubic;
 mod ledbat;
+pub mod records;
 mod reno;
 mod vegas;
 
@@ -14,7 +15,8 @@ pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
-use crate::{CongestionKind, TcpParams};
+use crate::TcpParams;
+use serde::{Deserialize, Serialize};
 use units::{Span, Time};
 
 /// What an ACK of new data tells.
@@ -130,39 +132,60 @@ fn grown(cwnd: f64, ssthresh: f64, acked: u32, credit: &mut Credit) -> f64 {
     cwnd
 }
 
-/// Any of them, dispatched by a branch.
-pub enum Control {
-    /// RFC 5681.
-    Reno(Reno),
-    /// RFC 9438.
-    Cubic(Cubic),
-    /// Brakmo, O'Malley, Peterson (1994).
-    Vegas(Vegas),
-    /// RFC 6817. It remembers much, so it lies apart and the others stay small.
-    Ledbat(Box<Ledbat>),
-}
-
-impl Control {
-    /// The one that `params` name.
-    pub fn new(params: &TcpParams) -> Control {
-        match params.congestion {
-            CongestionKind::Reno => Control::Reno(Reno::new(params)),
-            CongestionKind::Cubic => Control::Cubic(Cubic::new(params)),
-            CongestionKind::Vegas => Control::Vegas(Vegas::new(params)),
-            CongestionKind::Ledbat => Control::Ledbat(Box::new(Ledbat::new(params))),
+/// Declares every congestion control once: its name in a scenario, and how it is made.
+macro_rules! controls {
+    ($($(#[$doc:meta])* $name:literal $Kind:ident($State:ty): $make:expr;)*) => {
+        /// The congestion controls there are.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+        pub enum CongestionKind {
+            $($(#[$doc])* #[serde(rename = $name)] $Kind,)*
         }
-    }
-}
 
-macro_rules! each {
-    ($self:expr, $c:ident => $body:expr) => {
-        match $self {
-            Control::Reno($c) => $body,
-            Control::Cubic($c) => $body,
-            Control::Vegas($c) => $body,
-            Control::Ledbat($c) => $body,
+        impl CongestionKind {
+            /// Every one.
+            pub const ALL: &[CongestionKind] = &[$(CongestionKind::$Kind),*];
+
+            /// The kernel's name for it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(CongestionKind::$Kind => $name,)*
+                }
+            }
+        }
+
+        /// Any of them, dispatched by a branch.
+        pub enum Control {
+            $($(#[$doc])* $Kind($State),)*
+        }
+
+        impl Control {
+            /// The one that `params` name.
+            pub fn new(params: &TcpParams) -> Control {
+                match params.congestion {
+                    $(CongestionKind::$Kind => Control::$Kind(($make)(params)),)*
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($self:expr, $c:ident => $body:expr) => {
+                match $self {
+                    $(Control::$Kind($c) => $body,)*
+                }
+            };
         }
     };
+}
+
+controls! {
+    /// RFC 5681's slow start and congestion avoidance.
+    "reno" Reno(Reno): Reno::new;
+    /// RFC 9438, with HyStart.
+    "cubic" Cubic(Cubic): Cubic::new;
+    /// Brakmo, O'Malley and Peterson (1994): so many segments queued, no more.
+    "vegas" Vegas(Vegas): Vegas::new;
+    /// RFC 6817: so much queueing delay, no more. It remembers much, so it lies apart and the others stay small.
+    "ledbat" Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
 }
 
 impl CongestionControl for Control {
@@ -220,12 +243,11 @@ pub(crate) mod test {
 
     /// A Linux host that acknowledges every second segment from the first on.
     pub fn params() -> TcpParams {
-        TcpParams {
-            max_rto_ns: 60_000_000_000,
-            quick_acks: 0,
-            receive_buffer: 1 << 20,
-            receive_buffer_max: 1 << 20,
-            ..super::linux::linux()
-        }
+        super::linux::linux().with(|p| {
+            p.timers.max_rto_ns = 60_000_000_000;
+            p.acks.quick_acks = 0;
+            p.buffers.receive_buffer = 1 << 20;
+            p.buffers.receive_buffer_max = 1 << 20;
+        })
     }
 }

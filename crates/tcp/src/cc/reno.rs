@@ -23,11 +23,11 @@ impl Reno {
     /// At the initial window, in slow start.
     pub fn new(params: &TcpParams) -> Reno {
         Reno {
-            cwnd: f64::from(params.initial_window),
-            ssthresh: params.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+            cwnd: f64::from(params.growth.initial_window),
+            ssthresh: params.growth.initial_ssthresh.map_or(f64::INFINITY, f64::from),
             credit: Credit::default(),
-            packet_counted: params.packet_counted,
-            max_window: params.max_window.map_or(f64::INFINITY, f64::from),
+            packet_counted: params.growth.packet_counted,
+            max_window: params.growth.max_window.map_or(f64::INFINITY, f64::from),
         }
     }
 }

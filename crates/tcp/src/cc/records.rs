@@ -1,0 +1,80 @@
+//! What is known of each congestion control: its name, who has it, and what comes nearest.
+//!
+//! The names are the kernel's. Those that Linux alone has run on its engines; `bbr` is its version 1.
+//!
+//! Source: the kernel's net/ipv4/Kconfig, and its tcp_*.c for the parameters of modules.
+
+use crate::CongestionKind;
+
+/// A congestion control.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// The kernel's name.
+    pub name: &'static str,
+    /// The simulator's; `None`: Linux alone has it.
+    pub simulated: Option<CongestionKind>,
+    /// Whether Linux has it.
+    pub in_linux: bool,
+    /// What of the simulator's comes nearest to one that it lacks.
+    pub nearest: Option<&'static str>,
+    /// Settings (`TcpParams`) that are parameters of Linux's module: one value for all of its flows.
+    pub module_settings: &'static [&'static str],
+}
+
+/// In both.
+const fn both(kind: CongestionKind, module_settings: &'static [&'static str]) -> Record {
+    Record { name: kind.name(), simulated: Some(kind), in_linux: true, nearest: None, module_settings }
+}
+
+/// In Linux alone.
+const fn linux(name: &'static str, nearest: Option<&'static str>) -> Record {
+    Record { name, simulated: None, in_linux: true, nearest, module_settings: &[] }
+}
+
+/// Every congestion control, in the order in which they are listed.
+pub static RECORDS: &[Record] = &[
+    both(CongestionKind::Reno, &[]),
+    both(CongestionKind::Cubic, &["hystart"]),
+    both(CongestionKind::Vegas, &["vegas_alpha", "vegas_beta", "vegas_gamma"]),
+    Record { in_linux: false, ..both(CongestionKind::Ledbat, &[]) },
+    linux("bbr", Some("cubic")),
+    linux("bic", Some("cubic")),
+    linux("cdg", Some("vegas")),
+    linux("dctcp", Some("reno")),
+    linux("highspeed", Some("cubic")),
+    linux("htcp", Some("cubic")),
+    linux("hybla", Some("cubic")),
+    linux("illinois", Some("cubic")),
+    linux("lp", Some("ledbat")),
+    linux("nv", Some("vegas")),
+    linux("scalable", Some("cubic")),
+    linux("veno", Some("vegas")),
+    linux("westwood", Some("reno")),
+    linux("yeah", Some("cubic")),
+];
+
+const PRAGUE: &str = "the nearest there is: congestion = \"dctcp\" and ecn = true, with -e kernel; reno, if it \
+                      need not be scalable";
+const BBR: &str = "congestion = \"bbr\" is version 1, with -e kernel";
+
+/// Congestion controls that people ask for and that neither the simulator nor the guest's kernel has, and
+/// what to write instead.
+pub static ELSEWHERE: &[(&str, &str)] =
+    &[("prague", PRAGUE), ("bbr2", BBR), ("bbr3", BBR), ("bbrv2", BBR), ("bbrv3", BBR)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_records_have_every_kind_once_and_the_nearest_is_simulated() {
+        let simulated: Vec<_> = RECORDS.iter().filter_map(|record| record.simulated).collect();
+        assert_eq!(simulated, CongestionKind::ALL);
+        for record in RECORDS {
+            assert_eq!(RECORDS.iter().filter(|other| other.name == record.name).count(), 1);
+            assert_eq!(record.simulated.is_none(), record.nearest.is_some(), "{}", record.name);
+            let near = |name| CongestionKind::ALL.iter().any(|kind| kind.name() == name);
+            assert!(record.nearest.is_none_or(near), "{}", record.name);
+        }
+    }
+}
