@@ -75,7 +75,7 @@ bench: $(VENV)/.installed
 # The second part runs 39 guests, the third some 1230 and more where three seeds do not tell. Ends with 1 if a difference is beyond the tolerance.
 validate: $(VENV)/.installed
 	$(BIN)/python benches/validate.py
-	@if $(BIN)/sojourn kernel status; then $(BIN)/sojourn agree --replay && $(BIN)/sojourn agree; \
+	@if $(BIN)/sojourn kernel status; then $(BIN)/sojourn replay && $(BIN)/sojourn agree; \
 	  else echo 'left out, for want of a guest: sojourn agree. To make one: $(BIN)/sojourn kernel setup'; fi
 
 clean:

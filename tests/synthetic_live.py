@@ -277,7 +277,7 @@ def run(path: Path | None, *lines: Line, label: str = "") -> Run:
 
 def of_sessions(*sessions: Session, path: Path | None = None, label: str = "") -> Run:
     """A Run of sessions."""
-    how = measurement.MeasurementOptions(repeats=len(sessions), out=path, label=label)
+    how = measurement.MeasurementSettings(repeats=len(sessions), out=path, label=label)
     made = measurement.create(
         "Measurement of lab.example, 4 streams cubic", "0.1.0",
         [("host", "lab.example"), ("phases", ["idle 4 s"])], how, f"{sessions[0].facts['zero_ns']:x}",

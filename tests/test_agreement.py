@@ -13,7 +13,8 @@ import sojourn.engine
 from sojourn import agreement, metrics
 from sojourn.agreement import VERDICTS, Comparison, Row, compare, digest, sides, verdicts
 from sojourn.cli import status
-from sojourn.cli.agree import QUICK, REPLAY, STANDING, standing
+from sojourn.cli.agree import QUICK, STANDING, standing
+from sojourn.cli.replay import STANDING as REPLAYED
 from sojourn.engine import engines
 from sojourn.engine import runs as engine_runs
 from sojourn.engine.engines import Outcome, Realised
@@ -436,7 +437,7 @@ def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
 
 def test_the_standing_set_is_every_file_but_these() -> None:
     folder = Path(sojourn.__file__).parent / "standing"
-    assert {path.stem for path in folder.iterdir()} == {*STANDING, QUICK, *REPLAY}
+    assert {path.stem for path in folder.iterdir()} == {*STANDING, QUICK, *REPLAYED}
 
 
 def test_the_first_three_files_are_every_combination_once() -> None:
@@ -488,7 +489,7 @@ def test_wrong_input_is_told_kindly(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--tolerance", "five"], "five"),
         (["--tolerance", "120 %"], "120 %"),
         (["--quick", str(file)], "--quick"),
-        (["--replay", "--most-seeds", "6", str(file)], "--most-seeds"),
+        (["--replay", str(file)], "hint: sojourn replay"),
         (["--engine", "sim"], "sim"),
         ([str(tmp_path / "none.toml")], "none.toml"),
     ):

@@ -12,7 +12,7 @@ import synthetic
 import synthetic_live
 from synthetic_live import Line
 
-from sojourn.cli import verdict as terminal
+from sojourn.cli import measurement_text as terminal
 from sojourn.live.measure import change, intervals, sentences
 from sojourn.live.measure.change import BeforeAfter
 from sojourn.records import Run

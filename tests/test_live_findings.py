@@ -14,7 +14,7 @@ import synthetic_live
 from synthetic_live import Line
 
 from sojourn import metrics
-from sojourn.cli import verdict as terminal
+from sojourn.cli import measurement_text as terminal
 from sojourn.live.measure import findings, phases, sample_files, sentences
 from sojourn.live.measure.findings import Findings
 from sojourn.records import Run, RunError
@@ -81,7 +81,7 @@ def test_a_title_can_not_break_the_toml() -> None:
     from sojourn.live.measure import measurement
 
     nasty = 'a "quoted" \\ one\n[measurement]\x00'
-    made = measurement.create(nasty, "1", [("host", nasty)], measurement.MeasurementOptions(), "0")
+    made = measurement.create(nasty, "1", [("host", nasty)], measurement.MeasurementSettings(), "0")
     assert tomllib.loads(made.scenario_text)["title"] == 'a "quoted" \\ one�[measurement]�'
 
 
@@ -392,6 +392,6 @@ def test_json_holds_findings_and_samples(run: Run) -> None:
 def test_a_measurement_without_a_repeat_is_refused(tmp_path: Path) -> None:
     from sojourn.live.measure import measurement
 
-    made = measurement.create("t", "1", [], measurement.MeasurementOptions(out=tmp_path / "empty"), "0")
+    made = measurement.create("t", "1", [], measurement.MeasurementSettings(out=tmp_path / "empty"), "0")
     with pytest.raises(RunError, match="no seed has finished"):
         made.table("probe")

@@ -317,7 +317,7 @@ def test_what_is_no_flent_file_is_refused(content: bytes, says: str, tmp_path: P
     file = tmp_path / "x.flent.gz"
     file.write_bytes(content)
     with pytest.raises(UserError, match=says):
-        flent.read(file, measurement.MeasurementOptions(out=tmp_path / "out"))
+        flent.read(file, measurement.MeasurementSettings(out=tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
@@ -340,7 +340,9 @@ def test_times_that_no_run_can_have_are_refused(changes: dict[str, Any], tmp_pat
     made = json.loads(json.dumps(SMALL))
     made["metadata"] |= changes
     with pytest.raises(UserError, match="not a flent file"):
-        flent.read(saved(tmp_path / "x.flent.gz", made), measurement.MeasurementOptions(out=tmp_path / "out"))
+        flent.read(
+            saved(tmp_path / "x.flent.gz", made), measurement.MeasurementSettings(out=tmp_path / "out")
+        )
     assert not (tmp_path / "out").exists()
 
 

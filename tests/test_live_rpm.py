@@ -220,7 +220,7 @@ def test_what_the_progress_function_raises_is_raised(server: str) -> None:
 
 def test_a_server_that_is_not_trusted_is_refused_and_says_how(server: str, tmp_path: Path) -> None:
     with pytest.raises(LiveError, match="not to be trusted") as refused:
-        rpm.measure(rpm.RpmPlan(server), measurement.MeasurementOptions(out=tmp_path / "run"))
+        rpm.measure(rpm.RpmPlan(server), measurement.MeasurementSettings(out=tmp_path / "run"))
     assert "--ca FILE" in refused.value.hint
     assert not (tmp_path / "run").exists()
 
@@ -246,8 +246,8 @@ SOJOURN = [sys.executable, "-m", "sojourn"]
 
 @contextlib.contextmanager
 def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`sojourn serve --rpm`, and its URL."""
-    command = [*SOJOURN, "serve", "--rpm", "--port", "0", "--cert-out", str(folder / "cert.pem"), *options]
+    """`sojourn rpm serve`, and its URL."""
+    command = [*SOJOURN, "rpm", "serve", "--port", "0", "--cert-out", str(folder / "cert.pem"), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
@@ -261,14 +261,14 @@ def test_the_verbs_serve_and_measure(tmp_path: Path) -> None:
         trust = [
             "--ca",
             str(tmp_path / "cert.pem"),
-            "--rpm-interval",
+            "--interval",
             "100ms",
             "--json",
             "-o",
             str(tmp_path / "run"),
         ]
         done = subprocess.run(
-            [*SOJOURN, "measure", "--rpm", *trust, url], capture_output=True, text=True, check=False
+            [*SOJOURN, "rpm", "measure", *trust, url], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
@@ -310,7 +310,7 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
     facts |= {"outcome": "partial", "why": "lab.example broke off download-2: reset"}
     facts["phases"][0]["complete"] = False
     monkeypatch.setattr(_core, "measure_rpm", lambda _plan, _reached: (tables, json.dumps(facts)))
-    assert status(["measure", "--rpm", "-o", str(tmp_path / "run"), "lab.example"]) == 1
+    assert status(["rpm", "measure", "-o", str(tmp_path / "run"), "lab.example"]) == 1
     said = capsys.readouterr()
     assert "ended early: lab.example broke off download-2: reset" in said.err
     assert "download: 2 probes failed, broken off after 1 intervals" in said.out
@@ -319,7 +319,7 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, server: str) -> None:
     folder = tmp_path / "run"
-    command = [*SOJOURN, "measure", "--rpm", "--insecure", "--rpm-interval", "60s", "-o", str(folder), server]
+    command = [*SOJOURN, "rpm", "measure", "--insecure", "--interval", "60s", "-o", str(folder), server]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
         assert client.stderr is not None
         assert client.stderr.readline().startswith("measuring")
@@ -334,21 +334,23 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, server: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["measure", "--rpm", "-n", "8", "x"], "--streams does not go with measure --rpm"),
-        (["measure", "--insecure", "x"], "--insecure goes with --rpm only"),
-        (["measure", "--rpm", "--insecure", "--ca", "f", "x"], "give one of them"),
-        (["measure", "--rpm", "--rpm-interval", "5", "x"], "5"),
-        (["measure", "--rpm", "http://127.0.0.1:1/"], "is http, not https"),
+        (["measure", "--rpm", "x"], "hint: sojourn rpm measure HOST"),
+        (["serve", "--rpm"], "hint: sojourn rpm serve"),
+        (["rpm", "measure", "-n", "8", "x"], "there is no option -n"),
+        (["measure", "--insecure", "x"], "hint: sojourn rpm measure HOST"),
+        (["rpm", "measure", "--insecure", "--ca", "f", "x"], "give one of them"),
+        (["rpm", "measure", "--interval", "5", "x"], "5"),
+        (["rpm", "measure", "http://127.0.0.1:1/"], "is http, not https"),
         (
-            ["measure", "--rpm", "--ca", "missing.pem", "127.0.0.1:1"],
+            ["rpm", "measure", "--ca", "missing.pem", "127.0.0.1:1"],
             "missing.pem: no certificate can be read",
         ),
-        (["measure", "--rpm", "--insecure", "127.0.0.1:1"], "refuses connections to port 1"),
-        (["serve", "--rpm", "--once"], "--once does not go with serve --rpm"),
-        (["serve", "--cert-out", "f"], "--cert-out goes with --rpm only"),
-        (["serve", "--rpm", "--cert", "f"], "--cert and --key go together"),
-        (["serve", "--rpm", "--cert", "f", "--key", "g"], "f: no certificate can be read"),
-        (["serve", "--rpm", "--bind", "192.0.2.1", "--port", "0"], "can't listen at 192.0.2.1"),
+        (["rpm", "measure", "--insecure", "127.0.0.1:1"], "refuses connections to port 1"),
+        (["rpm", "serve", "--once"], "there is no option --once"),
+        (["serve", "--cert-out", "f"], "hint: sojourn rpm serve"),
+        (["rpm", "serve", "--cert", "f"], "--cert and --key go together"),
+        (["rpm", "serve", "--cert", "f", "--key", "g"], "f: no certificate can be read"),
+        (["rpm", "serve", "--bind", "192.0.2.1", "--port", "0"], "can't listen at 192.0.2.1"),
     ],
 )
 def test_wrong_input_is_told_kindly(
@@ -379,7 +381,7 @@ def test_new_connections_wait_in_the_queue_that_the_load_fills(
         "waits = {part.phase.name: part.pings['foreign-tcp'].answered.tolist() for part in phases.cut(run).parts}\n"
         "print(json.dumps([waits, [result.to_dict() for result in responsiveness.results(run)]]))"
     )
-    with live_network.start("server", *SOJOURN, "serve", "--rpm", "--bind", SERVER) as program:
+    with live_network.start("server", *SOJOURN, "rpm", "serve", "--bind", SERVER) as program:
         assert program.stdout is not None
         assert program.stdout.readline().startswith("serving RPM at")
         waits, results = json.loads(live_network.run("client", sys.executable, "-c", script).stdout)

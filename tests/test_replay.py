@@ -1,6 +1,6 @@
 """Decision by decision: recordings of the kernel's queues, replayed through ours.
 
-The files in `recordings` were made by `sojourn agree --replay` on Linux 6.12 (three or four CUBIC flows and a ping, 5 s at 2 Mbit/s or 9 s at
+The files in `recordings` were made by `sojourn replay` on Linux 6.12 (three or four CUBIC flows and a ping, 5 s at 2 Mbit/s or 9 s at
 1 Mbit/s), with the kernel's decisions in them. So the comparison runs everywhere; where a guest is ready it is recorded anew. Those named
 after what they are about have the kernel's hashes and charges for memory, too: `fq_codel_flows` (five flows in three of four queues),
 `fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s), `red_htb` (0.4 s below a shaper).
@@ -18,7 +18,8 @@ import pytest
 
 from sojourn import _core
 from sojourn.cli import status
-from sojourn.cli.agree import REPLAY, _standing_file
+from sojourn.cli.agree import standing_file
+from sojourn.cli.replay import STANDING
 from sojourn.engine import replay as replaying
 from sojourn.engine.engines import Cancelled, Outcome, Realised
 from sojourn.engine.kernel import ready
@@ -388,17 +389,17 @@ def test_more_packets_than_can_be_written_down_are_refused() -> None:
 
 
 def test_the_standing_recordings_are_of_these_queues() -> None:
-    many = {name: len(load(_standing_file(f"{name}.toml")).variants()) for name in REPLAY}
+    many = {name: len(load(standing_file(f"{name}.toml")).variants()) for name in STANDING}
     assert many == {"replay": 39, "replay-mixed": 5, "replay-pauses": 6, "replay-100-mbit": 5}
 
 
 def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[str]) -> None:
     files = [str(FOLDER / f"{name}.parquet") for name in ("codel-noecn", "red-ecn")]
-    assert status(["agree", "--replay", *files]) == 0
+    assert status(["replay", *files]) == 0
     table = capsys.readouterr().out
     assert "1044" in table
     assert "1946 of 1946 packets agree, of 2 queues; none of the queues differ" in table
-    assert status(["agree", "--replay", "--json", *files]) == 0
+    assert status(["replay", "--json", *files]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["agrees"]
     assert [each["agreeing"] for each in told["replays"]] == [1044, 902]
@@ -406,7 +407,7 @@ def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[s
 
 def test_a_difference_is_told_and_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     changed(recording("codel-noecn"), target_ns=20_000_000).save(tmp_path / "other.parquet")
-    assert status(["agree", "--replay", "-o", str(tmp_path / "out"), str(tmp_path / "other.parquet")]) == 1
+    assert status(["replay", "-o", str(tmp_path / "out"), str(tmp_path / "other.parquet")]) == 1
     assert "the first that differs is packet" in capsys.readouterr().out
     written = json.loads((tmp_path / "out" / "replay.json").read_text())
     assert not written["agrees"]
@@ -416,15 +417,15 @@ def test_a_difference_is_told_and_ends_with_1(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--quick"], "leave out --quick"),
-        (["--tolerance", "3 %"], "leave out --quick"),
+        (["--quick"], "no option --quick"),
+        (["--tolerance", "3 %"], "no option --tolerance"),
         (["nowhere.parquet"], "is no recording of a queue"),
         (["nowhere.toml"], "nowhere.toml"),
         (["-e", "netns"], "keeps no trace of its queues"),
     ],
 )
 def test_wrong_input_is_told_kindly(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status(["agree", "-q", "--replay", *words]) == 2
+    assert status(["replay", "-q", *words]) == 2
     told = capsys.readouterr().err
     assert said in told
     assert "Traceback" not in told
@@ -433,9 +434,9 @@ def test_wrong_input_is_told_kindly(words: list[str], said: str, capsys: pytest.
 def test_what_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").write_text("x")
     file = str(FOLDER / "pfifo-ecn.parquet")
-    assert status(["agree", "--replay", "-q", "-o", str(tmp_path), file]) == 2
+    assert status(["replay", "-q", "-o", str(tmp_path), file]) == 2
     assert "is not empty" in capsys.readouterr().err
-    assert status(["agree", "--replay", "-q", "-o", str(tmp_path), "--force", file]) == 0
+    assert status(["replay", "-q", "-o", str(tmp_path), "--force", file]) == 0
 
 
 class TwoSeeds:
@@ -476,7 +477,7 @@ def test_ctrl_c_keeps_what_was_recorded(
     monkeypatch.setattr(replaying, "record", lambda *_, **__: (_ for _ in ()).throw(stopped.value))
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
-    assert status(["agree", "--replay", "-q", "-o", str(tmp_path / "kept"), str(file)]) == 130
+    assert status(["replay", "-q", "-o", str(tmp_path / "kept"), str(file)]) == 130
     told = capsys.readouterr()
     assert "4 of 4 packets agree" in told.out
     assert "1 guests had not finished" in told.err
@@ -497,7 +498,7 @@ def test_a_guest_that_fails_loses_no_recording(
     monkeypatch.setattr(replaying, "find", lambda _: Fails())
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
-    assert status(["agree", "--replay", "--json", "-q", "--seeds", "2", str(file)]) == 1
+    assert status(["replay", "--json", "-q", "--seeds", "2", str(file)]) == 1
     told = capsys.readouterr()
     whole = json.loads(told.out)
     assert (whole["agrees"], len(whole["replays"])) == (True, 1)

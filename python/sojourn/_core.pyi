@@ -178,9 +178,7 @@ class Scenario:
         """
 
     @staticmethod
-    def from_document(
-        document: Mapping[str, Any], open: Callable[[str], bytes] | None = None
-    ) -> Scenario:
+    def from_document(document: Mapping[str, Any], open: Callable[[str], bytes] | None = None) -> Scenario:
         """The scenario that plain TOML values describe. Raises sojourn.scenario.ScenarioError with every problem."""
 
     def document(self) -> dict[str, Any]:

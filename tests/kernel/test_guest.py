@@ -223,7 +223,7 @@ def test_the_kernel_s_parts_say_their_licence() -> None:
 
 
 def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scenario() -> None:
-    
+
     from sojourn.scenario.qdisc import GRAMMARS
     from sojourn.scenario.tcp import CONGESTION
 

@@ -231,15 +231,18 @@ fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
     }
 }
 
+/// Whether a table has a key.
+type Said = fn(&Wire) -> bool;
+
 /// What is wrong between discipline and transmitter. `tables`: where the link's keys may stand, its own first.
 fn gate(line: &Line, tables: &[(Key, &Wire)], problems: &mut Problems) {
-    let place = |name: &str, said: fn(&Wire) -> bool| {
+    let place = |name: &str, said: Said| {
         let found = tables.iter().find(|(_, wire)| said(wire)).or(tables.last());
         below(&found.expect("a link has a table").0, name)
     };
     if line.ring.is_none() {
-        let (bql, coalesce): (fn(&Wire) -> bool, fn(&Wire) -> bool) =
-            (|wire| wire.bql.is_some(), |wire| wire.coalesce.is_some());
+        let bql: Said = |wire| wire.bql.is_some();
+        let coalesce: Said = |wire| wire.coalesce.is_some();
         for (name, given, said) in [("bql", line.bql, bql), ("coalesce", line.coalesce > 0, coalesce)] {
             if given {
                 let message = format!("{name} is of a driver's ring, and this link has none");

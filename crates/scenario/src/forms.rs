@@ -390,7 +390,7 @@ pub(crate) struct Names;
 
 impl Form<Vec<String>> for Names {
     fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<Vec<String>> {
-        let Some(items) = reader.list(value, key) else { return None };
+        let items = reader.list(value, key)?;
         let names: Vec<_> = items
             .iter()
             .enumerate()

@@ -147,7 +147,7 @@ impl Loaded {
     pub fn with(&self, changes: &[(String, Option<Value>)], open: &Open<'_>) -> Result<Loaded, Vec<Problem>> {
         let mut document = self.document.clone();
         for (key, value) in changes {
-            sweep::change(&mut document, key, value.as_ref()).map_err(|problem| vec![problem])?;
+            sweep::change(&mut document, key, value.as_ref())?;
         }
         // Of what was not changed the words are gone, and what was to be said of them is kept.
         let mut settled: HashSet<Key> =

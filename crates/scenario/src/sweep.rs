@@ -27,7 +27,7 @@ impl Change<'_> {
         let mut result = document.clone();
         let mut problems = Vec::new();
         for (key, index, value) in &self.settings {
-            if let Err(problem) = change(&mut result, key, Some(value)) {
+            for problem in change(&mut result, key, Some(value)).err().into_iter().flatten() {
                 let at = vec!["sweep".into(), (*key).into(), (*index).into()];
                 problems.push(source.locate(Problem { key: at, ..problem }, 0));
             }
@@ -64,8 +64,9 @@ impl Change<'_> {
 }
 
 /// Sets the value at a dotted key; `None` takes the key away.
-pub(crate) fn change(document: &mut Table, key: &str, value: Option<&Value>) -> Result<(), Problem> {
-    let refused = |wrong: NoSuchKey| Problem::new(wrong.0, wrong.1, key.split('.').map(Part::from).collect());
+pub(crate) fn change(document: &mut Table, key: &str, value: Option<&Value>) -> Result<(), Vec<Problem>> {
+    let refused =
+        |wrong: NoSuchKey| vec![Problem::new(wrong.0, wrong.1, key.split('.').map(Part::from).collect())];
     for path in paths(document, key).map_err(refused)? {
         if value.is_some() {
             check_common(document, &path).map_err(refused)?;

@@ -16,17 +16,22 @@ from sojourn.cli import usage, work
 from sojourn.cli.agree import agree
 from sojourn.cli.check import check
 from sojourn.cli.compare import compare
+from sojourn.cli.completion import completion
 from sojourn.cli.export import export
 from sojourn.cli.graph import graph
+from sojourn.cli.grouped import Trade
 from sojourn.cli.history import history
 from sojourn.cli.import_ import import_
 from sojourn.cli.kernel import kernel
 from sojourn.cli.list import list_
+from sojourn.cli.manual import man
 from sojourn.cli.measure import measure
 from sojourn.cli.monitor import monitor
 from sojourn.cli.netns import netns
+from sojourn.cli.replay import replay
 from sojourn.cli.report import report
 from sojourn.cli.reproduce import reproduce
+from sojourn.cli.rpm import rpm
 from sojourn.cli.run import run
 from sojourn.cli.serve import serve
 from sojourn.cli.shape import shape
@@ -46,7 +51,19 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+TRADES: dict[str, tuple[click.Command, ...]] = {
+    "Experiments": (run, compare, check, report, list_, verify, export),
+    "Held against reality": (agree, replay, reproduce, kernel, netns),
+    "A live line": (measure, history, serve, rpm, monitor, graph, shape, tune, import_),
+    "This program": (completion, man),
+}
+
+
+@click.group(
+    cls=Trade,
+    trades=TRADES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
 )
@@ -76,30 +93,8 @@ def version() -> None:
     cli.main(args=["--version"], prog_name="sojourn", standalone_mode=False)
 
 
-for command in (
-    run,
-    compare,
-    check,
-    reproduce,
-    agree,
-    verify,
-    report,
-    measure,
-    history,
-    serve,
-    monitor,
-    graph,
-    shape,
-    tune,
-    import_,
-    export,
-    list_,
-    kernel,
-    netns,
-    help_,
-    version,
-):
-    cli.add_command(command)
+cli.add_command(help_)
+cli.add_command(version)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import options, replays, text, work
+from sojourn.cli import options, text, work
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,26 +41,38 @@ STANDING = (
 """In the folder `standing` of the installed package."""
 QUICK = "quick"
 """Names some of their cases."""
-REPLAY = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit")
 TOLERANCE = "5 %"
 MOST_SEEDS = 12
 """Of a case of the standing set that three seeds don't tell of."""
 KERNELS = tuple(name for name in work.ENGINES if name != "sim")
 
 
+@dataclass(frozen=True)
+class KernelAsked:
+    """What was asked for beside the scenarios."""
+
+    seeds: int | None
+    execution: options.ExecutionOptions
+    output: options.OutputOptions
+    talk: options.TalkOptions
+
+
+KERNEL = {
+    "type": click.Choice(KERNELS),
+    "default": KERNELS[0],
+    "help": "What the simulator is held against: sojourn list engines.",
+}
+"""The option -e where the simulator is one side already."""
+
+
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
-@options.engine("What the simulator is held against: sojourn list engines.", KERNELS)
+@options.block(options.ExecutionOptions, engine=KERNEL)
 @click.option("--quick", is_flag=True, help="Of the standing set 24 of the 410 cases: some minutes.")
-@click.option(
-    "--replay",
-    "decisions",
-    is_flag=True,
-    help="Compare decision by decision: record what the kernel's queue does to each packet, and send the same packets through"
-    " ours. SCENARIO may be a recording, too.",
-)
-@options.seeds(
-    "Run N seeds, counted up from the scenario's. [default: the scenario's; the standing set has 3]"
+@options.one(
+    options.VariationOptions,
+    "seeds",
+    "Run N seeds, counted up from the scenario's. [default: the scenario's; the standing set has 3]",
 )
 @click.option(
     "--most-seeds",
@@ -76,59 +88,45 @@ KERNELS = tuple(name for name in work.ENGINES if name != "sim")
     metavar="SHARE",
     help="How far apart two numbers may be, of the kernel's.",
 )
-@options.out("Keep the Runs of both sides, and agreement.json, in this folder. [default: nothing is kept]")
+@options.block(
+    options.OutputOptions,
+    out="Keep the Runs of both sides, and agreement.json, in this folder. [default: nothing is kept]",
+)
 @click.option("--all", "everything", is_flag=True, help="Of the standing set, too, show every number.")
-@options.jobs()
-@options.force("Replace Runs that are already in DIR.")
-@options.as_json("Print one JSON object instead of tables.")
-@options.quiet()
+@options.block(options.TalkOptions)
 def agree(
     paths: tuple[Path, ...],
-    engine: str,
+    execution: options.ExecutionOptions,
     quick: bool,
-    decisions: bool,
     seeds: int | None,
     most_seeds: int | None,
     tolerance: str,
-    out: Path | None,
+    output: options.OutputOptions,
     everything: bool,
-    jobs: int | None,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
+    talk: options.TalkOptions,
 ) -> None:
-    """Hold the simulator against the real kernel.
+    """Hold the simulator's numbers against the real kernel's.
 
     Each SCENARIO, with all variants that it sweeps over, runs on both; without any, the standing set: eight queue disciplines, Reno and CUBIC,
     1, 10 and 50 Mbit/s, base RTTs of 10 and 80 ms, 1, 4 and 16 flows; and ECN, Vegas, UDP, video, losses, rings, shapers and more. Ends with 1 if a
     number differs by more than the tolerance.
 
     A scenario with Linux's red adaptive is held against the kernel twice: as tc sets it, where it does not adapt, and woken.
-
-    With --replay nothing is simulated but the queue: every arrival, departure, drop and mark of the kernel's is held against ours. Ends with 1 if one
-    of them differs.
+    `sojourn replay` compares decision by decision instead.
     """
     from sojourn.engine import Interrupted, check
 
     if quick and paths:
         raise click.UsageError("--quick is for the standing set: leave it out, or the scenarios")
-    if decisions:
-        if quick or everything or most_seeds or tolerance != TOLERANCE:
-            raise click.UsageError(
-                "--replay compares one by one: leave out --quick, --all, --most-seeds and --tolerance"
-            )
-        replays.replay_all(
-            paths or tuple(_standing_file(f"{name}.toml") for name in REPLAY),
-            replays.How(engine, seeds, out, jobs, force, as_json, quiet),
-        )
-        return
     share = _share(tolerance)
     if most_seeds is None:
         most_seeds = 0 if paths else MOST_SEEDS
-    variants = _variants([work.scenario(path, quiet=quiet) for path in paths]) if paths else standing(quick)
+    variants = (
+        _variants([work.scenario(path, quiet=talk.quiet) for path in paths]) if paths else standing(quick)
+    )
     # What the simulator refuses is not to be told after the kernel has run.
     check(variants, "sim")
-    how = _How(engine, seeds, out, jobs, force, quiet)
+    how = KernelAsked(seeds, execution, output, talk)
     cases = [_Case(each) for each in _sides(variants, how)]
     stops: list[UnfinishedError] = []
     interrupted: Interrupted | None = None
@@ -144,12 +142,12 @@ def agree(
     told = [one for one in cases if one.found is not None]
     if told:
         failed = [each.to_dict() for stop in stops for each in stop.failed]
-        _show(told, len(cases), share, how, failed, as_json=as_json, everything=everything or bool(paths))
+        _show(told, len(cases), share, how, failed, everything=everything or bool(paths))
     elif stops and interrupted is None:
         raise stops[0]
     if interrupted is not None:
         work.failed(stops)
-        work.interrupted(interrupted, kept=out is not None)
+        work.interrupted(interrupted, kept=output.out is not None)
     # Each of them says what it has found.
     refused = [work.invalid([one.theirs for one in told]), bool(work.failed(stops))]
     if any(refused) or not all(one.comparison.agrees for one in told):
@@ -157,18 +155,6 @@ def agree(
 
 
 # ------------------------------------------------------------------------------------------------------ the work
-
-
-@dataclass(frozen=True)
-class _How:
-    """What was asked for beside the scenarios."""
-
-    engine: str
-    seeds: int | None
-    out: Path | None
-    jobs: int | None
-    force: bool
-    quiet: bool
 
 
 @dataclass
@@ -226,11 +212,11 @@ class _Case:
 
 
 def _share(written: str) -> float:
-    from sojourn.units import UnitError, parse_probability
+    from sojourn.units import parse_probability
 
     try:
         return parse_probability(written)
-    except UnitError as error:
+    except UserError as error:
         hint = f"; {error.hint}" if error.hint else ""
         raise click.BadParameter(f"{error.problem}{hint}", param_hint="--tolerance") from None
 
@@ -240,13 +226,13 @@ def standing(quick: bool) -> list[Scenario]:
     from sojourn.scenario import load
 
     if not quick:
-        return _variants([load(_standing_file(f"{name}.toml")) for name in STANDING])
-    wanted = tomllib.loads(_standing_file(f"{QUICK}.toml").read_text(encoding="utf-8"))
-    loaded = {name: load(_standing_file(f"{name}.toml")) for name in wanted}
+        return _variants([load(standing_file(f"{name}.toml")) for name in STANDING])
+    wanted = tomllib.loads(standing_file(f"{QUICK}.toml").read_text(encoding="utf-8"))
+    loaded = {name: load(standing_file(f"{name}.toml")) for name in wanted}
     return _variants(list(loaded.values()), {loaded[name].title: labels for name, labels in wanted.items()})
 
 
-def _standing_file(name: str) -> Path:
+def standing_file(name: str) -> Path:
     return Path(str(files("sojourn").joinpath("standing", name)))
 
 
@@ -265,7 +251,7 @@ def _variants(
     return variants
 
 
-def _sides(variants: Sequence[Scenario], how: _How) -> list[Sides]:
+def _sides(variants: Sequence[Scenario], how: KernelAsked) -> list[Sides]:
     """How each is held against the kernel. What can't be done here is left out, and said."""
     from sojourn import agreement
     from sojourn.engine import find_awake
@@ -273,14 +259,14 @@ def _sides(variants: Sequence[Scenario], how: _How) -> list[Sides]:
     found = [each for variant in variants for each in agreement.sides(variant)]
     if any(each.awake for each in found):
         try:
-            find_awake(how.engine)
+            find_awake(how.execution.engine)
         except UserError as error:
-            work.say(f"left out: red adaptive, awake: {error.problem}", how.quiet)
+            work.say(f"left out: red adaptive, awake: {error.problem}", how.talk.quiet)
             return [each for each in found if not each.awake]
     return found
 
 
-def _first(cases: Sequence[_Case], how: _How, stops: list[UnfinishedError]) -> None:
+def _first(cases: Sequence[_Case], how: KernelAsked, stops: list[UnfinishedError]) -> None:
     """Runs every case on the kernel, then in the simulator the seeds that the kernel has finished. `stops`: takes what failed."""
     from sojourn.engine import Interrupted
 
@@ -289,7 +275,9 @@ def _first(cases: Sequence[_Case], how: _How, stops: list[UnfinishedError]) -> N
     try:
         for awake in (False, True):
             those = [case for case in cases if case.sides.awake is awake]
-            runs = _run_all([case.sides.theirs for case in those], _side(how.engine, awake), how, stops)
+            runs = _run_all(
+                [case.sides.theirs for case in those], _side(how.execution.engine, awake), how, stops
+            )
             for case, run in zip(those, runs, strict=True):
                 case.kernels = run
     except Interrupted as stop:
@@ -314,20 +302,20 @@ def _first(cases: Sequence[_Case], how: _How, stops: list[UnfinishedError]) -> N
         raise interrupted
 
 
-def _check_vacant(cases: Sequence[_Case], how: _How) -> None:
+def _check_vacant(cases: Sequence[_Case], how: KernelAsked) -> None:
     """Refuses, before anything is run, a folder of any side that has Runs already."""
     from sojourn.engine import folder_names
     from sojourn.records import check_vacant
 
-    if how.out is None:
+    if how.output.out is None:
         return
     sides: dict[str, list[str]] = {}
     for case in cases:
         sides.setdefault("sim", []).append(case.sides.ours.label)
-        sides.setdefault(_side(how.engine, case.sides.awake), []).append(case.sides.theirs.label)
+        sides.setdefault(_side(how.execution.engine, case.sides.awake), []).append(case.sides.theirs.label)
     for name, labels in sides.items():
         for folder in folder_names(labels):
-            check_vacant(how.out / name / folder, force=how.force)
+            check_vacant(how.output.out / name / folder, force=how.output.force)
 
 
 def _side(engine: str, awake: bool) -> str:
@@ -344,24 +332,24 @@ def _engine(name: str) -> str | Engine:
 
 
 def _run_all(
-    scenarios: Sequence[Scenario], side: str, how: _How, stops: list[UnfinishedError]
+    scenarios: Sequence[Scenario], side: str, how: KernelAsked, stops: list[UnfinishedError]
 ) -> Sequence[Run]:
     """Runs these on one side. `stops`: takes what failed."""
     from sojourn.engine import UnfinishedError, run_all
 
     if not scenarios:
         return []
-    folder = None if how.out is None else how.out / side
-    work.say(f"{_scenarios(scenarios)} on {side}", how.quiet)
+    folder = None if how.output.out is None else how.output.out / side
+    work.say(f"{_scenarios(scenarios)} on {side}", how.talk.quiet)
     try:
-        with work.progress(how.quiet) as progress:
+        with work.progress(how.talk.quiet) as progress:
             return run_all(
                 scenarios,
                 seeds=how.seeds,
                 out=folder,
                 engine=_engine(side),
-                jobs=how.jobs,
-                force=how.force,
+                jobs=how.execution.jobs,
+                force=how.output.force,
                 progress=progress,
             )
     except UnfinishedError as stop:
@@ -369,11 +357,11 @@ def _run_all(
         return stop.runs
 
 
-def _further(cases: Sequence[_Case], most: int, how: _How, stops: list[UnfinishedError]) -> None:
+def _further(cases: Sequence[_Case], most: int, how: KernelAsked, stops: list[UnfinishedError]) -> None:
     """Runs more seeds of cases that don't tell yet: on the kernel, then in the simulator those that it has finished."""
     seeds = [case.next_seeds(most) for case in cases]
     work.say(
-        f"{_scenarios(cases)} whose numbers don't tell yet: {sum(map(len, seeds))} seeds more", how.quiet
+        f"{_scenarios(cases)} whose numbers don't tell yet: {sum(map(len, seeds))} seeds more", how.talk.quiet
     )
     for awake in (False, True):
         those = [
@@ -381,13 +369,16 @@ def _further(cases: Sequence[_Case], most: int, how: _How, stops: list[Unfinishe
             for case, more in zip(cases, seeds, strict=True)
             if case.sides.awake is awake
         ]
-        _run_more(those, _side(how.engine, awake), how, stops)
+        _run_more(those, _side(how.execution.engine, awake), how, stops)
     ours = [(case.ours, case.sides.ours, list(case.theirs.seeds)) for case in cases]
     _run_more(ours, "sim", how, stops)
 
 
 def _run_more(
-    those: Sequence[tuple[Run, Scenario, list[int]]], side: str, how: _How, stops: list[UnfinishedError]
+    those: Sequence[tuple[Run, Scenario, list[int]]],
+    side: str,
+    how: KernelAsked,
+    stops: list[UnfinishedError],
 ) -> None:
     """Adds seeds to Runs of one side. `stops`: takes what failed."""
     from sojourn.engine import UnfinishedError, run_more
@@ -395,10 +386,10 @@ def _run_more(
     if not those:
         return
     runs, scenarios, seeds = zip(*those, strict=True)
-    work.say(f"{_scenarios(runs)} on {side}", how.quiet)
+    work.say(f"{_scenarios(runs)} on {side}", how.talk.quiet)
     try:
-        with work.progress(how.quiet) as progress:
-            run_more(runs, scenarios, seeds, engine=_engine(side), jobs=how.jobs, progress=progress)
+        with work.progress(how.talk.quiet) as progress:
+            run_more(runs, scenarios, seeds, engine=_engine(side), jobs=how.execution.jobs, progress=progress)
     except UnfinishedError as stop:
         stops.append(stop)
 
@@ -423,10 +414,9 @@ def _show(
     cases: Sequence[_Case],
     asked: int,
     tolerance: float,
-    how: _How,
+    how: KernelAsked,
     failed: Sequence[Mapping[str, Any]],
     *,
-    as_json: bool,
     everything: bool,
 ) -> None:
     """Says what was found, and writes it down where something is kept."""
@@ -436,7 +426,7 @@ def _show(
     ours, theirs = [case.ours for case in cases], [case.theirs for case in cases]
     digests = agreement.digest(found)
     whole = {
-        "engine": how.engine,
+        "engine": how.execution.engine,
         "version": theirs[0].meta.version,
         "tolerance": tolerance,
         "agrees": all(one.agrees for one in found),
@@ -444,12 +434,12 @@ def _show(
         "invalid": [reason for run in theirs for reason in run.meta.invalid],
         "failed": list(failed),
         "verdicts": agreement.verdicts(found),
-        "cpu_s": {name: _cpu_s(runs) for name, runs in (("sim", ours), (how.engine, theirs))},
+        "cpu_s": {name: _cpu_s(runs) for name, runs in (("sim", ours), (how.execution.engine, theirs))},
         "comparisons": [one.to_dict() for one in found],
         "digest": [one.to_dict() for one in digests],
     }
     written = text.as_json(whole)
-    if as_json:
+    if how.talk.as_json:
         work.show(written)
     else:
         for one in found:
@@ -457,10 +447,10 @@ def _show(
         if len(found) > 1:
             work.show(_digest(digests))
         work.show(_closing(found))
-    work.say(_cost(ours, theirs), how.quiet)
-    if how.out is not None:
-        work.write(how.out / "agreement.json", written + "\n")
-        work.say(f"wrote {how.out}", how.quiet)
+    work.say(_cost(ours, theirs), how.talk.quiet)
+    if how.output.out is not None:
+        work.write(how.output.out / "agreement.json", written + "\n")
+        work.say(f"wrote {how.output.out}", how.talk.quiet)
 
 
 # ------------------------------------------------------------------------------------------------------ the words

@@ -22,14 +22,9 @@ NONE_CAN = 1
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="SCENARIO")
-@options.seed
-@options.seeds_of_a_run
-@options.changes
-@options.as_json()
-@options.quiet("No notes on stderr; they are in the output.")
-def check(
-    path: Path, seed: int | None, seeds: int | None, changes: tuple[str, ...], as_json: bool, quiet: bool
-) -> None:
+@options.block(options.VariationOptions)
+@options.block(options.TalkOptions)
+def check(path: Path, variation: options.VariationOptions, talk: options.TalkOptions) -> None:
     """Say what a scenario would run, without running it.
 
     Links, flows, variants and seeds; what is doubtful about its words; which engines can run it; and about how many packets, how much CPU
@@ -37,13 +32,13 @@ def check(
     """
     from sojourn.engine import foresight
 
-    work.check_words([path], changes)
-    scenario = work.scenario(path, changes, quiet or not as_json)
-    asked = work.seeds_wanted(scenario, seed, seeds) or list(scenario.seeds)
+    work.check_words([path], variation.changes)
+    scenario = work.scenario(path, variation.changes, talk.quiet or not talk.as_json)
+    asked = variation.wanted(scenario) or list(scenario.seeds)
     variants = scenario.variants()
     fits, cost = foresight.fits(variants), foresight.cost(variants, len(asked))
     found = _outline(scenario, variants, asked, fits, cost)
-    work.show(text.as_json(found) if as_json else _described(found, scenario, variants[0]))
+    work.show(text.as_json(found) if talk.as_json else _described(found, scenario, variants[0]))
     if all(fit.refused for fit in fits):
         raise click.exceptions.Exit(NONE_CAN)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import comparison, options, text, verdict, work
+from sojourn.cli import contest_text, measurement_text, options, text, work
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,34 +30,28 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
 @click.option(
     "--link", metavar="NAME", help="At this link only; a scenario made of [[link]] tables needs it."
 )
-@options.out(
-    "Folder of Runs, figures and page. [default: runs/<scenario>-compare; with --json nothing is kept]"
+@options.block(
+    options.OutputOptions,
+    out="Folder of Runs, figures and page. [default: runs/<scenario>-compare; with --json nothing is kept]",
 )
-@click.option(
-    "--figures",
-    "suffixes",
-    multiple=True,
-    metavar="SUFFIX",
-    help="Figures' formats: svg, pdf or png. [default: svg]",
-)
-@options.running
+@options.one(options.FigureOptions, "suffixes", "Figures' formats: svg, pdf or png. [default: svg]")
+@options.block(options.VariationOptions)
+@options.block(options.ExecutionOptions)
+@options.block(options.TalkOptions)
 def compare(
     path: Path,
     qdiscs: tuple[str, ...],
     more: tuple[str, ...],
     link: str | None,
-    out: Path | None,
+    output: options.OutputOptions,
     suffixes: tuple[str, ...],
-    seed: int | None,
-    seeds: int | None,
-    changes: tuple[str, ...],
-    engine: str,
-    jobs: int | None,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
+    variation: options.VariationOptions,
+    execution: options.ExecutionOptions,
+    talk: options.TalkOptions,
 ) -> None:
-    """Compare queue disciplines at the bottleneck of one scenario, or Runs that are there.
+    """Compare queue disciplines on one scenario, or Runs that are there.
+
+    Disciplines take turns at the scenario's bottleneck.
 
     QDISC is in tc(8)'s words, quoted when it has parameters: pfifo "fq_codel target 5ms". A red without parameters gets
     those that tc-red(8) recommends for the link. Without any: pfifo red codel fq_codel.
@@ -66,35 +60,37 @@ def compare(
     measurements the first is BEFORE, each other one AFTER it.
     """
     if path.is_dir():
-        if more or link or seed is not None or seeds is not None or changes:
+        if more or link or variation.given:
             raise click.UsageError(
                 "two Runs are compared as they are: --qdisc, --link, --seed, --seeds and --set are for a scenario"
             )
         _check_folders(path, qdiscs)
-        _runs([path, *map(Path, qdiscs)], out, suffixes, as_json, quiet)
+        _runs([path, *map(Path, qdiscs)], output.out, suffixes, talk)
         return
     from sojourn import judgement
     from sojourn.engine import Interrupted, UnfinishedError, run_all, variants
 
     work.check_suffixes(suffixes)
-    work.check_words((path, *map(Path, qdiscs)), changes)
+    work.check_words((path, *map(Path, qdiscs)), variation.changes)
     _check_disciplines(path, qdiscs)
     # What is doubtful about the discipline that gives way to the contenders is not.
-    scenario = work.scenario(path, changes, quiet=True)
+    scenario = work.scenario(path, variation.changes, quiet=True)
     contending = variants(scenario, (*qdiscs, *more) or USUAL, link)
-    work.tell_notes(contending, quiet)
-    folder = out if out is not None or as_json else work.unused(Path("runs") / f"{work.stem(path)}-compare")
-    wanted = work.seeds_wanted(scenario, seed, seeds)
+    work.tell_notes(contending, talk.quiet)
+    folder = output.out
+    if folder is None and not talk.as_json:
+        folder = work.unused(Path("runs") / f"{work.stem(path)}-compare")
+    wanted = variation.wanted(scenario)
     stops: list[UnfinishedError] = []
     try:
-        with work.progress(quiet) as progress:
+        with work.progress(talk.quiet) as progress:
             runs = run_all(
                 contending,
                 seeds=wanted,
                 out=folder,
-                engine=engine,
-                jobs=jobs,
-                force=force,
+                engine=execution.engine,
+                jobs=execution.jobs,
+                force=output.force,
                 progress=progress,
             )
     except Interrupted as stop:
@@ -104,9 +100,9 @@ def compare(
         stops.append(stop)
 
     found = judgement.compare(runs, link=link)
-    _show(runs, found, as_json, dict(zip(found.runs, (run.name for run in runs), strict=True)), stops)
+    _show(runs, found, talk.as_json, dict(zip(found.runs, (run.name for run in runs), strict=True)), stops)
     if folder is not None:
-        _write(runs, folder, suffixes or ("svg",), quiet)
+        _write(runs, folder, suffixes or ("svg",), talk.quiet)
     failed = work.failed(stops)
     if work.invalid(runs) or failed:
         raise click.exceptions.Exit(work.INVALID)
@@ -160,7 +156,7 @@ def _check_folders(path: Path, others: Sequence[str]) -> None:
             )
 
 
-def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_json: bool, quiet: bool) -> None:
+def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], talk: options.TalkOptions) -> None:
     """Runs as they lie on disk. Without -o nothing is written: they are kept already."""
     from sojourn import judgement
     from sojourn.figures import series
@@ -177,10 +173,10 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_jso
         run.check_sums()
     series.check(runs)
     if any(map(series.is_measured, runs)):
-        _before_and_after(runs, as_json)
+        _before_and_after(runs, talk.as_json)
     else:
         # Two are before and after, whatever they are.
-        _show(runs, judgement.compare(runs, baseline=runs[0] if len(runs) == 2 else None), as_json, {})
+        _show(runs, judgement.compare(runs, baseline=runs[0] if len(runs) == 2 else None), talk.as_json, {})
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -188,7 +184,7 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], as_jso
             raise UserError(
                 f"can't write to {out}: {error.strerror or error}", "choose another folder with -o"
             ) from None
-        _write(runs, out, suffixes or ("svg",), quiet, "")
+        _write(runs, out, suffixes or ("svg",), talk.quiet, "")
     elif suffixes:
         raise click.UsageError("--figures of Runs needs -o DIR: where to draw them")
     if work.invalid(runs):
@@ -208,7 +204,7 @@ def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
         whole = {"comparisons": [one.to_dict() for one in found]}
         work.show(text.as_json(whole))
     else:
-        work.show("\n\n".join(verdict.changes(one) for one in found))
+        work.show("\n\n".join(measurement_text.changes(one) for one in found))
 
 
 def _show(
@@ -242,7 +238,7 @@ def _show(
     length = f"{first.duration_ns / 1e9:g} s, {first.warmup_ns / 1e9:g} s warm-up left out; " if same else ""
     work.show("; ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else ""))
     work.show(f"{length}{_seeds(found)}\n")
-    tables = [comparison.tables(contest) for contest in found.contests]
+    tables = [contest_text.tables(contest) for contest in found.contests]
     for contest, table in zip(found.contests, tables, strict=True):
         if contest.conditions:
             work.show(f"{_filled(contest.conditions)}\n")
@@ -265,7 +261,7 @@ def _filled(sentence: str) -> str:
     from sojourn.metrics import RANDOM_START
 
     held = RANDOM_START.replace(" ", "\N{NO-BREAK SPACE}")
-    lines = textwrap.fill(sentence.replace(RANDOM_START, held), comparison.WIDTH)
+    lines = textwrap.fill(sentence.replace(RANDOM_START, held), contest_text.WIDTH)
     return lines.replace(held, RANDOM_START)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sojourn.cli import options, work
+from sojourn.errors import UserError
 
 FLENT_TESTS = ("auto", "rrul", "rrul_be", "rrul_be_nflows", "tcp_nup", "tcp_ndown")
 """As `sojourn.live.flent.TESTS`, which is slow to import."""
@@ -31,21 +32,23 @@ ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
     show_default=True,
     help="flent: the test it goes under; rrul calls four unmarked streams BE, BK, CS5 and EF.",
 )
-@options.quiet("No talk; errors only.")
+@options.one(options.TalkOptions, "quiet")
 def export(
     path: Path, files: tuple[Path, ...], phase: str | None, repeat: int | None, test: str, quiet: bool
 ) -> None:
     """Write a measurement for flent, or as CSV or JSON."""
     from sojourn.live import flent
     from sojourn.live.measure import sample_files
-    from sojourn.records import Run, RunError
+    from sojourn.records import Run
 
     run = Run.open(path)
     if not run.seeds:
-        raise RunError(f"{run.path}: no repeat has finished", "measure again")
+        raise UserError(f"{run.path}: no repeat has finished", "measure again")
     for file in files:
         if not file.name.endswith(ENDINGS):
-            raise RunError(f"{file}: nothing is written under such a name", f"end it in {', '.join(ENDINGS)}")
+            raise UserError(
+                f"{file}: nothing is written under such a name", f"end it in {', '.join(ENDINGS)}"
+            )
         work.check_parent(file)
     for file in files:
         if file.suffix == ".csv":

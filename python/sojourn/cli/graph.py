@@ -61,9 +61,9 @@ def graph(
     utc: bool,
     out: Path,
 ) -> None:
-    """Draw what `sojourn monitor` recorded in DB: RTTs of each target, losses, and the traffic beside.
+    """Draw what monitor recorded: RTTs, losses, and the traffic beside.
 
-    Also while the monitor runs. Days and months are drawn from roll-ups that hold whole distributions: a median over
+    DB is a file of `sojourn monitor`, also while it runs. Days and months are drawn from roll-ups that hold whole distributions: a median over
     an hour is that hour's median.
 
     \b

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from sojourn.cli import options, series, text, work
+from sojourn.cli import every, options, text, work
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER")
-@options.as_json()
+@options.one(options.TalkOptions, "as_json")
 def history(folder: Path, as_json: bool) -> None:
-    """Print the measurements of FOLDER, which `sojourn measure --every` writes, a line each.
+    """Print the measurements of a line over days, a line each.
 
-    Times are this host's. What the loads add is ms at the 95th percentile of the RTT, above the idle median; the grade is
+    FOLDER is what `sojourn measure --every` writes. Times are this host's. What the loads add is ms at the 95th percentile of the RTT, above the idle median; the grade is
     DSLReports's.
     """
     from sojourn.live.measure import over_days as kept
@@ -22,5 +22,5 @@ def history(folder: Path, as_json: bool) -> None:
     if as_json:
         work.show(text.as_json({"measurements": [entry.to_dict() for entry in entries]}))
         return
-    for line in (series.header(), *(series.row(entry) for entry in entries)):
+    for line in (every.header(), *(every.row(entry) for entry in entries)):
         work.show(line)

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, work
+from sojourn.cli.grouped import Trade
 
 if TYPE_CHECKING:
     from sojourn.engine.kernel import Progress
 
 
-@click.group()
+@click.group(cls=Trade)
 def kernel() -> None:
-    """The guests in which the engine `kernel` runs the real Linux kernel. No root, nothing installed."""
+    """Make the guests that the real Linux kernel runs in.
+
+    The engine `kernel` needs one. No root, nothing installed.
+    """
 
 
 @kernel.command("setup")
@@ -34,7 +38,7 @@ def kernel() -> None:
     help="Take packages (.deb) from this folder before downloading any.",
 )
 @click.option("--again", is_flag=True, help="Make it anew, from the newest package.")
-@options.quiet("No progress and no talk; errors only.")
+@options.one(options.TalkOptions, "quiet")
 def setup_(guest: str, given: Path | None, again: bool, quiet: bool) -> None:
     """Make a guest ready, once, and start it to see that it runs here."""
     from sojourn.engine.kernel import NAMES, setup
@@ -65,7 +69,7 @@ def status() -> None:
 
 
 @kernel.command("clean")
-@options.quiet("No talk; errors only.")
+@options.one(options.TalkOptions, "quiet")
 def clean_(quiet: bool) -> None:
     """Remove guests that were superseded, and what a setup that was stopped has left. The guests in use stay."""
     from sojourn.engine.kernel import clean

@@ -15,7 +15,10 @@ from sojourn.cli import work
     metavar="[qdiscs|congestion|engines|papers|scenarios|link-layers]",
 )
 def list_(what: str | None) -> None:
-    """List queue disciplines, congestion controls, engines, papers, example scenarios, link layers."""
+    """List what there is to choose from: disciplines, engines, examples.
+
+    Queue disciplines, congestion controls, engines, papers, link layers, and the example scenarios that `run` takes by name.
+    """
     chosen = [what] if what else list(_LISTS)
     for number, name in enumerate(chosen):
         if not what:

@@ -77,8 +77,7 @@ BARS_WIDE = 30
     metavar="[PORT]",
     help="Show it live in a browser on this machine; without PORT, at a free one. Comes after the targets.",
 )
-@options.as_json("In the end print one JSON object instead of a table.")
-@options.quiet("No talk; data and errors only.")
+@options.block(options.TalkOptions)
 def monitor(
     targets: Sequence[str],
     interval: str,
@@ -88,10 +87,9 @@ def monitor(
     length: str | None,
     keep: str,
     page: int | None,
-    as_json: bool,
-    quiet: bool,
+    talk: options.TalkOptions,
 ) -> int:
-    """Probe TARGETs ten times a second, for days, into a database.
+    """Probe hosts ten times a second, for days, into a database.
 
     A TARGET is a host's name or address, which is sent ICMP echo requests, or udp:HOST:PORT for whoever sends datagrams back (RFC 862). Several of
     them (the router at home, the first one of the provider, a server) show where the trouble is. Every probe is kept for a
@@ -121,9 +119,10 @@ def monitor(
             url = stack.enter_context(_served(path, page))
             work.say(f"live at {url}")
         work.say(
-            f"writing to {path}" + (f"; traffic of {monitor.interface}" if monitor.interface else ""), quiet
+            f"writing to {path}" + (f"; traffic of {monitor.interface}" if monitor.interface else ""),
+            talk.quiet,
         )
-        show = stack.enter_context(_display(quiet))
+        show = stack.enter_context(_display(talk.quiet))
         began = time.monotonic()
         while not ended.is_set() and (seconds is None or time.monotonic() - began < seconds):
             # Just after each half of a second, so that a second's traffic is that second's.
@@ -134,7 +133,7 @@ def monitor(
             monitor.step()
             show(monitor)
     watched, missed = monitor.watched, monitor.missed
-    work.show(text.as_json(_summary(watched, missed)) if as_json else _table(watched, missed))
+    work.show(text.as_json(_summary(watched, missed)) if talk.as_json else _table(watched, missed))
     # Without --for this is how a monitor ends.
     if ended.is_set() and seconds is not None:
         raise click.exceptions.Exit(130)

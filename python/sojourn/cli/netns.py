@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import work
+from sojourn.cli.grouped import Trade
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ SOMETHING_LEFT = 1
 """Exit status: not all could be removed."""
 
 
-@click.group()
+@click.group(cls=Trade)
 def netns() -> None:
     """What runs that were killed have left behind, those of the other engines too.
 

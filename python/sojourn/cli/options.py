@@ -1,106 +1,163 @@
-"""Options that several verbs take, each told once. Their help says what of each verb is its own."""
+"""Options that several verbs take, each declared once: a block is a frozen dataclass whose fields are options.
+
+    @options.block(options.OutputOptions, out="Folder of the Run.")
+    def run(output: options.OutputOptions) -> None: ...
+
+A verb is handed each block as one value, named like the class without `Options`. What it words in its own way it says where it
+takes the block: a help text, or any other of click's settings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+import functools
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sojourn.cli.work import ENGINES, MOST_SEEDS, SEEDS_END
 
+if TYPE_CHECKING:
+    from sojourn.scenario import Scenario
+
 Verb = Callable[..., Any]
 Option = Callable[[Verb], Verb]
+Own = str | Mapping[str, Any]
+"""What a verb words in its own way: the help, or settings of click's."""
 
 
-def together(options: Sequence[Option]) -> Option:
-    """Several options as one, in the order in which --help shows them."""
+def option(*names: str, **settings: Any) -> Any:
+    """A field of a block: the option of these names, with click's settings."""
+    return dataclasses.field(metadata={"names": names, "settings": settings})
+
+
+def block(kind: type[Any], **own: Own) -> Option:
+    """Gives a verb the options of a block, in the order of its fields, and their values as one value."""
+    fields = dataclasses.fields(kind)
+    called = kind.__name__.removesuffix("Options").lower()
+    assert own.keys() <= {each.name for each in fields}, f"{kind.__name__} has no such options"
 
     def given(verb: Verb) -> Verb:
-        for option in reversed(options):
-            verb = option(verb)
-        return verb
+        @functools.wraps(verb)
+        def gathered(**values: Any) -> Any:
+            whole = kind(**{each.name: values.pop(each.name) for each in fields})
+            return verb(**values, **{called: whole})
+
+        taking: Verb = gathered
+        for each in reversed(fields):
+            taking = _click(each, own.get(each.name, {}))(taking)
+        return taking
 
     return given
+
+
+def one(kind: type[Any], name: str, own: Own = "") -> Option:
+    """Gives a verb a single option of a block, as a value of its own."""
+    (field,) = (each for each in dataclasses.fields(kind) if each.name == name)
+    return _click(field, own or {})
+
+
+def _click(field: dataclasses.Field[Any], own: Own) -> Option:
+    told = {"help": own} if isinstance(own, str) else own
+    return click.option(*field.metadata["names"], field.name, **{**field.metadata["settings"], **told})
 
 
 # ------------------------------------------------------------------------------------------------- what is kept and said
 
 
-def out(help: str) -> Option:
-    return click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help=help)
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where results are kept. What that is each verb says itself."""
+
+    out: Path | None = option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR")
+    force: bool = option("--force", is_flag=True, help="Replace Runs that are already in the output folder.")
 
 
-def force(help: str) -> Option:
-    return click.option("--force", is_flag=True, help=help)
+@dataclass(frozen=True)
+class FigureOptions:
+    """What is drawn. Whether that is by itself each verb says."""
+
+    suffixes: tuple[str, ...] = option("--figures", multiple=True, metavar="SUFFIX")
 
 
-def as_json(help: str = "Print one JSON object instead of a table.") -> Option:
-    return click.option("--json", "as_json", is_flag=True, help=help)
+@dataclass(frozen=True)
+class TalkOptions:
+    """What is printed."""
 
-
-def quiet(help: str = "No progress and no talk; data and errors only.") -> Option:
-    return click.option("-q", "--quiet", is_flag=True, help=help)
+    as_json: bool = option("--json", is_flag=True, help="Print one JSON object instead of text.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only.")
 
 
 # ------------------------------------------------------------------------------------------------------------ scenarios
 
 
-def seeds(help: str) -> Option:
-    return click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), metavar="N", help=help)
+@dataclass(frozen=True)
+class VariationOptions:
+    """What is run other than the scenario says."""
 
-
-def engine(help: str, names: Sequence[str] = ENGINES) -> Option:
-    return click.option(
-        "-e", "--engine", type=click.Choice(names), default=names[0], show_default=True, help=help
+    seed: int | None = option(
+        "--seed",
+        type=click.IntRange(0, SEEDS_END - 1),
+        metavar="N",
+        help="Run this seed instead of the scenario's.",
+    )
+    seeds: int | None = option(
+        "--seeds",
+        type=click.IntRange(1, MOST_SEEDS),
+        metavar="N",
+        help="Run N seeds, counted up from the scenario's (or --seed); tables show mean and 95 % interval.",
+    )
+    changes: tuple[str, ...] = option(
+        "--set",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help='Change the scenario: --set bottleneck.rate="5 Mbit/s". May be repeated.',
     )
 
+    @property
+    def given(self) -> bool:
+        """Any of it was asked for."""
+        return self.seed is not None or self.seeds is not None or bool(self.changes)
 
-def jobs(help: str = "Threads. [default: one per core]") -> Option:
-    return click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help=help)
+    def wanted(self, scenario: Scenario) -> list[int] | None:
+        """The seeds to run; None: the scenario's own."""
+        if self.seed is None and self.seeds is None:
+            return None
+        first = self.seed if self.seed is not None else scenario.seeds[0]
+        end = first + (self.seeds or 1)
+        if end > SEEDS_END:
+            raise click.BadParameter(
+                f"{self.seeds} seeds from {first} pass the last one, 2^63 - 1", param_hint="--seeds"
+            )
+        return list(range(first, end))
 
 
-seed = click.option(
-    "--seed",
-    type=click.IntRange(0, SEEDS_END - 1),
-    metavar="N",
-    help="Run this seed instead of the scenario's.",
-)
-seeds_of_a_run = seeds(
-    "Run N seeds, counted up from the scenario's (or --seed); tables show mean and 95 % interval."
-)
-changes = click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help='Change the scenario: --set bottleneck.rate="5 Mbit/s". May be repeated.',
-)
-running = together(
-    (
-        seed,
-        seeds_of_a_run,
-        changes,
-        engine("What runs it: sojourn list engines."),
-        jobs("Threads; netns has one. [default: one per core]"),
-        force("Replace Runs that are already in the output folder."),
-        as_json(),
-        quiet(),
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """What runs scenarios, and on how many threads."""
+
+    engine: str = option(
+        "-e",
+        "--engine",
+        type=click.Choice(ENGINES),
+        default=ENGINES[0],
+        show_default=True,
+        help="What runs it: sojourn list engines.",
     )
-)
-"""What running scenarios takes, whatever the verb."""
+    jobs: int | None = option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Threads; netns has one. [default: one per core]",
+    )
 
 
 # ----------------------------------------------------------------------------------------------- a line, and its server
-
-port = click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    metavar="N",
-    help="The server's. [default: that of sojourn serve]",
-)
-
 
 LEAST_SECRET = 8
 """Characters. A proof that is overheard can be tried against guesses at leisure."""
@@ -124,9 +181,9 @@ def _secret(_context: click.Context, _parameter: click.Parameter, given: str) ->
     return word
 
 
-def secret(help: str) -> Option:
+def secret(help: str) -> Any:
     """A word, or the file that holds it. The environment keeps it from other users of this host, who see command lines."""
-    return click.option(
+    return option(
         "--secret",
         metavar="WORD|@FILE",
         default="",
@@ -136,45 +193,133 @@ def secret(help: str) -> Option:
     )
 
 
-def server(host: str, port: int | None) -> tuple[str, int]:
-    """Where a verb's HOST and --port say that the server is."""
-    from sojourn.live.measure.session import PORT, endpoint
+@dataclass(frozen=True)
+class ServerOptions:
+    """The server at the other end of a line, beside its HOST."""
 
-    host, own = endpoint(host)
-    if own is not None and port is not None and own != port:
-        raise click.UsageError(f"HOST says port {own} and --port {port}: give one of them")
-    return host, own or port or PORT
+    port: int | None = option(
+        "--port",
+        type=click.IntRange(1, 65535),
+        metavar="N",
+        help="The server's. [default: that of sojourn serve]",
+    )
+    secret: str = secret("The server's, if it has one.")
+
+    def of(self, host: str) -> tuple[str, int]:
+        """Where HOST and --port say that the server is."""
+        from sojourn.live.measure.session import PORT, endpoint
+
+        host, own = endpoint(host)
+        if own is not None and self.port is not None and own != self.port:
+            raise click.UsageError(f"HOST says port {own} and --port {self.port}: give one of them")
+        return host, own or self.port or PORT
 
 
-def streams(help: str) -> Option:
-    return click.option(
+@dataclass(frozen=True)
+class LoadOptions:
+    """The load on a line."""
+
+    streams: int = option(
         "-n",
         "--streams",
         type=click.IntRange(1, 128),
         default=4,
         show_default=True,
         metavar="N",
-        help=help,
+        help="TCP connections in each loaded direction.",
     )
-
-
-def congestion(whose: str) -> Option:
-    return click.option(
-        "--cc", metavar="NAME", help=f"Congestion control of {whose}. [default: each host's own]"
+    cc: str | None = option(
+        "--cc",
+        metavar="NAME",
+        help="Congestion control of the senders. [default: each host's own]",
     )
-
-
-def length(default: str, help: str) -> Option:
-    return click.option("-l", "--length", default=default, show_default=True, metavar="TIME", help=help)
-
-
-def repeats(most: int, default: int, help: str | None = None) -> Option:
-    return click.option(
+    length: str = option(
+        "-l",
+        "--length",
+        default="10 s",
+        show_default=True,
+        metavar="TIME",
+        help="Of each loaded phase.",
+    )
+    repeats: int = option(
         "-r",
         "--repeats",
-        type=click.IntRange(1, most),
-        default=default,
+        type=click.IntRange(1, 1000),
+        default=1,
         show_default=True,
         metavar="N",
-        help=help,
+        help="How often all of it is measured. Each time is a seed of the Run.",
+    )
+
+
+PORT = 35_500
+"""As `sojourn.live.measure.session.PORT`, which is slow to import."""
+BYTES = "100 GB"
+"""As `sojourn.live.measure.server.Caps`."""
+
+
+def _addresses(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    for address in given:
+        try:
+            ipaddress.ip_address(address)
+        except ValueError:
+            raise click.BadParameter(
+                f"{address!r} is not an IP address; give one of this host's, or 0.0.0.0 or :: for all"
+            ) from None
+    return given
+
+
+def _unit(parse: Callable[[str], int]) -> Callable[[click.Context, click.Parameter, str | None], int | None]:
+    def read(_context: click.Context, _parameter: click.Parameter, given: str | None) -> int | None:
+        return None if given is None else parse(given)
+
+    return read
+
+
+def _duration(given: str) -> int:
+    from sojourn.units import parse_duration
+
+    return parse_duration(given, example="10 min", days=True)
+
+
+def _size(given: str) -> int:
+    from sojourn.units import parse_size
+
+    return parse_size(given, least=1)
+
+
+@dataclass(frozen=True)
+class ListenOptions:
+    """Where a server of ours listens, and how long."""
+
+    bind: tuple[str, ...] = option(
+        "--bind",
+        multiple=True,
+        metavar="ADDRESS",
+        callback=_addresses,
+        help="Listen at this address of this host; may be repeated. 0.0.0.0 and :: are all of them. [default: loopback only]",
+    )
+    port: int = option(
+        "--port",
+        type=click.IntRange(0, 65_535),
+        default=PORT,
+        show_default=True,
+        metavar="N",
+        help="TCP and UDP; 0: any.",
+    )
+    span: int | None = option(
+        "--for",
+        metavar="TIME",
+        callback=_unit(_duration),
+        help="Stop after this time: --for 10min. [default: when told to]",
+    )
+    size: int = option(
+        "--bytes",
+        metavar="SIZE",
+        default=BYTES,
+        show_default=True,
+        callback=_unit(_size),
+        help="How much may be sent and received for a client in an hour.",
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sojourn.cli import work
+from sojourn.errors import UserError
 
 
 @click.command()
@@ -24,11 +25,11 @@ def report(paths: tuple[Path, ...], out: Path) -> None:
     RUN is the folder of a Run, or of a comparison or sweep: then all its Runs.
     """
     from sojourn import report as pages
-    from sojourn.records import Run, RunError
+    from sojourn.records import Run
 
     runs = [run for path in paths for run in Run.find(path)]
     for run in runs:
         if not run.seeds:
-            raise RunError(f"{run.path}: no seed has finished", "run it again")
+            raise UserError(f"{run.path}: no seed has finished", "run it again")
     work.say(f"wrote {pages.write(runs, out)}")
     work.invalid(runs)

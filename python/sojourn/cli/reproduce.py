@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import text, work
+from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.engine import Progress
@@ -22,61 +22,48 @@ INTERRUPTED = 130
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER]...")
 @click.option("--quick", is_flag=True, help="Shorter runs and fewer seeds: all five in a minute and a half.")
-@click.option(
-    "-e",
-    "--engine",
-    type=click.Choice(work.ENGINES),
-    default="sim",
-    show_default=True,
-    help="What runs them; a kernel runs home-upload, queue-anatomy and video-testbed, in part.",
+@options.block(
+    options.ExecutionOptions,
+    engine="What runs them; a kernel runs home-upload, queue-anatomy and video-testbed, in part.",
 )
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder of pages, figures and Runs. [default: runs/reproduce; with --json nothing is kept]",
+@options.block(
+    options.OutputOptions,
+    out="Folder of pages, figures and Runs. [default: runs/reproduce; with --json nothing is kept]",
 )
 @click.option(
     "--redraw", is_flag=True, help="Judge and draw the Runs in DIR again, without running anything."
 )
-@click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads. [default: one per core]"
-)
-@click.option("--force", is_flag=True, help="Replace Runs that are already in DIR.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only.")
+@options.block(options.TalkOptions)
 def reproduce(
     names: tuple[str, ...],
     quick: bool,
-    engine: str,
-    out: Path | None,
+    execution: options.ExecutionOptions,
+    output: options.OutputOptions,
     redraw: bool,
-    jobs: int | None,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
+    talk: options.TalkOptions,
 ) -> None:
-    """Rerun papers: every number, figure and claim of theirs beside ours, with a verdict.
+    """Rerun papers: their numbers, figures and claims beside ours.
 
-    PAPER is one of those that `sojourn list papers` shows; without any, all of them. Ends with 1 if a claim that must hold
-    does not.
+    Each with a verdict. PAPER is one of those that `sojourn list papers` shows; without any, all of them. Ends with 1 if a claim
+    that must hold does not.
     """
     from sojourn import papers
     from sojourn.papers import page
     from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
     chosen = [papers.load(name) for name in _known(names, papers.NAMES)]
-    if redraw and out is None:
+    if redraw and output.out is None:
         raise click.BadParameter("it needs -o, the folder of the Runs", param_hint="--redraw")
-    folder = out if out is not None or as_json else work.unused(Path("runs") / "reproduce")
+    folder = output.out
+    if folder is None and not talk.as_json:
+        folder = work.unused(Path("runs") / "reproduce")
     if folder is not None:
         page.check(chosen, folder)
     stops: list[ReproductionUnfinishedError] = []
     all_run = redraw
     try:
         try:
-            with work.progress(quiet or redraw) as tell:
+            with work.progress(talk.quiet or redraw) as tell:
 
                 def progress(p: Progress) -> None:
                     nonlocal all_run
@@ -86,20 +73,20 @@ def reproduce(
                 found: Sequence[Reproduction] = papers.reproduce(
                     chosen,
                     quick=quick,
-                    engine=engine,
+                    engine=execution.engine,
                     out=folder,
-                    jobs=jobs,
-                    force=force,
+                    jobs=execution.jobs,
+                    force=output.force,
                     redraw=redraw,
                     progress=progress,
                 )
         except ReproductionUnfinishedError as unfinished:
             work.finished(unfinished)
             found, stops = unfinished.finished, [unfinished]
-        _show(found, folder, engine, as_json, quiet, stops)
+        _show(found, folder, execution.engine, talk, stops)
     except Stopped as stop:
         if stop.finished:
-            _show(stop.finished, folder, engine, as_json, quiet)
+            _show(stop.finished, folder, execution.engine, talk)
         _say_what_is_kept(stop, folder)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
@@ -124,14 +111,13 @@ def _show(
     found: Sequence[Reproduction],
     folder: Path | None,
     engine: str,
-    as_json: bool,
-    quiet: bool,
+    talk: options.TalkOptions,
     stops: Sequence[ReproductionUnfinishedError] = (),
 ) -> None:
     """The rows on stdout, the pages in the folder; `stops`: what failed."""
     from sojourn.papers import page
 
-    if as_json:
+    if talk.as_json:
         quick = found[0].evidence.quick if found else None
         whole = {
             "engine": engine,
@@ -144,7 +130,7 @@ def _show(
         for one in found:
             work.show(_table(one))
     if folder is not None and found:
-        work.say(f"wrote {page.write(found, folder)}", quiet)
+        work.say(f"wrote {page.write(found, folder)}", talk.quiet)
 
 
 def _say_what_is_kept(stopped: Stopped, folder: Path | None) -> None:

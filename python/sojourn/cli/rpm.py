@@ -1,24 +1,22 @@
-"""Responsiveness on the command line: what `--rpm` makes of `sojourn serve` and `sojourn measure`.
-
-Both verbs stay what they are: `serving` and `measuring` wrap them, add the options that go with --rpm, and take over where it is given.
-What the one way of serving or measuring has and the other has not is refused, not ignored.
-"""
+"""`sojourn rpm`: responsiveness, as clients and servers of draft-ietf-ippm-responsiveness have it, over HTTP/2 and TLS."""
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import text, work
-from sojourn.cli.options import Option, Verb, together
+from sojourn.cli import options, text, work
+from sojourn.cli.grouped import Trade
+from sojourn.cli.measure import ResultOptions
 
 if TYPE_CHECKING:
-    from sojourn.live.measure.measurement import MeasurementOptions
+    from sojourn.live.measure.measurement import MeasurementSettings
     from sojourn.live.measure.responsiveness import RpmResult
     from sojourn.live.rpm import RpmParameters, RpmPlan, RpmProgress, RpmService
     from sojourn.records import Run
@@ -29,179 +27,126 @@ CONNECTION_S = 300
 """How long a connection lives, as `sojourn.live.rpm.Service`."""
 INCOMPLETE = 1
 """Exit status of a measurement that the server broke off."""
+PORT = 4043
+"""As `sojourn.live.rpm.PORT`."""
 NS = 10**9
 
-_SERVING = (
-    click.option(
-        "--rpm",
-        is_flag=True,
-        help="Serve RPM clients instead (HTTP/2 over TLS, /.well-known/nq): measure --rpm, networkQuality, goresponsiveness.",
-    ),
-    click.option(
-        "--cert",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="With --rpm: the server's certificate chain, PEM. [default: one made at start, signed by itself]",
-    ),
-    click.option(
-        "--key", type=click.Path(path_type=Path), metavar="FILE", help="With --cert: its private key, PEM."
-    ),
-    click.option(
-        "--name",
-        "names",
-        multiple=True,
-        metavar="HOST",
-        help="With --rpm: also a name or address that the certificate made at start is for. May be repeated.",
-    ),
-    click.option(
-        "--cert-out",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="With --rpm: write the certificate made at start here, for clients' --ca.",
-    ),
-    click.option(
-        "--connections",
-        type=click.IntRange(1, 65_535),
-        default=CONNECTIONS,
-        show_default=True,
-        metavar="N",
-        help="With --rpm: connections that a client may have at once; one more takes the place of its longest idle one.",
-    ),
-)
 
-_MEASURING = (
-    click.option(
-        "--rpm",
-        is_flag=True,
-        help="Measure responsiveness (round trips per minute) instead; HOST is an RPM server or its URL.",
-    ),
-    click.option("--both", is_flag=True, help="With --rpm: load both directions at once, for one score."),
-    click.option(
-        "--rpm-interval",
-        metavar="TIME",
-        default="5 s",
-        show_default=True,
-        help="With --rpm: from connection to connection that is added; a direction takes 8 to 16 of them.",
-    ),
-    click.option("--insecure", is_flag=True, help="With --rpm: take any certificate, as of serve --rpm."),
-    click.option(
-        "--ca",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="With --rpm: trust this certificate, PEM: the server's or its signer's.",
-    ),
-)
+@click.group(cls=Trade)
+def rpm() -> None:
+    """Responsiveness, round trips per minute: serve and measure it.
 
-
-def serving(verb: Verb) -> Verb:
-    """`sojourn serve` with --rpm."""
-
-    @functools.wraps(verb)
-    def either(**given: Any) -> Any:
-        own, rest = _parted(_SERVING, given)
-        if not own["rpm"]:
-            return verb(**rest)
-        _refuse(rest, also=("bind", "port", "span", "seconds", "size", "quiet"), what="serve --rpm")
-        return serve_rpm(
-            _service(own, rest),
-            cert_out=own["cert_out"],
-            span_ns=rest["span"],
-            quiet=rest["quiet"],
-        )
-
-    return together(_SERVING)(either)
-
-
-def measuring(verb: Verb) -> Verb:
-    """`sojourn measure` with --rpm."""
-
-    @functools.wraps(verb)
-    def either(**given: Any) -> Any:
-        own, rest = _parted(_MEASURING, given)
-        if not own["rpm"]:
-            return verb(**rest)
-        also = ("host", "repeats", "title", "out", "force", "as_json", "quiet")
-        _refuse(rest, also, what="measure --rpm")
-        return measure_rpm(_plan(rest["host"], own), _how(rest), as_json=rest["as_json"], quiet=rest["quiet"])
-
-    return together(_MEASURING)(either)
-
-
-def _names(options: Sequence[Option]) -> set[str]:
-    """What click calls the values of these options."""
-    probe = click.command()(together(options)(lambda: None))
-    return {str(parameter.name) for parameter in probe.params}
-
-
-def _parted(options: Sequence[Option], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(what belongs to --rpm, what is the verb's). What belongs to it is refused without it."""
-    names = _names(options)
-    own = {name: value for name, value in given.items() if name in names}
-    if not own["rpm"]:
-        for name in names:
-            if _typed(name):
-                raise click.UsageError(f"{_written(name)} goes with --rpm only")
-    return own, {name: value for name, value in given.items() if name not in names}
-
-
-def _refuse(rest: Mapping[str, Any], also: Sequence[str], what: str) -> None:
-    for name in rest:
-        if name not in also and _typed(name):
-            raise click.UsageError(f"{_written(name)} does not go with {what}")
-
-
-def _typed(name: str) -> bool:
-    source = click.get_current_context().get_parameter_source(name)
-    return source is click.core.ParameterSource.COMMANDLINE
-
-
-def _written(name: str) -> str:
-    parameters = click.get_current_context().command.params
-    return next((parameter.opts[-1] for parameter in parameters if parameter.name == name), name)
+    By draft-ietf-ippm-responsiveness, over HTTP/2 and TLS. networkQuality and goresponsiveness are clients of the same servers.
+    """
 
 
 # -------------------------------------------------------------------------------------------------------------- serving
 
 
-def _service(own: Mapping[str, Any], rest: Mapping[str, Any]) -> RpmService:
-    from sojourn.live.rpm import PORT, RpmService
+@dataclass(frozen=True)
+class CertificateOptions:
+    """Whose certificate the server shows."""
 
-    if (own["cert"] is None) != (own["key"] is None):
-        raise click.UsageError("--cert and --key go together")
-    if own["cert"] is not None and (own["cert_out"] is not None or own["names"]):
-        raise click.UsageError("--cert-out and --name are for a certificate made at start, not for --cert")
-    if own["cert_out"] is not None:
-        work.check_parent(own["cert_out"])
-    return RpmService(
-        at=rest["bind"] or ("127.0.0.1",),
-        port=rest["port"] if _typed("port") else PORT,
-        names=own["names"],
-        identity=None if own["cert"] is None else (own["cert"], own["key"]),
-        seconds=rest["seconds"] if _typed("seconds") else CONNECTION_S,
-        bytes=rest["size"],
-        connections=own["connections"],
+    cert: Path | None = options.option(
+        "--cert",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The server's certificate chain, PEM. [default: one made at start, signed by itself]",
+    )
+    key: Path | None = options.option(
+        "--key", type=click.Path(path_type=Path), metavar="FILE", help="With --cert: its private key, PEM."
+    )
+    names: tuple[str, ...] = options.option(
+        "--name",
+        multiple=True,
+        metavar="HOST",
+        help="Also a name or address that the certificate made at start is for. May be repeated.",
+    )
+    cert_out: Path | None = options.option(
+        "--cert-out",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write the certificate made at start here, for clients' --ca.",
     )
 
 
-def serve_rpm(
-    service: RpmService, *, cert_out: Path | None = None, span_ns: int | None = None, quiet: bool = False
-) -> None:
-    """Serves RPM clients until told to stop, or for so long."""
-    from sojourn.live import rpm
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """What a client's connections may be."""
 
-    server = rpm.server(service)
+    seconds: int = options.option(
+        "--seconds",
+        type=click.IntRange(1, 2**31 - 1),
+        default=CONNECTION_S,
+        show_default=True,
+        metavar="N",
+        help="Seconds that a connection may live.",
+    )
+    connections: int = options.option(
+        "--connections",
+        type=click.IntRange(1, 65_535),
+        default=CONNECTIONS,
+        show_default=True,
+        metavar="N",
+        help="Connections that a client may have at once; one more takes the place of its longest idle one.",
+    )
+
+
+@rpm.command("serve")
+@options.block(options.ListenOptions, port={"default": PORT, "help": "TCP; 0: any."})
+@options.block(CertificateOptions)
+@options.block(ConnectionOptions)
+@options.one(options.TalkOptions, "quiet")
+def serve_(
+    listen: options.ListenOptions, certificate: CertificateOptions, connection: ConnectionOptions, quiet: bool
+) -> None:
+    """Serve clients that measure responsiveness.
+
+    Answers at /.well-known/nq: `sojourn rpm measure`, networkQuality and goresponsiveness take it. Needs no root. Listens on
+    loopback unless --bind says otherwise, and stops at Ctrl-C or SIGTERM.
+    """
+    from sojourn.live.rpm import RpmService
+
+    if (certificate.cert is None) != (certificate.key is None):
+        raise click.UsageError("--cert and --key go together")
+    identity = None
+    if certificate.cert is not None and certificate.key is not None:
+        identity = (certificate.cert, certificate.key)
+        if certificate.cert_out is not None or certificate.names:
+            raise click.UsageError(
+                "--cert-out and --name are for a certificate made at start, not for --cert"
+            )
+    if certificate.cert_out is not None:
+        work.check_parent(certificate.cert_out)
+    service = RpmService(
+        at=listen.bind or ("127.0.0.1",),
+        port=listen.port,
+        names=certificate.names,
+        identity=identity,
+        seconds=connection.seconds,
+        bytes=listen.size,
+        connections=connection.connections,
+    )
+    _serve(service, certificate.cert_out, listen.span, quiet)
+
+
+def _serve(service: RpmService, cert_out: Path | None, span_ns: int | None, quiet: bool) -> None:
+    """Serves RPM clients until told to stop, or for so long."""
+    from sojourn.live import rpm as live
+
+    server = live.server(service)
     try:
         if cert_out is not None:
             work.write(cert_out, server.certificate or "")
         # Data: whoever started it with --port 0 reads the port here.
         for address, port in server.addresses:
-            work.show(f"serving RPM at {rpm.url(address, port)}")
-        if all(rpm.is_loopback(address) for address, _ in server.addresses):
+            work.show(f"serving RPM at {live.url(address, port)}")
+        if all(live.is_loopback(address) for address, _ in server.addresses):
             work.say("only this host can reach it; for others: --bind ADDRESS, 0.0.0.0 for all", quiet)
         if server.certificate is not None:
             trusted = "--insecure" if cert_out is None else f"--ca {cert_out}"
-            work.say(f"its certificate is its own: measure --rpm URL {trusted}", quiet)
-        tell = functools.partial(work.say, quiet=quiet)
+            work.say(f"its certificate is its own: sojourn rpm measure URL {trusted}", quiet)
+        tell = partial(work.say, quiet=quiet)
         server.run(None if span_ns is None else span_ns / NS, tell)
     except KeyboardInterrupt:
         work.say("stopped", quiet)
@@ -218,52 +163,94 @@ def serve_rpm(
 # ------------------------------------------------------------------------------------------------------------ measuring
 
 
-def _plan(host: str, own: Mapping[str, Any]) -> RpmPlan:
+@dataclass(frozen=True)
+class TrustOptions:
+    """Which server's certificate is taken."""
+
+    insecure: bool = options.option(
+        "--insecure", is_flag=True, help="Take any certificate, as that of sojourn rpm serve."
+    )
+    ca: Path | None = options.option(
+        "--ca",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Trust this certificate, PEM: the server's or its signer's.",
+    )
+
+
+@rpm.command("measure")
+@click.argument("host", metavar="HOST")
+@click.option("--both", is_flag=True, help="Load both directions at once, for one score.")
+@click.option(
+    "--interval",
+    metavar="TIME",
+    default="5 s",
+    show_default=True,
+    help="From connection to connection that is added; a direction takes 8 to 16 of them.",
+)
+@options.block(TrustOptions)
+@options.one(options.LoadOptions, "repeats")
+@options.one(ResultOptions, "title")
+@options.block(
+    options.OutputOptions, out="Folder of the Run. [default: runs/rpm-<host>; with --json nothing is kept]"
+)
+@options.block(options.TalkOptions)
+def measure_(
+    host: str,
+    both: bool,
+    interval: str,
+    trust: TrustOptions,
+    repeats: int,
+    title: str,
+    output: options.OutputOptions,
+    talk: options.TalkOptions,
+) -> int:
+    """Measure responsiveness: round trips per minute under load.
+
+    HOST is a server of responsiveness, or its URL.
+    """
+    from sojourn.figures import slug
+    from sojourn.live.measure.measurement import MeasurementSettings
     from sojourn.live.rpm import BOTH, SERIAL, RpmParameters, RpmPlan
     from sojourn.units import parse_duration
 
-    if own["insecure"] and own["ca"] is not None:
+    if trust.insecure and trust.ca is not None:
         raise click.UsageError("--insecure takes any certificate, --ca just one: give one of them")
-    interval_ns = parse_duration(own["rpm_interval"], what="the interval", example="5 s", zero=False)
-    return RpmPlan(
+    interval_ns = parse_duration(interval, what="the interval", example="5 s", zero=False)
+    plan = RpmPlan(
         url=host,
-        insecure=own["insecure"],
-        ca=own["ca"],
+        insecure=trust.insecure,
+        ca=trust.ca,
         parameters=RpmParameters(id_ns=interval_ns),
-        stages=BOTH if own["both"] else SERIAL,
+        stages=BOTH if both else SERIAL,
     )
+    folder = output.out
+    if folder is None and not talk.as_json:
+        folder = work.unused(Path("runs") / f"rpm-{slug(host.removeprefix('https://'))}")
+    how = MeasurementSettings(repeats=repeats, out=folder, force=output.force, label=title)
+    return _measure(plan, how, talk)
 
 
-def _how(rest: Mapping[str, Any]) -> MeasurementOptions:
-    from sojourn.figures import slug
-    from sojourn.live.measure.measurement import MeasurementOptions
-
-    out = rest["out"]
-    if out is None and not rest["as_json"]:
-        out = work.unused(Path("runs") / f"rpm-{slug(rest['host'].removeprefix('https://'))}")
-    return MeasurementOptions(repeats=rest["repeats"], out=out, force=rest["force"], label=rest["title"])
-
-
-def measure_rpm(plan: RpmPlan, how: MeasurementOptions, *, as_json: bool = False, quiet: bool = False) -> int:
+def _measure(plan: RpmPlan, how: MeasurementSettings, talk: options.TalkOptions) -> int:
     """Measures, prints the scores, and gives the exit status."""
-    from sojourn.live import rpm
+    from sojourn.live import rpm as live
 
     least, most = plan.least_ns / NS, plan.most_ns / NS
     work.say(
-        f"measuring the responsiveness of {plan.url}: {how.repeats} × {least:.0f} to {most:.0f} s", quiet
+        f"measuring the responsiveness of {plan.url}: {how.repeats} × {least:.0f} to {most:.0f} s", talk.quiet
     )
-    with work.progress(quiet, lambda step: step) as tell:
-        outcome = rpm.measure(plan, how, _told(tell, plan))
+    with work.progress(talk.quiet, lambda step: step) as tell:
+        outcome = live.measure(plan, how, _told(tell, plan))
     run = outcome.run
     if run is None:
         work.say("interrupted: nothing was measured, nothing is kept")
         raise click.exceptions.Exit(130)
-    if as_json:
+    if talk.as_json:
         work.show(text.as_json(_plain(run, plan.parameters)))
     else:
         work.show(described(run, plan.parameters))
     if how.out is not None:
-        work.say(f"wrote {how.out}; as a page: sojourn report {how.out}", quiet)
+        work.say(f"wrote {how.out}; as a page: sojourn report {how.out}", talk.quiet)
     if outcome.interrupted:
         work.say("interrupted: the above is what was measured")
         raise click.exceptions.Exit(130)

@@ -18,23 +18,20 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SCENARIO...")
-@options.out("Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]")
-@click.option(
-    "--figures", "suffixes", multiple=True, metavar="SUFFIX", help="Also draw figures: svg, pdf or png."
+@options.block(
+    options.OutputOptions, out="Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]"
 )
-@options.running
+@options.one(options.FigureOptions, "suffixes", "Also draw figures: svg, pdf or png.")
+@options.block(options.VariationOptions)
+@options.block(options.ExecutionOptions)
+@options.block(options.TalkOptions)
 def run(
     scenarios: tuple[Path, ...],
-    out: Path | None,
+    output: options.OutputOptions,
     suffixes: tuple[str, ...],
-    seed: int | None,
-    seeds: int | None,
-    changes: tuple[str, ...],
-    engine: str,
-    jobs: int | None,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
+    variation: options.VariationOptions,
+    execution: options.ExecutionOptions,
+    talk: options.TalkOptions,
 ) -> None:
     """Run scenarios and print their numbers.
 
@@ -44,23 +41,29 @@ def run(
     from sojourn import metrics
 
     work.check_suffixes(suffixes)
-    if out is None and as_json and suffixes:
+    if output.out is None and talk.as_json and suffixes:
         raise click.UsageError("--figures with --json needs -o DIR: where to draw them")
-    work.check_words(scenarios, changes)
-    loaded = [work.scenario(path, changes, quiet) for path in scenarios]
+    work.check_words(scenarios, variation.changes)
+    loaded = [work.scenario(path, variation.changes, talk.quiet) for path in scenarios]
     if len(loaded) > 1:
         # What the last one is refused for is not to be told after the others have run.
-        engines.check(loaded, engine)
-    keep = out is not None or not as_json
+        engines.check(loaded, execution.engine)
+    keep = output.out is not None or not talk.as_json
     outputs: list[Numbers] = []
     stops: list[engines.UnfinishedError] = []
     trusted = True
     for path, scenario in zip(scenarios, loaded, strict=True):
-        folder = _folder(path, out, len(scenarios)) if keep else None
-        wanted = work.seeds_wanted(scenario, seed, seeds)
-        how: dict[str, Any] = {"seeds": wanted, "out": folder, "engine": engine, "jobs": jobs, "force": force}
+        folder = _folder(path, output.out, len(scenarios)) if keep else None
+        wanted = variation.wanted(scenario)
+        how: dict[str, Any] = {
+            "seeds": wanted,
+            "out": folder,
+            "engine": execution.engine,
+            "jobs": execution.jobs,
+            "force": output.force,
+        }
         try:
-            with work.progress(quiet) as progress:
+            with work.progress(talk.quiet) as progress:
                 if scenario.sweep:
                     runs = engines.run_all(scenario, **how, progress=progress)
                 else:
@@ -74,20 +77,20 @@ def run(
         summaries = [metrics.summary(one) for one in runs]
         outputs += [summary.to_dict() for summary in summaries]
         trusted = not work.invalid(runs) and trusted
-        if not as_json:
+        if not talk.as_json:
             for one, summary in zip(runs, summaries, strict=True):
                 work.show(_described(one, summary))
         if folder is not None and runs:
-            work.say(f"wrote {folder}", quiet)
+            work.say(f"wrote {folder}", talk.quiet)
             if suffixes:
                 drawn = work.draw(runs, folder / "figures", suffixes)
-                work.say(f"drew {drawn} figures in {folder / 'figures'}", quiet)
+                work.say(f"drew {drawn} figures in {folder / 'figures'}", talk.quiet)
     if not outputs:
         raise engines.UnfinishedError(
             [one for stop in stops for one in stop.failed], sum(stop.asked for stop in stops)
         )
     failed = work.failed(stops)
-    if as_json:
+    if talk.as_json:
         several = sum(len(scenario.variants()) for scenario in loaded) > 1
         work.show(text.as_json({**({"variants": outputs} if several else outputs[0]), "failed": failed}))
     if failed or not trusted:

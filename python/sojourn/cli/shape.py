@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,111 +19,132 @@ if TYPE_CHECKING:
 WITHIN = "60s"
 
 
+@dataclass(frozen=True)
+class ShaperOptions:
+    """The queue below a shaper, and what the line adds to a packet."""
+
+    qdisc: str = options.option(
+        "--qdisc",
+        default="fq_codel",
+        show_default=True,
+        metavar="WORDS",
+        help="fq_codel, codel, cake, bfifo or pfifo with tc's words; what they leave open is chosen for the rate.",
+    )
+    link: str | None = options.option(
+        "--link",
+        metavar="LAYER",
+        help="What the line adds to a packet: pppoe-ptm, docsis, ethernet, ... or `atm overhead 40`.",
+    )
+
+
+@dataclass(frozen=True)
+class ApplyOptions:
+    """Whether it is done, and when it is undone."""
+
+    act: bool = options.option(
+        "--apply",
+        is_flag=True,
+        help="Do it. Without this the commands are printed, and nothing is done.",
+    )
+    confirm_within: str = options.option(
+        "--confirm-within",
+        default=WITHIN,
+        show_default=True,
+        metavar="TIME",
+        help="With --apply: what was there comes back after TIME unless you confirm; 0s: no need to.",
+    )
+
+
 @click.command()
 @click.argument("interface", metavar="IFACE")
 @click.option(
     "--up", metavar="RATE", help="What IFACE may send: 18mbit. About 90 % of what the line carries."
 )
 @click.option("--down", metavar="RATE", help="What IFACE may receive: 90mbit. Needs an IFB.")
-@click.option(
-    "--qdisc",
-    default="fq_codel",
-    show_default=True,
-    metavar="WORDS",
-    help="fq_codel, codel, cake, bfifo or pfifo with tc's words; what they leave open is chosen for the rate.",
-)
-@click.option(
-    "--link",
-    metavar="LAYER",
-    help="What the line adds to a packet: pppoe-ptm, docsis, ethernet, ... or `atm overhead 40`.",
-)
-@click.option(
-    "--apply", "act", is_flag=True, help="Do it. Without this the commands are printed, and nothing is done."
-)
-@click.option(
-    "--confirm-within",
-    default=WITHIN,
-    show_default=True,
-    metavar="TIME",
-    help="With --apply: what was there comes back after TIME unless you confirm; 0s: no need to.",
-)
+@options.block(ShaperOptions)
+@options.block(ApplyOptions)
 @click.option("--confirm", is_flag=True, help="Keep what was applied.")
 @click.option("--undo", is_flag=True, help="Put back what was there before.")
 @click.option("--status", "status_", is_flag=True, help="Say whether IFACE is shaped.")
-@options.as_json("Print one JSON object.")
+@options.one(options.TalkOptions, "as_json")
 def shape(
     interface: str,
     up: str | None,
     down: str | None,
-    qdisc: str,
-    link: str | None,
-    act: bool,
-    confirm_within: str,
+    shaper: ShaperOptions,
+    apply: ApplyOptions,
     confirm: bool,
     undo: bool,
     status_: bool,
     as_json: bool,
 ) -> None:
-    """Cure bufferbloat on a live interface: keep the queue here, short, by a shaper a little slower than the line.
+    """Cure bufferbloat: a shaper on a live interface, with a way back.
+
+    The shaper is a little slower than the line, so the queue is here, and short.
 
     Prints the exact commands of ip and tc; --apply carries them out, as root, and takes them back unless you confirm in time.
 
     \b
-    sojourn shape eth0 --up 18mbit --down 90mbit --link docsis            what would be done
+    sojourn shape eth0 --up 18mbit --down 90mbit --link docsis
     sudo sojourn shape eth0 --up 18mbit --down 90mbit --link docsis --apply
-    sudo sojourn shape eth0 --confirm                                    or wait: it is taken back
+    sudo sojourn shape eth0 --confirm        or wait: it is taken back
     sudo sojourn shape eth0 --undo
     """
     asked = [
         name
-        for name, on in (("--apply", act), ("--confirm", confirm), ("--undo", undo), ("--status", status_))
+        for name, on in (
+            ("--apply", apply.act),
+            ("--confirm", confirm),
+            ("--undo", undo),
+            ("--status", status_),
+        )
         if on
     ]
     if len(asked) > 1:
         raise click.UsageError(f"{' and '.join(asked)}: one at a time")
-    if asked and asked != ["--apply"] and (up or down or link):
+    if asked and asked != ["--apply"] and (up or down or shaper.link):
         raise click.UsageError(f"{asked[0]} takes no rate and no link")
-    from sojourn.live.shape import apply
+    from sojourn.live.shape import apply as applying
 
     if not status_:
         _tell_of_others(interface)
     if status_:
         _status(interface, as_json)
     elif confirm:
-        entry = apply.confirm(interface)
+        entry = applying.confirm(interface)
         _show(entry, as_json, f"{interface}: kept, {_described(entry)}")
     elif undo:
-        entry, differs = apply.undo(interface)
+        entry, differs = applying.undo(interface)
         words = f"{interface}: put back, but {differs}" if differs else f"{interface}: as it was before"
-        _show(replace(entry, why=differs), as_json, differs if apply.absent(entry) else words)
+        _show(replace(entry, why=differs), as_json, differs if applying.absent(entry) else words)
     else:
-        wanted = wanted_of(up, down, qdisc, link)
-        if act:
-            apply_shaper(interface, wanted, confirm_within, as_json)
+        wanted = wanted_of(up, down, shaper)
+        if apply.act:
+            apply_shaper(interface, wanted, apply.confirm_within, as_json)
         else:
             _print(interface, wanted, as_json)
 
 
-def wanted_of(up: str | None, down: str | None, qdisc: str, link: str | None) -> WantedShape:
+def wanted_of(up: str | None, down: str | None, shaper: ShaperOptions) -> WantedShape:
     """What the options ask for."""
     from sojourn.live.shape.operations import WantedShape, parse_shaped_rate
     from sojourn.scenario.wire import parse_link_layer
 
-    if not qdisc.strip():
+    if not shaper.qdisc.strip():
         raise click.BadParameter("no queue discipline", param_hint="--qdisc")
     return WantedShape(
         parse_shaped_rate(up) if up else None,
         parse_shaped_rate(down) if down else None,
-        qdisc,
-        parse_link_layer(link) if link else None,
+        shaper.qdisc,
+        parse_link_layer(shaper.link) if shaper.link else None,
     )
 
 
 def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
-    from sojourn.live.shape import apply
+    from sojourn.live.shape import apply as applying
     from sojourn.live.shape.operations import plan
 
-    found, former = apply.look(interface)
+    found, former = applying.look(interface)
     planned = plan(wanted, found, former)
     _notes(planned)
     if as_json:
@@ -136,7 +157,7 @@ def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
 
 def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_json: bool) -> None:
     """Shapes, says so, and says how to keep it."""
-    from sojourn.live.shape import apply
+    from sojourn.live.shape import apply as applying
     from sojourn.units import parse_duration
 
     within_s = parse_duration(confirm_within, what="a time", example="60 s") / 1e9
@@ -144,7 +165,7 @@ def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_js
         raise UserError(
             f"--confirm-within {confirm_within} is not from 1 s to a day", "write 60s; 0s: no need to confirm"
         )
-    entry, planned = apply.apply(interface, wanted, within_s)
+    entry, planned = applying.apply(interface, wanted, within_s)
     _notes(planned)
     _show(entry, as_json, f"{interface}: shaped, {_described(entry)}")
     if within_s:
@@ -156,18 +177,19 @@ def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_js
 
 
 def _status(interface: str, as_json: bool) -> None:
-    from sojourn.live.shape import apply, journal
+    from sojourn.live.shape import apply as applying
+    from sojourn.live.shape import journal
 
     entry = journal.load(interface)
     if entry is None:
-        apply.look(interface)
+        applying.look(interface)
         work.show(
             text.as_json({"interface": interface, "state": "not shaped"})
             if as_json
             else f"{interface}: not shaped by sojourn"
         )
         return
-    gone = apply.absent(entry)
+    gone = applying.absent(entry)
     _show(replace(entry, why=gone or entry.why), as_json, gone or f"{interface}: {_state(entry)}")
     if not as_json and not gone:
         for command in entry.commands:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options, text, work
-from sojourn.cli.shape import WITHIN, apply_shaper, wanted_of
+from sojourn.cli.shape import ApplyOptions, ShaperOptions, apply_shaper, wanted_of
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ PROBE_NS = 20 * 10**6
     metavar="TIME",
     help="The most that the load may add to the idle RTT, at the 95th percentile.",
 )
-@click.option("--qdisc", default="fq_codel", show_default=True, metavar="WORDS", help="As in sojourn shape.")
-@click.option("--link", metavar="LAYER", help="As in sojourn shape.")
-@options.repeats(most=100, default=3, help="Of each rate, in turns.")
+@options.block(ShaperOptions)
 @click.option(
     "--rate",
     "rates",
@@ -53,41 +51,33 @@ PROBE_NS = 20 * 10**6
     metavar="RATE",
     help="Try this rate. May be repeated. [default: five around the predicted one]",
 )
-@options.length("8 s", "Of each load.")
-@options.streams("TCP connections.")
-@options.congestion("the sender")
-@options.port
-@options.secret("The server's, if it has one.")
-@options.out("Folder of Runs and figures. [default: runs/tune-<host>]")
-@options.force("Write into the output folder though it exists.")
-@click.option(
-    "--apply", "act", is_flag=True, help="Apply what was found, with a way back, as sojourn shape does."
+@options.block(
+    options.LoadOptions,
+    length={"default": "8 s", "help": "Of each load."},
+    repeats={"default": 3, "type": click.IntRange(1, 100), "help": "How often each rate is tried, in turns."},
 )
-@click.option("--confirm-within", default=WITHIN, show_default=True, metavar="TIME", help="With --apply.")
-@options.as_json()
-@options.quiet()
+@options.block(options.ServerOptions)
+@options.block(
+    options.OutputOptions,
+    out="Folder of Runs and figures. [default: runs/tune-<host>]",
+    force="Write into the output folder though it exists.",
+)
+@options.block(ApplyOptions, act="Apply what was found, with a way back, as sojourn shape does.")
+@options.block(options.TalkOptions)
 def tune(
     interface: str,
     host: str,
     directions: tuple[str, ...],
     target_p95: str,
-    qdisc: str,
-    link: str | None,
-    repeats: int,
+    shaper: ShaperOptions,
     rates: tuple[str, ...],
-    length: str,
-    streams: int,
-    cc: str | None,
-    port: int | None,
-    secret: str,
-    out: Path | None,
-    force: bool,
-    act: bool,
-    confirm_within: str,
-    as_json: bool,
-    quiet: bool,
+    load: options.LoadOptions,
+    server: options.ServerOptions,
+    output: options.OutputOptions,
+    apply: ApplyOptions,
+    talk: options.TalkOptions,
 ) -> int:
-    """Find the fastest shaper that keeps the delay under load low.
+    """Find the fastest shaper that keeps delay under load low.
 
     Measures the line to HOST, where `sojourn serve` runs, without a shaper; predicts in the simulator what a shaper at each rate will do;
     tries rates around the best in turns; chooses; and says how good the prediction was. Needs root. Leaves IFACE as it found it.
@@ -102,51 +92,48 @@ def tune(
     if rates and len(which) > 1:
         raise click.UsageError("--rate is of one direction: say --up or --down")
     target_ms = parse_duration(target_p95, what="a delay", zero=False) / 1e6
-    load_ns = parse_duration(length, what="the length of a load", example="8 s", zero=False)
-    wanted = wanted_of(None, None, qdisc, link)
+    load_ns = parse_duration(load.length, what="the length of a load", example="8 s", zero=False)
+    wanted = wanted_of(None, None, shaper)
     tried = tuple(sorted({parse_shaped_rate(rate) for rate in rates}))
-    folder = out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")
-    if folder.exists() and not force:
+    folder = output.out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")
+    if folder.exists() and not output.force:
         raise UserError(f"{folder} is there already", "choose another folder with -o, or say --force")
-    server, at = options.server(host, port)
+    name, port = server.of(host)
     asked = []
     for direction in which:
         plan = session.SessionPlan(
-            server,
-            at,
-            secret,
-            streams=streams,
-            congestion=cc,
+            name,
+            port,
+            server.secret,
+            streams=load.streams,
+            congestion=load.cc,
             phases=search.phases(direction, IDLE_NS, load_ns),
             targets=(session.ProbeTarget("udp"),),
             probe_interval_ns=PROBE_NS,
             interface=interface,
         )
-        asked.append(search.RateQuestion(interface, direction, wanted, plan, target_ms, repeats, tried))
+        asked.append(search.RateQuestion(interface, direction, wanted, plan, target_ms, load.repeats, tried))
     for question in asked:
         search.check(question)
-    results = _all(asked, folder, quiet)
-    if as_json:
-        work.show(
-            text.as_json(
-                {"interface": interface, "host": host, "results": [_as_json(one) for one in results]}
-            )
-        )
+    results = _all(asked, folder, talk.quiet)
+    if talk.as_json:
+        found_json = [_as_json(one) for one in results]
+        work.show(text.as_json({"interface": interface, "host": host, "results": found_json}))
     else:
         for one in results:
             work.show(_table(one))
             work.show("\n".join(_sentences(one)))
     for one in results:
-        work.say(f"wrote {_draw(one, host, folder)}", quiet)
+        work.say(f"wrote {_draw(one, host, folder)}", talk.quiet)
     if any(one.interrupted for one in results):
         raise click.exceptions.Exit(130)
     found = search.together(results)
     if found is None:
         return 1
-    if act:
-        apply_shaper(interface, found, confirm_within, False)
+    if apply.act:
+        apply_shaper(interface, found, apply.confirm_within, as_json=False)
     else:
-        work.say(f"to apply it: {_command(interface, found)}", quiet)
+        work.say(f"to apply it: {_command(interface, found)}", talk.quiet)
     return 0
 
 

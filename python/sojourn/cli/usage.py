@@ -26,6 +26,20 @@ _OPTIONS = {
 }
 
 
+_MOVED = {
+    **dict.fromkeys(
+        (f"measure {each}" for each in ("--rpm", "--rpm-interval", "--both", "--insecure", "--ca")),
+        "sojourn rpm measure HOST",
+    ),
+    **dict.fromkeys(
+        (f"serve {each}" for each in ("--rpm", "--cert", "--key", "--name", "--cert-out", "--connections")),
+        "sojourn rpm serve",
+    ),
+    "agree --replay": "sojourn replay",
+}
+"""Options of earlier versions that are commands of their own now."""
+
+
 def words(error: click.ClickException) -> str:
     """`error: ...` and `hint: ...`."""
     context = getattr(error, "ctx", None)
@@ -36,6 +50,9 @@ def words(error: click.ClickException) -> str:
 
 def _said(error: click.ClickException, context: click.Context | None) -> tuple[str, str]:
     if isinstance(error, click.NoSuchOption):
+        old = f"{context.command.name} {error.option_name}" if context else ""
+        if old in _MOVED:
+            return f"`sojourn {old}` is a command of its own now", _MOVED[old]
         return f"there is no option {error.option_name}", _option(error, context)
     if isinstance(error, click.exceptions.NoSuchCommand):
         known = error.possibilities or []

@@ -20,11 +20,12 @@ MOST_TOLD = 3
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@options.jobs()
-@options.as_json("Print one JSON object instead of text.")
-@options.quiet()
-def verify(paths: tuple[Path, ...], jobs: int | None, as_json: bool, quiet: bool) -> None:
-    """Run Runs again and compare every table with the recorded one, cell by cell.
+@options.one(options.ExecutionOptions, "jobs")
+@options.block(options.TalkOptions)
+def verify(paths: tuple[Path, ...], jobs: int | None, talk: options.TalkOptions) -> None:
+    """Run Runs again and compare every table with the recorded one.
+
+    Tables are compared cell by cell.
 
     RUN is the folder of a Run, or of a comparison or sweep: then all its Runs. Ends with 1 if a table differs, with 2 if a
     Run can't be run again: a measurement, a Run of netns, a kernel whose guest is not there.
@@ -33,10 +34,10 @@ def verify(paths: tuple[Path, ...], jobs: int | None, as_json: bool, quiet: bool
     from sojourn.records import Run
 
     runs = [run for path in paths for run in Run.find(path)]
-    with work.progress(quiet) as progress:
+    with work.progress(talk.quiet) as progress:
         found = verified(runs, jobs=jobs, progress=progress)
     equal = all(one.equal for one in found)
-    if as_json:
+    if talk.as_json:
         work.show(text.as_json({"equal": equal, "runs": [one.to_dict() for one in found]}))
     else:
         work.show("\n".join(map(described, found)))

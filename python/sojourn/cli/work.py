@@ -37,19 +37,6 @@ ENGINES = ("sim", "kernel", "kernel-uml", "kernel-qemu", "netns")
 """As `sojourn.engine.ENGINES`, which is slow to import."""
 
 
-def seeds_wanted(scenario: Scenario, seed: int | None, seeds: int | None) -> list[int] | None:
-    """The seeds to run; None: the scenario's own."""
-    if seed is None and seeds is None:
-        return None
-    first = seed if seed is not None else scenario.seeds[0]
-    end = first + (seeds or 1)
-    if end > SEEDS_END:
-        raise click.BadParameter(
-            f"{seeds} seeds from {first} pass the last one, 2^63 - 1", param_hint="--seeds"
-        )
-    return list(range(first, end))
-
-
 STDIN = "-"
 
 
@@ -317,6 +304,18 @@ def write(file: Path, words: str) -> Path:
             "what it is of is kept: make room, or choose another place",
         ) from None
     return file
+
+
+def write_below_home(file: Path, words: str) -> None:
+    """Writes a text file of this user's own, with the folders that it needs."""
+
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"can't make {file.parent}: {error.strerror or error}", "without --install it is printed"
+        ) from None
+    write(file, words)
 
 
 # ---------------------------------------------------------------------------------------------------------- figures

@@ -9,7 +9,6 @@ hint: write "60 s"
 from collections.abc import Sequence
 
 from sojourn._core import Problem
-
 from sojourn.errors import UserError
 
 MOST_TOLD = 50

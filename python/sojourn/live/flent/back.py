@@ -38,7 +38,7 @@ MOST_VALUES = 3_000_000
 """Values and keys of a file: a Python object each, some 100 bytes. An hour of 20 pings a second to five targets has half as many."""
 
 
-def read(path: Path, how: measurement.MeasurementOptions | None = None) -> Run:
+def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
     """A flent file as a Run, engine "flent"."""
     raw = _load(path)
     try:
@@ -52,7 +52,7 @@ def read(path: Path, how: measurement.MeasurementOptions | None = None) -> Run:
             f"{path} has neither pings nor TCP streams",
             "sojourn reads flent's series `Ping (ms) ..` and `TCP ..`",
         )
-    how = how or measurement.MeasurementOptions()
+    how = how or measurement.MeasurementSettings()
     version = str(raw["metadata"].get("FLENT_VERSION", ""))
     run = measurement.create(title, version, asked, how, f"{_hash(raw):016x}", engine="flent")
     measurement.add(run, 1, session.tables, session.facts)

@@ -47,7 +47,7 @@ class MeasurementOutcome:
 
 
 @dataclasses.dataclass(frozen=True)
-class MeasurementOptions:
+class MeasurementSettings:
     """What a measurement is beside its plan."""
 
     repeats: int = 1
@@ -60,7 +60,7 @@ class MeasurementOptions:
 
 
 def measure(
-    plan: SessionPlan, how: MeasurementOptions | None = None, reached: MeasurementProgress | None = None
+    plan: SessionPlan, how: MeasurementSettings | None = None, reached: MeasurementProgress | None = None
 ) -> MeasurementOutcome:
     """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended early its phases so far.
 
@@ -69,7 +69,7 @@ def measure(
     """
     from sojourn.live.measure import session
 
-    how = how or MeasurementOptions()
+    how = how or MeasurementSettings()
     if how.out is not None:
         check_vacant(how.out, force=how.force)
         check_room(how.out, REPEAT_BYTES * how.repeats)
@@ -96,7 +96,7 @@ def _told(reached: MeasurementProgress | None, repeat: int) -> Callable[[int, in
     return None if reached is None else lambda now, whole, phase: reached(repeat, now, whole, phase)
 
 
-def start(plan: SessionPlan, first: Session, how: MeasurementOptions) -> Run:
+def start(plan: SessionPlan, first: Session, how: MeasurementSettings) -> Run:
     """The Run of a measurement, without a seed yet, named and described by its first session."""
     began = began_at(first.facts)
     server = first.facts["server"]
@@ -125,7 +125,7 @@ def create(
     title: str,
     version: str,
     asked: Iterable[tuple[str, object]],
-    how: MeasurementOptions,
+    how: MeasurementSettings,
     fingerprint: str,
     engine: str = ENGINE,
 ) -> Run:

@@ -89,7 +89,7 @@ def results(run: Run) -> list[RpmResult]:
         facts = run.meta.facts.get(str(seed), {})
         if "rpm" not in facts:
             raise RunError(
-                f"{run.path} is not a measurement of responsiveness", "make one: sojourn measure --rpm"
+                f"{run.path} is not a measurement of responsiveness", "make one: sojourn rpm measure"
             )
         table = run.table("probe", seed)
         loads = [phase for phase in run.meta.phases_of(seed) if phase.kind != "idle"]

@@ -1,7 +1,7 @@
 """One measuring session with a server of ours: the plan, and what it brings back.
 
 All of the measuring is in crates/live; this says what is to be measured and hands the result over as it comes: tables in the form
-that `records.frame` takes, and facts. docs/live.md describes the protocol and what each number is.
+that `records.frame` takes, and facts. docs/measure.md describes the protocol and what each number is.
 """
 
 from __future__ import annotations

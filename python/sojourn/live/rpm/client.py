@@ -22,7 +22,7 @@ from sojourn.live.measure.session import LiveError
 from sojourn.records import Run, check_room, check_vacant, nothing
 
 if TYPE_CHECKING:
-    from sojourn.live.measure.measurement import MeasurementOptions
+    from sojourn.live.measure.measurement import MeasurementSettings
 
 S = 10**9
 
@@ -114,14 +114,14 @@ class RpmPlan:
 
 
 def measure(
-    plan: RpmPlan, how: MeasurementOptions | None = None, reached: RpmProgress | None = None
+    plan: RpmPlan, how: MeasurementSettings | None = None, reached: RpmProgress | None = None
 ) -> MeasurementOutcome:
     """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended early what there is.
 
     Raises:
         LiveError: nothing could be measured: no such host, no responsiveness server there, or none to be trusted.
     """
-    how = how or measurement.MeasurementOptions()
+    how = how or measurement.MeasurementSettings()
     if how.out is not None:
         check_vacant(how.out, force=how.force)
         check_room(how.out, REPEAT_BYTES * how.repeats)
@@ -154,7 +154,7 @@ def _whole(tables: Mapping[str, _core.Columns]) -> dict[str, dict[str, np.ndarra
     return {**empty, **{name: dict(columns) for name, columns in tables.items()}}
 
 
-def _start(plan: RpmPlan, facts: Mapping[str, Any], how: MeasurementOptions) -> Run:
+def _start(plan: RpmPlan, facts: Mapping[str, Any], how: MeasurementSettings) -> Run:
     began = measurement.began_at(dict(facts))
     server, parameters = facts["server"], plan.parameters
     asked = [

@@ -304,7 +304,7 @@ def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterato
     if not interface.up:
         yield f"{name} is down"
     if wanted.link is None:
-        yield "no --link: what the line adds to a packet is not counted; small packets may overfill it (see docs/live.md)"
+        yield "no --link: what the line adds to a packet is not counted; small packets may overfill it (see docs/shape.md)"
     if slow := _bursts(interface, slowest, wanted, is_cake):
         yield slow
     if fastest >= CPU_WALL_BPS:

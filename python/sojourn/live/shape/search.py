@@ -158,7 +158,7 @@ class _Keep:
                 f"measuring ended early: {got.facts['why']}", f"the Runs so far are in {self._out}"
             )
         if label not in self.runs:
-            how = measurement.MeasurementOptions(
+            how = measurement.MeasurementSettings(
                 repeats=1 if label == NO_SHAPER else self._asked.repeats,
                 out=self._out / folder_names([f"{self._asked.direction} {label}"])[0],
                 force=True,

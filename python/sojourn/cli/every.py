@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.live.measure.measurement import MeasurementOutcome
@@ -57,10 +58,10 @@ def measure(folder: Path, every_s: float, times: int | None, measured: Measured,
     something is measured, or while this host sleeps, are left out.
     """
     from sojourn.live.measure import over_days as kept
-    from sojourn.records import META, RunError
+    from sojourn.records import META
 
     if (folder / META).is_file():
-        raise RunError(f"{folder} is a Run, not a folder of them", "choose another folder with -o")
+        raise UserError(f"{folder} is a Run, not a folder of them", "choose another folder with -o")
     work.show(header())
     begun = due = time.time()
     done = good = 0

@@ -1,15 +1,15 @@
-"""`sojourn agree --replay`: what the kernel's queue did to each packet, and ours to the same packets."""
+"""`sojourn replay`: what the kernel's queue did to each packet, and ours to the same packets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import text, work
+from sojourn.cli import options, text, work
+from sojourn.cli.agree import KERNEL, KernelAsked, standing_file
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,20 +20,47 @@ RECORDING = ".parquet"
 REPORT = "replay.json"
 
 
-@dataclass(frozen=True)
-class How:
-    """What was asked for beside the files."""
-
-    engine: str
-    seeds: int | None
-    out: Path | None
-    jobs: int | None
-    force: bool
-    as_json: bool
-    quiet: bool
+STANDING = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit")
+"""In the folder `standing` of the installed package."""
 
 
-def replay_all(paths: Sequence[Path], how: How) -> None:
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO|RECORDING]...")
+@options.block(
+    options.ExecutionOptions,
+    engine=KERNEL,
+)
+@options.one(
+    options.VariationOptions,
+    "seeds",
+    "Run N seeds, counted up from the scenario's. [default: the scenario's]",
+)
+@options.block(
+    options.OutputOptions,
+    out="Keep the recordings, and replay.json, in this folder. [default: nothing is kept]",
+    force="Write into DIR though it is not empty.",
+)
+@options.block(options.TalkOptions)
+def replay(
+    paths: tuple[Path, ...],
+    execution: options.ExecutionOptions,
+    seeds: int | None,
+    output: options.OutputOptions,
+    talk: options.TalkOptions,
+) -> None:
+    """Hold each decision of a queue against the kernel's.
+
+    Records what the kernel's queue does to each packet of SCENARIO, and sends the same packets, at the same times, through ours:
+    every arrival, departure, drop and mark is compared. RECORDING is a file that -o has kept. Without any, the standing set. Ends
+    with 1 if a decision differs.
+    """
+    _replay_all(
+        paths or tuple(standing_file(f"{name}.toml") for name in STANDING),
+        KernelAsked(seeds, execution, output, talk),
+    )
+
+
+def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
     """Compares every scenario, recorded first, and every recording; exits with 1 if a decision differs."""
     from sojourn.engine.replay import Recording, RecordingStopped, RecordingUnfinishedError
 
@@ -41,8 +68,8 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
     recordings = [Recording.load(path) for path in kept]
     missing = 0
     stops: list[RecordingUnfinishedError] = []
-    if how.out is not None:
-        _check_vacant(how.out, how.force)
+    if how.output.out is not None:
+        _check_vacant(how.output.out, how.output.force)
     try:
         new = _recorded([path for path in paths if path not in kept], how)
     except RecordingStopped as stop:
@@ -51,8 +78,8 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
         if not stop.recordings and not recordings:
             raise
         new, stops = list(stop.recordings), [stop]
-    if how.out is not None:
-        _keep(new, how.out)
+    if how.output.out is not None:
+        _keep(new, how.output.out)
     outcomes = [_compared(recording) for recording in (*recordings, *new)]
     agrees = all(one.agrees for one in outcomes)
     written = text.as_json(
@@ -63,14 +90,14 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
             "replays": [one.to_dict() for one in outcomes],
         }
     )
-    if how.as_json:
+    if how.talk.as_json:
         work.show(written)
     elif outcomes:
         work.show(_table(outcomes))
         work.show(_closing(outcomes))
-    if how.out is not None:
-        work.write(how.out / REPORT, written + "\n")
-        work.say(f"wrote {how.out}", how.quiet)
+    if how.output.out is not None:
+        work.write(how.output.out / REPORT, written + "\n")
+        work.say(f"wrote {how.output.out}", how.talk.quiet)
     failed = work.failed(stops)
     if missing:
         click.echo(f"\ninterrupted: {missing} guests had not finished, and are left out", err=True)
@@ -82,15 +109,17 @@ def replay_all(paths: Sequence[Path], how: How) -> None:
 # ------------------------------------------------------------------------------------------------------ the work
 
 
-def _recorded(paths: Sequence[Path], how: How) -> list[Recording]:
+def _recorded(paths: Sequence[Path], how: KernelAsked) -> list[Recording]:
     from sojourn.engine.replay import record
 
-    variants = [variant for path in paths for variant in work.scenario(path, quiet=how.quiet).variants()]
+    variants = [variant for path in paths for variant in work.scenario(path, quiet=how.talk.quiet).variants()]
     if not variants:
         return []
-    work.say(f"{len(variants)} scenarios on {how.engine}", how.quiet)
-    with work.progress(how.quiet) as progress:
-        return record(variants, engine=how.engine, seeds=how.seeds, jobs=how.jobs, progress=progress)
+    work.say(f"{len(variants)} scenarios on {how.execution.engine}", how.talk.quiet)
+    with work.progress(how.talk.quiet) as progress:
+        return record(
+            variants, engine=how.execution.engine, seeds=how.seeds, jobs=how.execution.jobs, progress=progress
+        )
 
 
 def _compared(recording: Recording) -> Compared:
