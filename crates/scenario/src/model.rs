@@ -674,8 +674,8 @@ settings! {
     initial_ssthresh: u32 => SEGMENTS => growth.initial_ssthresh;
     /// Segments.
     max_window: u32 => SEGMENTS => growth.max_window;
-    /// The window in packets, as ns-2.
-    packet_counted: bool => BOOL => growth.packet_counted;
+    /// All that ns-2's agents do otherwise (docs/tcp.md, ns-2 mode).
+    packet_counted: bool => BOOL => ns2;
     /// Segments are spaced.
     pacing: bool => BOOL => growth.pacing;
     /// HyStart (cubic only).

@@ -39,6 +39,9 @@ pub struct TcpParams {
     /// How the window begins and grows.
     #[serde(flatten)]
     pub growth: Growth,
+    /// What ns-2's agents do otherwise.
+    #[serde(rename = "packet_counted")]
+    pub ns2: Ns2Mode,
     /// The sender's timers.
     #[serde(flatten)]
     pub timers: Timers,
@@ -66,10 +69,10 @@ pub struct LossRecovery {
     /// spurious. If so it is undone.
     pub frto: bool,
     /// With SACK, losses of originals and retransmissions are found by when segments left (RFC
-    /// 8985); otherwise by how many segments are SACKed above (RFC 6675). Not with `packet_counted`.
+    /// 8985); otherwise by how many segments are SACKed above (RFC 6675). Not with `sack1_pipe`.
     pub rack: bool,
     /// With SACK, a tail loss probe (RFC 8985 §7) after two RTTs without an answer, before the
-    /// retransmission timeout. Not with `packet_counted`.
+    /// retransmission timeout. Not with `sack1_pipe`.
     pub tlp: bool,
     /// Limited transmit (RFC 3042): the first two duplicate ACKs let out a new segment each.
     pub limited_transmit: bool,
@@ -85,12 +88,6 @@ pub struct Growth {
     /// An upper bound on the window in segments (ns-2's `window_`); `None` is no bound but the
     /// receiver's.
     pub max_window: Option<u32>,
-    /// As ns-2's agents: cwnd grows by 1 or 1/cwnd an ACK, however much that acknowledges and
-    /// whether or not cwnd is the limit; what is halved is the least of cwnd and `max_window`, at
-    /// every timeout; NewReno's full ACK leaves ssthresh; with SACK, Sack1's count of what is in
-    /// flight, and a timeout forgets SACKs. Otherwise segments acknowledged count (RFC 3465), and a
-    /// window that is not used doesn't grow.
-    pub packet_counted: bool,
     /// Space segments at the pacing rate instead of sending on the ACK clock: 2 × cwnd/srtt below
     /// half of ssthresh, 1.2 × above (Linux).
     pub pacing: bool,
@@ -107,6 +104,79 @@ pub struct Growth {
     /// LEDBAT's GAIN: segments a round trip that the window grows by where nothing is queued. RFC
     /// 6817: at most 1.
     pub ledbat_gain: f64,
+}
+
+/// What ns-2.35's agents do otherwise than the RFCs and Linux, each on its own. A scenario's
+/// `packet_counted` sets all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Ns2Mode {
+    /// Reno's cwnd grows by 1 or 1/cwnd for each ACK, however much that acknowledges (opencwnd(),
+    /// `windowOption_` 1). Otherwise by what is newly acknowledged (RFC 3465).
+    pub growth_per_ack: bool,
+    /// Reno's cwnd grows while `window_` or the application is the limit (`control_increase_` 0).
+    /// Otherwise a window that is not used does not grow (RFC 7661).
+    pub growth_unvalidated: bool,
+    /// Half of an odd window has a fraction (`cwnd_` is real). Otherwise it is rounded down (Linux).
+    pub fractional_ssthresh: bool,
+    /// ssthresh follows from the cwnd in force at each timeout. Otherwise the same data reduces it
+    /// once (RFC 5681 §3.1), and a timeout in a recovery takes cwnd from before that.
+    pub reduces_at_each_timeout: bool,
+    /// NewReno's full ACK leaves cwnd at ssthresh, burst or not: RFC 6582 §3.2 step 3, option 2
+    /// (`exit_recovery_fix_` 0). Otherwise option 1.
+    pub newreno_exit_at_ssthresh: bool,
+    /// And then cwnd grows by that ACK. Otherwise it does not (RFC 6582 §3.2 step 3).
+    pub newreno_full_ack_grows: bool,
+    /// With SACK, cwnd does not grow by the ACK that ends a recovery (Sack1). Otherwise it does.
+    pub sack_full_ack_stands: bool,
+    /// With SACK, what is lost counts as in flight until it is acknowledged, and its retransmission
+    /// as well (Sack1's `pipe_`). Otherwise RFC 6675's pipe. RACK and TLP are off.
+    pub sack1_pipe: bool,
+    /// With SACK, no fast retransmit of what was sent before a timeout (`bugFix_`). Otherwise SACKs
+    /// alone decide.
+    pub sack_bug_fix: bool,
+    /// A timeout forgets what was SACKed (Sack1's ClearScoreBoard(); RFC 2018 §8). Otherwise the
+    /// scoreboard stays.
+    pub timeout_forgets_sacks: bool,
+    /// Vegas is the paper's algorithm. Otherwise Linux's.
+    pub vegas_of_paper: bool,
+}
+
+impl Ns2Mode {
+    /// None of them.
+    pub const OFF: Ns2Mode = Ns2Mode {
+        growth_per_ack: false,
+        growth_unvalidated: false,
+        fractional_ssthresh: false,
+        reduces_at_each_timeout: false,
+        newreno_exit_at_ssthresh: false,
+        newreno_full_ack_grows: false,
+        sack_full_ack_stands: false,
+        sack1_pipe: false,
+        sack_bug_fix: false,
+        timeout_forgets_sacks: false,
+        vegas_of_paper: false,
+    };
+
+    /// All of them.
+    pub const ON: Ns2Mode = Ns2Mode {
+        growth_per_ack: true,
+        growth_unvalidated: true,
+        fractional_ssthresh: true,
+        reduces_at_each_timeout: true,
+        newreno_exit_at_ssthresh: true,
+        newreno_full_ack_grows: true,
+        sack_full_ack_stands: true,
+        sack1_pipe: true,
+        sack_bug_fix: true,
+        timeout_forgets_sacks: true,
+        vegas_of_paper: true,
+    };
+}
+
+impl From<bool> for Ns2Mode {
+    fn from(packet_counted: bool) -> Ns2Mode {
+        if packet_counted { Ns2Mode::ON } else { Ns2Mode::OFF }
+    }
 }
 
 /// The retransmission timeout (RFC 6298) and the clock that timers expire by.
@@ -196,7 +266,6 @@ impl TcpParams {
             initial_window: 10,
             initial_ssthresh: None,
             max_window: None,
-            packet_counted: false,
             pacing: false,
             hystart: true,
             vegas_alpha: 2,
@@ -205,6 +274,7 @@ impl TcpParams {
             ledbat_target_ns: 100 * MS,
             ledbat_gain: 1.0,
         },
+        ns2: Ns2Mode::OFF,
         timers: Timers {
             initial_rto_ns: S,
             min_rto_ns: 200 * MS,
@@ -253,7 +323,6 @@ impl TcpParams {
             initial_window: 2,
             initial_ssthresh: None,
             max_window: None,
-            packet_counted: true,
             pacing: false,
             hystart: false,
             vegas_alpha: 1,
@@ -262,6 +331,7 @@ impl TcpParams {
             ledbat_target_ns: 100 * MS,
             ledbat_gain: 1.0,
         },
+        ns2: Ns2Mode::ON,
         timers: Timers {
             initial_rto_ns: 3 * S,
             min_rto_ns: 200 * MS,

@@ -19,6 +19,7 @@ mod recovery;
 mod timeouts;
 
 use crate::cc::{Ack, CongestionControl, Control};
+use crate::params::Ns2Mode;
 use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -124,7 +125,7 @@ struct Settings {
     limited_transmit: bool,
     timestamps: bool,
     ecn: bool,
-    packet_counted: bool,
+    ns2: Ns2Mode,
     pacing: bool,
     max_window: u32,
 }
@@ -224,12 +225,12 @@ impl Sender {
             prr: params.recovery.prr,
             undo: params.recovery.undo,
             frto: params.recovery.frto,
-            rack: params.recovery.rack && params.recovery.sack && !params.growth.packet_counted,
-            tlp: params.recovery.tlp && params.recovery.sack && !params.growth.packet_counted,
+            rack: params.recovery.rack && params.recovery.sack && !params.ns2.sack1_pipe,
+            tlp: params.recovery.tlp && params.recovery.sack && !params.ns2.sack1_pipe,
             limited_transmit: params.recovery.limited_transmit,
             timestamps: params.timestamps,
             ecn: params.ecn,
-            packet_counted: params.growth.packet_counted,
+            ns2: params.ns2,
             pacing: params.growth.pacing,
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
         };

@@ -9,7 +9,7 @@
 mod congestion;
 
 use proptest::prelude::*;
-use tcp::params::{Acknowledging, Buffers, Growth, LossRecovery, Timers};
+use tcp::params::{Acknowledging, Buffers, Growth, LossRecovery, Ns2Mode, Timers};
 use tcp::{AckSegment, Receiver, Segment, Sender, TcpParams};
 use units::{Luck, Span, Time};
 
@@ -218,7 +218,7 @@ impl World {
     /// ns-2's Sack1 counts otherwise than RFC 6675; an undo takes marks back, F-RTO lets new data out before lost.
     fn is_modelled(&self) -> bool {
         let LossRecovery { sack, undo, frto, rack, .. } = self.params.recovery;
-        sack && !self.params.growth.packet_counted && !undo && !frto && !rack
+        sack && self.params.ns2 == Ns2Mode::OFF && !undo && !frto && !rack
     }
 
     fn check_pipe(&self) {
@@ -292,7 +292,7 @@ fn room(params: &TcpParams, window: u64) -> u64 {
 }
 
 fn params() -> impl Strategy<Value = TcpParams> {
-    let switches = (any::<[bool; 8]>(), any::<[bool; 2]>(), congestion::any(), doubts());
+    let switches = (any::<[bool; 7]>(), any::<[bool; 2]>(), congestion::any(), doubts(), ns2());
     let windows = (
         1..20u32,
         prop::option::of(2..40u32),
@@ -307,10 +307,11 @@ fn params() -> impl Strategy<Value = TcpParams> {
     (switches, windows, timing, acks, pauses).prop_map(
         |(
             (
-                [sack, prr, limited_transmit, timestamps, ecn, packet_counted, pacing, hystart],
+                [sack, prr, limited_transmit, timestamps, ecn, pacing, hystart],
                 [min_rto_on_variance, handshake],
                 congestion,
                 [dsack, undo, frto, rack, tlp],
+                ns2,
             ),
             (initial_window, initial_ssthresh, max_window, receive_buffer, growth, receive_window_fraction),
             (initial_rto, min_rto, tick_ns),
@@ -329,11 +330,11 @@ fn params() -> impl Strategy<Value = TcpParams> {
                 initial_window,
                 initial_ssthresh,
                 max_window,
-                packet_counted,
                 pacing,
                 hystart,
                 ..TcpParams::LINUX.growth
             },
+            ns2,
             timers: Timers {
                 initial_rto_ns: initial_rto * 1_000_000,
                 min_rto_ns: min_rto * 1_000_000,
@@ -357,6 +358,38 @@ fn params() -> impl Strategy<Value = TcpParams> {
             },
         },
     )
+}
+
+/// None of ns-2's ways, all of them, or some.
+fn ns2() -> impl Strategy<Value = Ns2Mode> {
+    let some = any::<[bool; 11]>().prop_map(
+        |[
+            growth_per_ack,
+            growth_unvalidated,
+            fractional_ssthresh,
+            reduces_at_each_timeout,
+            newreno_exit_at_ssthresh,
+            newreno_full_ack_grows,
+            sack_full_ack_stands,
+            sack1_pipe,
+            sack_bug_fix,
+            timeout_forgets_sacks,
+            vegas_of_paper,
+        ]| Ns2Mode {
+            growth_per_ack,
+            growth_unvalidated,
+            fractional_ssthresh,
+            reduces_at_each_timeout,
+            newreno_exit_at_ssthresh,
+            newreno_full_ack_grows,
+            sack_full_ack_stands,
+            sack1_pipe,
+            sack_bug_fix,
+            timeout_forgets_sacks,
+            vegas_of_paper,
+        },
+    );
+    prop_oneof![2 => Just(Ns2Mode::OFF), 1 => Just(Ns2Mode::ON), 1 => some]
 }
 
 /// What doubts a loss, in half of all cases nothing does: then the table above applies.

@@ -15,7 +15,7 @@
 //! from cwnd, not from the flight size; the Reno estimate keeps its α when it passes the old window; a window that has
 //! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++; a cube root that is off by up to 0.15 %.
 //! Deviation from Linux: time without a full window is left out of the epoch whenever it is longer than an RTT (§4.2; Linux: if
-//! nothing was in flight). The profile `ns2` (packet_counted) makes no difference here.
+//! nothing was in flight). Nothing of `Ns2Mode` applies here.
 
 use super::{Ack, Congestion, CongestionControl, Credit, Signal};
 use crate::TcpParams;

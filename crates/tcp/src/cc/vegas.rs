@@ -6,7 +6,7 @@
 //!
 //! Two algorithms bear the name, and `Law` says which:
 //!
-//! | | `Whole`: Linux | `Paper`: with `packet_counted`, as ns-2 |
+//! | | `Whole`: Linux | `Paper`: ns-2 (`vegas_of_paper`) |
 //! |---|---|---|
 //! | numbers | whole segments, µs and one more; each division rounds down | real |
 //! | waiting | cwnd · (rtt - base_rtt)/base_rtt | cwnd · (rtt - base_rtt)/rtt |
@@ -71,7 +71,7 @@ pub struct Vegas {
 impl Vegas {
     /// At the initial window, in slow start.
     pub fn new(params: &TcpParams) -> Vegas {
-        let law = if params.growth.packet_counted { Law::Paper } else { Law::Whole };
+        let law = if params.ns2.vegas_of_paper { Law::Paper } else { Law::Whole };
         let timed_once = law == Law::Paper && !params.timestamps;
         Vegas {
             law,
@@ -302,7 +302,7 @@ mod tests {
     fn paper(timestamps: bool, cwnd: f64, ssthresh: f64) -> Vegas {
         vegas(
             &params().with(|p| {
-                p.growth.packet_counted = true;
+                p.ns2.vegas_of_paper = true;
                 p.timestamps = timestamps;
             }),
             cwnd,
@@ -380,8 +380,8 @@ mod tests {
             p.growth.vegas_alpha = 3;
             p.growth.vegas_beta = 8;
         });
-        for (packet_counted, cwnd) in [(false, 5.0), (true, 6.0)] {
-            let mut vegas = vegas(&params.with(|p| p.growth.packet_counted = packet_counted), 6.0, 2.0);
+        for (of_paper, cwnd) in [(false, 5.0), (true, 6.0)] {
+            let mut vegas = vegas(&params.with(|p| p.ns2.vegas_of_paper = of_paper), 6.0, 2.0);
             round(&mut vegas, 300);
             assert_eq!(vegas.cwnd(), cwnd);
         }

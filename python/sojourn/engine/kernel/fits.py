@@ -147,7 +147,7 @@ def _tcp_problems(tcp: Entry, place: str) -> Iterator[Problem]:
     if tcp["congestion"] in linux.LACKS:
         why = f"Linux has no {tcp['congestion'].upper()}"
         yield Problem(f"{place}: congestion", why, f"write reno, cubic, vegas, {', '.join(linux.CONGESTION)}")
-    if tcp["packet_counted"] and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]:
+    if tcp["packet_counted"] != usual["packet_counted"] and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]:
         why = "`ns2` is the TCP of a simulator, which no kernel has"
         yield Problem(f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim')
         return
