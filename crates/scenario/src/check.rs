@@ -370,9 +370,10 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
         tell(problems, message, "write ecn = true", below(at, "congestion"));
     }
     let full = endpoints(flow.profile, flow.congestion, flow.ecn, set).params;
-    if full.vegas_alpha > full.vegas_beta {
+    if full.growth.vegas_alpha > full.growth.vegas_beta {
         let named = if set.vegas_alpha.is_some() { "vegas_alpha" } else { "vegas_beta" };
-        let what = format!("vegas_alpha {} is above vegas_beta {}", full.vegas_alpha, full.vegas_beta);
+        let what =
+            format!("vegas_alpha {} is above vegas_beta {}", full.growth.vegas_alpha, full.growth.vegas_beta);
         tell(problems, what, "write both, alpha below beta", inside(named));
     }
 }

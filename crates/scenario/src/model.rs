@@ -618,7 +618,7 @@ joined!(LinkEntry { wire: Wire, ends: Ends });
 
 /// What a flow's endpoints do otherwise than their profile: each key a field of `tcp::TcpParams`.
 macro_rules! settings {
-    ($($(#[doc = $meaning:expr])+ $field:ident: $type:ty => $form:expr => $param:ident;)+) => {
+    ($($(#[doc = $meaning:expr])+ $field:ident: $type:ty => $form:expr => $($param:ident).+;)+) => {
         keys! {
             /// What a flow's endpoints do otherwise than their profile; none: as the profile.
             TcpSettings {
@@ -630,7 +630,7 @@ macro_rules! settings {
             /// Sets what is given.
             pub(crate) fn apply(&self, params: &mut tcp::TcpParams) {
                 $(if let Some(given) = self.$field {
-                    params.$param = given.into();
+                    params.$($param).+ = given.into();
                 })+
             }
         }
@@ -651,77 +651,77 @@ settings! {
     /// IP bytes of an acknowledgement.
     ack_bytes: u32 => HEADERS => ack_bytes;
     /// Selective acknowledgements.
-    sack: bool => BOOL => sack;
+    sack: bool => BOOL => recovery.sack;
     /// Proportional rate reduction (RFC 6937).
-    prr: bool => BOOL => prr;
+    prr: bool => BOOL => recovery.prr;
     /// Duplicates are reported (RFC 2883).
-    dsack: bool => BOOL => dsack;
+    dsack: bool => BOOL => recovery.dsack;
     /// Needless reductions are undone.
-    undo: bool => BOOL => undo;
+    undo: bool => BOOL => recovery.undo;
     /// Spurious timeouts are found out (RFC 5682).
-    frto: bool => BOOL => frto;
+    frto: bool => BOOL => recovery.frto;
     /// Losses are found by the time of sending (RFC 8985).
-    rack: bool => BOOL => rack;
+    rack: bool => BOOL => recovery.rack;
     /// Tail loss probe (RFC 8985).
-    tlp: bool => BOOL => tlp;
+    tlp: bool => BOOL => recovery.tlp;
     /// RFC 3042.
-    limited_transmit: bool => BOOL => limited_transmit;
+    limited_transmit: bool => BOOL => recovery.limited_transmit;
     /// An RTT sample from every ACK.
     timestamps: bool => BOOL => timestamps;
     /// Segments.
-    initial_window: u32 => SEGMENTS => initial_window;
+    initial_window: u32 => SEGMENTS => growth.initial_window;
     /// Segments.
-    initial_ssthresh: u32 => SEGMENTS => initial_ssthresh;
+    initial_ssthresh: u32 => SEGMENTS => growth.initial_ssthresh;
     /// Segments.
-    max_window: u32 => SEGMENTS => max_window;
-    /// The window in packets, as ns-2.
-    packet_counted: bool => BOOL => packet_counted;
+    max_window: u32 => SEGMENTS => growth.max_window;
+    /// All that ns-2's agents do otherwise (docs/tcp.md, ns-2 mode).
+    packet_counted: bool => BOOL => ns2;
     /// Segments are spaced.
-    pacing: bool => BOOL => pacing;
+    pacing: bool => BOOL => growth.pacing;
     /// HyStart (cubic only).
-    hystart: bool => BOOL => hystart;
+    hystart: bool => BOOL => growth.hystart;
     /// Segments queued (vegas only).
-    vegas_alpha: u32 => QUEUED => vegas_alpha;
+    vegas_alpha: u32 => QUEUED => growth.vegas_alpha;
     /// Segments queued (vegas only).
-    vegas_beta: u32 => QUEUED => vegas_beta;
+    vegas_beta: u32 => QUEUED => growth.vegas_beta;
     /// Segments queued (vegas only).
-    vegas_gamma: u32 => QUEUED => vegas_gamma;
+    vegas_gamma: u32 => QUEUED => growth.vegas_gamma;
     /// The queueing delay it aims at (ledbat only).
-    ledbat_target: u64 => TARGET => ledbat_target_ns;
+    ledbat_target: u64 => TARGET => growth.ledbat_target_ns;
     /// RFC 6817's GAIN (ledbat only).
-    ledbat_gain: f64 => Within { least: 0.0, most: 1000.0, above: true } => ledbat_gain;
+    ledbat_gain: f64 => Within { least: 0.0, most: 1000.0, above: true } => growth.ledbat_gain;
     /// SYN, its answer and an ACK before data.
     handshake: bool => BOOL => handshake;
     /// The RTO before the first sample.
-    initial_rto: u64 => TIMEOUT => initial_rto_ns;
+    initial_rto: u64 => TIMEOUT => timers.initial_rto_ns;
     /// Lower bound of the RTO.
-    min_rto: u64 => TIMEOUT => min_rto_ns;
+    min_rto: u64 => TIMEOUT => timers.min_rto_ns;
     /// Upper bound of the RTO.
-    max_rto: u64 => TIMEOUT => max_rto_ns;
+    max_rto: u64 => TIMEOUT => timers.max_rto_ns;
     /// Clock granularity.
-    tick: u64 => TIMEOUT => tick_ns;
+    tick: u64 => TIMEOUT => timers.tick_ns;
     /// The lower bound is applied as Linux does.
-    min_rto_on_variance: bool => BOOL => min_rto_on_variance;
+    min_rto_on_variance: bool => BOOL => timers.min_rto_on_variance;
     /// Full segments for an acknowledgement.
-    delayed_ack_segments: u32 => Within { least: 1i128, most: 1000, above: false } => delayed_ack_segments;
+    delayed_ack_segments: u32 => Within { least: 1i128, most: 1000, above: false } => acks.delayed_ack_segments;
     /// How long an acknowledgement is delayed.
-    delayed_ack: u64 => ACK_DELAY => delayed_ack_ns;
+    delayed_ack: u64 => ACK_DELAY => acks.delayed_ack_ns;
     /// How long where segments come slowly.
-    delayed_ack_max: u64 => ACK_DELAY => delayed_ack_max_ns;
+    delayed_ack_max: u64 => ACK_DELAY => acks.delayed_ack_max_ns;
     /// Segments acknowledged at once.
-    quick_acks: u32 => Within { least: 0i128, most: 1_000_000, above: false } => quick_acks;
+    quick_acks: u32 => Within { least: 0i128, most: 1_000_000, above: false } => acks.quick_acks;
     /// How long SACKs wait for each other.
-    sack_delay: u64 => ACK_DELAY => sack_delay_ns;
+    sack_delay: u64 => ACK_DELAY => acks.sack_delay_ns;
     /// What the application writes at once, bytes.
-    write_bytes: u32 => QUEUED => write_bytes;
+    write_bytes: u32 => QUEUED => buffers.write_bytes;
     /// The timers' clock.
-    timer_tick: u64 => TIMEOUT => timer_tick_ns;
+    timer_tick: u64 => TIMEOUT => timers.timer_tick_ns;
     /// Bytes at the start.
-    receive_buffer: u64 => BUFFER => receive_buffer;
+    receive_buffer: u64 => BUFFER => buffers.receive_buffer;
     /// Bytes at most.
-    receive_buffer_max: u64 => BUFFER => receive_buffer_max;
+    receive_buffer_max: u64 => BUFFER => buffers.receive_buffer_max;
     /// Of the buffer, advertised.
-    receive_window_fraction: f64 => Within { least: 0.0, most: 1.0, above: true } => receive_window_fraction;
+    receive_window_fraction: f64 => Within { least: 0.0, most: 1.0, above: true } => buffers.receive_window_fraction;
 }
 whole!(TcpSettings);
 

@@ -499,7 +499,7 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64) -> Link<B> {
 /// Whether its hosts are ns-2's, whose timers have no ticks: then its links are, too.
 fn is_ns2(scenario: &Scenario) -> bool {
     let mut ticks = scenario.flows.iter().filter_map(|flow| match &flow.traffic {
-        Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => Some(tcp.timer_tick_ns),
+        Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => Some(tcp.timers.timer_tick_ns),
         _ => None,
     });
     ticks.next().is_some_and(|first| first <= 1 && ticks.all(|tick| tick <= 1))

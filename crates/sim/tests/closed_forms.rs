@@ -6,7 +6,6 @@ use common::{MS, S, Tables, bulk, flow, link, pfifo, reno, run, scenario};
 use link::{Link, LinkParts, Loss, LossLaw, Schedule};
 use qdisc::{Context, Discipline, DsField, Packet, Params, PfifoFastParams, PfifoFastVariant};
 use sim::{FlowSpec, Scenario, Traffic};
-use tcp::TcpParams;
 use units::{Luck, Rate, Span, Time};
 
 /// Mean wait of a queue with Poisson arrivals and constant service (Pollaczek and Khinchine): ρ / (2 μ (1 - ρ)).
@@ -212,7 +211,7 @@ fn a_shared_limit_drops_pings_that_would_pass() {
 fn replies_carry_the_codepoint_of_their_flow() {
     let overload =
         Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
-    let short = bulk(TcpParams { max_window: Some(4), ..reno() });
+    let short = bulk(reno().with(|p| p.growth.max_window = Some(4)));
     let ping = Traffic::Ping { interval_ns: 100 * MS, packet_bytes: 84 };
     for traffic in [short, ping] {
         let least_rtt_ms = |ds| {

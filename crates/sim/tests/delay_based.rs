@@ -10,11 +10,14 @@ use sim::FlowSpec;
 use tcp::{CongestionKind, TcpParams};
 
 fn tcp(congestion: CongestionKind) -> TcpParams {
-    TcpParams { congestion, ..reno() }
+    reno().with(|p| p.congestion = congestion)
 }
 
 fn ledbat(target_ms: u64) -> TcpParams {
-    TcpParams { initial_window: 2, ledbat_target_ns: target_ms * MS, ..tcp(CongestionKind::Ledbat) }
+    tcp(CongestionKind::Ledbat).with(|p| {
+        p.growth.initial_window = 2;
+        p.growth.ledbat_target_ns = target_ms * MS;
+    })
 }
 
 /// Flows over one link of `bps`, 25 ms each way, the first third left out of the totals.
@@ -45,7 +48,10 @@ proptest! {
         alpha in 1u32..6,
         more in 1u32..4,
     ) {
-        let params = TcpParams { vegas_alpha: alpha, vegas_beta: alpha + more, ..tcp(CongestionKind::Vegas) };
+        let params = tcp(CongestionKind::Vegas).with(|p| {
+p.growth.vegas_alpha = alpha;
+p.growth.vegas_beta = alpha + more;
+});
         let tables = over(mbps * 1_000_000, pfifo(5000), 180, vec![flow("vegas", bulk(params))]);
         // A segment of 1500 bytes takes 12/mbps ms; what is counted as queued is in transmission with a part of one. Linux counts
         // cwnd · queueing/base_rtt.
@@ -60,7 +66,7 @@ proptest! {
 
     #[test]
     fn ledbat_alone_holds_the_queue_at_its_target(mbps in 2u64..20, target_ms in 20u64..100, delayed in 1u32..3) {
-        let params = TcpParams { delayed_ack_segments: delayed, ..ledbat(target_ms) };
+        let params = ledbat(target_ms).with(|p| p.acks.delayed_ack_segments = delayed);
         let tables = over(mbps * 1_000_000, pfifo(5000), 300, vec![flow("ledbat", bulk(params))]);
         // Near the target growth is slow, and the window comes in whole segments of 12/mbps ms.
         let (mean, segment) = (sojourn_ms(&tables), 12.0 / mbps as f64);
@@ -82,7 +88,7 @@ fn codel() -> Params {
 }
 
 fn ledbat_beside_cubic(qdisc: Params) -> f64 {
-    let cubic = TcpParams { hystart: true, ..tcp(CongestionKind::Cubic) };
+    let cubic = tcp(CongestionKind::Cubic).with(|p| p.growth.hystart = true);
     let flows = vec![flow("ledbat", bulk(ledbat(100))), flow("cubic", bulk(cubic))];
     share(&over(10_000_000, qdisc, 300, flows))
 }

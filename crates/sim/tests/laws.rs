@@ -57,17 +57,18 @@ fn any_gate() -> impl Strategy<Value = (Option<RingParams>, Option<ShaperParams>
 
 fn any_tcp() -> impl Strategy<Value = TcpParams> {
     (congestion::any(), any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3).prop_map(
-        |(congestion, sack, ecn, pacing, acks)| TcpParams {
-            congestion,
-            sack,
-            ecn,
-            pacing,
-            hystart: congestion == CongestionKind::Cubic,
-            delayed_ack_segments: acks,
-            receive_buffer: 131_072,
-            receive_buffer_max: 6 << 20,
-            receive_window_fraction: 0.5,
-            ..reno()
+        |(congestion, sack, ecn, pacing, acks)| {
+            reno().with(|p| {
+                p.congestion = congestion;
+                p.recovery.sack = sack;
+                p.ecn = ecn;
+                p.growth.pacing = pacing;
+                p.growth.hystart = congestion == CongestionKind::Cubic;
+                p.acks.delayed_ack_segments = acks;
+                p.buffers.receive_buffer = 131_072;
+                p.buffers.receive_buffer_max = 6 << 20;
+                p.buffers.receive_window_fraction = 0.5;
+            })
         },
     )
 }

@@ -134,7 +134,7 @@ pub struct Gaps {
 impl Gaps {
     /// None yet.
     pub fn new(params: &TcpParams) -> Gaps {
-        let block_limit = match (params.sack, params.timestamps) {
+        let block_limit = match (params.recovery.sack, params.timestamps) {
             (false, _) => 0,
             (true, true) => 3,
             (true, false) => 4,

@@ -84,9 +84,9 @@ impl Receiver {
         Receiver {
             next: 0,
             acked: 0,
-            ack_every: params.delayed_ack_segments.max(1),
+            ack_every: params.acks.delayed_ack_segments.max(1),
             quick: 0,
-            quick_acks: params.quick_acks,
+            quick_acks: params.acks.quick_acks,
             pace: Pace::new(params),
             handshake: params.handshake,
             greeted: Time::NEVER,
@@ -94,19 +94,19 @@ impl Receiver {
             answers_lost: 0,
             one_way_min: Span(u64::MAX),
             sacks: (0, 0),
-            sack_delay: Span(params.sack_delay_ns),
+            sack_delay: Span(params.acks.sack_delay_ns),
             delivered: 0,
             echo: Time::NEVER,
             deadline: Time::NEVER,
             exact: false,
             timer: Time::ZERO,
             update: false,
-            clock: Clock::new(params.timer_tick_ns),
-            delay: Span(params.delayed_ack_ns),
+            clock: Clock::new(params.timers.timer_tick_ns),
+            delay: Span(params.acks.delayed_ack_ns),
             mss: params.mss,
             timestamps: params.timestamps,
             ecn: params.ecn,
-            dsack: params.dsack && params.sack,
+            dsack: params.recovery.dsack && params.recovery.sack,
             duplicate: None,
             tells_one_way: params.congestion == CongestionKind::Ledbat,
             one_way: None,
@@ -433,10 +433,19 @@ struct Pace {
 
 impl Pace {
     fn new(params: &TcpParams) -> Pace {
-        let tick = params.timer_tick_ns.max(1);
-        let least = params.delayed_ack_ns.div_ceil(tick);
-        let most = params.delayed_ack_max_ns;
-        Pace { tick, least, most, delay: 0, last: Time::ZERO, min_rto: params.min_rto_ns, rtt: 0, rto: 0 }
+        let tick = params.timers.timer_tick_ns.max(1);
+        let least = params.acks.delayed_ack_ns.div_ceil(tick);
+        let most = params.acks.delayed_ack_max_ns;
+        Pace {
+            tick,
+            least,
+            most,
+            delay: 0,
+            last: Time::ZERO,
+            min_rto: params.timers.min_rto_ns,
+            rtt: 0,
+            rto: 0,
+        }
     }
 
     /// A segment was under way for less time than any before it. The handshake met the queue of the first one on one of its two ways.
@@ -510,14 +519,13 @@ mod tests {
     const MSS: u32 = 1000;
 
     fn params() -> TcpParams {
-        TcpParams {
-            congestion: CongestionKind::Reno,
-            ecn: true,
-            receive_buffer: 100_000,
-            receive_buffer_max: 100_000,
-            receive_window_fraction: 0.5,
-            ..crate::cc::test::params()
-        }
+        crate::cc::test::params().with(|p| {
+            p.congestion = CongestionKind::Reno;
+            p.ecn = true;
+            p.buffers.receive_buffer = 100_000;
+            p.buffers.receive_buffer_max = 100_000;
+            p.buffers.receive_window_fraction = 0.5;
+        })
     }
 
     fn receiver() -> Receiver {
@@ -587,7 +595,7 @@ mod tests {
 
     #[test]
     fn the_first_segments_are_acknowledged_one_by_one() {
-        let mut r = Receiver::new(&TcpParams { quick_acks: 3, ..params() });
+        let mut r = Receiver::new(&params().with(|p| p.acks.quick_acks = 3));
         let acks: Vec<bool> = (0..7).map(|seq| arrive(&mut r, seq, 0).is_some()).collect();
         assert_eq!(acks, [true, true, true, false, true, false, true]);
     }
@@ -646,7 +654,10 @@ mod tests {
     #[test]
     fn four_blocks_fit_without_timestamps_and_none_without_sack() {
         let report = |timestamps, sack| {
-            let mut r = Receiver::new(&TcpParams { timestamps, sack, ..params() });
+            let mut r = Receiver::new(&params().with(|p| {
+                p.timestamps = timestamps;
+                p.recovery.sack = sack;
+            }));
             (1..6).filter_map(|i| arrive(&mut r, 2 * i, 0)).last().map(|a| sacks(&a).to_vec())
         };
         assert_eq!(report(false, true), Some(vec![(10, 11), (8, 9), (6, 7), (4, 5)]));
@@ -667,7 +678,7 @@ mod tests {
     #[test]
     fn a_segment_beyond_a_gap_is_not_echoed_and_the_one_that_fills_it_is() {
         // RFC 7323 §4.3, cases (B) and (C): the table there, with every segment acknowledged.
-        let mut r = Receiver::new(&TcpParams { delayed_ack_segments: 1, ..params() });
+        let mut r = Receiver::new(&params().with(|p| p.acks.delayed_ack_segments = 1));
         let echoes: Vec<u64> = [(0, 1), (2, 3), (1, 2), (4, 5), (3, 4)]
             .iter()
             .filter_map(|&(seq, ms)| arrive(&mut r, seq, ms).map(|a| a.echo.0 / MS))
@@ -677,20 +688,23 @@ mod tests {
 
     #[test]
     fn an_older_stamp_does_not_replace_a_newer_one() {
-        let mut r = Receiver::new(&TcpParams { delayed_ack_segments: 1, ..params() });
+        let mut r = Receiver::new(&params().with(|p| p.acks.delayed_ack_segments = 1));
         arrive(&mut r, 0, 5);
         assert_eq!(arrive(&mut r, 0, 1).map(|a| a.echo), Some(Time(5 * MS)));
     }
 
     #[test]
     fn without_timestamps_nothing_is_echoed() {
-        let mut r = Receiver::new(&TcpParams { timestamps: false, delayed_ack_segments: 1, ..params() });
+        let mut r = Receiver::new(&params().with(|p| {
+            p.timestamps = false;
+            p.acks.delayed_ack_segments = 1;
+        }));
         assert_eq!(arrive(&mut r, 0, 1).map(|a| a.echo), Some(Time::NEVER));
     }
 
     #[test]
     fn ece_stands_from_the_first_mark_until_cwr() {
-        let mut r = Receiver::new(&TcpParams { delayed_ack_segments: 1, ..params() });
+        let mut r = Receiver::new(&params().with(|p| p.acks.delayed_ack_segments = 1));
         let mut ece =
             |seq, ce, cwr| r.on_segment(&Segment { cwr, ..segment(seq, 0) }, ce, Time::ZERO).map(|a| a.ece);
         assert_eq!(ece(0, false, false), Some(false));
@@ -728,7 +742,10 @@ mod tests {
 
     #[test]
     fn a_connection_without_ecn_ignores_marks() {
-        let mut r = Receiver::new(&TcpParams { ecn: false, delayed_ack_segments: 1, ..params() });
+        let mut r = Receiver::new(&params().with(|p| {
+            p.ecn = false;
+            p.acks.delayed_ack_segments = 1;
+        }));
         assert_eq!(r.on_segment(&segment(0, 0), true, Time::ZERO).map(|a| a.ece), Some(false));
     }
 
@@ -762,12 +779,11 @@ mod tests {
     #[test]
     fn an_unlimited_buffer_stays_unlimited() {
         for fraction in [1.0, 0.5] {
-            let mut r = Receiver::new(&TcpParams {
-                receive_buffer: u64::MAX,
-                receive_buffer_max: u64::MAX,
-                receive_window_fraction: fraction,
-                ..params()
-            });
+            let mut r = Receiver::new(&params().with(|p| {
+                p.buffers.receive_buffer = u64::MAX;
+                p.buffers.receive_buffer_max = u64::MAX;
+                p.buffers.receive_window_fraction = fraction;
+            }));
             for seq in (0..100).filter(|seq| seq % 7 != 3) {
                 if let Some(ack) = arrive(&mut r, seq, u64::from(seq)) {
                     assert!(ack.window >= u64::MAX / 4);
@@ -811,7 +827,7 @@ mod tests {
 
     #[test]
     fn autotuning_never_holds_a_slow_start_back() {
-        let mut r = Receiver::new(&TcpParams { receive_buffer_max: 100_000_000, ..params() });
+        let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 100_000_000));
         for (round, (window, sent)) in slow_start(&mut r, 20_000, 8).into_iter().enumerate() {
             if round >= 3 {
                 assert!(window >= 2 * sent * u64::from(MSS), "round {round}: {window} for {sent} segments");
@@ -822,7 +838,7 @@ mod tests {
 
     #[test]
     fn autotuning_stops_at_the_buffers_bound() {
-        let mut r = Receiver::new(&TcpParams { receive_buffer_max: 300_000, ..params() });
+        let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 300_000));
         slow_start(&mut r, 20_000, 20);
         // The segment that has just come lies in the buffer as the window opens.
         assert_eq!(r.window_bytes(), (300_000 - Room::new(MSS).in_order) / 2);
@@ -831,7 +847,7 @@ mod tests {
     #[test]
     fn the_window_follows_a_steady_flow_and_does_not_run_away() {
         // 200 segments a round trip: room for some times that, not for the whole 50 MB.
-        let mut r = Receiver::new(&TcpParams { receive_buffer_max: 100_000_000, ..params() });
+        let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 100_000_000));
         slow_start(&mut r, 200, 100);
         assert!(r.window_bytes() >= 2 * 200_000);
         assert!(r.window_bytes() <= 20 * 200_000);
@@ -841,7 +857,7 @@ mod tests {
     fn a_standing_queue_counts_as_round_trip_time() {
         // 10 segments a millisecond with 1 s of queue ahead: 10 000 segments an RTT must fit.
         let offered = |queue_ms: u64| {
-            let mut r = Receiver::new(&TcpParams { receive_buffer_max: 1_000_000_000, ..params() });
+            let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 1_000_000_000));
             for seq in 0..100_000u32 {
                 let at = Time(10 * MS + u64::from(seq) * MS / 10);
                 // The queue builds up over the first second.

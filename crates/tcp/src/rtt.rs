@@ -58,15 +58,19 @@ impl RttEstimator {
         RttEstimator {
             srtt: 0.0,
             variance: 0.0,
-            peak: params.min_rto_on_variance.then_some(Peak { held: 0.0, of_round: 0.0, round_end: 0 }),
-            rto: Span(params.initial_rto_ns),
-            probe: Span(params.initial_rto_ns),
+            peak: params.timers.min_rto_on_variance.then_some(Peak {
+                held: 0.0,
+                of_round: 0.0,
+                round_end: 0,
+            }),
+            rto: Span(params.timers.initial_rto_ns),
+            probe: Span(params.timers.initial_rto_ns),
             backoff: 0,
             latest: Span::ZERO,
             min_rtt: Span(u64::MAX),
-            tick: params.tick_ns.max(1),
-            min: params.min_rto_ns as f64,
-            max: params.max_rto_ns as f64,
+            tick: params.timers.tick_ns.max(1),
+            min: params.timers.min_rto_ns as f64,
+            max: params.timers.max_rto_ns as f64,
         }
     }
 
@@ -164,7 +168,10 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn params(min_rto_on_variance: bool, tick_ns: u64) -> TcpParams {
-        TcpParams { tick_ns, min_rto_on_variance, ..crate::cc::test::params() }
+        crate::cc::test::params().with(|p| {
+            p.timers.tick_ns = tick_ns;
+            p.timers.min_rto_on_variance = min_rto_on_variance;
+        })
     }
 
     fn sample(rtt: &mut RttEstimator, ms: u64) {

@@ -19,6 +19,7 @@ mod recovery;
 mod timeouts;
 
 use crate::cc::{Ack, CongestionControl, Control};
+use crate::params::Ns2Mode;
 use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -124,7 +125,7 @@ struct Settings {
     limited_transmit: bool,
     timestamps: bool,
     ecn: bool,
-    packet_counted: bool,
+    ns2: Ns2Mode,
     pacing: bool,
     max_window: u32,
 }
@@ -220,18 +221,18 @@ impl Sender {
         let last_len = bytes.map_or(mss, |b| b.max(1) - (u64::from(end) - 1) * mss) as u32;
         let settings = Settings {
             mss: params.mss,
-            sack: params.sack,
-            prr: params.prr,
-            undo: params.undo,
-            frto: params.frto,
-            rack: params.rack && params.sack && !params.packet_counted,
-            tlp: params.tlp && params.sack && !params.packet_counted,
-            limited_transmit: params.limited_transmit,
+            sack: params.recovery.sack,
+            prr: params.recovery.prr,
+            undo: params.recovery.undo,
+            frto: params.recovery.frto,
+            rack: params.recovery.rack && params.recovery.sack && !params.ns2.sack1_pipe,
+            tlp: params.recovery.tlp && params.recovery.sack && !params.ns2.sack1_pipe,
+            limited_transmit: params.recovery.limited_transmit,
             timestamps: params.timestamps,
             ecn: params.ecn,
-            packet_counted: params.packet_counted,
-            pacing: params.pacing,
-            max_window: params.max_window.unwrap_or(u32::MAX).max(1),
+            ns2: params.ns2,
+            pacing: params.growth.pacing,
+            max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
         };
         let control = Control::new(params);
         let mut sender = Sender {
@@ -247,7 +248,7 @@ impl Sender {
             cwr_due: false,
             recover: 0,
             timed_out: 0,
-            alarm: Alarm::new(Clock::new(params.timer_tick_ns)),
+            alarm: Alarm::new(Clock::new(params.timers.timer_tick_ns)),
             judging: false,
             probe: None,
             control,

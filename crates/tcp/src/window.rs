@@ -51,9 +51,11 @@ const PART_AT_FIRST: f64 = 0.5;
 impl Window {
     /// Before the first segment.
     pub fn new(params: &TcpParams) -> Window {
-        let (buffer, buffer_max) =
-            (params.receive_buffer, params.receive_buffer_max.max(params.receive_buffer));
-        let fraction_measured = params.receive_window_fraction;
+        let (buffer, buffer_max) = (
+            params.buffers.receive_buffer,
+            params.buffers.receive_buffer_max.max(params.buffers.receive_buffer),
+        );
+        let fraction_measured = params.buffers.receive_window_fraction;
         let fraction = if buffer < buffer_max { PART_AT_FIRST } else { fraction_measured };
         let (space, space_max) = (part(buffer, fraction), part(buffer_max, fraction_measured));
         // As much as a window of 16 bits needs (RFC 7323 §2.3).
@@ -267,8 +269,11 @@ mod tests {
     use crate::cc::test::params;
 
     fn window() -> Window {
-        let sizes = TcpParams { receive_buffer: 100_000, receive_buffer_max: 1 << 30, ..params() };
-        let mut window = Window::new(&TcpParams { receive_window_fraction: 0.5, ..sizes });
+        let sizes = params().with(|p| {
+            p.buffers.receive_buffer = 100_000;
+            p.buffers.receive_buffer_max = 1 << 30;
+        });
+        let mut window = Window::new(&sizes.with(|p| p.buffers.receive_window_fraction = 0.5));
         window.measure();
         window
     }

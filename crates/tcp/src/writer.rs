@@ -53,12 +53,12 @@ impl Writer {
         let mss = u64::from(params.mss);
         let options = if params.timestamps { TIMESTAMP_BYTES } else { 0 };
         Writer {
-            write: params.write_bytes.into(),
+            write: params.buffers.write_bytes.into(),
             mss,
-            written: if params.write_bytes == 0 { end } else { 0 },
+            written: if params.buffers.write_bytes == 0 { end } else { 0 },
             end,
             peak: LEAST_WINDOW,
-            low: u64::from(params.write_bytes).div_ceil(mss) as u32,
+            low: u64::from(params.buffers.write_bytes).div_ceil(mss) as u32,
             budget: (mss + options + HEADERS).next_power_of_two() + DESCRIPTOR,
             pushed: 0,
             window_max: 0,
@@ -154,7 +154,10 @@ mod tests {
     use super::*;
 
     fn writer(end: u32) -> Writer {
-        let params = TcpParams { mss: 1448, write_bytes: 65536, ..crate::cc::test::params() };
+        let params = crate::cc::test::params().with(|p| {
+            p.mss = 1448;
+            p.buffers.write_bytes = 65536;
+        });
         let mut writer = Writer::new(&params, end);
         writer.offered(1 << 20);
         writer
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn without_a_size_of_writes_everything_is_written_and_nothing_pushed() {
-        let mut w = Writer::new(&TcpParams { write_bytes: 0, ..crate::cc::test::params() }, u32::MAX);
+        let mut w = Writer::new(&crate::cc::test::params().with(|p| p.buffers.write_bytes = 0), u32::MAX);
         assert_eq!((w.written(), w.write(0, 0, 0, 10), w.pushes_new(5)), (u32::MAX, false, false));
     }
 }

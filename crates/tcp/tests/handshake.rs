@@ -4,13 +4,13 @@
 mod profile;
 
 use profile::linux;
-use tcp::{AckSegment, CongestionKind, Millis, Receiver, Segment, Sender, TcpParams};
+use tcp::{AckSegment, Millis, Receiver, Segment, Sender, TcpParams};
 use units::{Span, Time};
 
 const WAY: Span = Span::from_millis(40);
 
 fn params() -> TcpParams {
-    TcpParams { handshake: true, ..linux() }
+    linux().with(|p| p.handshake = true)
 }
 
 fn at(ms: u64) -> Time {
@@ -65,8 +65,8 @@ fn a_syn_that_is_lost_is_sent_again_each_second_and_then_ever_later() {
 
 /// A connection of which the first `lost` SYNs are lost, and its first segments' ECT.
 fn opened(asks: bool, agrees: bool, lost: u64) -> bool {
-    let mut sender = Sender::new(&TcpParams { ecn: asks, ..params() }, None);
-    let mut receiver = Receiver::new(&TcpParams { ecn: agrees, ..params() });
+    let mut sender = Sender::new(&params().with(|p| p.ecn = asks), None);
+    let mut receiver = Receiver::new(&params().with(|p| p.ecn = agrees));
     for second in 0..lost {
         burst(&mut sender, at(1000 * second));
         sender.on_deadline(at(1000 * (second + 1)));
@@ -98,7 +98,7 @@ fn a_syn_that_was_lost_goes_again_without_asking_for_ecn() {
 
 #[test]
 fn an_answer_that_was_lost_leaves_what_the_first_syn_agreed_on() {
-    let params = TcpParams { ecn: true, ..params() };
+    let params = params().with(|p| p.ecn = true);
     let (mut sender, mut receiver) = (Sender::new(&params, None), Receiver::new(&params));
     let first = burst(&mut sender, at(0))[0];
     greeting(&mut receiver, &first, at(0));
@@ -124,7 +124,7 @@ fn a_second_answer_is_acknowledged_and_means_nothing_else() {
 
 #[test]
 fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
-    let params = TcpParams { timer_tick_ns: 4_000_000, ..params() };
+    let params = params().with(|p| p.timers.timer_tick_ns = 4_000_000);
     let (mut sender, mut receiver) = (Sender::new(&params, None), Receiver::new(&params));
     let syn = burst(&mut sender, at(0))[0];
     greeting(&mut receiver, &syn, at(0));
@@ -147,6 +147,6 @@ fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
 
 #[test]
 fn without_it_data_leave_at_once() {
-    let mut sender = Sender::new(&TcpParams { handshake: false, ..params() }, None);
+    let mut sender = Sender::new(&params().with(|p| p.handshake = false), None);
     assert!(burst(&mut sender, at(0)).iter().all(|segment| segment.len > 0));
 }

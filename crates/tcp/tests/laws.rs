@@ -9,6 +9,7 @@
 mod congestion;
 
 use proptest::prelude::*;
+use tcp::params::{Acknowledging, Buffers, Growth, LossRecovery, Ns2Mode, Timers};
 use tcp::{AckSegment, Receiver, Segment, Sender, TcpParams};
 use units::{Luck, Span, Time};
 
@@ -196,7 +197,7 @@ impl World {
                 assert!(!full || probe, "new data leaves a full window");
                 assert_eq!(segment.seq + 1, nxt);
                 assert!(u64::from(segment.seq) < self.edge, "beyond the receive window");
-                assert!(segment.seq - una < self.params.max_window.unwrap_or(u32::MAX).max(1));
+                assert!(segment.seq - una < self.params.growth.max_window.unwrap_or(u32::MAX).max(1));
                 assert_eq!(segment.ect, self.ecn);
             }
             if self.is_modelled() {
@@ -216,8 +217,8 @@ impl World {
 
     /// ns-2's Sack1 counts otherwise than RFC 6675; an undo takes marks back, F-RTO lets new data out before lost.
     fn is_modelled(&self) -> bool {
-        let TcpParams { sack, packet_counted, undo, frto, rack, .. } = self.params;
-        sack && !packet_counted && !undo && !frto && !rack
+        let LossRecovery { sack, undo, frto, rack, .. } = self.params.recovery;
+        sack && self.params.ns2 == Ns2Mode::OFF && !undo && !frto && !rack
     }
 
     fn check_pipe(&self) {
@@ -291,7 +292,7 @@ fn room(params: &TcpParams, window: u64) -> u64 {
 }
 
 fn params() -> impl Strategy<Value = TcpParams> {
-    let switches = (any::<[bool; 8]>(), any::<[bool; 2]>(), congestion::any(), doubts());
+    let switches = (any::<[bool; 7]>(), any::<[bool; 2]>(), congestion::any(), doubts(), ns2());
     let windows = (
         1..20u32,
         prop::option::of(2..40u32),
@@ -306,10 +307,11 @@ fn params() -> impl Strategy<Value = TcpParams> {
     (switches, windows, timing, acks, pauses).prop_map(
         |(
             (
-                [sack, prr, limited_transmit, timestamps, ecn, packet_counted, pacing, hystart],
+                [sack, prr, limited_transmit, timestamps, ecn, pacing, hystart],
                 [min_rto_on_variance, handshake],
                 congestion,
                 [dsack, undo, frto, rack, tlp],
+                ns2,
             ),
             (initial_window, initial_ssthresh, max_window, receive_buffer, growth, receive_window_fraction),
             (initial_rto, min_rto, tick_ns),
@@ -318,47 +320,76 @@ fn params() -> impl Strategy<Value = TcpParams> {
         )| TcpParams {
             congestion,
             mss,
-            sack,
-            prr,
-            dsack,
-            undo,
-            frto,
-            rack,
-            tlp,
-            limited_transmit,
-            timestamps,
-            ecn,
-            packet_counted,
-            pacing,
-            hystart,
-            vegas_alpha: 2,
-            vegas_beta: 4,
-            vegas_gamma: 1,
-            ledbat_target_ns: 100_000_000,
-            ledbat_gain: 1.0,
-            initial_window,
-            initial_ssthresh,
-            max_window,
-            receive_buffer,
-            receive_buffer_max: receive_buffer * growth,
-            receive_window_fraction,
-            handshake,
-            initial_rto_ns: initial_rto * 1_000_000,
-            min_rto_ns: min_rto * 1_000_000,
-            tick_ns,
-            min_rto_on_variance,
-            delayed_ack_segments,
-            delayed_ack_ns: delayed_ack * 1_000_000,
-            delayed_ack_max_ns: delayed_ack * stretch * 1_000_000,
-            quick_acks,
-            sack_delay_ns: sack_delay * 1_000_000,
-            write_bytes,
-            timer_tick_ns,
             header_bytes: 52,
             ack_bytes: 52,
-            max_rto_ns: 120_000_000_000,
+            timestamps,
+            ecn,
+            handshake,
+            recovery: LossRecovery { sack, prr, dsack, undo, frto, rack, tlp, limited_transmit },
+            growth: Growth {
+                initial_window,
+                initial_ssthresh,
+                max_window,
+                pacing,
+                hystart,
+                ..TcpParams::LINUX.growth
+            },
+            ns2,
+            timers: Timers {
+                initial_rto_ns: initial_rto * 1_000_000,
+                min_rto_ns: min_rto * 1_000_000,
+                max_rto_ns: 120_000_000_000,
+                tick_ns,
+                min_rto_on_variance,
+                timer_tick_ns,
+            },
+            acks: Acknowledging {
+                delayed_ack_segments,
+                delayed_ack_ns: delayed_ack * 1_000_000,
+                delayed_ack_max_ns: delayed_ack * stretch * 1_000_000,
+                quick_acks,
+                sack_delay_ns: sack_delay * 1_000_000,
+            },
+            buffers: Buffers {
+                write_bytes,
+                receive_buffer,
+                receive_buffer_max: receive_buffer * growth,
+                receive_window_fraction,
+            },
         },
     )
+}
+
+/// None of ns-2's ways, all of them, or some.
+fn ns2() -> impl Strategy<Value = Ns2Mode> {
+    let some = any::<[bool; 11]>().prop_map(
+        |[
+            growth_per_ack,
+            growth_unvalidated,
+            fractional_ssthresh,
+            reduces_at_each_timeout,
+            newreno_exit_at_ssthresh,
+            newreno_full_ack_grows,
+            sack_full_ack_stands,
+            sack1_pipe,
+            sack_bug_fix,
+            timeout_forgets_sacks,
+            vegas_of_paper,
+        ]| Ns2Mode {
+            growth_per_ack,
+            growth_unvalidated,
+            fractional_ssthresh,
+            reduces_at_each_timeout,
+            newreno_exit_at_ssthresh,
+            newreno_full_ack_grows,
+            sack_full_ack_stands,
+            sack1_pipe,
+            sack_bug_fix,
+            timeout_forgets_sacks,
+            vegas_of_paper,
+        },
+    );
+    prop_oneof![2 => Just(Ns2Mode::OFF), 1 => Just(Ns2Mode::ON), 1 => some]
 }
 
 /// What doubts a loss, in half of all cases nothing does: then the table above applies.
@@ -422,7 +453,11 @@ proptest! {
         params in params(), bytes in 1..300_000u64, delay_ms in 1..200u64
     ) {
         // The timer is longer than the RTT and the delayed ACK together. A probe may well be needless.
-        let params = TcpParams { tlp: false, initial_rto_ns: 3_000_000_000, min_rto_ns: 1_000_000_000, ..params };
+        let params = params.with(|p| {
+p.recovery.tlp = false;
+p.timers.initial_rto_ns = 3_000_000_000;
+p.timers.min_rto_ns = 1_000_000_000;
+});
         let channel = Channel { delay_ms, data_loss: 0.0, ack_loss: 0.0, marks: 0.0, jitter_us: 0, seed: 1 };
         let mut world = World::new(params, Some(bytes), channel);
         world.pump();

@@ -15,17 +15,16 @@ pub const S: u64 = 1_000_000_000;
 
 /// Linux's endpoint, every ACK sent at once, no limit on the receive window.
 pub fn reno() -> TcpParams {
-    TcpParams {
-        congestion: CongestionKind::Reno,
-        mss: 1448,
-        hystart: false,
-        delayed_ack_segments: 1,
-        quick_acks: 0,
-        receive_buffer: 1 << 40,
-        receive_buffer_max: 1 << 40,
-        receive_window_fraction: 1.0,
-        ..linux::linux()
-    }
+    linux::linux().with(|p| {
+        p.congestion = CongestionKind::Reno;
+        p.mss = 1448;
+        p.growth.hystart = false;
+        p.acks.delayed_ack_segments = 1;
+        p.acks.quick_acks = 0;
+        p.buffers.receive_buffer = 1 << 40;
+        p.buffers.receive_buffer_max = 1 << 40;
+        p.buffers.receive_window_fraction = 1.0;
+    })
 }
 
 pub fn pfifo(limit: u64) -> Params {

@@ -15,7 +15,7 @@
 //! from cwnd, not from the flight size; the Reno estimate keeps its α when it passes the old window; a window that has
 //! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++; a cube root that is off by up to 0.15 %.
 //! Deviation from Linux: time without a full window is left out of the epoch whenever it is longer than an RTT (§4.2; Linux: if
-//! nothing was in flight). The profile `ns2` (packet_counted) makes no difference here.
+//! nothing was in flight). Nothing of `Ns2Mode` applies here.
 
 use super::{Ack, Congestion, CongestionControl, Credit, Signal};
 use crate::TcpParams;
@@ -78,8 +78,8 @@ impl Cubic {
     /// At the initial window, in slow start.
     pub fn new(params: &TcpParams) -> Cubic {
         Cubic {
-            cwnd: params.initial_window,
-            ssthresh: params.initial_ssthresh.unwrap_or(u32::MAX),
+            cwnd: params.growth.initial_window,
+            ssthresh: params.growth.initial_ssthresh.unwrap_or(u32::MAX),
             credit: Credit::default(),
             w_max: 0,
             epoch: None,
@@ -311,9 +311,9 @@ struct HyStart {
 impl HyStart {
     fn new(params: &TcpParams) -> HyStart {
         HyStart {
-            searching: params.hystart,
-            enabled: params.hystart,
-            paced: params.pacing,
+            searching: params.growth.hystart,
+            enabled: params.growth.hystart,
+            paced: params.growth.pacing,
             mss: f64::from(params.mss),
             rounds_from: 0.0,
             round_end: 0,
@@ -718,7 +718,7 @@ mod tests {
     fn hystart_leaves_slow_start_when_the_ack_train_is_half_an_rtt_long() {
         // 100 ms, an ACK a millisecond: the train of a window of 80 passes (100 ms + 1 ms)/2 with its 52nd ACK.
         let train = |pacing: bool| {
-            let mut bulk = Bulk::new(Cubic::new(&TcpParams { pacing, ..params() }), Span::ZERO);
+            let mut bulk = Bulk::new(Cubic::new(&params().with(|p| p.growth.pacing = pacing)), Span::ZERO);
             bulk.cubic.set_cwnd(80.0);
             bulk.nxt = 80;
             for i in 0..80 {
@@ -747,7 +747,7 @@ mod tests {
 
     #[test]
     fn without_hystart_slow_start_goes_on() {
-        let mut bulk = Bulk::new(Cubic::new(&TcpParams { hystart: false, ..params() }), Span::ZERO);
+        let mut bulk = Bulk::new(Cubic::new(&params().with(|p| p.growth.hystart = false)), Span::ZERO);
         for i in 0..100 {
             bulk.now = Time((100 + i) * MS);
             bulk.ack(2, Span::from_millis(100 + 10 * i), true);

@@ -51,10 +51,10 @@ impl Ledbat {
     /// At the initial window, without knowledge of the path.
     pub fn new(params: &TcpParams) -> Ledbat {
         Ledbat {
-            cwnd: f64::from(params.initial_window),
+            cwnd: f64::from(params.growth.initial_window),
             ssthresh: f64::INFINITY,
-            target: params.ledbat_target_ns as f64,
-            gain: params.ledbat_gain,
+            target: params.growth.ledbat_target_ns as f64,
+            gain: params.growth.ledbat_gain,
             base_delays: [Span(u64::MAX); BASE_HISTORY],
             newest: 0,
             last_rollover: None,
@@ -140,7 +140,6 @@ impl CongestionControl for Ledbat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TcpParams;
     use crate::cc::test::params;
 
     /// TARGET 100 ms, GAIN 1, a window of ten, nothing known of the path.
@@ -199,7 +198,10 @@ mod tests {
     #[test]
     fn gain_multiplies_and_target_divides() {
         // RFC 7928 §5.4: 5 ms and 10. With 1 ms queued, 10 · 4/5 · 1/10.
-        let rfc7928 = TcpParams { ledbat_target_ns: 5_000_000, ledbat_gain: 10.0, ..params() };
+        let rfc7928 = params().with(|p| {
+            p.growth.ledbat_target_ns = 5_000_000;
+            p.growth.ledbat_gain = 10.0;
+        });
         let mut ledbat = Ledbat::new(&rfc7928);
         for delay in [20, 21, 21, 21] {
             ack(&mut ledbat, delay);

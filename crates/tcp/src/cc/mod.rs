@@ -243,12 +243,11 @@ pub(crate) mod test {
 
     /// A Linux host that acknowledges every second segment from the first on.
     pub fn params() -> TcpParams {
-        TcpParams {
-            max_rto_ns: 60_000_000_000,
-            quick_acks: 0,
-            receive_buffer: 1 << 20,
-            receive_buffer_max: 1 << 20,
-            ..super::linux::linux()
-        }
+        super::linux::linux().with(|p| {
+            p.timers.max_rto_ns = 60_000_000_000;
+            p.acks.quick_acks = 0;
+            p.buffers.receive_buffer = 1 << 20;
+            p.buffers.receive_buffer_max = 1 << 20;
+        })
     }
 }

@@ -1,21 +1,22 @@
 //! Reno: double the window each RTT up to ssthresh, then one segment an RTT; half of it at each signal of congestion.
 //!
-//! Source: RFC 5681 §3.1, with RFC 3465's counting of what was acknowledged rather than of ACKs. Under the profile `ns2`
-//! ACKs are counted, as ns-2's agents do, so that delayed ACKs halve the growth, and the window that is halved is the one in
-//! force (the least of cwnd and `window_`).
+//! Source: RFC 5681 §3.1, with RFC 3465's counting of what was acknowledged rather than of ACKs. In ns-2's mode
+//! (`Ns2Mode`) ACKs are counted, so that delayed ACKs halve the growth. The window that is halved is
+//! the one in force: the least of cwnd and `max_window`.
 //! Deviations, as Linux: in slow start an ACK may add all it acknowledged, not at most two segments (RFC 3465's L = 2); what
 //! is halved is cwnd, not what is in flight, and so a window that is not used does not grow either; windows are whole segments,
 //! half of an odd one rounded down, and a segment of growth is earned by a window that was acknowledged.
 
 use super::{Ack, Congestion, CongestionControl, Credit, Signal, grown};
 use crate::TcpParams;
+use crate::params::Ns2Mode;
 
 /// State of RFC 5681.
 pub struct Reno {
     cwnd: f64,
     ssthresh: f64,
     credit: Credit,
-    packet_counted: bool,
+    ns2: Ns2Mode,
     max_window: f64,
 }
 
@@ -23,11 +24,11 @@ impl Reno {
     /// At the initial window, in slow start.
     pub fn new(params: &TcpParams) -> Reno {
         Reno {
-            cwnd: f64::from(params.initial_window),
-            ssthresh: params.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+            cwnd: f64::from(params.growth.initial_window),
+            ssthresh: params.growth.initial_ssthresh.map_or(f64::INFINITY, f64::from),
             credit: Credit::default(),
-            packet_counted: params.packet_counted,
-            max_window: params.max_window.map_or(f64::INFINITY, f64::from),
+            ns2: params.ns2,
+            max_window: params.growth.max_window.map_or(f64::INFINITY, f64::from),
         }
     }
 }
@@ -35,18 +36,19 @@ impl Reno {
 impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        if self.packet_counted {
-            self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+        if !ack.cwnd_limited && !self.ns2.growth_unvalidated {
             return;
         }
-        if ack.cwnd_limited {
+        if self.ns2.growth_per_ack {
+            self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+        } else {
             self.cwnd = grown(self.cwnd, self.ssthresh, ack.acked, &mut self.credit);
         }
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
         let half = self.cwnd.min(self.max_window) / 2.0;
-        self.ssthresh = if self.packet_counted { half } else { half.floor() }.max(2.0);
+        self.ssthresh = if self.ns2.fractional_ssthresh { half } else { half.floor() }.max(2.0);
         self.credit = Credit::default();
         if event.signal == Signal::Timeout {
             self.cwnd = 1.0;
@@ -79,7 +81,7 @@ mod tests {
     use units::Time;
 
     fn reno(cwnd: f64, ssthresh: f64, packet_counted: bool, max_window: f64) -> Reno {
-        Reno { cwnd, ssthresh, credit: Credit::default(), packet_counted, max_window }
+        Reno { cwnd, ssthresh, credit: Credit::default(), ns2: packet_counted.into(), max_window }
     }
 
     fn ack(reno: &mut Reno, acked: u32, cwnd_limited: bool) {

@@ -6,7 +6,7 @@
 //!
 //! Two algorithms bear the name, and `Law` says which:
 //!
-//! | | `Whole`: Linux | `Paper`: with `packet_counted`, as ns-2 |
+//! | | `Whole`: Linux | `Paper`: ns-2 (`vegas_of_paper`) |
 //! |---|---|---|
 //! | numbers | whole segments, µs and one more; each division rounds down | real |
 //! | waiting | cwnd · (rtt - base_rtt)/base_rtt | cwnd · (rtt - base_rtt)/rtt |
@@ -71,16 +71,16 @@ pub struct Vegas {
 impl Vegas {
     /// At the initial window, in slow start.
     pub fn new(params: &TcpParams) -> Vegas {
-        let law = if params.packet_counted { Law::Paper } else { Law::Whole };
+        let law = if params.ns2.vegas_of_paper { Law::Paper } else { Law::Whole };
         let timed_once = law == Law::Paper && !params.timestamps;
         Vegas {
             law,
-            cwnd: f64::from(params.initial_window),
-            ssthresh: params.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+            cwnd: f64::from(params.growth.initial_window),
+            ssthresh: params.growth.initial_ssthresh.map_or(f64::INFINITY, f64::from),
             credit: Credit::default(),
-            alpha: params.vegas_alpha,
-            beta: params.vegas_beta,
-            gamma: params.vegas_gamma,
+            alpha: params.growth.vegas_alpha,
+            beta: params.growth.vegas_beta,
+            gamma: params.growth.vegas_gamma,
             enough_samples: if timed_once { 1 } else { ENOUGH_SAMPLES },
             base_rtt: NO_RTT,
             round_rtt: NO_RTT,
@@ -300,7 +300,14 @@ mod tests {
     }
 
     fn paper(timestamps: bool, cwnd: f64, ssthresh: f64) -> Vegas {
-        vegas(&TcpParams { packet_counted: true, timestamps, ..params() }, cwnd, ssthresh)
+        vegas(
+            &params().with(|p| {
+                p.ns2.vegas_of_paper = true;
+                p.timestamps = timestamps;
+            }),
+            cwnd,
+            ssthresh,
+        )
     }
 
     fn told(una: u32, rtt: Span) -> Ack {
@@ -369,9 +376,12 @@ mod tests {
     #[test]
     fn what_is_queued_is_told_by_the_base_rtt_and_in_the_paper_by_the_rtt() {
         // At three times the base RTT 6 segments hold two thirds of them in queues; Linux counts 6 · 200/100 = 11.
-        let params = TcpParams { vegas_alpha: 3, vegas_beta: 8, ..params() };
-        for (packet_counted, cwnd) in [(false, 5.0), (true, 6.0)] {
-            let mut vegas = vegas(&TcpParams { packet_counted, ..params }, 6.0, 2.0);
+        let params = params().with(|p| {
+            p.growth.vegas_alpha = 3;
+            p.growth.vegas_beta = 8;
+        });
+        for (of_paper, cwnd) in [(false, 5.0), (true, 6.0)] {
+            let mut vegas = vegas(&params.with(|p| p.ns2.vegas_of_paper = of_paper), 6.0, 2.0);
             round(&mut vegas, 300);
             assert_eq!(vegas.cwnd(), cwnd);
         }

@@ -92,9 +92,11 @@ impl Sender {
         self.probing = false;
         self.answer_probe(ack, &heard, now);
         if self.phase != Phase::Open && self.is_over() {
-            // NewReno's full ACK sets the window and does no more (RFC 6582 §3.2 step 3). In ns-2 it is the other way
-            // about: Newreno grows by it, Sack1 does not.
-            let no_more = self.phase == Phase::Recovery && self.settings.sack == self.settings.packet_counted;
+            // NewReno's full ACK sets the window and does no more (RFC 6582 §3.2 step 3).
+            let ns2 = &self.settings.ns2;
+            let full_ack_grows =
+                if self.settings.sack { !ns2.sack_full_ack_stands } else { ns2.newreno_full_ack_grows };
+            let no_more = self.phase == Phase::Recovery && !full_ack_grows;
             if self.proves_needless(&heard) {
                 self.give_back(false);
             } else {
@@ -109,8 +111,9 @@ impl Sender {
         let missing = self.board.missing();
         match self.phase {
             Phase::Open => {
-                // RFC 6675 needs no such care: SACKs tell what has arrived from what was sent twice. ns-2's Sack1 takes it.
-                let careful = !self.settings.sack || self.settings.packet_counted;
+                // RFC 6582 §3.2 step 2. RFC 6675 needs no such care: SACKs tell what has arrived from
+                // what was sent twice.
+                let careful = !self.settings.sack || self.settings.ns2.sack_bug_fix;
                 if (!careful || self.is_news()) && self.finds_loss(now) {
                     self.signal(Signal::Loss, Phase::Recovery, now);
                     if echo {
@@ -341,13 +344,9 @@ impl Sender {
 
     /// ns-2's Sack1 takes what is lost to be in flight until it is acknowledged, and what is sent again of it as well.
     pub(super) fn count_as_sack1(&mut self) {
-        if self.is_sack1() {
+        if self.settings.sack && self.settings.ns2.sack1_pipe {
             self.inflation = -(self.board.lost(self.una) as i32);
         }
-    }
-
-    fn is_sack1(&self) -> bool {
-        self.settings.sack && self.settings.packet_counted
     }
 
     fn begin_resending(&mut self, now: Time) {
@@ -444,7 +443,7 @@ impl Sender {
 
     fn leave_recovery(&mut self) {
         match self.phase {
-            Phase::Recovery if !self.settings.sack && !self.settings.packet_counted => {
+            Phase::Recovery if !self.settings.sack && !self.settings.ns2.newreno_exit_at_ssthresh => {
                 // RFC 6582 §3.2 step 3, option 1: no burst after a window full of duplicates (ns-2 bursts).
                 let flight = f64::from((self.nxt - self.una).max(1) + 1);
                 self.control.set_cwnd(self.control.ssthresh().min(flight));
@@ -455,7 +454,7 @@ impl Sender {
         if self.phase != Phase::Reduced {
             self.rack.recovered();
         }
-        if self.phase == Phase::Recovery && self.is_sack1() {
+        if self.phase == Phase::Recovery && self.settings.sack && self.settings.ns2.sack_bug_fix {
             // ns-2's Sack1 is careful after timeouts only.
             self.recover = 0;
         }

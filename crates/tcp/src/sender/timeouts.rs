@@ -84,10 +84,11 @@ impl Sender {
         let first = self.phase == Phase::Open || self.phase == Phase::Reduced;
         self.frto = self.settings.frto && (first || further);
         self.first = First::Lost;
-        // ns-2 halves the window each time. RFC 5681 §3.1: ssthresh stays when the same data times out again.
-        if self.settings.packet_counted || !further {
+        // RFC 5681 §3.1: ssthresh stays when the same data times out again.
+        let each = self.settings.ns2.reduces_at_each_timeout;
+        if each || !further {
             let reduced = self.phase == Phase::Recovery || self.phase == Phase::Reduced;
-            if reduced && self.una < self.recover && !self.settings.packet_counted {
+            if reduced && self.una < self.recover && !each {
                 // This window of data was reduced for: ssthresh follows from what cwnd was before, and so does what an
                 // undo gives back (Linux).
                 let undo = std::mem::replace(&mut self.undo, Undo::new());
@@ -106,7 +107,7 @@ impl Sender {
         self.dup_acks = 0;
         self.inflation = 0;
         self.force = false;
-        if self.settings.packet_counted {
+        if self.settings.ns2.timeout_forgets_sacks {
             self.board.forget_sacks();
         }
         if self.settings.rack {

@@ -121,7 +121,10 @@ impl Path {
 #[test]
 fn after_a_loss_the_window_is_first_concave_and_then_convex() {
     // W(t) = 0.4 (t - K)³ + 200, K = cbrt(200 · 0.3/0.4) = 5.313 s.
-    let params = TcpParams { initial_window: 200, hystart: false, ..room(100_000, linux()) };
+    let params = room(100_000, linux()).with(|p| {
+        p.growth.initial_window = 200;
+        p.growth.hystart = false;
+    });
     let mut path = Path::new(&params, Span::from_millis(100));
     path.round(true);
     assert_eq!(path.sender.ssthresh_bytes(), Some(140_000));

@@ -5,7 +5,7 @@ use crate::profiles::{linux, ns2, reno};
 use tcp::TcpParams;
 
 fn marked() -> TcpParams {
-    TcpParams { ecn: true, ..linux() }
+    linux().with(|p| p.ecn = true)
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_loss_after_an_echo_in_the_same_window_is_sent_again_and_not_reduced_for() {
 
 #[test]
 fn without_prr_the_window_falls_at_once() {
-    let params = TcpParams { ecn: true, ..reno(false) };
+    let params = reno(false).with(|p| p.ecn = true);
     play(
         &params,
         "
@@ -132,7 +132,10 @@ fn without_prr_the_window_falls_at_once() {
 #[test]
 fn ns2_grows_on_after_the_reduction() {
     // An ACK without an echo is one of the window after the mark: 1/cwnd each.
-    let params = TcpParams { ecn: true, initial_window: 10, ..ns2() };
+    let params = ns2().with(|p| {
+        p.ecn = true;
+        p.growth.initial_window = 10;
+    });
     play(
         &params,
         "

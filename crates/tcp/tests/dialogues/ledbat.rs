@@ -5,12 +5,18 @@ use crate::profiles::{counting, linux, room};
 use tcp::{CongestionKind, TcpParams};
 
 fn ledbat() -> TcpParams {
-    TcpParams { congestion: CongestionKind::Ledbat, initial_window: 2, ..room(100, counting()) }
+    room(100, counting()).with(|p| {
+        p.congestion = CongestionKind::Ledbat;
+        p.growth.initial_window = 2;
+    })
 }
 
 #[test]
 fn the_receiver_tells_how_long_the_newest_segment_was_under_way() {
-    let patient = TcpParams { quick_acks: 0, timestamps: false, ..ledbat() };
+    let patient = ledbat().with(|p| {
+        p.acks.quick_acks = 0;
+        p.timestamps = false;
+    });
     play_receiver(
         &patient,
         "
@@ -79,7 +85,7 @@ fn the_window_opens_by_a_segment_a_round_trip_and_closes_above_the_target() {
 #[test]
 fn a_loss_halves_once_a_round_trip() {
     play(
-        &TcpParams { initial_window: 10, ..ledbat() },
+        &ledbat().with(|p| p.growth.initial_window = 10),
         "
         > seq 0..10
         +0.1 < ack 0 sack 1..2 oneway 0.04

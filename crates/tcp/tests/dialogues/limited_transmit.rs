@@ -2,11 +2,10 @@
 
 use crate::player::play;
 use crate::profiles::reno;
-use tcp::TcpParams;
 
 #[test]
 fn a_window_of_two_finds_its_loss_without_the_timer() {
-    let params = TcpParams { initial_window: 2, ..reno(false) };
+    let params = reno(false).with(|p| p.growth.initial_window = 2);
     play(
         &params,
         "
@@ -26,7 +25,7 @@ fn a_window_of_two_finds_its_loss_without_the_timer() {
 
 #[test]
 fn with_sack_the_count_of_what_is_in_flight_does_the_same() {
-    let params = TcpParams { initial_window: 2, ..reno(true) };
+    let params = reno(true).with(|p| p.growth.initial_window = 2);
     play(
         &params,
         "
@@ -45,7 +44,10 @@ fn with_sack_the_count_of_what_is_in_flight_does_the_same() {
 #[test]
 fn switched_off_the_window_stands_still_until_the_timer() {
     for sack in [false, true] {
-        let params = TcpParams { initial_window: 3, limited_transmit: false, ..reno(sack) };
+        let params = reno(sack).with(|p| {
+            p.growth.initial_window = 3;
+            p.recovery.limited_transmit = false;
+        });
         play(
             &params,
             &"

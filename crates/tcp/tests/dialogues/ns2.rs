@@ -2,7 +2,6 @@
 
 use crate::player::play;
 use crate::profiles::ns2;
-use tcp::TcpParams;
 
 #[test]
 fn slow_start_adds_one_for_each_ack_however_much_it_acknowledges() {
@@ -28,7 +27,10 @@ fn slow_start_adds_one_for_each_ack_however_much_it_acknowledges() {
 #[test]
 fn congestion_avoidance_adds_a_fraction_for_each_ack() {
     // 4 + 1/4 + 1/4.25 + 1/4.485 + 1/4.708 = 4.92; the fifth makes it 5.12.
-    let params = TcpParams { initial_window: 4, initial_ssthresh: Some(4), ..ns2() };
+    let params = ns2().with(|p| {
+        p.growth.initial_window = 4;
+        p.growth.initial_ssthresh = Some(4);
+    });
     play(
         &params,
         "
@@ -52,7 +54,10 @@ fn congestion_avoidance_adds_a_fraction_for_each_ack() {
 #[test]
 fn what_is_halved_is_the_window_in_force() {
     // cwnd grows past window_ (10) unused; the loss halves ten, not cwnd.
-    let params = TcpParams { initial_window: 10, max_window: Some(10), ..ns2() };
+    let params = ns2().with(|p| {
+        p.growth.initial_window = 10;
+        p.growth.max_window = Some(10);
+    });
     play(
         &params,
         "
@@ -77,7 +82,10 @@ fn what_is_halved_is_the_window_in_force() {
 #[test]
 fn the_full_ack_leaves_half_the_window_and_grows() {
     // exit_recovery_fix_ 0: cwnd is what the reduction left, whatever is in flight.
-    let params = TcpParams { initial_window: 8, max_window: Some(8), ..ns2() };
+    let params = ns2().with(|p| {
+        p.growth.initial_window = 8;
+        p.growth.max_window = Some(8);
+    });
     play(
         &params,
         "
@@ -133,7 +141,7 @@ fn one_segment_a_window_is_timed() {
 
 #[test]
 fn the_window_is_halved_at_each_timeout_and_the_timer_doubles() {
-    let params = TcpParams { initial_window: 16, ..ns2() };
+    let params = ns2().with(|p| p.growth.initial_window = 16);
     play(
         &params,
         "
@@ -162,7 +170,11 @@ fn the_window_is_halved_at_each_timeout_and_the_timer_doubles() {
 fn sack1_holds_what_is_lost_to_be_in_flight() {
     // 0, 1 and 2 of twelve are lost. RFC 6675 would count 12 - 9 SACKed - 3 lost = none in flight and send all three at
     // once; Sack1 counts 12 - 9 = 3 at the ninth SACK, and each sent again twice.
-    let params = TcpParams { sack: true, initial_window: 12, max_window: Some(12), ..ns2() };
+    let params = ns2().with(|p| {
+        p.recovery.sack = true;
+        p.growth.initial_window = 12;
+        p.growth.max_window = Some(12);
+    });
     play(
         &params,
         "
@@ -194,7 +206,10 @@ fn sack1_holds_what_is_lost_to_be_in_flight() {
 #[test]
 fn with_sack_a_timeout_forgets_what_was_sacked() {
     // As ns-2's Sack1, and as RFC 2018 §8 allows.
-    let params = TcpParams { sack: true, initial_window: 4, ..ns2() };
+    let params = ns2().with(|p| {
+        p.recovery.sack = true;
+        p.growth.initial_window = 4;
+    });
     play(
         &params,
         "

@@ -7,7 +7,7 @@ use tcp::TcpParams;
 
 /// No probe goes before the timer.
 fn unprobing() -> TcpParams {
-    TcpParams { tlp: false, ..linux() }
+    linux().with(|p| p.recovery.tlp = false)
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn after_reordering_three_sacks_are_not_enough() {
 #[test]
 fn a_timeout_spares_what_was_sent_a_moment_ago() {
     // The window opens 50 ms before the timer, which is less than the RTT: 3 is still on its way.
-    let params = TcpParams { initial_window: 2, ..room(2, unprobing()) };
+    let params = room(2, unprobing()).with(|p| p.growth.initial_window = 2);
     play(
         &params,
         "
@@ -221,7 +221,7 @@ fn a_lone_segment_waits_for_the_delayed_ack_too() {
 fn a_probe_reported_as_a_duplicate_costs_nothing() {
     // The ACK was late, the tail was not lost: DSACK of the probe.
     play(
-        &room(4, TcpParams { initial_window: 4, ..linux() }),
+        &room(4, linux().with(|p| p.growth.initial_window = 4)),
         "
         > seq 0..4
         +0.1 < ack 2
@@ -244,7 +244,7 @@ fn a_probe_reported_as_a_duplicate_costs_nothing() {
 fn a_probe_that_filled_a_hole_costs_half_the_window() {
     // The same, but no duplicate is reported: the original was lost.
     play(
-        &room(4, TcpParams { initial_window: 4, ..linux() }),
+        &room(4, linux().with(|p| p.growth.initial_window = 4)),
         "
         > seq 0..4
         +0.1 < ack 2
@@ -308,7 +308,7 @@ fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
     // As seen in a guest with Linux 6.12: 2 and 3 left at 100 ms, 4 and 5 30 ms later, which is more than min_rtt/4. 3 is lost, and 2 is
     // acknowledged with the SACK of 4. By 4's RTT 3 would be lost at once; by 2's it has 25 ms, and the timer 2 ms more.
     play(
-        &TcpParams { initial_window: 2, ..linux() },
+        &linux().with(|p| p.growth.initial_window = 2),
         "
         > seq 0..2
         @0.1 < ack 1

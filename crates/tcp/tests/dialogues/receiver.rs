@@ -6,12 +6,15 @@ use tcp::TcpParams;
 
 /// Linux without quick ACKs.
 fn patient() -> TcpParams {
-    TcpParams { quick_acks: 0, ..linux() }
+    linux().with(|p| p.acks.quick_acks = 0)
 }
 
 /// A window that is open from the start: while it opens all is acknowledged at once.
 fn open(quick_acks: u32) -> TcpParams {
-    TcpParams { quick_acks, receive_buffer_max: 131_072, ..linux() }
+    linux().with(|p| {
+        p.acks.quick_acks = quick_acks;
+        p.buffers.receive_buffer_max = 131_072;
+    })
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn the_earliest_segment_that_an_ack_covers_is_echoed() {
 #[test]
 fn ece_stands_until_cwr() {
     play_receiver(
-        &TcpParams { ecn: true, ..patient() },
+        &patient().with(|p| p.ecn = true),
         "
         < seq 0 ce
         > ack 1 ece
@@ -135,12 +138,11 @@ fn ece_stands_until_cwr() {
 #[test]
 fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
     play_receiver(
-        &TcpParams {
-            receive_buffer: 20_000,
-            receive_buffer_max: 20_000,
-            receive_window_fraction: 0.5,
-            ..patient()
-        },
+        &patient().with(|p| {
+            p.buffers.receive_buffer = 20_000;
+            p.buffers.receive_buffer_max = 20_000;
+            p.buffers.receive_window_fraction = 0.5;
+        }),
         "
         window == 10000
         < seq 1
@@ -157,7 +159,7 @@ fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
 fn beyond_the_third_the_sacks_of_a_gap_wait_for_each_other() {
     // Linux: a twentieth of the RTT, which 5 ms one way make 0.5 ms, at most tcp_comp_sack_delay_ns; and its slack of 0.1 ms.
     play_receiver(
-        &TcpParams { sack_delay_ns: 1_000_000, ..patient() },
+        &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
         "
         @0.1 < seq 0 stamp 0.095
         > nothing
@@ -239,13 +241,12 @@ fn what_is_pushed_is_acknowledged_at_once() {
 fn while_the_window_opens_all_is_acknowledged_at_once() {
     // Linux: half of 20 000 bytes less a segment, two more with each that comes, up to 0.7 of what the one that has just come leaves: it takes 1832.
     play_receiver(
-        &TcpParams {
-            quick_acks: 1,
-            receive_buffer: 20_000,
-            receive_buffer_max: 30_000,
-            receive_window_fraction: 0.7,
-            ..linux()
-        },
+        &linux().with(|p| {
+            p.acks.quick_acks = 1;
+            p.buffers.receive_buffer = 20_000;
+            p.buffers.receive_buffer_max = 30_000;
+            p.buffers.receive_window_fraction = 0.7;
+        }),
         "
         window == 9000
         < seq 0 push
@@ -264,7 +265,7 @@ fn while_the_window_opens_all_is_acknowledged_at_once() {
 fn the_ack_of_a_filled_gap_is_one_of_the_three_that_go_at_once() {
     // Linux counts it where it tells of a single segment and another gap is left.
     play_receiver(
-        &TcpParams { sack_delay_ns: 1_000_000, ..patient() },
+        &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
         "
         @0.1 < seq 0..2 stamp 0.095
         > ack 2
@@ -286,7 +287,7 @@ fn the_ack_of_a_filled_gap_is_one_of_the_three_that_go_at_once() {
 fn the_delayed_ack_waits_for_a_tick() {
     // HZ 250: due after 41 ms, and the tick comes at 44.
     play_receiver(
-        &TcpParams { timer_tick_ns: 4_000_000, ..patient() },
+        &patient().with(|p| p.timers.timer_tick_ns = 4_000_000),
         "
         @0.001 < seq 0
         @0.041 timer
@@ -345,7 +346,7 @@ fn between_segments_that_come_slowly_the_delay_is_twice_their_distance_at_most()
 #[test]
 fn without_a_longer_delay_it_stays_as_it_is() {
     play_receiver(
-        &TcpParams { delayed_ack_max_ns: 40_000_000, ..patient() },
+        &patient().with(|p| p.acks.delayed_ack_max_ns = 40_000_000),
         "
         @0.1 < seq 0 stamp 0
         @0.14 timer
@@ -388,7 +389,7 @@ fn a_block_that_was_forgotten_comes_back_as_a_fragment() {
 #[test]
 fn a_sack_that_waits_goes_before_a_third_block_can_push_one_out() {
     play_receiver(
-        &TcpParams { sack_delay_ns: 1_000_000, ..patient() },
+        &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
         "
         @0.1 < seq 0..2 stamp 0.095
         > ack 2
@@ -412,7 +413,7 @@ fn a_sack_that_waits_goes_before_a_third_block_can_push_one_out() {
 #[test]
 fn quick_acks_begin_with_the_first_segment_in_order_unless_one_beyond_a_gap_was_first() {
     // Linux counts an ACK of what lies beyond a gap as the end of quick ACKs, if there were none yet.
-    let linux = TcpParams { quick_acks: 16, ..patient() };
+    let linux = patient().with(|p| p.acks.quick_acks = 16);
     play_receiver(
         &linux,
         "
@@ -425,7 +426,7 @@ fn quick_acks_begin_with_the_first_segment_in_order_unless_one_beyond_a_gap_was_
         ",
     );
     play_receiver(
-        &TcpParams { receive_buffer_max: linux.receive_buffer * 2, ..linux },
+        &linux.with(|p| p.buffers.receive_buffer_max = linux.buffers.receive_buffer * 2),
         "
         < seq 1
         > ack 0 sack 1..2
@@ -440,13 +441,12 @@ fn a_window_that_doubles_as_the_application_reads_is_told() {
     // 100 000 bytes, half of them offered. Forty held take 40 · 2304: with the gap filled nothing is read yet, and what is left of the window is
     // 9000; then all is read.
     play_receiver(
-        &TcpParams {
-            receive_buffer: 100_000,
-            receive_buffer_max: 100_000,
-            receive_window_fraction: 0.5,
-            sack_delay_ns: 1_000_000,
-            ..patient()
-        },
+        &patient().with(|p| {
+            p.buffers.receive_buffer = 100_000;
+            p.buffers.receive_buffer_max = 100_000;
+            p.buffers.receive_window_fraction = 0.5;
+            p.acks.sack_delay_ns = 1_000_000;
+        }),
         "
         window == 50000
         < seq 1..41

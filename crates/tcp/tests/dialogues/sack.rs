@@ -2,7 +2,6 @@
 
 use crate::player::{play, play_transfer};
 use crate::profiles::{counting, linux, reno, room};
-use tcp::TcpParams;
 
 #[test]
 fn prr_sends_a_segment_for_each_that_arrives() {
@@ -45,7 +44,7 @@ fn prr_sends_a_segment_for_each_that_arrives() {
 fn prr_above_ssthresh_sends_in_proportion() {
     // 20 in flight at the loss, ssthresh 14: seven segments for ten that arrive, so that the window comes down over the
     // round trip, not at its start.
-    let params = room(20, TcpParams { initial_window: 20, ..linux() });
+    let params = room(20, linux().with(|p| p.growth.initial_window = 20));
     play(
         &params,
         "
@@ -76,7 +75,7 @@ fn prr_above_ssthresh_sends_in_proportion() {
 #[test]
 fn prr_below_ssthresh_climbs_in_slow_start_while_no_more_is_found_lost() {
     // 0..8 are lost of twenty: after the SACKs of 8..11 nine segments are in flight, five below ssthresh.
-    let params = room(20, TcpParams { initial_window: 20, ..linux() });
+    let params = room(20, linux().with(|p| p.growth.initial_window = 20));
     play(
         &params,
         "

@@ -8,12 +8,12 @@ use tcp::TcpParams;
 
 /// Linux without the tail loss probe, which would go before the timer.
 fn linux() -> TcpParams {
-    TcpParams { tlp: false, ..profiles::linux() }
+    profiles::linux().with(|p| p.recovery.tlp = false)
 }
 
 /// Linux without timestamps: F-RTO and DSACK are the only witnesses.
 fn stampless() -> TcpParams {
-    TcpParams { timestamps: false, ..linux() }
+    linux().with(|p| p.timestamps = false)
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_duplicate_for_one_of_two_copies_proves_nothing() {
 
 #[test]
 fn after_an_ecn_echo_nothing_is_given_back() {
-    let params = TcpParams { ecn: true, ..linux() };
+    let params = linux().with(|p| p.ecn = true);
     play(
         &params,
         "

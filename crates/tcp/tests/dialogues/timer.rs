@@ -2,7 +2,6 @@
 
 use crate::player::{play, play_transfer};
 use crate::profiles::{believing, counting, reno, room};
-use tcp::TcpParams;
 
 #[test]
 fn the_timer_doubles_each_time() {
@@ -29,7 +28,7 @@ fn the_timer_doubles_each_time() {
 
 #[test]
 fn the_timer_doubles_up_to_its_bound() {
-    let params = TcpParams { max_rto_ns: 5_000_000_000, ..counting() };
+    let params = counting().with(|p| p.timers.max_rto_ns = 5_000_000_000);
     play(
         &params,
         "
@@ -52,7 +51,10 @@ fn the_timer_doubles_up_to_its_bound() {
 #[test]
 fn without_timestamps_what_was_sent_twice_gives_no_sample_and_keeps_the_backoff() {
     // Karn's rule: is it the ACK of the first copy or of the second?
-    let params = TcpParams { timestamps: false, initial_window: 1, ..reno(true) };
+    let params = reno(true).with(|p| {
+        p.timestamps = false;
+        p.growth.initial_window = 1;
+    });
     play(
         &params,
         "
@@ -71,7 +73,7 @@ fn without_timestamps_what_was_sent_twice_gives_no_sample_and_keeps_the_backoff(
 
 #[test]
 fn timestamps_tell_the_copies_apart() {
-    let params = TcpParams { initial_window: 1, ..reno(true) };
+    let params = reno(true).with(|p| p.growth.initial_window = 1);
     play(
         &params,
         "
@@ -89,7 +91,10 @@ fn timestamps_tell_the_copies_apart() {
 #[test]
 fn the_first_sample_sets_srtt_and_the_next_move_it_by_an_eighth() {
     // RFC 6298 §2: srtt = 100 ms, rttvar = 50 ms; then 180 ms: rttvar = 3/4 · 50 + 1/4 · 80 = 57.5, srtt = 110 ms.
-    let params = TcpParams { min_rto_on_variance: false, min_rto_ns: 1_000_000, ..reno(true) };
+    let params = reno(true).with(|p| {
+        p.timers.min_rto_on_variance = false;
+        p.timers.min_rto_ns = 1_000_000;
+    });
     play(
         &params,
         "
@@ -110,7 +115,7 @@ fn the_first_sample_sets_srtt_and_the_next_move_it_by_an_eighth() {
 fn linux_bounds_the_variance_and_others_the_sum() {
     // 50 ms: 4 · rttvar is 100 ms. RFC 6298 bounds the sum, 150 ms; Linux adds the bound to srtt.
     for (on_variance, rto) in [(false, "0.2"), (true, "0.25")] {
-        let params = TcpParams { min_rto_on_variance: on_variance, ..reno(true) };
+        let params = reno(true).with(|p| p.timers.min_rto_on_variance = on_variance);
         play(
             &params,
             &"
@@ -261,7 +266,7 @@ fn a_stopped_sender_waits_for_its_acks_only() {
 #[test]
 fn the_timer_goes_off_with_a_tick_of_its_clock() {
     // HZ 250: 1 s is 250 ticks, more than 63, so with every eighth: 1.024 s. Backed off, 2 s are 500, still fewer than 504.
-    let params = TcpParams { timer_tick_ns: 4_000_000, ..believing() };
+    let params = believing().with(|p| p.timers.timer_tick_ns = 4_000_000);
     play(
         &params,
         "

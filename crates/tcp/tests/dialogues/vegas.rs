@@ -5,13 +5,16 @@ use crate::profiles::{counting, ns2, room};
 use tcp::{CongestionKind, TcpParams};
 
 fn vegas(params: TcpParams) -> TcpParams {
-    TcpParams { congestion: CongestionKind::Vegas, initial_window: 4, ..room(100, params) }
+    room(100, params).with(|p| {
+        p.congestion = CongestionKind::Vegas;
+        p.growth.initial_window = 4;
+    })
 }
 
 #[test]
 fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_queued() {
     play(
-        &TcpParams { initial_window: 6, ..vegas(counting()) },
+        &vegas(counting()).with(|p| p.growth.initial_window = 6),
         "
         > seq 0..6
         +0.1 < ack 2                # base RTT 100 ms; the first round ends after segment 6
@@ -61,9 +64,9 @@ fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_qu
 #[test]
 fn fewer_than_three_samples_a_round_make_it_reno() {
     // All of a round is acknowledged by one ACK: one sample. A window acknowledged earns a segment.
-    let params = TcpParams { initial_ssthresh: Some(2), ..vegas(counting()) };
+    let params = vegas(counting()).with(|p| p.growth.initial_ssthresh = Some(2));
     play(
-        &TcpParams { initial_window: 2, ..params },
+        &params.with(|p| p.growth.initial_window = 2),
         "
         > seq 0..2
         +0.1 < ack 2
@@ -79,7 +82,10 @@ fn fewer_than_three_samples_a_round_make_it_reno() {
 fn without_timestamps_one_timed_segment_a_round_is_enough() {
     // ns-2's Vegas: alpha 1, beta 3, growth every other round.
     play(
-        &vegas(TcpParams { vegas_alpha: 1, vegas_beta: 3, ..ns2() }),
+        &vegas(ns2().with(|p| {
+            p.growth.vegas_alpha = 1;
+            p.growth.vegas_beta = 3;
+        })),
         "
         > seq 0..4
         +0.1 < ack 1                # times segment 0: 100 ms

@@ -2,7 +2,6 @@
 
 use crate::player::{play, play_transfer};
 use crate::profiles::{linux, reno, room};
-use tcp::TcpParams;
 
 #[test]
 fn the_receive_window_limits() {
@@ -40,12 +39,11 @@ fn the_right_edge_never_moves_left() {
 #[test]
 fn a_window_narrower_than_a_segment_lets_one_out() {
     play(
-        &TcpParams {
-            receive_buffer: 1000,
-            receive_buffer_max: 1000,
-            receive_window_fraction: 0.5,
-            ..linux()
-        },
+        &linux().with(|p| {
+            p.buffers.receive_buffer = 1000;
+            p.buffers.receive_buffer_max = 1000;
+            p.buffers.receive_window_fraction = 0.5;
+        }),
         "
         > seq 0                       # half of 1000 bytes
         +0.1 < ack 1 win 0
@@ -58,7 +56,7 @@ fn a_window_narrower_than_a_segment_lets_one_out() {
 
 #[test]
 fn the_bound_of_the_profile_limits_like_a_receive_window() {
-    let params = TcpParams { max_window: Some(12), ..linux() };
+    let params = linux().with(|p| p.growth.max_window = Some(12));
     play(
         &params,
         "
@@ -78,7 +76,7 @@ fn the_bound_of_the_profile_limits_like_a_receive_window() {
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
     // In congestion avoidance not at all (RFC 7661); in slow start up to twice what is in flight, as Linux.
-    let slow = TcpParams { max_window: Some(8), ..reno(true) };
+    let slow = reno(true).with(|p| p.growth.max_window = Some(8));
     play(
         &slow,
         "
@@ -94,7 +92,7 @@ fn a_window_that_is_not_used_does_not_grow() {
         cwnd == 18
         ",
     );
-    let avoiding = TcpParams { initial_ssthresh: Some(10), ..slow };
+    let avoiding = slow.with(|p| p.growth.initial_ssthresh = Some(10));
     play(
         &avoiding,
         "
@@ -112,7 +110,7 @@ fn a_window_that_is_not_used_does_not_grow() {
 
 #[test]
 fn reno_grows_by_a_segment_each_round_trip() {
-    let params = TcpParams { initial_ssthresh: Some(10), ..reno(true) };
+    let params = reno(true).with(|p| p.growth.initial_ssthresh = Some(10));
     play(
         &params,
         "
@@ -140,7 +138,7 @@ fn reno_grows_by_a_segment_each_round_trip() {
 #[test]
 fn pacing_spreads_the_window_over_the_round_trip() {
     // The first window leaves at once: nothing is known of the RTT. Then 2 · 12/100 ms: a segment each 4.1667 ms.
-    let params = TcpParams { pacing: true, ..linux() };
+    let params = linux().with(|p| p.growth.pacing = true);
     play(
         &params,
         "
@@ -164,7 +162,10 @@ fn pacing_spreads_the_window_over_the_round_trip() {
 #[test]
 fn pacing_slows_down_in_the_last_round_of_slow_start() {
     // cwnd 12 of ssthresh 20: 1.2 · 12/100 ms, a segment each 6.944 ms.
-    let params = TcpParams { pacing: true, initial_ssthresh: Some(20), ..linux() };
+    let params = linux().with(|p| {
+        p.growth.pacing = true;
+        p.growth.initial_ssthresh = Some(20);
+    });
     play(
         &params,
         "
@@ -183,7 +184,10 @@ fn pacing_slows_down_in_the_last_round_of_slow_start() {
 
 #[test]
 fn retransmissions_are_paced_as_well_and_the_timer_is_not_held_up() {
-    let params = TcpParams { pacing: true, tlp: false, ..linux() };
+    let params = linux().with(|p| {
+        p.growth.pacing = true;
+        p.recovery.tlp = false;
+    });
     play_transfer(
         &params,
         10_000,

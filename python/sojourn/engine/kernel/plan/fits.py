@@ -153,7 +153,7 @@ def _tcp_problems(tcp: RealisedEntry, place: str) -> Iterator[Problem]:
         why = f"Linux has no {tcp['congestion'].upper()}"
         known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
         yield Problem(f"{place}: congestion", why, f"write {known}")
-    if tcp["packet_counted"] and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]:
+    if tcp["packet_counted"] != usual["packet_counted"] and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]:
         why = "`ns2` is the TCP of a simulator, which no kernel has"
         yield Problem(f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim')
         return
