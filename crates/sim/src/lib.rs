@@ -24,7 +24,7 @@ pub use replay::{Arrival, Decision, Fell, replay};
 pub use scenario::*;
 pub use traffic::{UdpSource, VideoSource};
 
-use agenda::Agenda;
+use agenda::{Agenda, Due};
 use host::{Host, Outbox};
 use link::{Departure, Link, LinkParts, LossLaw, Schedule};
 use payload::{Parcel, Payload, SackPool};
@@ -32,7 +32,8 @@ use qdisc::{Body, Context, Discipline, Fate};
 use recorder::Recorder;
 use units::{Luck, Rate, Span, Time};
 
-/// Words of the agenda: what happens, in the upper four bits, to whom, below.
+/// Words of the agenda: what happens, in the upper four bits; how often it gave way to what else happens at its time, in
+/// the next two; to whom, below.
 mod word {
     pub const ARRIVE: u32 = 0 << 28;
     pub const AT_LINK: u32 = 1 << 28;
@@ -44,12 +45,15 @@ mod word {
     pub const SAMPLE_QUEUES: u32 = 7 << 28;
     pub const SAMPLE_FLOWS: u32 = 8 << 28;
     pub const WARM: u32 = 9 << 28;
-    /// `LINK_FREE`, put behind what else happens at its time: what comes to the link then comes first.
-    pub const LINK_FREE_LAST: u32 = 10 << 28;
-    /// `SOURCE` of a program that sends by itself, put behind what the kernel does at its time: timers go off before programs run.
-    pub const PROGRAM_LAST: u32 = 11 << 28;
     pub const KIND: u32 = 15 << 28;
-    pub const INDEX: u32 = (1 << 28) - 1;
+    pub const GAVE_WAY: u32 = 1 << 26;
+    pub const TIMES: u32 = 3 << 26;
+    pub const INDEX: u32 = (1 << 26) - 1;
+
+    /// Programs send behind what the kernel does at that time: timers go off before programs run.
+    pub const BEHIND_TIMERS: u32 = GAVE_WAY;
+    /// A link that becomes free takes in what comes at that time before it asks, from programs too.
+    pub const BEHIND_PROGRAMS: u32 = 2 * GAVE_WAY;
 }
 
 /// Where packets of one direction of a flow go. Two to a flow: its packets, then its replies.
@@ -168,23 +172,21 @@ impl Sim {
                     self.send(index, packet);
                 }
                 word::LINK_FREE
-                    if self.wires.agenda.more_at(due.time) && !self.links[index as usize].asks_at_once() =>
-                {
-                    self.wires.enter(due.time, word::LINK_FREE_LAST | index);
-                }
-                word::LINK_FREE | word::LINK_FREE_LAST => self.link_free(index, due.time),
+                    if !self.links[index as usize].asks_at_once()
+                        && self.gives_way(&due, word::BEHIND_PROGRAMS) => {}
+                word::LINK_FREE => self.link_free(index, due.time),
                 word::SOURCE
-                    if self.wires.agenda.more_at(due.time) && self.hosts[index as usize].is_program() =>
-                {
-                    self.wires.enter(due.time, word::PROGRAM_LAST | index);
-                }
-                word::SOURCE | word::PROGRAM_LAST => self.source_timer(index as usize, due.time),
+                    if self.hosts[index as usize].is_program()
+                        && self.gives_way(&due, word::BEHIND_TIMERS) => {}
+                word::SOURCE => self.source_timer(index as usize, due.time),
                 word::SINK => self.sink_timer(index as usize, due.time),
                 word::EMIT => {
                     let packet = self.wires.agenda.packet(due);
                     self.enter_path(packet);
                 }
                 word::RATE_STEP => self.rate_step(index),
+                // Else a sample would let links go on before what comes to them at that time.
+                word::SAMPLE_QUEUES if self.gives_way(&due, word::BEHIND_PROGRAMS) => {}
                 word::SAMPLE_QUEUES => self.sample_queues(),
                 word::SAMPLE_FLOWS => self.sample_flows(),
                 _ => self.warm(),
@@ -199,6 +201,16 @@ impl Sim {
             self.finish();
         }
         true
+    }
+
+    /// Puts an event behind all else that is to happen at its time, if there is something, until it has given way `times`.
+    #[inline]
+    fn gives_way(&mut self, due: &Due, times: u32) -> bool {
+        let again = due.word & word::TIMES < times && self.wires.agenda.more_at(due.time);
+        if again {
+            self.wires.enter(due.time, due.word + word::GAVE_WAY);
+        }
+        again
     }
 
     /// Packets of data delivered to their hosts so far.

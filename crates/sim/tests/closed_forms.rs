@@ -152,9 +152,27 @@ fn a_base_rtt_is_at_most_the_least_sample() {
 const THROUGHPUT: DsField = DsField(0x08);
 const PACKET_MS: f64 = 1.2; // 1500 bytes at 10 Mbit/s.
 
+/// Every other packet comes as the link becomes free. The program comes first, finds the one place taken and is dropped;
+/// what comes in between gets in and waits half a transmission. So it is in a guest's kernel.
+#[test]
+fn a_program_that_sends_comes_before_a_link_that_becomes_free() {
+    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let links = vec![link("down", 10_000_000, 10 * MS, pfifo(1)), link("up", 0, 10 * MS, pfifo(1))];
+    let tables = run(&Scenario { warmup_ns: S, ..scenario(2 * S, links, vec![flow("overload", udp)]) });
+    let [sent, waited, most] =
+        ["sent_packets", "sojourn_sum_ns", "sojourn_max_ns"].map(|column| tables.of("links", column, 0));
+    assert!(sent > 800.0, "{sent}");
+    assert_eq!((waited / sent * 1e-6, most * 1e-6), (PACKET_MS / 2.0, PACKET_MS / 2.0));
+}
+
+/// Some twice 10 Mbit/s, out of step with the link: places become free between its packets.
+fn overload() -> Traffic {
+    Traffic::Udp { bps: 20_300_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false }
+}
+
 /// A ping over a link of 10 Mbit/s and 100 packets that twice its rate has filled, in the last band.
 fn ping_beside_overload(variant: PfifoFastVariant, ping: DsField) -> Tables {
-    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let udp = overload();
     // 97.1 ms is no multiple of the link's 1.2 ms: the pings come at any phase of a transmission.
     let probe = Traffic::Ping { interval_ns: 97_100_000, packet_bytes: 84 };
     let fast = Params::PfifoFast(PfifoFastParams { variant, limit: 100 });
@@ -209,16 +227,13 @@ fn a_shared_limit_drops_pings_that_would_pass() {
 /// A flow's replies carry its codepoint: on a full way back an echo or an ACK waits as its flow's band does.
 #[test]
 fn replies_carry_the_codepoint_of_their_flow() {
-    let overload =
-        Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
     let short = bulk(reno().with(|p| p.growth.max_window = Some(4)));
     let ping = Traffic::Ping { interval_ns: 100 * MS, packet_bytes: 84 };
     for traffic in [short, ping] {
         let least_rtt_ms = |ds| {
             let fast = Params::PfifoFast(PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 30 });
             let links = vec![link("down", 0, 10 * MS, pfifo(1)), link("up", 10_000_000, 10 * MS, fast)];
-            let back =
-                FlowSpec { ds: THROUGHPUT, path: vec![1], back: vec![0], ..flow("up", overload.clone()) };
+            let back = FlowSpec { ds: THROUGHPUT, path: vec![1], back: vec![0], ..flow("up", overload()) };
             let flows = vec![back, FlowSpec { ds, start_ns: S, ..flow("down", traffic.clone()) }];
             let tables = run(&scenario(10 * S, links, flows));
             let probes = tables.column("probe", "rtt_ns").into_iter().filter(|&rtt| rtt > 0.0);
