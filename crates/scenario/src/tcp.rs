@@ -6,7 +6,8 @@
 //! Source: Linux Documentation/networking/ip-sysctl.rst and tcp(7); ns-2.35's ns-default.tcl.
 //! Deviations: ns-2's `window_` of 20 segments is not part of the profile, since every paper sets its own: `max_window = 20`.
 
-use crate::model::TcpSettings;
+use crate::forms::{ACK_DELAY, BOOL, BUFFER, TARGET, TIMEOUT, Within};
+use crate::reader::{keys, whole};
 use serde::Serialize;
 use tcp::{CongestionKind, TcpParams};
 
@@ -36,6 +37,119 @@ pub const PROFILES: &[&str] = &["linux", "ns2"];
 
 /// IP bytes of a full segment.
 pub const MTU: u32 = 1500;
+
+const SEGMENTS: Within<i128> = Within { least: 1, most: 1 << 31, above: false };
+const QUEUED: Within<i128> = Within { least: 0, most: 1 << 31, above: false };
+const HEADERS: Within<i128> = Within { least: 40, most: 120, above: false };
+
+/// What a flow's endpoints do otherwise than their profile: each key a field of `tcp::TcpParams`.
+macro_rules! settings {
+    ($($(#[doc = $meaning:expr])+ $field:ident: $type:ty => $form:expr => $param:ident;)+) => {
+        keys! {
+            /// What a flow's endpoints do otherwise than their profile; none: as the profile.
+            TcpSettings {
+                $($(#[doc = $meaning])+ $field: Optional<$type> => $form;)+
+            }
+        }
+
+        impl TcpSettings {
+            /// Sets what is given.
+            pub(crate) fn apply(&self, params: &mut TcpParams) {
+                $(if let Some(given) = self.$field {
+                    params.$param = given.into();
+                })+
+            }
+        }
+
+        impl Default for TcpSettings {
+            fn default() -> TcpSettings {
+                TcpSettings { $($field: None),+ }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Payload bytes of a segment.
+    mss: u32 => Within { least: 88i128, most: 65_000, above: false } => mss;
+    /// IP and TCP header bytes of a segment.
+    header_bytes: u32 => HEADERS => header_bytes;
+    /// IP bytes of an acknowledgement.
+    ack_bytes: u32 => HEADERS => ack_bytes;
+    /// Selective acknowledgements.
+    sack: bool => BOOL => sack;
+    /// Proportional rate reduction (RFC 6937).
+    prr: bool => BOOL => prr;
+    /// Duplicates are reported (RFC 2883).
+    dsack: bool => BOOL => dsack;
+    /// Needless reductions are undone.
+    undo: bool => BOOL => undo;
+    /// Spurious timeouts are found out (RFC 5682).
+    frto: bool => BOOL => frto;
+    /// Losses are found by the time of sending (RFC 8985).
+    rack: bool => BOOL => rack;
+    /// Tail loss probe (RFC 8985).
+    tlp: bool => BOOL => tlp;
+    /// RFC 3042.
+    limited_transmit: bool => BOOL => limited_transmit;
+    /// An RTT sample from every ACK.
+    timestamps: bool => BOOL => timestamps;
+    /// Segments.
+    initial_window: u32 => SEGMENTS => initial_window;
+    /// Segments.
+    initial_ssthresh: u32 => SEGMENTS => initial_ssthresh;
+    /// Segments.
+    max_window: u32 => SEGMENTS => max_window;
+    /// The window in packets, as ns-2.
+    packet_counted: bool => BOOL => packet_counted;
+    /// Segments are spaced.
+    pacing: bool => BOOL => pacing;
+    /// HyStart (cubic only).
+    hystart: bool => BOOL => hystart;
+    /// Segments queued (vegas only).
+    vegas_alpha: u32 => QUEUED => vegas_alpha;
+    /// Segments queued (vegas only).
+    vegas_beta: u32 => QUEUED => vegas_beta;
+    /// Segments queued (vegas only).
+    vegas_gamma: u32 => QUEUED => vegas_gamma;
+    /// The queueing delay it aims at (ledbat only).
+    ledbat_target: u64 => TARGET => ledbat_target_ns;
+    /// RFC 6817's GAIN (ledbat only).
+    ledbat_gain: f64 => Within { least: 0.0, most: 1000.0, above: true } => ledbat_gain;
+    /// SYN, its answer and an ACK before data.
+    handshake: bool => BOOL => handshake;
+    /// The RTO before the first sample.
+    initial_rto: u64 => TIMEOUT => initial_rto_ns;
+    /// Lower bound of the RTO.
+    min_rto: u64 => TIMEOUT => min_rto_ns;
+    /// Upper bound of the RTO.
+    max_rto: u64 => TIMEOUT => max_rto_ns;
+    /// Clock granularity.
+    tick: u64 => TIMEOUT => tick_ns;
+    /// The lower bound is applied as Linux does.
+    min_rto_on_variance: bool => BOOL => min_rto_on_variance;
+    /// Full segments for an acknowledgement.
+    delayed_ack_segments: u32 => Within { least: 1i128, most: 1000, above: false } => delayed_ack_segments;
+    /// How long an acknowledgement is delayed.
+    delayed_ack: u64 => ACK_DELAY => delayed_ack_ns;
+    /// How long where segments come slowly.
+    delayed_ack_max: u64 => ACK_DELAY => delayed_ack_max_ns;
+    /// Segments acknowledged at once.
+    quick_acks: u32 => Within { least: 0i128, most: 1_000_000, above: false } => quick_acks;
+    /// How long SACKs wait for each other.
+    sack_delay: u64 => ACK_DELAY => sack_delay_ns;
+    /// What the application writes at once, bytes.
+    write_bytes: u32 => QUEUED => write_bytes;
+    /// The timers' clock.
+    timer_tick: u64 => TIMEOUT => timer_tick_ns;
+    /// Bytes at the start.
+    receive_buffer: u64 => BUFFER => receive_buffer;
+    /// Bytes at most.
+    receive_buffer_max: u64 => BUFFER => receive_buffer_max;
+    /// Of the buffer, advertised.
+    receive_window_fraction: f64 => Within { least: 0.0, most: 1.0, above: true } => receive_window_fraction;
+}
+whole!(TcpSettings);
 
 /// What the endpoints of a flow are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
