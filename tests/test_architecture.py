@@ -237,7 +237,6 @@ def modules_used(source: str, exported: dict[str, str], *, top: bool) -> set[str
 
 CRATES_WITH_CIRCLES = {
     "tc": "a discipline is read by its record, which is found among all",
-    "scenario": "model and forms",
     "guest": "run and flows",
 }
 

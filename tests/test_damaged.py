@@ -18,6 +18,7 @@ from synthetic_live import Line
 from sojourn import meta as metas
 from sojourn.cli import status
 from sojourn.records import INDEX, META, SCENARIO, SUMS, Run, RunError, write_index
+from sojourn.scenario import load
 
 OLD = Path(__file__).parent / "recordings" / "format-1"
 CASES = range(2 * len(DAMAGES))
@@ -227,6 +228,27 @@ def test_a_folder_that_is_removed_meanwhile_is_not_made_again(tmp_path: Path) ->
     with pytest.raises(RunError, match="moved or removed"):
         run.add_seed(2, small_tables(), CAUSES)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_scenario_s_name_need_not_be_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/o\xff"))
+    folder.mkdir()
+    file = folder / os.fsdecode(b"\xfe.toml")
+    sound = 'duration = "1 s"\n[bottleneck]\nrate = "1 Mbit/s"\ndelay = "1 ms"\n'
+    file.write_text(f'{sound}[[flow]]\nkind = "bulk"\n')
+    # No title is made of a name that can't be shown.
+    assert load(file).title == "untitled"
+    for data, told in ((b"duration = 60", "needs a unit"), (b"\xff", "not UTF-8")):
+        file.write_bytes(data)
+        assert status(["check", str(file)]) == 2
+        said = capsys.readouterr().err
+        assert "o\ufffd/\ufffd.toml:1:" in said
+        assert told in said
+    for wrong, told in ((folder, "folder"), (folder / "\udcfe", "write"), (folder / "x", "No such file")):
+        assert status(["check", str(wrong)]) == 2
+        said = capsys.readouterr().err
+        assert "o\ufffd" in said
+        assert told in said
 
 
 def test_a_folder_s_name_need_not_be_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

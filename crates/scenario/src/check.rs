@@ -11,7 +11,7 @@ use crate::model::{Bottleneck, Flow, Kind, MAX_FLOWS, Scenario, Wire};
 use crate::problem::{Key, Part, Problem, below};
 use crate::quantity::{format_duration, format_rate};
 use crate::tcp::endpoints;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use tc::text::in_quotes;
 
 /// Links in a row: a packet counts its hops in eight bits.
@@ -45,7 +45,7 @@ pub(crate) fn check(scenario: &Scenario) -> Problems {
 
 /// A name for each entry: its own, or its kind, or `kind-2` for the second unnamed entry of the kind.
 pub fn base_names(flows: &[Flow]) -> Vec<String> {
-    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     flows
         .iter()
         .map(|flow| match &flow.entry.name {
@@ -61,7 +61,7 @@ pub fn base_names(flows: &[Flow]) -> Vec<String> {
 
 /// Each word that stands there several times, in order, with how often and where last.
 fn repeated(words: &[String]) -> Vec<(&str, usize, usize)> {
-    let mut found: HashMap<&str, (usize, usize)> = HashMap::new();
+    let mut found: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut order = Vec::new();
     for (index, word) in words.iter().enumerate() {
         let entry = found.entry(word).or_insert_with(|| {

@@ -1,14 +1,14 @@
 //! What the keys of a scenario take: how a value is read, in which words it is refused, and how it is written back.
 //!
-//! A `Form` is named once here and used by every key of its sort (`model.rs`). What is written reads back as the same value.
+//! A form is named once here and used by every key of its sort (`model.rs`, `tcp.rs`). What is written reads back as the same value.
 
 use crate::dscp;
 use crate::laws::{Draw, Spread};
-use crate::model::{Reader, Tables};
 use crate::problem::{Key, Wrong, below};
 use crate::quantity::{
     TIME, Times, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
 };
+use crate::reader::{Form, Reader, Tables};
 use crate::value::{Value, quoted};
 use crate::wire::{self, Loss};
 use link::Framing;
@@ -16,15 +16,6 @@ use std::collections::HashSet;
 use tc::text::nearest;
 use tc::text::printable;
 use tc::{Discipline, Shaper, TcError};
-
-/// How a key's value is read and written.
-pub(crate) trait Form<T> {
-    /// The value, or `None` after the reader was told what is wrong with it.
-    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<T>;
-
-    /// As a file would hold it; `all`: with what is a default.
-    fn write(&self, value: &T, all: bool) -> Value;
-}
 
 /// A form of which reading needs the value alone.
 pub(crate) struct Plain<T> {

@@ -14,6 +14,7 @@ mod meaning;
 mod model;
 mod problem;
 mod quantity;
+mod reader;
 pub mod realised;
 mod sweep;
 mod syntax;
@@ -28,17 +29,19 @@ pub use forms::LinkRate;
 pub use laws::{Draw, Spread};
 pub use meaning::Meaning;
 pub use model::{
-    Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, KeyOf, Kind, LinkEntry, Periods, Ping, Record, Scenario,
-    Sweep, TcpFlow, TcpSettings, Transfers, Udp, Video, Ways, Wire, dotted_key, language,
+    Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record, Scenario, Sweep,
+    TcpFlow, Transfers, Udp, Video, Ways, Wire, dotted_key, language,
 };
 pub use problem::{Key, Part, Problem, Source, Wrong, below, dotted};
-pub use tcp::{Endpoints, MTU, PROFILES, profile};
+pub use reader::KeyOf;
+pub use tcp::{Endpoints, MTU, PROFILES, TcpSettings, profile};
 pub use toml::{NotToml, Places, read as read_toml, write as write_toml};
 pub use trace::Open;
 pub use value::{Table, Value, quoted, real};
 pub use wire::Loss;
 
-use model::{Place, Reader, Tables};
+use model::hint_for_key;
+use reader::{Place, Reader, Tables};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashSet};
 
@@ -336,7 +339,8 @@ fn validated(
         }
         _ => problem,
     };
-    let mut reader = Reader { document: &document, found: Vec::new() };
+    let hint = |name: &str, key: &Key, keys: &[KeyOf]| hint_for_key(name, key, keys, &document);
+    let mut reader = Reader { hint: &hint, found: Vec::new() };
     let scenario = Scenario::read_whole(&document, &Key::new(), &mut reader);
     reader.found.truncate(MOST);
     let mut wrong: Vec<Problem> = reader

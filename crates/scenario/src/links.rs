@@ -9,7 +9,7 @@ use crate::problem::{Key, below};
 use crate::wire::Loss;
 use link::Framing;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use tc::text::in_quotes;
 use tc::{Discipline, Shaper};
 
@@ -139,17 +139,17 @@ pub type Path = Vec<usize>;
 /// Paths between nodes, each found once.
 pub(crate) struct Routes<'l> {
     links: &'l [Link],
-    from: HashMap<&'l str, Vec<usize>>,
-    found: HashMap<String, HashMap<&'l str, Path>>,
+    from: BTreeMap<&'l str, Vec<usize>>,
+    found: BTreeMap<String, BTreeMap<&'l str, Path>>,
 }
 
 impl<'l> Routes<'l> {
     pub(crate) fn new(links: &'l [Link]) -> Routes<'l> {
-        let mut from: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut from: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, link) in links.iter().enumerate() {
             from.entry(&link.tail).or_default().push(index);
         }
-        Routes { links, from, found: HashMap::new() }
+        Routes { links, from, found: BTreeMap::new() }
     }
 
     fn nodes(&self) -> BTreeSet<&'l str> {
@@ -165,8 +165,8 @@ impl<'l> Routes<'l> {
         self.found[source].get(target).cloned()
     }
 
-    fn search(&self, source: &str) -> HashMap<&'l str, Path> {
-        let mut found: HashMap<&str, Path> = HashMap::new();
+    fn search(&self, source: &str) -> BTreeMap<&'l str, Path> {
+        let mut found: BTreeMap<&str, Path> = BTreeMap::new();
         let Some(source) = self.nodes().get(source).copied() else { return found };
         let mut waiting = BinaryHeap::from([Reverse((0, 0, Path::new(), source))]);
         while let Some(Reverse((delay, hops, path, node))) = waiting.pop() {

@@ -7,8 +7,9 @@
 use crate::check::base_names;
 use crate::laws::Spread;
 use crate::links::{Line, Routes, links_of, way_of};
-use crate::model::{Scenario, Tables};
+use crate::model::Scenario;
 use crate::quantity::{format_duration, format_rate};
+use crate::reader::Tables;
 use crate::value::Value;
 
 /// Every setting by its path; `None`: there is none.

@@ -1,256 +1,23 @@
 //! The scenario as a value: what its TOML says, checked, defaults filled in, units gone.
 //!
-//! Every table of the language is a struct here and every key a line of it: its name, its type, its default, its form (how it is read and
+//! Every table of the language is a struct here (`tcp` alone: in `tcp.rs`) and every key a line of it: its name, its type, its default, its form (how it is read and
 //! written: `forms.rs`) and, as its comment, what it means. docs/scenario.md is the same in prose. What spans several keys is in `check.rs`;
-//! what an engine takes is made by `realise.rs`.
+//! what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    ACK_DELAY, BOOL, BUFFER, DELAY, DSCP, DURATION, FRAMES, Form, INTERVAL, LINK_LAYER, LINK_RATE, LOSS,
-    LinkRate, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING, RTT, SCHEDULE, SEEDS,
-    SHAPER, SIZES, START, Sub, TARGET, TIMEOUT, TITLE, TRANSFER, WARMUP, Within, Words,
+    BOOL, DELAY, DSCP, DURATION, FRAMES, INTERVAL, LINK_LAYER, LINK_RATE, LOSS, LinkRate, NAME, Names,
+    ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START,
+    Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::{Draw, Spread};
-use crate::problem::{Key, Problem, Wrong, below};
-use crate::tcp::PROFILES;
+use crate::problem::{Key, Wrong, below};
+use crate::reader::{Fields, Form, KeyOf, Reader, Tables, joined, keys, whole};
+use crate::tcp::{PROFILES, TcpSettings};
 use crate::value::{Table, Value, quoted};
 use crate::wire::Loss;
 use link::Framing;
 use tc::text::nearest;
 use tc::{Discipline, Shaper};
-
-// How tables are declared ---------------------------------------------------------------------------------------------
-
-/// A key of a table, for those who list the language.
-#[derive(Clone, Debug)]
-pub struct KeyOf {
-    /// As it is written.
-    pub name: &'static str,
-    /// What it means.
-    pub meaning: String,
-    /// As a file would hold it; `None`: there is none.
-    pub default: Option<Value>,
-    /// Whether it must be given.
-    pub required: bool,
-    /// The keys of the table that it is.
-    pub below: Vec<KeyOf>,
-}
-
-/// A struct whose fields are keys, of a table or of a part of one.
-pub(crate) trait Fields: Sized {
-    /// The values of its keys, or `None` after the reader was told what is wrong.
-    fn read(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Self>;
-
-    /// Its keys and their values as a file would hold them; `None`: there is none. `all`: defaults too.
-    fn list(&self, all: bool, out: &mut Vec<(&'static str, Option<Value>)>);
-
-    /// Its keys, in order.
-    fn keys() -> Vec<KeyOf>;
-}
-
-/// A whole table.
-pub(crate) trait Tables: Sized {
-    fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Self>;
-
-    fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)>;
-
-    fn entries(&self, all: bool) -> Table {
-        let mut table = Table::default();
-        for (name, value) in self.list_whole(all) {
-            if let Some(value) = value {
-                table.push(name.to_owned(), value);
-            }
-        }
-        table
-    }
-}
-
-/// Fills a table key by key and gathers what is wrong.
-pub(crate) struct Reader<'d> {
-    /// The whole document.
-    pub(crate) document: &'d Table,
-    /// What is wrong, and whether it is the key's name that is, or how far into the value.
-    pub(crate) found: Vec<(Problem, Place)>,
-}
-
-/// Where a problem stands.
-pub(crate) enum Place {
-    /// At the key's name.
-    Name,
-    /// So many characters into its value.
-    Value(usize),
-}
-
-impl Reader<'_> {
-    pub(crate) fn refuse(&mut self, wrong: Wrong, key: &Key) {
-        let key = match wrong.item {
-            Some(index) => below(key, index),
-            None => key.clone(),
-        };
-        self.found.push((Problem::new(wrong.message, wrong.hint, key), Place::Value(wrong.offset)));
-    }
-
-    pub(crate) fn table<T: Tables>(&mut self, value: &Value, key: &Key) -> Option<T> {
-        match value.table() {
-            Some(table) => T::read_whole(table, key, self),
-            None => {
-                let message = format!("{} is not a table", quoted(value));
-                self.refuse(Wrong::new(message, "write it as a table, not as a value"), key);
-                None
-            }
-        }
-    }
-
-    pub(crate) fn list<'v>(&mut self, value: &'v Value, key: &Key) -> Option<&'v [Value]> {
-        if value.list().is_none() {
-            let hint = "write it in brackets; tables of a list take two: [[flow]]";
-            self.refuse(Wrong::new(format!("{} is not a list", quoted(value)), hint), key);
-        }
-        value.list()
-    }
-
-    fn missing(&mut self, name: &str, key: &Key) {
-        let example = match name {
-            "duration" => "duration = \"60 s\"",
-            "rate" => "rate = \"20 Mbit/s\"",
-            "delay" => "delay = \"10 ms\"",
-            "size" => "size = \"50 kB\"",
-            "from" => "from = \"server\"",
-            "to" => "to = \"home\"",
-            "kind" => "kind = \"bulk\"",
-            _ => &format!("{name} = ..."),
-        };
-        let wrong = Wrong::new(format!("{name} is missing"), format!("write {example}"));
-        self.refuse(wrong, &below(key, name));
-    }
-
-    /// Refuses what is no key of this table.
-    fn unknown(&mut self, table: &Table, key: &Key, known: &[KeyOf]) {
-        for (name, _) in table.iter() {
-            if !known.iter().any(|each| each.name == name) {
-                let hint = hint_for_key(name, key, known, self.document);
-                self.found.push((Problem::new("unknown key", hint, below(key, name)), Place::Name));
-            }
-        }
-    }
-}
-
-macro_rules! field_type {
-    (Required, $type:ty) => { $type };
-    (Optional, $type:ty) => { Option<$type> };
-    (Defaulted, $type:ty) => { $type };
-}
-
-macro_rules! read_field {
-    (Required, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
-        match $value {
-            Some(value) => $form.read(value, &below($key, $name), $reader),
-            None => {
-                $reader.missing($name, $key);
-                None
-            }
-        }
-    };
-    (Optional, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
-        match $value {
-            Some(value) => $form.read(value, &below($key, $name), $reader).map(Some),
-            None => Some(None),
-        }
-    };
-    (Defaulted, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
-        match $value {
-            Some(value) => $form.read(value, &below($key, $name), $reader),
-            None => Some($default),
-        }
-    };
-}
-
-macro_rules! list_field {
-    (Required, $form:expr, $value:expr, $all:expr, $default:expr) => {
-        Some($form.write($value, $all))
-    };
-    (Optional, $form:expr, $value:expr, $all:expr, $default:expr) => {
-        $value.as_ref().map(|value| $form.write(value, $all))
-    };
-    (Defaulted, $form:expr, $value:expr, $all:expr, $default:expr) => {
-        ($all || *$value != $default).then(|| $form.write($value, $all))
-    };
-}
-
-macro_rules! default_of {
-    (Defaulted, $form:expr, $type:ty, $default:expr) => {{
-        let default: $type = $default;
-        Some($form.write(&default, false))
-    }};
-    ($kind:ident, $form:expr, $type:ty, $default:expr) => {
-        None
-    };
-}
-
-macro_rules! keys {
-    ($(#[doc = $about:expr])+ $table:ident {
-        $($(#[doc = $meaning:expr])+ $field:ident $(as $name:literal)?:
-            $kind:ident<$type:ty> $(= $default:expr)? => $form:expr;)+
-    }) => {
-        $(#[doc = $about])+
-        #[derive(Clone, Debug, PartialEq)]
-        pub struct $table {
-            $($(#[doc = $meaning])+ pub $field: field_type!($kind, $type),)+
-        }
-
-        impl Fields for $table {
-            fn read(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<$table> {
-                $(
-                    let name = keys!(@name $field $($name)?);
-                    #[allow(unused_variables)]
-                    let $field: Option<field_type!($kind, $type)> = read_field!(
-                        $kind, $form, table.get(name), name, key, reader, keys!(@default $($default)?)
-                    );
-                )+
-                Some($table { $($field: $field?,)+ })
-            }
-
-            fn list(&self, all: bool, out: &mut Vec<(&'static str, Option<Value>)>) {
-                $(out.push((
-                    keys!(@name $field $($name)?),
-                    list_field!($kind, $form, &self.$field, all, keys!(@default $($default)?)),
-                ));)+
-            }
-
-            fn keys() -> Vec<KeyOf> {
-                vec![$(KeyOf {
-                    name: keys!(@name $field $($name)?),
-                    meaning: [$($meaning),+].map(str::trim).join(" "),
-                    default: default_of!($kind, $form, $type, keys!(@default $($default)?)),
-                    required: stringify!($kind) == "Required",
-                    below: Vec::new(),
-                }),+]
-            }
-        }
-    };
-    (@name $field:ident) => { stringify!($field) };
-    (@name $field:ident $name:literal) => { $name };
-    (@default) => { unreachable!("it has no default") };
-    (@default $default:expr) => { $default };
-}
-
-/// A table that has these keys and no others.
-macro_rules! whole {
-    ($table:ident) => {
-        impl Tables for $table {
-            fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<$table> {
-                let read = <$table as Fields>::read(table, key, reader);
-                reader.unknown(table, key, &<$table as Fields>::keys());
-                read
-            }
-
-            fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)> {
-                let mut out = Vec::new();
-                self.list(all, &mut out);
-                out
-            }
-        }
-    };
-}
 
 // Links ---------------------------------------------------------------------------------------------------------------
 
@@ -330,9 +97,6 @@ pub struct LinkEntry {
 /// Flows in all.
 pub const MAX_FLOWS: u32 = 100_000;
 const COUNT: Within<i128> = Within { least: 1, most: MAX_FLOWS as i128, above: false };
-const SEGMENTS: Within<i128> = Within { least: 1, most: 1 << 31, above: false };
-const QUEUED: Within<i128> = Within { least: 0, most: 1 << 31, above: false };
-const HEADERS: Within<i128> = Within { least: 40, most: 120, above: false };
 
 keys! {
     /// What every kind of `[[flow]]` has.
@@ -588,142 +352,8 @@ fn not_a_kind(given: &Value) -> Wrong {
     }
 }
 
-/// The parts of a table, one behind the other.
-macro_rules! joined {
-    ($table:ident { $($field:ident: $part:ident),+ }) => {
-        impl $table {
-            /// Its keys, in order.
-            pub(crate) fn keys() -> Vec<KeyOf> {
-                [$($part::keys()),+].concat()
-            }
-        }
-
-        impl Tables for $table {
-            fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<$table> {
-                $(let $field = $part::read(table, key, reader);)+
-                reader.unknown(table, key, &$table::keys());
-                Some($table { $($field: $field?),+ })
-            }
-
-            fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)> {
-                let mut out = Vec::new();
-                $(self.$field.list(all, &mut out);)+
-                out
-            }
-        }
-    };
-}
 joined!(Bottleneck { common: Wire, ways: Ways });
 joined!(LinkEntry { wire: Wire, ends: Ends });
-
-/// What a flow's endpoints do otherwise than their profile: each key a field of `tcp::TcpParams`.
-macro_rules! settings {
-    ($($(#[doc = $meaning:expr])+ $field:ident: $type:ty => $form:expr => $($param:ident).+;)+) => {
-        keys! {
-            /// What a flow's endpoints do otherwise than their profile; none: as the profile.
-            TcpSettings {
-                $($(#[doc = $meaning])+ $field: Optional<$type> => $form;)+
-            }
-        }
-
-        impl TcpSettings {
-            /// Sets what is given.
-            pub(crate) fn apply(&self, params: &mut tcp::TcpParams) {
-                $(if let Some(given) = self.$field {
-                    params.$($param).+ = given.into();
-                })+
-            }
-        }
-
-        impl Default for TcpSettings {
-            fn default() -> TcpSettings {
-                TcpSettings { $($field: None),+ }
-            }
-        }
-    };
-}
-
-settings! {
-    /// Payload bytes of a segment.
-    mss: u32 => Within { least: 88i128, most: 65_000, above: false } => mss;
-    /// IP and TCP header bytes of a segment.
-    header_bytes: u32 => HEADERS => header_bytes;
-    /// IP bytes of an acknowledgement.
-    ack_bytes: u32 => HEADERS => ack_bytes;
-    /// Selective acknowledgements.
-    sack: bool => BOOL => recovery.sack;
-    /// Proportional rate reduction (RFC 6937).
-    prr: bool => BOOL => recovery.prr;
-    /// Duplicates are reported (RFC 2883).
-    dsack: bool => BOOL => recovery.dsack;
-    /// Needless reductions are undone.
-    undo: bool => BOOL => recovery.undo;
-    /// Spurious timeouts are found out (RFC 5682).
-    frto: bool => BOOL => recovery.frto;
-    /// Losses are found by the time of sending (RFC 8985).
-    rack: bool => BOOL => recovery.rack;
-    /// Tail loss probe (RFC 8985).
-    tlp: bool => BOOL => recovery.tlp;
-    /// RFC 3042.
-    limited_transmit: bool => BOOL => recovery.limited_transmit;
-    /// An RTT sample from every ACK.
-    timestamps: bool => BOOL => timestamps;
-    /// Segments.
-    initial_window: u32 => SEGMENTS => growth.initial_window;
-    /// Segments.
-    initial_ssthresh: u32 => SEGMENTS => growth.initial_ssthresh;
-    /// Segments.
-    max_window: u32 => SEGMENTS => growth.max_window;
-    /// All that ns-2's agents do otherwise (docs/tcp.md, ns-2 mode).
-    packet_counted: bool => BOOL => ns2;
-    /// Segments are spaced.
-    pacing: bool => BOOL => growth.pacing;
-    /// HyStart (cubic only).
-    hystart: bool => BOOL => growth.hystart;
-    /// Segments queued (vegas only).
-    vegas_alpha: u32 => QUEUED => growth.vegas_alpha;
-    /// Segments queued (vegas only).
-    vegas_beta: u32 => QUEUED => growth.vegas_beta;
-    /// Segments queued (vegas only).
-    vegas_gamma: u32 => QUEUED => growth.vegas_gamma;
-    /// The queueing delay it aims at (ledbat only).
-    ledbat_target: u64 => TARGET => growth.ledbat_target_ns;
-    /// RFC 6817's GAIN (ledbat only).
-    ledbat_gain: f64 => Within { least: 0.0, most: 1000.0, above: true } => growth.ledbat_gain;
-    /// SYN, its answer and an ACK before data.
-    handshake: bool => BOOL => handshake;
-    /// The RTO before the first sample.
-    initial_rto: u64 => TIMEOUT => timers.initial_rto_ns;
-    /// Lower bound of the RTO.
-    min_rto: u64 => TIMEOUT => timers.min_rto_ns;
-    /// Upper bound of the RTO.
-    max_rto: u64 => TIMEOUT => timers.max_rto_ns;
-    /// Clock granularity.
-    tick: u64 => TIMEOUT => timers.tick_ns;
-    /// The lower bound is applied as Linux does.
-    min_rto_on_variance: bool => BOOL => timers.min_rto_on_variance;
-    /// Full segments for an acknowledgement.
-    delayed_ack_segments: u32 => Within { least: 1i128, most: 1000, above: false } => acks.delayed_ack_segments;
-    /// How long an acknowledgement is delayed.
-    delayed_ack: u64 => ACK_DELAY => acks.delayed_ack_ns;
-    /// How long where segments come slowly.
-    delayed_ack_max: u64 => ACK_DELAY => acks.delayed_ack_max_ns;
-    /// Segments acknowledged at once.
-    quick_acks: u32 => Within { least: 0i128, most: 1_000_000, above: false } => acks.quick_acks;
-    /// How long SACKs wait for each other.
-    sack_delay: u64 => ACK_DELAY => acks.sack_delay_ns;
-    /// What the application writes at once, bytes.
-    write_bytes: u32 => QUEUED => buffers.write_bytes;
-    /// The timers' clock.
-    timer_tick: u64 => TIMEOUT => timers.timer_tick_ns;
-    /// Bytes at the start.
-    receive_buffer: u64 => BUFFER => buffers.receive_buffer;
-    /// Bytes at most.
-    receive_buffer_max: u64 => BUFFER => buffers.receive_buffer_max;
-    /// Of the buffer, advertised.
-    receive_window_fraction: f64 => Within { least: 0.0, most: 1.0, above: true } => buffers.receive_window_fraction;
-}
-whole!(TcpSettings);
 
 // The scenario --------------------------------------------------------------------------------------------------------
 
@@ -869,7 +499,8 @@ fn meant(name: &str) -> Option<&'static str> {
     MEANT.iter().find(|(words, _)| words.contains(&name)).map(|(_, key)| *key)
 }
 
-fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Table) -> String {
+/// What to write instead of a key that the table at `key` doesn't have among its `keys`.
+pub(crate) fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Table) -> String {
     let lower = name.to_lowercase();
     let mut known: Vec<&str> = keys.iter().map(|key| key.name).collect();
     let has = |word: &str| keys.iter().any(|key| key.name == word);

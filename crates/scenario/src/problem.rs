@@ -7,7 +7,7 @@
 //! hint: write "60 s"
 //! ```
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use tc::text::printable;
 
@@ -162,14 +162,14 @@ pub struct Source {
     /// How messages call it.
     pub name: String,
     text: Option<String>,
-    places: HashMap<String, (usize, usize)>,
+    places: BTreeMap<String, (usize, usize)>,
     /// Start and end of each line, in bytes.
     lines: Vec<(usize, usize)>,
 }
 
 impl Source {
     /// A text whose values stand at these places, by dotted key: line and column from 1.
-    pub fn new(name: &str, text: &str, places: HashMap<String, (usize, usize)>) -> Source {
+    pub fn new(name: &str, text: &str, places: BTreeMap<String, (usize, usize)>) -> Source {
         let mut lines = Vec::new();
         let mut start = 0;
         for line in text.split('\n') {

@@ -3,7 +3,8 @@
 //! The profiles are `tcp::params`'s. A setting carries its field's name without the unit:
 //! `min_rto = "1 s"`.
 
-use crate::model::TcpSettings;
+use crate::forms::{ACK_DELAY, BOOL, BUFFER, TARGET, TIMEOUT, Within};
+use crate::reader::{keys, whole};
 use serde::Serialize;
 pub use tcp::params::MTU;
 use tcp::params::header_bytes;
@@ -11,6 +12,119 @@ use tcp::{CongestionKind, TcpParams};
 
 /// Profiles by name.
 pub const PROFILES: &[&str] = &[TcpParams::PROFILES[0].0, TcpParams::PROFILES[1].0];
+
+const SEGMENTS: Within<i128> = Within { least: 1, most: 1 << 31, above: false };
+const QUEUED: Within<i128> = Within { least: 0, most: 1 << 31, above: false };
+const HEADERS: Within<i128> = Within { least: 40, most: 120, above: false };
+
+/// What a flow's endpoints do otherwise than their profile: each key a field of `tcp::TcpParams`.
+macro_rules! settings {
+    ($($(#[doc = $meaning:expr])+ $field:ident: $type:ty => $form:expr => $($param:ident).+;)+) => {
+        keys! {
+            /// What a flow's endpoints do otherwise than their profile; none: as the profile.
+            TcpSettings {
+                $($(#[doc = $meaning])+ $field: Optional<$type> => $form;)+
+            }
+        }
+
+        impl TcpSettings {
+            /// Sets what is given.
+            pub(crate) fn apply(&self, params: &mut tcp::TcpParams) {
+                $(if let Some(given) = self.$field {
+                    params.$($param).+ = given.into();
+                })+
+            }
+        }
+
+        impl Default for TcpSettings {
+            fn default() -> TcpSettings {
+                TcpSettings { $($field: None),+ }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Payload bytes of a segment.
+    mss: u32 => Within { least: 88i128, most: 65_000, above: false } => mss;
+    /// IP and TCP header bytes of a segment.
+    header_bytes: u32 => HEADERS => header_bytes;
+    /// IP bytes of an acknowledgement.
+    ack_bytes: u32 => HEADERS => ack_bytes;
+    /// Selective acknowledgements.
+    sack: bool => BOOL => recovery.sack;
+    /// Proportional rate reduction (RFC 6937).
+    prr: bool => BOOL => recovery.prr;
+    /// Duplicates are reported (RFC 2883).
+    dsack: bool => BOOL => recovery.dsack;
+    /// Needless reductions are undone.
+    undo: bool => BOOL => recovery.undo;
+    /// Spurious timeouts are found out (RFC 5682).
+    frto: bool => BOOL => recovery.frto;
+    /// Losses are found by the time of sending (RFC 8985).
+    rack: bool => BOOL => recovery.rack;
+    /// Tail loss probe (RFC 8985).
+    tlp: bool => BOOL => recovery.tlp;
+    /// RFC 3042.
+    limited_transmit: bool => BOOL => recovery.limited_transmit;
+    /// An RTT sample from every ACK.
+    timestamps: bool => BOOL => timestamps;
+    /// Segments.
+    initial_window: u32 => SEGMENTS => growth.initial_window;
+    /// Segments.
+    initial_ssthresh: u32 => SEGMENTS => growth.initial_ssthresh;
+    /// Segments.
+    max_window: u32 => SEGMENTS => growth.max_window;
+    /// All that ns-2's agents do otherwise (docs/tcp.md, ns-2 mode).
+    packet_counted: bool => BOOL => ns2;
+    /// Segments are spaced.
+    pacing: bool => BOOL => growth.pacing;
+    /// HyStart (cubic only).
+    hystart: bool => BOOL => growth.hystart;
+    /// Segments queued (vegas only).
+    vegas_alpha: u32 => QUEUED => growth.vegas_alpha;
+    /// Segments queued (vegas only).
+    vegas_beta: u32 => QUEUED => growth.vegas_beta;
+    /// Segments queued (vegas only).
+    vegas_gamma: u32 => QUEUED => growth.vegas_gamma;
+    /// The queueing delay it aims at (ledbat only).
+    ledbat_target: u64 => TARGET => growth.ledbat_target_ns;
+    /// RFC 6817's GAIN (ledbat only).
+    ledbat_gain: f64 => Within { least: 0.0, most: 1000.0, above: true } => growth.ledbat_gain;
+    /// SYN, its answer and an ACK before data.
+    handshake: bool => BOOL => handshake;
+    /// The RTO before the first sample.
+    initial_rto: u64 => TIMEOUT => timers.initial_rto_ns;
+    /// Lower bound of the RTO.
+    min_rto: u64 => TIMEOUT => timers.min_rto_ns;
+    /// Upper bound of the RTO.
+    max_rto: u64 => TIMEOUT => timers.max_rto_ns;
+    /// Clock granularity.
+    tick: u64 => TIMEOUT => timers.tick_ns;
+    /// The lower bound is applied as Linux does.
+    min_rto_on_variance: bool => BOOL => timers.min_rto_on_variance;
+    /// Full segments for an acknowledgement.
+    delayed_ack_segments: u32 => Within { least: 1i128, most: 1000, above: false } => acks.delayed_ack_segments;
+    /// How long an acknowledgement is delayed.
+    delayed_ack: u64 => ACK_DELAY => acks.delayed_ack_ns;
+    /// How long where segments come slowly.
+    delayed_ack_max: u64 => ACK_DELAY => acks.delayed_ack_max_ns;
+    /// Segments acknowledged at once.
+    quick_acks: u32 => Within { least: 0i128, most: 1_000_000, above: false } => acks.quick_acks;
+    /// How long SACKs wait for each other.
+    sack_delay: u64 => ACK_DELAY => acks.sack_delay_ns;
+    /// What the application writes at once, bytes.
+    write_bytes: u32 => QUEUED => buffers.write_bytes;
+    /// The timers' clock.
+    timer_tick: u64 => TIMEOUT => timers.timer_tick_ns;
+    /// Bytes at the start.
+    receive_buffer: u64 => BUFFER => buffers.receive_buffer;
+    /// Bytes at most.
+    receive_buffer_max: u64 => BUFFER => buffers.receive_buffer_max;
+    /// Of the buffer, advertised.
+    receive_window_fraction: f64 => Within { least: 0.0, most: 1.0, above: true } => buffers.receive_window_fraction;
+}
+whole!(TcpSettings);
 
 /// What the endpoints of a flow are.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -10,13 +10,13 @@
 
 use crate::value::{Table, Value, real};
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Line and column from 1, in characters, by dotted key.
-pub type Places = HashMap<String, (usize, usize)>;
+pub type Places = BTreeMap<String, (usize, usize)>;
 
 /// What is not TOML, and where.
 #[derive(Clone, Debug, PartialEq)]

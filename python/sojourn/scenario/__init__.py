@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sojourn._core import Scenario, dotted_key
+from sojourn.foreign import is_plain, plain
 from sojourn.scenario import examples
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.qdisc import Qdisc
@@ -44,7 +45,7 @@ def read(file: BinaryIO, name: str) -> str:
     """The text of an open scenario file that messages call `name`."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        problem = Problem("the file is larger than 16 MiB: not a scenario", "", (), name, 1, 1)
+        problem = Problem("the file is larger than 16 MiB: not a scenario", "", (), plain(name), 1, 1)
         raise ScenarioError([problem])
     try:
         return data.decode()
@@ -54,12 +55,14 @@ def read(file: BinaryIO, name: str) -> str:
 
 def loads(text: str, *, name: str = "scenario", folder: Path | None = None) -> Scenario:
     """The scenario in a text; `name` stands in messages, relative paths count from `folder`."""
-    untitled = None if folder is None else Path(name).stem
-    return Scenario.read(text, name, untitled, opener(folder))
+    stem = Path(name).stem
+    untitled = stem if folder is not None and is_plain(stem) else None
+    # A file's name need not be UTF-8.
+    return Scenario.read(text, plain(name), untitled, opener(folder))
 
 
 def _unreadable(name: str, message: str, hint: str) -> ScenarioError:
-    return ScenarioError([Problem(message, hint, (), name or ".")])
+    return ScenarioError([Problem(message, hint, (), plain(name) or ".")])
 
 
 def _not_utf8(name: str, data: bytes, at: int) -> ScenarioError:
@@ -67,6 +70,6 @@ def _not_utf8(name: str, data: bytes, at: int) -> ScenarioError:
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     source = data.decode("utf-8", errors="replace").split("\n")[line - 1].rstrip("\r")
     problem = Problem(
-        "not UTF-8 text", "is this a scenario file? save it as UTF-8", (), name, line, column, source
+        "not UTF-8 text", "is this a scenario file? save it as UTF-8", (), plain(name), line, column, source
     )
     return ScenarioError([problem])

@@ -5,6 +5,7 @@ They are the folder `scenarios` of the repository, which lies beside this packag
 
 from pathlib import Path
 
+from sojourn.foreign import plain
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.units import nearest
 
@@ -45,4 +46,5 @@ def find(path: Path) -> Path:
 
 
 def _missing(name: str, hint: str) -> ScenarioError:
-    return ScenarioError([Problem("can't read it: No such file or directory", hint, (), name or ".")])
+    message = "can't read it: No such file or directory"
+    return ScenarioError([Problem(message, plain(hint), (), plain(name) or ".")])

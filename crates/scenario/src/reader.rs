@@ -1,0 +1,299 @@
+//! How the tables of the language are declared and read: a struct whose fields are keys. A reader
+//! fills it key by key and gathers what is wrong.
+//!
+//! `keys!` declares a table or a part of one, each key a line: its name, its type, its default, its
+//! form. `whole!` makes a table of one part, `joined!` of several. The tables themselves are in
+//! `model.rs` and `tcp.rs`, the forms in `forms.rs`.
+
+use crate::problem::{Key, Problem, Wrong, below};
+use crate::value::{Table, Value, quoted};
+
+/// How a key's value is read and written.
+pub(crate) trait Form<T> {
+    /// The value, or `None` after the reader was told what is wrong with it.
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<T>;
+
+    /// As a file would hold it; `all`: with what is a default.
+    fn write(&self, value: &T, all: bool) -> Value;
+}
+
+/// A key of a table, for those who list the language.
+#[derive(Clone, Debug)]
+pub struct KeyOf {
+    /// As it is written.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: String,
+    /// As a file would hold it; `None`: there is none.
+    pub default: Option<Value>,
+    /// Whether it must be given.
+    pub required: bool,
+    /// The keys of the table that it is.
+    pub below: Vec<KeyOf>,
+}
+
+/// A struct whose fields are keys, of a table or of a part of one.
+pub(crate) trait Fields: Sized {
+    /// The values of its keys, or `None` after the reader was told what is wrong.
+    fn read(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Self>;
+
+    /// Its keys and their values as a file would hold them; `None`: there is none. `all`: defaults too.
+    fn list(&self, all: bool, out: &mut Vec<(&'static str, Option<Value>)>);
+
+    /// Its keys, in order.
+    fn keys() -> Vec<KeyOf>;
+}
+
+/// A whole table.
+pub(crate) trait Tables: Sized {
+    fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Self>;
+
+    fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)>;
+
+    fn entries(&self, all: bool) -> Table {
+        let mut table = Table::default();
+        for (name, value) in self.list_whole(all) {
+            if let Some(value) = value {
+                table.push(name.to_owned(), value);
+            }
+        }
+        table
+    }
+}
+
+/// Fills a table key by key and gathers what is wrong.
+pub(crate) struct Reader<'d> {
+    /// What to write instead of a key that a table doesn't have: of its name, the table's place and
+    /// the keys that it has.
+    pub(crate) hint: &'d dyn Fn(&str, &Key, &[KeyOf]) -> String,
+    /// What is wrong, and whether it is the key's name that is, or how far into the value.
+    pub(crate) found: Vec<(Problem, Place)>,
+}
+
+/// Where a problem stands.
+pub(crate) enum Place {
+    /// At the key's name.
+    Name,
+    /// So many characters into its value.
+    Value(usize),
+}
+
+impl Reader<'_> {
+    pub(crate) fn refuse(&mut self, wrong: Wrong, key: &Key) {
+        let key = match wrong.item {
+            Some(index) => below(key, index),
+            None => key.clone(),
+        };
+        self.found.push((Problem::new(wrong.message, wrong.hint, key), Place::Value(wrong.offset)));
+    }
+
+    pub(crate) fn table<T: Tables>(&mut self, value: &Value, key: &Key) -> Option<T> {
+        match value.table() {
+            Some(table) => T::read_whole(table, key, self),
+            None => {
+                let message = format!("{} is not a table", quoted(value));
+                self.refuse(Wrong::new(message, "write it as a table, not as a value"), key);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn list<'v>(&mut self, value: &'v Value, key: &Key) -> Option<&'v [Value]> {
+        if value.list().is_none() {
+            let hint = "write it in brackets; tables of a list take two: [[flow]]";
+            self.refuse(Wrong::new(format!("{} is not a list", quoted(value)), hint), key);
+        }
+        value.list()
+    }
+
+    pub(crate) fn missing(&mut self, name: &str, key: &Key) {
+        let example = match name {
+            "duration" => "duration = \"60 s\"",
+            "rate" => "rate = \"20 Mbit/s\"",
+            "delay" => "delay = \"10 ms\"",
+            "size" => "size = \"50 kB\"",
+            "from" => "from = \"server\"",
+            "to" => "to = \"home\"",
+            "kind" => "kind = \"bulk\"",
+            _ => &format!("{name} = ..."),
+        };
+        let wrong = Wrong::new(format!("{name} is missing"), format!("write {example}"));
+        self.refuse(wrong, &below(key, name));
+    }
+
+    /// Refuses what is no key of this table.
+    pub(crate) fn unknown(&mut self, table: &Table, key: &Key, known: &[KeyOf]) {
+        for (name, _) in table.iter() {
+            if !known.iter().any(|each| each.name == name) {
+                let hint = (self.hint)(name, key, known);
+                self.found.push((Problem::new("unknown key", hint, below(key, name)), Place::Name));
+            }
+        }
+    }
+}
+
+macro_rules! field_type {
+    (Required, $type:ty) => { $type };
+    (Optional, $type:ty) => { Option<$type> };
+    (Defaulted, $type:ty) => { $type };
+}
+
+macro_rules! read_field {
+    (Required, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
+        match $value {
+            Some(value) => $crate::reader::Form::read(&$form, value, &$crate::below($key, $name), $reader),
+            None => {
+                $reader.missing($name, $key);
+                None
+            }
+        }
+    };
+    (Optional, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
+        match $value {
+            Some(value) => {
+                $crate::reader::Form::read(&$form, value, &$crate::below($key, $name), $reader).map(Some)
+            }
+            None => Some(None),
+        }
+    };
+    (Defaulted, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
+        match $value {
+            Some(value) => $crate::reader::Form::read(&$form, value, &$crate::below($key, $name), $reader),
+            None => Some($default),
+        }
+    };
+}
+
+macro_rules! list_field {
+    (Required, $form:expr, $value:expr, $all:expr, $default:expr) => {
+        Some($crate::reader::Form::write(&$form, $value, $all))
+    };
+    (Optional, $form:expr, $value:expr, $all:expr, $default:expr) => {
+        $value.as_ref().map(|value| $crate::reader::Form::write(&$form, value, $all))
+    };
+    (Defaulted, $form:expr, $value:expr, $all:expr, $default:expr) => {
+        ($all || *$value != $default).then(|| $crate::reader::Form::write(&$form, $value, $all))
+    };
+}
+
+macro_rules! default_of {
+    (Defaulted, $form:expr, $type:ty, $default:expr) => {{
+        let default: $type = $default;
+        Some($crate::reader::Form::write(&$form, &default, false))
+    }};
+    ($kind:ident, $form:expr, $type:ty, $default:expr) => {
+        None
+    };
+}
+
+macro_rules! keys {
+    ($(#[doc = $about:expr])+ $table:ident {
+        $($(#[doc = $meaning:expr])+ $field:ident $(as $name:literal)?:
+            $kind:ident<$type:ty> $(= $default:expr)? => $form:expr;)+
+    }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $table {
+            $($(#[doc = $meaning])+ pub $field: $crate::reader::field_type!($kind, $type),)+
+        }
+
+        impl $crate::reader::Fields for $table {
+            fn read(
+                table: &$crate::Table,
+                key: &$crate::Key,
+                reader: &mut $crate::reader::Reader<'_>,
+            ) -> Option<$table> {
+                $(
+                    let name = $crate::reader::keys!(@name $field $($name)?);
+                    #[allow(unused_variables)]
+                    let $field: Option<$crate::reader::field_type!($kind, $type)> =
+                        $crate::reader::read_field!(
+                            $kind, $form, table.get(name), name, key, reader,
+                            $crate::reader::keys!(@default $($default)?)
+                        );
+                )+
+                Some($table { $($field: $field?,)+ })
+            }
+
+            fn list(&self, all: bool, out: &mut Vec<(&'static str, Option<$crate::Value>)>) {
+                $(out.push((
+                    $crate::reader::keys!(@name $field $($name)?),
+                    $crate::reader::list_field!(
+                        $kind, $form, &self.$field, all, $crate::reader::keys!(@default $($default)?)
+                    ),
+                ));)+
+            }
+
+            fn keys() -> Vec<$crate::KeyOf> {
+                vec![$($crate::KeyOf {
+                    name: $crate::reader::keys!(@name $field $($name)?),
+                    meaning: [$($meaning),+].map(str::trim).join(" "),
+                    default: $crate::reader::default_of!(
+                        $kind, $form, $type, $crate::reader::keys!(@default $($default)?)
+                    ),
+                    required: stringify!($kind) == "Required",
+                    below: Vec::new(),
+                }),+]
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+    (@default) => { unreachable!("it has no default") };
+    (@default $default:expr) => { $default };
+}
+
+/// A table that has these keys and no others.
+macro_rules! whole {
+    ($table:ident) => {
+        impl $crate::reader::Tables for $table {
+            fn read_whole(
+                table: &$crate::Table,
+                key: &$crate::Key,
+                reader: &mut $crate::reader::Reader<'_>,
+            ) -> Option<$table> {
+                let read = <$table as $crate::reader::Fields>::read(table, key, reader);
+                reader.unknown(table, key, &<$table as $crate::reader::Fields>::keys());
+                read
+            }
+
+            fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<$crate::Value>)> {
+                let mut out = Vec::new();
+                $crate::reader::Fields::list(self, all, &mut out);
+                out
+            }
+        }
+    };
+}
+
+/// The parts of a table, one behind the other.
+macro_rules! joined {
+    ($table:ident { $($field:ident: $part:ident),+ }) => {
+        impl $table {
+            /// Its keys, in order.
+            pub(crate) fn keys() -> Vec<$crate::KeyOf> {
+                [$(<$part as $crate::reader::Fields>::keys()),+].concat()
+            }
+        }
+
+        impl $crate::reader::Tables for $table {
+            fn read_whole(
+                table: &$crate::Table,
+                key: &$crate::Key,
+                reader: &mut $crate::reader::Reader<'_>,
+            ) -> Option<$table> {
+                $(let $field = <$part as $crate::reader::Fields>::read(table, key, reader);)+
+                reader.unknown(table, key, &$table::keys());
+                Some($table { $($field: $field?),+ })
+            }
+
+            fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<$crate::Value>)> {
+                let mut out = Vec::new();
+                $($crate::reader::Fields::list(&self.$field, all, &mut out);)+
+                out
+            }
+        }
+    };
+}
+
+pub(crate) use {default_of, field_type, joined, keys, list_field, read_field, whole};
