@@ -238,6 +238,7 @@ def modules_used(source: str, exported: dict[str, str], *, top: bool) -> set[str
 CRATES_WITH_CIRCLES = {
     "tc": "a discipline is read by its record, which is found among all",
     "guest": "run and flows",
+    "tcp": "a congestion control is made of its parameters, which name it",
 }
 
 

@@ -13,9 +13,10 @@ from synthetic import Shape
 
 import sojourn
 from sojourn import metrics
+from sojourn.arrays import Json
 from sojourn.judgement import Contest, Difference, compare, judge, likeness, quantities, words
 from sojourn.judgement.quantities import Measured
-from sojourn.metrics import Interval, Numbers, Summary
+from sojourn.metrics import Interval, Summary
 from sojourn.records import Run
 
 LINE = """
@@ -270,7 +271,7 @@ def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
     run = synthetic.run(path / label, own)
     each = []
     for seed in seeds:
-        queue: Numbers = {
+        queue: Json = {
             "link": "bottleneck",
             "sojourn_ms": {name: seed.get(name, math.nan) for name in ("mean", "p50", "p95")},
             "goodput_mbps": seed["up"],

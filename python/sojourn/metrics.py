@@ -31,11 +31,10 @@ import numpy as np
 import polars as pl
 
 from sojourn import _core
-from sojourn.numbers import OverSeeds, SeedNumbers, Spread
+from sojourn.arrays import Json
+from sojourn.numbers import MeanAndInterval, OverSeeds, SeedNumbers
 from sojourn.records import Meta, Names, Run, RunError, columns
 
-Numbers = dict[str, Any]
-"""A JSON object: strings, numbers, lists and objects of them."""
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 LATE_MS = _core.LATE_MS
@@ -74,7 +73,7 @@ class Summary:
         """The runs that are samples: one per seed, or the first if all are the same."""
         return self.runs[: self.samples]
 
-    def to_dict(self) -> Numbers:
+    def to_dict(self) -> Json:
         """As one object of plain values; NaN becomes None."""
         return {
             "engine": self.engine,
@@ -225,7 +224,7 @@ def over_seeds(runs: Sequence[SeedNumbers]) -> OverSeeds:
     )
 
 
-def mean_ci95(values: Iterable[float]) -> Spread[float]:
+def mean_ci95(values: Iterable[float]) -> MeanAndInterval[float]:
     """Mean and half the width of its 95 % confidence interval (Student's t); NaN values are left out.
 
     3, 4, 5: mean 4, s = 1, t(0.975, 2) = 4.303, so ci95 = 4.303 / sqrt(3) = 2.484.

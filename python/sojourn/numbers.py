@@ -1,7 +1,7 @@
 """The shapes of numbers: what crates/metrics makes of a seed's tables, and the same over seeds.
 
 `Numbers[N]`: each number is an N. Of one seed (`SeedNumbers`) a number is a float, NaN where it can't be
-said, or an int; over seeds (`OverSeeds`) it is a `Spread`. In JSON NaN is null: N is `float | None` there.
+said, or an int; over seeds (`OverSeeds`) it is a `MeanAndInterval`. In JSON NaN is null: N is `float | None` there.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing_extensions import TypedDict
 N = TypeVar("N")
 
 
-class Spread(TypedDict, Generic[N]):
+class MeanAndInterval(TypedDict, Generic[N]):
     """A mean over seeds, and half the width of its 95 % confidence interval (Student's t)."""
 
     mean: N
     ci95: N
 
 
-class Distribution(TypedDict, Generic[N]):
+class Percentiles(TypedDict, Generic[N]):
     """Of samples, ms."""
 
     min: N
@@ -48,7 +48,7 @@ class MeanAndMax(TypedDict, Generic[N]):
     max: N
 
 
-class Ring(TypedDict, Generic[N]):
+class RingNumbers(TypedDict, Generic[N]):
     """The driver's ring below a queue."""
 
     sojourn_ms: MeanAndMax[N]
@@ -58,7 +58,7 @@ class Ring(TypedDict, Generic[N]):
     """At the end; None: no BQL."""
 
 
-class Queue(TypedDict, Generic[N]):
+class QueueNumbers(TypedDict, Generic[N]):
     """A link's queue."""
 
     link: str
@@ -78,7 +78,7 @@ class Queue(TypedDict, Generic[N]):
     """By cause."""
     sojourn_ms: Times[N]
     backlog_packets: MeanAndMax[N]
-    ring: Ring[N] | None
+    ring: RingNumbers[N] | None
     """None: no ring."""
     goodput_mbps: N
     """Of the flows that cross it."""
@@ -86,14 +86,14 @@ class Queue(TypedDict, Generic[N]):
     """Of the endless TCP flows that cross it."""
 
 
-class Transfers(TypedDict, Generic[N]):
+class TransferNumbers(TypedDict, Generic[N]):
     """Transfers that began after the warm-up and were completed."""
 
     completed: N
-    completion_ms: Distribution[N]
+    completion_ms: Percentiles[N]
 
 
-class Flow(TypedDict, Generic[N]):
+class FlowNumbers(TypedDict, Generic[N]):
     """A flow."""
 
     name: str
@@ -110,13 +110,13 @@ class Flow(TypedDict, Generic[N]):
     timeouts: N
     base_rtt_ms: N
     """Of a full packet and its reply through empty queues; of datagrams one way."""
-    rtt_ms: Distribution[N]
+    rtt_ms: Percentiles[N]
     """TCP's own samples; one-way delays of datagrams."""
-    transfers: NotRequired[Transfers[N]]
+    transfers: NotRequired[TransferNumbers[N]]
     """Of flows that transfer a size."""
 
 
-class Group(TypedDict, Generic[N]):
+class GroupNumbers(TypedDict, Generic[N]):
     """The flows of a [[flow]] entry as one."""
 
     name: str
@@ -126,12 +126,12 @@ class Group(TypedDict, Generic[N]):
     congestion: str | None
     goodput_mbps: N
     """Of all."""
-    transfers: NotRequired[Transfers[N]]
+    transfers: NotRequired[TransferNumbers[N]]
     late_rate: NotRequired[N]
     """Of datagrams: the share that came more than 150 ms after it was sent, or never."""
 
 
-class Probe(TypedDict, Generic[N]):
+class ProbeNumbers(TypedDict, Generic[N]):
     """A ping flow."""
 
     name: str
@@ -139,7 +139,7 @@ class Probe(TypedDict, Generic[N]):
     received: N
     loss_rate: N
     base_rtt_ms: N
-    rtt_ms: Distribution[N]
+    rtt_ms: Percentiles[N]
 
 
 class Numbers(TypedDict, Generic[N]):
@@ -147,10 +147,10 @@ class Numbers(TypedDict, Generic[N]):
 
     seed: NotRequired[int]
     """Not over seeds."""
-    queues: list[Queue[N]]
-    flows: list[Flow[N]]
-    groups: list[Group[N]]
-    probes: list[Probe[N]]
+    queues: list[QueueNumbers[N]]
+    flows: list[FlowNumbers[N]]
+    groups: list[GroupNumbers[N]]
+    probes: list[ProbeNumbers[N]]
     jain: N
     """Over the endless TCP flows."""
     goodput_mbps: N
@@ -162,4 +162,4 @@ class Numbers(TypedDict, Generic[N]):
 
 
 SeedNumbers: TypeAlias = Numbers[float]
-OverSeeds: TypeAlias = Numbers[Spread[float]]
+OverSeeds: TypeAlias = Numbers[MeanAndInterval[float]]

@@ -16,16 +16,16 @@ from typing import Any, Literal, TypeAlias
 from typing_extensions import TypedDict, is_typeddict
 
 from sojourn import numbers
-from sojourn.numbers import Numbers, Spread
+from sojourn.numbers import MeanAndInterval, Numbers
 
 FOLDER = Path(__file__).parent / "schemas"
 """Holds NAME.json for each name in `OUTPUTS`."""
 
 Known: TypeAlias = float | None
-Number: TypeAlias = Spread[Known]
+Number: TypeAlias = MeanAndInterval[Known]
 
 
-class Failure(TypedDict):
+class FailedRun(TypedDict):
     """A run that the engine could not finish."""
 
     run: str
@@ -64,7 +64,7 @@ class RunOutput(RunNumbers):
     """`sojourn run` of one variant."""
 
     schema: str
-    failed: list[Failure]
+    failed: list[FailedRun]
 
 
 class SweepOutput(TypedDict):
@@ -72,7 +72,7 @@ class SweepOutput(TypedDict):
 
     schema: str
     variants: list[RunNumbers]
-    failed: list[Failure]
+    failed: list[FailedRun]
 
 
 class CheckedLink(TypedDict):
@@ -246,7 +246,7 @@ class JudgedDifference(TypedDict):
     verdict: Literal["better", "worse", "alike", "unknown", "neither"]
 
 
-class Contest(TypedDict):
+class JudgedContest(TypedDict):
     """Runs that compete."""
 
     conditions: str
@@ -275,7 +275,7 @@ class Judgement(TypedDict):
     """Of the one judge."""
 
     runs: list[str]
-    contests: list[Contest]
+    contests: list[JudgedContest]
 
 
 class CompareOutput(TypedDict):
@@ -287,7 +287,7 @@ class CompareOutput(TypedDict):
     verdict: str
     judgement: Judgement
     variants: list[RunNumbers]
-    failed: list[Failure]
+    failed: list[FailedRun]
 
 
 class AgreeCase(TypedDict):
@@ -350,7 +350,7 @@ class AgreeOutput(TypedDict):
     agrees: bool
     not_finished: int
     invalid: list[str]
-    failed: list[Failure]
+    failed: list[FailedRun]
     verdicts: dict[str, int]
     cpu_s: dict[str, Known]
     comparisons: list[AgreeComparison]
@@ -430,7 +430,7 @@ class ReproduceOutput(TypedDict):
     engine: str
     quick: bool | None
     papers: list[PaperOutput]
-    failed: list[Failure]
+    failed: list[FailedRun]
 
 
 OUTPUTS: dict[str, tuple[int, type[Any]]] = {

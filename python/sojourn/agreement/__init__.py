@@ -1,10 +1,10 @@
-"""Simulator and kernel side by side: `numbers` of whole runs, and what both did to each packet (`decisions`).
+"""Simulator and kernel side by side: the numbers of whole runs (`side_by_side`), and what both did to each packet (`decisions`).
 
 docs/agreement.md is its page; `cases` is the standing set.
 """
 
 from sojourn.agreement.mechanisms import ASLEEP, MECHANISMS, Mechanism, Sides, sides
-from sojourn.agreement.numbers import (
+from sojourn.agreement.side_by_side import (
     TOLERANCE,
     VERDICTS,
     Case,

@@ -13,7 +13,7 @@ from sojourn.cli import text
 
 if TYPE_CHECKING:
     from sojourn.judgement import Contest, ContestRow
-    from sojourn.numbers import Spread
+    from sojourn.numbers import MeanAndInterval
 
 WIDTH = 120
 """Wider tables are cut into several, each with the names."""
@@ -57,7 +57,7 @@ def _lines(contest: Contest, rows: Sequence[ContestRow]) -> list[list[str]]:
 def _cells(contest: Contest, row: ContestRow) -> list[str]:
     cells = []
     for run, mean, half in zip(contest.runs, row.means, row.ci95, strict=True):
-        entry: Spread[float] = {"mean": mean, "ci95": half}
+        entry: MeanAndInterval[float] = {"mean": mean, "ci95": half}
         shown = text.count(entry) if row.quantity.count else text.with_interval(entry, most=row.quantity.most)
         cells.append(f"{shown}{text.BEST if row.best == run else ' '}")
     return cells

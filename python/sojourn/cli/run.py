@@ -12,8 +12,9 @@ import click
 from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
-    from sojourn.metrics import Numbers, Summary
-    from sojourn.numbers import Flow, Group, Probe, Queue, Spread
+    from sojourn.arrays import Json
+    from sojourn.metrics import Summary
+    from sojourn.numbers import FlowNumbers, GroupNumbers, MeanAndInterval, ProbeNumbers, QueueNumbers
     from sojourn.records import Run
 
 
@@ -50,7 +51,7 @@ def run(
         # What the last one is refused for is not to be told after the others have run.
         engines.check(loaded, execution.engine)
     keep = output.out is not None or not talk.as_json
-    outputs: list[Numbers] = []
+    outputs: list[Json] = []
     stops: list[engines.UnfinishedError] = []
     trusted = True
     for path, scenario in zip(scenarios, loaded, strict=True):
@@ -136,7 +137,7 @@ def _described(run: Run, summary: Summary) -> str:
 _Time = Literal["mean", "p50", "p95", "p99", "max"]
 
 
-def _queues(run: Run, queues: Sequence[Queue[Spread[float]]]) -> str:
+def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) -> str:
     # Links without a rate limit never queue: they have nothing to say.
     limited = [queue for queue in queues if run.meta.link(queue["link"]).rate_bps is not None] or list(queues)
     # Hosts' own access links never drop, and may be thousands: they are in the tables and in --json.
@@ -160,9 +161,13 @@ def _queues(run: Run, queues: Sequence[Queue[Spread[float]]]) -> str:
     return text.table(header, rows, left=3)
 
 
-def _flows(run: Run, flows: Sequence[Flow[Spread[float]]], groups: Sequence[Group[Spread[float]]]) -> str:
+def _flows(
+    run: Run,
+    flows: Sequence[FlowNumbers[MeanAndInterval[float]]],
+    groups: Sequence[GroupNumbers[MeanAndInterval[float]]],
+) -> str:
     """Flows of one entry of the scenario as one row: their sum, the mean of their RTTs, and what their users wait for."""
-    members: dict[int, list[Flow[Spread[float]]]] = {}
+    members: dict[int, list[FlowNumbers[MeanAndInterval[float]]]] = {}
     for info, flow in zip(run.meta.flows, flows, strict=True):
         if info.kind != "ping":
             members.setdefault(info.group, []).append(flow)
@@ -207,7 +212,7 @@ def _flows(run: Run, flows: Sequence[Flow[Spread[float]]], groups: Sequence[Grou
     return text.table(header, rows, left=3)
 
 
-def _waits(group: Group[Spread[float]], shown: Sequence[str]) -> list[str]:
+def _waits(group: GroupNumbers[MeanAndInterval[float]], shown: Sequence[str]) -> list[str]:
     """What the users of one entry waited for, in these columns."""
     cells = dict.fromkeys(shown, "")
     if "transfers" in group:
@@ -222,7 +227,7 @@ def _waits(group: Group[Spread[float]], shown: Sequence[str]) -> list[str]:
     return list(cells.values())
 
 
-def _probes(probes: Sequence[Probe[Spread[float]]]) -> str:
+def _probes(probes: Sequence[ProbeNumbers[MeanAndInterval[float]]]) -> str:
     times: tuple[_Time, ...] = ("mean", "p50", "p95", "p99", "max")
     header = ["ping", "sent", "loss %", "idle ms", *(f"{name} ms" for name in times)]
     rows = [

@@ -10,7 +10,7 @@ from sojourn.digits import decimals as decimals
 from sojourn.digits import number as number
 
 if TYPE_CHECKING:
-    from sojourn.numbers import Spread
+    from sojourn.numbers import MeanAndInterval
 
 
 BEST = "*"
@@ -25,17 +25,17 @@ def as_json(whole: Mapping[str, Any], schema: str = "") -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def with_interval(entry: "Spread[float]", scale: float = 1.0, most: float = math.inf) -> str:
+def with_interval(entry: "MeanAndInterval[float]", scale: float = 1.0, most: float = math.inf) -> str:
     """`14.2 ±0.3` of {mean, ci95}; without the second part where there is one seed. `most` as in `digits`."""
     return digits.with_interval(entry["mean"] * scale, entry["ci95"] * scale, most)
 
 
-def percent(entry: "Spread[float]") -> str:
+def percent(entry: "MeanAndInterval[float]") -> str:
     """`14.2 ±0.3` of a share, in percent."""
     return with_interval(entry, 100, 100)
 
 
-def count(entry: "Spread[float]") -> str:
+def count(entry: "MeanAndInterval[float]") -> str:
     """A number of things: whole where it comes from one seed."""
     if math.isnan(entry["ci95"]) and not math.isnan(entry["mean"]):
         return f"{entry['mean']:.0f}"

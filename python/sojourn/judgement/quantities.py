@@ -20,11 +20,11 @@ from typing import Literal
 import polars as pl
 
 from sojourn.metrics import LATE_MS, Summary, mean_ci95, summary
-from sojourn.numbers import Group, Queue, SeedNumbers
+from sojourn.numbers import GroupNumbers, QueueNumbers, SeedNumbers
 from sojourn.records import Run
 
 Role = Literal["felt", "queue", "cost", "context"]
-Read = Callable[[SeedNumbers, Queue[float] | None], float]
+Read = Callable[[SeedNumbers, QueueNumbers[float] | None], float]
 """From a seed's numbers, and those of the queue under study among them."""
 
 
@@ -56,7 +56,7 @@ class Quantity:
 def _ping(*path: str) -> Read:
     """The worst probe's: a mean over probes of different paths would mean nothing."""
 
-    def read(seed: SeedNumbers, _: Queue[float] | None) -> float:
+    def read(seed: SeedNumbers, _: QueueNumbers[float] | None) -> float:
         known = [value for probe in seed["probes"] if not math.isnan(value := _at(probe, path))]
         return max(known) if known else math.nan
 
@@ -68,7 +68,7 @@ def _queue(*path: str, scale: float = 1.0) -> Read:
 
 
 def _group(name: str, *path: str, scale: float = 1.0) -> Read:
-    def read(seed: SeedNumbers, _: Queue[float] | None) -> float:
+    def read(seed: SeedNumbers, _: QueueNumbers[float] | None) -> float:
         found = next((group for group in seed["groups"] if group["name"] == name), None)
         return scale * _at(found, path)
 
@@ -82,17 +82,17 @@ def _at(entry: object, path: Sequence[str]) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
-def _jain(seed: SeedNumbers, queue: Queue[float] | None) -> float:
+def _jain(seed: SeedNumbers, queue: QueueNumbers[float] | None) -> float:
     """Among the flows that share the link under study; nothing to be fair about with one."""
     endless = [flow for flow in seed["flows"] if flow["kind"] == "bulk" and flow["congestion"] is not None]
     return float(queue["jain"]) if queue is not None and len(endless) > 1 else math.nan
 
 
-def _goodput(seed: SeedNumbers, queue: Queue[float] | None) -> float:
+def _goodput(seed: SeedNumbers, queue: QueueNumbers[float] | None) -> float:
     return float(seed["goodput_mbps"] if queue is None else queue["goodput_mbps"])
 
 
-def _goodput_other(seed: SeedNumbers, queue: Queue[float] | None) -> float:
+def _goodput_other(seed: SeedNumbers, queue: QueueNumbers[float] | None) -> float:
     """Of the flows that do not cross the link under study; NaN without one."""
     if queue is None:
         return math.nan
@@ -132,7 +132,7 @@ def _fixed(link: str | None = None, other: str = "elsewhere") -> tuple[Quantity,
 QUANTITY = {quantity.key: quantity for quantity in _fixed()}
 
 
-def _of_group(group: Group[float]) -> list[Quantity]:
+def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
     """What a user of this [[flow]] entry feels."""
     name = group["name"]
     found = []
@@ -214,7 +214,7 @@ class Measured:
         found = mean_ci95(self.per_seed(key))
         return found["mean"], found["ci95"]
 
-    def _queue(self, seed: SeedNumbers) -> Queue[float] | None:
+    def _queue(self, seed: SeedNumbers) -> QueueNumbers[float] | None:
         return next((queue for queue in seed["queues"] if queue["link"] == self.link), None)
 
 

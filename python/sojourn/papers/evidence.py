@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 import polars as pl
 
 from sojourn import metrics
-from sojourn.numbers import Flow, Probe, Queue, SeedNumbers
+from sojourn.numbers import FlowNumbers, ProbeNumbers, QueueNumbers, SeedNumbers
 from sojourn.papers.study import Study, Variant
 from sojourn.records import Run
 
@@ -47,15 +47,15 @@ class Seed:
         needed = ("links", "flows", "sojourn", "rtt", "probe", "drops", "transfers", "engine")
         return metrics.seed_summary(self.run.meta, self.number, {name: self.table(name) for name in needed})
 
-    def queue(self, link: str = "down") -> Queue[float]:
+    def queue(self, link: str = "down") -> QueueNumbers[float]:
         """The numbers of one link's queue."""
         return _named(((queue["link"], queue) for queue in self.numbers["queues"]), "link", link)
 
-    def probe(self, name: str = "ping") -> Probe[float]:
+    def probe(self, name: str = "ping") -> ProbeNumbers[float]:
         """The numbers of one ping."""
         return _named(((probe["name"], probe) for probe in self.numbers["probes"]), "name", name)
 
-    def flow(self, name: str) -> Flow[float]:
+    def flow(self, name: str) -> FlowNumbers[float]:
         """The numbers of one flow."""
         return _named(((flow["name"], flow) for flow in self.numbers["flows"]), "name", name)
 

@@ -23,8 +23,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-from sojourn.metrics import Numbers, Summary, mean_ci95
-from sojourn.numbers import Distribution, Group, OverSeeds, Queue, Spread, Times
+from sojourn.arrays import Json
+from sojourn.metrics import Summary, mean_ci95
+from sojourn.numbers import GroupNumbers, MeanAndInterval, OverSeeds, Percentiles, QueueNumbers, Times
 
 TOLERANCE = 0.05
 FULL_PACKET_BYTES = 1514
@@ -117,7 +118,7 @@ class Comparison:
         """Seeds differ on some side. Where nothing is drawn at random they do not, and are one sample."""
         return self.samples > 1
 
-    def to_dict(self) -> Numbers:
+    def to_dict(self) -> Json:
         """As one object of plain values; what is not a number becomes None."""
         case = {
             "name": self.case.name,
@@ -191,8 +192,8 @@ def _congested(a: OverSeeds, b: OverSeeds) -> list[int]:
 
 
 _OF_TCP: tuple[Literal["retransmits"], Literal["timeouts"]] = ("retransmits", "timeouts")
-_Times = Times[Spread[float]] | Distribution[Spread[float]]
-_NONE: Spread[float] = {"mean": math.nan, "ci95": math.nan}
+_Times = Times[MeanAndInterval[float]] | Percentiles[MeanAndInterval[float]]
+_NONE: MeanAndInterval[float] = {"mean": math.nan, "ci95": math.nan}
 
 
 @dataclass(frozen=True)
@@ -204,8 +205,8 @@ class _Measure:
     unit: str
     step: float
     """In its unit."""
-    sim: Spread[float]
-    kernel: Spread[float]
+    sim: MeanAndInterval[float]
+    kernel: MeanAndInterval[float]
     counted: bool = False
     """A count: 0 on both sides says that there was nothing to count."""
 
@@ -239,7 +240,9 @@ def _shares(a: OverSeeds, b: OverSeeds, packet_mbps: float) -> Iterator[_Measure
         yield _Measure("", "jain", "", 0.0, a["jain"], b["jain"])
 
 
-def _of_queue(one: Queue[Spread[float]], other: Queue[Spread[float]], packet_ms: float) -> Iterator[_Measure]:
+def _of_queue(
+    one: QueueNumbers[MeanAndInterval[float]], other: QueueNumbers[MeanAndInterval[float]], packet_ms: float
+) -> Iterator[_Measure]:
     """Of one link: its discipline, its wire, and its ring where it has one."""
     link = one["link"]
     yield _Measure(link, "utilisation", "", 0.0, one["utilisation"], other["utilisation"])
@@ -262,7 +265,7 @@ def _times(place: str, what: str, one: _Times, other: _Times, packet_ms: float) 
 
 
 def _transfers(
-    one: Group[Spread[float]], other: Group[Spread[float]], packet_ms: float
+    one: GroupNumbers[MeanAndInterval[float]], other: GroupNumbers[MeanAndInterval[float]], packet_ms: float
 ) -> Iterator[_Measure]:
     """How many transfers of a group were completed, and how long they took."""
     if "transfers" not in one:
@@ -274,11 +277,11 @@ def _transfers(
     yield _Measure(place, "completion p95", "ms", packet_ms, took["p95"], theirs_took["p95"])
 
 
-def _count(place: str, metric: str, one: Spread[float], other: Spread[float]) -> _Measure:
+def _count(place: str, metric: str, one: MeanAndInterval[float], other: MeanAndInterval[float]) -> _Measure:
     return _Measure(place, metric, "", 1.0, one, other, counted=True)
 
 
-def _of_tcp(side: Summary, key: Literal["retransmits", "timeouts"]) -> Spread[float]:
+def _of_tcp(side: Summary, key: Literal["retransmits", "timeouts"]) -> MeanAndInterval[float]:
     """Of all TCP flows together."""
     return mean_ci95(
         sum(flow[key] for flow in run["flows"] if flow["congestion"] is not None) for run in side.sampled
@@ -288,7 +291,7 @@ def _of_tcp(side: Summary, key: Literal["retransmits", "timeouts"]) -> Spread[fl
 def _flow_rtts(sim: Summary, kernel: Summary) -> Iterator[_Measure]:
     """The mean over TCP's RTT samples, and over the flows of each congestion control, which have one each."""
 
-    def mean(side: Summary, control: str | None) -> Spread[float]:
+    def mean(side: Summary, control: str | None) -> MeanAndInterval[float]:
         known = (
             [f["rtt_ms"]["mean"] for f in run["flows"] if f["congestion"] == control] for run in side.sampled
         )
@@ -341,7 +344,7 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole
 
 
-def _number(entry: Spread[float]) -> float:
+def _number(entry: MeanAndInterval[float]) -> float:
     mean: float = entry["mean"]
     return 0.0 if math.isnan(mean) else mean
 
@@ -366,7 +369,7 @@ class Digest:
     """The largest difference, with its sign, of those that are neither steps nor noise, if there are any."""
     worst_case: str
 
-    def to_dict(self) -> Numbers:
+    def to_dict(self) -> Json:
         """As one object of plain values."""
         return {
             **{key: _finite(value) for key, value in asdict(self).items()},
