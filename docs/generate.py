@@ -61,7 +61,7 @@ that goes, or changes its meaning, needs one. Each shape is a JSON Schema (2020-
 `sojourn list schemas` says where. [output.md](output.md) says more about what the keys hold.
 
 What has no schema yet: `measure`, `rpm`, `monitor`, `history`, `shape`, `tune` and `replay`, and `compare` of
-measurements ([live.md](live.md)).
+measurements ([measure.md](measure.md)).
 """
 
 
