@@ -14,7 +14,7 @@ RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.to
 CHECKS = check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup dev check fast wheel demo papers test bench validate clean
+.PHONY: help setup dev check test-fast portable wheel demo papers test bench validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -22,7 +22,8 @@ help:
 	@echo 'make papers    set up, then reproduce five papers, published numbers beside ours: papers/index.html (ten minutes)'
 	@echo 'make test      format, lint, types and tests, in both languages'
 	@echo 'make dev       build what tests run into the tree; then: $(BIN)/pytest tests/test_units.py'
-	@echo 'make check     format, lint and types only; make fast: the quick tests only'
+	@echo 'make check     format, lint and types only; make test-fast: the quick tests only'
+	@echo 'make portable  check that the simulator builds for macOS, Windows and browsers'
 	@echo 'make setup     build and install into $(VENV) only; then: $(BIN)/sojourn --help'
 	@echo 'make bench     packets per second of this machine'
 	@echo 'make validate  compare with published and measured results'
@@ -46,28 +47,41 @@ check: $(VENV)/.tools
 	    echo 'hint: rustup component add rustfmt clippy; Debian: apt-get install rustfmt-web rust-web-clippy'; exit 2; }
 	@failed=; $(CHECKS); \
 	check cargo fmt --all --check; \
-	check cargo clippy --workspace --all-targets --quiet -- -D warnings; \
+	check cargo clippy --workspace --all-targets --profile checked --quiet -- -D warnings; \
 	check $(BIN)/ruff format --check .; \
 	check $(BIN)/ruff check .; \
 	check $(BIN)/mypy --strict; \
 	$(ENDING)
 
 # The tests that need no guest, no real time and no paper. Of one thing: .venv/bin/pytest tests/test_units.py
-fast: $(VENV)/.dev
+test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -m 'not guest and not live and not papers'
 
 # In CI a kernel guest is made first, where its packages can be had; elsewhere its tests run if there is one.
 # Each check runs whatever became of the others; what failed is said last. On success pytest's closing line is the last. What is
 # held in real time runs apart from what takes all of the processors.
 test: $(VENV)/.dev
-	@if [ "$$CI" = true ]; then $(BIN)/sojourn kernel setup || echo 'no guest: its tests are left out, each with the reason'; fi
+	@if [ "$$CI" = true ]; then $(BIN)/sojourn kernel setup || echo 'no guest could be made: its tests will be left out'; fi
 	@failed=; $(CHECKS); \
 	check $(MAKE) --no-print-directory check; \
 	check cargo test --workspace --profile checked; \
-	check $(MAKE) --no-print-directory wheel; \
+	check $(MAKE) --no-print-directory portable; \
+	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
 	check $(BIN)/python -m pytest -n 2 -m 'not live'; \
 	check $(BIN)/python -m pytest -n 2 -m live; \
 	$(ENDING)
+
+# What runs on other systems than Linux: the simulator in a browser, and the extension without live lines. Their compilers are
+# rustup's; nothing is linked.
+TARGETS := aarch64-apple-darwin x86_64-pc-windows-gnu
+BROWSER := wasm32-unknown-unknown
+portable:
+	@if command -v rustup >/dev/null; then \
+	  rustup target add $(TARGETS) $(BROWSER) 2>/dev/null || { echo 'error: rustup could not fetch $(TARGETS) $(BROWSER)'; exit 1; }; \
+	  for target in $(TARGETS); do \
+	    echo "cargo check for $$target"; PYO3_NO_PYTHON=1 cargo check --quiet -p sojourn-core --target $$target || exit 1; done; \
+	  echo "cargo check for $(BROWSER)"; cargo check --quiet -p sim --target $(BROWSER); \
+	else echo 'NOT CHECKED, for want of rustup: that it builds for $(TARGETS) $(BROWSER)'; fi
 
 bench: $(VENV)/.installed
 	$(BIN)/python benches/bench.py
@@ -102,12 +116,14 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# The first program of the kernel's guests lies beside the code that boots them.
+# The first program of the kernel's guests lies beside the code that boots them. Only Linux can run it.
+ifeq ($(shell uname -s),Linux)
 GUEST := python/sojourn/engine/kernel/sojourn-guest
 
 $(GUEST): $(RUST_SOURCES)
 	cargo build --profile guest --quiet -p guest
 	cp $${CARGO_TARGET_DIR:-target}/guest/sojourn-guest $@
+endif
 
 # The package is the tree itself (an editable install). Its engine is the release's or, for tests, the checked one; the one made
 # last lies in the tree, and the other's mark goes.
@@ -121,15 +137,18 @@ $(VENV)/.dev: $(VENV)/.tools $(GUEST) $(RUST_SOURCES)
 	. $(BIN)/activate && maturin develop --profile checked --quiet >/dev/null
 	@touch $@
 
-# What is handed to others: tests/test_wheel.py installs it elsewhere and runs it there. (An editable install leaves wheels of
-# its own in target/wheels.)
-WHEELS := target/wheel
+# What is handed to others: tests/test_wheel.py installs it elsewhere and runs it there; beside it the wheel of a system without
+# live lines. PROFILE=checked takes what the tests have compiled already. (An editable install leaves wheels of its own in
+# target/wheels.)
+WHEELS  := target/wheel
+PROFILE := release
 
-wheel: $(WHEELS)/.made
+wheel: $(WHEELS)/.made-$(PROFILE)
 
-$(WHEELS)/.made: $(VENV)/.tools $(GUEST) $(RUST_SOURCES) $(shell find python scenarios -type f ! -name '*.pyc' ! -name '*.so') pyproject.toml
+$(WHEELS)/.made-$(PROFILE): $(VENV)/.tools $(GUEST) $(RUST_SOURCES) $(shell find python scenarios -type f ! -name '*.pyc' ! -name '*.so') pyproject.toml
 	rm -rf $(WHEELS)
-	$(BIN)/maturin build --release --quiet --out $(WHEELS)
+	$(BIN)/maturin build --profile $(PROFILE) --quiet --out $(WHEELS)
+	$(BIN)/maturin build --profile $(PROFILE) --quiet --no-default-features --out $(WHEELS)/without-lines
 	@touch $@
 
 # The tools that pyproject.toml names under `dev`, and what the package itself needs.

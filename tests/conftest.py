@@ -35,6 +35,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says loudly what was not tested for want of a kernel guest: a skip among thousands is not seen."""
+    skipped = [one for one in terminalreporter.stats.get("skipped", []) if "guest" in one.keywords]
+    reasons = sorted({str(one.longrepr[2]) for one in skipped if isinstance(one.longrepr, tuple)})
+    if skipped:
+        terminalreporter.section(
+            f"NOT TESTED: {len(skipped)} tests of the kernel engine", red=True, bold=True
+        )
+        for reason in reasons:
+            terminalreporter.line(reason)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def state_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The entries of processes (sojourn/remains.py) of the tests are not those of the user."""
