@@ -15,13 +15,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sojourn.engine.kernel import (
+from sojourn.engine.kernel.guest import (
     Boot,
     engine,
+    guests,
     overlay,
     run,
 )
-from sojourn.engine.kernel.guest import guests
 from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.scenario import loads
 

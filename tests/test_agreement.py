@@ -17,8 +17,7 @@ from sojourn.cli.agree import QUICK, STANDING, standing
 from sojourn.cli.replay import STANDING as REPLAYED
 from sojourn.engine import registry
 from sojourn.engine import runs as engine_runs
-from sojourn.engine.kernel import ready
-from sojourn.engine.kernel.guest import awake
+from sojourn.engine.kernel.guest import awake, ready
 from sojourn.engine.protocol import Outcome, Realised
 from sojourn.engine.sim import Simulator
 from sojourn.errors import UserError

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
-CORE_READERS = {"scenario", "records", "metrics", "engine", "live", "agreement"}
+CORE_READERS = {"scenario", "records", "metrics", "linux_only", "engine", "live", "agreement", "cli"}
 """May import the extension, says the sentence below the tables."""
 
 

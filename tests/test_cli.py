@@ -15,7 +15,8 @@ import pytest
 from small_run import small_run
 
 from sojourn.cli import status, text, work
-from sojourn.engine import Progress, kernel, netns, runs
+from sojourn.engine import Progress, netns, runs
+from sojourn.engine.kernel import guest
 from sojourn.engine.kernel.guest import guests
 from sojourn.engine.kernel.guest.endings import GuestRunError
 from sojourn.engine.protocol import Outcome, Realised
@@ -573,8 +574,8 @@ def test_list_names_what_there_is(say: Command) -> None:
 def test_the_engine_kernel_says_which_guest_it_is_here(
     reasons: dict[str, str], said: str, say: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for place in (kernel, guests):
-        monkeypatch.setattr(place, "ready", lambda name: kernel.Status(name, None, reasons.get(name)))
+    for place in (guest, guests):
+        monkeypatch.setattr(place, "ready", lambda name: guest.Status(name, None, reasons.get(name)))
     lines = say("list", "engines").out.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("kernel "))
     assert lines[at + 1].strip() == said
@@ -798,13 +799,13 @@ def test_long_work_is_told_ahead(
 
 
 def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def setup(_name: str, report: Callable[[kernel.SetupProgress], None], *_: object) -> Never:
+    def setup(_name: str, report: Callable[[guest.SetupProgress], None], *_: object) -> Never:
         for done in (0.1, 0.5, 1.0):
-            report(kernel.SetupProgress("compiling", done))
+            report(guest.SetupProgress("compiling", done))
         raise RunError("enough", "")
 
     monkeypatch.setattr(work, "PLAIN_EVERY_S", 0.0)
-    monkeypatch.setattr(kernel, "setup", setup)
+    monkeypatch.setattr(guest, "setup", setup)
     said = say("kernel", "setup").err.splitlines()
     assert [re.sub(r"\d+ s", "N s", line) for line in said] == [
         "compiling, 10% done, about N s left",

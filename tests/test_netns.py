@@ -27,6 +27,7 @@ from sojourn.engine import netns, protocol, registry, runs
 from sojourn.engine.kernel.guest.endings import GuestError
 from sojourn.engine.kernel.observed.archive import Archive
 from sojourn.engine.kernel.plan.guest_plan import plan, this_host
+from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.records import Run
 from sojourn.scenario import Scenario, load, loads
@@ -130,7 +131,7 @@ def test_sojourn_and_goodput_are_the_simulator_s(qdisc: str, tmp_path: Path) -> 
 def test_progress_is_the_time_that_has_passed() -> None:
     realised = loads(DUMBBELL).with_({"duration": "1 s", "warmup": "0 s"}).realise(1)
     told: list[int] = []
-    with contextlib.suppress(GuestError):
+    with contextlib.suppress(UserError):
         netns.Netns().tables(realised, lambda now: told.append(now) or True)
     assert told == sorted(told)
     assert told[0] == 0
@@ -570,5 +571,5 @@ def test_the_examples_are_refused_or_accepted_but_never_break_it() -> None:
     engine = netns.Netns()
     for file in sorted((ROOT / "scenarios").glob("*.toml")):
         for variant in load(file).variants():
-            with contextlib.suppress(GuestError):
+            with contextlib.suppress(UserError):
                 engine.check(variant.realise(1))

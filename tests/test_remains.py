@@ -17,7 +17,7 @@ import pytest
 
 from sojourn import remains
 from sojourn.cli import status
-from sojourn.engine.kernel import ready
+from sojourn.engine.kernel.guest import ready
 from sojourn.records import Run
 
 PATIENCE_S = 60.0

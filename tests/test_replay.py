@@ -27,7 +27,7 @@ from sojourn.agreement.decisions import (
 from sojourn.cli import status
 from sojourn.cli.agree import standing_file
 from sojourn.cli.replay import STANDING
-from sojourn.engine.kernel import ready
+from sojourn.engine.kernel.guest import ready
 from sojourn.engine.kernel.observed.passage import Passage
 from sojourn.engine.kernel.observed.recorded import trace_of
 from sojourn.engine.kernel.plan.fits import PlanError

@@ -19,8 +19,19 @@ pytestmark = pytest.mark.skipif(not WHEELS, reason="there is no wheel: make whee
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with nothing but the wheel's content; what it depends on is found where it is."""
+    return unpacked(WHEELS[0], tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def without_lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of the wheel that was built as for a system that is not Linux."""
+    [wheel] = (ROOT / "target" / "wheel" / "without-lines").glob("*.whl")
+    return unpacked(wheel, tmp_path_factory)
+
+
+def unpacked(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    with zipfile.ZipFile(WHEELS[0]) as wheel:
+    with zipfile.ZipFile(file) as wheel:
         wheel.extractall(folder)
     program = [sys.executable, "-c", "from sojourn import _core; print(_core.BUILD)"]
     build = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True)
@@ -29,11 +40,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(installed: Path, where: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(
+    installed: Path, where: Path, *words: str, program: tuple[str, ...] = ("-m", "sojourn")
+) -> subprocess.CompletedProcess[str]:
     # Isolated from the tree: its editable install is a .pth file, which is read after PYTHONPATH.
     path = os.pathsep.join([str(installed), sysconfig.get_path("purelib")])
     return subprocess.run(
-        [sys.executable, "-m", "sojourn", *words],
+        [sys.executable, *program, *words],
         cwd=where,
         capture_output=True,
         text=True,
@@ -63,3 +76,47 @@ def test_the_wheel_gives_the_tree_s_tables(installed: Path, tmp_path: Path) -> N
     theirs = sojourn.Run.open(tmp_path / "theirs")
     for table in ("queue", "flow", "probe", "drops", "links", "flows"):
         assert theirs.table(table).equals(ours.table(table)), table
+
+
+ELSEWHERE = (str(ROOT / "tests" / "other_system.py"),)
+SCENARIO = str(ROOT / "scenarios" / "home-uplink.toml")
+
+
+def test_elsewhere_than_on_linux_scenarios_run_and_have_pages(without_lines: Path, tmp_path: Path) -> None:
+    short = ("--set", "duration=8 s", "--seeds", "2", "--jobs", "2")
+    for words in (
+        ("--help",),
+        ("list", "engines"),
+        ("check", SCENARIO),
+        ("run", SCENARIO, *short, "-o", "one"),
+        ("compare", SCENARIO, "pfifo", "fq_codel", *short, "-o", "two"),
+        ("report", "one", "-o", "page"),
+        ("verify", "one"),
+    ):
+        done = run(without_lines, tmp_path, *words, program=ELSEWHERE)
+        assert done.returncode == 0, (words, done.stderr)
+    assert list((tmp_path / "two").glob("*.html"))
+    ours = sojourn.run(sojourn.load(SCENARIO).with_(duration="8 s"), seeds=1)
+    theirs = sojourn.Run.open(tmp_path / "one")
+    assert theirs.table("links", 1).equals(ours.table("links", 1))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("measure", "localhost"),
+        ("serve",),
+        ("monitor", "192.0.2.1"),
+        ("shape", "eth0", "--up", "20mbit", "--down", "90mbit"),
+        ("run", SCENARIO, "-e", "kernel"),
+        ("run", SCENARIO, "-e", "netns"),
+        ("kernel", "status"),
+    ],
+)
+def test_elsewhere_what_needs_linux_says_so(
+    without_lines: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    done = run(without_lines, tmp_path, *words, program=ELSEWHERE)
+    assert done.returncode in (1, 2)
+    assert "Linux" in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr

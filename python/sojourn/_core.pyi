@@ -22,6 +22,8 @@ TC: str
 BUILD: str
 """The same of all crates."""
 
+LINUX: bool
+"""Whether this build has what only Linux has: sockets of live lines. False on macOS and Windows."""
 CAUSES: list[str]
 """Words of the drop and mark causes, in the order of their number in the `drops` table."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sojourn.engine.kernel import ready
+from sojourn.engine.kernel.guest import ready
 
 
 @pytest.fixture(scope="session")

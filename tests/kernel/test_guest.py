@@ -22,28 +22,26 @@ from pathlib import Path
 import pytest
 
 from sojourn import engine as engines
-from sojourn.engine.kernel import (
+from sojourn.engine.kernel.guest import (
     Boot,
     Booted,
     Guest,
     GuestError,
     GuestRunError,
-    engine,
-    overlay,
-    ready,
-    run,
-)
-from sojourn.engine.kernel.guest import boot as booting
-from sojourn.engine.kernel.guest import (
     cache,
     cpio,
     elf,
+    engine,
     guests,
     initrd,
+    overlay,
     packages,
     qemu,
+    ready,
+    run,
     uml,
 )
+from sojourn.engine.kernel.guest import boot as booting
 from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.engine.protocol import Cancelled
 from sojourn.engine.verify import verify

@@ -4,10 +4,13 @@
 //! `python/sojourn/_core.pyi`.
 
 mod congestion;
+#[cfg(all(target_os = "linux", feature = "lines"))]
 mod live;
 mod metrics;
+#[cfg(all(target_os = "linux", feature = "lines"))]
 mod prober;
 mod replay;
+#[cfg(all(target_os = "linux", feature = "lines"))]
 mod rpm;
 mod run;
 mod scenario;
@@ -26,6 +29,21 @@ fn draw<'py>(py: Python<'py>, seed: u64, name: &str, n: usize) -> Bound<'py, PyA
     numbers.into_pyarray(py)
 }
 
+/// Probes, sessions and servers of live lines.
+#[cfg(all(target_os = "linux", feature = "lines"))]
+fn add_lines(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("LOSSES", probe::prober::Loss::ALL.map(probe::prober::Loss::word).to_vec())?;
+    module.add("LIVE_PORT", ::live::protocol::PORT)?;
+    module.add("MeasureError", module.py().get_type::<live::MeasureError>())?;
+    module.add_class::<live::Server>()?;
+    module.add_function(wrap_pyfunction!(live::measure, module)?)?;
+    module.add_class::<prober::Prober>()?;
+    module.add_function(wrap_pyfunction!(prober::route_device, module)?)?;
+    module.add_function(wrap_pyfunction!(prober::device_bytes, module)?)?;
+    module.add_class::<rpm::RpmServer>()?;
+    module.add_function(wrap_pyfunction!(rpm::measure_rpm, module)?)
+}
+
 /// Fills the module.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -39,14 +57,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tables::ColumnInfo>()?;
     module.add_class::<tables::TableInfo>()?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
-    module.add("LOSSES", probe::prober::Loss::ALL.map(probe::prober::Loss::word).to_vec())?;
-    module.add("LIVE_PORT", ::live::protocol::PORT)?;
-    module.add("MeasureError", module.py().get_type::<live::MeasureError>())?;
-    module.add_class::<live::Server>()?;
-    module.add_function(wrap_pyfunction!(live::measure, module)?)?;
-    module.add_class::<prober::Prober>()?;
-    module.add_function(wrap_pyfunction!(prober::route_device, module)?)?;
-    module.add_function(wrap_pyfunction!(prober::device_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
@@ -66,7 +76,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     scenario::fill(module)?;
     congestion::add_to(module)?;
     tc::add_to(module)?;
-    module.add_class::<rpm::RpmServer>()?;
-    module.add_function(wrap_pyfunction!(rpm::measure_rpm, module)?)?;
+    module.add("LINUX", cfg!(all(target_os = "linux", feature = "lines")))?;
+    #[cfg(all(target_os = "linux", feature = "lines"))]
+    add_lines(module)?;
     Ok(())
 }

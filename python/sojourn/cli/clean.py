@@ -23,8 +23,7 @@ def clean(as_json: bool) -> int:
     written. Of guests those go that newer ones have superseded, and what a setup that was stopped has left; those
     in use stay. Exit status 1 if something could not be removed.
     """
-    from sojourn import remains
-    from sojourn.engine import kernel
+    from sojourn import _core, remains
 
     try:
         done = remains.clean()
@@ -34,7 +33,7 @@ def clean(as_json: bool) -> int:
             f"can't read {what}: {getattr(error, 'strerror', None) or error}",
             "it is in XDG_STATE_HOME, or ~/.local/state: may you read and write there?",
         ) from None
-    guests, freed = kernel.clean()
+    guests, freed = _clean_guests() if _core.LINUX else ([], 0)
     if as_json:
         whole = {
             "removed": [str(each) for each in done.removed],
@@ -64,3 +63,9 @@ def clean(as_json: bool) -> int:
 def _show(words: str) -> None:
     """Names of files may be of bytes that are no text."""
     work.show(words.encode("utf-8", "replace").decode())
+
+
+def _clean_guests() -> tuple[list[str], int]:
+    from sojourn.engine.kernel import guest
+
+    return guest.clean()

@@ -11,7 +11,7 @@ from sojourn.cli import options, work
 from sojourn.cli.grouped import Trade
 
 if TYPE_CHECKING:
-    from sojourn.engine.kernel import SetupProgress
+    from sojourn.engine.kernel.guest import SetupProgress
 
 
 @click.group(cls=Trade)
@@ -41,7 +41,7 @@ def kernel() -> None:
 @options.one(options.TalkOptions, "quiet")
 def setup_(guest: str, given: Path | None, again: bool, quiet: bool) -> None:
     """Make a guest ready, once, and start it to see that it runs here."""
-    from sojourn.engine.kernel import NAMES, setup
+    from sojourn.engine.kernel.guest import NAMES, setup
 
     name = next(one for one in NAMES if one == guest)
     with work.progress(quiet, _step) as update:
@@ -52,7 +52,7 @@ def setup_(guest: str, given: Path | None, again: bool, quiet: bool) -> None:
 @kernel.command("status")
 def status() -> None:
     """Say which guests are ready, and why the others are not. Exit status 1 if none is."""
-    from sojourn.engine.kernel import NAMES, WHAT, ready
+    from sojourn.engine.kernel.guest import NAMES, WHAT, ready
 
     usable = False
     for name in NAMES:

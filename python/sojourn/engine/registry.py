@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from sojourn import _core
 from sojourn.engine.protocol import Engine
 from sojourn.errors import UserError
 
@@ -33,6 +34,8 @@ def find(name: str) -> Engine:
         from sojourn.engine.sim import Simulator
 
         return Simulator()
+    if name in ENGINES:
+        from sojourn import linux_only as linux_only
     if name in _GUESTS:
         from sojourn.engine.kernel.engine import KernelEngine
 
@@ -62,22 +65,24 @@ def find_awake(name: str) -> Engine:
 
 def why_not(name: str) -> str | None:
     """Why an engine can't be used here, and what to do; None if it can."""
+    if name != "sim" and not _core.LINUX:
+        return "it needs Linux"
     if name == "netns":
         from sojourn.engine import netns
 
         return netns.why_not()
     if name not in _GUESTS:
         return None
-    from sojourn.engine.kernel import why_none
+    from sojourn.engine.kernel.guest import why_none
 
     return why_none(_GUESTS[name])
 
 
 def stands_for(name: str) -> str | None:
     """The engine that a name which leaves it open means here; None: it is itself one, or none can be used."""
-    if name != "kernel":
+    if name != "kernel" or not _core.LINUX:
         return None
-    from sojourn.engine.kernel import NAMES, ready
+    from sojourn.engine.kernel.guest import NAMES, ready
 
     usable = [kind for kind in NAMES if ready(kind).why_not is None]
     return f"kernel-{usable[0]}" if usable else None
@@ -85,7 +90,7 @@ def stands_for(name: str) -> str | None:
 
 def lacks(name: str) -> str | None:
     """What an engine that can be used here does not have here; None if it has all that it ever has."""
-    if name != "netns":
+    if name != "netns" or not _core.LINUX:
         return None
     from sojourn.engine import netns
 

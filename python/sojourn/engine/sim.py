@@ -31,9 +31,7 @@ class Simulator:
         lines = by_reason((place, f"the simulator has no {name}, Linux has") for place, name in needed)
         names = dict.fromkeys(name for _, name in needed)
         nearest = [f"{near} for {name}" for name in names if (near := linux.nearest(name))]
-        from sojourn.engine.kernel import why_none
-
-        ready = "" if why_none() is None else ", once sojourn kernel setup has made its guest"
+        ready = _ready() if _core.LINUX else ", on Linux"
         here = f"; nearest in the simulator: {', '.join(nearest)}" if nearest else ""
         raise UserError("\n".join(lines), f"run it with -e kernel{ready}{here}")
 
@@ -58,3 +56,9 @@ def _tables(realised: Realised, reached: Callable[[int], bool] | None) -> tuple[
     began = time.thread_time_ns()
     tables = _core.run(text, reached)
     return tables, time.thread_time_ns() - began
+
+
+def _ready() -> str:
+    from sojourn.engine.kernel.guest import why_none
+
+    return "" if why_none() is None else ", once sojourn kernel setup has made its guest"

@@ -1,39 +1,5 @@
 """The real Linux kernel as an engine: a guest of its own, in virtual time, without root.
 
-`setup` makes a guest once, `choose` takes one, `boot.run` runs it on an initial file system that `overlay` adds a run's program and files to.
+`guest` makes and boots it, `plan` says what it is to do, `observed` reads what it saw, `engine` has the verbs. What is imported here
+is nothing, so that `plan` and `graph`, which are pure, can be had on every system.
 """
-
-from sojourn.engine.kernel.guest.boot import Boot, Booted, run
-from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError
-from sojourn.engine.kernel.guest.guests import (
-    NAMES,
-    WHAT,
-    Guest,
-    Status,
-    choose,
-    clean,
-    overlay,
-    ready,
-    setup,
-    why_none,
-)
-from sojourn.engine.kernel.guest.uml import SetupProgress
-
-__all__ = [
-    "NAMES",
-    "WHAT",
-    "Boot",
-    "Booted",
-    "Guest",
-    "GuestError",
-    "GuestRunError",
-    "SetupProgress",
-    "Status",
-    "choose",
-    "clean",
-    "overlay",
-    "ready",
-    "run",
-    "setup",
-    "why_none",
-]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from sojourn import _core
+from sojourn import linux_only as linux_only
 from sojourn.live.measure.session import PORT, LiveError
 
 

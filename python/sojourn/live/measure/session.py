@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sojourn import _core
+from sojourn import linux_only as linux_only
 from sojourn.arrays import Tables
 from sojourn.errors import UserError
 from sojourn.live.measure.session_facts import SessionFacts

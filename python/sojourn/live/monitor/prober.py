@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
+from sojourn import linux_only as linux_only
 from sojourn.errors import UserError
 from sojourn.live.monitor import rtt_histogram
 from sojourn.live.monitor.daytime import DayTime, Jump

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sojourn import _core
+from sojourn import linux_only as linux_only
 from sojourn.live.measure import measurement, scores
 from sojourn.live.measure.measurement import MeasurementOutcome
 from sojourn.live.measure.session import LiveError

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn import _core
+from sojourn import linux_only as linux_only
 from sojourn.live.measure.session import LiveError
 
 PORT = 4043

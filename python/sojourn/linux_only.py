@@ -1,0 +1,9 @@
+"""Imported by all that only Linux has: the real kernel as an engine, and sockets of live lines. Elsewhere the import is refused."""
+
+from sojourn import _core
+from sojourn.errors import UserError
+
+WHY_NOT = "the real kernel and live lines need Linux"
+
+if not _core.LINUX:
+    raise UserError(WHY_NOT, "what runs here: check, run, compare, report, reproduce, with the simulator")
