@@ -978,7 +978,9 @@ def test_ctrl_c_keeps_finished_seeds_and_says_what_is_missing(home: Path) -> Non
 
 def as_a_program(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
     """Python that runs these words, with our modules and what lies in this folder before all others, and heeds Ctrl-C."""
+    # Whatever the tests' own terminal or nohup has set.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    heed += "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     command = [sys.executable, "-c", heed + words]
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)

@@ -29,7 +29,7 @@ def test_the_engine_s_name_is_not_the_whole_build_s() -> None:
     assert _core.ENGINE != _core.BUILD == build_of_the_tree()
 
 
-@pytest.mark.parametrize("target", ["dev", "check", "fast", "test"])
+@pytest.mark.parametrize("target", ["dev", "check", "test-fast", "test"])
 def test_the_makefile_has_the_contributor_s_loop(target: str) -> None:
     assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 

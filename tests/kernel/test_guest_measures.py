@@ -10,7 +10,8 @@ from test_recomputed import run_adds_up
 
 from sojourn import metrics
 from sojourn.engine import run
-from sojourn.engine.kernel.guest import Boot, engine, guests, overlay
+from sojourn.engine.kernel import engine
+from sojourn.engine.kernel.guest import Boot, guests, overlay
 from sojourn.engine.kernel.guest import run as boot
 from sojourn.engine.kernel.observed.archive import Archive
 from sojourn.engine.kernel.plan import guest_plan as plan

@@ -1,3 +1,1 @@
 """Traffic control of Linux's interfaces: `tc` writes its words, `rtnl` says the same to the kernel by netlink."""
-
-from sojourn import linux_only as linux_only
