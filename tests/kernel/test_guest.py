@@ -334,7 +334,7 @@ def test_cleaning_says_what_it_removed(own_cache: Path) -> None:
     first, second = (subprocess.run(words, capture_output=True, text=True, check=True) for _ in range(2))
     assert "removed the guest uml-1-old" in first.stdout
     # Another test may run something beside, which is left alone.
-        assert second.stdout.strip().splitlines()[-1] == "nothing to remove"
+    assert second.stdout.strip().splitlines()[-1] == "nothing to remove"
 
 
 def test_two_can_not_make_guests_at_once(own_cache: Path) -> None:

@@ -150,7 +150,7 @@ def _session(raw: Json) -> _Session:
     lab = metadata.get("LAB") or {}
     mss = int(_real(lab.get("mss", MSS), 1e6, 1))
     flows = _flows([name for name, _ in streams], [name for name, _ in pings], meta, lab)
-    ends = [float(x[-1])] + [max(point["t"] for point in points) for _, points in series if points]
+    ends = [_real(x[-1], MOST_S)] + [max(point["t"] for point in points) for _, points in series if points]
     qdisc = [name for name in raw["raw_values"] if name.startswith("qdisc_stats_") and "::" not in name]
     tables = {
         **{name: nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
