@@ -232,7 +232,8 @@ def test_a_step_of_the_clock_and_a_machine_that_slept_are_told_and_lose_no_probe
         clocks.slept = 8 * 3600 * S
         monitor.step()
         echo.silent = False
-        on(30)
+        # More than two seconds: traffic is what was counted between two of them.
+        on(220)
         monitor.close()
         assert monitor.interface == "lo"
     with Reader(tmp_path / "m.db") as reader:
