@@ -319,7 +319,7 @@ def test_temporary_folders_are_noted_before_they_are_made() -> None:
     assert found == {"engine": "cache.py"}
 
 
-# kernel/cache and live/shape/journal: ARCHITECTURE.md says that they have folders and locks of their own.
+# kernel/guest/cache and live/shape/journal: ARCHITECTURE.md says that they have folders and locks of their own.
 OWN_LOCKS = {"cache.py", "journal.py"}
 
 

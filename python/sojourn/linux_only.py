@@ -3,7 +3,8 @@
 from sojourn import _core
 from sojourn.errors import UserError
 
-WHY_NOT = "the real kernel and live lines need Linux"
-
 if not _core.LINUX:
-    raise UserError(WHY_NOT, "what runs here: check, run, compare, report, reproduce, with the simulator")
+    raise UserError(
+        "the real kernel and live lines need Linux",
+        "what runs here: check, run, compare, report, reproduce, with the simulator",
+    )

@@ -89,11 +89,11 @@ impl Failure {
     /// In words for the person who gave the URL.
     pub fn problem(&self, url: &Url) -> Problem {
         let place = url.authority();
-        let another = "give the URL of a responsiveness server: `sojourn serve --rpm` starts one";
+        let another = "give the URL of a responsiveness server: `sojourn rpm serve` starts one";
         match self {
             Failure::Tcp(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Problem::new(
                 format!("{place} refuses connections to port {}", url.port),
-                "check host and port; `sojourn serve --rpm` starts a server and says its URL",
+                "check host and port; `sojourn rpm serve` starts a server and says its URL",
             ),
             Failure::Tcp(error) => {
                 Problem::new(format!("{place} can't be reached: {error}"), "check the host and the network")
@@ -128,15 +128,15 @@ fn tls_problem(place: &str, error: &std::io::Error) -> Problem {
             | rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol),
         ) => Problem::new(
             format!("{place} speaks TLS, but not HTTP/2"),
-            "give the URL of a responsiveness server: `sojourn serve --rpm` starts one",
+            "give the URL of a responsiveness server: `sojourn rpm serve` starts one",
         ),
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => Problem::new(
             format!("{place} does not speak TLS"),
-            "give the URL of a responsiveness server: `sojourn serve --rpm` starts one",
+            "give the URL of a responsiveness server: `sojourn rpm serve` starts one",
         ),
         _ => Problem::new(
             format!("no connection by TLS with {place}: {error}"),
-            "give the URL of a responsiveness server: `sojourn serve --rpm` starts one",
+            "give the URL of a responsiveness server: `sojourn rpm serve` starts one",
         ),
     }
 }

@@ -25,7 +25,7 @@ FORMAT = 1
 _META = "sojourn"
 _MAY_LACK = ("hash", "truesize")
 """Columns that recordings of an older sojourn lack."""
-HINT = "give a file that `sojourn agree --replay SCENARIO -o DIR` wrote"
+HINT = "give a file that `sojourn replay SCENARIO -o DIR` wrote"
 """What to do about a file that is none."""
 
 

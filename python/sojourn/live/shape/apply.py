@@ -1,7 +1,7 @@
 """Shaping a live interface: apply, confirm, undo. What a mistake here would cost is the way to the host, so each step can be taken back.
 
 Before anything is done, it is rehearsed in a namespace that is thrown away; what was there is written down; and a process of its own
-(live/watchdog) is started, which puts it back unless it is told within the time that all is well. It does so too when this process ends in
+(`watchdog`) is started, which puts it back unless it is told within the time that all is well. It does so too when this process ends in
 the middle. If the watchdog is ended as well, the entry on disk stays, and is told of at the next call.
 """
 
