@@ -2,7 +2,8 @@
 
     python benches/agreement_tables.py DIR/agreement.json
 
-Prints in Markdown: how many numbers of each file of the standing set have which verdict, how far each number agrees, and what is beyond.
+Prints in Markdown: how many numbers of each file of the standing set have which verdict, how far
+each number agrees, and what is beyond.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def title(one: Entry) -> str:
 def by_file(comparisons: Sequence[Entry]) -> Iterable[str]:
     yield from header("", "cases", "numbers", *VERDICTS, "seeds")
     for name in dict.fromkeys(map(title, comparisons)):
-        yield counted(name.removeprefix("Agreement "), [one for one in comparisons if title(one) == name])
+        yield counted(
+            name.removeprefix("Agreement "), [one for one in comparisons if title(one) == name]
+        )
     for name, first in (("the first set", True), ("the second set", False)):
         chosen = [one for one in comparisons if (title(one) in FIRST) is first]
         if chosen:
@@ -74,7 +77,9 @@ def beyond(comparisons: Sequence[Entry]) -> Iterable[str]:
         for each in one["rows"]:
             if each["verdict"] != "beyond":
                 continue
-            sides = (f"{each[side]:.4g}" if each[side] is not None else "-" for side in ("sim", "kernel"))
+            sides = (
+                f"{each[side]:.4g}" if each[side] is not None else "-" for side in ("sim", "kernel")
+            )
             place = f"{each['place']}: " if each["place"] else ""
             yield row(
                 one["label"],

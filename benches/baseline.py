@@ -4,8 +4,8 @@
     python benches/baseline.py check before.json            the same again: says what differs, and ends with 1
     python benches/baseline.py keep before.json --papers    the numbers of the papers' quick studies too (a minute more)
 
-Of each run it keeps a hash of each table's columns and values, and one of the numbers made from them. A change that is to alter
-results says which, and why, in its commit.
+Of each run it keeps a hash of each table's columns and values, and one of the numbers made from
+them. A change that is to alter results says which, and why, in its commit.
 """
 
 from __future__ import annotations

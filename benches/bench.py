@@ -1,24 +1,30 @@
-"""How fast: delivered packets per CPU second and peak memory, beside ns-2 and ns-3 on the same dumbbell.
+"""How fast: delivered packets per CPU second and peak memory, beside ns-2 and ns-3 on the same
+dumbbell.
 
     make bench                 all cases, 5 interleaved repeats, a table on stdout
     python benches/bench.py --only reno-codel --repeats 1 --json
 
 What is measured, and what makes it fair:
 
-- sojourn runs through its Python face in a fresh process per run, with every statistic it keeps by default. Packets
-  and CPU time are those of its `engine` table: data packets delivered, CPU of the simulation. Nothing is left out.
-- ns-2 and ns-3 run tuned (see peers/dumbbell.tcl and dumbbell.cc) and record nothing. Packets and CPU time are those
-  between warm-up and end, so their set-up and slow start are left out. Their packets are those the bottleneck forwarded.
-- ns-2 has no CoDel and no CUBIC of its own; its column is then NewReno over a drop-tail queue of the same bottleneck, the
-  least work it can do there. The table names what each peer ran.
-- The peers' packets cross an access link of their host besides the bottleneck, which is how one writes a dumbbell there. Ours have
-  the bottleneck and plain delays; the cases "access links" have the peers' hops.
-- CPU time is user + system of the process. Repeats are interleaved (sojourn, ns-2, ns-3, sojourn, ...), so a busy
-  spell of the machine falls on all; the table holds medians. Compare ratios, not seconds.
-- Peak memory is that of the process less what it held before the run (interpreter and imports, or the peer's
-  program and script), which is stated beside it.
+- sojourn runs through its Python face in a fresh process per run, with every statistic it keeps by
+  default. Packets and CPU time are those of its `engine` table: data packets delivered, CPU of the
+  simulation. Nothing is left out.
+- ns-2 and ns-3 run tuned (see peers/dumbbell.tcl and dumbbell.cc) and record nothing. Packets and
+  CPU time are those between warm-up and end, so their set-up and slow start are left out. Their
+  packets are those the bottleneck forwarded.
+- ns-2 has no CoDel and no CUBIC of its own; its column is then NewReno over a drop-tail queue of
+  the same bottleneck, the least work it can do there. The table names what each peer ran.
+- The peers' packets cross an access link of their host besides the bottleneck, which is how one
+  writes a dumbbell there. Ours have the bottleneck and plain delays; the cases "access links" have
+  the peers' hops.
+- CPU time is user + system of the process. Repeats are interleaved (sojourn, ns-2, ns-3, sojourn,
+  ...), so a busy spell of the machine falls on all; the table holds medians. Compare ratios, not
+  seconds.
+- Peak memory is that of the process less what it held before the run (interpreter and imports, or
+  the peer's program and script), which is stated beside it.
 
-Nothing is asserted: this prints numbers. docs/performance.md holds the last ones with their machine.
+Nothing is asserted: this prints numbers. docs/performance.md holds the last ones with their
+machine.
 """
 
 from __future__ import annotations
@@ -141,7 +147,14 @@ DUMBBELLS = [
             "duration": 30,
             "warmup": 10,
         },
-        ns3={**HUNDRED, "tcp": "LinuxReno", "queue": "CoDel", "limit": 0, "duration": 8, "warmup": 3},
+        ns3={
+            **HUNDRED,
+            "tcp": "LinuxReno",
+            "queue": "CoDel",
+            "limit": 0,
+            "duration": 8,
+            "warmup": 3,
+        },
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: LinuxReno over CoDel",
     ),
     Case(
@@ -172,21 +185,30 @@ DUMBBELLS = [
 
 
 def _behind_access_links(case: Case) -> Case:
-    """The same with an access link of 1 Gbit/s for each host, which the peers always have: two hops more."""
+    """The same with an access link of 1 Gbit/s for each host, which the peers always have: two hops
+    more."""
     name = f"{case.name}-access"
-    return replace(case, name=name, title=f"{case.title}, access links", scenario=CASES / f"{name}.toml")
+    return replace(
+        case, name=name, title=f"{case.title}, access links", scenario=CASES / f"{name}.toml"
+    )
 
 
 ALL = [
     *DUMBBELLS,
-    *(_behind_access_links(case) for case in DUMBBELLS if case.name in ("reno-codel-10", "reno-pfifo-1000")),
+    *(
+        _behind_access_links(case)
+        for case in DUMBBELLS
+        if case.name in ("reno-codel-10", "reno-pfifo-1000")
+    ),
     Case(
-        "home-uplink", "The demo: 60 s of a home uplink at 10 Mbit/s", ROOT / "scenarios" / "home-uplink.toml"
+        "home-uplink",
+        "The demo: 60 s of a home uplink at 10 Mbit/s",
+        ROOT / "scenarios" / "home-uplink.toml",
     ),
 ]
 
 
-# ------------------------------------------------------------------------------------------------------ one sojourn run
+# -------------------------------------------------------------------------------- one sojourn run
 
 
 def child(path: Path) -> None:
@@ -227,13 +249,16 @@ def run_sojourn(path: Path) -> dict[str, float]:
     return result
 
 
-# ------------------------------------------------------------------------------------------------------ measuring
+# -------------------------------------------------------------------------------------- measuring
 
 
-def measure(case: Case, repeats: int, ns2: peer.Peer | None, ns3: peer.Peer | None) -> dict[str, Any]:
+def measure(
+    case: Case, repeats: int, ns2: peer.Peer | None, ns3: peer.Peer | None
+) -> dict[str, Any]:
     """Interleaved repeats of one case on everything there is."""
     samples: dict[str, list[dict[str, float]]] = {"sojourn": [], "ns-2": [], "ns-3": []}
-    # ns-2 counts departures only with a queue monitor, which costs time; the run is deterministic, so count once.
+    # ns-2 counts departures only with a queue monitor, which costs time; the run is deterministic,
+    # so count once.
     forwarded = 0.0
     if ns2 and case.ns2:
         forwarded = ns2.run({**case.ns2, "monitor": 1})["forwarded_packets"]
@@ -271,7 +296,7 @@ def _median(runs: list[dict[str, float]]) -> dict[str, float]:
     return {**summary, "rate_min": min(rates), "rate_max": max(rates), "runs": len(runs)}
 
 
-# ------------------------------------------------------------------------------------------------------ the table
+# -------------------------------------------------------------------------------------- the table
 
 
 def machine() -> str:
@@ -345,8 +370,12 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Speed and memory beside ns-2 and ns-3.")
     parser.add_argument("--only", metavar="NAME", help="run the cases whose name contains NAME")
-    parser.add_argument("--repeats", type=int, default=5, help="interleaved repeats of each case (default 5)")
-    parser.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the table")
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="interleaved repeats of each case (default 5)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON object on stdout instead of the table"
+    )
     parser.add_argument("--no-peers", action="store_true", help="sojourn only")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

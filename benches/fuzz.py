@@ -1,16 +1,20 @@
-"""Hostile scenarios: whatever is in a file, `sojourn run` ends with 0 or with a refusal, and stays small.
+"""Hostile scenarios: whatever is in a file, `sojourn run` ends with 0 or with a refusal, and stays
+small.
 
     python benches/fuzz.py                      # 3000 files, some ten minutes on two cores
     python benches/fuzz.py --cases 200 --first 5000
     python benches/fuzz.py --show 1975          # the file of one case
     python benches/fuzz.py --file mine.toml     # a file of one's own under the same rules
 
-Every case has a number, which is its seed. Four kinds take turns: sentences of the language with usual values; with
-extreme and wrong ones; an example with keys and values exchanged; an example with bytes changed.
+Every case has a number, which is its seed. Four kinds take turns: sentences of the language with
+usual values; with extreme and wrong ones; an example with keys and values exchanged; an example
+with bytes changed.
 
 Each case is run as `sojourn run FILE --json` in a process of its own, which fails if it
-  - ends with anything but 0, 2 or 130 (by the CPU limit, which comes as Ctrl-C does), or by a signal;
-  - ends with 0 and prints anything but one JSON object without NaN, or talks on stderr beyond notes;
+  - ends with anything but 0, 2 or 130 (by the CPU limit, which comes as Ctrl-C does), or by a
+    signal;
+  - ends with 0 and prints anything but one JSON object without NaN, or talks on stderr beyond
+    notes;
   - ends with 2 and says no `error:` that begins a line, or shows a traceback;
   - spends half of its CPU limit without any simulated time passing, or does not end at all;
   - takes more than 1 GB.
@@ -45,7 +49,7 @@ ADDRESS_SPACE = 6 * 10**9
 WALL_PER_CPU = 30
 """A case that has not ended after so many times its CPU limit hangs without using CPU."""
 
-# ------------------------------------------------------------------------------------------------------ the language
+# ------------------------------------------------------------------------------------ the language
 
 Make = Callable[[random.Random], str]
 """Draws the text of a value."""
@@ -87,7 +91,9 @@ def again(*units: str) -> Make:
     def make(luck: random.Random) -> str:
         unit = luck.choice(units)
         mean = round(10 ** luck.uniform(0, 3))
-        words = luck.choice(["{m} {u}", "exp {m} {u}", "uniform {m} {u} .. {n} {u}", "pareto {m} {u} 1.5"])
+        words = luck.choice(
+            ["{m} {u}", "exp {m} {u}", "uniform {m} {u} .. {n} {u}", "pareto {m} {u} 1.5"]
+        )
         return f'"{words.format(m=mean, n=3 * mean, u=unit)}"'
 
     return make
@@ -135,7 +141,8 @@ FLOW: dict[str, Make] = {
     "count": one_of("1", "2", "3", "10", "60"),
     "name": one_of('"a"', '"a.b"', '"x:y"', '"bulk"'),
     "start": either(
-        law(lambda luck: ("0 s", luck.choice(["1 ns", "300 ms", "900 ms"]))), one_of('"every 100 ms"')
+        law(lambda luck: ("0 s", luck.choice(["1 ns", "300 ms", "900 ms"]))),
+        one_of('"every 100 ms"'),
     ),
     "stop": law(lambda luck: ("1 s", "2 s")),
     "rtt": law(lambda luck: (luck.choice(["500 ms", "2 s"]), "3 s")),
@@ -166,7 +173,10 @@ KINDS: dict[str, tuple[dict[str, Make], dict[str, Make]]] = {
     "bulk": ({}, {**TCP, "size": number(0.1, 5000, "kB")}),
     "transfers": ({"size": again("kB", "B", "MB")}, {**TCP, "pause": again("ms", "s", "us")}),
     "udp": ({"rate": RATE}, DATAGRAMS),
-    "onoff": ({"rate": RATE, "on": again("ms", "s", "us"), "off": again("ms", "s", "us")}, DATAGRAMS),
+    "onoff": (
+        {"rate": RATE, "on": again("ms", "s", "us"), "off": again("ms", "s", "us")},
+        DATAGRAMS,
+    ),
     "ping": ({}, {"interval": number(1, 3000, "ms"), "packet": DATAGRAMS["packet"]}),
     "video": (
         {"rate": number(0.01, 30, "Mbit/s")},
@@ -234,9 +244,13 @@ class Writer:
     def scenario(self) -> str:
         """A whole file."""
         luck = self.luck
-        seeds = {"seed": one_of("0", "1", "9223372036854775807"), "seeds": one_of("1", "2", "[3, 8]")}
+        seeds = {
+            "seed": one_of("0", "1", "9223372036854775807"),
+            "seeds": one_of("1", "2", "[3, 8]"),
+        }
         self.keys(
-            {"duration": TIME["duration"]}, {"warmup": TIME["warmup"], "title": one_of('"t"', '"µ <b>"')}
+            {"duration": TIME["duration"]},
+            {"warmup": TIME["warmup"], "title": one_of('"t"', '"µ <b>"')},
         )
         self.keys({}, dict([luck.choice(list(seeds.items()))]))
         nodes = self._links() if luck.random() < 0.4 else []
@@ -270,7 +284,9 @@ class Writer:
             delay = either(number(0.01, 40, "ms"), number(0.01, 40, "ms"), one_of('"0 s"'))
             duplex = {"duplex": one_of("true", "true", "false"), "name": one_of('"wan"', '"lan"')}
             self.keys(
-                {"rate": either(RATE, RATE, one_of('"unlimited"')), "delay": delay}, {**LINE, **duplex}, 0.15
+                {"rate": either(RATE, RATE, one_of('"unlimited"')), "delay": delay},
+                {**LINE, **duplex},
+                0.15,
             )
         return nodes
 
@@ -287,7 +303,8 @@ class Writer:
 
 
 def exchanged(luck: random.Random, text: str) -> str:
-    """An example whose keys and values are exchanged, left out, doubled, or replaced by odd ones."""
+    """An example whose keys and values are exchanged, left out, doubled, or replaced by odd
+    ones."""
     lines = text.splitlines()
     for _ in range(luck.choice([1, 1, 2, 4])):
         at = luck.randrange(len(lines))
@@ -333,7 +350,9 @@ def case(index: int) -> bytes:
     luck = random.Random(index)
     example = luck.choice(sorted(EXAMPLES.glob("*.toml"))).read_text(encoding="utf-8")
     # A minute of an example says no more about its words than a few seconds.
-    example = example.replace('"60 s"', '"4 s"').replace('"30 s"', '"3 s"').replace('"5 s"', '"1 s"')
+    example = (
+        example.replace('"60 s"', '"4 s"').replace('"30 s"', '"3 s"').replace('"5 s"', '"1 s"')
+    )
     match index % 8:
         case 0 | 1 | 2:
             return Writer(luck, 0.0).scenario().encode()
@@ -345,7 +364,7 @@ def case(index: int) -> bytes:
             return damaged(luck, example)
 
 
-# --------------------------------------------------------------------------------------------------------- one case
+# --------------------------------------------------------------------------------------- one case
 
 
 @dataclass(frozen=True)
@@ -372,7 +391,9 @@ def child(path: Path, cpu_s: float) -> None:
     simulate = _core.run
     passed = {"ns": 0, "since": 0.0}
 
-    def watched(text: str, reached: Callable[[int], bool] | None = None) -> dict[str, _core.Columns]:
+    def watched(
+        text: str, reached: Callable[[int], bool] | None = None
+    ) -> dict[str, _core.Columns]:
         before = passed["ns"]
         passed["since"] = time.process_time()
 
@@ -412,9 +433,13 @@ def child(path: Path, cpu_s: float) -> None:
         os._exit(code)
 
 
-def judged(index: int, folder: Path, status: int, used: resource.struct_rusage, late: bool) -> Result:
+def judged(
+    index: int, folder: Path, status: int, used: resource.struct_rusage, late: bool
+) -> Result:
     """The verdict on a process that has ended."""
-    out, err = ((folder / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "err"))
+    out, err = (
+        (folder / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "err")
+    )
     size, cpu_s = used.ru_maxrss * 1024, used.ru_utime + used.ru_stime
     code = os.waitstatus_to_exitcode(status)
     outcome = {0: "ran", 2: "refused", 130: "cut"}.get(code, "failed")
@@ -448,7 +473,9 @@ def _wrong_output(out: str, err: str) -> str:
     return f"stderr: {talk[0]!r}" if talk else ""
 
 
-def run_all(cases: Iterator[tuple[int, bytes]], cpu_s: float, workers: int, home: Path) -> Iterator[Result]:
+def run_all(
+    cases: Iterator[tuple[int, bytes]], cpu_s: float, workers: int, home: Path
+) -> Iterator[Result]:
     """Each case in a process of its own, so many at a time, as they end."""
     running: dict[int, tuple[int, Path, float]] = {}
     left = True
@@ -481,18 +508,26 @@ def run_all(cases: Iterator[tuple[int, bytes]], cpu_s: float, workers: int, home
         time.sleep(0.002)
 
 
-# -------------------------------------------------------------------------------------------------------------- main
+# ------------------------------------------------------------------------------------------- main
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cases", type=int, default=3000, help="how many [3000]")
     parser.add_argument("--first", type=int, default=0, help="number of the first [0]")
-    parser.add_argument("--cpu", type=float, default=4.0, help="CPU seconds after which a case is cut [4]")
+    parser.add_argument(
+        "--cpu", type=float, default=4.0, help="CPU seconds after which a case is cut [4]"
+    )
     parser.add_argument("--workers", type=int, default=2, help="cases at a time [2]")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the files of failed cases here")
-    parser.add_argument("--show", type=int, metavar="N", help="print the file of case N, run nothing")
-    parser.add_argument("--file", type=Path, action="append", help="run this file instead of generated ones")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep the files of failed cases here"
+    )
+    parser.add_argument(
+        "--show", type=int, metavar="N", help="print the file of case N, run nothing"
+    )
+    parser.add_argument(
+        "--file", type=Path, action="append", help="run this file instead of generated ones"
+    )
     asked = parser.parse_args()
     if asked.show is not None:
         sys.stdout.buffer.write(case(asked.show))
@@ -507,11 +542,16 @@ def main() -> int:
     cases = enumerate(files) if files else ((index, case(index)) for index in numbers)
     counts: Counter[str] = Counter()
     failed, largest = [], Result(-1, "", "", 0, 0.0)
-    with tempfile.TemporaryDirectory(prefix="sojourn-fuzz-") as home, contextlib.ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="sojourn-fuzz-") as home,
+        contextlib.ExitStack() as stack,
+    ):
         os.environ.update(TMPDIR=home, XDG_STATE_HOME=home)
         tempfile.tempdir = None
         stack.callback(signal.signal, signal.SIGPROF, signal.SIG_DFL)
-        for done, result in enumerate(run_all(iter(cases), asked.cpu, asked.workers, Path(home)), 1):
+        for done, result in enumerate(
+            run_all(iter(cases), asked.cpu, asked.workers, Path(home)), 1
+        ):
             counts[result.outcome] += 1
             largest = max(largest, result, key=lambda one: one.bytes)
             if result.outcome == "failed":
@@ -522,7 +562,12 @@ def main() -> int:
                     data = files[result.index] if files else case(result.index)
                     (asked.keep / f"case-{result.index}.toml").write_bytes(data)
             if done % 100 == 0 and sys.stderr.isatty():
-                print(f"\r{done} of {len(files) or asked.cases}", end="\r", file=sys.stderr, flush=True)
+                print(
+                    f"\r{done} of {len(files) or asked.cases}",
+                    end="\r",
+                    file=sys.stderr,
+                    flush=True,
+                )
     print(f"{', '.join(f'{count} {outcome}' for outcome, count in sorted(counts.items()))}")
     print(f"largest: {largest.bytes / 1e6:.0f} MB (case {largest.index})")
     return 1 if failed else 0

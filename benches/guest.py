@@ -1,9 +1,11 @@
-"""What a kernel guest costs: four CUBIC flows and a ping over fq_codel, with every packet watched and with none.
+"""What a kernel guest costs: four CUBIC flows and a ping over fq_codel, with every packet watched
+and with none.
 
     python benches/guest.py                 10, 100 and 1000 Mbit/s, 10 s each: half a minute
     python benches/guest.py --seconds 30
 
-CPU seconds of the guest and the most memory that it had; each line's two guests run one after the other. Needs the built guest (sojourn kernel setup).
+CPU seconds of the guest and the most memory that it had; each line's two guests run one after the
+other. Needs the built guest (sojourn kernel setup).
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""What a monitor's store takes on the disk: bytes a day, table by table, and bytes written a second.
+"""What a monitor's store takes on the disk: bytes a day, table by table, and bytes written a
+second.
 
     python benches/monitor_store.py [--minutes 60]
 
-One target at 10/s whose RTTs spread as a home line's do, and an interface, committed twice a second as `sojourn monitor` does, faster than
-real time. Wide roll-ups are small after an hour; a day's size is scaled from the rows that a day has.
+One target at 10/s whose RTTs spread as a home line's do, and an interface, committed twice a second
+as `sojourn monitor` does, faster than real time. Wide roll-ups are small after an hour; a day's
+size is scaled from the rows that a day has.
 """
 
 import argparse
@@ -32,7 +34,10 @@ def fill(path: Path, minutes: int) -> tuple[float, float]:
     rng = np.random.default_rng(1)
     commits = minutes * 60 * 10 // PER_COMMIT
     with Store.open(path, Keep(None, None, None, None, None)) as store:
-        target, interface = store.target("example.net", "192.0.2.1", S // 10), store.interface("eth0")
+        target, interface = (
+            store.target("example.net", "192.0.2.1", S // 10),
+            store.interface("eth0"),
+        )
         before, began = written(), time.process_time()
         for i in range(commits):
             sequence = np.arange(PER_COMMIT, dtype=np.int64) + i * PER_COMMIT
@@ -41,7 +46,9 @@ def fill(path: Path, minutes: int) -> tuple[float, float]:
             rtt_ns[rng.random(PER_COMMIT) < 0.001] = -1
             loss = np.where(rtt_ns < 0, 0, -1)
             lateness_ns = rng.integers(50_000, 200_000, PER_COMMIT)
-            store.add(ProbeSamples(0 * sequence + target, t_ns, sequence, rtt_ns, loss, lateness_ns))
+            store.add(
+                ProbeSamples(0 * sequence + target, t_ns, sequence, rtt_ns, loss, lateness_ns)
+            )
             if i % 2:
                 received, sent = rng.integers(0, 10**6, 2).tolist()
                 store.add_traffic(int(t_ns[0]), interface, received, sent, S)
@@ -61,11 +68,17 @@ def main() -> None:
         )
         db = sqlite3.connect(path)
         rows_a_day = {"probes": 864_000}
-        rows_a_day |= {f"{kind}_{width}": 86400 // width for kind in ("rtt", "traffic") for width in WIDTHS}
+        rows_a_day |= {
+            f"{kind}_{width}": 86400 // width for kind in ("rtt", "traffic") for width in WIDTHS
+        }
         for table, rows in rows_a_day.items():
-            size = db.execute("SELECT sum(pgsize) FROM dbstat WHERE name = ?", (table,)).fetchone()[0]
+            size = db.execute("SELECT sum(pgsize) FROM dbstat WHERE name = ?", (table,)).fetchone()[
+                0
+            ]
             count = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-            print(f"{table:13} {size / count:6.0f} B a row, {size / count * rows / 1e6:8.3f} MB a day")
+            print(
+                f"{table:13} {size / count:6.0f} B a row, {size / count * rows / 1e6:8.3f} MB a day"
+            )
         db.close()
 
 

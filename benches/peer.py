@@ -1,7 +1,8 @@
 """The peers: ns-2 and ns-3 run on our own dumbbell scripts (peers/), each run one line of JSON.
 
-Both are optional. They come from Debian packages; where one is missing, `find` says which package brings it and the
-callers go on without that column. ns-3's program is compiled once into build/peers/ with the flags pkg-config gives.
+Both are optional. They come from Debian packages; where one is missing, `find` says which package
+brings it and the callers go on without that column. ns-3's program is compiled once into
+build/peers/ with the flags pkg-config gives.
 """
 
 from __future__ import annotations
@@ -43,10 +44,14 @@ class Peer:
             arguments = [text for name, value in words.items() for text in (name, str(value))]
         else:
             arguments = [f"--{name}={value}" for name, value in words.items()]
-        done = subprocess.run([*self.command, *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*self.command, *arguments], capture_output=True, text=True, check=False
+        )
         lines = done.stdout.strip().splitlines()
         if done.returncode != 0 or not lines:
-            raise PeerError(f"{self.name} failed on {' '.join(arguments)}: {done.stderr.strip()[-500:]}")
+            raise PeerError(
+                f"{self.name} failed on {' '.join(arguments)}: {done.stderr.strip()[-500:]}"
+            )
         result: dict[str, Any] = json.loads(lines[-1])
         return result
 
@@ -105,15 +110,23 @@ def _ns3_flags() -> list[str] | None:
     )
     if done.returncode != 0:
         return None
-    # Debian's .pc files also name files of packages that a program of ours doesn't need, and a stray `-I/usr;`.
-    return [flag for flag in done.stdout.split() if flag[:2] in ("-I", "-L", "-l") and not flag.endswith(";")]
+    # Debian's .pc files also name files of packages that a program of ours doesn't need, and a
+    # stray `-I/usr;`.
+    return [
+        flag
+        for flag in done.stdout.split()
+        if flag[:2] in ("-I", "-L", "-l") and not flag.endswith(";")
+    ]
 
 
 def _package_version(package: str) -> str | None:
     if shutil.which("dpkg-query") is None:
         return None
     done = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True, check=False
+        ["dpkg-query", "-W", "-f", "${Version}", package],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout.split("+")[0] or None
 

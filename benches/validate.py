@@ -4,13 +4,15 @@
     python benches/validate.py --only CoDel  the cases whose name contains CoDel
     python benches/validate.py --all         every number, not only those that differ
 
-The scenarios are in cases/: a base file for each simulator, and here what each case sets otherwise, in scenario words.
-The other side's numbers are in oracle/*.csv, measured once with the versions named there; nothing is installed or run for
-them. Waits are from arrival in the bottleneck's queue to the start of transmission.
+The scenarios are in cases/: a base file for each simulator, and here what each case sets otherwise,
+in scenario words. The other side's numbers are in oracle/*.csv, measured once with the versions
+named there; nothing is installed or run for them. Waits are from arrival in the bottleneck's queue
+to the start of transmission.
 
-A difference is marked `!` when it is beyond 5 % and neither the seeds nor the resolution explain it: the ranges of the two
-sides over their seeds don't overlap, and for percentiles of waits, which come in steps of a packet, the difference is more
-than the 1.2 ms that one packet takes on the wire. `~` is beyond 5 %, but explained so. docs/validation.md says for each `!` which mechanism makes it.
+A difference is marked `!` when it is beyond 5 % and neither the seeds nor the resolution explain
+it: the ranges of the two sides over their seeds don't overlap, and for percentiles of waits, which
+come in steps of a packet, the difference is more than the 1.2 ms that one packet takes on the wire.
+`~` is beyond 5 %, but explained so. docs/validation.md says for each `!` which mechanism makes it.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class Case:
         return f"{self.simulator}  {self.name}  N={self.flows}"
 
 
-# ------------------------------------------------------------------------------------------------------ the cases
+# -------------------------------------------------------------------------------------- the cases
 
 DELAYED = {"flow.tcp.delayed_ack_segments": 2}
 SACK = {"flow.tcp.sack": True}
@@ -86,7 +88,8 @@ NS3_TCP: dict[str, Settings] = {
     "LinuxReno": BYTES,
     "Cubic": {**BYTES, "flow.congestion": "cubic", "flow.tcp.hystart": True},
     "NewReno+ecn": {"flow.ecn": True},
-    # The same with ns-3's classic recovery for its PRR: the comparison that leaves ns-3's PRR out (docs/validation.md).
+    # The same with ns-3's classic recovery for its PRR: the comparison that leaves ns-3's PRR out
+    # (docs/validation.md).
     "NewReno-classic": {"flow.tcp.prr": False},
     "Cubic-classic": {
         **BYTES,
@@ -95,8 +98,9 @@ NS3_TCP: dict[str, Settings] = {
         "flow.tcp.prr": False,
     },
 }
-# Behind an ns-3 queue disc lies a device queue of one packet, which the disc doesn't see. So a packet has waited one
-# packet's time (1502 bytes at 10 Mbit/s: 1.2 ms) longer than CoDel there thinks, and RED there counts one packet less.
+# Behind an ns-3 queue disc lies a device queue of one packet, which the disc doesn't see. So a
+# packet has waited one packet's time (1502 bytes at 10 Mbit/s: 1.2 ms) longer than CoDel there
+# thinks, and RED there counts one packet less.
 NS3_QUEUE = {
     "dev": "pfifo limit 100",
     "Fifo": "pfifo limit 101",
@@ -111,8 +115,8 @@ ECN_QUEUE = {
 }
 
 VEGAS = {"flow.congestion": "vegas"}
-# ns-2's Vegas counts the header into its packetSize_ of 1460. TCP/Linux sends 1460 and 50 bytes of header, and is a Linux
-# of 2.6 but for the timer.
+# ns-2's Vegas counts the header into its packetSize_ of 1460. TCP/Linux sends 1460 and 50 bytes of
+# header, and is a Linux of 2.6 but for the timer.
 NS2_VEGAS: dict[str, Settings] = {
     "Vegas": {**VEGAS, "flow.tcp.mss": 1420},
     "Linux-vegas": {
@@ -140,16 +144,24 @@ def small_cases() -> Iterable[Case]:
             yield Case("ns-2.35", f"{tcp}/DropTail", flows, "ns2-small.toml", settings)
         for tcp, settings in (("Newreno", {}), ("Newreno-delack1", DELAYED), ("Sack1", SACK)):
             for red, qdisc in NS2_RED.items():
-                yield Case("ns-2.35", f"{tcp}/{red}", flows, "ns2-small.toml", {**settings, QDISC: qdisc})
+                yield Case(
+                    "ns-2.35", f"{tcp}/{red}", flows, "ns2-small.toml", {**settings, QDISC: qdisc}
+                )
         for tcp, settings in NS2_VEGAS.items():
             yield Case("ns-2.35", f"{tcp}/DropTail", flows, "ns2-small.toml", settings)
         for queue in ("dev", "FqCoDel") if flows == 1 else ("FqCoDel",):
             yield Case(
-                "ns-3.44", f"Vegas/{queue}", flows, "ns3-small.toml", {**NS3_VEGAS, QDISC: NS3_QUEUE[queue]}
+                "ns-3.44",
+                f"Vegas/{queue}",
+                flows,
+                "ns3-small.toml",
+                {**NS3_VEGAS, QDISC: NS3_QUEUE[queue]},
             )
         for tcp, settings in NS3_TCP.items():
             for queue, qdisc in (ECN_QUEUE if "ecn" in tcp else NS3_QUEUE).items():
-                yield Case("ns-3.44", f"{tcp}/{queue}", flows, "ns3-small.toml", {**settings, QDISC: qdisc})
+                yield Case(
+                    "ns-3.44", f"{tcp}/{queue}", flows, "ns3-small.toml", {**settings, QDISC: qdisc}
+                )
 
 
 def adt_cases() -> Iterable[Case]:
@@ -175,7 +187,9 @@ def adt_cases() -> Iterable[Case]:
     for queue, qdisc in native.items():
         yield _adt("ns-3.44", f"NewReno-SACK-native/{queue}", "ns3-adt.toml", {QDISC: qdisc})
     for queue, qdisc in (("DropTail", drop_tail), ("ARED", ns3_ared)):
-        yield _adt("ns-3.44", f"NewReno-SACK-ns2like/{queue}", "ns3-adt.toml", {**CLASSIC, QDISC: qdisc})
+        yield _adt(
+            "ns-3.44", f"NewReno-SACK-ns2like/{queue}", "ns3-adt.toml", {**CLASSIC, QDISC: qdisc}
+        )
 
 
 def _adt(simulator: str, name: str, base: str, settings: Settings) -> Case:
@@ -209,10 +223,12 @@ def mechanisms(case: Case) -> str:
     else:
         known += "I" if "mp500" in case.name else ""
         known += "S" if "Sack1" in case.name else ""
-    return known + ("N" if case.flows == 1 and case.name.endswith(("dev", "Fifo", "DropTail")) else "")
+    return known + (
+        "N" if case.flows == 1 and case.name.endswith(("dev", "Fifo", "DropTail")) else ""
+    )
 
 
-# ------------------------------------------------------------------------------------------------------ our side
+# --------------------------------------------------------------------------------------- our side
 
 
 def scenario_of(case: Case) -> Any:
@@ -242,18 +258,24 @@ def _can_be_said(case: Case) -> bool:
     return True
 
 
-def ours(cases: Sequence[Case], seeds: int | None, jobs: int | None) -> list[list[dict[str, float]]]:
+def ours(
+    cases: Sequence[Case], seeds: int | None, jobs: int | None
+) -> list[list[dict[str, float]]]:
     """The numbers of every case, one dict a seed."""
     import sojourn
 
-    runs = sojourn.run_all([scenario_of(case) for case in cases], seeds=seeds, jobs=jobs, progress=_say)
+    runs = sojourn.run_all(
+        [scenario_of(case) for case in cases], seeds=seeds, jobs=jobs, progress=_say
+    )
     print(file=sys.stderr)
     return [[_numbers(one) for one in sojourn.summary(run).runs] for run in runs]
 
 
 def _say(progress: Any) -> None:
     if sys.stderr.isatty():
-        print(f"\r{progress.finished} of {progress.runs} runs ", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r{progress.finished} of {progress.runs} runs ", end="", file=sys.stderr, flush=True
+        )
 
 
 def _numbers(run: Mapping[str, Any]) -> dict[str, float]:
@@ -269,7 +291,7 @@ def _numbers(run: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-# ------------------------------------------------------------------------------------------------------ their side
+# ------------------------------------------------------------------------------------- their side
 
 
 def theirs(case: Case) -> list[dict[str, float]]:
@@ -284,7 +306,7 @@ def theirs(case: Case) -> list[dict[str, float]]:
         ]
 
 
-# ------------------------------------------------------------------------------------------------------ comparing
+# -------------------------------------------------------------------------------------- comparing
 
 METRICS = (
     "wait_mean_ms",
@@ -341,17 +363,28 @@ def compare(
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Our simulator beside ns-2 and ns-3, number by number.")
-    parser.add_argument(
-        "--only", metavar="TEXT", action="append", help="cases whose title contains TEXT (all that are given)"
+    parser = argparse.ArgumentParser(
+        description="Our simulator beside ns-2 and ns-3, number by number."
     )
-    parser.add_argument("--seeds", type=int, help="seeds of ours per case (default: the scenario's)")
+    parser.add_argument(
+        "--only",
+        metavar="TEXT",
+        action="append",
+        help="cases whose title contains TEXT (all that are given)",
+    )
+    parser.add_argument(
+        "--seeds", type=int, help="seeds of ours per case (default: the scenario's)"
+    )
     parser.add_argument("--jobs", type=int, help="threads (default: one per core)")
     parser.add_argument("--all", action="store_true", help="print numbers that agree, too")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     options = parser.parse_args()
     every = [*small_cases(), *adt_cases()]
-    cases = [case for case in every if all(text.lower() in case.title.lower() for text in options.only or [])]
+    cases = [
+        case
+        for case in every
+        if all(text.lower() in case.title.lower() for text in options.only or [])
+    ]
     if not cases:
         print(f"error: no case contains {' and '.join(options.only)}", file=sys.stderr)
         print("hint: for example --only DropTail, --only N=1000, --only ns-3", file=sys.stderr)
@@ -369,7 +402,10 @@ def main() -> int:
     if options.json:
         print(
             json.dumps(
-                [{"case": case.title, "numbers": [vars(each) for each in found]} for case, found in results],
+                [
+                    {"case": case.title, "numbers": [vars(each) for each in found]}
+                    for case, found in results
+                ],
                 indent=1,
             )
         )

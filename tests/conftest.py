@@ -1,4 +1,5 @@
-"""Settings of every test: what is tested is the tree, and each test has the mark of what it needs."""
+"""Settings of every test: what is tested is the tree, and each test has the mark of what it
+needs."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,8 @@ MARKS = {
     "live": ("test_live_", "test_monitor", "test_netns", "test_shape_live", "test_tune_live"),
     "papers": ("papers/",),
 }
-"""Each mark, and how the paths of its tests begin, below tests/. pyproject.toml says what a mark means."""
+"""Each mark, and how the paths of its tests begin, below tests/. pyproject.toml says what a mark
+means."""
 
 
 def pytest_configure() -> None:
@@ -36,7 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says loudly what was not tested for want of a kernel guest: a skip among thousands is not seen."""
+    """Says loudly what was not tested for want of a kernel guest: a skip among thousands is not
+    seen."""
     skipped = [one for one in terminalreporter.stats.get("skipped", []) if "guest" in one.keywords]
     reasons = sorted({str(one.longrepr[2]) for one in skipped if isinstance(one.longrepr, tuple)})
     if skipped:

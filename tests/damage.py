@@ -1,4 +1,5 @@
-"""Damaged and hostile Run folders for tests: one thing in a Run changed, the same for the same seed."""
+"""Damaged and hostile Run folders for tests: one thing in a Run changed, the same for the same
+seed."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ def _text_of_meta(run: Path, luck: random.Random) -> str:
     text = file.read_bytes()
     cut = luck.randrange(len(text))
     file.write_bytes(
-        luck.choice([text[:cut], b"", b"[" * 100_000, b"\xff" + text, text[:cut] + b"\0" + text[cut:]])
+        luck.choice(
+            [text[:cut], b"", b"[" * 100_000, b"\xff" + text, text[:cut] + b"\0" + text[cut:]]
+        )
     )
     return f"at {cut}"
 

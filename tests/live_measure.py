@@ -1,15 +1,25 @@
-"""One measuring session as a program: `live_measure.py PLAN` prints its facts and tables as JSON. PLAN: keyword arguments of `Plan` as JSON,
-phases as [kind, seconds] and targets as [how, address]. As it goes on, time and phase are lines of its stderr."""
+"""One measuring session as a program: `live_measure.py PLAN` prints its facts and tables as JSON.
+PLAN: keyword arguments of `Plan` as JSON, phases as [kind, seconds] and targets as [how, address].
+As it goes on, time and phase are lines of its stderr."""
 
 import json
 import sys
 
-from sojourn.live.measure.session import LiveError, PlannedPhase, ProbeTarget, S, SessionPlan, measure
+from sojourn.live.measure.session import (
+    LiveError,
+    PlannedPhase,
+    ProbeTarget,
+    S,
+    SessionPlan,
+    measure,
+)
 
 
 def plan_of(text: str) -> SessionPlan:
     given = json.loads(text)
-    given["phases"] = tuple(PlannedPhase(kind, round(seconds * S)) for kind, seconds in given["phases"])
+    given["phases"] = tuple(
+        PlannedPhase(kind, round(seconds * S)) for kind, seconds in given["phases"]
+    )
     given["targets"] = tuple(ProbeTarget(*target) for target in given["targets"])
     return SessionPlan(**given)
 

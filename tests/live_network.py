@@ -1,13 +1,16 @@
-"""A network to measure and to shape on: client, router and server, each a network namespace of its own.
+"""A network to measure and to shape on: client, router and server, each a network namespace of its
+own.
 
     client eth0 ---- to-client router to-server ---- eth0 server
     10.77.1.2            10.77.1.1   10.77.2.1       10.77.2.2
 
-The router's two devices are the bottleneck: `to-server` is up, `to-client` is down, each htb with one bfifo below it, so that the longest
-queue is known in bytes. No packet is larger than the MTU: what a queue's limit says in bytes is what it holds.
+The router's two devices are the bottleneck: `to-server` is up, `to-client` is down, each htb with
+one bfifo below it, so that the longest queue is known in bytes. No packet is larger than the MTU:
+what a queue's limit says in bytes is what it holds.
 
-The namespaces hang on one process of ours, as root or, for any other user, in a user namespace; they have names in a mount namespace that
-nobody else sees. That process ends when our end of its pipe does, however we end, and takes with it whoever is still in one of them.
+The namespaces hang on one process of ours, as root or, for any other user, in a user namespace;
+they have names in a mount namespace that nobody else sees. That process ends when our end of its
+pipe does, however we end, and takes with it whoever is still in one of them.
 """
 
 from __future__ import annotations
@@ -27,12 +30,18 @@ from sojourn.engine import netns
 from sojourn.engine.kernel.guest.endings import GuestError
 
 HOSTS = ("client", "router", "server")
-CLIENT, ROUTER_TO_CLIENT, ROUTER_TO_SERVER, SERVER = "10.77.1.2", "10.77.1.1", "10.77.2.1", "10.77.2.2"
+CLIENT, ROUTER_TO_CLIENT, ROUTER_TO_SERVER, SERVER = (
+    "10.77.1.2",
+    "10.77.1.1",
+    "10.77.2.1",
+    "10.77.2.2",
+)
 PATIENCE_S = 60.0
 """Until what must happen is taken not to."""
 FULL_PACKET = 1514
 STALL_S = 0.05
-"""A timer that fires as late as this (a virtual machine's, while its host does other things) takes no rate from a bottleneck."""
+"""A timer that fires as late as this (a virtual machine's, while its host does other things) takes
+no rate from a bottleneck."""
 _READY = "ready"
 
 
@@ -45,8 +54,9 @@ class Bottleneck:
 
     @property
     def rate(self) -> str:
-        """htb's rate in tc's words. What the queue could not send because its timer was late, it sends at once when the timer fires:
-        as long as packets wait no other tokens are left, so the longest wait does not depend on the burst."""
+        """htb's rate in tc's words. What the queue could not send because its timer was late, it
+        sends at once when the timer fires: as long as packets wait no other tokens are left, so the
+        longest wait does not depend on the burst."""
         burst = max(2 * FULL_PACKET, round(self.bps * STALL_S / 8))
         return f"rate {self.bps}bit ceil {self.bps}bit burst {burst} cburst {burst}"
 
@@ -80,8 +90,11 @@ def _script(up: Bottleneck, down: Bottleneck) -> str:
     for device, bottleneck in (("to-server", up), ("to-client", down)):
         root = f"qdisc add dev {device} root handle 1: htb default 1"
         steps += [f"tc -n router {line}" for line in (root, *queue(device, bottleneck))]
-    # What is left in the namespaces at the end, say a program that went into the background, is ended.
-    ending = "for host in " + " ".join(HOSTS) + "; do kill -9 $(ip netns pids $host) 2>/dev/null; done"
+    # What is left in the namespaces at the end, say a program that went into the background, is
+    # ended.
+    ending = (
+        "for host in " + " ".join(HOSTS) + "; do kill -9 $(ip netns pids $host) 2>/dev/null; done"
+    )
     return "\n".join([*steps, f"echo {_READY}", "cat > /dev/null", "set +e", ending])
 
 
@@ -101,18 +114,36 @@ class LiveNetwork:
         self.way = way
 
     def command(self, host: str, *words: str) -> list[str]:
-        """The command line that runs `words` on a host. Each of its steps becomes the next one: it is one process, which dies with us."""
+        """The command line that runs `words` on a host. Each of its steps becomes the next one: it
+        is one process, which dies with us."""
         joins = ["nsenter", f"--target={self._holder.pid}", "--mount"]
         if self.way is netns.USER:
             joins += ["--user", "--preserve-credentials"]
-        return [*joins, "--", "ip", "netns", "exec", host, "setpriv", "--pdeathsig", "KILL", "--", *words]
+        return [
+            *joins,
+            "--",
+            "ip",
+            "netns",
+            "exec",
+            host,
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            "--",
+            *words,
+        ]
 
     def run(
         self, host: str, *words: str, check: bool = True, timeout: float = PATIENCE_S, **more: Any
     ) -> subprocess.CompletedProcess[str]:
         """Runs a program to its end."""
         done = subprocess.run(
-            self.command(host, *words), capture_output=True, text=True, check=False, timeout=timeout, **more
+            self.command(host, *words),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+            **more,
         )
         assert not check or done.returncode == 0, (
             f"{' '.join(words)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -121,7 +152,8 @@ class LiveNetwork:
 
     @contextlib.contextmanager
     def start(self, host: str, *words: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
-        """A program that runs as long as the block, unless it ends before; stdout and stderr are pipes unless told otherwise."""
+        """A program that runs as long as the block, unless it ends before; stdout and stderr are
+        pipes unless told otherwise."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(self.command(host, *words), **{**pipes, **more}) as program:
             try:
@@ -142,7 +174,8 @@ class LiveNetwork:
 
 @contextlib.contextmanager
 def network(up: Bottleneck = SLOW_UP, down: Bottleneck = SLOW_DOWN) -> Iterator[LiveNetwork]:
-    """A network that lasts as long as the block; skips the test where none can be made, with the reason."""
+    """A network that lasts as long as the block; skips the test where none can be made, with the
+    reason."""
     try:
         way = netns.way()
     except GuestError as error:

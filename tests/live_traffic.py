@@ -1,7 +1,8 @@
-"""Traffic for the tests of live links: TCP connections that fill a line, and small UDP packets that go there and back beside it.
+"""Traffic for the tests of live links: TCP connections that fill a line, and small UDP packets that
+go there and back beside it.
 
-live_traffic.py serve ADDRESS            takes what is sent, sends what is asked for, echoes
-live_traffic.py up|down ADDRESS SECONDS  prints {"rtt_ms": [...], "mbit_s": ...} of the time after the first second
+live_traffic.py serve ADDRESS takes what is sent, sends what is asked for, echoes live_traffic.py
+up|down ADDRESS SECONDS prints {"rtt_ms": [...], "mbit_s": ...} of the time after the first second
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Runs sojourn's command as on a system that is not Linux: `python other_system.py run FILE`.
 
-Modules and functions that only Unix or Linux has can't be had by sojourn's own modules; what it depends on keeps them, as its
-authors see to themselves.
+Modules and functions that only Unix or Linux has can't be had by sojourn's own modules; what it
+depends on keeps them, as its authors see to themselves.
 """
 
 import builtins
@@ -10,12 +10,22 @@ import sys
 from typing import Any
 
 ABSENT = ("fcntl", "resource", "pyroute2", "pwd", "grp", "termios")
-ABSENT_OF_OS = ("sched_getaffinity", "pidfd_open", "killpg", "geteuid", "getuid", "fork", "O_TMPFILE")
+ABSENT_OF_OS = (
+    "sched_getaffinity",
+    "pidfd_open",
+    "killpg",
+    "geteuid",
+    "getuid",
+    "fork",
+    "O_TMPFILE",
+)
 real = builtins.__import__
 
 
 def without(name: str, within: Any = None, *rest: Any) -> Any:
-    if name.split(".")[0] in ABSENT and str((within or {}).get("__name__", "")).startswith("sojourn"):
+    if name.split(".")[0] in ABSENT and str((within or {}).get("__name__", "")).startswith(
+        "sojourn"
+    ):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
     return real(name, within, *rest)
 

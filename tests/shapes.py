@@ -1,4 +1,5 @@
-"""An output of --json against its schema, which it may not exceed either: a key nobody described is one too many."""
+"""An output of --json against its schema, which it may not exceed either: a key nobody described is
+one too many."""
 
 import json
 from functools import cache
@@ -31,4 +32,6 @@ def validator(name: str) -> Draft202012Validator:
 def check(name: str, whole: Any) -> None:
     """Raises AssertionError, with the place, if it has another shape."""
     found = sorted(validator(name).iter_errors(whole), key=lambda error: list(error.absolute_path))
-    assert not found, "\n".join(f"{name}: {error.json_path}: {error.message[:300]}" for error in found[:5])
+    assert not found, "\n".join(
+        f"{name}: {error.json_path}: {error.message[:300]}" for error in found[:5]
+    )

@@ -1,7 +1,8 @@
-"""A Run small enough to be added up by hand: two TCP flows and a ping over 10 Mbit/s, 10 s of which 2 s are warm-up.
+"""A Run small enough to be added up by hand: two TCP flows and a ping over 10 Mbit/s, 10 s of which
+2 s are warm-up.
 
-The queue sent 996 of 1000 packets and was busy half of the time. Half of the packets waited 0 to 10 ms and half 10 to 30 ms;
-the mean was 12 ms. Flow 1 got 3 Mbit/s, flow 2 got 1 Mbit/s.
+The queue sent 996 of 1000 packets and was busy half of the time. Half of the packets waited 0 to
+10 ms and half 10 to 30 ms; the mean was 12 ms. Flow 1 got 3 Mbit/s, flow 2 got 1 Mbit/s.
 """
 
 from collections.abc import Sequence
@@ -105,7 +106,9 @@ def small_tables(kind: str = "bulk") -> Tables:
     return tables
 
 
-def small_run(path: Path, kind: str = "bulk", seeds: Sequence[int] = (1, 2), label: str = "") -> Run:
+def small_run(
+    path: Path, kind: str = "bulk", seeds: Sequence[int] = (1, 2), label: str = ""
+) -> Run:
     run = Run.create(path, small_meta(kind, seeds, label), 'title = "Two flows and a ping"\n')
     for seed in seeds:
         tables = small_tables(kind)

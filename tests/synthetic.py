@@ -1,9 +1,10 @@
-"""Runs for tests of figures and reports, written as real Run folders, without an engine: a fluid model of a bottleneck.
+"""Runs for tests of figures and reports, written as real Run folders, without an engine: a fluid
+model of a bottleneck.
 
-n flows share 20 Mbit/s. Under `pfifo` their windows grow to the limit of 1000 packets, a drop halves them, and the
-sojourn is the backlog over the rate: bufferbloat. Under `codel` and `fq_codel` the backlog stays at the target. The
-numbers are plausible, and drawn from a seeded generator, so that a test can compute from the tables what a figure
-has to show.
+n flows share 20 Mbit/s. Under `pfifo` their windows grow to the limit of 1000 packets, a drop
+halves them, and the sojourn is the backlog over the rate: bufferbloat. Under `codel` and `fq_codel`
+the backlog stays at the target. The numbers are plausible, and drawn from a seeded generator, so
+that a test can compute from the tables what a figure has to show.
 """
 
 from __future__ import annotations
@@ -44,9 +45,13 @@ def run(path: Path, shape: Shape | None = None) -> Run:
     """Writes a Run of this shape into a new folder."""
     shape = shape or Shape()
     kind = shape.qdisc.split()[0]
-    flows = [FlowInfo(f"bulk.{i + 1}", "bulk", "cubic", 0, ("bottleneck",)) for i in range(shape.flows)]
+    flows = [
+        FlowInfo(f"bulk.{i + 1}", "bulk", "cubic", 0, ("bottleneck",)) for i in range(shape.flows)
+    ]
     flows += [
-        FlowInfo(f"ping.{i + 1}" if shape.probes > 1 else "ping", "ping", None, 1 + i, ("bottleneck",))
+        FlowInfo(
+            f"ping.{i + 1}" if shape.probes > 1 else "ping", "ping", None, 1 + i, ("bottleneck",)
+        )
         for i in range(shape.probes)
     ]
     meta = Meta(
@@ -65,9 +70,7 @@ def run(path: Path, shape: Shape | None = None) -> Run:
         fingerprint="0123456789abcdef",
         host={"system": "Linux", "machine": "x86_64"},
     )
-    text = (
-        f'title = "{shape.title}"\n[bottleneck]\nqdisc = "{shape.qdisc}"\nrate = "{shape.rate_bps} bit/s"\n'
-    )
+    text = f'title = "{shape.title}"\n[bottleneck]\nqdisc = "{shape.qdisc}"\nrate = "{shape.rate_bps} bit/s"\n'
     made = Run.create(path, meta, text)
     for seed in shape.seeds:
         made.add_seed(seed, tables(shape, seed), CAUSES, cpu_ns=SECOND // 2)
@@ -93,7 +96,9 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
     level = 1000 * rise * saw if bloated else target
     backlog = np.round(level * busy).astype(np.int64)
     sojourn = backlog * packet_s * 1e9
-    largest = np.round(sojourn * (1 + luck.uniform(0.0, 0.25 if bloated else 2.0, n))).astype(np.int64)
+    largest = np.round(sojourn * (1 + luck.uniform(0.0, 0.25 if bloated else 2.0, n))).astype(
+        np.int64
+    )
     share = (0.985 if bloated else 0.955) * busy
     sent_bytes = np.full(n, int(shape.rate_bps / 8 * shape.interval_ms / 1000 * share))
     sent = sent_bytes // 1514
@@ -103,9 +108,13 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
         dropped_at = np.empty(0, np.int64)
     elif bloated:
         tops = t[np.flatnonzero(np.diff(saw) < -0.2)]
-        dropped_at = np.sort((tops[:, None] + luck.integers(0, 80_000_000, (tops.size, 40))).ravel())
+        dropped_at = np.sort(
+            (tops[:, None] + luck.integers(0, 80_000_000, (tops.size, 40))).ravel()
+        )
     else:
-        dropped_at = np.sort(luck.integers(SECOND, max(shape.duration_s, 2) * SECOND, shape.duration_s * 5))
+        dropped_at = np.sort(
+            luck.integers(SECOND, max(shape.duration_s, 2) * SECOND, shape.duration_s * 5)
+        )
     dropped_at = dropped_at[dropped_at < shape.duration_s * SECOND].astype(np.int64)
     per_interval = (
         np.bincount(np.minimum(dropped_at // (shape.interval_ms * 1_000_000), n - 1), minlength=n)
@@ -138,9 +147,9 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
     weights = luck.dirichlet(np.full(shape.flows, 8.0)) if busy else np.empty(0)
     step = np.outer(weights, sent_bytes * 1448 / 1514) * luck.uniform(0.8, 1.2, (shape.flows, n))
     delivered = np.cumsum(step, axis=1).astype(np.int64)
-    cwnd = np.outer(weights * shape.flows, (backlog + 60) * 1448 / max(shape.flows, 1)) * luck.uniform(
-        0.9, 1.1, (shape.flows, n)
-    )
+    cwnd = np.outer(
+        weights * shape.flows, (backlog + 60) * 1448 / max(shape.flows, 1)
+    ) * luck.uniform(0.9, 1.1, (shape.flows, n))
     flow: Columns = {
         "t_ns": np.tile(t, shape.flows),
         "flow": np.repeat(np.arange(shape.flows), n),
@@ -157,7 +166,9 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
     ping_t = np.tile(np.arange(pings) * shape.ping_ms * 1_000_000, shape.probes)
     waits = sojourn if kind != "fq_codel" else np.minimum(sojourn, 600_000.0)
     at = np.minimum(ping_t // (shape.interval_ms * 1_000_000), max(n - 1, 0))
-    rtt = (40_000_000 + (waits[at] if n else 0) * luck.uniform(0.9, 1.1, ping_t.size)).astype(np.int64)
+    rtt = (40_000_000 + (waits[at] if n else 0) * luck.uniform(0.9, 1.1, ping_t.size)).astype(
+        np.int64
+    )
     rtt[luck.uniform(size=rtt.size) < (0.02 if bloated and busy else 0.0)] = -1
     probe: Columns = {
         "t_ns": ping_t, "probe": np.repeat(shape.flows + np.arange(shape.probes), pings),
@@ -191,8 +202,12 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
         "lost_packets": np.array([0, 0]),
         "sojourn_sum_ns": np.array([int((packets * (lower + upper) / 2).sum()), 0]),
         "sojourn_max_ns": np.array([int(largest[after].max()) if after.any() else 0, 0]),
-        "backlog_mean_packets": np.array([float(backlog[after].mean()) if after.any() else 0.0, 0.0]),
-        "backlog_mean_bytes": np.array([float(backlog[after].mean()) * 1514 if after.any() else 0.0, 0.0]),
+        "backlog_mean_packets": np.array(
+            [float(backlog[after].mean()) if after.any() else 0.0, 0.0]
+        ),
+        "backlog_mean_bytes": np.array(
+            [float(backlog[after].mean()) * 1514 if after.any() else 0.0, 0.0]
+        ),
         "backlog_max_packets": np.array([int(backlog.max()) if n else 0, 0]),
         "backlog_max_bytes": np.array([int(backlog.max()) * 1514 if n else 0, 0]),
         "busy_ns": np.array([int(measured * share), 0]),

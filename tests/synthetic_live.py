@@ -1,8 +1,10 @@
-"""Measurements for tests, made of a fluid model of a home line: sessions as `sojourn.live.measure.session` hands them over, without a network.
+"""Measurements for tests, made of a fluid model of a home line: sessions as
+`sojourn.live.measure.session` hands them over, without a network.
 
-A line of so many Mbit/s each way with a buffer of so many bytes in front of each direction. Under load its queue grows to the buffer's
-size as TCP would fill it, a saw below that afterwards; pings to the server wait in it, those to the gateway do not. All
-from a seeded generator, so that a test can compute what has to come out.
+A line of so many Mbit/s each way with a buffer of so many bytes in front of each direction. Under
+load its queue grows to the buffer's size as TCP would fill it, a saw below that afterwards; pings
+to the server wait in it, those to the gateway do not. All from a seeded generator, so that a test
+can compute what has to come out.
 """
 
 from __future__ import annotations
@@ -94,7 +96,9 @@ def session(line: Line) -> Session:
                     }
                 )  # fmt: skip
                 share = mbps * 1e6 / 8 * 0.1 / line.streams / 1.0456
-                got = np.cumsum(np.full(tau.size, share) * luck.uniform(0.9, 1.1, tau.size)).astype(np.int64)
+                got = np.cumsum(np.full(tau.size, share) * luck.uniform(0.9, 1.1, tau.size)).astype(
+                    np.int64
+                )
                 srtt = (line.base_ms + queues[way][inside]) * MS
                 rows.append(
                     {
@@ -201,10 +205,19 @@ def _probes(
         columns["seq"].append(np.arange(t.size))
         columns["rtt_ns"].append(rtt)
         columns["forward_ns"].append(
-            np.where(gone, -1, (forward * MS).astype(np.int64)) if how == "udp" else np.full(t.size, -1)
+            np.where(gone, -1, (forward * MS).astype(np.int64))
+            if how == "udp"
+            else np.full(t.size, -1)
         )
         flows.append(
-            {"name": name, "kind": "ping", "direction": "", "phase": None, "group": group, "congestion": None}
+            {
+                "name": name,
+                "kind": "ping",
+                "direction": "",
+                "phase": None,
+                "group": group,
+                "congestion": None,
+            }
         )
         group += 1
         told.append(

@@ -1,4 +1,5 @@
-"""Simulator beside kernel: what counts as agreement, by hand-made summaries; and, where a guest is ready, that the two do agree."""
+"""Simulator beside kernel: what counts as agreement, by hand-made summaries; and, where a guest is
+ready, that the two do agree."""
 
 import json
 import math
@@ -55,7 +56,11 @@ def times(mean: float, p99: float) -> dict[str, float]:
 
 def one_seed(numbers: Mapping[str, float]) -> dict[str, Any]:
     n = {**USUAL, **numbers}
-    queue = {"qdisc": n.get("qdisc", "codel"), "utilisation": n["utilisation"], "marked_packets": n["marks"]}
+    queue = {
+        "qdisc": n.get("qdisc", "codel"),
+        "utilisation": n["utilisation"],
+        "marked_packets": n["marks"],
+    }
     idle = {
         "utilisation": 0.02,
         "dropped_packets": n.get("up drops", 0),
@@ -96,7 +101,10 @@ def one_seed(numbers: Mapping[str, float]) -> dict[str, Any]:
             {"name": "bulk.2", "congestion": "reno", "retransmits": 10, **flow},
             {"name": "ping", "congestion": None, "retransmits": None, **flow},
         ],
-        "groups": [bulk, {**page, "transfers": {"completed": n["completed"], "completion_ms": took}}],
+        "groups": [
+            bulk,
+            {**page, "transfers": {"completed": n["completed"], "completion_ms": took}},
+        ],
         "jain": n["jain"],
         "probes": [{"name": "ping", "rtt_ms": times(n["ping"], n["ping"])}],
         "goodput_mbps": n["goodput"],
@@ -136,7 +144,7 @@ def row_of(found: Comparison, metric: str, place: str = "") -> NumberRow:
     return next(row for row in found.rows if row.metric == metric and place in row.place)
 
 
-# --------------------------------------------------------------------------------------------------------- verdicts
+# --------------------------------------------------------------------------------------- verdicts
 
 
 def test_a_summary_agrees_with_itself_in_every_number() -> None:
@@ -180,7 +188,8 @@ def test_counts_come_in_steps_of_one() -> None:
 
 
 def test_noise_is_when_the_interval_of_the_difference_reaches_the_tolerance() -> None:
-    # 20 ± 3 (t(0.975, 2) s / sqrt(3) with s = 1.2) and 22 ± 3: the difference of 2 has an interval of 4.2.
+    # 20 ± 3 (t(0.975, 2) s / sqrt(3) with s = 1.2) and 22 ± 3: the difference of 2 has an interval
+    # of 4.2.
     scattered = [{"sojourn": value} for value in (18.8, 20.0, 21.2)]
     higher = [{"sojourn": value} for value in (20.8, 22.0, 23.2)]
     row = judged("sojourn mean", higher, scattered)
@@ -200,7 +209,9 @@ def test_one_seed_is_never_noise() -> None:
 
 
 def test_a_side_whose_seeds_are_alike_adds_nothing_to_the_interval() -> None:
-    row = judged("sojourn mean", [{"sojourn": 22.0}] * 3, [{"sojourn": each} for each in (17.0, 20.0, 23.0)])
+    row = judged(
+        "sojourn mean", [{"sojourn": 22.0}] * 3, [{"sojourn": each} for each in (17.0, 20.0, 23.0)]
+    )
     assert math.isnan(row.sim_ci95)
     assert row.ci95 == pytest.approx(row.kernel_ci95 / row.kernel)
     assert row.verdict == "noise"
@@ -252,7 +263,7 @@ def test_summaries_of_two_scenarios_are_refused() -> None:
         compare(summary({}), other, RATES)
 
 
-# ------------------------------------------------------------------------------------------------- its other numbers
+# ------------------------------------------------------------------------------ its other numbers
 
 
 def test_goodput_is_compared_of_each_group() -> None:
@@ -262,10 +273,13 @@ def test_goodput_is_compared_of_each_group() -> None:
     # A full packet more in 20 s.
     more = 1514 * 8 / 20 / 1e6
     assert (
-        judged("group goodput", [{"page": 0.001 + more}], [{"page": 0.001}], place="page").verdict == "step"
+        judged("group goodput", [{"page": 0.001 + more}], [{"page": 0.001}], place="page").verdict
+        == "step"
     )
     assert (
-        judged("group goodput", [{"page": 0.001 + 1.1 * more}], [{"page": 0.001}], place="page").verdict
+        judged(
+            "group goodput", [{"page": 0.001 + 1.1 * more}], [{"page": 0.001}], place="page"
+        ).verdict
         == "beyond"
     )
 
@@ -288,7 +302,9 @@ def test_transfers_are_counted_and_timed() -> None:
     assert judged("completion mean", [{"completion": 220.0}], [{}]).verdict == "beyond"
     assert judged("completion mean", [{"completion": 201.0}], [{"completion": 200.0}]).unit == "ms"
     short = {"completion p95": 12.0}
-    assert judged("completion p95", [{"completion p95": 12.0 + PACKET_MS}], [short]).verdict == "step"
+    assert (
+        judged("completion p95", [{"completion p95": 12.0 + PACKET_MS}], [short]).verdict == "step"
+    )
     none = {"completed": 0, "completion": math.nan, "completion p95": math.nan}
     metrics_of_none = {row.metric for row in compare(summary(none), summary(none), RATES).rows}
     assert not {"transfers", "completion mean", "completion p95"} & metrics_of_none
@@ -333,7 +349,7 @@ def test_flows_own_rtts_are_compared_where_the_kernel_tells_them() -> None:
     assert row_of(compare(silent, summary({}), RATES), "flow rtt").verdict == "beyond"
 
 
-# ------------------------------------------------------------------------------------------------------- mechanisms
+# ------------------------------------------------------------------------------------- mechanisms
 
 ADAPTIVE = "red limit 300000 min 25000 max 75000 avpkt 1000 burst 41"
 
@@ -368,7 +384,12 @@ def test_most_scenarios_are_the_same_on_both_sides() -> None:
 def test_red_adaptive_is_held_against_the_kernel_both_ways() -> None:
     one = scenario(f"{ADAPTIVE} adaptive")
     asleep, awoken = sides(one)
-    assert (asleep.setting, asleep.awake, awoken.setting, awoken.awake) == ("asleep", False, "awake", True)
+    assert (asleep.setting, asleep.awake, awoken.setting, awoken.awake) == (
+        "asleep",
+        False,
+        "awake",
+        True,
+    )
     # As tc sets it, the kernel's is red; awake, both are what the scenario says.
     assert asleep.ours.realise(1) == scenario(ADAPTIVE).realise(1)
     for each in (asleep.theirs, awoken.ours, awoken.theirs):
@@ -418,7 +439,7 @@ def test_each_mechanism_names_an_experiment_and_the_page_tells_of_it() -> None:
         assert f"`{each.name}`" in page
 
 
-# ------------------------------------------------------------------------------------------------------ many of them
+# ----------------------------------------------------------------------------------- many of them
 
 
 def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
@@ -428,11 +449,13 @@ def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
     assert (one.group, one.verdicts["within"], one.verdicts["beyond"]) == ("codel", 2, 1)
     assert one.median == pytest.approx(0.02)
     assert one.worst == pytest.approx(-0.30)
-    assert sum(sum(each.verdicts.values()) for each in digest(found)) == sum(verdicts(found).values())
+    assert sum(sum(each.verdicts.values()) for each in digest(found)) == sum(
+        verdicts(found).values()
+    )
     assert tuple(verdicts(found)) == VERDICTS
 
 
-# -------------------------------------------------------------------------------------------------- the standing set
+# ------------------------------------------------------------------------------- the standing set
 
 
 def test_the_standing_set_is_every_file_but_these() -> None:
@@ -443,12 +466,16 @@ def test_the_standing_set_is_every_file_but_these() -> None:
 def test_the_first_three_files_are_every_combination_once() -> None:
     seen = set()
     for variant in standing(quick=False):
-        if not variant.title.startswith(("Agreement at 1 ", "Agreement at 10 ", "Agreement at 50 ")):
+        if not variant.title.startswith(
+            ("Agreement at 1 ", "Agreement at 10 ", "Agreement at 50 ")
+        ):
             continue
         realised = variant.realise(1)
         queue = realised["links"][0]
         flows = [
-            flow["traffic"]["tcp"]["congestion"] for flow in realised["flows"] if "tcp" in flow["traffic"]
+            flow["traffic"]["tcp"]["congestion"]
+            for flow in realised["flows"]
+            if "tcp" in flow["traffic"]
         ]
         discipline = variant.label.split(": ")[1].split(",")[0]
         seen.add((queue["rate"][0]["bps"], queue["delay_ns"], discipline, len(flows), flows[0]))
@@ -461,7 +488,8 @@ def test_the_first_three_files_are_every_combination_once() -> None:
 def test_every_case_of_it_has_seeds_that_differ() -> None:
     for variant in standing(quick=False):
         first, second = (
-            {key: value for key, value in variant.realise(seed).items() if key != "seed"} for seed in (1, 2)
+            {key: value for key, value in variant.realise(seed).items() if key != "seed"}
+            for seed in (1, 2)
         )
         assert first != second, variant.label
 
@@ -479,7 +507,7 @@ def test_the_quick_set_is_part_of_it() -> None:
     assert len({variant.title for variant in quick}) == 15
 
 
-# ------------------------------------------------------------------------------------------------- the command line
+# ------------------------------------------------------------------------------- the command line
 
 
 def test_wrong_input_is_told_kindly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -508,7 +536,7 @@ def test_without_a_guest_it_says_how_to_make_one(
     assert "sojourn kernel setup" in capsys.readouterr().err
 
 
-# ----------------------------------------------------------------- the command line, beside a stand-in for the kernel
+# --------------------------------------------- the command line, beside a stand-in for the kernel
 
 TWO = """
 title = "Two"
@@ -534,7 +562,8 @@ STOP_NEVER = -1
 
 
 class StandIn(Simulator):
-    """In the kernel's place: the simulator with another luck at its links. At one seed of red somebody presses Ctrl-C."""
+    """In the kernel's place: the simulator with another luck at its links. At one seed of red
+    somebody presses Ctrl-C."""
 
     name = "kernel"
 
@@ -594,7 +623,8 @@ def test_only_cases_that_do_not_tell_get_more_seeds(
     assert seeds_of(more) == [2, 4]
     assert more["comparisons"][0] == few["comparisons"][0]
     _, whole = agreed(capsys, str(two), "--seeds", "4")
-    # Every number of a case is judged by all seeds that the case has, as if they had been asked for at once.
+    # Every number of a case is judged by all seeds that the case has, as if they had been asked for
+    # at once.
     assert more["comparisons"][1] == whole["comparisons"][1]
     _, bounded = agreed(capsys, str(two), "--most-seeds", "3")
     assert seeds_of(bounded) == [2, 3]
@@ -620,7 +650,9 @@ def test_further_seeds_are_kept_with_the_others(
     assert whole == json.loads((out / "agreement.json").read_text())
     for side in ("sim", "kernel"):
         assert [run.seeds for run in Run.find(out / side)] == [(1, 2), (1, 2, 3, 4)]
-    assert status(["agree", "-q", str(two), "-o", str(out)]) == 2, "they are not overwritten unasked"
+    assert status(["agree", "-q", str(two), "-o", str(out)]) == 2, (
+        "they are not overwritten unasked"
+    )
     assert "already holds a Run" in capsys.readouterr().err
 
 
@@ -703,7 +735,7 @@ def test_the_library_that_wakes_red_is_compiled_and_named_by_its_source(
         awake.library()
 
 
-# ---------------------------------------------------------------------------------------------------- with a guest
+# ----------------------------------------------------------------------------------- with a guest
 
 SMALL = """
 title = "Four downloads"
@@ -753,7 +785,9 @@ def test_simulator_and_kernel_agree_on_codel_and_pfifo(
     assert metrics.summary(Run.open(out / "kernel" / runs[0])).engine == "kernel"
 
 
-ASLEEP_AND_AWAKE = SMALL.replace('["codel", "pfifo limit 206"]', f'["{ADAPTIVE} probability 0.1 adaptive"]')
+ASLEEP_AND_AWAKE = SMALL.replace(
+    '["codel", "pfifo limit 206"]', f'["{ADAPTIVE} probability 0.1 adaptive"]'
+)
 
 
 def test_red_adaptive_agrees_as_tc_sets_it_and_awake(
@@ -766,7 +800,9 @@ def test_red_adaptive_agrees_as_tc_sets_it_and_awake(
     file.write_text(ASLEEP_AND_AWAKE.replace("seeds = 4", "seeds = 2"))
     out = tmp_path / "kept"
     _, whole = agreed(capsys, str(file), "-e", "kernel-uml", "-o", str(out), "--most-seeds", "4")
-    beyond = [row for one in whole["comparisons"] for row in one["rows"] if row["verdict"] == "beyond"]
+    beyond = [
+        row for one in whole["comparisons"] for row in one["rows"] if row["verdict"] == "beyond"
+    ]
     assert not beyond
     asleep, awoken = Run.find(out / "kernel-uml")[0], Run.find(out / "kernel-uml-awake")[0]
     assert awoken.meta.conditions["red adaptive"]

@@ -1,6 +1,8 @@
-"""The rooms are as ARCHITECTURE.md says: its two tables against `cargo metadata` and the import statements, both ways.
+"""The rooms are as ARCHITECTURE.md says: its two tables against `cargo metadata` and the import
+statements, both ways.
 
-A dependency that the table lacks is a wall broken; one that only the table has is a page out of date.
+A dependency that the table lacks is a wall broken; one that only the table has is a page out of
+date.
 """
 
 import ast
@@ -16,7 +18,16 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
-CORE_READERS = {"scenario", "records", "metrics", "linux_only", "engine", "live", "agreement", "cli"}
+CORE_READERS = {
+    "scenario",
+    "records",
+    "metrics",
+    "linux_only",
+    "engine",
+    "live",
+    "agreement",
+    "cli",
+}
 """May import the extension, says the sentence below the tables."""
 
 
@@ -42,7 +53,8 @@ def words(cell: str) -> set[str]:
 CRATES = {crate: words(cell) for crate, cell in tables()["crate"].items()}
 ROWS = tables()["module of sojourn"]
 MODULES = {
-    module: set(ROWS) - {module} if cell == "all above" else words(cell) for module, cell in ROWS.items()
+    module: set(ROWS) - {module} if cell == "all above" else words(cell)
+    for module, cell in ROWS.items()
 }
 
 
@@ -59,12 +71,13 @@ def test_the_tables_have_no_cycle() -> None:
             above.add(room)
 
 
-# ------------------------------------------------------------------------------------------------------- the crates
+# ------------------------------------------------------------------------------------- the crates
 
 
 @pytest.fixture(scope="session")
 def crates() -> dict[str, set[str]]:
-    """Each crate of the workspace, by its folder, and those of the workspace that it needs outside of tests."""
+    """Each crate of the workspace, by its folder, and those of the workspace that it needs outside
+    of tests."""
     cargo = shutil.which("cargo")
     assert cargo is not None, "cargo is needed to read the crates' dependencies"
     command = [cargo, "metadata", "--format-version", "1", "--no-deps", "--offline"]
@@ -111,7 +124,7 @@ def test_the_core_reads_no_clock_and_does_no_io(crate: str) -> None:
         assert found is None, f"{file.relative_to(ROOT)}: {found.group() if found else ''}"
 
 
-# ------------------------------------------------------------------------------------------------------ the modules
+# ------------------------------------------------------------------------------------ the modules
 
 
 def module_of(file: Path) -> str:
@@ -120,7 +133,8 @@ def module_of(file: Path) -> str:
 
 
 def imported(tree: ast.AST, inside: list[str]) -> set[str]:
-    """Modules of sojourn that this source imports anywhere in it, be it in a function or for types only."""
+    """Modules of sojourn that this source imports anywhere in it, be it in a function or for types
+    only."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -128,7 +142,11 @@ def imported(tree: ast.AST, inside: list[str]) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(["sojourn", *inside][: -node.level + 1 or None]) if node.level else ""
             module = ".".join(part for part in (base, node.module) if part)
-            names = [f"{module}.{alias.name}" for alias in node.names] if module == "sojourn" else [module]
+            names = (
+                [f"{module}.{alias.name}" for alias in node.names]
+                if module == "sojourn"
+                else [module]
+            )
         else:
             continue
         found |= {name.split(".")[1] for name in names if name.startswith("sojourn.")}
@@ -171,7 +189,7 @@ def test_the_extension_is_imported_only_where_it_may_be(module: str) -> None:
     assert "_core" not in IMPORTS[module] or module in CORE_READERS
 
 
-# ------------------------------------------------------------------------------------------------- inside the rooms
+# ------------------------------------------------------------------------------- inside the rooms
 
 
 def files_imported(file: Path) -> set[Path]:
@@ -213,14 +231,17 @@ def test_there_is_no_circle_inside_a_room(room: Path) -> None:
     graph: dict[str, set[str]] = {}
     for file, others in FILES_IMPORTED.items():
         if file.is_relative_to(room):
-            within = {other.relative_to(room).parts[0] for other in others if other.is_relative_to(room)}
+            within = {
+                other.relative_to(room).parts[0] for other in others if other.is_relative_to(room)
+            }
             name = file.relative_to(room).parts[0]
             graph.setdefault(name, set()).update(within - {name})
     assert circle(graph) == []
 
 
 def modules_used(source: str, exported: dict[str, str], *, top: bool) -> set[str]:
-    """Modules of its own crate that a Rust source names: `crate::wire::Frame`, `use crate::{wire, host::Host}`; at the top also `super::`."""
+    """Modules of its own crate that a Rust source names: `crate::wire::Frame`,
+    `use crate::{wire, host::Host}`; at the top also `super::`."""
     code = re.sub(r"//.*", "", source.split("#[cfg(test)]")[0])
     root = "(?:crate|super)" if top else "crate"
     found = set(re.findall(rf"\b{root}::(\w+)", code))
@@ -230,7 +251,9 @@ def modules_used(source: str, exported: dict[str, str], *, top: bool) -> set[str
             depth += (char == "{") - (char == "}")
             inner += char if depth == 1 else " "
         found |= {
-            name for part in inner.strip("{} ").split(",") if (name := part.strip().split(":")[0].strip())
+            name
+            for part in inner.strip("{} ").split(",")
+            if (name := part.strip().split(":")[0].strip())
         }
     return {exported.get(name, name) for name in found}
 
@@ -244,20 +267,29 @@ CRATES_WITH_CIRCLES = {
 
 @pytest.mark.parametrize("crate", [crate for crate in CRATES if crate not in CRATES_WITH_CIRCLES])
 def test_there_is_no_circle_inside_a_crate(crate: str) -> None:
-    # Between the modules at its top, each with what lies in it. What the root itself defines is below all of them.
+    # Between the modules at its top, each with what lies in it. What the root itself defines is
+    # below all of them.
     source = ROOT / "crates" / crate / "src"
     roots = [file for name in ("lib.rs", "main.rs") if (file := source / name).is_file()]
     exported = {
         name: module
         for file in roots
-        for module, names in re.findall(r"pub use (\w+)::(\{[^;]*|\w+);", file.read_text(encoding="utf-8"))
+        for module, names in re.findall(
+            r"pub use (\w+)::(\{[^;]*|\w+);", file.read_text(encoding="utf-8")
+        )
         for name in re.findall(r"\w+", names)
     }
-    files = {file: file.relative_to(source).parts[0].removesuffix(".rs") for file in source.rglob("*.rs")}
-    graph: dict[str, set[str]] = {module: set() for file, module in files.items() if file not in roots}
+    files = {
+        file: file.relative_to(source).parts[0].removesuffix(".rs") for file in source.rglob("*.rs")
+    }
+    graph: dict[str, set[str]] = {
+        module: set() for file, module in files.items() if file not in roots
+    }
     for file, module in files.items():
         if module in graph:
-            used = modules_used(file.read_text(encoding="utf-8"), exported, top=file.parent == source)
+            used = modules_used(
+                file.read_text(encoding="utf-8"), exported, top=file.parent == source
+            )
             graph[module] |= (used & set(graph)) - {module}
     assert circle(graph) == []
 
@@ -296,7 +328,11 @@ def test_no_two_public_types_have_one_name() -> None:
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
                 # An alias of a type: `Floats = NDArray[np.float64]`. Constants are in capitals.
-                if isinstance(target, ast.Name) and target.id[0].isupper() and not target.id.isupper():
+                if (
+                    isinstance(target, ast.Name)
+                    and target.id[0].isupper()
+                    and not target.id.isupper()
+                ):
                     found.append((target.id, place))
     assert several((name, place) for name, place in found if not name.startswith("_")) == {}
 
@@ -319,12 +355,14 @@ def test_temporary_folders_are_noted_before_they_are_made() -> None:
     assert found == {"engine": "cache.py"}
 
 
-# kernel/guest/cache and live/shape/journal: ARCHITECTURE.md says that they have folders and locks of their own.
+# kernel/guest/cache and live/shape/journal: ARCHITECTURE.md says that they have folders and locks
+# of their own.
 OWN_LOCKS = {"cache.py", "journal.py"}
 
 
 def replacers(tree: ast.AST) -> Iterator[ast.AST]:
-    """The functions that put one file or folder in another's place: `os.replace(a, b)`, `path.replace(b)`, `path.rename(b)`."""
+    """The functions that put one file or folder in another's place: `os.replace(a, b)`,
+    `path.replace(b)`, `path.rename(b)`."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and any(map(replaces, ast.walk(function))):
             yield function
@@ -344,7 +382,8 @@ def test_what_replaces_a_file_is_beside_it() -> None:
     found = {
         file.name: all("beside" in ast.unparse(function) for function in replacers(tree))
         for file in PACKAGE.rglob("*.py")
-        if file.name not in OWN_LOCKS and list(replacers(tree := ast.parse(file.read_text(encoding="utf-8"))))
+        if file.name not in OWN_LOCKS
+        and list(replacers(tree := ast.parse(file.read_text(encoding="utf-8"))))
     }
     assert set(found) >= {"disk.py", "recording.py"}, "some are found"
     assert [name for name, beside in found.items() if not beside] == []

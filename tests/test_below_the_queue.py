@@ -1,6 +1,8 @@
-"""What lies below a queue discipline: a shaper, a driver's ring, byte queue limits: their words, their tables, and Linux's own numbers.
+"""What lies below a queue discipline: a shaper, a driver's ring, byte queue limits: their words,
+their tables, and Linux's own numbers.
 
-The numbers are of Linux 6.12 with its own BQL over a driver with a ring: 10 Mbit/s, four cubic flows, a ping, 15 s, 20 ms back.
+The numbers are of Linux 6.12 with its own BQL over a driver with a ring: 10 Mbit/s, four cubic
+flows, a ping, 15 s, 20 ms back.
 """
 
 import json
@@ -34,7 +36,8 @@ def realised(keys: str) -> list[dict[str, Any]]:
     return list(loads(LINK.format(keys=keys)).realise(1)["links"])
 
 
-# The words ------------------------------------------------------------------------------------------------------------
+# The words
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_link_has_nothing_below_its_queue_unless_told() -> None:
@@ -112,7 +115,11 @@ def test_a_wrong_word_of_a_shaper_is_pointed_at(text: str, offset: int, hint: st
         ('ring = "512"', "bottleneck.ring", "ring = 512"),
         ("ring = true", "bottleneck.ring", "ring = 512"),
         ('ring = 8\nup.rate = "unlimited"', "bottleneck.ring", "give the link a rate or a shaper"),
-        ('up.ring = 8\nup.rate = "unlimited"', "bottleneck.up.ring", "give the link a rate or a shaper"),
+        (
+            'up.ring = 8\nup.rate = "unlimited"',
+            "bottleneck.up.ring",
+            "give the link a rate or a shaper",
+        ),
         ("shaper = 7", "bottleneck.shaper", "htb rate 1mbit"),
         ('ring = 8\nbql = "yes"', "bottleneck.bql", "write true or false"),
         ("tx_ring = 8", "bottleneck.tx_ring", "did you mean ring?"),
@@ -141,7 +148,8 @@ def test_a_discipline_that_computes_with_the_rate_takes_the_shaper_s() -> None:
     assert loads(LINK.format(keys=keys)).realise(1)["links"][1]["shaper"]["bps"] == 1_000_000
 
 
-# What is recorded -----------------------------------------------------------------------------------------------------
+# What is recorded
+# --------------------------------------------------------------------------------------------------
 
 
 def run(text: str, folder: Path) -> Run:
@@ -184,7 +192,8 @@ def test_the_base_rtt_knows_neither_ring_nor_shaper(tmp_path: Path) -> None:
     assert base[0] == base[1]
 
 
-# As Linux does it -----------------------------------------------------------------------------------------------------
+# As Linux does it
+# --------------------------------------------------------------------------------------------------
 
 LINUX = """
 title = "As the kernel was measured"
@@ -233,7 +242,8 @@ def test_the_mean_ping_over_a_ring_is_linux_s(
     assert numbers["probes"][0]["rtt_ms"]["mean"] == pytest.approx(ping_ms, rel=tolerance)
     below = numbers["queues"][0]["ring"]
     inside = 3 if bql else ring
-    # By bytes there is room for one of the handshakes' small packets more, which fq_codel lets pass.
+    # By bytes there is room for one of the handshakes' small packets more, which fq_codel lets
+    # pass.
     small = 1 if bql and qdisc == "fq_codel" else 0
     assert below["packets"]["max"] == inside + small
     assert below["bql_limit_bytes"] == (2 * 1514 if bql else None)
@@ -257,23 +267,31 @@ def test_coalesced_completions_take_the_limit_up_by_a_small_packet(tmp_path: Pat
     text = LINUX.format(qdisc="fq_codel", ring=256, bql="true", more='down.coalesce = "1 ms"')
     ring = queue_of(run(text, tmp_path / "run"))["ring"]
     assert ring["bql_limit_bytes"] == 3028 + 98
-    # Told 1 ms after the last bit: the three packets of the limit are together so much shorter in the ring.
+    # Told 1 ms after the last bit: the three packets of the limit are together so much shorter in
+    # the ring.
     assert ring["sojourn_ms"]["mean"] == pytest.approx(3 * FULL_MS - 1, rel=0.02)
 
 
-# Two queues in series -------------------------------------------------------------------------------------------------
+# Two queues in series
+# -------------------------------------------------------------------------------------------------
 
 
 def test_the_queue_stands_where_the_path_is_slowest(tmp_path: Path) -> None:
     scenario = sojourn.load(Path(__file__).parent.parent / "scenarios" / "shaped-modem.toml")
-    bloated, shaped = sojourn.run_all(scenario.with_(duration="30 s").variants(), out=tmp_path / "runs")
+    bloated, shaped = sojourn.run_all(
+        scenario.with_(duration="30 s").variants(), out=tmp_path / "runs"
+    )
     modem, router = queue_of(bloated, "modem"), queue_of(bloated, "router")
     assert router["backlog_packets"]["max"] == 0, "an unlimited link without a shaper never queues"
     assert router["utilisation"] != router["utilisation"], "and has no utilisation"
     assert modem["sojourn_ms"]["max"] > 450, "64 kB at 1 Mbit/s take 512 ms"
     modem, router = queue_of(shaped, "modem"), queue_of(shaped, "router")
-    assert modem["backlog_packets"]["max"] <= 2, "a burst of 1600 bytes over what the shaper lets through"
+    assert modem["backlog_packets"]["max"] <= 2, (
+        "a burst of 1600 bytes over what the shaper lets through"
+    )
     assert router["dropped_packets"] > 0
     assert 0.97 < router["utilisation"] <= 1, "of the 900 kbit/s it is shaped to"
-    pings = [metrics.summary(done).runs[0]["probes"][0]["rtt_ms"]["p50"] for done in (bloated, shaped)]
+    pings = [
+        metrics.summary(done).runs[0]["probes"][0]["rtt_ms"]["p50"] for done in (bloated, shaped)
+    ]
     assert pings[0] > 6 * pings[1]

@@ -1,4 +1,5 @@
-"""The command line as its users meet it: data on stdout, talk on stderr, exit status, wrong input told kindly."""
+"""The command line as its users meet it: data on stdout, talk on stderr, exit status, wrong input
+told kindly."""
 
 import json
 import os
@@ -84,10 +85,12 @@ def python(arguments: Sequence[str], **options: object) -> subprocess.CompletedP
     )  # type: ignore[call-overload,no-any-return]
 
 
-# ------------------------------------------------------------------------------------------------------- start-up
+# --------------------------------------------------------------------------------------- start-up
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["compare", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["compare", "--help"], ["--version"]]
+)
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     program = (
         "import sys\n"
@@ -123,7 +126,7 @@ def test_every_public_name_is_there() -> None:
         sojourn.rum  # type: ignore[attr-defined]  # noqa: B018
 
 
-# ------------------------------------------------------------------------------------------------------------ run
+# -------------------------------------------------------------------------------------------- run
 
 
 def test_run_prints_a_table_and_keeps_a_run(say: Command, home: Path) -> None:
@@ -153,7 +156,9 @@ def test_json_is_one_object_alone_on_stdout_and_keeps_nothing(say: Command, home
 
 
 def test_a_sweep_prints_one_object_with_its_variants(say: Command, home: Path) -> None:
-    (home / "sweep.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel"]\n')
+    (home / "sweep.toml").write_text(
+        SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel"]\n'
+    )
     found = json.loads(say("run", "sweep.toml", "--json", "-o", "out").out)
     assert [variant["label"] for variant in found["variants"]] == ["pfifo", "codel"]
     assert [run.name for run in Run.find(home / "out")] == ["pfifo", "codel"]
@@ -174,7 +179,9 @@ def test_several_seeds_show_their_interval(say: Command) -> None:
     assert "±" not in say("run", "home.toml", "-q").out.replace("mean ±95 % interval", "")
 
 
-def test_seeds_that_gave_the_same_are_one_sample_and_it_is_said_what_makes_them_differ(say: Command) -> None:
+def test_seeds_that_gave_the_same_are_one_sample_and_it_is_said_what_makes_them_differ(
+    say: Command,
+) -> None:
     said = say("run", "home.toml", "--seeds", "3", "-q").out
     assert "3 seeds, one sample" in said
     assert "±" not in said
@@ -182,7 +189,9 @@ def test_seeds_that_gave_the_same_are_one_sample_and_it_is_said_what_makes_them_
     found = json.loads(say("run", "home.toml", "--seeds", "3", "--json").out)
     assert (found["seeds"], found["samples"]) == ([1, 2, 3], 1)
     assert found["summary"]["queues"][1]["sojourn_ms"]["mean"]["ci95"] is None
-    assert json.loads(say("run", "home.toml", "--seeds", "3", "--json", *RANDOM).out)["samples"] == 3
+    assert (
+        json.loads(say("run", "home.toml", "--seeds", "3", "--json", *RANDOM).out)["samples"] == 3
+    )
     said = say("compare", "home.toml", "pfifo", "codel", "--seeds", "3", "-o", "out", "-q").out
     assert "3 seeds, which gave the same: one sample" in said
     assert "No winner" in said
@@ -218,7 +227,7 @@ def test_figures_are_drawn_on_request(say: Command, home: Path) -> None:
     assert set(drawn) == {".svg"}
 
 
-# ------------------------------------------------------------------------------------------------- what is run
+# ------------------------------------------------------------------------------------ what is run
 
 
 def test_what_is_doubtful_is_noted_once_on_stderr(say: Command) -> None:
@@ -229,7 +238,10 @@ def test_what_is_doubtful_is_noted_once_on_stderr(say: Command) -> None:
         assert "hint: write target 5ms" in said.err
     assert json.loads(said.out)["summary"]
     assert say("run", "home.toml", "-q", *doubtful).err == ""
-    assert say("check", "home.toml", *doubtful).out.count("note: bottleneck.qdisc: target 5 is 5 us") == 1
+    assert (
+        say("check", "home.toml", *doubtful).out.count("note: bottleneck.qdisc: target 5 is 5 us")
+        == 1
+    )
 
 
 def test_a_comparison_notes_what_is_doubtful_about_its_contenders(say: Command, home: Path) -> None:
@@ -268,12 +280,17 @@ def test_an_example_runs_by_its_name(say: Command, home: Path) -> None:
         ("compare", "home.toml", "--set", "bottleneck.qdisc=codel", "limit", "5"),
     ],
 )
-def test_a_change_without_quotes_is_told_to_have_some(arguments: tuple[str, ...], say: Command) -> None:
+def test_a_change_without_quotes_is_told_to_have_some(
+    arguments: tuple[str, ...], say: Command
+) -> None:
     said = say(*arguments)
     assert said.code == 2
     if arguments[0] != "check":
         change = arguments[arguments.index("--set") + 1]
-        assert f"quote the whole: --set '{change} {arguments[arguments.index(change) + 1]}'" in said.err
+        assert (
+            f"quote the whole: --set '{change} {arguments[arguments.index(change) + 1]}'"
+            in said.err
+        )
 
 
 def test_what_is_wrong_with_a_contender_is_told_once(say: Command) -> None:
@@ -283,11 +300,13 @@ def test_what_is_wrong_with_a_contender_is_told_once(say: Command) -> None:
     assert "did you mean codel?" in said.err
 
 
-# ---------------------------------------------------------------------------------------------------------- check
+# ------------------------------------------------------------------------------------------ check
 
 
 def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) -> None:
-    (home / "sweep.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel", "red"]\n')
+    (home / "sweep.toml").write_text(
+        SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel", "red"]\n'
+    )
     said = say("check", "sweep.toml", "--seeds", "5")
     assert (said.code, said.err) == (0, "")
     for words in (
@@ -307,10 +326,26 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
     [
         (("home.toml", "fq_codel", "target", "5"), "'target' is no queue", '"fq_codel target 5"'),
         (("home.toml", "codel target", "5ms", "pfifo"), "'5ms' is no queue", '"codel target 5ms"'),
-        (("home.toml", "pfifo", "codel", "limit", "9", "red"), "'limit' is no queue", '"codel limit 9"'),
-        (("home.toml", "other.toml"), "the first argument decides, and home.toml is a scenario", "RUN RUN"),
-        (("home.toml", "folder"), "the first argument decides, and home.toml is a scenario", "RUN RUN"),
-        (("folder", "fq_codel"), "the first argument decides, and folder is one", "compare SCENARIO QDISC"),
+        (
+            ("home.toml", "pfifo", "codel", "limit", "9", "red"),
+            "'limit' is no queue",
+            '"codel limit 9"',
+        ),
+        (
+            ("home.toml", "other.toml"),
+            "the first argument decides, and home.toml is a scenario",
+            "RUN RUN",
+        ),
+        (
+            ("home.toml", "folder"),
+            "the first argument decides, and home.toml is a scenario",
+            "RUN RUN",
+        ),
+        (
+            ("folder", "fq_codel"),
+            "the first argument decides, and folder is one",
+            "compare SCENARIO QDISC",
+        ),
     ],
 )
 def test_what_can_t_be_compared_is_told_from_what_was_meant(
@@ -325,7 +360,9 @@ def test_what_can_t_be_compared_is_told_from_what_was_meant(
 
 
 @pytest.mark.parametrize("table", ["drops", "flows", "queue"])
-def test_a_run_with_a_wrong_byte_in_any_table_is_not_compared(say: Command, home: Path, table: str) -> None:
+def test_a_run_with_a_wrong_byte_in_any_table_is_not_compared(
+    say: Command, home: Path, table: str
+) -> None:
     for name in ("before", "after"):
         assert say("run", "home.toml", "-o", name, "-q").code == 0
     file = home / "after" / "seed-1" / f"{table}.parquet"
@@ -340,13 +377,21 @@ def test_a_run_with_a_wrong_byte_in_any_table_is_not_compared(say: Command, home
 
 
 def test_a_swept_key_is_settled_by_set(say: Command, home: Path) -> None:
-    (home / "sweep.toml").write_text(SCENARIO + '[sweep]\n"bottleneck.up.rate" = ["2 Mbit/s", "3 Mbit/s"]\n')
+    (home / "sweep.toml").write_text(
+        SCENARIO + '[sweep]\n"bottleneck.up.rate" = ["2 Mbit/s", "3 Mbit/s"]\n'
+    )
     refused = say("compare", "sweep.toml", "pfifo", "codel", "--json")
     assert refused.code == 2
-    assert "hint: settle that: --set 'bottleneck.up.rate=2 Mbit/s'; or use sojourn run" in refused.err
+    assert (
+        "hint: settle that: --set 'bottleneck.up.rate=2 Mbit/s'; or use sojourn run" in refused.err
+    )
     settled = ("--set", "bottleneck.up.rate=2 Mbit/s")
     assert (
-        len(json.loads(say("compare", "sweep.toml", "pfifo", "codel", "--json", *settled).out)["variants"])
+        len(
+            json.loads(say("compare", "sweep.toml", "pfifo", "codel", "--json", *settled).out)[
+                "variants"
+            ]
+        )
         == 2
     )
     assert json.loads(say("check", "sweep.toml", "--json", *settled).out)["variants"] == []
@@ -371,7 +416,8 @@ def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
     cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake")
     assert cake.code == 0, "Linux can"
     assert (
-        "sim: can't run it\n  link 'down': qdisc and link 'up': qdisc: the simulator has no cake" in cake.out
+        "sim: can't run it\n  link 'down': qdisc and link 'up': qdisc: the simulator has no cake"
+        in cake.out
     )
     assert "\nkernel: can run it" in cake.out
     adt = say("check", "home.toml", "--set", "bottleneck.qdisc=adt limit 500")
@@ -394,9 +440,13 @@ def test_check_asks_this_host_s_kernel_for_what_the_scenario_needs(
     monkeypatch.setattr(netns, "_unknown", lambda *_: None)
     found = json.loads(say("check", "home.toml", "--json", "--set", "bottleneck.qdisc=codel").out)
     (not_ready,) = [fit["not_ready"] for fit in found["engines"] if fit["engine"] == "netns"]
-    assert not_ready.startswith("link 'down': qdisc: codel: Error: Specified qdisc kind is unknown; ")
+    assert not_ready.startswith(
+        "link 'down': qdisc: codel: Error: Specified qdisc kind is unknown; "
+    )
     said = say("check", "home.toml", "--set", "bottleneck.qdisc=codel")
-    assert "\nnetns: can run it, once it is ready here (link 'down': qdisc: codel: Error" in said.out
+    assert (
+        "\nnetns: can run it, once it is ready here (link 'down': qdisc: codel: Error" in said.out
+    )
     assert "\nnetns: can run it\n" in say("check", "home.toml").out
 
 
@@ -409,7 +459,9 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
     }
     for name, changes in scenarios.items():
         foreseen = json.loads(say("check", name, "--json", "--seeds", "1", *changes).out)
-        done = json.loads(say("run", name, "--json", "-o", f"out/{name}", "--seeds", "1", *changes).out)
+        done = json.loads(
+            say("run", name, "--json", "-o", f"out/{name}", "--seeds", "1", *changes).out
+        )
         packets = sum(one["summary"]["packets"]["mean"] for one in done.get("variants", [done]))
         assert foreseen["expected"]["runs"] == len(done.get("variants", [done]))
         assert 0.5 < foreseen["expected"]["packets"] / packets < 2, name
@@ -418,7 +470,7 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
         assert written < foreseen["expected"]["table_bytes"]
 
 
-# -------------------------------------------------------------------------------------- what can't be understood
+# ----------------------------------------------------------------------- what can't be understood
 
 
 @pytest.mark.parametrize(
@@ -463,7 +515,9 @@ def test_a_measurement_is_announced_once_the_server_is_there(
     say: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone_after(*times_ns: int) -> Any:
-        def measure(_: session.SessionPlan, reached: Callable[[int, int, str], bool]) -> session.Session:
+        def measure(
+            _: session.SessionPlan, reached: Callable[[int, int, str], bool]
+        ) -> session.Session:
             assert all(reached(now, 10**9, "") for now in times_ns)
             raise session.LiveError("nobody serves", "serve there")
 
@@ -487,7 +541,7 @@ def test_figures_take_several_formats_at_once(say: Command, home: Path) -> None:
     assert {path.suffix for path in (home / "out" / "figures").iterdir()} == {".svg", ".pdf"}
 
 
-# -------------------------------------------------------------------------------------------------------- compare
+# ---------------------------------------------------------------------------------------- compare
 
 
 def test_compare_shows_who_wins_and_writes_figures_and_a_page(say: Command, home: Path) -> None:
@@ -506,10 +560,16 @@ def test_compare_shows_who_wins_and_writes_figures_and_a_page(say: Command, home
     assert "*" in rows["fq_codel"]
     assert "red: red limit" in said.out, "what a bare red became is said"
     assert re.search(
-        r"fq_codel wins against each of the others. Against pfifo: ping RTT p95 from \d+ to \S+ ms", said.out
+        r"fq_codel wins against each of the others. Against pfifo: ping RTT p95 from \d+ to \S+ ms",
+        said.out,
     )
     assert max(map(len, said.out.splitlines())) <= 120
-    assert [run.name for run in Run.find(home / "out")] == ["pfifo", "red", "fq_codel", "codel target 20ms"]
+    assert [run.name for run in Run.find(home / "out")] == [
+        "pfifo",
+        "red",
+        "fq_codel",
+        "codel target 20ms",
+    ]
     assert list((home / "out" / "figures").glob("*.svg"))
     assert "<html" in (home / "out" / "report.html").read_text()
     assert "out/report.html" in said.err
@@ -535,7 +595,7 @@ def test_compare_prints_one_object_as_json(say: Command, home: Path) -> None:
     assert sorted(path.name for path in home.iterdir()) == ["home.toml"]
 
 
-# --------------------------------------------------------------------------------------------------- report, list
+# ----------------------------------------------------------------------------------- report, list
 
 
 def test_report_writes_a_page_from_runs(say: Command, home: Path) -> None:
@@ -552,14 +612,22 @@ def test_list_names_what_there_is(say: Command) -> None:
     everything = say("list").out
     for word in ("fq_codel", "cubic", "sim", "docsis"):
         assert word in everything
-    controls = dict(reversed(line.rsplit(maxsplit=1)) for line in say("list", "congestion").out.splitlines())
+    controls = dict(
+        reversed(line.rsplit(maxsplit=1)) for line in say("list", "congestion").out.splitlines()
+    )
     assert [each.split() for each in map(controls.get, ("cubic", "ledbat", "bbr"))] == [
         ["sim", "kernel"],
         ["sim"],
         ["kernel"],
     ]
-    engines = {line[12:].split()[0]: line[:10].split() for line in say("list", "qdiscs").out.splitlines()}
-    assert (engines["pfifo"], engines["adt"], engines["cake"]) == (["sim", "kernel"], ["sim"], ["kernel"])
+    engines = {
+        line[12:].split()[0]: line[:10].split() for line in say("list", "qdiscs").out.splitlines()
+    }
+    assert (engines["pfifo"], engines["adt"], engines["cake"]) == (
+        ["sim", "kernel"],
+        ["sim"],
+        ["kernel"],
+    )
     assert "web  " in say("list", "scenarios").out, "wherever one is"
 
 
@@ -575,18 +643,24 @@ def test_the_engine_kernel_says_which_guest_it_is_here(
     reasons: dict[str, str], said: str, say: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in (guest, guests):
-        monkeypatch.setattr(place, "ready", lambda name: guest.Status(name, None, reasons.get(name)))
+        monkeypatch.setattr(
+            place, "ready", lambda name: guest.Status(name, None, reasons.get(name))
+        )
     lines = say("list", "engines").out.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("kernel "))
     assert lines[at + 1].strip() == said
 
 
-def test_the_examples_are_listed_by_their_titles(say: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_are_listed_by_their_titles(
+    say: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
     assert re.search("^home-uplink +A home line", say("list", "scenarios").out, flags=re.MULTILINE)
 
 
-def test_the_link_under_study_is_the_one_whose_disciplines_are_compared(say: Command, home: Path) -> None:
+def test_the_link_under_study_is_the_one_whose_disciplines_are_compared(
+    say: Command, home: Path
+) -> None:
     graph = """
     duration = "4 s"
     [[link]]
@@ -615,13 +689,23 @@ def test_the_link_under_study_is_the_one_whose_disciplines_are_compared(say: Com
     assert "fast" in (home / "out" / "report.html").read_text()
 
 
-# --------------------------------------------------------------------------------------------------------- stdout
+# ----------------------------------------------------------------------------------------- stdout
 
 
 def test_a_closed_pipe_does_not_stop_what_is_kept_on_disk(home: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "sojourn", "compare", "home.toml", "pfifo", "codel", "-o", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "sojourn",
+        "compare",
+        "home.toml",
+        "pfifo",
+        "codel",
+        "-o",
+        "out",
+    ]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert done.returncode == 0, done.stderr
@@ -629,7 +713,9 @@ def test_a_closed_pipe_does_not_stop_what_is_kept_on_disk(home: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(say: Command, home: Path) -> None:
+def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(
+    say: Command, home: Path
+) -> None:
     changes = ("--set", "bottleneck.qdisc=cake", "--set", "flow.0.congestion=bbr")
     said = say("run", "home.toml", *changes)
     assert said.code == 2
@@ -646,7 +732,9 @@ def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(say: Com
 def test_a_full_disk_behind_stdout_is_told_in_words(arguments: list[str], home: Path) -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "sojourn", *arguments]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=home)
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=home
+        )
     assert done.returncode == 2
     assert "error: can't write to stdout" in done.stderr
     assert "Traceback" not in done.stderr
@@ -663,13 +751,17 @@ def test_figures_that_can_not_be_written_are_told_in_words(say: Command, home: P
 
 
 def test_access_links_have_no_rows_in_the_table_of_queues(say: Command, home: Path) -> None:
-    (home / "access.toml").write_text(SCENARIO.replace("count = 2", 'count = 2\naccess = "100 Mbit/s"'))
+    (home / "access.toml").write_text(
+        SCENARIO.replace("count = 2", 'count = 2\naccess = "100 Mbit/s"')
+    )
     assert "/access" not in say("run", "access.toml").out
     queues = json.loads(say("run", "access.toml", "--json").out)["runs"][0]["queues"]
     assert "bulk.1/access" in [queue["link"] for queue in queues]
 
 
-def test_without_a_ping_that_was_answered_the_sojourn_times_are_compared(say: Command, home: Path) -> None:
+def test_without_a_ping_that_was_answered_the_sojourn_times_are_compared(
+    say: Command, home: Path
+) -> None:
     ping = 'kind = "ping"\nstart = "3.999 s"'
     (home / "late.toml").write_text(SCENARIO.replace('kind = "ping"', ping))
     said = say("compare", "late.toml", "pfifo", "codel", "-o", "out", "--seeds", "3", *RANDOM)
@@ -680,7 +772,11 @@ def test_without_a_ping_that_was_answered_the_sojourn_times_are_compared(say: Co
 
 def test_simulations_on_disk_are_compared_like_with_like(say: Command) -> None:
     slow = ("--set", "bottleneck.up.rate=2 Mbit/s")
-    for name, more in {"bad": (), "good": ("--set", "bottleneck.qdisc=fq_codel"), "slow": slow}.items():
+    for name, more in {
+        "bad": (),
+        "good": ("--set", "bottleneck.qdisc=fq_codel"),
+        "slow": slow,
+    }.items():
         assert say("run", "home.toml", "-o", name, "--seeds", "3", *RANDOM, *more).code == 0
     said = say("compare", "bad", "good")
     assert said.code == 0, said.err
@@ -693,10 +789,10 @@ def test_simulations_on_disk_are_compared_like_with_like(say: Command) -> None:
     assert "*" not in said.out
 
 
-def test_a_comparison_of_many_kinds_of_flows_is_cut_into_tables_that_fit(say: Command, home: Path) -> None:
-    page = (
-        '[[flow]]\nkind = "transfers"\nname = "page-%d"\nsize = "9 kB"\npause = "300 ms"\ndirection = "up"\n'
-    )
+def test_a_comparison_of_many_kinds_of_flows_is_cut_into_tables_that_fit(
+    say: Command, home: Path
+) -> None:
+    page = '[[flow]]\nkind = "transfers"\nname = "page-%d"\nsize = "9 kB"\npause = "300 ms"\ndirection = "up"\n'
     (home / "many.toml").write_text(SCENARIO + "".join(page % i for i in range(6)))
     said = say("compare", "many.toml", "pfifo", "codel", "--seeds", "2", *RANDOM, "-o", "out")
     lines = said.out.splitlines()
@@ -705,7 +801,7 @@ def test_a_comparison_of_many_kinds_of_flows_is_cut_into_tables_that_fit(say: Co
     assert all(f"page-{i} mean ms" in said.out for i in range(6))
 
 
-# ---------------------------------------------------------------------------------------------------- wrong input
+# ------------------------------------------------------------------------------------ wrong input
 
 
 @pytest.mark.parametrize(
@@ -776,7 +872,7 @@ def test_a_run_without_finished_seeds_has_no_page(say: Command, home: Path) -> N
     assert "no seed has finished" in said.err
 
 
-# -------------------------------------------------------------------------------------------------------- long work
+# -------------------------------------------------------------------------------------- long work
 
 
 @pytest.mark.parametrize(
@@ -814,11 +910,12 @@ def test_a_setup_tells_how_much_is_left(say: Command, monkeypatch: pytest.Monkey
     ]
 
 
-# ------------------------------------------------------------------------------------- runs that an engine gives up
+# ------------------------------------------------------------------- runs that an engine gives up
 
 
 class Tired(Simulator):
-    """An engine of any name that gives up the seeds and disciplines of `what`, as a guest does: after the check, in words."""
+    """An engine of any name that gives up the seeds and disciplines of `what`, as a guest does:
+    after the check, in words."""
 
     def __init__(self, name: str, what: set[tuple[str, int]]) -> None:
         self.name = name  # type: ignore[misc]
@@ -827,13 +924,16 @@ class Tired(Simulator):
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         kinds = {link["qdisc"]["kind"] for link in realised["links"]}
         if kinds & {kind for kind, seed in self.what if seed == realised["seed"]}:
-            raise GuestRunError("gave up", "tc did not like it", "say it otherwise", "RTNETLINK: no")
+            raise GuestRunError(
+                "gave up", "tc did not like it", "say it otherwise", "RTNETLINK: no"
+            )
         return super().tables(realised, reached)
 
 
 @pytest.fixture
 def tired(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Lets every engine but the simulator give up these (discipline, seed); `sim`: the simulator, too."""
+    """Lets every engine but the simulator give up these (discipline, seed); `sim`: the simulator,
+    too."""
 
     def become(*what: tuple[str, int], sim: bool = False) -> None:
         def find(name: str) -> Simulator:
@@ -845,10 +945,15 @@ def tired(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 SWEEP = SCENARIO + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel", "fq_codel"]\n'
-WHY = {"error": "tc did not like it\nits console ends:\n  | RTNETLINK: no", "hint": "say it otherwise"}
+WHY = {
+    "error": "tc did not like it\nits console ends:\n  | RTNETLINK: no",
+    "hint": "say it otherwise",
+}
 
 
-def test_a_variant_that_fails_loses_no_other(say: Command, home: Path, tired: Callable[..., None]) -> None:
+def test_a_variant_that_fails_loses_no_other(
+    say: Command, home: Path, tired: Callable[..., None]
+) -> None:
     (home / "sweep.toml").write_text(SWEEP)
     tired(("codel", 1))
     said = say("run", "sweep.toml", "-e", "kernel", "--json", "-q")
@@ -863,7 +968,9 @@ def test_a_variant_that_fails_loses_no_other(say: Command, home: Path, tired: Ca
     assert said.err.splitlines()[-1] == "hint: say it otherwise"
 
 
-def test_the_folder_of_what_finished_is_whole(say: Command, home: Path, tired: Callable[..., None]) -> None:
+def test_the_folder_of_what_finished_is_whole(
+    say: Command, home: Path, tired: Callable[..., None]
+) -> None:
     (home / "sweep.toml").write_text(SWEEP)
     tired(("codel", 1), ("codel", 2), ("pfifo", 2))
     said = say("run", "sweep.toml", "-e", "kernel", "-o", "out", "--seeds", "2", *RANDOM, "-q")
@@ -878,8 +985,12 @@ def test_the_folder_of_what_finished_is_whole(say: Command, home: Path, tired: C
 def test_a_scenario_that_fails_or_is_refused_loses_no_other(
     say: Command, home: Path, tired: Callable[..., None]
 ) -> None:
-    (home / "codel.toml").write_text(SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "codel"'))
-    (home / "cake.toml").write_text(SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "cake"'))
+    (home / "codel.toml").write_text(
+        SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "codel"')
+    )
+    (home / "cake.toml").write_text(
+        SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "cake"')
+    )
     tired(("codel", 1), sim=True)
     said = say("run", "home.toml", "codel.toml", "--json", "-q")
     assert said.code == 1
@@ -891,7 +1002,9 @@ def test_a_scenario_that_fails_or_is_refused_loses_no_other(
     assert not (home / "out").exists()
 
 
-def test_where_nothing_finished_it_is_an_error(say: Command, home: Path, tired: Callable[..., None]) -> None:
+def test_where_nothing_finished_it_is_an_error(
+    say: Command, home: Path, tired: Callable[..., None]
+) -> None:
     tired(("fq_codel", 1), ("fq_codel", 2), ("pfifo", 1))
     change = ("--set", "bottleneck.qdisc=pfifo")
     said = say("run", "home.toml", *change, "-e", "kernel", "--json", "-q")
@@ -912,7 +1025,9 @@ def test_a_comparison_is_among_those_that_remain(
     assert whole["judgement"]["runs"] == ["pfifo", "fq_codel"]
     assert "codel is missing: every run of it failed." in whole["verdict"]
     assert whole["failed"] == [{"run": "codel", "seed": 1, **WHY}]
-    said = say("compare", "home.toml", "pfifo", "codel", "fq_codel", "-e", "kernel", "-o", "out", "-q")
+    said = say(
+        "compare", "home.toml", "pfifo", "codel", "fq_codel", "-e", "kernel", "-o", "out", "-q"
+    )
     assert said.code == 1
     assert "codel is missing: every run of it failed." in said.out
     assert (home / "out" / "report.html").is_file()
@@ -928,7 +1043,10 @@ def test_what_the_kernel_could_not_finish_is_not_held_against_it(
     whole = json.loads(said.out)
     assert said.code == 1
     assert whole["agrees"]
-    assert [one["case"]["qdisc"] for one in whole["comparisons"]] == ["pfifo limit 1000", "fq_codel"]
+    assert [one["case"]["qdisc"] for one in whole["comparisons"]] == [
+        "pfifo limit 1000",
+        "fq_codel",
+    ]
     assert [(one["run"], one["seed"]) for one in whole["failed"]] == [
         ("pfifo", 2),
         ("codel", 1),
@@ -938,7 +1056,7 @@ def test_what_the_kernel_could_not_finish_is_not_held_against_it(
     assert [run.seeds for run in Run.find(home / "kept" / "sim")] == [(1,), (1, 2)]
 
 
-# --------------------------------------------------------------------------------------------------------- Ctrl-C
+# ----------------------------------------------------------------------------------------- Ctrl-C
 
 
 def test_ctrl_c_keeps_finished_seeds_and_says_what_is_missing(home: Path) -> None:
@@ -961,7 +1079,9 @@ def test_ctrl_c_keeps_finished_seeds_and_says_what_is_missing(home: Path) -> Non
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     meta = home / "out" / "meta.json"
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (meta.exists() and json.loads(meta.read_text())["seeds"]):
+    while time.monotonic() < deadline and not (
+        meta.exists() and json.loads(meta.read_text())["seeds"]
+    ):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
@@ -977,13 +1097,16 @@ def test_ctrl_c_keeps_finished_seeds_and_says_what_is_missing(home: Path) -> Non
 
 
 def as_a_program(folder: Path, words: str) -> subprocess.CompletedProcess[str]:
-    """Python that runs these words, with our modules and what lies in this folder before all others, and heeds Ctrl-C."""
+    """Python that runs these words, with our modules and what lies in this folder before all
+    others, and heeds Ctrl-C."""
     # Whatever the tests' own terminal or nohup has set.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     heed += "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     command = [sys.executable, "-c", heed + words]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
 
 
 def test_ctrl_c_while_the_command_line_is_imported_is_no_traceback(tmp_path: Path) -> None:
@@ -1002,7 +1125,9 @@ def test_ctrl_c_while_a_verb_imports_what_it_needs_is_no_traceback(tmp_path: Pat
 
 
 @pytest.mark.parametrize("sent", ["SIGTERM", "SIGHUP"])
-def test_a_terminal_that_goes_away_keeps_what_had_finished(tmp_path: Path, home: Path, sent: str) -> None:
+def test_a_terminal_that_goes_away_keeps_what_had_finished(
+    tmp_path: Path, home: Path, sent: str
+) -> None:
     words = f"""
 import os, sys, time
 from sojourn import _core
@@ -1033,7 +1158,7 @@ def test_who_ignores_a_hang_up_goes_on(tmp_path: Path) -> None:
     assert as_a_program(tmp_path, words).returncode == 0
 
 
-# -------------------------------------------------------------------------------------------------- text and tables
+# -------------------------------------------------------------------------------- text and tables
 
 
 def test_many_seeds_are_told_as_ranges() -> None:
@@ -1072,7 +1197,12 @@ def test_what_four_decimals_do_not_show_is_nothing(mean: float, half: float, sho
 
 def test_columns_line_up() -> None:
     drawn = text.table(["name", "value"], [["a", "1"], ["longer", "100"]])
-    assert drawn.splitlines() == ["name    value", "------  -----", "a           1", "longer    100"]
+    assert drawn.splitlines() == [
+        "name    value",
+        "------  -----",
+        "a           1",
+        "longer    100",
+    ]
 
 
 def test_rates_have_their_unit() -> None:

@@ -1,4 +1,5 @@
-"""What the command line says of itself: its help by trade, options declared once, completion, the manual page, old spellings."""
+"""What the command line says of itself: its help by trade, options declared once, completion, the
+manual page, old spellings."""
 
 import itertools
 import re
@@ -57,9 +58,13 @@ def test_every_command_is_listed_once_under_its_trade(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = helped((), monkeypatch, capsys)
-    assert [line.rstrip(":") for line in text.splitlines() if line.rstrip(":") in TRADES] == list(TRADES)
+    assert [line.rstrip(":") for line in text.splitlines() if line.rstrip(":") in TRADES] == list(
+        TRADES
+    )
     listed = [str(command.name) for under in TRADES.values() for command in under]
-    assert sorted(listed) == sorted(name for name, command in cli.commands.items() if not command.hidden)
+    assert sorted(listed) == sorted(
+        name for name, command in cli.commands.items() if not command.hidden
+    )
     for name in listed:
         assert len(re.findall(rf"^  {name} ", text, flags=re.MULTILINE)) == 1, name
 
@@ -67,7 +72,9 @@ def test_every_command_is_listed_once_under_its_trade(
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_every_option_says_what_it_is(words: tuple[str, ...]) -> None:
     for parameter in command(words).params:
-        assert not isinstance(parameter, click.Option) or parameter.help, f"{words}: {parameter.opts}"
+        assert not isinstance(parameter, click.Option) or parameter.help, (
+            f"{words}: {parameter.opts}"
+        )
 
 
 @pytest.mark.parametrize("name", ["--json", "--quiet", "--set", "--seed", "--streams", "--port"])
@@ -109,7 +116,7 @@ def test_a_block_is_asked_for_options_that_it_has() -> None:
         options.block(SizeOptions, height="How high.")
 
 
-# ---------------------------------------------------------------------------------------------------------- old spellings
+# ---------------------------------------------------------------------------------- old spellings
 
 
 @pytest.mark.parametrize(
@@ -133,7 +140,7 @@ def test_an_old_spelling_names_the_new_one(
     assert hint == f"hint: {now}"
 
 
-# ------------------------------------------------------------------------------------------- completion, the manual page
+# -------------------------------------------------------------------- completion, the manual page
 
 
 @pytest.fixture
@@ -164,8 +171,14 @@ def test_completion_is_printed_and_installed(
 
 def test_completion_knows_verbs_and_options() -> None:
     complete = ShellComplete(cli, {}, "sojourn", "_SOJOURN_COMPLETE")
-    assert {each.value for each in complete.get_completions([], "re")} == {"report", "replay", "reproduce"}
-    assert "--insecure" in {each.value for each in complete.get_completions(["rpm", "measure"], "--")}
+    assert {each.value for each in complete.get_completions([], "re")} == {
+        "report",
+        "replay",
+        "reproduce",
+    }
+    assert "--insecure" in {
+        each.value for each in complete.get_completions(["rpm", "measure"], "--")
+    }
 
 
 def test_what_is_in_the_way_of_an_installation_is_told(
@@ -200,5 +213,7 @@ def test_the_manual_page_is_good_roff(own_home: Path, capsys: pytest.CaptureFixt
 
 def test_help_needs_no_slow_imports() -> None:
     program = "import sys; from sojourn.cli import status; status(['--help']); print('polars' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "False"

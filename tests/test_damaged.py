@@ -1,4 +1,5 @@
-"""A Run that is damaged, or that somebody made up, is refused in a sentence or read; it is never a traceback, and never goes unnoticed."""
+"""A Run that is damaged, or that somebody made up, is refused in a sentence or read; it is never a
+traceback, and never goes unnoticed."""
 
 from __future__ import annotations
 
@@ -62,7 +63,15 @@ def test_a_damaged_run_is_refused_or_read(
     verbs = (
         ["report", str(spoilt), "-o", str(tmp_path / "page.html")],
         ["compare", str(whole), str(spoilt)],
-        ["export", str(spoilt), "-o", str(tmp_path / "x.csv"), "-o", str(tmp_path / "x.flent.gz"), "-q"],
+        [
+            "export",
+            str(spoilt),
+            "-o",
+            str(tmp_path / "x.csv"),
+            "-o",
+            str(tmp_path / "x.flent.gz"),
+            "-q",
+        ],
     )
     # One verb a case: the others read the same.
     told(list(verbs[case % 3]), capsys)
@@ -150,7 +159,9 @@ def test_a_table_of_another_run_is_refused_even_without_sums(tmp_path: Path) -> 
     flows.with_columns(flow=pl.lit("stranger")).write_parquet(spoilt / "seed-1" / "flows.parquet")
     with pytest.raises(RunError, match="a flow that the Run has not"):
         Run.open(spoilt).table("flows", 1)
-    flows.with_columns(sent_packets=pl.lit("many")).write_parquet(spoilt / "seed-1" / "flows.parquet")
+    flows.with_columns(sent_packets=pl.lit("many")).write_parquet(
+        spoilt / "seed-1" / "flows.parquet"
+    )
     with pytest.raises(RunError, match="its column sent_packets holds String"):
         Run.open(spoilt).table("flows", 1)
 
@@ -199,11 +210,14 @@ def test_control_characters_in_a_run_of_somebody_s_reach_no_terminal_and_no_page
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    for run in (small_run(tmp_path / "sim", kind="transfers"), synthetic_live.run(tmp_path / "line", Line())):
+    for run in (
+        small_run(tmp_path / "sim", kind="transfers"),
+        synthetic_live.run(tmp_path / "line", Line()),
+    ):
         assert metas.read((run.path / META).read_bytes()) == run.meta
 
 
-# --------------------------------------------------------------------------------------------------- while it is read
+# ------------------------------------------------------------------------------- while it is read
 
 
 def test_a_run_that_is_replaced_is_not_read_as_what_it_was(tmp_path: Path) -> None:
@@ -213,7 +227,10 @@ def test_a_run_that_is_replaced_is_not_read_as_what_it_was(tmp_path: Path) -> No
 
     first = small_run(tmp_path / "run", seeds=(1,))
     second = Run.create(
-        tmp_path / "run", dataclasses.replace(small_meta(), fingerprint="another"), "second", force=True
+        tmp_path / "run",
+        dataclasses.replace(small_meta(), fingerprint="another"),
+        "second",
+        force=True,
     )
     with pytest.raises(RunError, match="was replaced by another Run"):
         first.table("links")
@@ -230,7 +247,9 @@ def test_a_folder_that_is_removed_meanwhile_is_not_made_again(tmp_path: Path) ->
     assert not (tmp_path / "run").exists()
 
 
-def test_a_scenario_s_name_need_not_be_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scenario_s_name_need_not_be_utf_8(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/o\xff"))
     folder.mkdir()
     file = folder / os.fsdecode(b"\xfe.toml")
@@ -244,14 +263,20 @@ def test_a_scenario_s_name_need_not_be_utf_8(tmp_path: Path, capsys: pytest.Capt
         said = capsys.readouterr().err
         assert "o\ufffd/\ufffd.toml:1:" in said
         assert told in said
-    for wrong, told in ((folder, "folder"), (folder / "\udcfe", "write"), (folder / "x", "No such file")):
+    for wrong, told in (
+        (folder, "folder"),
+        (folder / "\udcfe", "write"),
+        (folder / "x", "No such file"),
+    ):
         assert status(["check", str(wrong)]) == 2
         said = capsys.readouterr().err
         assert "o\ufffd" in said
         assert told in said
 
 
-def test_a_folder_s_name_need_not_be_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_s_name_need_not_be_utf_8(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/o\xff")
     scenario = tmp_path / "one.toml"
     scenario.write_text(

@@ -1,7 +1,8 @@
-"""The engine: several seeds and variants at once change nothing, and whatever stops it, finished seeds are kept.
+"""The engine: several seeds and variants at once change nothing, and whatever stops it, finished
+seeds are kept.
 
-What concerns threads, interrupts and failures is tested with a stand-in for the compiled core, which can be slow or
-fail on command; what concerns results, with the core itself.
+What concerns threads, interrupts and failures is tested with a stand-in for the compiled core,
+which can be slow or fail on command; what concerns results, with the core itself.
 """
 
 import errno
@@ -85,21 +86,27 @@ def quick(text: str, _progress: Callable[[int], bool] | None) -> Tables:
     return stand_in(json.loads(text))
 
 
-# ------------------------------------------------------------------------------------------------- what is written
+# -------------------------------------------------------------------------------- what is written
 
 
 def test_a_run_says_exactly_what_was_run(tmp_path: Path) -> None:
     made = run(scenario(), out=tmp_path / "run", seeds=[4, 2])
     meta = Run.open(tmp_path / "run").meta
     assert meta == made.meta
-    assert (meta.title, meta.engine, meta.version) == ("Two downloads and a ping", "sim", _core.VERSION)
+    assert (meta.title, meta.engine, meta.version) == (
+        "Two downloads and a ping",
+        "sim",
+        _core.VERSION,
+    )
     assert (meta.duration_ns, meta.warmup_ns) == (3_000_000_000, 1_000_000_000)
     assert (meta.seeds, meta.seeds_asked) == ((2, 4), (4, 2))
     assert {link.name: (link.qdisc, link.rate_bps, link.delay_ns) for link in meta.links} == {
         "up": ("pfifo limit 50", 5_000_000, 10_000_000),
         "down": ("pfifo limit 50", 5_000_000, 10_000_000),
     }
-    assert [(flow.name, flow.kind, flow.congestion, flow.group, flow.path) for flow in meta.flows] == [
+    assert [
+        (flow.name, flow.kind, flow.congestion, flow.group, flow.path) for flow in meta.flows
+    ] == [
         ("bulk.1", "bulk", "cubic", 0, ("down",)),
         ("bulk.2", "bulk", "cubic", 0, ("down",)),
         ("ping", "ping", None, 1, ("up",)),
@@ -175,19 +182,26 @@ rate = "10 bit/s"
 
 def test_a_sum_of_waiting_beyond_64_bits_is_kept(tmp_path: Path) -> None:
     made = run(scenario(TEN_YEARS), out=tmp_path / "run")
-    (down,) = (queue for queue in sojourn.metrics.summary(made).runs[0]["queues"] if queue["link"] == "down")
+    (down,) = (
+        queue
+        for queue in sojourn.metrics.summary(made).runs[0]["queues"]
+        if queue["link"] == "down"
+    )
     row = made.table("links", seed=1).filter(pl.col("link") == "down").row(0, named=True)
     assert row["sojourn_sum_ns"] > 2**64
-    # Little's law: the mean number that wait is the rate of leaving times the mean wait, but for those still there.
+    # Little's law: the mean number that wait is the rate of leaving times the mean wait, but for
+    # those still there.
     waited = down["sojourn_ms"]["mean"] / 1e3 * row["sent_packets"] / (87_600 * 3600)
     assert waited == pytest.approx(down["backlog_packets"]["mean"], rel=0.04)
-    # A packet of 1500 bytes takes 12 000 s, and one comes each 1200 s. 850 wait once the queue is full. What comes as one of
-    # them leaves finds no place; the next does, 1200 s into a transmission.
+    # A packet of 1500 bytes takes 12 000 s, and one comes each 1200 s. 850 wait once the queue is
+    # full. What comes as one of them leaves finds no place; the next does, 1200 s into a
+    # transmission.
     assert down["sojourn_ms"]["max"] == (850 * 12_000 - 1200) * 1000
 
 
 def test_what_happens_at_the_very_end_is_in_the_last_row_of_a_time_line() -> None:
-    # A packet comes every 10 ms, leaves at once, and is there at once: the last one at the very end.
+    # A packet comes every 10 ms, leaves at once, and is there at once: the last one at the very
+    # end.
     text = 'duration = "1 s"\n[bottleneck]\nrate = "1 Gbit/s"\ndelay = "0 s"\n'
     text += '[[flow]]\nkind = "udp"\nrate = "32 kbit/s"\npacket = "40 B"\n[record]\nqueue = "100 ms"\nflow = "300 ms"\n'
     made = run(scenario(text))
@@ -200,10 +214,14 @@ def test_what_happens_at_the_very_end_is_in_the_last_row_of_a_time_line() -> Non
 def test_results_do_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
     run_all(scenario(SWEEP), seeds=3, out=tmp_path / "one", jobs=1)
     run_all(scenario(SWEEP), seeds=3, out=tmp_path / "many", jobs=5)
-    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.parquet"))
+    files = sorted(
+        path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.parquet")
+    )
     assert len(files) >= 3 * 3 * 10
     for file in files:
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "many" / file).read_bytes(), file
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "many" / file).read_bytes(), (
+            file
+        )
 
 
 def test_another_seed_gives_other_tables(tmp_path: Path) -> None:
@@ -248,7 +266,10 @@ def test_simulate_gives_the_cores_columns_and_what_they_cost() -> None:
 
 def test_seeds_that_come_later_make_the_run_that_all_at_once_make(tmp_path: Path) -> None:
     one = scenario()
-    later, whole = run(one, seeds=1, out=tmp_path / "later"), run(one, seeds=3, out=tmp_path / "whole")
+    later, whole = (
+        run(one, seeds=1, out=tmp_path / "later"),
+        run(one, seeds=3, out=tmp_path / "whole"),
+    )
     run_more([later], [one], [[1, 2, 3]])
     assert Run.open(later.path).seeds == (1, 2, 3)
     for key in ("seeds_asked", "fingerprint", "checksums"):
@@ -278,7 +299,7 @@ def test_labels_become_different_names_of_folders() -> None:
     ]
 
 
-# --------------------------------------------------------------------------------------------- threads and progress
+# --------------------------------------------------------------------------- threads and progress
 
 
 def test_runs_go_in_parallel_up_to_the_number_of_jobs(core: Callable[[Core], None]) -> None:
@@ -336,7 +357,7 @@ def test_expected_time_is_that_of_all_runs_over_the_threads_and_not_less_than_th
     assert foresight.run_s("netns", long) > 3000
 
 
-# ------------------------------------------------------------------------------------------ whatever stops the work
+# ------------------------------------------------------------------------ whatever stops the work
 
 
 def stubborn(after: int) -> Core:
@@ -452,7 +473,9 @@ def test_a_full_disk_is_found_before_anything_runs(
     assert not (tmp_path / "run").exists()
 
 
-def test_every_folder_is_checked_before_anything_runs(tmp_path: Path, core: Callable[[Core], None]) -> None:
+def test_every_folder_is_checked_before_anything_runs(
+    tmp_path: Path, core: Callable[[Core], None]
+) -> None:
     core(lambda text, progress: pytest.fail("it ran"))
     (tmp_path / "fq-codel").mkdir()
     (tmp_path / "fq-codel" / "mine.txt").write_text("")
@@ -461,14 +484,16 @@ def test_every_folder_is_checked_before_anything_runs(tmp_path: Path, core: Call
     assert [path.name for path in tmp_path.iterdir()] == ["fq-codel"]
 
 
-def test_a_run_is_no_folder_for_the_runs_of_a_sweep(tmp_path: Path, core: Callable[[Core], None]) -> None:
+def test_a_run_is_no_folder_for_the_runs_of_a_sweep(
+    tmp_path: Path, core: Callable[[Core], None]
+) -> None:
     core(quick)
     run(scenario(), out=tmp_path)
     with pytest.raises(UserError, match="itself a Run"):
         run_all(scenario(SWEEP), out=tmp_path)
 
 
-# ---------------------------------------------------------------------------------------------------- comparisons
+# ------------------------------------------------------------------------------------ comparisons
 
 
 def qdiscs_of(variant: Scenario) -> dict[str, str]:
@@ -526,13 +551,17 @@ def test_a_comparison_refuses_what_it_can_not_answer() -> None:
     with pytest.raises(ScenarioError, match="named twice: codel"):
         variants(scenario(), ["codel", "pfifo", "codel"])
     with pytest.raises(ScenarioError, match=r"sweeps over bottleneck\.rate"):
-        variants(scenario(SHORT + '[sweep]\n"bottleneck.rate" = ["1 Mbit/s", "2 Mbit/s"]\n'), ["codel"])
+        variants(
+            scenario(SHORT + '[sweep]\n"bottleneck.rate" = ["1 Mbit/s", "2 Mbit/s"]\n'), ["codel"]
+        )
     with pytest.raises(ScenarioError, match="codell"):
         variants(scenario(), ["codell"])
 
 
 def test_where_both_ways_have_a_discipline_the_way_is_named() -> None:
-    text = SHORT.replace('rate = "5 Mbit/s"', 'rate = "5 Mbit/s"\nup.qdisc = "bfifo"\ndown.qdisc = "pfifo"')
+    text = SHORT.replace(
+        'rate = "5 Mbit/s"', 'rate = "5 Mbit/s"\nup.qdisc = "bfifo"\ndown.qdisc = "pfifo"'
+    )
     # Else every contender would be the same scenario.
     with pytest.raises(ScenarioError, match=r"--link up\|down"):
         variants(scenario(text), ["codel", "fq_codel"])
@@ -579,7 +608,10 @@ kind = "bulk"
 access = "1 Mbit/s"
 """
     done = run(loads(text), out=tmp_path / "run")
-    assert {link.name for link in done.meta.links if not link.sampled} == {"bulk/access", "bulk/access-back"}
+    assert {link.name for link in done.meta.links if not link.sampled} == {
+        "bulk/access",
+        "bulk/access-back",
+    }
     assert set(done.table("queue")["link"].unique()) == {"down", "up"}
     backlog = dict(done.table("links").select("link", "backlog_mean_packets").iter_rows())
     assert backlog["bulk/access"] > backlog["down"], "the queue stands at the access link"

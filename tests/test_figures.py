@@ -1,4 +1,5 @@
-"""Figures: what is drawn is what the tables hold, the same bytes each time, and odd Runs draw too."""
+"""Figures: what is drawn is what the tables hold, the same bytes each time, and odd Runs draw
+too."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(matplotlib.text.Text))
 
 
-# ------------------------------------------------------------------------------------------- the data is the tables'
+# ------------------------------------------------------------------------ the data is the tables'
 
 
 def test_the_time_line_shows_the_queue_table(pair: list[Run]) -> None:
@@ -141,7 +142,10 @@ def test_bars_are_as_long_as_the_means_of_the_summary(pair: list[Run]) -> None:
     measured = quantities.measure(pair)
     axes = next(a for a in figure.axes if a.get_title(loc="left").startswith("ping RTT p95"))
     bars = [patch.get_width() for patch in axes.patches]
-    wanted = [np.mean([seed["probes"][0]["rtt_ms"]["p95"] for seed in one.summary.runs]) for one in measured]
+    wanted = [
+        np.mean([seed["probes"][0]["rtt_ms"]["p95"] for seed in one.summary.runs])
+        for one in measured
+    ]
     assert bars == pytest.approx(wanted)
 
 
@@ -190,14 +194,19 @@ def test_the_tradeoff_has_a_point_for_each_run_and_an_ellipse_of_its_seeds(pair:
     assert line(figure, "run pfifo").get_ydata() == pytest.approx(
         [np.mean([seed["goodput_mbps"] for seed in summary.runs])]
     )
-    assert {patch.get_gid() for patch in figure.findobj(Ellipse)} >= {"ellipse pfifo", "ellipse fq_codel"}
+    assert {patch.get_gid() for patch in figure.findobj(Ellipse)} >= {
+        "ellipse pfifo",
+        "ellipse fq_codel",
+    }
 
 
 def test_two_seeds_have_no_ellipse() -> None:
     assert comparison.one_sigma([1, 2], [3, 4]) is None
 
 
-def test_the_density_graph_holds_all_pings_of_a_second_between_its_outer_edges(pair: list[Run]) -> None:
+def test_the_density_graph_holds_all_pings_of_a_second_between_its_outer_edges(
+    pair: list[Run],
+) -> None:
     figure = figures.density(pair[0], seed=1)
     table = pair[0].table("probe", 1)
     band = next(c for c in figure.findobj(PolyCollection) if c.get_gid() == "band 0")
@@ -205,9 +214,9 @@ def test_the_density_graph_holds_all_pings_of_a_second_between_its_outer_edges(p
     assert len(boxes) == 20
     for second, box in enumerate(boxes):
         pings = (
-            table.filter((pl.col("t_ns") // synthetic.SECOND == second) & pl.col("rtt_ns").is_not_null())[
-                "rtt_ns"
-            ].to_numpy()
+            table.filter(
+                (pl.col("t_ns") // synthetic.SECOND == second) & pl.col("rtt_ns").is_not_null()
+            )["rtt_ns"].to_numpy()
             / 1e6
         )
         assert (box[:, 0].min(), box[:, 0].max()) == (second, second + 1)
@@ -246,7 +255,7 @@ def test_an_hour_of_pings_is_drawn_in_wider_columns() -> None:
     assert found.sent.sum() == t.size
 
 
-# ------------------------------------------------------------------------------------------------------ the discipline
+# --------------------------------------------------------------------------------- the discipline
 
 
 @pytest.mark.parametrize(
@@ -291,7 +300,9 @@ def test_a_qdisc_has_the_same_colour_in_every_figure(pair: list[Run]) -> None:
 
 def test_runs_of_one_qdisc_differ_in_shade_and_dash(tmp_path: Path) -> None:
     runs = [
-        synthetic.run(tmp_path / str(n), Shape(qdisc=f"pfifo limit {n}", seeds=(1,), label=f"limit {n}"))
+        synthetic.run(
+            tmp_path / str(n), Shape(qdisc=f"pfifo limit {n}", seeds=(1,), label=f"limit {n}")
+        )
         for n in (10, 100, 1000)
     ]
     looks = style.looks(runs, ["bottleneck"] * 3)
@@ -303,7 +314,7 @@ def test_runs_of_one_comparison_are_asked_about_the_same_link(pair: list[Run]) -
     assert series.bottlenecks(pair) == ["bottleneck", "bottleneck"]
 
 
-# --------------------------------------------------------------------------------------------------------- odd Runs
+# --------------------------------------------------------------------------------------- odd Runs
 
 
 @pytest.mark.parametrize(
@@ -317,7 +328,10 @@ def test_runs_of_one_comparison_are_asked_about_the_same_link(pair: list[Run]) -
         Shape(duration_s=1, warmup_s=0, interval_ms=1000, ping_ms=1000, seeds=(1,)),
         Shape(duration_s=2, warmup_s=2, seeds=(1,)),
         Shape(
-            qdisc="mystery words", title="Costs $5 & <b>more</b> than $4_{2}$ ✓", label="$x^2$ _{", seeds=(1,)
+            qdisc="mystery words",
+            title="Costs $5 & <b>more</b> than $4_{2}$ ✓",
+            label="$x^2$ _{",
+            seeds=(1,),
         ),
         Shape(title="Long " * 80, label="label " * 30, seeds=(1,)),
     ],
@@ -368,7 +382,9 @@ def test_a_thousand_flows_are_a_median_and_a_band(tmp_path: Path) -> None:
 
 
 def test_a_long_run_makes_a_small_figure(tmp_path: Path) -> None:
-    run = synthetic.run(tmp_path / "run", Shape(seeds=(1,), duration_s=3600, interval_ms=20, ping_ms=500))
+    run = synthetic.run(
+        tmp_path / "run", Shape(seeds=(1,), duration_s=3600, interval_ms=20, ping_ms=500)
+    )
     figure = figures.timeline(run)
     drawn = np.asarray(line(figure, "sojourn max").get_ydata())
     assert drawn.size < 5000
@@ -390,7 +406,7 @@ def test_an_unknown_probe_is_refused_with_the_known_ones(pair: list[Run]) -> Non
     assert "ping" in refused.value.hint
 
 
-# ----------------------------------------------------------------------------------------------------------- files
+# ------------------------------------------------------------------------------------------ files
 
 
 def test_a_figure_has_the_same_bytes_on_every_rerun(pair: list[Run], tmp_path: Path) -> None:
@@ -399,7 +415,10 @@ def test_a_figure_has_the_same_bytes_on_every_rerun(pair: list[Run], tmp_path: P
     for name in ("timeline-pfifo", "density-pfifo", "cdf-ping", "bars", "tradeoff"):
         for kind in figures.FORMATS:
             written = figures.save(first[name], tmp_path / f"1.{kind}").read_bytes()
-            assert written == figures.save(again[name], tmp_path / f"2.{kind}").read_bytes(), (name, kind)
+            assert written == figures.save(again[name], tmp_path / f"2.{kind}").read_bytes(), (
+                name,
+                kind,
+            )
 
 
 def test_the_users_own_matplotlib_settings_change_nothing(pair: list[Run]) -> None:
@@ -424,11 +443,16 @@ def test_figures_leave_pyplot_alone(pair: list[Run]) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     target = str(pair[0].path.parent / "alone.png")
     assert (
-        subprocess.run([sys.executable, "-c", program, target], env=environment, check=False).returncode == 0
+        subprocess.run(
+            [sys.executable, "-c", program, target], env=environment, check=False
+        ).returncode
+        == 0
     )
 
 
-def test_an_ending_that_is_no_figure_is_refused_with_those_that_are(pair: list[Run], tmp_path: Path) -> None:
+def test_an_ending_that_is_no_figure_is_refused_with_those_that_are(
+    pair: list[Run], tmp_path: Path
+) -> None:
     with pytest.raises(figures.FormatError, match=r"use \.svg, \.png or \.pdf"):
         figures.save(figures.bars(pair), tmp_path / "bars.gif")
     with pytest.raises(figures.FormatError, match="without an ending"):
@@ -457,14 +481,16 @@ def test_every_axis_has_a_unit_or_counts(pair: list[Run]) -> None:
                 assert "[" in label or label in counts, label
 
 
-# --------------------------------------------------------------------------------------------------------- thinning
+# --------------------------------------------------------------------------------------- thinning
 
 
 VALUES = st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(float("nan"))), min_size=1, max_size=400)
 
 
 @given(VALUES, st.integers(1, 40))
-def test_thinning_keeps_the_least_and_the_largest_of_every_bucket(values: list[float], buckets: int) -> None:
+def test_thinning_keeps_the_least_and_the_largest_of_every_bucket(
+    values: list[float], buckets: int
+) -> None:
     t = np.arange(len(values), dtype=np.float64)
     y = np.array(values)
     thinned = series.thin(Line(t, y), buckets)

@@ -47,7 +47,10 @@ def test_a_simulation_opens_and_says_what_is_not_recorded() -> None:
     for run in runs:
         assert (run.meta.format, run.meta.engine_build, run.meta.checksums) == (1, None, {})
         for name in run.tables():
-            expected = {"seed": pl.Int64, **{column.name: dtype(column) for column in TABLES[name].columns}}
+            expected = {
+                "seed": pl.Int64,
+                **{column.name: dtype(column) for column in TABLES[name].columns},
+            }
             assert dict(run.table(name).schema) == expected, name
         told = sojourn.summary(run).to_dict()
         assert (told["engine_build"], told["seeds"]) == (None, [1, 2])
@@ -70,7 +73,8 @@ def test_a_page_of_it_is_written_and_says_so(tmp_path: Path) -> None:
 def test_it_can_be_compared_and_verified(capsys: pytest.CaptureFixture[str]) -> None:
     assert status(["compare", str(COMPARED)]) == 0
     assert "pfifo limit 100" in capsys.readouterr().out
-    # Whether its numbers still are what they were depends on the engine: that is not this test's to say.
+    # Whether its numbers still are what they were depends on the engine: that is not this test's to
+    # say.
     assert status(["verify", "-q", str(COMPARED)]) in (0, 1)
     assert "which build made the Run is not recorded" in capsys.readouterr().out
 
@@ -91,13 +95,15 @@ def test_a_measurement_opens(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "upload" in capsys.readouterr().out
 
 
-def test_a_column_that_it_lacks_is_null_and_a_number_of_another_type_is_cast(tmp_path: Path) -> None:
+def test_a_column_that_it_lacks_is_null_and_a_number_of_another_type_is_cast(
+    tmp_path: Path,
+) -> None:
     spoilt = Path(shutil.copytree(COMPARED / "fq-codel", tmp_path / "run"))
     file = spoilt / "seed-1" / "links.parquet"
     had = pl.read_parquet(file)
-    had.drop("bql_limit_bytes", "wire_bytes").with_columns(pl.col("busy_ns").cast(pl.Float64)).write_parquet(
-        file
-    )
+    had.drop("bql_limit_bytes", "wire_bytes").with_columns(
+        pl.col("busy_ns").cast(pl.Float64)
+    ).write_parquet(file)
     links = Run.open(spoilt).table("links", 1)
     assert links.columns == list(names_of("links"))
     assert links["wire_bytes"].null_count() == links.height
@@ -130,7 +136,9 @@ def test_a_monitor_goes_on_with_a_database_in_today_s_format(database: Path) -> 
         again = store.target("lab.example", "192.0.2.9", S)
         one = np.ones(1, np.int64)
         store.add(
-            ProbeSamples(again * one, (BEGAN_S + 60) * S * one, 60 * one, 20_000_000 * one, -one, 0 * one)
+            ProbeSamples(
+                again * one, (BEGAN_S + 60) * S * one, 60 * one, 20_000_000 * one, -one, 0 * one
+            )
         )
     assert user_version(database) == FORMAT
     with Reader(database) as reader:
@@ -144,9 +152,14 @@ def test_newer_ones_are_refused_in_a_sentence(
     with closing(sqlite3.connect(database)) as db:
         db.execute(f"PRAGMA user_version = {FORMAT + 1}")
     assert status(["graph", str(database), "-o", str(tmp_path / "x.png")]) == 2
-    assert f"has format {FORMAT + 1}; this version reads formats 1 to {FORMAT}" in capsys.readouterr().err
+    assert (
+        f"has format {FORMAT + 1}; this version reads formats 1 to {FORMAT}"
+        in capsys.readouterr().err
+    )
     newer = Path(shutil.copytree(COMPARED / "fq-codel", tmp_path / "run"))
     raw = json.loads((newer / META).read_text())
-    (newer / META).write_text(json.dumps(raw | {"format": 3, "version": "0.9", "links": "of another kind"}))
+    (newer / META).write_text(
+        json.dumps(raw | {"format": 3, "version": "0.9", "links": "of another kind"})
+    )
     assert status(["report", str(newer), "-o", str(tmp_path / "x.html")]) == 2
     assert "was written by a newer sojourn (0.9)" in capsys.readouterr().err

@@ -1,4 +1,5 @@
-"""Hostile scenarios, a few of benches/fuzz.py's: no traceback, no hang, nothing large; and it can tell those that are."""
+"""Hostile scenarios, a few of benches/fuzz.py's: no traceback, no hang, nothing large; and it can
+tell those that are."""
 
 import os
 import subprocess

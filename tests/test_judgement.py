@@ -72,7 +72,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     return synthetic.pair(tmp_path_factory.mktemp("pair"))
 
 
-# ------------------------------------------------------------------------------------------------------ like with like
+# --------------------------------------------------------------------------------- like with like
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,9 @@ def test_a_link_named_like_a_choice_is_still_the_line() -> None:
         '[[link]]\nname = "shaper"\nfrom = "a"\nto = "b"\nrate = "4 Mbit/s"\ndelay = "5 ms"\nqdisc = "fq_codel"\n'
         '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "b"\n'
     )
-    made = [sojourn.run(sojourn.loads(each)) for each in (text, text.replace("4 Mbit/s", "5 Mbit/s"))]
+    made = [
+        sojourn.run(sojourn.loads(each)) for each in (text, text.replace("4 Mbit/s", "5 Mbit/s"))
+    ]
     found = compare(made)
     assert [contest.conditions for contest in found.contests] == ["rate 4 Mbit/s", "rate 5 Mbit/s"]
 
@@ -135,7 +137,10 @@ def test_each_of_two_unnamed_flows_of_a_kind_counts() -> None:
     [
         ('delay = "5 ms"', 'delay = "5 ms"\nlink_layer = "none"'),
         ('delay = "5 ms"', 'delay = "0.005 s"\nloss = "0 %"\nbql = false'),
-        ('up.rate = "4 Mbit/s"\ndown.rate = "20 Mbit/s"', 'rate = "20 Mbit/s"\nup.rate = "4000 kbit/s"'),
+        (
+            'up.rate = "4 Mbit/s"\ndown.rate = "20 Mbit/s"',
+            'rate = "20 Mbit/s"\nup.rate = "4000 kbit/s"',
+        ),
         ('rtt = "30 ms"', 'rtt = "uniform 30 ms .. 30 ms"\ncount = 1\ndirection = "down"'),
     ],
 )
@@ -153,7 +158,9 @@ def test_runs_of_different_traffic_are_told_apart_by_their_titles() -> None:
     assert [contest.conditions for contest in found.contests] == ["A line", "Pages"]
     assert found.sentences()[0].endswith("of the same link and traffic: A line and Pages.")
     # Of the same title: what each has; nothing of a flow that it has not.
-    [_, pages] = compare([made[0], sojourn.run(sojourn.loads(other.replace('"Pages"', '"A line"')))]).contests
+    [_, pages] = compare(
+        [made[0], sojourn.run(sojourn.loads(other.replace('"Pages"', '"A line"')))]
+    ).contests
     assert "rate 5 Mbit/s" in pages.conditions
     assert "bulk" not in pages.conditions
     assert "default" not in pages.conditions
@@ -177,14 +184,20 @@ def test_a_sweep_is_judged_line_by_line() -> None:
         sojourn.run_all(sojourn.loads(text + '"bottleneck.up.rate" = ["2 Mbit/s", "6 Mbit/s"]\n'))
     )
     assert [contest.conditions for contest in found.contests] == ["rate 2 Mbit/s", "rate 6 Mbit/s"]
-    assert [(contest.winner or "").split(",")[0] for contest in found.contests] == ["fq_codel", "fq_codel"]
-    assert found.sentences()[0] == "Of 2 comparisons of Runs with the same link and traffic fq_codel wins 2."
+    assert [(contest.winner or "").split(",")[0] for contest in found.contests] == [
+        "fq_codel",
+        "fq_codel",
+    ]
+    assert (
+        found.sentences()[0]
+        == "Of 2 comparisons of Runs with the same link and traffic fq_codel wins 2."
+    )
     assert found.sentences()[1].startswith(
         "rate 2 Mbit/s: fq_codel wins. Against pfifo limit 1000: ping RTT p95 from"
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- labels
+# ----------------------------------------------------------------------------------------- labels
 
 
 def test_runs_are_called_by_what_differs() -> None:
@@ -204,7 +217,7 @@ def test_reruns_of_the_same_are_called_by_their_folders(tmp_path: Path) -> None:
     assert likeness.labels(deep) == ["pfifo, a/run", "pfifo, b/run"]
 
 
-# ----------------------------------------------------------------------------------------------------------- intervals
+# -------------------------------------------------------------------------------------- intervals
 
 
 def test_simulations_of_the_same_seeds_are_compared_seed_by_seed(pair: list[Run]) -> None:
@@ -214,7 +227,9 @@ def test_simulations_of_the_same_seeds_are_compared_seed_by_seed(pair: list[Run]
     for one in contest.differences:
         by_hand = metrics.paired(slow.per_seed(one.key), fast.per_seed(one.key))
         assert (one.run, one.against) == ("fq_codel", "pfifo")
-        assert dataclasses.astuple(one.difference) == pytest.approx(dataclasses.astuple(by_hand), nan_ok=True)
+        assert dataclasses.astuple(one.difference) == pytest.approx(
+            dataclasses.astuple(by_hand), nan_ok=True
+        )
 
 
 def test_other_seeds_are_compared_as_independent(tmp_path: Path) -> None:
@@ -240,7 +255,10 @@ def test_one_seed_names_nobody_better() -> None:
 def test_runs_with_the_same_tables_are_said_to_be_the_same(seeds: int, tmp_path: Path) -> None:
     shape = Shape(seeds=tuple(range(1, seeds + 1)))
     made = [synthetic.run(tmp_path / name, shape) for name in ("monday", "tuesday")]
-    for pair, names in ((made, "pfifo, monday and pfifo, tuesday"), (made[:1] * 2, "pfifo and pfifo, again")):
+    for pair, names in (
+        (made, "pfifo, monday and pfifo, tuesday"),
+        (made[:1] * 2, "pfifo and pfifo, again"),
+    ):
         found = compare(pair)
         assert only(found).same
         assert found.sentences() == [f"No winner: {names} are the same: equal tables."]
@@ -261,11 +279,12 @@ def test_seeds_without_luck_are_one_sample() -> None:
     assert [summary.samples for summary in sojourn.summary(lucky)] == [3, 3]
 
 
-# ------------------------------------------------------------------------------------------------- made up, seed by seed
+# -------------------------------------------------------------------------- made up, seed by seed
 
 
 def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
-    """A Run whose numbers are these: ping (p95), mean, p50 and p95 (sojourn), up and down (goodput)."""
+    """A Run whose numbers are these: ping (p95), mean, p50 and p95 (sojourn), up and down
+    (goodput)."""
     # Tables of their own: Runs of equal ones are the same.
     own = Shape(seeds=(1,), label=label, ping_ms=50 + sum(label.encode()) % 97)
     run = synthetic.run(path / label, own)
@@ -284,7 +303,9 @@ def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
         }
         total = seed["up"] + seed["down"]
         probes = [ping] if "ping" in seed else []
-        each.append({"queues": [queue], "flows": [], "groups": [], "probes": probes, "goodput_mbps": total})
+        each.append(
+            {"queues": [queue], "flows": [], "groups": [], "probes": probes, "goodput_mbps": total}
+        )
     numbers = tuple(range(1, len(seeds) + 1))
     summary = Summary("sim", "", "", label, 10, 2, numbers, "", each, {}, len(seeds))
     return Measured(run, "bottleneck", summary)
@@ -296,7 +317,8 @@ def three(**values: float) -> list[dict[str, float]]:
 
 
 def test_luck_that_both_share_hides_nothing(tmp_path: Path) -> None:
-    # The seeds differ by 50 each, the Runs by 5: Welch's interval covers 0, that of the pairs does not.
+    # The seeds differ by 50 each, the Runs by 5: Welch's interval covers 0, that of the pairs does
+    # not.
     fast = [{"ping": 50.0 * seed, "up": 5, "down": 5} for seed in (1, 2, 3)]
     slow = [{"ping": 50.0 * seed + 5 + 0.1 * seed, "up": 5, "down": 5} for seed in (1, 2, 3)]
     contest = only(judge([made_up(tmp_path, "fast", fast), made_up(tmp_path, "slow", slow)]))
@@ -320,7 +342,10 @@ def test_fair_queueing_is_not_lost_by_the_p95_of_all_packets(tmp_path: Path) -> 
     found = judge([fifo, fair])
     contest = only(found)
     assert contest.winner is None
-    assert contest.strengths == {"fq": ("sojourn mean", "sojourn median"), "pfifo": ("sojourn p95",)}
+    assert contest.strengths == {
+        "fq": ("sojourn mean", "sojourn median"),
+        "pfifo": ("sojourn p95",),
+    }
     assert found.sentences()[0] == (
         "No winner: fq is better for sojourn mean and sojourn median; pfifo is better for sojourn p95."
     )
@@ -377,7 +402,7 @@ def test_whoever_is_called_better_has_an_interval_without_zero(pair: list[Run]) 
     assert turned.turned() == told[0]
 
 
-# ---------------------------------------------------------------------------------------------------- for whom, and what
+# ----------------------------------------------------------------------------- for whom, and what
 
 
 def test_transfers_are_judged_by_their_completion() -> None:
@@ -398,7 +423,10 @@ def test_percent_differ_by_points_and_by_no_more_than_a_hundred() -> None:
     one = Difference(
         "late:call", "call late", "%", "call", "felt", "a", "b", 1.0, 97.0, Interval(-96.0, -104.0, -88.0), "better"
     )  # fmt: skip
-    assert words._told(one) == "call late from 97.0 to 1.00 % (-96.0 points, 95 % interval -100.0 to -88.0)"
+    assert (
+        words._told(one)
+        == "call late from 97.0 to 1.00 % (-96.0 points, 95 % interval -100.0 to -88.0)"
+    )
 
 
 def test_lost_pings_that_got_fewer_are_said(tmp_path: Path) -> None:
@@ -424,14 +452,16 @@ def test_goodput_of_up_and_down_are_not_added() -> None:
 def test_late_packets_by_hand() -> None:
     import polars as pl
 
-    histogram = pl.DataFrame({"lower_ns": [100_000_000], "upper_ns": [200_000_000], "samples": [90]})
+    histogram = pl.DataFrame(
+        {"lower_ns": [100_000_000], "upper_ns": [200_000_000], "samples": [90]}
+    )
     assert metrics.late_rate(histogram, 10) == pytest.approx(0.55)
     assert metrics.late_rate(histogram, 0, bound_ms=250) == 0
     assert metrics.late_rate(None, 3) == 1
     assert math.isnan(metrics.late_rate(None, 0))
 
 
-# ------------------------------------------------------------------------------------------------------------ for others
+# ------------------------------------------------------------------------------------- for others
 
 
 def test_a_judgement_as_plain_values_has_no_nan(pair: list[Run]) -> None:
@@ -448,7 +478,9 @@ def test_a_judgement_is_a_frame_and_a_table_in_a_notebook(pair: list[Run]) -> No
     found = compare(pair)
     frame = found.to_frame()
     assert set(frame["run"]) == {"pfifo", "fq_codel"}
-    assert frame.filter(frame["best"] & (frame["key"] == "ping_p95"))["run"].to_list() == ["fq_codel"]
+    assert frame.filter(frame["best"] & (frame["key"] == "ping_p95"))["run"].to_list() == [
+        "fq_codel"
+    ]
     shown = found._repr_html_()
     assert found.sentences()[0] in shown
     assert "<strong>" in shown
@@ -464,7 +496,9 @@ def test_a_run_without_a_finished_seed_is_refused(tmp_path: Path) -> None:
 
 def test_of_many_contests_it_is_said_who_wins_how_many(pair: list[Run]) -> None:
     one = only(compare(pair))
-    many = [dataclasses.replace(one, conditions=f"rate {i}") for i in range(words.MOST_CONTESTS + 1)]
+    many = [
+        dataclasses.replace(one, conditions=f"rate {i}") for i in range(words.MOST_CONTESTS + 1)
+    ]
     said = words.sentences(many)
     assert said == ["Of 13 comparisons of Runs with the same link and traffic fq_codel wins 13."]
 

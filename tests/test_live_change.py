@@ -1,4 +1,5 @@
-"""Intervals and comparisons: worked numbers, coverage, and a verdict that can be `no significant change`."""
+"""Intervals and comparisons: worked numbers, coverage, and a verdict that can be
+`no significant change`."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def verdict_of(found: BeforeAfter, phase: str, what: str) -> str:
     return next(each for each in found.changes if each.phase == phase and each.what == what).verdict
 
 
-# ----------------------------------------------------------------------------------------------------------- repeats
+# ---------------------------------------------------------------------------------------- repeats
 
 
 def test_welchs_interval_by_hand() -> None:
@@ -76,7 +77,7 @@ def test_repeats_that_take_turns(before: list[int], after: list[int], takes_turn
     assert intervals.interleaved(before, after) is takes_turns
 
 
-# ------------------------------------------------------------------------------------------------------------ blocks
+# ----------------------------------------------------------------------------------------- blocks
 
 
 def test_independent_samples_have_no_memory_and_a_saw_has() -> None:
@@ -98,12 +99,15 @@ def test_the_same_samples_give_the_same_interval() -> None:
 
 
 def test_a_constant_has_an_interval_of_no_width() -> None:
-    found = intervals.over_blocks([np.full(50, 30.0)], [np.full(50, 20.0)], intervals.percentile(95))
+    found = intervals.over_blocks(
+        [np.full(50, 30.0)], [np.full(50, 20.0)], intervals.percentile(95)
+    )
     assert (found.value, found.low, found.high) == (10, 10, 10)
 
 
 def _covered(memory: float, blocks: bool) -> float:
-    """How often the interval of a mean of 200 samples holds the true one, of samples that remember."""
+    """How often the interval of a mean of 200 samples holds the true one, of samples that
+    remember."""
     hits = 0
     for seed in range(200):
         luck = np.random.default_rng(seed)
@@ -128,7 +132,7 @@ def test_blocks_cover_where_the_textbook_does_not() -> None:
     assert _covered(0.0, blocks=True) > 0.88
 
 
-# -------------------------------------------------------------------------------------------------- before and after
+# ------------------------------------------------------------------------------- before and after
 
 
 def test_a_cured_line_is_better_and_its_price_is_said() -> None:
@@ -160,7 +164,9 @@ def test_a_worse_line_is_worse() -> None:
 
 def test_a_difference_that_nobody_feels_is_none_however_sure() -> None:
     # 20.0 and 20.3 ms, without noise: the interval is narrow and far from zero.
-    found = change.compare(run(measured(1, noise_ms=0.01)), run(measured(2, 5, noise_ms=0.01, base_ms=20.3)))
+    found = change.compare(
+        run(measured(1, noise_ms=0.01)), run(measured(2, 5, noise_ms=0.01, base_ms=20.3))
+    )
     idle = next(each for each in found.changes if each.phase == "idle")
     assert idle.difference.low > 0.2
     assert idle.verdict == "same"

@@ -1,4 +1,5 @@
-"""What a measurement says, against lines whose queues are known: phases, induced delay, buffers, places, scores."""
+"""What a measurement says, against lines whose queues are known: phases, induced delay, buffers,
+places, scores."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def of(line: Line) -> Findings:
     return findings.find(synthetic_live.run(None, line))
 
 
-# ---------------------------------------------------------------------------------------------------------- the Run
+# ---------------------------------------------------------------------------------------- the Run
 
 
 def test_a_measurement_is_a_run_like_any_other(run: Run) -> None:
@@ -48,7 +49,13 @@ def test_a_measurement_is_a_run_like_any_other(run: Run) -> None:
 
 def test_its_phases_and_facts_are_in_meta_json(run: Run) -> None:
     meta = json.loads((run.path / "meta.json").read_text())
-    assert [phase["name"] for phase in meta["phases"]] == ["idle", "download", "upload", "both", "idle 2"]
+    assert [phase["name"] for phase in meta["phases"]] == [
+        "idle",
+        "download",
+        "upload",
+        "both",
+        "idle 2",
+    ]
     assert meta["phases"][1]["kind"] == "download"
     assert meta["facts"]["1"]["server"]["host"] == "lab.example"
     assert Run.open(run.path).meta.phases == run.meta.phases
@@ -102,7 +109,7 @@ def test_flows_that_only_a_later_repeat_has_join_the_run() -> None:
     assert whole.of("download")[0].mbps("down") == pytest.approx(50 / 1.0456, rel=0.02)
 
 
-# ------------------------------------------------------------------------------------------------------------- phases
+# ----------------------------------------------------------------------------------------- phases
 
 
 def test_probes_belong_to_the_phase_they_were_sent_in(run: Run) -> None:
@@ -132,7 +139,7 @@ def test_a_run_without_phases_is_one_phase_after_the_warm_up(tmp_path: Path) -> 
     assert findings.find(whole.run).worst is None
 
 
-# --------------------------------------------------------------------------------------------------------- the numbers
+# ------------------------------------------------------------------------------------ the numbers
 
 
 def test_the_induced_delay_is_the_queue(found: Findings) -> None:
@@ -210,7 +217,11 @@ def test_rpm_from_echoes_and_smoothed_rtts_is_the_formula_s(run: Run, found: Fin
 
     (part,) = phases.cut(run).of("upload")
     echo, loaded = part.pings["server udp"].answered, part.srtt_ms("up")
-    rpm = next(score for score in found.scores if score.name == "RPM, draft-09").phases["upload"].number
+    rpm = (
+        next(score for score in found.scores if score.name == "RPM, draft-09")
+        .phases["upload"]
+        .number
+    )
     assert rpm == scores.rpm_draft09(echo, [], echo, loaded).rpm
 
 
@@ -221,7 +232,7 @@ def test_lost_probes_are_counted_and_are_no_samples() -> None:
     assert row.spread.max < 130
 
 
-# -------------------------------------------------------------------------------------------------- what is not there
+# ------------------------------------------------------------------------------ what is not there
 
 
 def test_a_target_that_never_answers_is_not_the_verdicts() -> None:
@@ -264,7 +275,9 @@ def test_a_phase_cut_short_is_shown_and_scored_nowhere() -> None:
     ("segment", "address", "wire"),
     [(1448, "192.0.2.9", 1514), (536, "192.0.2.9", 602), (1428, "2001:db8::9", 1514)],
 )
-def test_the_buffers_bytes_are_of_the_segments_that_were_sent(segment: int, address: str, wire: int) -> None:
+def test_the_buffers_bytes_are_of_the_segments_that_were_sent(
+    segment: int, address: str, wire: int
+) -> None:
     session = synthetic_live.session(Line())
     flows = session.tables["flows"]
     loads = [flow["kind"] == "bulk" for flow in session.facts["flows"]]
@@ -280,7 +293,9 @@ def test_a_measurement_cut_short_is_never_cleared(outcome: str) -> None:
     clean = Line(down_buffer=1500, up_buffer=1500, noise_ms=0.01)
     assert "o bufferbloat" in sentences.sentences(of(clean))[0]
     cut = sentences.sentences(of(dataclasses.replace(clean, cut_s=15.0, outcome=outcome)))[0]
-    assert cut.startswith("There is no verdict: the measurement was cut short (the server went away).")
+    assert cut.startswith(
+        "There is no verdict: the measurement was cut short (the server went away)."
+    )
     assert "Until then no load added more than" in cut
     # What was found until then stays found.
     bloated = sentences.sentences(of(Line(cut_s=24.0, outcome=outcome)))[0]
@@ -301,7 +316,7 @@ def test_an_idle_line_alone_is_described() -> None:
     assert "no load was measured" in terminal.text_of(found)
 
 
-# --------------------------------------------------------------------------------------------------------- in words
+# --------------------------------------------------------------------------------------- in words
 
 
 def test_the_text_has_the_form_that_people_paste(found: Findings) -> None:
@@ -324,7 +339,9 @@ def test_the_text_has_the_form_that_people_paste(found: Findings) -> None:
         "up",
     ]
     (upload,) = [
-        line for line in text.splitlines() if line.startswith("upload ") and line.split()[1] == "160"
+        line
+        for line in text.splitlines()
+        if line.startswith("upload ") and line.split()[1] == "160"
     ]
     row = next(row for row in found.rows if row.phase == "upload")
     assert upload.split()[5] == f"{row.spread.median:.0f}"
@@ -335,7 +352,14 @@ def test_the_text_has_the_form_that_people_paste(found: Findings) -> None:
 def test_late_probes_are_a_warning(found: Findings) -> None:
     late = {
         **found.facts[0],
-        "lateness_ns": {"sends": 9, "p50": 1e6, "p90": 2e6, "p99": 9e6, "max": 3e7, "priority": "normal"},
+        "lateness_ns": {
+            "sends": 9,
+            "p50": 1e6,
+            "p90": 2e6,
+            "p99": 9e6,
+            "max": 3e7,
+            "priority": "normal",
+        },
     }
     said = " ".join(sentences.confidence(dataclasses.replace(found, facts=(late,))))
     assert "can't be told from this host's own" in said
@@ -345,13 +369,18 @@ def test_the_way_on_which_probes_were_lost_is_said(found: Findings) -> None:
     assert not any("on the way there" in sentence for sentence in sentences.confidence(found))
     probes = [{**found.facts[0]["probes"][0], "lost_forward": 7, "lost_backward": 2}]
     said = " ".join(
-        sentences.confidence(dataclasses.replace(found, facts=({**found.facts[0], "probes": probes},)))
+        sentences.confidence(
+            dataclasses.replace(found, facts=({**found.facts[0], "probes": probes},))
+        )
     )
     assert "7 were lost on the way there, 2 on the way back" in said
 
 
 def test_a_stepped_clock_is_said(found: Findings) -> None:
-    stepped = {**found.facts[0], "clock": {**found.facts[0]["clock"], "stepped_ns": 3_600_000_000_000}}
+    stepped = {
+        **found.facts[0],
+        "clock": {**found.facts[0]["clock"], "stepped_ns": 3_600_000_000_000},
+    }
     said = " ".join(sentences.confidence(dataclasses.replace(found, facts=(stepped,))))
     assert "stepped by" in said
 
@@ -364,14 +393,17 @@ def test_numbers_have_three_digits() -> None:
     assert shown == ["0", "0.123", "1.00", "14.2", "100.0", "123", "98765", "-0.005", "-"]
 
 
-# ------------------------------------------------------------------------------------------------------------- samples
+# ---------------------------------------------------------------------------------------- samples
 
 
 def test_all_samples_go_out_as_csv(run: Run) -> None:
     table = sample_files.table(run)
     assert table.columns == ["repeat", "t_s", "phase", "series", "quantity", "value"]
     pings = table.filter((table["quantity"] == "rtt_ms") & (table["series"] == "gateway"))
-    assert pings.height == run.table("probe", 1).filter(run.table("probe", 1)["probe"] == "gateway").height
+    assert (
+        pings.height
+        == run.table("probe", 1).filter(run.table("probe", 1)["probe"] == "gateway").height
+    )
     assert set(pings["phase"].unique()) == {"", "idle", "download", "upload", "both", "idle 2"}
     whole = phases.cut(run)
     upload = table.filter((table["quantity"] == "goodput_mbps") & (table["phase"] == "upload"))
@@ -392,6 +424,8 @@ def test_json_holds_findings_and_samples(run: Run) -> None:
 def test_a_measurement_without_a_repeat_is_refused(tmp_path: Path) -> None:
     from sojourn.live.measure import measurement
 
-    made = measurement.create("t", "1", [], measurement.MeasurementSettings(out=tmp_path / "empty"), "0")
+    made = measurement.create(
+        "t", "1", [], measurement.MeasurementSettings(out=tmp_path / "empty"), "0"
+    )
     with pytest.raises(RunError, match="no seed has finished"):
         made.table("probe")

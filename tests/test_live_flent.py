@@ -1,4 +1,5 @@
-"""flent's files: what goes out is in flent's format and comes back with the same numbers; nonsense is refused kindly."""
+"""flent's files: what goes out is in flent's format and comes back with the same numbers; nonsense
+is refused kindly."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def saved(path: Path, content: object) -> Path:
     return path
 
 
-# ------------------------------------------------------------------------------------------------------------- format
+# ----------------------------------------------------------------------------------------- format
 
 
 @pytest.mark.parametrize("phase", ["download", "upload", "both"])
@@ -96,7 +97,10 @@ def test_the_five_seconds_around_a_load_are_idle(run: Run, phase: str) -> None:
         assert max(value for value in idle if value is not None) < 22
     assert set(pings(made, 0, 0.6) + pings(made, 9.4 + length, 10 + length)) == {None}
     assert max(value or 0 for value in pings(made, 5, 5 + length)) > 35
-    told = [(each["name"], each["start_ns"], each["end_ns"]) for each in made["metadata"]["LAB"]["phases"]]
+    told = [
+        (each["name"], each["start_ns"], each["end_ns"])
+        for each in made["metadata"]["LAB"]["phases"]
+    ]
     s = 10**9
     end = 5 * s + round(length * s)
     assert told == [("idle", s, 5 * s), (phase, 5 * s, end), ("idle 2", end, end + 4 * s)]
@@ -106,16 +110,21 @@ def test_the_five_seconds_around_a_load_are_idle(run: Run, phase: str) -> None:
 
 def test_without_an_idle_phase_there_is_nothing_on_that_side() -> None:
     made = document(
-        synthetic_live.run(None, Line(phases=(("download", 8), ("upload", 8), ("idle", 4)))), phase="upload"
+        synthetic_live.run(None, Line(phases=(("download", 8), ("upload", 8), ("idle", 4)))),
+        phase="upload",
     )
     assert set(pings(made, 0, 4.6)) == {None}
     assert None not in pings(made, 13.2, 16.8)
     assert max(value or 0 for value in pings(made, 13.2, 18)) < 22
 
 
-def test_pings_by_udp_and_by_icmp_are_two_series_and_come_back_as_two(run: Run, tmp_path: Path) -> None:
+def test_pings_by_udp_and_by_icmp_are_two_series_and_come_back_as_two(
+    run: Run, tmp_path: Path
+) -> None:
     made = document(run)
-    told = [name for name in made["raw_values"] if name.startswith("Ping") and made["raw_values"][name]]
+    told = [
+        name for name in made["raw_values"] if name.startswith("Ping") and made["raw_values"][name]
+    ]
     assert told == ["Ping (ms) UDP BE1", "Ping (ms) ICMP", "Ping (ms) to gateway"]
     values = [[point.get("val") for point in made["raw_values"][name]] for name in told[:2]]
     assert values[0] != values[1]
@@ -150,16 +159,22 @@ def test_a_load_one_way_is_tcp_nup_or_tcp_ndown(run: Run) -> None:
 def test_a_load_both_ways_is_rrul_without_marks(run: Run) -> None:
     made = document(run)
     assert made["metadata"]["NAME"] == "rrul_be"
-    assert {"TCP upload BE", "TCP download BE4", "TCP totals", "Ping (ms) UDP BE1", "Ping (ms) ICMP"} <= set(
-        made["results"]
-    )
+    assert {
+        "TCP upload BE",
+        "TCP download BE4",
+        "TCP totals",
+        "Ping (ms) UDP BE1",
+        "Ping (ms) ICMP",
+    } <= set(made["results"])
     assert "mark" in made["metadata"]["NOTE"]
 
 
 def test_rrul_by_name_has_its_four_classes(run: Run) -> None:
     made = document(run, test="rrul")
     assert made["metadata"]["NAME"] == "rrul"
-    assert {"TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"} <= set(made["results"])
+    assert {"TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"} <= set(
+        made["results"]
+    )
     assert "Ping (ms) UDP BE" in made["results"]
 
 
@@ -174,11 +189,16 @@ def test_other_numbers_of_streams_are_rrul_be_nflows() -> None:
 def test_computed_series_are_of_the_others(run: Run) -> None:
     results = document(run)["results"]
     at = 60
-    ways = {way: [results[f"TCP {way} BE{i}"][at] for i in ("", 2, 3, 4)] for way in ("upload", "download")}
+    ways = {
+        way: [results[f"TCP {way} BE{i}"][at] for i in ("", 2, 3, 4)]
+        for way in ("upload", "download")
+    }
     for way, parts in ways.items():
         assert results[f"TCP {way} sum"][at] == pytest.approx(sum(parts), abs=1e-5)
         assert results[f"TCP {way} avg"][at] == pytest.approx(sum(parts) / 4, abs=1e-5)
-    assert results["TCP totals"][at] == pytest.approx(sum(ways["upload"] + ways["download"]), abs=1e-5)
+    assert results["TCP totals"][at] == pytest.approx(
+        sum(ways["upload"] + ways["download"]), abs=1e-5
+    )
 
 
 def test_the_local_qdisc_goes_along(run: Run) -> None:
@@ -195,7 +215,7 @@ def test_the_command_line_offers_what_there_is() -> None:
     assert FLENT_TESTS == flent.TESTS
 
 
-# --------------------------------------------------------------------------------------------------------- round trip
+# ------------------------------------------------------------------------------------- round trip
 
 
 @pytest.mark.parametrize("phase", ["download", "upload", "both"])
@@ -208,7 +228,9 @@ def test_what_goes_out_comes_back(run: Run, phase: str, tmp_path: Path) -> None:
     for target in ("server udp", "server icmp", "gateway"):
         assert theirs.pings[target].sent == ours.pings[target].sent
         assert theirs.pings[target].lost == ours.pings[target].lost
-        np.testing.assert_allclose(theirs.pings[target].rtt_ms, ours.pings[target].rtt_ms, atol=2e-6)
+        np.testing.assert_allclose(
+            theirs.pings[target].rtt_ms, ours.pings[target].rtt_ms, atol=2e-6
+        )
     np.testing.assert_allclose(
         theirs.pings["server udp"].forward_ms, ours.pings["server udp"].forward_ms, atol=2e-6
     )
@@ -220,7 +242,9 @@ def test_what_goes_out_comes_back(run: Run, phase: str, tmp_path: Path) -> None:
     ]
     np.testing.assert_allclose(theirs.streams[0].cwnd_bytes, ours.streams[0].cwnd_bytes, atol=1.0)
     span = ours.phase
-    queue = run.table("queue", 1).filter(pl.col("t_ns").is_between(span.start_ns, span.end_ns, closed="left"))
+    queue = run.table("queue", 1).filter(
+        pl.col("t_ns").is_between(span.start_ns, span.end_ns, closed="left")
+    )
     assert back.table("queue", 1)["backlog_bytes"].max() == queue["backlog_bytes"].max()
 
 
@@ -237,7 +261,8 @@ def test_every_packing_of_flent_is_read(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_of_flents_own_has_idle_load_idle(tmp_path: Path) -> None:
-    """Written by hand after flent 2.3.0's: netperf's uneven intervals, no ss, a lost ping as a gap."""
+    """Written by hand after flent 2.3.0's: netperf's uneven intervals, no ss, a lost ping as a
+    gap."""
     t0 = 1_588_855_600.0
     pings = [
         {"t": t0 + 0.2 * i, "val": 20.0 if not 25 <= i < 50 else 120.0, "seq": i}
@@ -276,7 +301,7 @@ def test_a_series_without_raw_points_is_read_from_its_column(run: Run, tmp_path:
     assert theirs.mbps("up") == pytest.approx(ours.mbps("up"), rel=0.05)
 
 
-# ------------------------------------------------------------------------------------------------------------ refusals
+# --------------------------------------------------------------------------------------- refusals
 
 
 def test_a_run_of_the_simulator_does_not_go_out(tmp_path: Path) -> None:
@@ -332,7 +357,13 @@ def test_a_file_of_nothing_we_know_is_refused(run: Run, tmp_path: Path) -> None:
     "changes",
     [
         {"T0": "1950-01-01T00:00:00.000000Z"},
-        {"LAB": {"phases": [{"name": "idle", "kind": "idle", "start_ns": 2, "end_ns": 1, "complete": True}]}},
+        {
+            "LAB": {
+                "phases": [
+                    {"name": "idle", "kind": "idle", "start_ns": 2, "end_ns": 1, "complete": True}
+                ]
+            }
+        },
     ],
     ids=["before 1970", "backwards"],
 )
@@ -341,7 +372,8 @@ def test_times_that_no_run_can_have_are_refused(changes: dict[str, Any], tmp_pat
     made["metadata"] |= changes
     with pytest.raises(UserError, match="not a flent file"):
         flent.read(
-            saved(tmp_path / "x.flent.gz", made), measurement.MeasurementSettings(out=tmp_path / "out")
+            saved(tmp_path / "x.flent.gz", made),
+            measurement.MeasurementSettings(out=tmp_path / "out"),
         )
     assert not (tmp_path / "out").exists()
 
@@ -384,7 +416,7 @@ def test_a_spoiled_file_is_read_or_refused_but_never_a_crash(
         phases.cut(Run.open(found.path))
 
 
-# --------------------------------------------------------------------------------------------------- hostile files
+# ---------------------------------------------------------------------------------- hostile files
 
 
 def packed(*parts: bytes, times: int = 1) -> bytes:
@@ -450,7 +482,10 @@ def test_control_characters_of_a_file_reach_neither_terminal_nor_meta_nor_page(
     file, out = saved(tmp_path / "x.flent.gz", made), tmp_path / "out"
     assert status(["import", str(file), "-o", str(out)]) == 0
     assert status(["report", str(out), "-o", str(tmp_path / "page.html")]) == 0
-    assert status(["export", str(out), "-o", str(tmp_path / "x.csv"), "-o", str(tmp_path / "x.json")]) == 0
+    assert (
+        status(["export", str(out), "-o", str(tmp_path / "x.csv"), "-o", str(tmp_path / "x.json")])
+        == 0
+    )
     said = capsys.readouterr()
     kept = [said.out, said.err, (out / META).read_text(), (out / "scenario.toml").read_text()]
     kept += [(tmp_path / name).read_text() for name in ("page.html", "x.csv", "x.json")]
@@ -481,7 +516,7 @@ def test_a_name_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
     assert sample_files.table(back)["series"].is_in(given).any()
 
 
-# -------------------------------------------------------------------------------------------------------- flent itself
+# ----------------------------------------------------------------------------------- flent itself
 
 FLENT = os.environ.get("FLENT", "")
 

@@ -1,4 +1,5 @@
-"""`sojourn measure`, `compare`, `import`, `export` as their users meet them: over loopback, and over a bottleneck that is known."""
+"""`sojourn measure`, `compare`, `import`, `export` as their users meet them: over loopback, and
+over a bottleneck that is known."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ class Say:
         return Said(code, captured.out, captured.err)
 
 
-# ----------------------------------------------------------------------------------------------------------- loopback
+# --------------------------------------------------------------------------------------- loopback
 
 
 def test_a_measurement_is_printed_kept_and_written(say: Say, port: str, tmp_path: Path) -> None:
@@ -113,7 +114,13 @@ def test_a_measurement_is_printed_kept_and_written(say: Say, port: str, tmp_path
     assert "Scores, of the same samples" in said.out
     assert "sojourn report home" in said.err
     run = Run.open(tmp_path / "home")
-    assert [phase.name for phase in run.meta.phases] == ["idle", "download", "upload", "both", "idle 2"]
+    assert [phase.name for phase in run.meta.phases] == [
+        "idle",
+        "download",
+        "upload",
+        "both",
+        "idle 2",
+    ]
     assert run.name == "loop"
     with (tmp_path / "x.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -125,7 +132,17 @@ def test_a_measurement_is_printed_kept_and_written(say: Say, port: str, tmp_path
 
 def test_json_is_one_object_and_nothing_is_kept(say: Say, port: str, tmp_path: Path) -> None:
     said = say(
-        "measure", "127.0.0.1", "--port", port, *QUICK, "--phase", "idle", "--phase", "upload", "--json", "-q"
+        "measure",
+        "127.0.0.1",
+        "--port",
+        port,
+        *QUICK,
+        "--phase",
+        "idle",
+        "--phase",
+        "upload",
+        "--json",
+        "-q",
     )
     assert said.code == 0
     assert said.err == ""
@@ -162,7 +179,9 @@ SHORT = (
 
 
 def test_a_series_is_a_folder_of_runs_and_a_table(say: Say, port: str, tmp_path: Path) -> None:
-    said = say("measure", f"127.0.0.1:{port}", *SHORT, "--every", "3s", "--times", "2", "-o", "days", "-q")
+    said = say(
+        "measure", f"127.0.0.1:{port}", *SHORT, "--every", "3s", "--times", "2", "-o", "days", "-q"
+    )
     assert said.code == 0, said.err
     assert said.err == ""
     header, *rows = said.out.splitlines()
@@ -179,7 +198,10 @@ def test_a_series_is_a_folder_of_runs_and_a_table(say: Say, port: str, tmp_path:
 
     over_days.failed(tmp_path / "days", began[0] + 10**9, "nobody serves at 127.0.0.1")
     assert (
-        say("measure", f"127.0.0.1:{port}", *SHORT, "--every", "1d", "--times", "1", "-o", "days").code == 0
+        say(
+            "measure", f"127.0.0.1:{port}", *SHORT, "--every", "1d", "--times", "1", "-o", "days"
+        ).code
+        == 0
     )
     told = json.loads(say("history", "days", "--json").out)["measurements"]
     assert [one["why"] for one in told] == ["", "nobody serves at 127.0.0.1", "", ""]
@@ -207,12 +229,24 @@ def test_a_series_survives_a_server_that_is_away(say: Say, tmp_path: Path) -> No
             == 0
         )
     said = say(
-        "measure", "127.0.0.1", "--port", serving.port, *SHORT, "--every", "2s", "--times", "2", "-o", "days"
+        "measure",
+        "127.0.0.1",
+        "--port",
+        serving.port,
+        *SHORT,
+        "--every",
+        "2s",
+        "--times",
+        "2",
+        "-o",
+        "days",
     )
     assert said.code == 1
     assert said.out.count("failed: nobody serves at") == 2
     # At the start of a new folder it is a wrong word.
-    said = say("measure", "127.0.0.1", "--port", serving.port, *SHORT, "--every", "2s", "-o", "other")
+    said = say(
+        "measure", "127.0.0.1", "--port", serving.port, *SHORT, "--every", "2s", "-o", "other"
+    )
     assert (said.code, "nobody serves" in said.err) == (2, True)
     assert not (tmp_path / "other").exists()
 
@@ -291,7 +325,9 @@ def _long_measurement(port: str, out: Path) -> subprocess.Popen[str]:
         "-o",
         str(out),
     ]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV
+    )
 
 
 def test_ctrl_c_keeps_the_phases_that_were_finished(tmp_path: Path) -> None:
@@ -323,12 +359,16 @@ def test_a_server_that_vanishes_leaves_a_partial_result(tmp_path: Path) -> None:
     assert Run.open(tmp_path / "half").meta.phases[0].complete
 
 
-# -------------------------------------------------------------------------------------------------- a known bottleneck
+# ----------------------------------------------------------------------------- a known bottleneck
 
 
 def test_bloat_is_measured_as_deep_as_it_is_and_its_cure_is_seen(say: Say, tmp_path: Path) -> None:
-    """The router's bfifos are 125 kB at 5 Mbit/s up and 250 kB at 20 Mbit/s down; then short ones."""
-    with network() as net, net.start("server", *SOJOURN, "serve", "--bind", SERVER, env=ENV) as serving:
+    """The router's bfifos are 125 kB at 5 Mbit/s up and 250 kB at 20 Mbit/s down; then short
+    ones."""
+    with (
+        network() as net,
+        net.start("server", *SOJOURN, "serve", "--bind", SERVER, env=ENV) as serving,
+    ):
         assert serving.stdout is not None
         assert SERVER in serving.stdout.readline()
         asked = [*SOJOURN, "measure", SERVER, "-l", "6 s", "--idle", "2 s", "--cc", "cubic"]
@@ -363,25 +403,31 @@ def test_bloat_is_measured_as_deep_as_it_is_and_its_cure_is_seen(say: Say, tmp_p
     assert depth["down"].bytes == pytest.approx(SLOW_DOWN.limit_bytes, rel=0.1)
     assert depth["down"].ms == pytest.approx(SLOW_DOWN.longest_wait_ms, rel=0.1)
     places = {place.phase: place for place in found.places}
-    # What goes up waits behind the router; what comes down waits before the client, so the router's answers do too.
+    # What goes up waits behind the router; what comes down waits before the client, so the router's
+    # answers do too.
     assert (places["upload"].after, places["upload"].nearest is not None) == ("gateway", True)
     assert places["download"].nearest == "gateway"
 
-    said = say("compare", tmp_path / "before", tmp_path / "after", "-o", "cured", "--figures", "png")
+    said = say(
+        "compare", tmp_path / "before", tmp_path / "after", "-o", "cured", "--figures", "png"
+    )
     assert said.code == 0
     assert "Better: with after" in said.out
     assert (tmp_path / "cured" / "report.html").is_file()
     assert (tmp_path / "cured" / "figures" / "cdf-ping-upload.png").is_file()
 
 
-# ------------------------------------------------------------------------------------------- before and after on disk
+# ----------------------------------------------------------------------- before and after on disk
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("pair")
     later = 1_800_000_600 * 10**9
-    for name, line in (("before", Line()), ("after", Line(up_buffer=10_000, seed=2, zero_ns=later))):
+    for name, line in (
+        ("before", Line()),
+        ("after", Line(up_buffer=10_000, seed=2, zero_ns=later)),
+    ):
         synthetic_live.run(folder / name, line)
     return [folder / "before", folder / "after"]
 
@@ -427,7 +473,9 @@ def test_what_can_not_be_compared_is_refused(
 
 
 def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path: Path) -> None:
-    said = say("export", pair[0], "-o", "x.flent.gz", "-o", "x.csv", "-o", "x.json", "--phase", "upload")
+    said = say(
+        "export", pair[0], "-o", "x.flent.gz", "-o", "x.csv", "-o", "x.json", "--phase", "upload"
+    )
     assert said.code == 0
     assert json.loads((tmp_path / "x.json").read_text())["samples"]["value"]
     assert say("import", "x.flent.gz").code == 0
@@ -442,7 +490,10 @@ def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path:
         (("export", "{0}", "-o", "x.doc"), "hint: end it in .flent.gz, .flent, .csv, .json\n"),
         (("export", "{0}", "-o", "no/where/x.csv"), "is not a folder"),
         (("export", "{0}", "-o", "x.flent.gz", "--phase", "idle"), "no load is called"),
-        (("export", "{0}", "-o", "x.flent.gz", "--test", "rrul", "--phase", "upload"), "is no rrul"),
+        (
+            ("export", "{0}", "-o", "x.flent.gz", "--test", "rrul", "--phase", "upload"),
+            "is no rrul",
+        ),
         (("export", "nowhere", "-o", "x.csv"), "is not a folder"),
         (("import", "nowhere.flent.gz"), "can't read"),
         (("measure", "127.0.0.1", "--flent", "x.txt"), "flent opens no file"),

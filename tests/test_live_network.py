@@ -31,7 +31,10 @@ def test_a_packet_goes_there_and_back_through_the_router(live_network: LiveNetwo
         assert server.stdout.readline() == "bound\n"
         live_network.run("client", sys.executable, "-c", ASK)
     assert server.wait() == -signal.SIGKILL
-    assert "Sent 0 bytes" not in live_network.tc("router", "-s qdisc show dev to-server").splitlines()[1]
+    assert (
+        "Sent 0 bytes"
+        not in live_network.tc("router", "-s qdisc show dev to-server").splitlines()[1]
+    )
 
 
 def test_the_bottleneck_is_as_asked_and_can_be_changed() -> None:
@@ -44,16 +47,21 @@ def test_the_bottleneck_is_as_asked_and_can_be_changed() -> None:
 
 
 def test_the_host_s_own_network_is_not_touched() -> None:
-    before = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=False).stdout
+    before = subprocess.run(
+        ["ip", "-br", "link"], capture_output=True, text=True, check=False
+    ).stdout
     with network() as net:
         assert CLIENT in net.run("client", "ip", "-br", "addr").stdout
-        during = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=False).stdout
+        during = subprocess.run(
+            ["ip", "-br", "link"], capture_output=True, text=True, check=False
+        ).stdout
     assert during == before
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_outlives_whoever_made_it(sent: signal.Signals) -> None:
-    # A process that has made a network, and in it one that went into the background, by a session of its own.
+    # A process that has made a network, and in it one that went into the background, by a session
+    # of its own.
     script = (
         "import sys, live_network\n"
         "with live_network.network() as net:\n"
@@ -61,9 +69,16 @@ def test_nothing_outlives_whoever_made_it(sent: signal.Signals) -> None:
         "    print(net.run('server', 'ip', 'netns', 'pids', 'server').stdout.split()[0], flush=True)\n"
         "    sys.stdin.read()\n"
     )
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(live_network.__file__).parent), *sys.path])}
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(Path(live_network.__file__).parent), *sys.path]),
+    }
     with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=env,
     ) as maker:
         assert maker.stdout is not None
         background = maker.stdout.readline().strip()

@@ -1,4 +1,5 @@
-"""Figures and pages of measurements: phases in their places, gaps where nothing was measured, before and after on one axis."""
+"""Figures and pages of measurements: phases in their places, gaps where nothing was measured,
+before and after on one axis."""
 
 from __future__ import annotations
 
@@ -27,7 +28,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     folder = tmp_path_factory.mktemp("runs")
     before = Line(up_buffer=500_000, drain_s=3.0)
     after = Line(up_buffer=12_000, drain_s=0.2, seed=5, zero_ns=before.zero_ns + 600 * 10**9)
-    return [synthetic_live.run(folder / name, line) for name, line in (("before", before), ("after", after))]
+    return [
+        synthetic_live.run(folder / name, line)
+        for name, line in (("before", before), ("after", after))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +62,15 @@ def spans_of(figure: Any, axes: int = 0) -> dict[str, tuple[float, float]]:
     }
 
 
-# ------------------------------------------------------------------------------------------------------------ figures
+# ---------------------------------------------------------------------------------------- figures
 
 
 def test_phases_are_shaded_where_they_were_and_named(runs: list[Run]) -> None:
     for figure in (figures.timeline(runs[0]), figures.density(runs[0])):
         expected = {
-            name: (start, end) for name, start, end in series.spans(runs[0], 1) if not name.startswith("idle")
+            name: (start, end)
+            for name, start, end in series.spans(runs[0], 1)
+            if not name.startswith("idle")
         }
         shaded = spans_of(figure)
         assert set(shaded) == set(expected)
@@ -77,7 +83,13 @@ def test_phases_are_shaded_where_they_were_and_named(runs: list[Run]) -> None:
 def test_every_panel_of_the_time_line_is_shaded(runs: list[Run]) -> None:
     figure = figures.timeline(runs[0])
     labels = [axes.get_ylabel() for axes in figure.axes]
-    assert labels == ["goodput\n[Mbit/s]", "RTT [ms]", "backlog\n[kB]", "drops,\nmarks", "cwnd, all\n[kB]"]
+    assert labels == [
+        "goodput\n[Mbit/s]",
+        "RTT [ms]",
+        "backlog\n[kB]",
+        "drops,\nmarks",
+        "cwnd, all\n[kB]",
+    ]
     assert all(spans_of(figure, i) for i in range(len(labels)))
 
 
@@ -102,7 +114,9 @@ def test_directions_are_summed_and_have_gaps_where_nothing_was_sent(runs: list[R
 def test_there_is_a_curve_for_each_phase(runs: list[Run]) -> None:
     figure = figures.cdf_by_phase(runs[0])
     curves = {
-        each.get_gid(): each for each in figure.axes[0].lines if (each.get_gid() or "").startswith("cdf ")
+        each.get_gid(): each
+        for each in figure.axes[0].lines
+        if (each.get_gid() or "").startswith("cdf ")
     }
     assert set(curves) == {"cdf idle", "cdf download", "cdf upload", "cdf both", "cdf idle 2"}
     x, y = curves["cdf upload"].get_data()
@@ -134,7 +148,7 @@ def test_drops_are_counted_where_they_were_not_seen_one_by_one(runs: list[Run]) 
     assert lost.t.size == table.filter(table["link"] == "eth0 out")["dropped_packets"].sum()
 
 
-# --------------------------------------------------------------------------------------------------------------- page
+# ------------------------------------------------------------------------------------------- page
 
 
 def test_before_and_after_share_their_phases_axis(runs: list[Run]) -> None:
@@ -187,7 +201,13 @@ def test_the_page_has_phases_changes_and_scores(page: str) -> None:
 def test_the_page_shades_the_common_phases_and_each_run_s_own(runs: list[Run], page: str) -> None:
     packed = payload(page)
     assert packed["measured"] is True
-    assert [span["name"] for span in packed["phases"]] == ["idle", "download", "upload", "both", "idle 2"]
+    assert [span["name"] for span in packed["phases"]] == [
+        "idle",
+        "download",
+        "upload",
+        "both",
+        "idle 2",
+    ]
     for view, run in zip(packed["views"], runs, strict=True):
         assert [span["start"] for span in view["phases"]] == pytest.approx(
             [span[1] for span in series.spans(run, 1)]
@@ -213,7 +233,13 @@ def test_the_page_has_a_distribution_for_each_phase(runs: list[Run], page: str) 
         f"CDF of the ping RTT, {name}" for name in ("idle", "download", "upload", "both", "idle 2")
     ]
     (alone,) = payload(report.render(runs[:1]))["cdfs"]
-    assert [curve["label"] for curve in alone["series"]] == ["idle", "download", "upload", "both", "idle 2"]
+    assert [curve["label"] for curve in alone["series"]] == [
+        "idle",
+        "download",
+        "upload",
+        "both",
+        "idle 2",
+    ]
 
 
 def test_a_measurement_beside_a_simulation_is_a_page_too(runs: list[Run], tmp_path: Path) -> None:

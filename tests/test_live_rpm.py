@@ -1,4 +1,5 @@
-"""Responsiveness: scores from known samples, a server and a client over loopback, and over a line whose queue is known."""
+"""Responsiveness: scores from known samples, a server and a client over loopback, and over a line
+whose queue is known."""
 
 from __future__ import annotations
 
@@ -49,11 +50,12 @@ def measured(server: str) -> Run:
     return outcome.run
 
 
-# ------------------------------------------------------------------------------------------- scores of known samples
+# ------------------------------------------------------------------------ scores of known samples
 
 
 def known() -> tuple[dict[str, dict[str, np.ndarray[Any, Any]]], dict[str, Any]]:
-    """A download of 4 s of which the last 2 s count, with 20 probes of each kind there; before them, and lost, some that don't."""
+    """A download of 4 s of which the last 2 s count, with 20 probes of each kind there; before
+    them, and lost, some that don't."""
     rows: list[tuple[int, int, int, int]] = []
     for seq in range(20):
         t = 3 * S + seq * 10 * MS
@@ -71,7 +73,14 @@ def known() -> tuple[dict[str, dict[str, np.ndarray[Any, Any]]], dict[str, Any]]
     t_ns, probe, seq_, rtt_ns = (np.array(column) for column in zip(*rows, strict=True))
     names = ("foreign-tcp", "foreign-tls", "foreign-http", "self")
     flows = [
-        {"name": name, "kind": "ping", "direction": "", "phase": None, "group": i, "congestion": None}
+        {
+            "name": name,
+            "kind": "ping",
+            "direction": "",
+            "phase": None,
+            "group": i,
+            "congestion": None,
+        }
         for i, name in enumerate(names)
     ]
     tables = {
@@ -109,7 +118,9 @@ def known() -> tuple[dict[str, dict[str, np.ndarray[Any, Any]]], dict[str, Any]]
     return tables, facts
 
 
-def test_scores_are_of_the_last_intervals_and_each_formula_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_are_of_the_last_intervals_and_each_formula_s_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tables, facts = known()
     monkeypatch.setattr(_core, "measure_rpm", lambda _plan, _reached: (tables, json.dumps(facts)))
     run = rpm.measure(rpm.RpmPlan("lab.example")).run
@@ -118,9 +129,12 @@ def test_scores_are_of_the_last_intervals_and_each_formula_s_own(monkeypatch: py
     # Foreign: 60 000 / ((20 + 40 + 60) / 3); loaded: 60 000 / 120.
     assert (result.draft.foreign, result.draft.loaded, result.draft.rpm) == (1500, 500, 1000)
     assert result.verdict == "Good"
-    # TLS took two round trips of 40 ms: a foreign probe lasted 160 ms, of which goresponsiveness takes a third.
+    # TLS took two round trips of 40 ms: a foreign probe lasted 160 ms, of which goresponsiveness
+    # takes a third.
     assert result.go.rpm == pytest.approx(60_000 / ((160 / 3 + 120) / 2))
-    assert result.samples == dict.fromkeys(("foreign-tcp", "foreign-tls", "foreign-http", "self"), 20)
+    assert result.samples == dict.fromkeys(
+        ("foreign-tcp", "foreign-tls", "foreign-http", "self"), 20
+    )
     assert (result.lost, result.unanswered, result.connections) == (2, 7, 3)
     assert result.goodput_mbps == {"download": 40.0}
     assert (result.goodput_confidence, result.confidence) == ("High", "Medium")
@@ -134,11 +148,12 @@ def test_a_run_of_another_kind_has_no_scores_of_this_kind(tmp_path: Path) -> Non
         responsiveness.results(run)
 
 
-# --------------------------------------------------------------------------------------------------------- on loopback
+# ------------------------------------------------------------------------------------ on loopback
 
 
 def test_the_scores_are_those_by_which_the_measurement_ended(measured: Run) -> None:
-    # The same formula, written twice, over the same samples: one decided when to stop, the other is shown.
+    # The same formula, written twice, over the same samples: one decided when to stop, the other is
+    # shown.
     told = measured.meta.facts["1"]["rpm"]["loaded"]
     results = responsiveness.results(measured)
     assert [result.phase for result in results] == ["download", "upload"]
@@ -161,7 +176,8 @@ def test_a_measurement_is_a_run(measured: Run) -> None:
     )
     assert foreign.null_count().sum_horizontal().item() == 0
     assert (
-        foreign["t_ns_foreign-tcp"] + foreign["rtt_ns_foreign-tcp"] <= foreign["t_ns_foreign-tls"] + 1
+        foreign["t_ns_foreign-tcp"] + foreign["rtt_ns_foreign-tcp"]
+        <= foreign["t_ns_foreign-tls"] + 1
     ).all()
     assert (foreign["t_ns_foreign-tls"] < foreign["t_ns_foreign-http"]).all()
     flow = measured.table("flow", 1)
@@ -239,7 +255,7 @@ def test_a_server_where_none_can_be_says_why() -> None:
         rpm.server(rpm.RpmService(at=("nobody.example",)))
 
 
-# ---------------------------------------------------------------------------------------------------- the command line
+# ------------------------------------------------------------------------------- the command line
 
 SOJOURN = [sys.executable, "-m", "sojourn"]
 
@@ -247,8 +263,19 @@ SOJOURN = [sys.executable, "-m", "sojourn"]
 @contextlib.contextmanager
 def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`sojourn rpm serve`, and its URL."""
-    command = [*SOJOURN, "rpm", "serve", "--port", "0", "--cert-out", str(folder / "cert.pem"), *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    command = [
+        *SOJOURN,
+        "rpm",
+        "serve",
+        "--port",
+        "0",
+        "--cert-out",
+        str(folder / "cert.pem"),
+        *options,
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
         try:
             assert program.stdout is not None
             yield program, program.stdout.readline().split()[-1]
@@ -293,7 +320,9 @@ def test_a_server_that_vanishes_leaves_what_was_measured() -> None:
         return True
 
     patient = dataclasses.replace(QUICK, stage_intervals=1000)
-    plan = rpm.RpmPlan(rpm.url(*made.addresses[0]), insecure=True, parameters=patient, patience_ns=2 * S)
+    plan = rpm.RpmPlan(
+        rpm.url(*made.addresses[0]), insecure=True, parameters=patient, patience_ns=2 * S
+    )
     outcome = rpm.measure(plan, reached=reached)
     assert "broke off download-" in outcome.why
     assert not outcome.interrupted
@@ -319,8 +348,20 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, server: str) -> None:
     folder = tmp_path / "run"
-    command = [*SOJOURN, "rpm", "measure", "--insecure", "--interval", "60s", "-o", str(folder), server]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
+    command = [
+        *SOJOURN,
+        "rpm",
+        "measure",
+        "--insecure",
+        "--interval",
+        "60s",
+        "-o",
+        str(folder),
+        server,
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as client:
         assert client.stderr is not None
         assert client.stderr.readline().startswith("measuring")
         time.sleep(4)
@@ -364,7 +405,7 @@ def test_wrong_input_is_told_kindly(
     assert os.listdir(tmp_path) == []
 
 
-# ------------------------------------------------------------------------------------------------- a queue that is known
+# -------------------------------------------------------------------------- a queue that is known
 
 
 def test_new_connections_wait_in_the_queue_that_the_load_fills(
@@ -386,10 +427,12 @@ def test_new_connections_wait_in_the_queue_that_the_load_fills(
         assert program.stdout.readline().startswith("serving RPM at")
         waits, results = json.loads(live_network.run("client", sys.executable, "-c", script).stdout)
     for result, bottleneck in zip(results, (SLOW_DOWN, SLOW_UP), strict=True):
-        # A SYN that the full queue drops is sent again after a second; every other one waits for what is in the queue.
+        # A SYN that the full queue drops is sent again after a second; every other one waits for
+        # what is in the queue.
         waited = np.array([ms for ms in waits[result["phase"]] if ms < 900])
         assert np.quantile(waited, 0.9) == pytest.approx(bottleneck.longest_wait_ms, rel=0.25)
         assert np.median(waits["idle"]) < 0.25 * bottleneck.longest_wait_ms
-        # The load is bounded by the bottleneck's rate, but for what the queue held when the interval began.
+        # The load is bounded by the bottleneck's rate, but for what the queue held when the
+        # interval began.
         (mbps,) = result["goodput_mbps"].values()
         assert 0.6 * bottleneck.bps < mbps * 1e6 < 1.2 * bottleneck.bps

@@ -49,7 +49,9 @@ def test_rpm_of_goresponsiveness_keeps_the_share_that_its_help_says_it_trims() -
     found = scores.rpm_go(foreign, loaded)
     assert found.loaded == pytest.approx(60_000 / 100.5)
     assert found.foreign == pytest.approx(60_000 / (30.5 / 3))
-    assert scores.rpm_go(foreign, loaded, keep_percent=100).loaded == pytest.approx(60_000 / np.mean(loaded))
+    assert scores.rpm_go(foreign, loaded, keep_percent=100).loaded == pytest.approx(
+        60_000 / np.mean(loaded)
+    )
 
 
 def test_rpm_of_goresponsiveness_has_none_of_too_few_probes() -> None:
@@ -65,13 +67,20 @@ def test_rpm_of_goresponsivenesss_p90_is_the_sample_at_nine_tenths() -> None:
 
 @pytest.mark.parametrize(
     ("rpm", "word"),
-    [(299.9, "Poor"), (300, "Fair"), (999.9, "Fair"), (1000, "Good"), (6000, "Excellent"), (math.nan, "")],
+    [
+        (299.9, "Poor"),
+        (300, "Fair"),
+        (999.9, "Fair"),
+        (1000, "Good"),
+        (6000, "Excellent"),
+        (math.nan, ""),
+    ],
 )
 def test_classes_of_rpm(rpm: float, word: str) -> None:
     assert scores.rpm_class(rpm) == word
 
 
-# -------------------------------------------------------------------------------------------------------------- grades
+# ----------------------------------------------------------------------------------------- grades
 
 
 @pytest.mark.parametrize(
@@ -110,7 +119,9 @@ def test_libreqos_averages_letters_over_the_loads() -> None:
     assert (found.grade, found.baseline) == ("C", "A+")
     # The README's scale calls 110 ms a C and 40 ms a B: (5 + 3 + 4) / 3 = 4, a B.
     assert (
-        scores.libreqos([20] * 8, {"down": [40], "up": [130], "both": [60]}, scores.LIBREQOS_README).grade
+        scores.libreqos(
+            [20] * 8, {"down": [40], "up": [130], "both": [60]}, scores.LIBREQOS_README
+        ).grade
         == "B"
     )
 

@@ -1,4 +1,5 @@
-"""Sessions with a server: over loopback, and through a router with a known queue; what is refused, and what is left of one that is cut short."""
+"""Sessions with a server: over loopback, and through a router with a known queue; what is refused,
+and what is left of one that is cut short."""
 
 from __future__ import annotations
 
@@ -18,7 +19,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_network import CLIENT, ROUTER_TO_CLIENT, SERVER, SLOW_DOWN, SLOW_UP, Bottleneck, LiveNetwork, queue
+from live_network import (
+    CLIENT,
+    ROUTER_TO_CLIENT,
+    SERVER,
+    SLOW_DOWN,
+    SLOW_UP,
+    Bottleneck,
+    LiveNetwork,
+    queue,
+)
 
 from sojourn import _core
 from sojourn.live.measure.server import Caps, Server
@@ -72,7 +82,7 @@ def of(session: Session, table: str, column: str, flow: str) -> np.ndarray[Any, 
     return rows[column][which == names.index(flow)]
 
 
-# -------------------------------------------------------------------------------------------------------- loopback
+# --------------------------------------------------------------------------------------- loopback
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +131,9 @@ def test_its_tables_are_those_of_a_run(whole: Session) -> None:
     assert tables["flows"]["flow"].to_list() == names.flows
     # What is not known is null, not a number.
     assert tables["queue"]["sojourn_max_ns"].null_count() == tables["queue"].height > 0
-    assert tables["queue"].filter(tables["queue"]["link"] == "lo in")["backlog_bytes"].null_count() > 0
+    assert (
+        tables["queue"].filter(tables["queue"]["link"] == "lo in")["backlog_bytes"].null_count() > 0
+    )
 
 
 def test_what_was_received_is_what_the_flows_delivered(whole: Session) -> None:
@@ -142,7 +154,10 @@ def test_what_was_received_is_what_the_flows_delivered(whole: Session) -> None:
 
 def test_a_flow_is_sampled_by_its_receiver_and_its_sender(whole: Session) -> None:
     for flow in ("download-1", "upload-2", "both-down-1", "both-up-2", "download-2-1"):
-        times, delivered = of(whole, "flow", "t_ns", flow), of(whole, "flow", "delivered_bytes", flow)
+        times, delivered = (
+            of(whole, "flow", "t_ns", flow),
+            of(whole, "flow", "delivered_bytes", flow),
+        )
         assert len(times) >= 4
         assert (np.diff(times) >= 0).all()
         assert (np.diff(delivered) >= 0).all()
@@ -156,13 +171,17 @@ def test_a_flow_is_sampled_by_its_receiver_and_its_sender(whole: Session) -> Non
         inside = (times > begin) & (times < end)
         cwnd = of(whole, "flow", "cwnd_bytes", flow)[inside]
         assert (cwnd > 0).mean() > 0.5
-        # Both ends' samples are on one clock: what the sender has acknowledged goes with what the receiver has got.
+        # Both ends' samples are on one clock: what the sender has acknowledged goes with what the
+        # receiver has got.
         assert begin - 200 * MS <= times[0] <= begin + 200 * MS
         assert times[-1] >= end - 200 * MS
 
 
 def test_probes_are_answered_with_their_one_way_part(whole: Session) -> None:
-    rtt, forward = of(whole, "probe", "rtt_ns", "server udp"), of(whole, "probe", "forward_ns", "server udp")
+    rtt, forward = (
+        of(whole, "probe", "rtt_ns", "server udp"),
+        of(whole, "probe", "forward_ns", "server udp"),
+    )
     answered = rtt >= 0
     assert answered.mean() > 0.9
     assert ((forward[answered] >= 0) & (forward[answered] <= rtt[answered])).all()
@@ -201,7 +220,7 @@ def test_ipv6_and_a_congestion_control() -> None:
     assert session.facts["probes"][0]["received"] > 0
 
 
-# ------------------------------------------------------------------------------------------- what can not be measured
+# ----------------------------------------------------------------------- what can not be measured
 
 
 def test_nobody_serves() -> None:
@@ -268,7 +287,8 @@ def test_a_session_needs_the_servers_secret_and_keeps_it_to_itself() -> None:
     # One that asks for none takes whoever has one.
     with serving() as port:
         assert (
-            measure(plan(port, ("idle", 0.3), secret="correct horse battery")).facts["outcome"] == "complete"
+            measure(plan(port, ("idle", 0.3), secret="correct horse battery")).facts["outcome"]
+            == "complete"
         )
 
 
@@ -287,7 +307,18 @@ def test_a_host_may_bring_its_port(text: str, host: str, port: int | None) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["", ":4000", "h:0", "h:70000", "h:x", "[2001:db8::1", "[::1]4000", "[::1]:", "[2001:db8::1]:2:3"]
+    "text",
+    [
+        "",
+        ":4000",
+        "h:0",
+        "h:70000",
+        "h:x",
+        "[2001:db8::1",
+        "[::1]4000",
+        "[::1]:",
+        "[2001:db8::1]:2:3",
+    ],
 )
 def test_what_is_no_host_is_said(text: str) -> None:
     with pytest.raises(LiveError, match=r"is no host|(is|there is) no port"):
@@ -348,7 +379,9 @@ WELCOME = b'{"say":"welcome","version":1,"software":"0","kernel":"0","token":5,"
         ((b'{"say":"granted"}\n',), False, "another language"),
     ],
 )
-def test_another_kind_of_server_is_told_apart(words: Sequence[bytes], close: bool, said: str) -> None:
+def test_another_kind_of_server_is_told_apart(
+    words: Sequence[bytes], close: bool, said: str
+) -> None:
     with pretending(*words, close=close) as port, pytest.raises(LiveError, match=said):
         measure(plan(port, ("idle", 0.3), patience_ns=S))
 
@@ -359,7 +392,10 @@ def test_a_server_that_turns_out_to_be_another_kind_leaves_an_honest_rest() -> N
         ((WELCOME, b"\xff\xfe\n"), "is not understood"),
         ((WELCOME, b'{"say":"samples","load":7,"rows":[[1,2]]}\n'), "is not understood"),
         (
-            (WELCOME, b'{"say":"clock","asked":-9223372036854775808,"at":9223372036854775807}\n' * 9),
+            (
+                WELCOME,
+                b'{"say":"clock","asked":-9223372036854775808,"at":9223372036854775807}\n' * 9,
+            ),
             "did not answer",
         ),
     ):
@@ -372,7 +408,7 @@ def test_a_server_that_turns_out_to_be_another_kind_leaves_an_honest_rest() -> N
             assert "never answered" in " ".join(session.facts["notes"])
 
 
-# ------------------------------------------------------------------------------------------------------- cut short
+# -------------------------------------------------------------------------------------- cut short
 
 
 def test_who_looks_on_can_end_it_and_keeps_what_is_finished() -> None:
@@ -383,7 +419,9 @@ def test_who_looks_on_can_end_it_and_keeps_what_is_finished() -> None:
         return now[2] != "upload"
 
     with serving() as port:
-        session = measure(plan(port, ("idle", 0.3), ("download", 0.5), ("upload", 30), ("idle", 30)), reached)
+        session = measure(
+            plan(port, ("idle", 0.3), ("download", 0.5), ("upload", 30), ("idle", 30)), reached
+        )
     assert session.facts["outcome"] == "interrupted"
     finished = [phase["complete"] for phase in session.facts["phases"]]
     assert finished[:2] == [True, True]
@@ -403,7 +441,13 @@ def test_what_who_looks_on_raises_comes_through() -> None:
 
 
 def program(port: int, **more: Any) -> list[str]:
-    given = {"host": "127.0.0.1", "port": port, "targets": [["udp"]], "patience_ns": 3 * S, "streams": 2}
+    given = {
+        "host": "127.0.0.1",
+        "port": port,
+        "targets": [["udp"]],
+        "patience_ns": 3 * S,
+        "streams": 2,
+    }
     return [sys.executable, PROGRAM, json.dumps({**given, **more})]
 
 
@@ -440,7 +484,9 @@ class Watched:
 @contextlib.contextmanager
 def watched(port: int, **more: Any) -> Iterator[Watched]:
     command = program(port, **more)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
         try:
             yield Watched(running)
         finally:
@@ -461,7 +507,9 @@ def test_ctrl_c_keeps_what_is_finished() -> None:
 def serve(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """`sojourn serve` as a program, and its port."""
     command = [sys.executable, "-m", "sojourn", "serve", "--port", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
         try:
             assert server.stdout is not None
             line = server.stdout.readline()
@@ -548,7 +596,9 @@ def test_without_the_right_to_icmp_the_other_probes_go_on() -> None:
     else:
         drop = []
     with serving() as port:
-        command = program(port, phases=[["idle", 0.5]], targets=[["icmp", "server"], ["udp", "server"]])
+        command = program(
+            port, phases=[["idle", 0.5]], targets=[["icmp", "server"], ["udp", "server"]]
+        )
         done = subprocess.run(
             [*drop, *command], capture_output=True, text=True, check=False, timeout=PATIENCE_S
         )
@@ -561,7 +611,7 @@ def test_without_the_right_to_icmp_the_other_probes_go_on() -> None:
     assert "CAP_NET_RAW" in note
 
 
-# ---------------------------------------------------------------------------------------- through a queue that is known
+# ------------------------------------------------------------------ through a queue that is known
 
 
 @contextlib.contextmanager
@@ -587,8 +637,12 @@ def served(net: LiveNetwork) -> Iterator[subprocess.Popen[str]]:
 def rtts_ms(
     result: dict[str, Any], probe: str, phase: int, column: str = "rtt_ns", skip_s: float = 0
 ) -> np.ndarray[Any, Any]:
-    """Of the requests that were sent in a phase and answered, without the first so many seconds of it."""
-    facts, rows = result["facts"], {key: np.array(value) for key, value in result["tables"]["probe"].items()}
+    """Of the requests that were sent in a phase and answered, without the first so many seconds of
+    it."""
+    facts, rows = (
+        result["facts"],
+        {key: np.array(value) for key, value in result["tables"]["probe"].items()},
+    )
     number = [flow["name"] for flow in facts["flows"]].index(probe)
     span = facts["phases"][phase]
     inside = (rows["t_ns"] >= span["start_ns"] + skip_s * S) & (rows["t_ns"] < span["end_ns"])
@@ -597,8 +651,9 @@ def rtts_ms(
 
 
 def assert_longest(waits: np.ndarray[Any, Any], bottleneck: Bottleneck, where: str) -> None:
-    """The queue was full, and nothing waited longer than it can hold but while the machine itself stood still: a virtual machine
-    does for some 0.2 s at times, in which no timer sends a packet, so up to a tenth of the waits may lie above."""
+    """The queue was full, and nothing waited longer than it can hold but while the machine itself
+    stood still: a virtual machine does for some 0.2 s at times, in which no timer sends a packet,
+    so up to a tenth of the waits may lie above."""
     longest = bottleneck.longest_wait_ms
     assert waits.max() > (1 - AGREES) * longest, where
     assert np.quantile(waits, 0.9) < (1 + AGREES) * longest, where
@@ -608,7 +663,9 @@ def test_the_bloat_is_what_the_queues_hold(live_network: LiveNetwork) -> None:
     spans = [["idle", 1], ["download", 6], ["upload", 6], ["idle", 1]]
     with (
         served(live_network),
-        session_through(live_network, phases=spans, probe_interval_ns=20 * MS, streams=8) as session,
+        session_through(
+            live_network, phases=spans, probe_interval_ns=20 * MS, streams=8
+        ) as session,
     ):
         result = session.result()
     facts = result["facts"]
@@ -633,7 +690,9 @@ def test_the_bloat_is_what_the_queues_hold(live_network: LiveNetwork) -> None:
     assert np.median(rtts_ms(result, "gateway", 2, skip_s=2)) < 0.1 * SLOW_UP.longest_wait_ms
 
 
-def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_network: LiveNetwork) -> None:
+def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(
+    live_network: LiveNetwork,
+) -> None:
     own = Bottleneck(3_000_000, 60_000)
     for line in ("qdisc add dev eth0 root handle 1: htb default 1", *queue("eth0", own)):
         live_network.tc("client", line)
@@ -647,7 +706,10 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
     }
     with served(live_network), session_through(live_network, **asked) as session:
         result = session.result()
-    facts, rows = result["facts"], {key: np.array(value) for key, value in result["tables"]["queue"].items()}
+    facts, rows = (
+        result["facts"],
+        {key: np.array(value) for key, value in result["tables"]["queue"].items()},
+    )
     assert facts["links"][0] == {
         "name": "eth0",
         "interface": "eth0",
@@ -658,7 +720,9 @@ def test_an_own_interface_that_queues_is_seen_and_a_silent_target_is_told(live_n
     assert rows["backlog_bytes"][out].max() == pytest.approx(own.limit_bytes, rel=AGREES)
     assert rows["dropped_packets"][out].sum() > 0
     assert_longest(rtts_ms(result, "server udp", 1, skip_s=2), own, "upload")
-    assert [probe["address"] for probe in facts["probes"] if probe["name"] == "hop 1"] == [ROUTER_TO_CLIENT]
+    assert [probe["address"] for probe in facts["probes"] if probe["name"] == "hop 1"] == [
+        ROUTER_TO_CLIENT
+    ]
     silent = next(probe for probe in facts["probes"] if probe["address"] == nobody)
     assert silent["received"] == 0
     assert silent["lost"] == silent["sent"] > 0

@@ -1,4 +1,5 @@
-"""Numbers from tables: each formula against a number worked by hand, and the whole Summary against a Run small enough to add up."""
+"""Numbers from tables: each formula against a number worked by hand, and the whole Summary against
+a Run small enough to add up."""
 
 import json
 import math
@@ -104,7 +105,9 @@ def test_an_empty_histogram_has_no_quantile() -> None:
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=300), st.floats(0, 1))
-def test_a_histograms_quantile_is_within_a_bin_of_the_samples_quantile(values: list[int], q: float) -> None:
+def test_a_histograms_quantile_is_within_a_bin_of_the_samples_quantile(
+    values: list[int], q: float
+) -> None:
     width = 1000
     counts = Counter(value // width for value in values)
     histogram = _histogram(
@@ -161,7 +164,10 @@ def test_the_summary_over_seeds_has_the_shape_of_a_seed(tmp_path: Path) -> None:
     queue = found.summary["queues"][0]
     assert queue["link"] == "bottleneck"
     assert set(queue) == set(found.runs[0]["queues"][0])
-    assert queue["sojourn_ms"]["mean"] == {"mean": pytest.approx(12.0), "ci95": pytest.approx(0.0, abs=1e-12)}
+    assert queue["sojourn_ms"]["mean"] == {
+        "mean": pytest.approx(12.0),
+        "ci95": pytest.approx(0.0, abs=1e-12),
+    }
     each = [run["flows"][0]["goodput_mbps"] for run in found.runs]
     assert found.summary["flows"][0]["goodput_mbps"] == metrics.mean_ci95(each)
 
@@ -207,7 +213,14 @@ def test_json_has_the_keys_that_other_programs_rely_on(tmp_path: Path) -> None:
             assert set(queue["sojourn_ms"]) == {"mean", "p50", "p95", "p99", "max"}
             assert set(queue["backlog_packets"]) == {"mean", "max"}
         for flow in run["flows"]:
-            assert {"name", "kind", "congestion", "goodput_mbps", "delivered_bytes", "loss_rate"} <= set(flow)
+            assert {
+                "name",
+                "kind",
+                "congestion",
+                "goodput_mbps",
+                "delivered_bytes",
+                "loss_rate",
+            } <= set(flow)
             assert {"retransmits", "rtt_ms"} <= set(flow)
         for probe in run["probes"]:
             assert {"name", "sent", "received", "loss_rate"} <= set(probe)
@@ -220,7 +233,9 @@ def test_transfers_count_when_they_began_after_the_warm_up(tmp_path: Path) -> No
     # Three transfers: one from the warm-up, then one of 200 ms and one of 400 ms.
     assert first["transfers"]["completed"] == 2
     assert first["transfers"]["completion_ms"]["mean"] == pytest.approx(300.0)
-    assert metrics.summary(run).runs[0]["jain"] == pytest.approx(1.0), "only the second flow is endless"
+    assert metrics.summary(run).runs[0]["jain"] == pytest.approx(1.0), (
+        "only the second flow is endless"
+    )
 
 
 def test_the_small_run_is_what_it_says(tmp_path: Path) -> None:

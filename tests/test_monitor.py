@@ -1,4 +1,5 @@
-"""The monitor as its users meet it: over loopback and in network namespaces of its own, its page, and the graph of what it kept."""
+"""The monitor as its users meet it: over loopback and in network namespaces of its own, its page,
+and the graph of what it kept."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ PATIENCE_S = 60.0
 
 
 class Echo:
-    """A UDP server that sends back what it gets, unless told to be silent, and knows what it got (RFC 862)."""
+    """A UDP server that sends back what it gets, unless told to be silent, and knows what it got
+    (RFC 862)."""
 
     def __init__(self) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -90,7 +92,11 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 def sent(path: Path) -> int:
     """Probes that another program has committed."""
     with contextlib.suppress(Exception), Reader(path) as reader:
-        return sum(row.sent for target in reader.targets() for row in reader.rows(target.id, 3600, 0, 2**40))
+        return sum(
+            row.sent
+            for target in reader.targets()
+            for row in reader.rows(target.id, 3600, 0, 2**40)
+        )
     return 0
 
 
@@ -106,7 +112,7 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-# ------------------------------------------------------------------------------------------------------- the prober
+# ------------------------------------------------------------------------------------- the prober
 
 
 def collect(prober: _core.Prober, least: int) -> dict[str, Any]:
@@ -128,7 +134,9 @@ def test_the_prober_s_samples_are_on_the_monotonic_clock_and_whole(echo: Echo) -
     after = time.monotonic_ns()
     assert (columns["loss"] == -1).all()
     assert (columns["rtt_ns"] > 0).all()
-    assert ((columns["sent_ns"] >= before) & (columns["sent_ns"] + columns["rtt_ns"] <= after)).all()
+    assert (
+        (columns["sent_ns"] >= before) & (columns["sent_ns"] + columns["rtt_ns"] <= after)
+    ).all()
     # Whoever only sends back does not say when.
     assert (columns["turned_ns"] == -1).all()
     for target, counts in enumerate(prober.counts()):
@@ -168,7 +176,7 @@ def test_the_way_to_loopback_is_lo() -> None:
         _core.device_bytes(2**31 - 1)
 
 
-# ------------------------------------------------------------------------------------------------------- the monitor
+# ------------------------------------------------------------------------------------ the monitor
 
 
 @pytest.mark.parametrize(
@@ -245,7 +253,8 @@ def test_a_step_of_the_clock_and_a_machine_that_slept_are_told_and_lose_no_probe
         assert t_ns.size == watched.sent
         hours = {int(t - began) // (3600 * S) for t in t_ns.tolist()}
         assert hours == {-1, 0, 7}
-        # None of those from before the sleep is counted as lost; the host may have been slow to answer again.
+        # None of those from before the sleep is counted as lost; the host may have been slow to
+        # answer again.
         slept_at = events["suspended"].t_ns - 8 * 3600 * S
         assert not np.isnan(rtt_ns[t_ns <= slept_at]).any()
         for width in WIDTHS:
@@ -253,7 +262,9 @@ def test_a_step_of_the_clock_and_a_machine_that_slept_are_told_and_lose_no_probe
         assert (reader.traffic(reader.interfaces()["lo"], 1, 0, 2**40).received_bytes >= 0).all()
 
 
-def test_a_target_that_never_answers_is_all_lost_and_the_rest_is_not(echo: Echo, tmp_path: Path) -> None:
+def test_a_target_that_never_answers_is_all_lost_and_the_rest_is_not(
+    echo: Echo, tmp_path: Path
+) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
         deaf.bind(("127.0.0.1", 0))
         silent = f"udp:127.0.0.1:{deaf.getsockname()[1]}"
@@ -270,7 +281,8 @@ def test_a_target_that_never_answers_is_all_lost_and_the_rest_is_not(echo: Echo,
     assert 0 < alive["rtt_ms"]["min"] <= alive["rtt_ms"]["median"] <= alive["rtt_ms"]["max"]
     with Reader(tmp_path / "m.db") as reader:
         kept = [
-            sum(row.sent for row in reader.rows(target.id, 3600, 0, 2**40)) for target in reader.targets()
+            sum(row.sent for row in reader.rows(target.id, 3600, 0, 2**40))
+            for target in reader.targets()
         ]
     assert kept == [dead["sent"], alive["sent"]]
 
@@ -294,7 +306,9 @@ def test_being_told_to_end_keeps_everything(
     echo: Echo, tmp_path: Path, number: int, length: Sequence[str], code: int
 ) -> None:
     path = tmp_path / "m.db"
-    with running(f"udp:127.0.0.1:{echo.port}", "--interval", "20ms", "--db", path, *length) as process:
+    with running(
+        f"udp:127.0.0.1:{echo.port}", "--interval", "20ms", "--db", path, *length
+    ) as process:
         wait_until("it is at work", lambda: sent(path) > 50)
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE_S)
@@ -308,7 +322,9 @@ def test_being_told_to_end_keeps_everything(
         assert [event.kind for event in reader.events(0, 2**33)] == ["start", "stop"]
 
 
-def test_kill_9_loses_at_most_the_last_second_and_the_next_one_goes_on(echo: Echo, tmp_path: Path) -> None:
+def test_kill_9_loses_at_most_the_last_second_and_the_next_one_goes_on(
+    echo: Echo, tmp_path: Path
+) -> None:
     path = tmp_path / "m.db"
     target = f"udp:127.0.0.1:{echo.port}"
     for attempt in (1, 2, 3):
@@ -321,7 +337,8 @@ def test_kill_9_loses_at_most_the_last_second_and_the_next_one_goes_on(echo: Ech
         with Reader(path) as reader:
             t_ns, _ = reader.probes(1, 0, 2**33)
         began = t_ns[-1] / 1e9 - 2
-        # What the server had turned round a second before was kept. (On a host that stands still the monitor does too.)
+        # What the server had turned round a second before was kept. (On a host that stands still
+        # the monitor does too.)
         missing = [at for at, _ in echo.got if t_ns[-1] / 1e9 + 0.05 < at < killed - 1]
         if not missing:
             break
@@ -333,7 +350,9 @@ def test_kill_9_loses_at_most_the_last_second_and_the_next_one_goes_on(echo: Ech
         kinds = [event.kind for event in reader.events(0, 2**33)]
         assert kinds[-3:] == ["start", "start", "stop"]
         assert len(reader.targets()) == 1
-        assert len({sum(row.sent for row in reader.rows(1, width, 0, 2**40)) for width in WIDTHS}) == 1
+        assert (
+            len({sum(row.sent for row in reader.rows(1, width, 0, 2**40)) for width in WIDTHS}) == 1
+        )
 
 
 @pytest.mark.parametrize(
@@ -366,7 +385,7 @@ def test_wrong_input_is_told_in_two_lines(
     assert hint.startswith("hint: ")
 
 
-# ------------------------------------------------------------------------------------------------------- namespaces
+# ------------------------------------------------------------------------------------- namespaces
 
 
 @pytest.fixture(scope="module")
@@ -385,7 +404,8 @@ def namespaces() -> None:
 
 @pytest.mark.usefixtures("namespaces")
 def test_a_line_that_is_down_is_loss_with_a_reason_until_it_is_up(tmp_path: Path) -> None:
-    # An address of documentation that becomes the namespace's own: first there is no route to it, then it answers by ICMP.
+    # An address of documentation that becomes the namespace's own: first there is no route to it,
+    # then it answers by ICMP.
     script = """
     db=$1; shift
     "$@" & monitor=$!
@@ -417,7 +437,8 @@ def test_a_line_that_is_down_is_loss_with_a_reason_until_it_is_up(tmp_path: Path
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("groups", ["", "0 0"], ids=["raw", "unprivileged"])
 def test_what_icmp_says_of_a_request_is_told(tmp_path: Path, groups: str) -> None:
-    # At the other end of the wire nobody has these addresses: the host itself says so, after three seconds of asking.
+    # At the other end of the wire nobody has these addresses: the host itself says so, after three
+    # seconds of asking.
     script = """
     if [ -n "$1" ]; then echo $1 > /proc/sys/net/ipv4/ping_group_range || exit 3; fi; shift
     ip link set lo up; ip link add here type veth peer name there; ip address add 192.0.2.1/24 dev here
@@ -459,7 +480,7 @@ def test_without_the_privilege_to_ping_it_says_what_to_do(tmp_path: Path) -> Non
     assert "udp:HOST:PORT" in hint
 
 
-# ---------------------------------------------------------------------------------------------------------- the page
+# --------------------------------------------------------------------------------------- the page
 
 
 @pytest.fixture
@@ -468,12 +489,18 @@ def kept(tmp_path: Path) -> Path:
     path = tmp_path / "m.db"
     begin = int(time.time()) - 600
     with Store.open(path) as store:
-        ids = [store.target(name, "192.0.2.1", 100 * MS) for name in ("router", "<b>server</b> & $1")]
+        ids = [
+            store.target(name, "192.0.2.1", 100 * MS) for name in ("router", "<b>server</b> & $1")
+        ]
         t = begin * S + np.arange(6000, dtype=np.int64) * 100 * MS
         for target in ids:
             rtt = (5 * target + np.arange(6000) % 10) * MS
             rtt[::10] = -1 if target == ids[1] else rtt[::10]
-            store.add(ProbeSamples(0 * t + target, t, np.arange(6000), rtt, np.where(rtt < 0, 0, -1), 0 * t))
+            store.add(
+                ProbeSamples(
+                    0 * t + target, t, np.arange(6000), rtt, np.where(rtt < 0, 0, -1), 0 * t
+                )
+            )
         interface = store.interface("eth0")
         for i in range(600):
             store.add_traffic((begin + i) * S + S // 2, interface, 250_000, 125_000, S)
@@ -521,7 +548,9 @@ def test_the_page_shows_what_is_kept(kept: Path) -> None:
         assert hour["width"] == 60
 
 
-def test_the_page_is_refused_to_whoever_does_not_know_the_token_or_comes_from_elsewhere(kept: Path) -> None:
+def test_the_page_is_refused_to_whoever_does_not_know_the_token_or_comes_from_elsewhere(
+    kept: Path,
+) -> None:
     with page.serve(kept) as url:
         port = url.split(":")[2].split("/")[0]
         bare = url.split("?")[0]
@@ -563,7 +592,9 @@ def test_two_pages_have_two_tokens_and_a_port_that_is_taken_is_told(kept: Path) 
 
 def test_a_monitor_shows_its_page_while_it_runs(echo: Echo, tmp_path: Path) -> None:
     path = tmp_path / "m.db"
-    with running(f"udp:127.0.0.1:{echo.port}", "--interval", "20ms", "--db", path, "--page") as process:
+    with running(
+        f"udp:127.0.0.1:{echo.port}", "--interval", "20ms", "--db", path, "--page"
+    ) as process:
         assert process.stderr is not None
         url = re.search(r"http://\S+", process.stderr.readline())
         assert url is not None
@@ -574,7 +605,7 @@ def test_a_monitor_shows_its_page_while_it_runs(echo: Echo, tmp_path: Path) -> N
         assert process.wait(PATIENCE_S) == 0
 
 
-# --------------------------------------------------------------------------------------------------------- the graph
+# -------------------------------------------------------------------------------------- the graph
 
 
 def names(figure: Figure) -> list[str]:
@@ -588,7 +619,9 @@ def words(figure: Figure) -> str:
     return "\n".join(text.get_text() for text in figure.findobj(matplotlib.text.Text))
 
 
-def density(columns: int, sent: Sequence[int], lost: Sequence[int], rtt_ms: float = 20.0) -> Density:
+def density(
+    columns: int, sent: Sequence[int], lost: Sequence[int], rtt_ms: float = 20.0
+) -> Density:
     levels = np.outer(np.linspace(0.5, 1.5, DENSITY_LEVELS.size), np.full(columns, rtt_ms))
     levels[:, np.array(sent) == np.array(lost)] = np.nan
     return Density(
@@ -621,7 +654,13 @@ def test_the_median_s_colour_is_the_loss_and_gaps_are_no_loss() -> None:
         if str(collection.get_gid()).startswith("median")
     }
     at = {gid: [segment[0][0] for segment in found] for gid, found in segments.items()}
-    assert at == {"median 0": [0.0], "median 1": [1.0], "median 2": [2.0], "median 3": [3.0], "median 4": []}
+    assert at == {
+        "median 0": [0.0],
+        "median 1": [1.0],
+        "median 2": [2.0],
+        "median 3": [3.0],
+        "median 4": [],
+    }
     assert names(figure).count("all lost") == 1
     assert names(figure).count("gap") == 1
     assert f"21 of 1{chr(0x202F)}130 lost" in words(figure)
@@ -695,7 +734,9 @@ def test_a_graph_of_months_is_drawn_from_hours(tmp_path: Path) -> None:
     with Store.open(path, Keep(None, None, None, None, None)) as store:
         target = store.target("a", "192.0.2.1", 3600 * S)
         t = begin * S + np.arange(90 * 24, dtype=np.int64) * 3600 * S
-        store.add(ProbeSamples(0 * t + target, t, np.arange(t.size), 0 * t + 20 * MS, 0 * t - 1, 0 * t))
+        store.add(
+            ProbeSamples(0 * t + target, t, np.arange(t.size), 0 * t + 20 * MS, 0 * t - 1, 0 * t)
+        )
     out = tmp_path / "g.svg"
     assert status(["graph", str(path), "--last", "2w", "-o", str(out)]) == 0
     assert status(["graph", str(path), "--last", "90 d", "-o", str(out)]) == 0
@@ -746,6 +787,7 @@ def test_a_graph_of_what_is_not_there_is_refused(
 def test_a_graph_has_the_same_bytes_each_time(kept: Path) -> None:
     sent, lost = [10, 10, 10], [0, 1, 10]
     one, other = (
-        style.render(drawn(smokes.Smoke("a", density(3, sent, lost), NO_PROBES)), "svg") for _ in range(2)
+        style.render(drawn(smokes.Smoke("a", density(3, sent, lost), NO_PROBES)), "svg")
+        for _ in range(2)
     )
     assert one == other

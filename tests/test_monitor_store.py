@@ -1,4 +1,5 @@
-"""What a monitor keeps: nothing is lost on the way up, quantiles are those of the probes, and no end of a program breaks it."""
+"""What a monitor keeps: nothing is lost on the way up, quantiles are those of the probes, and no
+end of a program breaks it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,16 @@ from hypothesis import strategies as st
 from sojourn import _core
 from sojourn.live.monitor import rtt_histogram
 from sojourn.live.monitor.daytime import DayTime, Jump, Reading
-from sojourn.live.monitor.store import DAY_S, WIDTHS, Event, Keep, ProbeSamples, Reader, Store, StoreError
+from sojourn.live.monitor.store import (
+    DAY_S,
+    WIDTHS,
+    Event,
+    Keep,
+    ProbeSamples,
+    Reader,
+    Store,
+    StoreError,
+)
 
 MS = 10**6
 S = 10**9
@@ -28,7 +38,9 @@ RESOLUTION = 0.008
 """Of the histograms: no bin is wider."""
 
 
-def samples(target: int, t_ns: Sequence[int], rtt_ns: Sequence[int], first: int = 0) -> ProbeSamples:
+def samples(
+    target: int, t_ns: Sequence[int], rtt_ns: Sequence[int], first: int = 0
+) -> ProbeSamples:
     rtt = np.array(rtt_ns, dtype=np.int64)
     return ProbeSamples(
         np.full(rtt.size, target, dtype=np.int64),
@@ -40,7 +52,7 @@ def samples(target: int, t_ns: Sequence[int], rtt_ns: Sequence[int], first: int 
     )
 
 
-# -------------------------------------------------------------------------------------------------------- histograms
+# ------------------------------------------------------------------------------------- histograms
 
 TIMES = st.lists(st.integers(0, 60 * S), min_size=1, max_size=200)
 
@@ -83,12 +95,16 @@ def test_no_times_have_no_quantiles() -> None:
     assert np.isnan(rtt_histogram.EMPTY.quantiles([0.5])).all()
 
 
-# --------------------------------------------------------------------------------------------------------- roll-ups
+# --------------------------------------------------------------------------------------- roll-ups
 
 
 @given(
     st.lists(
-        st.tuples(st.integers(1, 2), st.integers(0, 3 * 3600 * S), st.one_of(st.just(-1), st.integers(0, S))),
+        st.tuples(
+            st.integers(1, 2),
+            st.integers(0, 3 * 3600 * S),
+            st.one_of(st.just(-1), st.integers(0, S)),
+        ),
         min_size=1,
         max_size=80,
     ),
@@ -101,7 +117,8 @@ def test_counts_are_conserved_at_every_width(
     path = tmp_path_factory.mktemp("store") / "monitor.db"
     with Store.open(path, FOR_EVER) as store:
         ids = [store.target(name, "192.0.2.1", 100 * MS) for name in ("a", "b")]
-        # In any order and in any parts: a loss is known later than the replies after it, and a clock may be stepped back.
+        # In any order and in any parts: a loss is known later than the replies after it, and a
+        # clock may be stepped back.
         for n in range(parts):
             for i, (target, t_ns, rtt_ns) in enumerate(probes):
                 if i % parts == n:
@@ -126,11 +143,14 @@ def test_counts_are_conserved_at_every_width(
 
 
 def test_quantiles_of_an_hour_are_the_hour_s_and_not_those_of_its_seconds(tmp_path: Path) -> None:
-    # Each second has nine probes of about 10 ms and one of 200: the median second has its p90 near 29 ms, and so has not the hour.
+    # Each second has nine probes of about 10 ms and one of 200: the median second has its p90 near
+    # 29 ms, and so has not the hour.
     rng = np.random.default_rng(1)
     n = 36_000
     t = BEGIN_S // 3600 * 3600 * S + np.arange(n) * 100 * MS
-    rtt = np.where(np.arange(n) % 10 == 9, 200 * MS, (10 * MS * rng.lognormal(0, 0.1, n))).astype(np.int64)
+    rtt = np.where(np.arange(n) % 10 == 9, 200 * MS, (10 * MS * rng.lognormal(0, 0.1, n))).astype(
+        np.int64
+    )
     rtt[: n // 3] += 50 * MS
     with Store.open(tmp_path / "m.db", FOR_EVER) as store:
         target = store.target("a", "192.0.2.1", 100 * MS)
@@ -168,7 +188,7 @@ def test_traffic_is_conserved_and_its_busiest_second_is_known(tmp_path: Path) ->
             assert rows.received_most.max() == received.max()
 
 
-# ---------------------------------------------------------------------------------------------------------- windows
+# ---------------------------------------------------------------------------------------- windows
 
 
 def test_what_leaves_its_window_goes_and_the_rest_stays(tmp_path: Path) -> None:
@@ -196,7 +216,9 @@ def test_what_leaves_its_window_goes_and_the_rest_stays(tmp_path: Path) -> None:
 def test_a_clock_that_runs_wild_throws_little_away(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         target = store.target("a", "192.0.2.1", S)
-        store.add(samples(target, [(BEGIN_S + i) * S for i in range(0, DAY_S, 60)], [MS] * (DAY_S // 60)))
+        store.add(
+            samples(target, [(BEGIN_S + i) * S for i in range(0, DAY_S, 60)], [MS] * (DAY_S // 60))
+        )
         store.commit()
         # For an hour it is ten years later.
         for minute in range(60):
@@ -206,7 +228,7 @@ def test_a_clock_that_runs_wild_throws_little_away(tmp_path: Path) -> None:
         assert DAY_S // 60 - 2 * 60 <= t_ns.size < DAY_S // 60
 
 
-# ------------------------------------------------------------------------------------------------- ends and reopening
+# ----------------------------------------------------------------------------- ends and reopening
 
 WRITER = """
 import sys
@@ -339,7 +361,7 @@ def test_the_span_is_that_of_the_probes(tmp_path: Path) -> None:
             assert reader.span() == (BEGIN_S, BEGIN_S + 5000)
 
 
-# ---------------------------------------------------------------------------------------------------- the time of day
+# -------------------------------------------------------------------------------- the time of day
 
 
 class Clocks:

@@ -1,7 +1,8 @@
-"""This host's own kernel as an engine: what it measures against the simulator, what it refuses, and that nothing of it is left.
+"""This host's own kernel as an engine: what it measures against the simulator, what it refuses, and
+that nothing of it is left.
 
-In real time on a machine that others use: quantities are compared, and a run that says itself that it was disturbed is made once more and
-then left out, with its reason.
+In real time on a machine that others use: quantities are compared, and a run that says itself that
+it was disturbed is made once more and then left out, with its reason.
 """
 
 from __future__ import annotations
@@ -73,7 +74,16 @@ def user_namespaces() -> None:
     """Skips where there are none."""
     try:
         done = subprocess.run(
-            ["unshare", "--user", "--map-root-user", "unshare", "--user", "--map-root-user", "--net", "true"],
+            [
+                "unshare",
+                "--user",
+                "--map-root-user",
+                "unshare",
+                "--user",
+                "--map-root-user",
+                "--net",
+                "true",
+            ],
             capture_output=True,
             text=True,
             check=False,
@@ -89,7 +99,8 @@ def sojourn(*arguments: str) -> list[str]:
 
 
 def as_nobody(command: Sequence[str], namespaces: int) -> list[str]:
-    """The command as a user without privileges, for whom the kernel makes this many user namespaces, his own among them."""
+    """The command as a user without privileges, for whom the kernel makes this many user
+    namespaces, his own among them."""
     script = f'echo {namespaces} > /proc/sys/user/max_user_namespaces && exec unshare --user --map-user=65534 --map-group=65534 -- "$@"'
     return ["unshare", "--user", "--map-root-user", "--", "sh", "-c", script, "sh", *command]
 
@@ -104,7 +115,7 @@ def measured(run: Callable[[], Run]) -> Run:
     return found
 
 
-# --------------------------------------------------------------------------------------------------- what it measures
+# ------------------------------------------------------------------------------- what it measures
 
 
 @pytest.mark.usefixtures("here")
@@ -112,14 +123,20 @@ def measured(run: Callable[[], Run]) -> Run:
 def test_sojourn_and_goodput_are_the_simulator_s(qdisc: str, tmp_path: Path) -> None:
     scenario = loads(DUMBBELL).with_({"bottleneck.qdisc": qdisc})
     kernel, simulator = (
-        measured(lambda engine=engine: runs.run(scenario, engine=engine, out=tmp_path / engine, force=True))
+        measured(
+            lambda engine=engine: runs.run(
+                scenario, engine=engine, out=tmp_path / engine, force=True
+            )
+        )
         for engine in ("netns", "sim")
     )
     ours, theirs = (metrics.summary(run).to_dict()["runs"][0] for run in (kernel, simulator))
     for one, other in zip(ours["queues"][:1], theirs["queues"][:1], strict=True):
         assert one["sojourn_ms"]["p95"] == pytest.approx(other["sojourn_ms"]["p95"], rel=AGREES)
         assert one["dropped_packets"] > 0
-    assert ours["flows"][0]["goodput_mbps"] == pytest.approx(theirs["flows"][0]["goodput_mbps"], rel=AGREES)
+    assert ours["flows"][0]["goodput_mbps"] == pytest.approx(
+        theirs["flows"][0]["goodput_mbps"], rel=AGREES
+    )
     assert ours["probes"][0]["rtt_ms"]["p95"] == pytest.approx(
         theirs["probes"][0]["rtt_ms"]["p95"], rel=AGREES
     )
@@ -168,12 +185,15 @@ def test_any_user_runs_it_where_user_namespaces_are_allowed(tmp_path: Path) -> N
     assert found["runs"][0]["flows"][0]["delivered_bytes"] > 0
 
 
-# ---------------------------------------------------------------------------------------------------- what it refuses
+# -------------------------------------------------------------------------------- what it refuses
 
 
 def test_every_discipline_of_a_plan_is_tried() -> None:
     delayed = loads(DUMBBELL).with_({"bottleneck.delay": "5 ms", "bottleneck.link_layer": "none"})
-    for scenario, expected in ((loads(DUMBBELL), {"htb", "pfifo"}), (delayed, {"htb", "pfifo", "netem"})):
+    for scenario, expected in (
+        (loads(DUMBBELL), {"htb", "pfifo"}),
+        (delayed, {"htb", "pfifo", "netem"}),
+    ):
         planned = plan(scenario.realise(1), this_host()).plan
         tried = dict(netns._disciplines(planned))
         assert set(tried) == expected
@@ -273,12 +293,18 @@ def test_without_root_and_user_namespaces_it_says_so(tmp_path: Path) -> None:
     assert "No space left on device" in problem
     assert hint.startswith("hint: run it as root; or allow user namespaces")
     listed = subprocess.run(
-        as_nobody(sojourn("list", "engines"), 1), cwd=tmp_path, capture_output=True, text=True, check=False
+        as_nobody(sojourn("list", "engines"), 1),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "not ready here: network namespaces can't be made here" in listed.stdout
 
 
-def test_a_missing_program_is_told_by_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_program_is_told_by_its_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(netns, "PATH", str(tmp_path))
     with pytest.raises(GuestError) as caught:
         netns.way()
@@ -287,7 +313,7 @@ def test_a_missing_program_is_told_by_its_package(monkeypatch: pytest.MonkeyPatc
     assert "iproute2" in str(registry.why_not("netns"))
 
 
-# ------------------------------------------------------------------------------------------------ nothing is left
+# -------------------------------------------------------------------------------- nothing is left
 
 
 def until(happened: Callable[[], Any]) -> Any:
@@ -407,7 +433,9 @@ def test_after_kill_9_the_kernel_counts_no_namespace_of_it(tmp_path: Path) -> No
     script = COUNTED.format(
         most=most,
         nested="unshare --net --fork " * most,
-        command=" ".join(sojourn("run", str(scenario), "-e", "netns", "-q", "-o", str(tmp_path / "out"))),
+        command=" ".join(
+            sojourn("run", str(scenario), "-e", "netns", "-q", "-o", str(tmp_path / "out"))
+        ),
     )
     # Traffic flows: what a socket still has to send keeps its namespace until it is sent.
     holds = 'holds() { [ -n "$(pgrep -P $run -x sojourn-guest)" ] && sleep 1; }\n'
@@ -420,7 +448,7 @@ def test_after_kill_9_the_kernel_counts_no_namespace_of_it(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
 
 
-# ----------------------------------------------------------------------------------------------------- one at a time
+# ---------------------------------------------------------------------------------- one at a time
 
 
 class Slow:
@@ -439,7 +467,9 @@ class Slow:
     def conditions(self, realised: Mapping[str, Any]) -> Mapping[str, str]:
         return {}
 
-    def tables(self, realised: Mapping[str, Any], reached: Callable[[int], bool]) -> protocol.Outcome:
+    def tables(
+        self, realised: Mapping[str, Any], reached: Callable[[int], bool]
+    ) -> protocol.Outcome:
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
@@ -462,11 +492,12 @@ def test_runs_in_real_time_go_one_after_another(
     assert netns.Netns.alone
 
 
-# -------------------------------------------------------------------------------------------------------- real time
+# -------------------------------------------------------------------------------------- real time
 
 
 def archive(passed: Sequence[tuple[int, int]], samples: Sequence[int]) -> Archive:
-    """Packets of 1462 bytes, which take 1500 on the wire, by the times before and after the queue of link 0."""
+    """Packets of 1462 bytes, which take 1500 on the wire, by the times before and after the queue
+    of link 0."""
     before, after = np.array(passed, dtype=np.int64).reshape(-1, 2).T
     same = np.ones(len(before), dtype=np.int64)
     rows = {
@@ -485,7 +516,8 @@ def archive(passed: Sequence[tuple[int, int]], samples: Sequence[int]) -> Archiv
 
 
 def at_rate(held: Mapping[int, int]) -> list[tuple[int, int]]:
-    """A queue that is always full at 10 Mbit/s: 1500 bytes take 1.2 ms. `held`: how much later than that some are sent."""
+    """A queue that is always full at 10 Mbit/s: 1500 bytes take 1.2 ms. `held`: how much later than
+    that some are sent."""
     now, passed = 0, []
     for number in range(2000):
         now += 1_200_000 + held.get(number, 0)
@@ -519,7 +551,9 @@ def test_a_link_that_was_held_up_is_not_trusted() -> None:
 
 
 def test_the_rate_is_that_of_the_moment_and_of_the_shaper() -> None:
-    text = DUMBBELL.replace('rate = "10 Mbit/s"', 'schedule = [["0 s", "10 Mbit/s"], ["1 s", "5 Mbit/s"]]')
+    text = DUMBBELL.replace(
+        'rate = "10 Mbit/s"', 'schedule = [["0 s", "10 Mbit/s"], ["1 s", "5 Mbit/s"]]'
+    )
     changing = loads(text).realise(1)
     after = [number * 1_200_000 for number in range(1, 834)]
     after += [after[-1] + number * 2_400_000 for number in range(1, 700)]
@@ -550,7 +584,9 @@ def test_a_program_that_was_held_up_is_not_trusted() -> None:
     assert netns.lateness(np.array([], dtype=np.int64), 0, 3 * S) == (0, 0)
 
 
-def test_a_module_that_is_set_otherwise_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_module_that_is_set_otherwise_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(netns, "MODULES", tmp_path)
     monkeypatch.setattr(netns, "_refusal", lambda *_: None)
     scenario: Scenario = loads(DUMBBELL.replace("reno", "cubic"))

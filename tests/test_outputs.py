@@ -1,4 +1,5 @@
-"""What --json prints has the shape that its schema says (tests/conftest.py holds every other test's against it, too)."""
+"""What --json prints has the shape that its schema says (tests/conftest.py holds every other test's
+against it, too)."""
 
 import json
 from pathlib import Path
@@ -73,7 +74,8 @@ def test_so_have_a_comparison_and_a_verification(
 ) -> None:
     kept = str(tmp_path / "kept")
     shapes.check(
-        "compare", printed(["compare", scenario, "codel", "red", "--json", "-q", "-o", kept], capsys)
+        "compare",
+        printed(["compare", scenario, "codel", "red", "--json", "-q", "-o", kept], capsys),
     )
     shapes.check("verify", printed(["verify", kept, "--json", "-q"], capsys))
 

@@ -1,4 +1,5 @@
-"""What README.md shows works: its Python, its scenario, its commands, its make targets. What docs/ names is there."""
+"""What README.md shows works: its Python, its scenario, its commands, its make targets. What docs/
+names is there."""
 
 import re
 import shlex
@@ -74,7 +75,8 @@ def test_the_demo_has_the_columns_and_the_verdict_that_are_shown(
     assert shown is not None
     for start in ("users ", "queue at "):
         heads = [
-            next(line for line in text.splitlines() if line.startswith(start)) for text in (said, shown[1])
+            next(line for line in text.splitlines() if line.startswith(start))
+            for text in (said, shown[1])
         ]
         assert heads[0].split() == heads[1].split()
     for text in (said, shown[1]):
@@ -97,7 +99,9 @@ def test_what_a_page_links_to_exists(page: Path) -> None:
 def test_the_command_line_knows_every_option_that_a_page_shows(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     # Behind two blanks an output of it or a remark may stand.
-    shown = [line.partition("  ")[0] for block in text.split("```")[1::2] for line in block.splitlines()]
+    shown = [
+        line.partition("  ")[0] for block in text.split("```")[1::2] for line in block.splitlines()
+    ]
     shown += re.findall(r"`(sojourn [^`\n]+)`", text)
     for line in shown:
         if command := re.match(r"(?:sudo )?sojourn (.+)", line):
@@ -105,7 +109,8 @@ def test_the_command_line_knows_every_option_that_a_page_shows(page: Path) -> No
 
 
 def understand(command: click.Command, words: list[str]) -> None:
-    """Raises NoSuchOption, or BadParameter for an option without its value; nothing is carried out."""
+    """Raises NoSuchOption, or BadParameter for an option without its value; nothing is carried
+    out."""
     context = click.Context(command)
     if not isinstance(command, click.Group):
         command.make_parser(context).parse_args(words)

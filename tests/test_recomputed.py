@@ -1,8 +1,9 @@
-"""One law for all totals: the summary of a run is what its time lines, drops, pings and packets add up to.
+"""One law for all totals: the summary of a run is what its time lines, drops, pings and packets add
+up to.
 
-The tables of a run say the same thing in several ways: a total of the engine, a row for every packet, a row for every
-interval. Here they are added up anew, by other code, over random small scenarios: losses, outages, shapers, rings, warm-ups,
-datagrams, pings, transfers.
+The tables of a run say the same thing in several ways: a total of the engine, a row for every
+packet, a row for every interval. Here they are added up anew, by other code, over random small
+scenarios: losses, outages, shapers, rings, warm-ups, datagrams, pings, transfers.
 """
 
 import math
@@ -26,7 +27,7 @@ QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 NARROW = 1 / 128
 """The width of a histogram's bin over its least value."""
 
-# ---------------------------------------------------------------------------------------------------------- scenarios
+# --------------------------------------------------------------------------------------- scenarios
 
 disciplines = st.sampled_from(
     [
@@ -55,7 +56,8 @@ schedules = st.sampled_from(
 @st.composite
 def wires(draw: st.DrawFn) -> dict[str, Any]:
     """What one direction of the bottleneck is made of."""
-    # 1.2 Mbit/s: a packet of 1500 bytes takes 10 ms, so that packets leave at the very ends of intervals.
+    # 1.2 Mbit/s: a packet of 1500 bytes takes 10 ms, so that packets leave at the very ends of
+    # intervals.
     wire: dict[str, Any] = {
         "rate": draw(st.sampled_from(["1.2 Mbit/s", "700 kbit/s", "5 Mbit/s"])),
         "delay": draw(st.sampled_from(["0 s", "1 ms", "20 ms"])),
@@ -69,7 +71,11 @@ def wires(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.integers(0, 3)) == 0:
         wire["shaper"] = "htb rate 1mbit"
     if draw(st.integers(0, 3)) == 0:
-        wire |= {"ring": draw(st.sampled_from([1, 4, 256])), "bql": draw(st.booleans()), "coalesce": "100 us"}
+        wire |= {
+            "ring": draw(st.sampled_from([1, 4, 256])),
+            "bql": draw(st.booleans()),
+            "coalesce": "100 us",
+        }
     return wire
 
 
@@ -116,7 +122,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------- adding up
+# -------------------------------------------------------------------------------------- adding up
 
 
 class Added:
@@ -137,7 +143,9 @@ class Added:
 
     def intervals(self, link: str) -> pl.DataFrame:
         """The rows of `queue` that end after the warm-up."""
-        return self.tables["queue"].filter((pl.col("link") == link) & (pl.col("t_ns") > self.warmup))
+        return self.tables["queue"].filter(
+            (pl.col("link") == link) & (pl.col("t_ns") > self.warmup)
+        )
 
     def whole_intervals(self, table: str) -> bool:
         """Whether an interval ends where the warm-up does."""
@@ -151,7 +159,10 @@ class Added:
 
 
 def queue_adds_up(queue: Mapping[str, Any], added: Added) -> None:
-    packets, drops = added.rows("packets", "link", queue["link"]), added.rows("drops", "link", queue["link"])
+    packets, drops = (
+        added.rows("packets", "link", queue["link"]),
+        added.rows("drops", "link", queue["link"]),
+    )
     waited = np.sort(packets["sojourn_ns"].to_numpy())
     told = queue["sojourn_ms"]
     if len(waited):
@@ -161,7 +172,8 @@ def queue_adds_up(queue: Mapping[str, Any], added: Added) -> None:
     else:
         assert all(math.isnan(value) for value in told.values())
     causes = {
-        marked: Counter(drops.filter(pl.col("marked") == marked)["cause"].to_list()) for marked in (0, 1)
+        marked: Counter(drops.filter(pl.col("marked") == marked)["cause"].to_list())
+        for marked in (0, 1)
     }
     assert (queue["drops"], queue["marks"]) == (causes[0], causes[1])
     assert queue["marked_packets"] == causes[1].total()
@@ -196,13 +208,17 @@ def flow_adds_up(flow: Mapping[str, Any], added: Added) -> None:
     if flow["kind"] in ("udp", "onoff", "video"):
         # Nothing comes back, so every drop is one of its packets.
         lost = added.rows("drops", "flow", flow["name"]).filter(pl.col("marked") == 0).height
-        received = added.tables["flows"].filter(pl.col("flow") == flow["name"])["received_packets"].item()
+        received = (
+            added.tables["flows"].filter(pl.col("flow") == flow["name"])["received_packets"].item()
+        )
         if lost + received:
             assert flow["loss_rate"] == lost / (lost + received)
     if flow["kind"] != "ping" and added.whole_intervals("flow"):
         assert flow["delivered_bytes"] == added.grown(flow["name"], "delivered_bytes")
         assert flow["retransmits"] == added.grown(flow["name"], "retransmits")
-        assert flow["goodput_mbps"] == flow["delivered_bytes"] * 8 / 1e6 / ((added.end - added.warmup) / 1e9)
+        assert flow["goodput_mbps"] == flow["delivered_bytes"] * 8 / 1e6 / (
+            (added.end - added.warmup) / 1e9
+        )
     rtt = flow["rtt_ms"]
     if not math.isnan(rtt["min"]):
         assert rtt["min"] <= rtt["p50"] <= rtt["p95"] <= rtt["p99"] <= rtt["max"]
@@ -218,9 +234,9 @@ def probe_adds_up(probe: Mapping[str, Any], added: Added) -> None:
     samples = np.sort(rows["rtt_ns"].drop_nulls().to_numpy())
     assert (probe["sent"], probe["received"]) == (rows.height, len(samples))
     if rows.height:
-        assert probe["loss_rate"] == 1 - len(samples) / rows.height or probe["loss_rate"] == pytest.approx(
-            (rows.height - len(samples)) / rows.height
-        )
+        assert probe["loss_rate"] == 1 - len(samples) / rows.height or probe[
+            "loss_rate"
+        ] == pytest.approx((rows.height - len(samples)) / rows.height)
     if len(samples):
         told = probe["rtt_ms"]
         assert (told["min"], told["max"]) == (samples[0] / 1e6, samples[-1] / 1e6)
@@ -250,4 +266,6 @@ def test_the_summary_is_what_the_tables_add_up_to(scenario: Scenario) -> None:
     assert one["goodput_mbps"] == sum(told)
     shares = [flow["goodput_mbps"] for flow in one["flows"] if flow["kind"] == "bulk"]
     if any(shares):
-        assert one["jain"] == pytest.approx(sum(shares) ** 2 / (len(shares) * sum(x * x for x in shares)))
+        assert one["jain"] == pytest.approx(
+            sum(shares) ** 2 / (len(shares) * sum(x * x for x in shares))
+        )

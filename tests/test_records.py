@@ -55,9 +55,10 @@ def test_the_same_tables_are_the_same_bytes(tmp_path: Path) -> None:
     small_run(tmp_path / "one")
     small_run(tmp_path / "two")
     for file in sorted((tmp_path / "one").rglob("*.parquet")):
-        assert file.read_bytes() == (tmp_path / "two" / file.relative_to(tmp_path / "one")).read_bytes(), (
-            file.name
-        )
+        assert (
+            file.read_bytes()
+            == (tmp_path / "two" / file.relative_to(tmp_path / "one")).read_bytes()
+        ), file.name
 
 
 def test_a_column_that_is_missing_or_new_is_refused(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_a_column_tells_its_unit() -> None:
     assert units["link"] == units["seq"] == ""
 
 
-# ---------------------------------------------------------------------------------------------- whole or not at all
+# ---------------------------------------------------------------------------- whole or not at all
 
 
 def test_a_seed_that_can_not_be_written_leaves_nothing_and_the_others_stay(
@@ -134,7 +135,7 @@ def test_what_a_killed_process_left_behind_is_not_a_seed(tmp_path: Path) -> None
     assert Run.open(tmp_path / "run").table("links")["seed"].to_list() == [1]
 
 
-# ----------------------------------------------------------------------------------------------- never over others
+# ------------------------------------------------------------------------------ never over others
 
 
 def test_a_folder_with_other_files_is_refused_even_by_force(tmp_path: Path) -> None:
@@ -196,7 +197,9 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
         Run.create(tmp_path / "file", small_meta(), "")
 
 
-def test_room_is_checked_before_anything_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_is_checked_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     records.check_room(tmp_path / "not" / "there" / "yet", 1000)
     assert not (tmp_path / "not").exists()
     usage = shutil.disk_usage(tmp_path)
@@ -211,7 +214,7 @@ def test_a_path_below_a_file_has_no_room(tmp_path: Path) -> None:
         records.check_room(tmp_path / "file" / "run", 0)
 
 
-# -------------------------------------------------------------------------------------------------- wrong folders
+# ---------------------------------------------------------------------------------- wrong folders
 
 
 def test_what_is_not_a_run_is_told_kindly(tmp_path: Path) -> None:
@@ -222,7 +225,8 @@ def test_what_is_not_a_run_is_told_kindly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", '{"format": 1}', '{"format": "1"}', '{"format": 1, "title": 3, "x": 1}']
+    "text",
+    ["", "{", "[]", "{}", '{"format": 1}', '{"format": "1"}', '{"format": 1, "title": 3, "x": 1}'],
 )
 def test_a_damaged_meta_is_told_kindly(tmp_path: Path, text: str) -> None:
     (tmp_path / META).write_text(text)
@@ -263,7 +267,7 @@ def test_an_unknown_table_or_seed_is_told_kindly(tmp_path: Path) -> None:
         run.table("queue", seed=7)
 
 
-# ----------------------------------------------------------------------------------------------- several and short
+# ------------------------------------------------------------------------------ several and short
 
 
 def test_a_folder_of_runs_is_found_in_its_order(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What runs that are killed leave behind: it is named before it is there, and removed by the next one, or by `sojourn clean`."""
+"""What runs that are killed leave behind: it is named before it is there, and removed by the next
+one, or by `sojourn clean`."""
 
 import contextlib
 import json
@@ -38,7 +39,8 @@ kind = "bulk"
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the entries; temporary folders are made in tmp_path/tmp. Neither is there yet for this process."""
+    """The folder of the entries; temporary folders are made in tmp_path/tmp. Neither is there yet
+    for this process."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -51,7 +53,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def python(program: str, *arguments: object) -> int:
     """How a process ends that runs this."""
     command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, cwd=Path(__file__).parent, timeout=PATIENCE_S, check=False).returncode
+    return subprocess.run(
+        command, cwd=Path(__file__).parent, timeout=PATIENCE_S, check=False
+    ).returncode
 
 
 HOLDS = """
@@ -108,7 +112,7 @@ def cleaned(capsys: pytest.CaptureFixture[str], expected: int = 0) -> dict[str, 
     return found
 
 
-# ------------------------------------------------------------------------------------------------------- one process
+# ------------------------------------------------------------------------------------ one process
 
 
 def test_a_folder_is_noted_before_it_is_made_and_until_it_is_gone(
@@ -140,7 +144,9 @@ def test_a_process_s_folder_goes_with_it(place: Path) -> None:
     assert not Path(folder).exists()
 
 
-def test_what_was_forgotten_is_removed_by_others(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_forgotten_is_removed_by_others(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert python("from sojourn import remains; remains.make_folder()") == 0
     assert len(cleaned(capsys)["removed"]) == 1
     assert owners(place) == []
@@ -163,7 +169,9 @@ with remains.temporary_folder() as mine:
     assert owners(place) == []
 
 
-def test_work_goes_on_where_there_can_be_no_note(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_work_goes_on_where_there_can_be_no_note(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place.parent.mkdir(parents=True)
     place.write_text("in the way")
     with remains.temporary_folder() as folder:
@@ -177,7 +185,8 @@ def test_work_goes_on_where_there_can_be_no_note(place: Path, capsys: pytest.Cap
 
 
 def test_a_folder_that_another_one_cleans_up_is_not_taken(place: Path) -> None:
-    """Between making its folder and locking it, a process may lose it to one that takes it for a dead one's."""
+    """Between making its folder and locking it, a process may lose it to one that takes it for a
+    dead one's."""
     folder = dead(place)
     lock = remains._locked(folder)
     assert lock is not None
@@ -189,7 +198,7 @@ def test_a_folder_that_another_one_cleans_up_is_not_taken(place: Path) -> None:
         remains._locked(folder)
 
 
-# ------------------------------------------------------------------------------------------------------- killed ones
+# ------------------------------------------------------------------------------------ killed ones
 
 
 def killed_once(happened: Callable[[], Any], *arguments: str) -> None:
@@ -298,7 +307,7 @@ def test_the_next_run_removes_it_without_a_word(
     assert not file.exists()
 
 
-# ------------------------------------------------------------------------------------------------- what is left alone
+# ----------------------------------------------------------------------------- what is left alone
 
 
 def test_what_a_living_run_has_is_left_alone(

@@ -1,9 +1,11 @@
 """Decision by decision: recordings of the kernel's queues, replayed through ours.
 
-The files in `recordings` were made by `sojourn replay` on Linux 6.12 (three or four CUBIC flows and a ping, 5 s at 2 Mbit/s or 9 s at
-1 Mbit/s), with the kernel's decisions in them. So the comparison runs everywhere; where a guest is ready it is recorded anew. Those named
-after what they are about have the kernel's hashes and charges for memory, too: `fq_codel_flows` (five flows in three of four queues),
-`fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s), `red_htb` (0.4 s below a shaper).
+The files in `recordings` were made by `sojourn replay` on Linux 6.12 (three or four CUBIC flows and
+a ping, 5 s at 2 Mbit/s or 9 s at 1 Mbit/s), with the kernel's decisions in them. So the comparison
+runs everywhere; where a guest is ready it is recorded anew. Those named after what they are about
+have the kernel's hashes and charges for memory, too: `fq_codel_flows` (five flows in three of four
+queues), `fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s),
+`red_htb` (0.4 s below a shaper).
 """
 
 import json
@@ -64,7 +66,7 @@ def recording(name: str) -> Recording:
     return Recording.load(FOLDER / f"{name}.parquet")
 
 
-# --------------------------------------------------------------------------------------------- the kernel's decisions
+# ------------------------------------------------------------------------- the kernel's decisions
 
 
 def test_there_is_a_recording_of_each_discipline_with_ecn_and_without() -> None:
@@ -123,7 +125,8 @@ def test_memory_is_counted_as_the_kernel_charged_it() -> None:
     assert trace.truesize is not None
     assert compare(one).agrees
     assert not compare(lacking(one, "truesize")).agrees
-    # What crates/units says of a full segment, a bare ACK with up to three blocks and a small datagram (ping, 84 bytes; UDP, 400).
+    # What crates/units says of a full segment, a bare ACK with up to three blocks and a small
+    # datagram (ping, 84 bytes; UDP, 400).
     for size, truesize in ((1500, {2280}), (52, {2, 832}), (64, {2}), (84, {832}), (400, {1280})):
         assert set(trace.truesize[trace.bytes == size].tolist()) <= truesize, size
 
@@ -152,7 +155,7 @@ def test_where_red_has_no_choice_a_recording_can_t_talk_it_into_one() -> None:
     assert outcome.ours.refused > 0
 
 
-# ---------------------------------------------------------------------------------------- a comparison that can fail
+# --------------------------------------------------------------------- a comparison that can fail
 
 
 def changed(one: Recording, **changes: Any) -> Recording:
@@ -196,8 +199,15 @@ def test_another_queue_decides_otherwise(name: str, changes: dict[str, Any]) -> 
 
 def test_a_queue_below_a_shaper_sees_the_packets_that_a_root_does_not() -> None:
     one = recording("fq_codel-noecn")
-    # As fast as the wire, with a burst of one packet: it never holds back a packet that the wire would take.
-    shaper = {"bps": 10**9, "burst_bytes": 2000, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"}
+    # As fast as the wire, with a burst of one packet: it never holds back a packet that the wire
+    # would take.
+    shaper = {
+        "bps": 10**9,
+        "burst_bytes": 2000,
+        "overhead_bytes": 0,
+        "minimum_bytes": 0,
+        "cells": "none",
+    }
     outcome = compare(changed(one, shaper=shaper))
     assert not outcome.agrees
 
@@ -206,10 +216,12 @@ def test_whole_ticks_of_the_kernel_s_clock_make_no_difference() -> None:
     one = recording("codel-bql")
     assert compare(replace(one, zero_ns=one.zero_ns + 16_000_000)).agrees
     # But half a tick of 4 ms does: it decides when BQL takes off its slack.
-    assert not all(compare(replace(one, zero_ns=one.zero_ns + shift * 10**6)).agrees for shift in (1, 2, 3))
+    assert not all(
+        compare(replace(one, zero_ns=one.zero_ns + shift * 10**6)).agrees for shift in (1, 2, 3)
+    )
 
 
-# ------------------------------------------------------------------------------------------------- by hand
+# ---------------------------------------------------------------------------------------- by hand
 
 PFIFO = {
     "name": "down",
@@ -247,7 +259,12 @@ def test_what_is_counted() -> None:
     outcome = compare(by_hand())
     assert outcome.agrees
     assert (outcome.arrivals, outcome.agreeing, outcome.late) == (4, 4, 0)
-    assert (outcome.kernel.sent, outcome.kernel.refused, outcome.kernel.dropped, outcome.kernel.marked) == (
+    assert (
+        outcome.kernel.sent,
+        outcome.kernel.refused,
+        outcome.kernel.dropped,
+        outcome.kernel.marked,
+    ) == (
         3,
         1,
         0,
@@ -260,12 +277,26 @@ def test_what_is_counted() -> None:
     ("columns", "packet"),
     [
         ({"fate": [SENT, SENT, DROPPED, SENT], "left_ns": [0, MS, MS, 5 * MS]}, 2),
-        ({"fate": [SENT, SENT, SENT, SENT], "left_ns": [0, MS, 2 * MS, 5 * MS], "order": [0, 1, 2, 3]}, 2),
+        (
+            {
+                "fate": [SENT, SENT, SENT, SENT],
+                "left_ns": [0, MS, 2 * MS, 5 * MS],
+                "order": [0, 1, 2, 3],
+            },
+            2,
+        ),
         ({"fate": [SENT, MARKED, REFUSED, SENT]}, 1),
         ({"left_ns": [0, MS + 2001, 0, 5 * MS]}, 1),
         ({"left_ns": [0, MS - 1, 0, 5 * MS]}, 1),
         ({"order": [0, 2, 1, 1]}, 1),
-        ({"fate": [SENT, WAITS, REFUSED, SENT], "left_ns": [0, -1, 0, 5 * MS], "order": [0, -1, 1, 1]}, 1),
+        (
+            {
+                "fate": [SENT, WAITS, REFUSED, SENT],
+                "left_ns": [0, -1, 0, 5 * MS],
+                "order": [0, -1, 1, 1],
+            },
+            1,
+        ),
     ],
 )
 def test_each_way_to_differ_is_found(columns: dict[str, list[int]], packet: int) -> None:
@@ -293,7 +324,9 @@ def test_a_kernel_may_be_a_little_late() -> None:
 
 
 def test_nobody_knows_what_becomes_of_a_packet_that_waits_at_the_end() -> None:
-    outcome = compare(by_hand(fate=[SENT, SENT, REFUSED, WAITS], left_ns=[0, MS, 0, -1], order=[0, 1, 1, -1]))
+    outcome = compare(
+        by_hand(fate=[SENT, SENT, REFUSED, WAITS], left_ns=[0, MS, 0, -1], order=[0, 1, 1, -1])
+    )
     assert outcome.agrees
     assert outcome.kernel.sent == outcome.ours.sent == 2
 
@@ -345,7 +378,7 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
         _core.replay("{}", 1, one, one, one + 100, one)
 
 
-# --------------------------------------------------------------------------------------------- the kernel's trace
+# ----------------------------------------------------------------------------- the kernel's trace
 
 
 def test_rows_of_packets_become_a_trace() -> None:
@@ -367,7 +400,9 @@ def test_rows_of_packets_become_a_trace() -> None:
     }
     realised = loads(QUEUE).with_({"duration": "1000 ns", "warmup": "0 s"}).realise(1)
     made = plan(realised, Machine("simnic", own=True, ipv6=False)).plan
-    trace = trace_of(realised, made, Passage.of({name: np.array(column) for name, column in rows.items()}))
+    trace = trace_of(
+        realised, made, Passage.of({name: np.array(column) for name, column in rows.items()})
+    )
     assert trace.fate.tolist() == [SENT, MARKED, DROPPED, REFUSED, WAITS]
     assert trace.left_ns.tolist() == [15, 25, 45, 40, -1]
     assert trace.after.tolist() == [0, 1, 2, 2, 2]
@@ -387,7 +422,7 @@ def test_more_packets_than_can_be_written_down_are_refused() -> None:
         recorded(realised, machine, 1e8)
 
 
-# ------------------------------------------------------------------------------------------------- the command line
+# ------------------------------------------------------------------------------- the command line
 
 
 def test_the_standing_recordings_are_of_these_queues() -> None:
@@ -407,7 +442,9 @@ def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[s
     assert [each["agreeing"] for each in told["replays"]] == [1044, 902]
 
 
-def test_a_difference_is_told_and_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_difference_is_told_and_ends_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     changed(recording("codel-noecn"), target_ns=20_000_000).save(tmp_path / "other.parquet")
     assert status(["replay", "-o", str(tmp_path / "out"), str(tmp_path / "other.parquet")]) == 1
     assert "the first that differs is packet" in capsys.readouterr().out
@@ -426,14 +463,18 @@ def test_a_difference_is_told_and_ends_with_1(tmp_path: Path, capsys: pytest.Cap
         (["-e", "netns"], "keeps no trace of its queues"),
     ],
 )
-def test_wrong_input_is_told_kindly(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_input_is_told_kindly(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert status(["replay", "-q", *words]) == 2
     told = capsys.readouterr().err
     assert said in told
     assert "Traceback" not in told
 
 
-def test_what_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_there_is_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "mine").write_text("x")
     file = str(FOLDER / "pfifo-ecn.parquet")
     assert status(["replay", "-q", "-o", str(tmp_path), file]) == 2
@@ -442,7 +483,8 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, capsys: pytest.Capture
 
 
 class TwoSeeds:
-    """An engine of which the first seed is recorded at once, and the second one goes on until it is stopped."""
+    """An engine of which the first seed is recorded at once, and the second one goes on until it is
+    stopped."""
 
     name, version, alone, build = "kernel-uml", "-", False, "of a test"
 
@@ -454,7 +496,9 @@ class TwoSeeds:
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         raise NotImplementedError
 
-    def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
+    def recordings(
+        self, realised: Realised, reached: Callable[[int], bool]
+    ) -> tuple[list[Recording], int]:
         while realised["seed"] != 1 and reached(0):
             time.sleep(0.01)
         if not reached(0):
@@ -504,11 +548,13 @@ def test_a_guest_that_fails_loses_no_recording(
     told = capsys.readouterr()
     whole = json.loads(told.out)
     assert (whole["agrees"], len(whole["replays"])) == (True, 1)
-    assert whole["failed"] == [{"run": "Anew", "seed": 1, "error": "it gave up", "hint": "have it rest"}]
+    assert whole["failed"] == [
+        {"run": "Anew", "seed": 1, "error": "it gave up", "hint": "have it rest"}
+    ]
     assert "1 of 2 runs failed" in told.err
 
 
-# ----------------------------------------------------------------------------------------------------- with a guest
+# ----------------------------------------------------------------------------------- with a guest
 
 SCENARIO = """
 title    = "Anew"
@@ -532,7 +578,9 @@ def recorded_anew(qdisc: str, ecn: str) -> list[Compared]:
     """By a guest."""
     if reason := ready("uml").why_not:
         pytest.skip(reason)
-    return [compare(each) for each in replaying.record([loads(SCENARIO.format(qdisc=qdisc, ecn=ecn))])]
+    return [
+        compare(each) for each in replaying.record([loads(SCENARIO.format(qdisc=qdisc, ecn=ecn))])
+    ]
 
 
 @pytest.mark.parametrize("ecn", ["false", "true"])

@@ -1,4 +1,5 @@
-"""The report page: it holds everything, asks the network for nothing, and can't be broken by what a scenario says."""
+"""The report page: it holds everything, asks the network for nothing, and can't be broken by what a
+scenario says."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def values(packed: dict[str, Any], number: int) -> np.ndarray[Any, Any]:
     return np.frombuffer(base64.b64decode(packed["buffers"][number]), dtype="<f4")
 
 
-# --------------------------------------------------------------------------------------------------- self-contained
+# --------------------------------------------------------------------------------- self-contained
 
 
 def test_the_page_asks_for_nothing_outside_itself(page: str) -> None:
@@ -94,19 +95,24 @@ def test_the_page_asks_for_nothing_outside_itself(page: str) -> None:
                 assert value.startswith("#"), (tag, name, value)
     assert "@import" not in page
     assert not re.search(r"url\((?!['\"]?#)", page)
-    # Addresses in the page are names (of a namespace, of uPlot's home in its licence line), none is fetched.
+    # Addresses in the page are names (of a namespace, of uPlot's home in its licence line), none is
+    # fetched.
     known = {
         "http://www.w3.org/2000/svg",
         "http://www.w3.org/1999/xlink",
         "https://github.com/leeoniya/uPlot",
     }
     assert set(re.findall(r"https?://[\w./-]+", page)) <= known
-    assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|EventSource|sendBeacon|importScripts)\b", page)
+    assert not re.search(
+        r"\b(fetch|XMLHttpRequest|WebSocket|EventSource|sendBeacon|importScripts)\b", page
+    )
 
 
 def test_the_page_forbids_the_browser_to_fetch(page: str) -> None:
     policy = [
-        a["content"] for tag, a in Elements(page).tags if a.get("http-equiv") == "Content-Security-Policy"
+        a["content"]
+        for tag, a in Elements(page).tags
+        if a.get("http-equiv") == "Content-Security-Policy"
     ]
     assert policy
     assert policy[0] is not None
@@ -115,7 +121,9 @@ def test_the_page_forbids_the_browser_to_fetch(page: str) -> None:
 
 def test_the_vendored_files_are_the_published_ones() -> None:
     sums = dict(
-        re.findall(r"^\| (\S+) \| ([0-9a-f]{64}) \|$", (VENDOR / "README.md").read_text(), re.MULTILINE)
+        re.findall(
+            r"^\| (\S+) \| ([0-9a-f]{64}) \|$", (VENDOR / "README.md").read_text(), re.MULTILINE
+        )
     )
     assert set(sums) == {"uPlot.iife.min.js", "uPlot.min.css", "LICENSE"}
     for name, expected in sums.items():
@@ -126,7 +134,7 @@ def test_the_same_runs_give_the_same_page(pair: list[Run], page: str) -> None:
     assert report.render(pair) == page
 
 
-# --------------------------------------------------------------------------------------------------------- escaping
+# --------------------------------------------------------------------------------------- escaping
 
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"q\" 'a' & $title ${css} <!-- \u2028"
@@ -146,18 +154,22 @@ def test_a_title_with_a_script_is_data(tmp_path: Path) -> None:
 
 
 def test_in_a_comparison_too(tmp_path: Path) -> None:
-    runs = [synthetic.run(tmp_path / str(i), Shape(seeds=(1,), label=f"{NASTY}{i}")) for i in range(2)]
+    runs = [
+        synthetic.run(tmp_path / str(i), Shape(seeds=(1,), label=f"{NASTY}{i}")) for i in range(2)
+    ]
     found = Elements(report.render(runs))
     assert found.count("script") == 3
     assert found.count("img") == 0
 
 
 def test_no_less_than_sign_survives_in_the_data(pair: list[Run]) -> None:
-    assert not re.search("[<>&\u2028]", report.parts.safe_json({"</script>": ["<!--", "&amp;", "\u2028"]}))
+    assert not re.search(
+        "[<>&\u2028]", report.parts.safe_json({"</script>": ["<!--", "&amp;", "\u2028"]})
+    )
     assert json.loads(report.parts.safe_json({"</script>": "<&>"})) == {"</script>": "<&>"}
 
 
-# ------------------------------------------------------------------------------------------------------ what it says
+# ----------------------------------------------------------------------------------- what it says
 
 
 def test_the_page_says_what_was_run(page: str, pair: list[Run]) -> None:
@@ -220,7 +232,10 @@ def test_the_page_says_what_the_judge_says(page: str, pair: list[Run]) -> None:
 
 
 def test_a_run_of_another_line_does_not_compete(tmp_path: Path) -> None:
-    shapes = {"slow": Shape(rate_bps=5_000_000), "fast": Shape(rate_bps=20_000_000, qdisc="fq_codel")}
+    shapes = {
+        "slow": Shape(rate_bps=5_000_000),
+        "fast": Shape(rate_bps=20_000_000, qdisc="fq_codel"),
+    }
     runs = [synthetic.run(tmp_path / name, shape) for name, shape in shapes.items()]
     words = said(runs)
     assert words.startswith("Side by side, not in competition")
@@ -236,7 +251,8 @@ def test_the_verdict_does_not_call_equals_different(tmp_path: Path) -> None:
 
 def test_the_verdict_says_when_there_is_one_seed_only(tmp_path: Path) -> None:
     runs = [
-        synthetic.run(tmp_path / qdisc, Shape(qdisc=qdisc, seeds=(1,))) for qdisc in ("pfifo", "fq_codel")
+        synthetic.run(tmp_path / qdisc, Shape(qdisc=qdisc, seeds=(1,)))
+        for qdisc in ("pfifo", "fq_codel")
     ]
     assert "No winner: a difference of one sample may be chance" in said(runs)
     assert 'class="best"' not in report.render(runs)
@@ -247,7 +263,7 @@ def test_a_run_alone_is_judged_by_what_its_queues_add(pair: list[Run]) -> None:
     assert "no bufferbloat" in said(pair[1:])
 
 
-# ---------------------------------------------------------------------------------------------------------- the data
+# --------------------------------------------------------------------------------------- the data
 
 
 def test_a_line_in_the_page_is_the_tables(page: str, pair: list[Run]) -> None:
@@ -255,7 +271,9 @@ def test_a_line_in_the_page_is_the_tables(page: str, pair: list[Run]) -> None:
     view = next(view for view in packed["views"] if view["run"] == 1 and view["seed"] == 2)
     times, heights = view["lines"]["mean"][-1]
     table = pair[1].table("queue", 2).filter(pl.col("link") == "bottleneck")
-    np.testing.assert_array_equal(values(packed, times), (table["t_ns"].to_numpy() / 1e9).astype(np.float32))
+    np.testing.assert_array_equal(
+        values(packed, times), (table["t_ns"].to_numpy() / 1e9).astype(np.float32)
+    )
     expected = (table["sojourn_mean_ns"].to_numpy() / 1e6).astype(np.float32)
     np.testing.assert_allclose(values(packed, heights), expected, rtol=1e-6)
 
@@ -271,7 +289,9 @@ def test_every_buffer_that_is_asked_for_is_there(page: str) -> None:
     for view in packed["views"]:
         asked += [i for levels in view["lines"].values() for level in levels for i in level]
         for panel in view["panels"]:
-            asked += [i for entry in panel.get("series", []) for level in entry["line"] for i in level]
+            asked += [
+                i for entry in panel.get("series", []) for level in entry["line"] for i in level
+            ]
             asked += [row["t"] for row in panel.get("ticks", [])]
         for graph in view["density"]:
             asked += [graph["t"], graph["sent"], graph["lost"], *graph["rows"]]
@@ -321,8 +341,12 @@ def test_a_page_that_would_be_too_large_leaves_out_late_seeds_of_all_runs_and_sa
 
 def test_the_line_of_all_flows_is_none_of_theirs(tmp_path: Path) -> None:
     page = report.render([synthetic.run(tmp_path / "run", Shape(flows=12))])
-    goodput = next(panel for panel in payload(page)["views"][0]["panels"] if panel["title"] == "Goodput")
-    black = [line for line in goodput["series"] if line["colour"] in ("ink", data.both(style.BLACK))]
+    goodput = next(
+        panel for panel in payload(page)["views"][0]["panels"] if panel["title"] == "Goodput"
+    )
+    black = [
+        line for line in goodput["series"] if line["colour"] in ("ink", data.both(style.BLACK))
+    ]
     assert len(black) == 2, "the seventh flow and the sum"
     assert black[0]["dash"] != black[1]["dash"]
 
@@ -331,7 +355,11 @@ def test_a_thousand_flows_are_a_median_and_a_band(tmp_path: Path) -> None:
     run = synthetic.run(tmp_path / "run", Shape(flows=1000, seeds=(1,), duration_s=10))
     page = report.render([run])
     cwnd = next(panel for panel in payload(page)["views"][0]["panels"] if panel["title"] == "cwnd")
-    assert [entry["label"] for entry in cwnd["series"]] == ["90 % are below", "10 % are below", "median"]
+    assert [entry["label"] for entry in cwnd["series"]] == [
+        "90 % are below",
+        "10 % are below",
+        "median",
+    ]
 
 
 def test_a_peak_behind_a_lost_segment_does_not_set_the_scale() -> None:
@@ -346,7 +374,7 @@ def test_colours_of_the_dark_page_stay_apart() -> None:
     assert len(set(dark)) == len({colour for colour, _ in style.QDISCS.values()})
 
 
-# --------------------------------------------------------------------------------------------------------- odd Runs
+# --------------------------------------------------------------------------------------- odd Runs
 
 
 @pytest.mark.parametrize(
@@ -360,7 +388,15 @@ def test_colours_of_the_dark_page_stay_apart() -> None:
         Shape(duration_s=2, warmup_s=2, seeds=(1,)),
         Shape(qdisc="mystery words", seeds=(1,)),
     ],
-    ids=["nothing", "no probes", "one flow", "many probes", "one sample", "all warm-up", "unknown qdisc"],
+    ids=[
+        "nothing",
+        "no probes",
+        "one flow",
+        "many probes",
+        "one sample",
+        "all warm-up",
+        "unknown qdisc",
+    ],
 )
 def test_odd_runs_have_a_page(shape: Shape, tmp_path: Path) -> None:
     for count in (1, 2):
@@ -389,7 +425,9 @@ def test_a_page_that_can_not_be_written_is_an_error_for_people(
         report.write(pair, tmp_path / "missing" / "page.html")
 
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here to run the page's script")
@@ -413,7 +451,7 @@ def test_the_pages_script_runs_to_its_end_and_draws_every_chart(page: str, tmp_p
     assert len(re.findall(r'<div class="uplot', done.stdout)) == charts
 
 
-# ----------------------------------------------------------------------------------------------------- accessibility
+# ---------------------------------------------------------------------------------- accessibility
 
 
 def test_the_page_can_be_heard_and_typed(page: str) -> None:
@@ -434,7 +472,9 @@ def test_the_page_can_be_heard_and_typed(page: str) -> None:
             assert attributes.get("tabindex") == "0"
             assert attributes.get("aria-label")
     labelled = [
-        attributes["aria-labelledby"] for _, attributes in found.tags if "aria-labelledby" in attributes
+        attributes["aria-labelledby"]
+        for _, attributes in found.tags
+        if "aria-labelledby" in attributes
     ]
     assert set(labelled) <= set(ids)
 

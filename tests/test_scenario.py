@@ -1,6 +1,7 @@
 """The scenario language: what it means, what it refuses and how it says so.
 
-Laws come first (text and value are one; a flow's luck is its own), then worked numbers, then the conversations with the user.
+Laws come first (text and value are one; a flow's luck is its own), then worked numbers, then the
+conversations with the user.
 """
 
 import json
@@ -55,7 +56,8 @@ def refusal(text: str) -> ScenarioError:
     return refused.value
 
 
-# Laws ----------------------------------------------------------------------------------------------------------------
+# Laws
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
@@ -137,11 +139,14 @@ def test_a_scenario_is_frozen() -> None:
         scenario.duration = 5  # type: ignore[misc]
 
 
-# What things mean ----------------------------------------------------------------------------------------------------
+# What things mean
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_dumbbell_has_a_link_down_and_a_link_up() -> None:
-    realised = loads(HEAD + 'up.rate = "2 Mbit/s"\nup.qdisc = "codel"\n[[flow]]\nkind = "bulk"').realise(1)
+    realised = loads(
+        HEAD + 'up.rate = "2 Mbit/s"\nup.qdisc = "codel"\n[[flow]]\nkind = "bulk"'
+    ).realise(1)
     down, up = realised["links"]
     assert (down["name"], down["rate"], down["qdisc"]) == (
         "down",
@@ -163,7 +168,10 @@ def test_bulk_comes_down_and_a_ping_goes_up_first() -> None:
 
 
 def test_an_rtt_is_what_the_links_take_and_two_halves_of_the_rest() -> None:
-    assert (flow('kind = "bulk"')["path_extra_ns"], flow('kind = "bulk"')["back_extra_ns"]) == (0, 0)
+    assert (flow('kind = "bulk"')["path_extra_ns"], flow('kind = "bulk"')["back_extra_ns"]) == (
+        0,
+        0,
+    )
     # 50 ms - 2 × 10 ms = 2 × 15 ms.
     extra = flow('kind = "bulk"\nrtt = "50 ms"')
     assert (extra["path_extra_ns"], extra["back_extra_ns"]) == (15_000_000, 15_000_000)
@@ -172,7 +180,8 @@ def test_an_rtt_is_what_the_links_take_and_two_halves_of_the_rest() -> None:
 @pytest.mark.parametrize(
     ("written", "ds"),
     [
-        # The byte of the IP header: RFC 2474, 2597, 3246, 5865 and 8622 by name, RFC 1349's bits by word.
+        # The byte of the IP header: RFC 2474, 2597, 3246, 5865 and 8622 by name, RFC 1349's bits by
+        # word.
         ('"cs0"', 0x00),
         ('"cs1"', 0x20),
         ('"cs7"', 0xE0),
@@ -246,7 +255,14 @@ def test_flows_are_named_after_their_entry_and_numbered_when_several() -> None:
 def test_access_gives_each_flow_links_of_its_own_before_the_bottleneck() -> None:
     realised = loads(DUMBBELL + 'count = 2\naccess = "100 Mbit/s"').realise(1)
     assert [each["name"] for each in realised["links"]] == [
-        *("down", "up", "bulk.1/access", "bulk.1/access-back", "bulk.2/access", "bulk.2/access-back")
+        *(
+            "down",
+            "up",
+            "bulk.1/access",
+            "bulk.1/access-back",
+            "bulk.2/access",
+            "bulk.2/access-back",
+        )
     ]
     assert (realised["flows"][1]["path"], realised["flows"][1]["back"]) == ([4, 0], [1, 5])
     assert realised["links"][4]["rate"] == [{"at_ns": 0, "bps": 100_000_000}]
@@ -254,17 +270,30 @@ def test_access_gives_each_flow_links_of_its_own_before_the_bottleneck() -> None
 
 def test_every_kind_becomes_the_engine_s_traffic() -> None:
     assert flow('kind = "bulk"\nsize = "5 MB"')["traffic"]["bytes"] == 5_000_000
-    web = flow('kind = "transfers"\nsize = "pareto 50 kB 1.5"\npause = "uniform 1 s .. 2 s"')["traffic"]
+    web = flow('kind = "transfers"\nsize = "pareto 50 kB 1.5"\npause = "uniform 1 s .. 2 s"')[
+        "traffic"
+    ]
     assert web["bytes"] == {"law": "pareto", "mean": 50_000, "shape": 1.5}
     assert web["pause_ns"] == {"law": "uniform", "min": 10**9, "max": 2 * 10**9}
-    udp = {"kind": "udp", "bps": 10**6, "packet_bytes": 200, "on_ns": None, "off_ns": None, "ecn": True}
+    udp = {
+        "kind": "udp",
+        "bps": 10**6,
+        "packet_bytes": 200,
+        "on_ns": None,
+        "off_ns": None,
+        "ecn": True,
+    }
     assert flow('kind = "udp"\nrate = "1 Mbit/s"\npacket = "200 B"\necn = true')["traffic"] == udp
     onoff = flow('kind = "onoff"\nrate = "1 Mbit/s"\non = "exp 1 s"\noff = "300 ms"')["traffic"]
     assert (onoff["on_ns"], onoff["off_ns"]) == (
         {"law": "exponential", "mean": 10**9},
         {"law": "constant", "value": 3 * 10**8},
     )
-    assert flow('kind = "ping"')["traffic"] == {"kind": "ping", "interval_ns": 10**8, "packet_bytes": 84}
+    assert flow('kind = "ping"')["traffic"] == {
+        "kind": "ping",
+        "interval_ns": 10**8,
+        "packet_bytes": 84,
+    }
     video = flow('kind = "video"\nrate = "2 Mbit/s"\nfps = 30')["traffic"]
     assert video["frames"] == {
         "source": "model",
@@ -277,7 +306,9 @@ def test_every_kind_becomes_the_engine_s_traffic() -> None:
 
 
 def test_tcp_is_its_profile_and_what_a_flow_sets() -> None:
-    linux = flow('kind = "bulk"\necn = true\ntcp = { initial_window = 4, min_rto = "1 s" }')["traffic"]["tcp"]
+    linux = flow('kind = "bulk"\necn = true\ntcp = { initial_window = 4, min_rto = "1 s" }')[
+        "traffic"
+    ]["tcp"]
     assert (linux["congestion"], linux["mss"], linux["header_bytes"], linux["ecn"]) == (
         "cubic",
         1448,
@@ -360,7 +391,11 @@ def test_a_trace_is_read_from_beside_the_scenario_and_repeats(tmp_path: Path) ->
         (3 * 10**9, 0),
     ]
     assert realised["links"][0]["rate_period_ns"] == 5 * 10**9
-    frames = {"source": "trace", "frames": [[0, 14210], [40_000_000, 2380]], "period_ns": 80_000_000}
+    frames = {
+        "source": "trace",
+        "frames": [[0, 14210], [40_000_000, 2380]],
+        "period_ns": 80_000_000,
+    }
     assert realised["flows"][1]["traffic"]["frames"] == frames
     # The canonical text holds the rows: it needs no file.
     assert loads(scenario.to_toml()) == scenario
@@ -374,7 +409,9 @@ def test_a_bad_trace_is_refused_at_its_key(tmp_path: Path, rows: str) -> None:
     text = DUMBBELL.replace('rate = "20 Mbit/s"', 'trace = "bad.csv"')
     with pytest.raises(ScenarioError) as refused:
         loads(text, folder=tmp_path)
-    assert [(problem.dotted, problem.line) for problem in refused.value.problems] == [("bottleneck.trace", 3)]
+    assert [(problem.dotted, problem.line) for problem in refused.value.problems] == [
+        ("bottleneck.trace", 3)
+    ]
 
 
 def test_seeds_are_one_a_count_or_a_list() -> None:
@@ -395,7 +432,8 @@ def test_time_lines_keep_to_a_size_one_can_plot() -> None:
     assert record(**{"record.queue": "20 ms"})["queue_ns"] == 20_000_000
 
 
-# Long form -----------------------------------------------------------------------------------------------------------
+# Long form
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_duplex_link_is_two() -> None:
@@ -449,13 +487,19 @@ def test_the_reference_names_every_key_word_and_link_layer() -> None:
     reference = (SCENARIOS[0].parent.parent / "docs" / "scenario.md").read_text()
     names = {name for keys in _core.scenario_keys().values() for name in keys}
     names -= {"bottleneck", "link", "flow", "record", "sweep"}
-    words = {word for each in QDISCS.values() for variant in each.variants for word, _ in each.words(variant)}
+    words = {
+        word
+        for each in QDISCS.values()
+        for variant in each.variants
+        for word, _ in each.words(variant)
+    }
     names |= words - {"adaptative"}
     names |= {"seed", "trace", *LINK_LAYERS}
     assert [name for name in sorted(names) if f"`{name}`" not in reference] == []
 
 
-# tc's words ----------------------------------------------------------------------------------------------------------
+# tc's words
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -498,7 +542,10 @@ def test_tc_words_mean_what_they_mean_to_tc(text: str, expected: dict[str, objec
 def test_a_discipline_newer_than_the_guest_says_since_when() -> None:
     with pytest.raises(UnitError) as caught:
         Qdisc.parse("dualpi2")
-    assert f"came with Linux 6.17, and the guest is Linux {linux.LINUX_RELEASE}" in caught.value.problem
+    assert (
+        f"came with Linux 6.17, and the guest is Linux {linux.LINUX_RELEASE}"
+        in caught.value.problem
+    )
 
 
 @pytest.mark.parametrize(
@@ -582,18 +629,27 @@ def test_a_time_that_is_a_bare_number_is_taken_as_tc_takes_it_and_noted() -> Non
         "       |                          ^\n"
         "hint: write target 5ms if milliseconds are meant, else target 5us"
     )
-    for sound in ("codel target 5us", "codel target 5000", "codel target 5ms interval 0.1s", "codel limit 5"):
+    for sound in (
+        "codel target 5us",
+        "codel target 5000",
+        "codel target 5ms interval 0.1s",
+        "codel limit 5",
+    ):
         assert scenario.with_({"bottleneck.qdisc": sound}).notes == ()
 
 
 def test_notes_stay_with_what_was_not_changed_and_are_told_once() -> None:
     ways = 'up.qdisc = "codel target 3"\ndown.qdisc = "codel interval 100"\n'
     scenario = loads(HEAD + ways + '[[flow]]\nkind = "bulk"\n')
-    assert [note.dotted for note in scenario.notes] == ["bottleneck.down.qdisc", "bottleneck.up.qdisc"]
+    assert [note.dotted for note in scenario.notes] == [
+        "bottleneck.down.qdisc",
+        "bottleneck.up.qdisc",
+    ]
     changed = scenario.with_({"bottleneck.up.qdisc": "codel", "seed": 3})
     assert [(note.dotted, note.line) for note in changed.notes] == [("bottleneck.down.qdisc", 6)]
     sweep = loads(
-        DUMBBELL + '[sweep]\n"bottleneck.qdisc" = ["codel target 5", "pfifo"]\nflow.0.count = [1, 2]\n'
+        DUMBBELL
+        + '[sweep]\n"bottleneck.qdisc" = ["codel target 5", "pfifo"]\nflow.0.count = [1, 2]\n'
     )
     for each in (sweep, sweep.with_(seed=2)):
         assert [(note.line, note.column) for note in each.notes] == [(8, 23)]
@@ -606,7 +662,8 @@ def test_notes_stay_with_what_was_not_changed_and_are_told_once() -> None:
     [
         ('rate = "20 Mbit/s"', "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
         ('rate = "500 kbit/s"', "limit 60000 min 5000 max 15000 avpkt 1000 burst 8 bandwidth 500kbit"),
-        # Of a schedule the fastest step, of a shaped link the slower of the two, without any 10 Gbit/s.
+        # Of a schedule the fastest step, of a shaped link the slower of the two, without any
+        # 10 Gbit/s.
         ('schedule = [["0 s", "1 Mbit/s"], ["9 s", "20 Mbit/s"]]', "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
         ('rate = "1 Gbit/s"\nshaper = "htb rate 20mbit"', "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
         ('rate = "unlimited"', "limit 300000000 min 25000000 max 75000000 avpkt 1000 burst 41666 bandwidth 10gbit"),
@@ -621,9 +678,14 @@ def test_a_red_without_sizes_takes_what_tc_red_recommends_for_its_link(rate: str
 
 def test_a_red_without_sizes_follows_the_rate_when_that_changes() -> None:
     sweep = '[sweep]\n"bottleneck.rate" = ["20 Mbit/s", "500 kbit/s"]\n'
-    text = DUMBBELL.replace('rate = "20 Mbit/s"', 'rate = "20 Mbit/s"\nqdisc = "red bandwidth 10mbit"')
+    text = DUMBBELL.replace(
+        'rate = "20 Mbit/s"', 'rate = "20 Mbit/s"\nqdisc = "red bandwidth 10mbit"'
+    )
     found = [variant.realise(1)["links"][0]["qdisc"] for variant in loads(text + sweep).variants()]
-    assert [(red["min"], red["bandwidth"]) for red in found] == [(50_000, 10_000_000), (5_000, 10_000_000)]
+    assert [(red["min"], red["bandwidth"]) for red in found] == [
+        (50_000, 10_000_000),
+        (5_000, 10_000_000),
+    ]
 
 
 def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
@@ -639,10 +701,14 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
         "SECONDS": st.integers(0, 100).map(str),
         "MS": st.integers(0, 10**6).map(str),
         "BAND...": st.lists(st.integers(0, 15).map(str), min_size=1, max_size=16).map(" ".join),
-        "BYTES...": st.lists(st.integers(300, 10**6).map(str), min_size=1, max_size=16).map(" ".join),
+        "BYTES...": st.lists(st.integers(300, 10**6).map(str), min_size=1, max_size=16).map(
+            " ".join
+        ),
     }
     options = [
-        st.sampled_from(["", word]) if sort is None else st.just("") | values[sort].map(f"{word} {{}}".format)
+        st.sampled_from(["", word])
+        if sort is None
+        else st.just("") | values[sort].map(f"{word} {{}}".format)
         for word, sort in words
     ]
     head = st.just(f"{kind} variant {variant}" if variant else kind)
@@ -650,9 +716,9 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
 
 
 @given(
-    st.sampled_from([(kind, variant) for kind in QDISCS for variant in QDISCS[kind].variants]).flatmap(
-        lambda which: _words(*which)
-    )
+    st.sampled_from(
+        [(kind, variant) for kind in QDISCS for variant in QDISCS[kind].variants]
+    ).flatmap(lambda which: _words(*which))
 )
 def test_text_gives_params_and_params_give_the_same_text(text: str) -> None:
     try:
@@ -690,13 +756,16 @@ def test_link_layers_have_cake_s_overheads() -> None:
             LinkLayer.parse(wrong)
 
 
-@pytest.mark.parametrize("wrong", ["gemodel", "gemodel 1% 2% 3% 4% 5%", "gilbert 1%", "200 %", -1, ""])
+@pytest.mark.parametrize(
+    "wrong", ["gemodel", "gemodel 1% 2% 3% 4% 5%", "gilbert 1%", "200 %", -1, ""]
+)
 def test_a_wrong_loss_is_refused(wrong: object) -> None:
     with pytest.raises(ScenarioError):
         loads(DUMBBELL).with_({"bottleneck.loss": wrong})
 
 
-# Sweeps and changes --------------------------------------------------------------------------------------------------
+# Sweeps and changes
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_sweep_is_every_combination_labelled_by_what_differs() -> None:
@@ -759,7 +828,9 @@ def test_a_sweep_itself_is_not_run() -> None:
         ('"duration.x" = [1]', 17, "x"),
     ],
 )  # fmt: skip
-def test_a_bad_value_of_a_sweep_is_shown_where_it_stands(sweep: str, column: int, hint: str) -> None:
+def test_a_bad_value_of_a_sweep_is_shown_where_it_stands(
+    sweep: str, column: int, hint: str
+) -> None:
     (problem,) = refusal(f"{DUMBBELL}[sweep]\n{sweep}\n").problems
     assert (problem.line, problem.column) == (8, column)
     assert hint in f"{problem.message} {problem.hint}"
@@ -767,13 +838,16 @@ def test_a_bad_value_of_a_sweep_is_shown_where_it_stands(sweep: str, column: int
 
 def test_a_huge_sweep_is_refused_before_it_is_built() -> None:
     axes = "\n".join(
-        f'"flow.0.tcp.{key}" = {list(range(100, 200))}' for key in ("mss", "initial_window", "max_window")
+        f'"flow.0.tcp.{key}" = {list(range(100, 200))}'
+        for key in ("mss", "initial_window", "max_window")
     )
     assert "1000000 variants" in str(refusal(f"{DUMBBELL}[sweep]\n{axes}"))
 
 
 def test_with_changes_a_key_and_checks_it() -> None:
-    scenario = loads(DUMBBELL).with_(**{"bottleneck.qdisc": "codel", "flow.*.count": 3, "duration": "5 s"})
+    scenario = loads(DUMBBELL).with_(
+        **{"bottleneck.qdisc": "codel", "flow.*.count": 3, "duration": "5 s"}
+    )
     assert (scenario.duration, scenario.flows[0].count) == (5 * 10**9, 3)
     assert scenario.realise(1)["links"][0]["qdisc"]["kind"] == "codel"
     assert scenario.with_(**{"bottleneck.qdisc": None}) == loads(DUMBBELL).with_(
@@ -784,7 +858,9 @@ def test_with_changes_a_key_and_checks_it() -> None:
 
 
 def test_setting_a_swept_key_settles_it() -> None:
-    sweep = '[sweep]\n"bottleneck.qdisc" = ["codel target 5", "pfifo"]\n"flow.bulk.count" = [1, 2]\n'
+    sweep = (
+        '[sweep]\n"bottleneck.qdisc" = ["codel target 5", "pfifo"]\n"flow.bulk.count" = [1, 2]\n'
+    )
     swept = loads(DUMBBELL + sweep)
     settled = swept.with_({"flow.*.count": 3})
     assert settled.sweep == {"bottleneck.qdisc": ["codel target 5", "pfifo"]}
@@ -793,7 +869,11 @@ def test_setting_a_swept_key_settles_it() -> None:
     (only,) = settled.with_({"bottleneck.qdisc": "red"}).variants()
     assert only == loads(DUMBBELL).with_({"bottleneck.qdisc": "red", "flow.0.count": 3})
     assert only.notes == ()
-    assert swept.with_(seed=2).sweep == swept.with_({"bottleneck.rate": "3 Mbit/s"}).sweep == swept.sweep
+    assert (
+        swept.with_(seed=2).sweep
+        == swept.with_({"bottleneck.rate": "3 Mbit/s"}).sweep
+        == swept.sweep
+    )
 
 
 def test_a_common_value_that_neither_direction_takes_is_refused() -> None:
@@ -808,7 +888,8 @@ def test_a_common_value_that_neither_direction_takes_is_refused() -> None:
     assert "changes nothing" in str(refusal(DUMBBELL + ways + sweep))
 
 
-# What is refused, and how --------------------------------------------------------------------------------------------
+# What is refused, and how
+# --------------------------------------------------------------------------------------------
 
 
 def test_an_error_says_what_where_and_what_instead() -> None:
@@ -822,7 +903,9 @@ def test_an_error_says_what_where_and_what_instead() -> None:
 
 
 def test_a_missing_key_is_named_once_and_no_line_is_blamed_for_it() -> None:
-    (problem,) = refusal('title = "Home"\n[bottleneck]\nrate = "2 Mbit/s"\ndelay = "1 ms"\n').problems
+    (problem,) = refusal(
+        'title = "Home"\n[bottleneck]\nrate = "2 Mbit/s"\ndelay = "1 ms"\n'
+    ).problems
     assert str(problem) == 'home.toml:1:1: duration is missing\nhint: write duration = "60 s"'
     (problem,) = refusal(DUMBBELL + '[[flow]]\nkind = "udp"\n').problems
     assert str(problem).splitlines()[0].endswith(": flow.1.rate is missing")
@@ -956,7 +1039,10 @@ def test_what_a_link_does_not_have_is_answered_with_what_does(line: str, hint: s
 
 def test_both_directions_are_two_entries() -> None:
     (problem,) = refusal(DUMBBELL + 'direction = "both"').problems
-    assert problem.hint == 'write two [[flow]], one with direction = "down" and one with direction = "up"'
+    assert (
+        problem.hint
+        == 'write two [[flow]], one with direction = "down" and one with direction = "up"'
+    )
 
 
 @pytest.mark.parametrize(
@@ -975,7 +1061,9 @@ def test_a_key_without_its_table_is_answered_with_it_once(key: str, value: str, 
     (problem,) = refused.value.problems
     assert problem.hint == f"did you mean {meant}?"
     # However many values are to be swept.
-    (problem,) = refusal(f'{DUMBBELL}[sweep]\n{key} = ["{value}", "2 {value}", "3 {value}"]\n').problems
+    (problem,) = refusal(
+        f'{DUMBBELL}[sweep]\n{key} = ["{value}", "2 {value}", "3 {value}"]\n'
+    ).problems
     assert problem.hint == f"did you mean {meant}?"
 
 
@@ -985,7 +1073,8 @@ def test_in_the_long_form_a_key_without_its_table_is_a_link_s() -> None:
         scenario.with_(qdisc="codel")
 
 
-# Examples ------------------------------------------------------------------------------------------------------------
+# Examples
+# --------------------------------------------------------------------------------------------------
 
 
 def test_an_example_is_loaded_by_its_name_from_anywhere(
@@ -996,7 +1085,9 @@ def test_an_example_is_loaded_by_its_name_from_anywhere(
         assert load(path.stem) == load(path)
 
 
-def test_a_file_goes_before_the_example_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_goes_before_the_example_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("web").write_text(DUMBBELL)
     assert load("web").title == "web"
@@ -1093,9 +1184,17 @@ def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: 
         ('kind = "bulk"\nname = "a/b"', "flow.0.name", "not a name"),
         ('kind = "bulk"\nname = "a.1"', "flow.0.name", "not a name"),
         ('kind = "bulk"\nvia = ["x"]', "flow.0.via", "other form"),
-        ('kind = "bulk"\ntcp = { min_rto = "2 s", max_rto = "1 s" }', "flow.0.tcp.min_rto", "max_rto"),
+        (
+            'kind = "bulk"\ntcp = { min_rto = "2 s", max_rto = "1 s" }',
+            "flow.0.tcp.min_rto",
+            "max_rto",
+        ),
         ('kind = "bulk"\ntcp = { ecn = true }', "flow.0.tcp.ecn", "unknown key"),
-        ('kind = "bulk"\ntcp = { vegas_alpha = 5 }', "flow.0.tcp.vegas_alpha", "above vegas_beta 4"),
+        (
+            'kind = "bulk"\ntcp = { vegas_alpha = 5 }',
+            "flow.0.tcp.vegas_alpha",
+            "above vegas_beta 4",
+        ),
         ('kind = "bulk"\ntcp = { ledbat_target = "0 ms" }', "flow.0.tcp.ledbat_target", "zero"),
         ('kind = "transfers"', "flow.0.size", "missing"),
         ('kind = "transfers"\nsize = "pareto 50 kB 1"', "flow.0.size", "not above 1"),
@@ -1125,7 +1224,11 @@ def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: 
             "flow.0.frames",
             "a frame may have",
         ),
-        ('kind = "onoff"\nrate = "30 Mbit/s"\non = "1 ns"\noff = "0 s"', "flow.0.on", "6e+10 packets"),
+        (
+            'kind = "onoff"\nrate = "30 Mbit/s"\non = "1 ns"\noff = "0 s"',
+            "flow.0.on",
+            "6e+10 packets",
+        ),
         ('kind = "onoff"\nrate = "1 Tbit/s"', "flow.0.rate", "packets"),
         ('kind = "udp"\nrate = "10 Tbit/s"', "flow.0.rate", "5e+10 packets"),
         ('kind = "ping"\ninterval = "1 us"', "flow.0.interval", "60000000 pings"),
@@ -1199,9 +1302,12 @@ def test_dctcp_is_not_taken_without_ecn_which_makes_it_reno() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\xff\xfe", b"a = 1\nb = \xff", b"duration = \x00", b"[" * 100_000, b"\xef\xbb\xbf"]
+    "data",
+    [b"", b"\xff\xfe", b"a = 1\nb = \xff", b"duration = \x00", b"[" * 100_000, b"\xef\xbb\xbf"],
 )
-def test_what_is_not_a_scenario_file_is_refused_with_a_place_in_it(tmp_path: Path, data: bytes) -> None:
+def test_what_is_not_a_scenario_file_is_refused_with_a_place_in_it(
+    tmp_path: Path, data: bytes
+) -> None:
     path = tmp_path / "odd.toml"
     path.write_bytes(data)
     with pytest.raises(ScenarioError) as refused:

@@ -1,4 +1,5 @@
-"""Whatever is in the file: it loads, or it is refused with a place inside it. Never anything else."""
+"""Whatever is in the file: it loads, or it is refused with a place inside it. Never anything
+else."""
 
 import json
 from pathlib import Path
@@ -113,7 +114,9 @@ def mutated(draw: st.DrawFn) -> str:
             case _:
                 column = draw(st.integers(0, len(line)))
                 lines[at] = (
-                    line[:column] + draw(st.text(max_size=3)) + line[column + draw(st.integers(0, 3)) :]
+                    line[:column]
+                    + draw(st.text(max_size=3))
+                    + line[column + draw(st.integers(0, 3)) :]
                 )
     return "\n".join(lines)
 
@@ -128,7 +131,16 @@ def test_mutated_scenarios(text: str) -> None:
 
 @given(
     st.sampled_from(
-        ["bottleneck.", "flow.0.", "flow.*.", "record.", "flow.0.tcp.", "", "link.0.", "bottleneck.up."]
+        [
+            "bottleneck.",
+            "flow.0.",
+            "flow.*.",
+            "record.",
+            "flow.0.tcp.",
+            "",
+            "link.0.",
+            "bottleneck.up.",
+        ]
     ),
     st.sampled_from([*ODD_KEYS, "qdisc", "rtt", "start", "delay", "loss", "size", "duration"]),
     st.lists(st.sampled_from(ODD_VALUES), max_size=3),

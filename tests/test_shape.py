@@ -1,4 +1,5 @@
-"""A shaper's plan: what the words for each discipline and link layer are, what is chosen for a rate, what is refused."""
+"""A shaper's plan: what the words for each discipline and link layer are, what is chosen for a
+rate, what is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.linux.rtnl import Former, Interface, TcObject
-from sojourn.live.shape.operations import WantedShape, again, ifb_name, one_packet, parse_shaped_rate, plan
+from sojourn.live.shape.operations import (
+    WantedShape,
+    again,
+    ifb_name,
+    one_packet,
+    parse_shaped_rate,
+    plan,
+)
 from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
 
 ETH0 = Interface("eth0", 2, "ethernet", 1500, 14, 1, 1000, True, 10**9, ())
@@ -23,7 +31,10 @@ KINDS = ("fq_codel", "codel", "cake", "bfifo", "pfifo", "pfifo_head_drop")
 
 
 def wanted(
-    up: str | None = "18mbit", down: str | None = None, qdisc: str = "fq_codel", link: str | None = None
+    up: str | None = "18mbit",
+    down: str | None = None,
+    qdisc: str = "fq_codel",
+    link: str | None = None,
 ) -> WantedShape:
     return WantedShape(
         parse_shaped_rate(up) if up else None,
@@ -40,7 +51,8 @@ def commands(asked: WantedShape, interface: Interface = ETH0, former: Former = E
 def test_fq_codel_at_a_home_rate() -> None:
     assert commands(wanted(link="docsis")) == [
         "tc qdisc add dev eth0 root handle 1: htb default 1",
-        # 1 ms of 18 Mbit/s is 2250 bytes; a cable modem counts 18 - 14 = 4 bytes more than Linux does.
+        # 1 ms of 18 Mbit/s is 2250 bytes; a cable modem counts 18 - 14 = 4 bytes more than Linux
+        # does.
         "tc class add dev eth0 parent 1: classid 1:1 htb rate 18000000bit ceil 18000000bit burst 2250b cburst 2250b"
         " quantum 2250 overhead 4 mpu 64",
         "tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 1001 flows 1024 memory_limit 33554432"
@@ -61,7 +73,9 @@ def test_what_arrives_is_redirected_only_when_all_is_ready_for_it() -> None:
     ]
     assert done[0] == "ip link add name sj-eth0 type ifb"
     assert done[-2] == "tc qdisc add dev eth0 handle ffff: ingress"
-    assert done[-1].endswith("u32 match u32 0 0 flowid 1:1 action mirred egress redirect dev sj-eth0")
+    assert done[-1].endswith(
+        "u32 match u32 0 0 flowid 1:1 action mirred egress redirect dev sj-eth0"
+    )
 
 
 def test_cake_does_all_itself_and_washes_what_arrives() -> None:
@@ -76,7 +90,10 @@ def test_cake_does_all_itself_and_washes_what_arrives() -> None:
 
 def test_cake_s_own_words_stand() -> None:
     (line,) = commands(wanted(qdisc="cake diffserv4 nonat ack-filter rtt 30ms memlimit 4mb"))
-    assert "rtt 30ms memlimit 4194304 diffserv4 triple-isolate nowash split-gso ack-filter raw egress" in line
+    assert (
+        "rtt 30ms memlimit 4194304 diffserv4 triple-isolate nowash split-gso ack-filter raw egress"
+        in line
+    )
     assert "nat" not in line.split()
 
 
@@ -118,7 +135,9 @@ def test_every_discipline_goes_with_every_link_layer(kind: str, link: str) -> No
 
 
 @given(st.integers(64_000, 40 * 10**9), st.sampled_from(KINDS), st.integers(576, 9000))
-def test_a_full_packet_fits_the_burst_and_the_target_at_every_rate(bps: int, kind: str, mtu: int) -> None:
+def test_a_full_packet_fits_the_burst_and_the_target_at_every_rate(
+    bps: int, kind: str, mtu: int
+) -> None:
     interface = replace(ETH0, mtu=mtu, speed_bps=None)
     for operation in plan(WantedShape(bps, None, kind), interface, EMPTY).operations:
         match operation:
@@ -154,7 +173,8 @@ def test_what_is_said_is_not_chosen() -> None:
 
 def test_another_rate_makes_the_same_tree_anew() -> None:
     first, other = (
-        wanted(up, down, link="pppoe-ptm") for up, down in (("18mbit", "90mbit"), ("1mbit", "2mbit"))
+        wanted(up, down, link="pppoe-ptm")
+        for up, down in (("18mbit", "90mbit"), ("1mbit", "2mbit"))
     )
     trees = [
         line
@@ -192,7 +212,7 @@ def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
     assert made.startswith("sj-")
 
 
-# ---------------------------------------------------------------------------------------------------------- refused
+# ---------------------------------------------------------------------------------------- refused
 
 
 @pytest.mark.parametrize(
@@ -216,14 +236,18 @@ def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
         ({"up": None, "down": None}, "neither --up nor --down"),
     ],
 )
-def test_what_can_t_be_is_refused_with_what_to_write(asked: dict[str, str | None], said: str) -> None:
+def test_what_can_t_be_is_refused_with_what_to_write(
+    asked: dict[str, str | None], said: str
+) -> None:
     with pytest.raises(UserError) as error:
         plan(wanted(**asked), ETH0, EMPTY)
     assert said in error.value.problem
     assert error.value.hint
 
 
-@pytest.mark.parametrize("text", ["0bit", "50kbit", "41gbit", "18", "fast", "18mb", "", "100%", "1e6bit"])
+@pytest.mark.parametrize(
+    "text", ["0bit", "50kbit", "41gbit", "18", "fast", "18mb", "", "100%", "1e6bit"]
+)
 def test_a_rate_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UserError):
         parse_shaped_rate(text)
@@ -239,7 +263,7 @@ def test_the_loopback_is_no_line() -> None:
         plan(wanted(), replace(ETH0, name="lo", kind="loopback"), EMPTY)
 
 
-# -------------------------------------------------------------------------------------------------------------- told
+# ------------------------------------------------------------------------------------------- told
 
 
 @pytest.mark.parametrize(
@@ -259,7 +283,9 @@ def test_the_loopback_is_no_line() -> None:
         (ETH0, wanted(link="ptm"), "64/65"),
     ],
 )
-def test_what_the_person_should_know_is_said(interface: Interface, asked: WantedShape, said: str) -> None:
+def test_what_the_person_should_know_is_said(
+    interface: Interface, asked: WantedShape, said: str
+) -> None:
     assert any(said in note for note in plan(asked, interface, EMPTY).notes)
 
 

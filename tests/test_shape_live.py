@@ -1,4 +1,5 @@
-"""The shaper on real interfaces, in namespaces made for it: it cures, it is taken back exactly, and also when whoever applied it is killed."""
+"""The shaper on real interfaces, in namespaces made for it: it cures, it is taken back exactly, and
+also when whoever applied it is killed."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def as_it_was(net: LiveNetwork) -> Iterator[None]:
     for place in ("root", "ingress", "clsact"):
         net.run("client", "tc", "qdisc", "del", "dev", "eth0", place, check=False)
     for device in re.findall(
-        r"^\d+: ([^:@\s]+)", net.run("client", "ip", "-o", "link", "show", "type", "ifb").stdout, re.MULTILINE
+        r"^\d+: ([^:@\s]+)",
+        net.run("client", "ip", "-o", "link", "show", "type", "ifb").stdout,
+        re.MULTILINE,
     ):
         net.run("client", "ip", "link", "del", device)
     assert shown(net) == before
@@ -61,7 +64,9 @@ def shown(net: LiveNetwork, device: str = "eth0") -> str:
     lines = ["qdisc", "class", "filter"]
     words = [net.tc("client", f"-d {word} show dev {device}") for word in lines]
     words.append(
-        net.run("client", "tc", "-d", "filter", "show", "dev", device, "parent", "ffff:", check=False).stdout
+        net.run(
+            "client", "tc", "-d", "filter", "show", "dev", device, "parent", "ffff:", check=False
+        ).stdout
     )
     return COUNTED.sub("", "".join(words)) + net.run("client", "ip", "-br", "link").stdout
 
@@ -71,7 +76,7 @@ def same_but_for_numbers(words: str) -> str:
     return re.sub(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", "", words)
 
 
-# ------------------------------------------------------------------------------------------------------- it cures
+# --------------------------------------------------------------------------------------- it cures
 
 
 def wait_ms(net: LiveNetwork, direction: str) -> float:
@@ -79,7 +84,9 @@ def wait_ms(net: LiveNetwork, direction: str) -> float:
     with net.start("server", sys.executable, str(TRAFFIC), "serve", SERVER) as server:
         assert server.stdout is not None
         assert server.stdout.readline() == "ready\n"
-        measured = json.loads(net.run("client", sys.executable, str(TRAFFIC), direction, SERVER, "4").stdout)
+        measured = json.loads(
+            net.run("client", sys.executable, str(TRAFFIC), direction, SERVER, "4").stdout
+        )
     assert len(measured["rtt_ms"]) > 30
     assert measured["mbit_s"] > 4
     return sorted(measured["rtt_ms"])[len(measured["rtt_ms"]) // 2]
@@ -97,14 +104,14 @@ def test_a_short_queue_in_front_of_a_long_one_cures_it(net: LiveNetwork, directi
         *("--apply", "--confirm-within", "0s"),
     )
     after = wait_ms(net, direction)
-    # The queue that is left is ours, of 12 packets: 29 ms. What arrives has crossed the line before we drop it, so the rate is well below the
-    # line's.
+    # The queue that is left is ours, of 12 packets: 29 ms. What arrives has crossed the line before
+    # we drop it, so the rate is well below the line's.
     assert after < 1.5 * limit * 8e3 / 5e6
     sojourn(net, "shape", "eth0", "--undo")
     assert wait_ms(net, direction) > 0.5 * longest
 
 
-# --------------------------------------------------------------------------------------------- what is printed is done
+# ------------------------------------------------------------------------ what is printed is done
 
 
 @pytest.mark.parametrize(
@@ -135,9 +142,10 @@ def test_the_printed_commands_do_what_apply_does(net: LiveNetwork, options: list
         )
 
 
-# ------------------------------------------------------------------------------------------------------- the way back
+# ----------------------------------------------------------------------------------- the way back
 
-# Somebody's own shaper, as sqm-scripts makes one, with a size table, a filter for what arrives, and another policy for a subnet.
+# Somebody's own shaper, as sqm-scripts makes one, with a size table, a filter for what arrives, and
+# another policy for a subnet.
 SOMEBODY_S = """
 ip link add name ifb4eth0 type ifb
 ip link set ifb4eth0 up
@@ -172,7 +180,8 @@ tc filter add dev eth0 parent 1: protocol ip prio 2 handle 3:7:1 u32 ht 3:7: mat
 tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.0.0/16 hashkey mask 0x000000ff at 16 link 3:
 tc filter add dev eth0 parent 1: protocol ip prio 9 u32 match ip dst 10.2.0.0/16 hashkey mask 0x0000000f at 16 link 4:
 """
-"""Hash tables of one preference to which filters of others link, and preferences that were not made in their order."""
+"""Hash tables of one preference to which filters of others link, and preferences that were not made
+in their order."""
 SHAPED = ("shape", "eth0", "--up", "7mbit", "--down", "7mbit", "--qdisc", "bfifo", "--apply")
 
 
@@ -202,7 +211,16 @@ def test_several_queues_of_a_device_come_back() -> None:
             net.run("client", "sh", "-e", "-c", theirs)
             before = shown(net, "many")
             sojourn(
-                net, "shape", "many", "--up", "7mbit", "--qdisc", "bfifo", "--apply", "--confirm-within", "0s"
+                net,
+                "shape",
+                "many",
+                "--up",
+                "7mbit",
+                "--qdisc",
+                "bfifo",
+                "--apply",
+                "--confirm-within",
+                "0s",
             )
             sojourn(net, "shape", "many", "--undo")
             assert shown(net, "many") == before
@@ -214,7 +232,8 @@ def test_not_confirmed_it_comes_back_by_itself_and_the_next_call_says_so(net: Li
     sojourn(net, *SHAPED, "--confirm-within", "1s")
     wait_until("it comes back", lambda: shown(net) == before)
     wait_until(
-        "it is written down", lambda: "rolled back" in sojourn(net, "shape", "eth0", "--status").stdout
+        "it is written down",
+        lambda: "rolled back" in sojourn(net, "shape", "eth0", "--status").stdout,
     )
     late = sojourn(net, "shape", "eth0", "--confirm", check=False)
     assert late.returncode == 2
@@ -247,7 +266,9 @@ def watchdogs(net: LiveNetwork) -> list[int]:
 
 
 @pytest.mark.parametrize("moment", ["before anything", "in the middle", "when all is done"])
-def test_killed_before_it_was_confirmed_what_was_there_comes_back(net: LiveNetwork, moment: str) -> None:
+def test_killed_before_it_was_confirmed_what_was_there_comes_back(
+    net: LiveNetwork, moment: str
+) -> None:
     net.run("client", "sh", "-e", "-c", SOMEBODY_S)
     before = shown(net)
     seen = {
@@ -257,7 +278,9 @@ def test_killed_before_it_was_confirmed_what_was_there_comes_back(net: LiveNetwo
             "redirect dev sj-eth0" in shown(net).lower() or "device sj-eth0" in shown(net)
         ),
     }[moment]
-    with net.start("client", sys.executable, "-m", "sojourn", *SHAPED, "--confirm-within", "2s") as applying:
+    with net.start(
+        "client", sys.executable, "-m", "sojourn", *SHAPED, "--confirm-within", "2s"
+    ) as applying:
         wait_until(moment, seen)
         applying.send_signal(signal.SIGKILL)
         applying.wait()
@@ -268,7 +291,9 @@ def test_killed_before_it_was_confirmed_what_was_there_comes_back(net: LiveNetwo
 def test_the_end_of_its_session_does_not_reach_the_watchdog(net: LiveNetwork) -> None:
     before = shown(net)
     # A terminal's end: its whole session is hung up, then killed.
-    words = net.command("client", sys.executable, "-m", "sojourn", *SHAPED, "--confirm-within", "2s")
+    words = net.command(
+        "client", sys.executable, "-m", "sojourn", *SHAPED, "--confirm-within", "2s"
+    )
     with subprocess.Popen(
         words, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as session:
@@ -347,24 +372,31 @@ def test_an_interface_that_went_away_is_no_trouble() -> None:
         assert "sj-gone" not in net.run("client", "ip", "-br", "link").stdout
 
 
-# ----------------------------------------------------------------------------------------------------------- refused
+# ---------------------------------------------------------------------------------------- refused
 
 
 def test_what_the_kernel_lacks_is_said_in_its_words_and_nothing_is_done(net: LiveNetwork) -> None:
     if (
         net.run(
-            "client", "sh", "-c", "ip link add try0 type ifb && tc qdisc add dev try0 root codel", check=False
+            "client",
+            "sh",
+            "-c",
+            "ip link add try0 type ifb && tc qdisc add dev try0 root codel",
+            check=False,
         ).returncode
         == 0
     ):
         pytest.skip("this kernel has codel")
     net.run("client", "ip", "link", "del", "try0")
     before = shown(net)
-    refused = sojourn(net, "shape", "eth0", "--up", "7mbit", "--qdisc", "codel", "--apply", check=False)
+    refused = sojourn(
+        net, "shape", "eth0", "--up", "7mbit", "--qdisc", "codel", "--apply", check=False
+    )
     assert refused.returncode == 2
     error, hint = refused.stderr.splitlines()[-2:]
     assert re.fullmatch(
-        r"error: this kernel refuses: tc qdisc add dev eth0 .*codel.*: Specified qdisc kind is unknown", error
+        r"error: this kernel refuses: tc qdisc add dev eth0 .*codel.*: Specified qdisc kind is unknown",
+        error,
     )
     assert (
         hint
@@ -375,7 +407,8 @@ def test_what_the_kernel_lacks_is_said_in_its_words_and_nothing_is_done(net: Liv
 
 
 def test_a_state_that_could_not_be_put_back_is_not_touched(net: LiveNetwork) -> None:
-    # The preference that was made first has one filter left, and that links to a table of the second.
+    # The preference that was made first has one filter left, and that links to a table of the
+    # second.
     theirs = """
 tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit
@@ -430,7 +463,9 @@ for words in json.loads(sys.argv[1]):
 
 
 def test_wrong_words_are_two_lines_and_exit_2(net: LiveNetwork) -> None:
-    calls = net.run("client", sys.executable, "-c", CALLS, json.dumps([words for words, _ in WRONG])).stdout
+    calls = net.run(
+        "client", sys.executable, "-c", CALLS, json.dumps([words for words, _ in WRONG])
+    ).stdout
     for line, (words, said) in zip(calls.splitlines(), WRONG, strict=True):
         code, out, err = json.loads(line)
         assert (code, out) == (2, ""), words
@@ -447,8 +482,13 @@ def test_json_says_what_is_and_what_would_be(net: LiveNetwork) -> None:
     sojourn(net, *SHAPED, "--confirm-within", "30s")
     applied = json.loads(sojourn(net, "shape", "eth0", "--status", "--json").stdout)
     assert (applied["state"], applied["up_bps"], applied["watched"]) == ("applied", 7_000_000, True)
-    assert json.loads(sojourn(net, "shape", "eth0", "--undo", "--json").stdout)["interface"] == "eth0"
-    assert json.loads(sojourn(net, "shape", "eth0", "--status", "--json").stdout)["state"] == "not shaped"
+    assert (
+        json.loads(sojourn(net, "shape", "eth0", "--undo", "--json").stdout)["interface"] == "eth0"
+    )
+    assert (
+        json.loads(sojourn(net, "shape", "eth0", "--status", "--json").stdout)["state"]
+        == "not shaped"
+    )
 
 
 def test_what_the_two_ends_are(net: LiveNetwork) -> None:

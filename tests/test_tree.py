@@ -37,7 +37,9 @@ def test_the_makefile_has_the_contributor_s_loop(target: str) -> None:
 def test_the_examples_are_in_the_wheel() -> None:
     # maturin packs no link to a folder by itself, but what a pattern finds behind it.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    patterns = [each["path"] for each in project["tool"]["maturin"]["include"] if each["format"] == "wheel"]
+    patterns = [
+        each["path"] for each in project["tool"]["maturin"]["include"] if each["format"] == "wheel"
+    ]
     packed = {file.resolve() for pattern in patterns for file in ROOT.glob(pattern)}
     examples_and_traces = {file for file in (ROOT / "scenarios").rglob("*") if file.is_file()}
     assert examples_and_traces

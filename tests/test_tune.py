@@ -1,4 +1,5 @@
-"""Tuning without a line: the scenario of a prediction and the laws that it must show, which rates are tried, which is chosen, how a prediction is judged."""
+"""Tuning without a line: the scenario of a prediction and the laws that it must show, which rates
+are tried, which is chosen, how a prediction is judged."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def point(
     return Point(bps, Interval(goodput, goodput, goodput), Interval(delay, low, high))
 
 
-# ------------------------------------------------------------------------------------------------------- prediction
+# ------------------------------------------------------------------------------------- prediction
 
 
 @pytest.mark.parametrize("link", [None, *LINK_LAYERS])
@@ -63,7 +64,9 @@ def test_every_shaper_has_a_scenario(direction: str, qdisc: str, link: str | Non
         assert (shaped["shaper"] is None) == (bps is None)
         if shaped["shaper"]:
             # PTM takes 65 bytes for each 64.
-            assert shaped["shaper"]["bps"] == (4_000_000 * 64 // 65 if link and "ptm" in link else 4_000_000)
+            assert shaped["shaper"]["bps"] == (
+                4_000_000 * 64 // 65 if link and "ptm" in link else 4_000_000
+            )
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -81,7 +84,9 @@ def test_what_is_sent_waits_in_the_shaper_below_the_line_s_rate_and_in_the_line_
     assert below.goodput_mbps.value == pytest.approx(0.9 * 4.8, rel=0.05)
 
 
-def test_the_shaper_stands_before_the_line_for_what_is_sent_and_behind_it_for_what_arrives() -> None:
+def test_the_shaper_stands_before_the_line_for_what_is_sent_and_behind_it_for_what_arrives() -> (
+    None
+):
     for direction, ways in (
         ("up", [("home", "modem", "shaper"), ("modem", "net", "line")]),
         ("down", [("net", "modem", "line"), ("modem", "home", "shaper")]),
@@ -103,7 +108,7 @@ def test_a_line_s_rate_is_counted_as_its_shaper_counts() -> None:
     assert wire_share(LINK_LAYERS["pppoe-ptm"], 1500) == pytest.approx(1554 / 1448)
 
 
-# ------------------------------------------------------------------------------------------------- what is tried
+# ---------------------------------------------------------------------------------- what is tried
 
 
 @given(st.floats(10 * LEAST_BPS, 10**10), st.integers(0, 13))
@@ -111,7 +116,9 @@ def test_the_rates_tried_lie_around_the_predicted_one_and_hardly_above_the_line(
     line_bps: float, last_good: int
 ) -> None:
     rates = grid(line_bps)
-    tried = around(line_bps, [point(bps, 10 if i <= last_good else 100) for i, bps in enumerate(rates)], 30)
+    tried = around(
+        line_bps, [point(bps, 10 if i <= last_good else 100) for i, bps in enumerate(rates)], 30
+    )
     assert tried == sorted(set(tried))
     assert len(tried) == len(STEPS)
     assert tried[-1] <= 1.06 * line_bps
@@ -125,7 +132,17 @@ def test_where_nothing_is_predicted_to_do_slow_rates_are_tried() -> None:
 
 
 def test_repeats_take_turns_forth_and_back() -> None:
-    assert order([1, 2, 3], 3) == [(0, 1), (0, 2), (0, 3), (1, 3), (1, 2), (1, 1), (2, 1), (2, 2), (2, 3)]
+    assert order([1, 2, 3], 3) == [
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (1, 3),
+        (1, 2),
+        (1, 1),
+        (2, 1),
+        (2, 2),
+        (2, 3),
+    ]
 
 
 @given(st.floats(LEAST_BPS, 10**11))
@@ -140,7 +157,7 @@ def test_only_one_direction_is_shaped_at_a_time() -> None:
     assert (with_rate(BFIFO, "down", 5).up_bps, with_rate(BFIFO, "down", 5).down_bps) == (None, 5)
 
 
-# ------------------------------------------------------------------------------------------------- what is chosen
+# --------------------------------------------------------------------------------- what is chosen
 
 
 def test_the_fastest_whose_whole_interval_is_below_the_target_is_chosen() -> None:
@@ -174,7 +191,7 @@ def test_none_may_do(points: list[Point]) -> None:
     assert choose(points, 30).point is None
 
 
-# ------------------------------------------------------------------------------------------- how good it was
+# -------------------------------------------------------------------------------- how good it was
 
 
 def test_a_prediction_is_judged_at_the_rates_that_have_both() -> None:
@@ -195,7 +212,7 @@ def test_close_is_5_ms_or_30_percent(predicted: float, measured: float, is_close
     assert close(predicted, measured) == is_close
 
 
-# -------------------------------------------------------------------------------------------------------- figure
+# ----------------------------------------------------------------------------------------- figure
 
 
 def test_the_figure_shows_what_was_measured_predicted_wanted_and_chosen() -> None:

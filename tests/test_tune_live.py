@@ -1,4 +1,5 @@
-"""`sojourn tune` on a line of known rate and queue: what it finds, and that the interface is afterwards what it was."""
+"""`sojourn tune` on a line of known rate and queue: what it finds, and that the interface is
+afterwards what it was."""
 
 from __future__ import annotations
 
@@ -32,30 +33,48 @@ def net() -> Iterator[LiveNetwork]:
 
 
 def sojourn(net: LiveNetwork, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    return net.run("client", sys.executable, "-m", "sojourn", *words, check=check, timeout=PATIENCE_S)
+    return net.run(
+        "client", sys.executable, "-m", "sojourn", *words, check=check, timeout=PATIENCE_S
+    )
 
 
 def shown(net: LiveNetwork) -> str:
-    said = net.tc("client", "-d qdisc show dev eth0") + net.run("client", "ip", "-br", "link").stdout
+    said = (
+        net.tc("client", "-d qdisc show dev eth0") + net.run("client", "ip", "-br", "link").stdout
+    )
     return re.sub(r"refcnt \d+ ?|direct_packets_stat \d+", "", said)
 
 
-def test_it_finds_the_rate_above_which_the_queue_is_the_line_s(net: LiveNetwork, tmp_path: Path) -> None:
+def test_it_finds_the_rate_above_which_the_queue_is_the_line_s(
+    net: LiveNetwork, tmp_path: Path
+) -> None:
     before = shown(net)
     rates = ["--rate", "5mbit", "--rate", "9mbit"]
     done = sojourn(
-        net, *TUNE, *rates, "--repeats", "1", "--target-p95", "60ms", "--json", "-o", str(tmp_path / "out")
+        net,
+        *TUNE,
+        *rates,
+        "--repeats",
+        "1",
+        "--target-p95",
+        "60ms",
+        "--json",
+        "-o",
+        str(tmp_path / "out"),
     )
     assert shown(net) == before
     (found,) = json.loads(done.stdout)["results"]
-    # 5 Mbit/s: a queue of 20 ms in the shaper. 9 Mbit/s: the shaper never acts, the line's own queue fills.
+    # 5 Mbit/s: a queue of 20 ms in the shaper. 9 Mbit/s: the shaper never acts, the line's own
+    # queue fills.
     slow, fast = found["measured"]
     assert slow["added_p95_ms"] < 60 < fast["added_p95_ms"]
     assert found["chosen_bps"] == found["foretold_bps"] == 5_000_000
     assert found["line"]["bps"] == pytest.approx(UP.bps, rel=0.1)
     assert found["line"]["buffer_bytes"] == pytest.approx(UP.limit_bytes, rel=0.25)
     # What was foretold of the line without a shaper is what was measured of it.
-    assert found["no_shaper"]["predicted"]["added_p95_ms"] == pytest.approx(UP.longest_wait_ms, rel=0.2)
+    assert found["no_shaper"]["predicted"]["added_p95_ms"] == pytest.approx(
+        UP.longest_wait_ms, rel=0.2
+    )
     assert (tmp_path / "out" / "tune-up.svg").stat().st_size > 1000
     assert {run.meta.label for run in map(Run.open, (tmp_path / "out").glob("up-*"))} == {
         "up, no shaper",
@@ -82,7 +101,9 @@ def test_ended_in_the_middle_the_interface_is_what_it_was(
     ).seeds == (1,)
 
 
-def test_a_server_that_is_not_there_is_said_and_nothing_is_shaped(net: LiveNetwork, tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_said_and_nothing_is_shaped(
+    net: LiveNetwork, tmp_path: Path
+) -> None:
     before = shown(net)
     words = ("tune", "eth0", "10.77.2.1", "--up", "--qdisc", "bfifo", "-o", str(tmp_path / "out"))
     done = sojourn(net, *words, check=False)
@@ -91,7 +112,9 @@ def test_a_server_that_is_not_there_is_said_and_nothing_is_shaped(net: LiveNetwo
     assert shown(net) == before
 
 
-def test_what_would_be_refused_in_the_end_is_refused_at_once(net: LiveNetwork, tmp_path: Path) -> None:
+def test_what_would_be_refused_in_the_end_is_refused_at_once(
+    net: LiveNetwork, tmp_path: Path
+) -> None:
     out = ["-o", str(tmp_path / "out")]
     for words, said in (
         (["tune", "nothere", SERVER], "no interface 'nothere'"),

@@ -1,4 +1,5 @@
-"""Quantities: what people write, read exactly; what they must not write, refused with what to write instead."""
+"""Quantities: what people write, read exactly; what they must not write, refused with what to write
+instead."""
 
 import pytest
 from hypothesis import given
@@ -149,7 +150,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ns", "text"), [(5_000_000, "5 ms"), (60 * 10**9, "60 s"), (1_500, "1.5 us"), (7, "7 ns"), (0, "0 s")]
+    ("ns", "text"),
+    [(5_000_000, "5 ms"), (60 * 10**9, "60 s"), (1_500, "1.5 us"), (7, "7 ns"), (0, "0 s")],
 )
 def test_durations_are_written_in_the_unit_people_would_take(ns: int, text: str) -> None:
     assert format_duration(ns) == text

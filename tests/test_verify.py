@@ -1,4 +1,5 @@
-"""What decides a Run's tables is named by its fingerprint, and a Run can be run again and compared, table by table."""
+"""What decides a Run's tables is named by its fingerprint, and a Run can be run again and compared,
+table by table."""
 
 from __future__ import annotations
 
@@ -75,15 +76,21 @@ def change_table(folder: Path, seed: int, name: str, table: pl.DataFrame) -> Non
         for file in sorted(place.glob("*.parquet"))
     ]
     (place / SUMS).write_text("".join(lines))
-    sums = {**rewritten.meta.checksums, str(seed): hashlib.sha256("".join(lines).encode()).hexdigest()}
+    sums = {
+        **rewritten.meta.checksums,
+        str(seed): hashlib.sha256("".join(lines).encode()).hexdigest(),
+    }
     change_meta(folder, checksums=sums)
 
 
-# ---------------------------------------------------------------------------------------------------- the fingerprint
+# -------------------------------------------------------------------------------- the fingerprint
 
 
 def test_the_fingerprint_names_the_seeds_that_are_run_in_any_order() -> None:
-    named = {seeds: short().fingerprint(seeds) for seeds in ((1,), (7,), (1, 7), (7, 1), (1, 2, 7), (1, 1))}
+    named = {
+        seeds: short().fingerprint(seeds)
+        for seeds in ((1,), (7,), (1, 7), (7, 1), (1, 2, 7), (1, 1))
+    }
     assert named[1, 7] == named[7, 1]
     assert named[1,] == named[1, 1] == short().fingerprint()
     assert len({named[seeds] for seeds in ((1,), (7,), (1, 7), (1, 2, 7))}) == 4
@@ -108,10 +115,12 @@ def test_the_build_is_in_the_numbers(whole: Path) -> None:
     assert sojourn.summary(Run.open(whole)).to_dict()["engine_build"] == _core.ENGINE
 
 
-# ---------------------------------------------------------------------------------------------------------- run again
+# -------------------------------------------------------------------------------------- run again
 
 
-def test_a_run_is_equal_to_itself_run_again(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_equal_to_itself_run_again(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = {file: file.read_bytes() for file in whole.rglob("*") if file.is_file()}
     assert status(["verify", "-q", str(whole)]) == 0
     told = capsys.readouterr().out
@@ -133,10 +142,14 @@ def test_every_variant_of_a_comparison_and_of_a_sweep_is_what_its_text_says(tmp_
     assert all(one.equal and one.same_build and one.same_scenario for one in found)
 
 
-def test_the_first_cell_that_differs_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_cell_that_differs_is_told(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     flows = Run.open(copy).table("flows", 3)
     changed = flows.with_columns(
-        sent_bytes=pl.when(pl.col("flow") == "bulk").then(pl.col("sent_bytes") + 1).otherwise("sent_bytes"),
+        sent_bytes=pl.when(pl.col("flow") == "bulk")
+        .then(pl.col("sent_bytes") + 1)
+        .otherwise("sent_bytes"),
         base_rtt_ns=pl.lit(None, dtype=pl.Int64),
     )
     change_table(copy, 3, "flows", changed)
@@ -145,7 +158,12 @@ def test_the_first_cell_that_differs_is_told(copy: Path, capsys: pytest.CaptureF
     apart = [table for table in told["runs"][0]["tables"] if not table["equal"]]
     assert [(table["seed"], table["table"]) for table in apart] == [(3, "flows")]
     sent = int(flows["sent_bytes"][0])
-    assert apart[0]["difference"] == {"row": 0, "column": "sent_bytes", "recorded": sent + 1, "now": sent}
+    assert apart[0]["difference"] == {
+        "row": 0,
+        "column": "sent_bytes",
+        "recorded": sent + 1,
+        "now": sent,
+    }
     assert status(["verify", "-q", str(copy)]) == 1
     shown = capsys.readouterr().out
     assert f"flows: row 0, sent_bytes: recorded {sent + 1}, now {sent}" in shown
@@ -179,7 +197,9 @@ def test_a_damaged_table_and_a_lost_one_differ(copy: Path) -> None:
     assert why["drops"] == "missing in the Run"
 
 
-def test_a_link_that_is_not_the_scenario_s_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_link_that_is_not_the_scenario_s_is_told(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     links = json.loads((copy / META).read_text())["links"]
     links[0]["rate_bps"] += 1
     change_meta(copy, links=links)
@@ -221,7 +241,9 @@ def test_the_cause_is_told_first_and_a_seed_takes_few_lines(
 
 def test_another_build_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seeds = Run.open(copy).meta.seeds_asked
-    change_meta(copy, engine_build="0" * 16, fingerprint=fingerprint(short().fingerprint(seeds), "0" * 16))
+    change_meta(
+        copy, engine_build="0" * 16, fingerprint=fingerprint(short().fingerprint(seeds), "0" * 16)
+    )
     (found,) = verify([Run.open(copy)])
     assert (found.equal, found.same_scenario, found.same_build) == (True, True, False)
     assert status(["verify", "-q", str(copy)]) == 0
@@ -238,11 +260,15 @@ def test_a_run_that_was_interrupted_is_verified_as_far_as_it_came(
     assert Run.open(copy).meta.seeds_asked == meta.seeds_asked
 
 
-# ------------------------------------------------------------------------------------------------ what can't be run again
+# ------------------------------------------------------------------------ what can't be run again
 
 
-def test_a_measurement_can_t_be_run_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = synthetic_live.run(tmp_path / "line", Line(phases=(("idle", 1), ("upload", 2)), streams=1))
+def test_a_measurement_can_t_be_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = synthetic_live.run(
+        tmp_path / "line", Line(phases=(("idle", 1), ("upload", 2)), streams=1)
+    )
     assert status(["verify", "-q", str(made.path)]) == 2
     told = capsys.readouterr().err
     assert "can't be made again" in told
@@ -250,7 +276,9 @@ def test_a_measurement_can_t_be_run_again(tmp_path: Path, capsys: pytest.Capture
     assert "sojourn compare" in told
 
 
-def test_real_time_and_no_seed_can_t_be_run_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_real_time_and_no_seed_can_t_be_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     small_run(tmp_path / "netns")
     change_meta(tmp_path / "netns", engine="netns")
     assert status(["verify", "-q", str(tmp_path / "netns")]) == 2
@@ -288,4 +316,6 @@ def test_a_paper_s_runs_of_another_build_are_not_redrawn(tmp_path: Path) -> None
     with pytest.raises(UserError, match="another build of the engine sim"):
         reproduce._reopened(job, other)
     with pytest.raises(UserError, match="not the whole Run"):
-        reproduce._reopened(dataclasses.replace(job, scenario=short().with_(seeds=[1, 2])), find("sim"))
+        reproduce._reopened(
+            dataclasses.replace(job, scenario=short().with_(seeds=[1, 2])), find("sim")
+        )

@@ -1,4 +1,5 @@
-"""The wheel that others install: it runs by itself, from anywhere, and gives the tree's tables. `make wheel` builds it."""
+"""The wheel that others install: it runs by itself, from anywhere, and gives the tree's tables.
+`make wheel` builds it."""
 
 import os
 import subprocess
@@ -60,7 +61,9 @@ def test_the_wheel_holds_all_that_the_tree_s_package_has(installed: Path) -> Non
     files = {file.relative_to(package) for file in package.rglob("*") if file.is_file()}
     there = {file.relative_to(installed / "sojourn") for file in (installed / "sojourn").rglob("*")}
     missing = {
-        file for file in files - there if file.suffix not in (".pyc", ".so") and file.name != ".gitignore"
+        file
+        for file in files - there
+        if file.suffix not in (".pyc", ".so") and file.name != ".gitignore"
     }
     assert not missing
 
@@ -69,7 +72,16 @@ def test_the_wheel_gives_the_tree_s_tables(installed: Path, tmp_path: Path) -> N
     # An engine of the release against the checked one: optimised otherwise, the same bits.
     scenario = ROOT / "scenarios" / "home-uplink.toml"
     done = run(
-        installed, tmp_path, "run", str(scenario), "--set", "duration=8 s", "--seeds", "1", "-o", "theirs"
+        installed,
+        tmp_path,
+        "run",
+        str(scenario),
+        "--set",
+        "duration=8 s",
+        "--seeds",
+        "1",
+        "-o",
+        "theirs",
     )
     assert done.returncode == 0, done.stderr
     ours = sojourn.run(sojourn.load(scenario).with_(duration="8 s"), seeds=1)
@@ -82,7 +94,9 @@ ELSEWHERE = (str(ROOT / "tests" / "other_system.py"),)
 SCENARIO = str(ROOT / "scenarios" / "home-uplink.toml")
 
 
-def test_elsewhere_than_on_linux_scenarios_run_and_have_pages(without_lines: Path, tmp_path: Path) -> None:
+def test_elsewhere_than_on_linux_scenarios_run_and_have_pages(
+    without_lines: Path, tmp_path: Path
+) -> None:
     short = ("--set", "duration=8 s", "--seeds", "2", "--jobs", "2")
     for words in (
         ("--help",),

@@ -1,4 +1,5 @@
-"""What is tested is this tree: its Python, and an engine built of its Rust. Never an installed copy."""
+"""What is tested is this tree: its Python, and an engine built of its Rust. Never an installed
+copy."""
 
 import hashlib
 from pathlib import Path

@@ -1,8 +1,9 @@
 //! Names the sources that this extension is built of, so that a Run can say which engine made it.
 //!
-//! `ENGINE` covers the crates that decide a simulation's bytes, `TC` those of tc's words, `BUILD` all crates; each covers Cargo.lock and the
-//! workspace's manifest. A name is the first 16 digits of a SHA-256 over each file's path, size and content, in the
-//! order of the paths. `tests/conftest.py` makes `BUILD` anew from the tree and refuses to test another.
+//! `ENGINE` covers the crates that decide a simulation's bytes, `TC` those of tc's words, `BUILD`
+//! all crates; each covers Cargo.lock and the workspace's manifest. A name is the first 16 digits
+//! of a SHA-256 over each file's path, size and content, in the order of the paths.
+//! `tests/conftest.py` makes `BUILD` anew from the tree and refuses to test another.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -21,7 +22,8 @@ fn main() {
     all.sort();
     let of = |crates: &'static [&str]| {
         all.iter().filter(move |path| {
-            let mut parts = path.iter().map(|part| part.to_str().expect("the tree's names are UTF-8"));
+            let mut parts =
+                path.iter().map(|part| part.to_str().expect("the tree's names are UTF-8"));
             match (parts.next(), parts.next()) {
                 (Some("crates"), Some(name)) => crates.contains(&name),
                 _ => true,
@@ -56,7 +58,11 @@ fn digest<'a>(root: &Path, files: impl Iterator<Item = &'a PathBuf>) -> String {
     let mut sum = Sha256::new();
     for path in files {
         let content = fs::read(root.join(path)).expect("the tree can be read");
-        sum.update(format!("{} {}\n", path.to_str().expect("the tree's names are UTF-8"), content.len()));
+        sum.update(format!(
+            "{} {}\n",
+            path.to_str().expect("the tree's names are UTF-8"),
+            content.len()
+        ));
         sum.update(&content);
     }
     sum.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()

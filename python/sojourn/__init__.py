@@ -1,4 +1,5 @@
-"""sojourn, a bufferbloat laboratory: one scenario (links, queue disciplines, traffic, probes) in, tables out.
+"""sojourn, a bufferbloat laboratory: one scenario (links, queue disciplines, traffic, probes) in,
+tables out.
 
     import sojourn
 

@@ -1,7 +1,8 @@
 """`sojourn`, and `python -m sojourn`.
 
-Until the command line is imported, which takes some tenths of a second, Ctrl-C ends this process as it ends any other: at once and
-without a traceback. From then on the verbs are interrupted, and see to what they have begun.
+Until the command line is imported, which takes some tenths of a second, Ctrl-C ends this process as
+it ends any other: at once and without a traceback. From then on the verbs are interrupted, and see
+to what they have begun.
 """
 
 import signal

@@ -6,7 +6,13 @@ from typing import Any, Literal, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-Column = NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.uint32] | NDArray[np.uint8] | NDArray[np.float64]
+Column = (
+    NDArray[np.int64]
+    | NDArray[np.uint64]
+    | NDArray[np.uint32]
+    | NDArray[np.uint8]
+    | NDArray[np.float64]
+)
 Columns = dict[str, Column]
 QdiscValue = int | float | bool | str | None
 
@@ -14,7 +20,8 @@ VERSION: str
 """Version of the engine, as recorded in every Run."""
 
 ENGINE: str
-"""Names the sources of the crates that decide a simulation's bytes: 16 hexadecimal digits (crates/python/build.rs)."""
+"""Names the sources of the crates that decide a simulation's bytes: 16 hexadecimal digits
+(crates/python/build.rs)."""
 
 TC: str
 """The same of the crates that tc's words and the records of the disciplines are made of."""
@@ -66,16 +73,19 @@ TABLES: dict[str, TableSchema]
 LATE_MS: float
 """Packets that take longer one way are late."""
 
-def seed_numbers(about_json: str, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
+def seed_numbers(
+    about_json: str, tables: Mapping[str, Mapping[str, NDArray[Any]]]
+) -> dict[str, Any]:
     """The numbers of one seed (`sojourn.numbers.Numbers` but for `seed` and `cpu_s`).
 
-    `about_json`: what was run, as crates/metrics' `About`. `tables`: those that numbers are made of, whole, as an engine
-    hands them over but for the widths: int64 (-1: none), float64 (NaN: none), numbers of names as uint32. Raises
-    ValueError when a table is not as declared.
+    `about_json`: what was run, as crates/metrics' `About`. `tables`: those that numbers are made
+    of, whole, as an engine hands them over but for the widths: int64 (-1: none), float64 (NaN:
+    none), numbers of names as uint32. Raises ValueError when a table is not as declared.
     """
 
 def over_seeds(seeds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Values of equal shape as one, each number as {mean, ci95}. Raises ValueError when there is no seed."""
+    """Values of equal shape as one, each number as {mean, ci95}. Raises ValueError when there is no
+    seed."""
 
 def histogram_quantile(
     lower_ns: NDArray[np.int64], upper_ns: NDArray[np.int64], counts: NDArray[np.int64], q: float
@@ -104,7 +114,8 @@ def mean_ci95(values: Sequence[float]) -> tuple[float, float]:
     """Mean and half the width of its 95 % interval (Student's t); NaN values are left out."""
 
 def welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float, float]:
-    """Of after - before: the difference of the means, and where its 95 % interval begins and ends (Welch)."""
+    """Of after - before: the difference of the means, and where its 95 % interval begins and ends
+    (Welch)."""
 
 def student_t975(degrees: int) -> float:
     """The 0.975 quantile of Student's t distribution."""
@@ -112,7 +123,8 @@ def student_t975(degrees: int) -> float:
 def wire_bytes(
     overhead_bytes: int, minimum_bytes: int, cells: str, ip_bytes: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """What IP packets take on the wire (crates/link, framing.rs). `cells`: "none", "atm" or "ptm", else ValueError."""
+    """What IP packets take on the wire (crates/link, framing.rs). `cells`: "none", "atm" or "ptm",
+    else ValueError."""
 
 def bins_of(times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """The number of the log-linear bin (crates/tables, histogram.rs) of each time."""
@@ -126,9 +138,10 @@ class Cancelled(Exception):  # noqa: N818  (a request, not an error)
 def run(scenario_json: str, progress: Callable[[int], bool] | None = None) -> dict[str, Columns]:
     """Runs one scenario (the JSON form of crates/sim/src/scenario.rs) to its end, the GIL released.
 
-    `progress` is called about every 50 ms of wall time with the simulated time reached in ns; returning False
-    stops the run. Returns tables by name: each a dict of equally long columns. Raises ValueError when the JSON is not a
-    scenario, Cancelled when stopped, KeyboardInterrupt on Ctrl-C in the main thread.
+    `progress` is called about every 50 ms of wall time with the simulated time reached in ns;
+    returning False stops the run. Returns tables by name: each a dict of equally long columns.
+    Raises ValueError when the JSON is not a scenario, Cancelled when stopped, KeyboardInterrupt on
+    Ctrl-C in the main thread.
     """
 
 def replay(
@@ -143,26 +156,33 @@ def replay(
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Sends recorded arrivals through one link (the JSON form of LinkSpec in crates/sim/src/scenario.rs), the GIL released.
+    """Sends recorded arrivals through one link (the JSON form of LinkSpec in
+    crates/sim/src/scenario.rs), the GIL released.
 
-    One packet per place of the columns, in order of time: when it comes (from 0), its flow (equal for one direction of a five-tuple),
-    bytes of the IP packet, DS field. Of another queue, whose decisions are to be compared (crates/sim/src/replay.rs): `after`, how many it had
-    sent before the packet came, which orders what happens at one instant (-1: not known), and `early`, what a RED's draws decided;
-    without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by which it tells flows apart (with an unknown one, -1, no two flows share a
-    queue), and `truesize`, the bytes that its memory limit counts (-1: those of a datagram).
+    One packet per place of the columns, in order of time: when it comes (from 0), its flow (equal
+    for one direction of a five-tuple), bytes of the IP packet, DS field. Of another queue, whose
+    decisions are to be compared (crates/sim/src/replay.rs): `after`, how many it had sent before
+    the packet came, which orders what happens at one instant (-1: not known), and `early`, what a
+    RED's draws decided; without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by
+    which it tells flows apart (with an unknown one, -1, no two flows share a queue), and
+    `truesize`, the bytes that its memory limit counts (-1: those of a datagram).
 
-    Returns equally long columns of int64, but for `state` and `chance` (float64, NaN for none): `t_ns` and `order` (when it left the
-    queue, sent or dropped, and its place among those that left; -1: never), `refused` (1: dropped as it came), `dropped` and
-    `marked` (the cause, in the order of CAUSES; -1: it was not), `backlog_packets` and `backlog_bytes` (queued when it came), `state`
-    (RED's average in bytes when it came, CoDel's count when it left), `chance` (with `early`: how likely RED was to drop or mark it,
-    given what became of all before it). Raises ValueError when the JSON is no link or the columns are no arrivals.
+    Returns equally long columns of int64, but for `state` and `chance` (float64, NaN for none):
+    `t_ns` and `order` (when it left the queue, sent or dropped, and its place among those that
+    left; -1: never), `refused` (1: dropped as it came), `dropped` and `marked` (the cause, in the
+    order of CAUSES; -1: it was not), `backlog_packets` and `backlog_bytes` (queued when it came),
+    `state` (RED's average in bytes when it came, CoDel's count when it left), `chance` (with
+    `early`: how likely RED was to drop or mark it, given what became of all before it). Raises
+    ValueError when the JSON is no link or the columns are no arrivals.
     """
 
 def draw(seed: int, name: str, n: int) -> NDArray[np.uint64]:
-    """The first n numbers of the random stream called `name` in a run with this seed (uniform over 64 bits)."""
+    """The first n numbers of the random stream called `name` in a run with this seed (uniform over
+    64 bits)."""
 
 def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:
-    """A TOML document as plain values, and (line, column), both from 1, of every key path ("flow.0.rtt").
+    """A TOML document as plain values, and (line, column), both from 1, of every key path
+    ("flow.0.rtt").
 
     Raises ValueError with args (message, line, column) on a syntax error.
     """
@@ -174,7 +194,8 @@ def tcp_profiles() -> dict[str, dict[str, Any]]:
     """Each profile as a full set of crates/tcp's TcpParams, by its name."""
 
 def scenario_keys() -> dict[str, list[str]]:
-    """The keys of each table of a scenario; the file's own under the empty name, a flow's under its kind."""
+    """The keys of each table of a scenario; the file's own under the empty name, a flow's under its
+    kind."""
 
 def dotted_key(word: str) -> str | None:
     """The key of a scenario with a [bottleneck] that a word, ours or another program's, means."""
@@ -226,50 +247,67 @@ class Problem:
 
 @final
 class Scenario:
-    """Links, queue disciplines, traffic and probes: everything a run needs but its seed. Frozen; equal to what is run and called alike."""
+    """Links, queue disciplines, traffic and probes: everything a run needs but its seed. Frozen;
+    equal to what is run and called alike."""
 
     @staticmethod
     def read(
-        text: str, name: str, untitled: str | None = None, open: Callable[[str], bytes] | None = None
+        text: str,
+        name: str,
+        untitled: str | None = None,
+        open: Callable[[str], bytes] | None = None,
     ) -> Scenario:
-        """The scenario in a text that messages call `name`; `untitled` is its title if it says none.
+        """The scenario in a text that messages call `name`; `untitled` is its title if it says
+        none.
 
-        `open` gives the bytes of a trace by its path and raises OSError. Raises sojourn.scenario.ScenarioError with every problem.
+        `open` gives the bytes of a trace by its path and raises OSError. Raises
+        sojourn.scenario.ScenarioError with every problem.
         """
 
     @staticmethod
-    def from_document(document: Mapping[str, Any], open: Callable[[str], bytes] | None = None) -> Scenario:
-        """The scenario that plain TOML values describe. Raises sojourn.scenario.ScenarioError with every problem."""
+    def from_document(
+        document: Mapping[str, Any], open: Callable[[str], bytes] | None = None
+    ) -> Scenario:
+        """The scenario that plain TOML values describe. Raises sojourn.scenario.ScenarioError with
+        every problem."""
 
     def document(self) -> dict[str, Any]:
         """The scenario as plain TOML values: everything that is not a default."""
 
     def to_toml(self) -> str:
-        """Canonical text: reading it gives an equal Scenario, on any machine (traces are written out)."""
+        """Canonical text: reading it gives an equal Scenario, on any machine (traces are written
+        out)."""
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Scenario:
-        """The scenario with some keys changed, by dotted key: `scenario.with_({"bottleneck.qdisc": "codel"}, seeds=5)`.
+        """The scenario with some keys changed, by dotted key:
+        `scenario.with_({"bottleneck.qdisc": "codel"}, seeds=5)`.
 
-        Values are what the file would hold; None takes the key away. Flows and links are named by position or name, or all by `*`.
-        A key that the sweep varies is settled: it leaves the sweep.
+        Values are what the file would hold; None takes the key away. Flows and links are named by
+        position or name, or all by `*`. A key that the sweep varies is settled: it leaves the
+        sweep.
         """
 
     def variants(self) -> tuple[Scenario, ...]:
-        """One scenario for each point of the sweep, labelled by what differs; the scenario itself where there is none."""
+        """One scenario for each point of the sweep, labelled by what differs; the scenario itself
+        where there is none."""
 
     def realise(self, seed: int) -> dict[str, Any]:
-        """The run of this scenario with this seed as the engine takes it: integers, every flow and link written out."""
+        """The run of this scenario with this seed as the engine takes it: integers, every flow and
+        link written out."""
 
     def fingerprint(self, seeds: Iterable[int] | None = None) -> str:
-        """SHA-256 of what an engine is given for each of these seeds, whatever their order; None: the scenario's own.
+        """SHA-256 of what an engine is given for each of these seeds, whatever their order; None:
+        the scenario's own.
 
         Titles and labels have no part in it, nor has the engine.
         """
 
     def meaning(self) -> dict[tuple[str, ...], Any]:
-        """Every setting of the links and flows by its path, ("link", "up", "rate"); None: there is none.
+        """Every setting of the links and flows by its path, ("link", "up", "rate"); None: there is
+        none.
 
-        Links are resolved, defaults filled in, numbers are laws and not drawn. Scenarios of equal meaning differ in words only.
+        Links are resolved, defaults filled in, numbers are laws and not drawn. Scenarios of equal
+        meaning differ in words only.
         """
 
     @property
@@ -308,7 +346,8 @@ class Scenario:
 
     @property
     def notes(self) -> tuple[Problem, ...]:
-        """What is taken as it is written and probably means something else, each with its place and what to write instead."""
+        """What is taken as it is written and probably means something else, each with its place and
+        what to write instead."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -362,11 +401,12 @@ class MeasureError(Exception):
 
 @final
 class Server:
-    """Answers `measure`: load and echoes for clients of ours. Its sockets are bound when it is made.
+    """Answers `measure`: load and echoes for clients of ours. Its sockets are bound when it is
+    made.
 
-    `options_json`: {bind: [address, ...], port (0: any), caps: {seconds, bytes, streams, clients} (crates/live/src/caps.rs),
-    secret ("": none)}, all of them needed.
-    Raises MeasureError when an address can't be bound, ValueError when the JSON is not such options.
+    `options_json`: {bind: [address, ...], port (0: any), caps: {seconds, bytes, streams, clients}
+    (crates/live/src/caps.rs), secret ("": none)}, all of them needed. Raises MeasureError when an
+    address can't be bound, ValueError when the JSON is not such options.
     """
 
     def __new__(cls, options_json: str) -> Self: ...
@@ -375,11 +415,16 @@ class Server:
         """What it is bound to: (address, port)."""
 
     def run(
-        self, seconds: float | None = None, once: bool = False, tell: Callable[[str], None] | None = None
+        self,
+        seconds: float | None = None,
+        once: bool = False,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
-        """Serves, the GIL released, until `stop`, for so long, or (`once`) until the first client that came is gone.
+        """Serves, the GIL released, until `stop`, for so long, or (`once`) until the first client
+        that came is gone.
 
-        `tell` is called with a line for each client that comes and goes. Raises KeyboardInterrupt on Ctrl-C in the main thread.
+        `tell` is called with a line for each client that comes and goes. Raises KeyboardInterrupt
+        on Ctrl-C in the main thread.
         """
 
     def stop(self) -> None:
@@ -388,20 +433,25 @@ class Server:
 def measure(
     plan_json: str, reached: Callable[[int, int, str], bool] | None = None
 ) -> tuple[dict[str, Columns], str]:
-    """One measuring session, the GIL released: tables, and facts as JSON. `sojourn.live.measure.session` says what both hold.
+    """One measuring session, the GIL released: tables, and facts as JSON.
+    `sojourn.live.measure.session` says what both hold.
 
-    `plan_json` is `sojourn.live.measure.session.SessionPlan`. `reached` is called about ten times a second with (time reached in ns, total in ns, phase);
-    returning False, or Ctrl-C in the main thread, ends the session, and what was measured is returned. Raises MeasureError when nothing could be
-    measured, ValueError when the JSON is not a plan.
+    `plan_json` is `sojourn.live.measure.session.SessionPlan`. `reached` is called about ten times a
+    second with (time reached in ns, total in ns, phase); returning False, or Ctrl-C in the main
+    thread, ends the session, and what was measured is returned. Raises MeasureError when nothing
+    could be measured, ValueError when the JSON is not a plan.
     """
 
 @final
 class RpmServer:
-    """Answers clients of draft-ietf-ippm-responsiveness over HTTP/2 and TLS, from when it is made, on threads of its own.
+    """Answers clients of draft-ietf-ippm-responsiveness over HTTP/2 and TLS, from when it is made,
+    on threads of its own.
 
-    `options_json`: {at: ["address:port", ...] (port 0: any), names: [host, ...] (for its certificate), identity: [chain, key] (PEM files) or null
-    (made at start), seconds (a connection may live), bytes (a client may move in an hour), connections (a client may have at once)}, all of them
-    needed (crates/rpm/src/server.rs). Raises MeasureError when it can't listen or its certificate can't be read, ValueError when the JSON is not such options.
+    `options_json`: {at: ["address:port", ...] (port 0: any), names: [host, ...] (for its
+    certificate), identity: [chain, key] (PEM files) or null (made at start), seconds (a connection
+    may live), bytes (a client may move in an hour), connections (a client may have at once)}, all
+    of them needed (crates/rpm/src/server.rs). Raises MeasureError when it can't listen or its
+    certificate can't be read, ValueError when the JSON is not such options.
     """
 
     def __new__(cls, options_json: str) -> Self: ...
@@ -414,11 +464,13 @@ class RpmServer:
         """Its certificate as PEM, if it was made at start."""
 
     def served(self) -> dict[str, int]:
-        """connections (now), accepted, refused (of them: too many), requests, sent_bytes, received_bytes."""
+        """connections (now), accepted, refused (of them: too many), requests, sent_bytes,
+        received_bytes."""
 
     def run(self, seconds: float | None = None, tell: Callable[[str], None] | None = None) -> None:
-        """Waits until `stop` or for so long, the GIL released. `tell` is called with a line when a client first comes in an hour, is refused, or
-        has used up its bytes. Raises KeyboardInterrupt on Ctrl-C in the main thread; the server goes on until `stop`."""
+        """Waits until `stop` or for so long, the GIL released. `tell` is called with a line when a
+        client first comes in an hour, is refused, or has used up its bytes. Raises
+        KeyboardInterrupt on Ctrl-C in the main thread; the server goes on until `stop`."""
 
     def stop(self) -> None:
         """Ends every connection and frees the port; from any thread, any number of times."""
@@ -426,11 +478,14 @@ class RpmServer:
 def measure_rpm(
     plan_json: str, reached: Callable[[int, int, str, int, float], bool] | None = None
 ) -> tuple[dict[str, Columns], str]:
-    """One measurement of responsiveness, the GIL released: tables, and facts as JSON. `sojourn.live.rpm` says what both hold.
+    """One measurement of responsiveness, the GIL released: tables, and facts as JSON.
+    `sojourn.live.rpm` says what both hold.
 
-    `plan_json` is `sojourn.live.rpm.Plan`. `reached` is called about ten times a second with (time reached in ns, phase from 0, what is waited for, intervals of
-    this phase, goodput of the last second in bit/s); returning False, or Ctrl-C in the main thread, ends the measurement, and what was measured is
-    returned. Raises MeasureError when nothing could be measured, ValueError when the JSON is not a plan, and whatever `reached` raises.
+    `plan_json` is `sojourn.live.rpm.Plan`. `reached` is called about ten times a second with (time
+    reached in ns, phase from 0, what is waited for, intervals of this phase, goodput of the last
+    second in bit/s); returning False, or Ctrl-C in the main thread, ends the measurement, and what
+    was measured is returned. Raises MeasureError when nothing could be measured, ValueError when
+    the JSON is not a plan, and whatever `reached` raises.
     """
 
 LOSSES: list[str]
@@ -440,12 +495,13 @@ LOSSES: list[str]
 class Prober:
     """Probes several targets at fixed times from a thread of its own, which holds no GIL.
 
-    A target is (IP address, None) for ICMP echo or (IP address, UDP port) for our own echo. Each gets a request of `size` bytes
-    (behind the IP or UDP header, with this DS field) every `interval_ns`, the targets evenly apart; one without a reply for
-    `timeout_ns` is lost. `identifier` is the first one's in ICMP: probers of one host want different ones.
+    A target is (IP address, None) for ICMP echo or (IP address, UDP port) for our own echo. Each
+    gets a request of `size` bytes (behind the IP or UDP header, with this DS field) every
+    `interval_ns`, the targets evenly apart; one without a reply for `timeout_ns` is lost.
+    `identifier` is the first one's in ICMP: probers of one host want different ones.
 
-    Raises PermissionError where neither an unprivileged nor a raw ICMP socket is allowed, ValueError for what makes no
-    sense, OSError for what the kernel refuses.
+    Raises PermissionError where neither an unprivileged nor a raw ICMP socket is allowed,
+    ValueError for what makes no sense, OSError for what the kernel refuses.
     """
 
     def __new__(
@@ -459,28 +515,34 @@ class Prober:
         identifier: int = 1,
     ) -> Self: ...
     def take(self) -> dict[str, NDArray[np.int64]]:
-        """The samples that have settled since the last call, in that order, as columns of equal length.
+        """The samples that have settled since the last call, in that order, as columns of equal
+        length.
 
-        `target` (index), `sequence`, `sent_ns` (CLOCK_MONOTONIC, as `time.monotonic_ns()`), `lateness_ns` (sent after its slot), `rtt_ns` (-1:
-        lost), `turned_ns` (on the far end's clock; -1: ICMP, or lost), `loss` (index in LOSSES; -1: not lost). Raises
-        RuntimeError if the thread has died.
+        `target` (index), `sequence`, `sent_ns` (CLOCK_MONOTONIC, as `time.monotonic_ns()`),
+        `lateness_ns` (sent after its slot), `rtt_ns` (-1: lost), `turned_ns` (on the far end's
+        clock; -1: ICMP, or lost), `loss` (index in LOSSES; -1: not lost). Raises RuntimeError if
+        the thread has died.
         """
 
     def counts(self) -> list[dict[str, int]]:
-        """Totals of each target: sent, received, lost, late (replies after the timeout), duplicate, missed (slots that
-        passed while this host stood still; nothing was sent)."""
+        """Totals of each target: sent, received, lost, late (replies after the timeout), duplicate,
+        missed (slots that passed while this host stood still; nothing was sent)."""
 
     def stop(self) -> None:
-        """Ends the thread. What is on the way is no sample; `take` gives what has settled before."""
+        """Ends the thread. What is on the way is no sample; `take` gives what has settled
+        before."""
 
 def route_device(address: str) -> int:
-    """The index of the interface by which packets to this IP address leave. Raises OSError if there is no route."""
+    """The index of the interface by which packets to this IP address leave. Raises OSError if there
+    is no route."""
 
 def device_bytes(index: int) -> tuple[int, int]:
-    """Bytes (received, sent) by the interface with this index since it was made. Raises OSError if there is none."""
+    """Bytes (received, sent) by the interface with this index since it was made. Raises OSError if
+    there is none."""
 
 LINUX_RELEASE: str
-"""The kernel whose algorithms `variant linux` of the simulator's disciplines are, and which the built guest runs."""
+"""The kernel whose algorithms `variant linux` of the simulator's disciplines are, and which the
+built guest runs."""
 
 QDISCS: dict[str, QdiscRecord]
 """Every queue discipline, by kind, in the order in which they are listed."""
@@ -489,8 +551,8 @@ QDISCS: dict[str, QdiscRecord]
 class Qdisc:
     """A queue discipline with every parameter filled in, in tc(8)'s words (crates/tc).
 
-    Those that Linux alone has leave to it what was not said (None), and so does a `red` without sizes until its
-    link's rate is known (`at`).
+    Those that Linux alone has leave to it what was not said (None), and so does a `red` without
+    sizes until its link's rate is known (`at`).
     """
 
     @staticmethod
@@ -499,14 +561,17 @@ class Qdisc:
 
     @staticmethod
     def from_params(params: Mapping[str, QdiscValue]) -> Qdisc:
-        """The discipline with these parameters, as the engine names them; raises UnitError if it has no such ones."""
+        """The discipline with these parameters, as the engine names them; raises UnitError if it
+        has no such ones."""
 
     @staticmethod
     def live_cake(words: str, bps: int, link: LinkLayer | None, arriving: bool) -> Qdisc:
-        """cake as the shaper of an interface at a rate, bit/s, with every choice made (crates/tc, cake.rs).
+        """cake as the shaper of an interface at a rate, bit/s, with every choice made (crates/tc,
+        cake.rs).
 
-        `link` is what a packet takes on the line, None for what Linux counts; `arriving`: it shapes what is received.
-        Raises UnitError when the words are none of cake's, or say the rate or the line.
+        `link` is what a packet takes on the line, None for what Linux counts; `arriving`: it shapes
+        what is received. Raises UnitError when the words are none of cake's, or say the rate or the
+        line.
         """
 
     @property
@@ -525,27 +590,32 @@ class Qdisc:
 
     @property
     def notes(self) -> list[tuple[str, str, int]]:
-        """Words that are read as tc reads them and probably mean something else: (message, hint, offset in characters)."""
+        """Words that are read as tc reads them and probably mean something else: (message, hint,
+        offset in characters)."""
 
     @property
     def record(self) -> QdiscRecord:
         """What is known of it whatever its parameters."""
 
     def at(self, rate_bps: int) -> Qdisc:
-        """The same on a link of this rate, bit/s: a `red` without sizes takes those that tc-red(8) recommends."""
+        """The same on a link of this rate, bit/s: a `red` without sizes takes those that tc-red(8)
+        recommends."""
 
     def with_(self, field: str, value: QdiscValue) -> Qdisc:
-        """The same with one parameter of another value; raises ValueError if it has none of this name."""
+        """The same with one parameter of another value; raises ValueError if it has none of this
+        name."""
 
     def command(self) -> str:
-        """The words with which tc makes Linux's, all spelt out; raises UnitError where Linux has none of these parameters."""
+        """The words with which tc makes Linux's, all spelt out; raises UnitError where Linux has
+        none of these parameters."""
 
     @property
     def queue_length(self) -> int | None:
         """The device's txqueuelen, packets, where that is its limit in Linux."""
 
     def options(self) -> list[tuple[str, int]] | None:
-        """Its options in a netlink message, as linux/pkt_sched.h names them; None: sojourn does not make it so."""
+        """Its options in a netlink message, as linux/pkt_sched.h names them; None: sojourn does not
+        make it so."""
 
     @property
     def packets(self) -> int:
@@ -597,7 +667,8 @@ class QdiscRecord:
         """Whether Linux has it, in this variant."""
 
     def usage(self, variant: str | None = None) -> str:
-        """`codel [limit PACKETS] [target TIME] ... [ecn] [noecn]`. Raises ValueError if there is no such variant."""
+        """`codel [limit PACKETS] [target TIME] ... [ecn] [noecn]`. Raises ValueError if there is no
+        such variant."""
 
     def words(self, variant: str | None = None) -> list[tuple[str, str | None]]:
         """Each word, and the sort of its value (PACKETS, TIME, ...); None: it stands alone."""
@@ -612,15 +683,18 @@ class QdiscRecord:
 
     @property
     def xstats(self) -> tuple[int, list[str]]:
-        """Of its own numbers (TCA_STATS_APP): bytes to skip, and the names of the words of 32 bits behind them."""
+        """Of its own numbers (TCA_STATS_APP): bytes to skip, and the names of the words of 32 bits
+        behind them."""
 
     @property
     def told_options(self) -> list[tuple[str, str, int]]:
-        """Numbers among the options that the kernel tells: name, `attribute` or `word` (of a struct), number of it."""
+        """Numbers among the options that the kernel tells: name, `attribute` or `word` (of a
+        struct), number of it."""
 
     @property
     def drops(self) -> tuple[str, str, list[QdiscCounter]]:
-        """Why it drops: the cause of what comes, of what has waited, and the counters that tell, if any do."""
+        """Why it drops: the cause of what comes, of what has waited, and the counters that tell, if
+        any do."""
 
     @property
     def marks(self) -> tuple[str, str, list[QdiscCounter]]:
@@ -632,7 +706,8 @@ class QdiscRecord:
 
 @final
 class StateColumn:
-    """A column of the table `queue`: numbers of a discipline added up and taken away, as a share of a whole."""
+    """A column of the table `queue`: numbers of a discipline added up and taken away, as a share of
+    a whole."""
 
     @property
     def column(self) -> str: ...
@@ -656,7 +731,8 @@ CONGESTION: dict[str, CongestionRecord]
 """Every congestion control, by the kernel's name, in the order in which they are listed."""
 
 CONGESTION_ELSEWHERE: dict[str, str]
-"""Congestion controls that people ask for and that neither simulator nor guest has; and what to write instead."""
+"""Congestion controls that people ask for and that neither simulator nor guest has; and what to
+write instead."""
 
 @final
 class CongestionRecord:

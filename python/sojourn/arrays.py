@@ -1,4 +1,5 @@
-"""Arrays and plain values, by the names that signatures use. Tables of an engine are as `records.schema` declares them."""
+"""Arrays and plain values, by the names that signatures use. Tables of an engine are as
+`records.schema` declares them."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""Numbers as people read them: about three digits, and an uncertainty with as many decimals as what it belongs to."""
+"""Numbers as people read them: about three digits, and an uncertainty with as many decimals as what
+it belongs to."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ MOST_DECIMALS = 4
 
 
 def number(value: float, places: int | None = None) -> str:
-    """About three digits: 812, 14.2, 0.97; "-" for what is not known, 0 for what four decimals do not show."""
+    """About three digits: 812, 14.2, 0.97; "-" for what is not known, 0 for what four decimals do
+    not show."""
     if math.isnan(value):
         return "-"
     shown = f"{value:.{decimals(value) if places is None else places}f}"
@@ -27,7 +29,8 @@ def decimals(value: float) -> int:
 def with_interval(mean: float, half: float, most: float = math.inf) -> str:
     """`14.2 ±0.3`; without the second part where there is no interval.
 
-    `most`: of a share, its largest value. An interval that leaves 0 to `most` ends there, and its other end is shown: `0.15 ≤0.40`, `99.8 ≥99.2`.
+    `most`: of a share, its largest value. An interval that leaves 0 to `most` ends there, and its
+    other end is shown: `0.15 ≤0.40`, `99.8 ≥99.2`.
     """
     if math.isnan(mean) or math.isnan(half):
         return number(mean)
@@ -48,7 +51,8 @@ def with_interval(mean: float, half: float, most: float = math.inf) -> str:
 
 
 def sides(mean: float, half: float, most: float = math.inf) -> tuple[float, float]:
-    """How far an interval reaches below and above its mean; that of a share not beyond 0 and `most`."""
+    """How far an interval reaches below and above its mean; that of a share not beyond 0 and
+    `most`."""
     if math.isinf(most):
         return half, half
     return min(half, max(mean, 0.0)), min(half, max(most - mean, 0.0))

@@ -1,7 +1,8 @@
 """What the person at the keyboard can act on: what is wrong, where, and what to do.
 
-`UserError` is the only such error. A class of its own derives from it directly, and exists only where some code tells it from
-the others. The command line prints what `told` returns and exits with 2; any other exception is a bug, with a traceback.
+`UserError` is the only such error. A class of its own derives from it directly, and exists only
+where some code tells it from the others. The command line prints what `told` returns and exits with
+2; any other exception is a bug, with a traceback.
 """
 
 
@@ -15,7 +16,8 @@ class UserError(Exception):
         self.hint = hint
         """What to do or to write instead; "" if there is nothing to say."""
         self.place = place
-        """Where it was written, such as `--last`, if `problem` doesn't say so. Whoever knows may set it later."""
+        """Where it was written, such as `--last`, if `problem` doesn't say so. Whoever knows may
+        set it later."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.problem}" if self.place else self.problem

@@ -1,8 +1,10 @@
-"""Text from elsewhere, made harmless: from a file that somebody sent, a server's answer, a database that another wrote.
+"""Text from elsewhere, made harmless: from a file that somebody sent, a server's answer, a database
+that another wrote.
 
-A terminal carries out what an escape sequence in it says, and text may be shown in another order than it is written in. So what
-comes in (`plain_values`: a measurement that is imported, a Run that is opened) and what goes to a terminal (`plain`) has no
-control characters: each becomes U+FFFD, so that a reader sees that there was one. HTML is escaped where it is written.
+A terminal carries out what an escape sequence in it says, and text may be shown in another order
+than it is written in. So what comes in (`plain_values`: a measurement that is imported, a Run that
+is opened) and what goes to a terminal (`plain`) has no control characters: each becomes U+FFFD, so
+that a reader sees that there was one. HTML is escaped where it is written.
 """
 
 from __future__ import annotations
@@ -12,8 +14,11 @@ from typing import Any
 
 SHOWN = "\N{REPLACEMENT CHARACTER}"
 
-# C0, DEL and C1; what turns the direction of text; halves of surrogate pairs, which no encoding has.
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0, DEL and C1; what turns the direction of text; halves of surrogate pairs, which no encoding
+# has.
+_CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _BUT_LINES = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 
 

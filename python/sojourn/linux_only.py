@@ -1,4 +1,5 @@
-"""Imported by all that only Linux has: the real kernel as an engine, and sockets of live lines. Elsewhere the import is refused."""
+"""Imported by all that only Linux has: the real kernel as an engine, and sockets of live lines.
+Elsewhere the import is refused."""
 
 from sojourn import _core
 from sojourn.errors import UserError

@@ -1,8 +1,10 @@
-"""What was run, as meta.json keeps it: `Meta` and its parts, and `read`, the one reader that checks them.
+"""What was run, as meta.json keeps it: `Meta` and its parts, and `read`, the one reader that checks
+them.
 
-A Run folder may come from anywhere and from any version of sojourn. So `read` checks the type and the bounds of every value that
-anybody here reads, and that the values fit together: a Meta that it returns can be relied on. What an older format did not have has
-its default, which says that it is not known.
+A Run folder may come from anywhere and from any version of sojourn. So `read` checks the type and
+the bounds of every value that anybody here reads, and that the values fit together: a Meta that it
+returns can be relied on. What an older format did not have has its default, which says that it is
+not known.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sojourn import foreign
 
 FORMAT = 2
-"""Version of the folder's layout, in meta.json. A lower one is read as well, a higher one was written by a newer sojourn.
+"""Version of the folder's layout, in meta.json. A lower one is read as well, a higher one was
+written by a newer sojourn.
 
 1, of sojourn 0.1: no `engine_build`, no `checksums`, no SHA256SUMS.
 """
@@ -42,7 +45,8 @@ class LinkInfo:
     """At the start, the slower of the transmitter's and the shaper's; None: not limited."""
     delay_ns: _Time = 0
     sampled: bool = True
-    """It has rows in `queue`; a host's own access link, of which there may be thousands, has not."""
+    """It has rows in `queue`; a host's own access link, of which there may be thousands, has
+    not."""
     shaper: str | None = None
     """In tc's words: "htb rate 1mbit"; None: no shaper."""
     ring: _Count | None = None
@@ -51,7 +55,8 @@ class LinkInfo:
 
     @property
     def below(self) -> str:
-        """What lies below the queue, in words: "htb rate 1mbit, ring of 256, BQL"; empty where nothing does."""
+        """What lies below the queue, in words: "htb rate 1mbit, ring of 256, BQL"; empty where
+        nothing does."""
         ring = None if self.ring is None else f"ring of {self.ring}"
         return ", ".join(filter(None, (self.shaper, ring, "BQL" if self.bql else None)))
 
@@ -106,24 +111,30 @@ class Meta:
     links: tuple[LinkInfo, ...]
     flows: tuple[FlowInfo, ...]
     fingerprint: str = ""
-    """Of what decides the tables: what is run with each seed asked, and the build of what runs it. Equal where they will be."""
+    """Of what decides the tables: what is run with each seed asked, and the build of what runs it.
+    Equal where they will be."""
     engine_build: str | None = None
     """Names the build of the engine (`Engine.build`); None: not recorded, or a measurement."""
     host: Mapping[str, str] = field(default_factory=dict)
     seeds: tuple[_Seed, ...] = ()
     """Seeds that finished, ascending."""
     cpu_s: Mapping[str, _Real] = field(default_factory=dict)
-    """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the same on every rerun."""
+    """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the
+    same on every rerun."""
     checksums: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of each seed's list of SHA-256 sums, by the seed in digits; none: the Run was written by sojourn 0.1."""
+    """SHA-256 of each seed's list of SHA-256 sums, by the seed in digits; none: the Run was written
+    by sojourn 0.1."""
     phases: tuple[Phase, ...] = ()
     """Of a measurement: those of every seed, each seed's in order of time."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Of a measurement: what else each seed brought back, by the seed in digits (`sojourn.live.measure.session.Session.facts`)."""
+    """Of a measurement: what else each seed brought back, by the seed in digits
+    (`sojourn.live.measure.session.Session.facts`)."""
     conditions: Mapping[str, str] = field(default_factory=dict)
-    """What held that the scenario does not say: of a kernel its offloads and its HZ. Empty: the scenario says everything."""
+    """What held that the scenario does not say: of a kernel its offloads and its HZ. Empty: the
+    scenario says everything."""
     invalid: tuple[str, ...] = ()
-    """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds; none: nothing is known against them."""
+    """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds;
+    none: nothing is known against them."""
     format: Annotated[int, Field(ge=1)] = FORMAT
     """Of the folder that it was read from."""
 
@@ -145,11 +156,12 @@ class Meta:
         return next(flow for flow in self.flows if flow.name == name)
 
 
-# ------------------------------------------------------------------------------------------------------------- facts
+# ------------------------------------------------------------------------------------------ facts
 
 
 class _Open(BaseModel):
-    """What is read of a session's facts. Every key may be missing, unless it has no default here, and there may be others."""
+    """What is read of a session's facts. Every key may be missing, unless it has no default here,
+    and there may be others."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -220,7 +232,7 @@ class _Facts(_Open):
     rpm: _Rpm | None = None
 
 
-# ----------------------------------------------------------------------------------------------------------- reading
+# ---------------------------------------------------------------------------------------- reading
 
 
 class NewerError(Exception):
@@ -246,11 +258,17 @@ def read(text: bytes) -> Meta:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise ValueError(foreign.plain(f"{where}: {first['msg']}" if where else first["msg"])) from None
+        raise ValueError(
+            foreign.plain(f"{where}: {first['msg']}" if where else first["msg"])
+        ) from None
     for problem in (*_problems(meta), *_problems_of_facts(meta, facts)):
         raise ValueError(problem)
     harmless = foreign.plain_values(raw)
-    return meta if harmless == raw else _checked_meta().validate_json(json.dumps(harmless), strict=True)
+    return (
+        meta
+        if harmless == raw
+        else _checked_meta().validate_json(json.dumps(harmless), strict=True)
+    )
 
 
 @cache
@@ -294,5 +312,7 @@ def _problems_of_facts(meta: Meta, facts: Mapping[str, _Facts]) -> Iterator[str]
         if len(loads) != len(told.rpm.loaded):
             yield f"facts.{seed}.rpm: not of these phases"
         for loaded in told.rpm.loaded:
-            if any(len(each.moving_average_bps) != len(loaded.directions) for each in loaded.intervals):
+            if any(
+                len(each.moving_average_bps) != len(loaded.directions) for each in loaded.intervals
+            ):
                 yield f"facts.{seed}.rpm: not of these directions"

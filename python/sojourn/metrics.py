@@ -1,8 +1,9 @@
-"""Numbers from tables: the Summary of a Run, and the formulas. crates/metrics computes; this is its typed face.
+"""Numbers from tables: the Summary of a Run, and the formulas. crates/metrics computes; this is its
+typed face.
 
-Everything leaves the warm-up out: the engine's totals and histograms already do, time lines are cut there. T is what
-remains, duration less warm-up. Rates are fractions (0..1), times ms, goodput Mbit/s (10^6). What can't be said (no
-sample, no rate limit) is NaN here and null in JSON.
+Everything leaves the warm-up out: the engine's totals and histograms already do, time lines are cut
+there. T is what remains, duration less warm-up. Rates are fractions (0..1), times ms, goodput
+Mbit/s (10^6). What can't be said (no sample, no rate limit) is NaN here and null in JSON.
 
     utilisation   bits on the wire / bits the link could have carried in T
     goodput       bytes handed to the receiving application in T, times 8, / T
@@ -15,8 +16,9 @@ sample, no rate limit) is NaN here and null in JSON.
     late_rate     datagrams that came later than LATE_MS after they were sent, or never / all of them
     mean, ci95    over seeds: mean, and half the width of its 95 % confidence interval, t(0.975, n-1) s / sqrt(n)
 
-Seeds are samples only if chance made them differ. Where nothing in a scenario is random, the tables of all its seeds are
-equal: then they are one sample (`Summary.samples`), and one sample has no interval.
+Seeds are samples only if chance made them differ. Where nothing in a scenario is random, the tables
+of all its seeds are equal: then they are one sample (`Summary.samples`), and one sample has no
+interval.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ from sojourn.records import TABLES, Meta, Names, Run, RunError, columns
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 LATE_MS = _core.LATE_MS
-"""One way. Up to here a call is hardly impaired (ITU-T G.114, 2003); what comes later, its playout does not wait for."""
+"""One way. Up to here a call is hardly impaired (ITU-T G.114, 2003); what comes later, its playout
+does not wait for."""
 NEEDED = ("links", "flows", "sojourn", "rtt", "probe", "drops", "transfers", "engine")
 """The tables that numbers are made of."""
 RANDOM_START = 'start = "uniform 0 s .. 1 s"'
@@ -47,7 +50,8 @@ RANDOM_START = 'start = "uniform 0 s .. 1 s"'
 
 @dataclass(frozen=True)
 class Summary:
-    """What `sojourn run --json` prints: what was run, the numbers of each seed, and the same over the seeds."""
+    """What `sojourn run --json` prints: what was run, the numbers of each seed, and the same over
+    the seeds."""
 
     engine: str
     version: str
@@ -159,7 +163,9 @@ def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> S
     names = Names([*links], [flow.name for flow in meta.flows], causes)
     # A file of flent's knows of its links what waited, and not what was sent.
     counted = [
-        column.name for column in TABLES["links"].columns if not column.null and column.kind == "integer"
+        column.name
+        for column in TABLES["links"].columns
+        if not column.null and column.kind == "integer"
     ]
     tables = {**tables, "links": tables["links"].with_columns(pl.col(counted).fill_null(0))}
     given = {name: columns(name, tables[name], names) for name in NEEDED}
@@ -170,7 +176,7 @@ def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> S
     return cast("SeedNumbers", {"seed": seed, **found, "cpu_s": meta.cpu_s[str(seed)]})
 
 
-# ---------------------------------------------------------------------------------------------------------- formulas
+# --------------------------------------------------------------------------------------- formulas
 
 
 def ratio(part: float, whole: float) -> float:
@@ -179,25 +185,30 @@ def ratio(part: float, whole: float) -> float:
 
 
 def utilisation(wire_bytes: int, capacity_bits: float | None) -> float:
-    """Bits on the wire over the bits the link could have carried, at most 1; NaN for a link without a rate limit."""
+    """Bits on the wire over the bits the link could have carried, at most 1; NaN for a link without
+    a rate limit."""
     return _core.utilisation(wire_bytes, capacity_bits)
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; NaN without any share."""
+    """Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; NaN without
+    any share."""
     return _core.jain([float(share) for share in shares])
 
 
 def histogram_quantile(histogram: pl.DataFrame, counts: str, q: float) -> float:
-    """The q-quantile of a histogram with columns lower_ns, upper_ns and `counts`, linear inside a bin; NaN if empty.
+    """The q-quantile of a histogram with columns lower_ns, upper_ns and `counts`, linear inside a
+    bin; NaN if empty.
 
-    Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: the median is where 2 of the 4 lie below, 0 + 10 * 2/3.
+    Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: the median is where 2 of the 4 lie below,
+    0 + 10 * 2/3.
     """
     return _core.histogram_quantile(*_bins(histogram, counts), q)
 
 
 def late_rate(histogram: pl.DataFrame | None, lost: float, bound_ms: float = LATE_MS) -> float:
-    """The share of packets that took longer than the bound, linear inside a bin, or were lost; NaN without a packet.
+    """The share of packets that took longer than the bound, linear inside a bin, or were lost; NaN
+    without a packet.
 
     Of 90 that took 100 to 200 ms and 10 that were lost 45 + 10 are late: 0.55.
     """
@@ -214,23 +225,28 @@ def _bins(histogram: pl.DataFrame, counts: str) -> tuple[Integers, Integers, Int
 
 
 def distribution(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, float]:
-    """min, mean, p50, p95, p99 and max of samples (quantiles linear between samples); NaN without a sample."""
+    """min, mean, p50, p95, p99 and max of samples (quantiles linear between samples); NaN without a
+    sample."""
     return _core.distribution(values)
 
 
-# --------------------------------------------------------------------------------------------------------- over seeds
+# ------------------------------------------------------------------------------------- over seeds
 
 
 def over_seeds(runs: Sequence[SeedNumbers]) -> OverSeeds:
-    """The seeds' numbers in the same shape, each as {mean, ci95}. Entries of lists are matched by position."""
+    """The seeds' numbers in the same shape, each as {mean, ci95}. Entries of lists are matched by
+    position."""
     return cast(
         "OverSeeds",
-        _core.over_seeds([{key: value for key, value in run.items() if key != "seed"} for run in runs]),
+        _core.over_seeds(
+            [{key: value for key, value in run.items() if key != "seed"} for run in runs]
+        ),
     )
 
 
 def mean_ci95(values: Iterable[float]) -> MeanAndInterval[float]:
-    """Mean and half the width of its 95 % confidence interval (Student's t); NaN values are left out.
+    """Mean and half the width of its 95 % confidence interval (Student's t); NaN values are left
+    out.
 
     3, 4, 5: mean 4, s = 1, t(0.975, 2) = 4.303, so ci95 = 4.303 / sqrt(3) = 2.484.
     """
@@ -261,14 +277,17 @@ def over_repeats(values: Sequence[float]) -> Interval:
 def welch(before: Sequence[float], after: Sequence[float]) -> Interval:
     """after - before of independent repeats: Welch's interval, its degrees of freedom rounded down.
 
-    1, 2, 3 and 11, 12, 13: 10; both variances 1, so the standard error is sqrt(2/3) and there are 4 degrees of
-    freedom: 10 -+ 2.776 * 0.8165.
+    1, 2, 3 and 11, 12, 13: 10; both variances 1, so the standard error is sqrt(2/3) and there are 4
+    degrees of freedom: 10 -+ 2.776 * 0.8165.
     """
-    return Interval(*_core.welch([float(value) for value in before], [float(value) for value in after]))
+    return Interval(
+        *_core.welch([float(value) for value in before], [float(value) for value in after])
+    )
 
 
 def paired(before: Sequence[float], after: Sequence[float]) -> Interval:
-    """after - before of repeats that belong together in pairs; pairs of which one is NaN are left out."""
+    """after - before of repeats that belong together in pairs; pairs of which one is NaN are left
+    out."""
     return over_repeats([b - a for a, b in zip(before, after, strict=True)])
 
 

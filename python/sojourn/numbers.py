@@ -1,7 +1,8 @@
 """The shapes of numbers: what crates/metrics makes of a seed's tables, and the same over seeds.
 
-`Numbers[N]`: each number is an N. Of one seed (`SeedNumbers`) a number is a float, NaN where it can't be
-said, or an int; over seeds (`OverSeeds`) it is a `MeanAndInterval`. In JSON NaN is null: N is `float | None` there.
+`Numbers[N]`: each number is an N. Of one seed (`SeedNumbers`) a number is a float, NaN where it
+can't be said, or an int; over seeds (`OverSeeds`) it is a `MeanAndInterval`. In JSON NaN is null: N
+is `float | None` there.
 """
 
 from __future__ import annotations

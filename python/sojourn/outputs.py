@@ -1,8 +1,8 @@
 """The shapes of what `--json` prints, and their versions.
 
 `OUTPUTS` names each: what its first key `schema` says is `sojourn/NAME/VERSION`. A key may be added
-without a new version; one that goes, or changes its meaning, needs one. `python docs/generate.py` writes
-each as JSON Schema (2020-12) to the folder `schemas` of the package, and docs/json.md.
+without a new version; one that goes, or changes its meaning, needs one. `python docs/generate.py`
+writes each as JSON Schema (2020-12) to the folder `schemas` of the package, and docs/json.md.
 
 A number that could not be said is null.
 """

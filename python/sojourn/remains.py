@@ -1,13 +1,16 @@
-"""What a process of ours would leave behind on disk if it were killed, so that another one can remove it.
+"""What a process of ours would leave behind on disk if it were killed, so that another one can
+remove it.
 
-Each process has a folder in the user's state folder, with a file `owner` that it keeps locked (flock), and a symbolic
-link to each thing that would outlive a kill -9: temporary folders, and what is being written beside the file or
-folder that it is to replace. The link is made before the thing and removed after it. The kernel takes a lock from a
-process however that ends, so a folder whose lock is free is a dead process's: whoever makes a folder first removes,
-without a word, what the links of dead ones lead to; `sojourn clean` does the same and tells.
+Each process has a folder in the user's state folder, with a file `owner` that it keeps locked
+(flock), and a symbolic link to each thing that would outlive a kill -9: temporary folders, and what
+is being written beside the file or folder that it is to replace. The link is made before the thing
+and removed after it. The kernel takes a lock from a process however that ends, so a folder whose
+lock is free is a dead process's: whoever makes a folder first removes, without a word, what the
+links of dead ones lead to; `sojourn clean` does the same and tells.
 
-Processes need no note: guests die with the thread that started them (PR_SET_PDEATHSIG). Where there can be no folder
-(a home that can't be written) work goes on without one: what is to be removed at its end still is.
+Processes need no note: guests die with the thread that started them (PR_SET_PDEATHSIG). Where there
+can be no folder (a home that can't be written) work goes on without one: what is to be removed at
+its end still is.
 """
 
 from __future__ import annotations
@@ -74,7 +77,8 @@ def temporary_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(final: Path) -> Iterator[Path]:
-    """A name for what is to replace the file or folder `final` in one step. What is still there at the end is removed."""
+    """A name for what is to replace the file or folder `final` in one step. What is still there at
+    the end is removed."""
     half = final.with_name(f".{final.name}.{secrets.token_hex(_TOKEN // 2)}").absolute()
     _note(half)
     try:
@@ -136,7 +140,8 @@ def clean() -> Cleaned:
 
 
 def _removed(thing: Path) -> bool:
-    """Removes a file or a folder; False: it is not there. Raises OSError: it can't be, or is not one that we would have made."""
+    """Removes a file or a folder; False: it is not there. Raises OSError: it can't be, or is not
+    one that we would have made."""
     if not thing.is_absolute() or not _OURS.fullmatch(thing.name):
         raise OSError("we give nothing such a name")
     try:
@@ -153,7 +158,8 @@ def _removed(thing: Path) -> bool:
 
 
 def _locked(folder: Path) -> int | None:
-    """The lock of a process's folder, held until it is closed; None: its process lives, or another one is cleaning up.
+    """The lock of a process's folder, held until it is closed; None: its process lives, or another
+    one is cleaning up.
 
     Raises:
         OSError: it can't be opened.

@@ -1,11 +1,14 @@
-"""Quantities as people write them, "20 Mbit/s", "5 ms", "50 kB", "0.1 %", and as the engine counts them.
+"""Quantities as people write them, "20 Mbit/s", "5 ms", "50 kB", "0.1 %", and as the engine counts
+them.
 
-Inside there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Text is read exactly, in decimal,
-so 0.1 ms is 100000 ns and not nearly so; what is finer than the unit of counting is refused rather than rounded.
-Each `parse_` has a `format_` that writes the shortest text which reads back as the same value.
+Inside there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Text is read
+exactly, in decimal, so 0.1 ms is 100000 ns and not nearly so; what is finer than the unit of
+counting is refused rather than rounded. Each `parse_` has a `format_` that writes the shortest text
+which reads back as the same value.
 
-Source: decimal prefixes are SI's (kbit/s = 1000 bit/s, kB = 1000 B), KiB, MiB and GiB are IEC 80000-13's. tc(8) reads its words
-otherwise (`kbps` is 1000 bytes/s, `k` is 1024 bytes); that reading lives in crates/tc.
+Source: decimal prefixes are SI's (kbit/s = 1000 bit/s, kB = 1000 B), KiB, MiB and GiB are IEC
+80000-13's. tc(8) reads its words otherwise (`kbps` is 1000 bytes/s, `k` is 1024 bytes); that
+reading lives in crates/tc.
 """
 
 import difflib
@@ -26,7 +29,8 @@ MAX_SIZE = 10**15
 
 
 class UnitError(UserError, ValueError):
-    """A text that is not the quantity it should be. `hint` says what to write instead; `offset` points into the text."""
+    """A text that is not the quantity it should be. `hint` says what to write instead; `offset`
+    points into the text."""
 
     def __init__(self, problem: str, hint: str = "", offset: int = 0) -> None:
         super().__init__(problem, hint)
@@ -100,7 +104,11 @@ def _as_in_toml(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case Mapping():
-            return "{" + ", ".join(f"{key} = {_as_in_toml(inner)}" for key, inner in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(f"{key} = {_as_in_toml(inner)}" for key, inner in value.items())
+                + "}"
+            )
         case list() | tuple():
             return "[" + ", ".join(map(_as_in_toml, value)) + "]"
     return repr(value)
@@ -115,7 +123,8 @@ def parse_duration(
     most: int = MAX_DURATION,
     days: bool = False,
 ) -> int:
-    """Nanoseconds. `5 ms`, `1.5 s`, `2 min`; with `days`, for spans of a calendar, also `7 d`, `2 w`."""
+    """Nanoseconds. `5 ms`, `1.5 s`, `2 min`; with `days`, for spans of a calendar, also `7 d`,
+    `2 w`."""
     units, aliases = (_SPAN, _SPAN_ALIASES) if days else (_DURATION, _DURATION_ALIASES)
     ns = _quantity(value, what, example, units, aliases, "a nanosecond")
     if ns == 0 and not zero:
@@ -126,7 +135,8 @@ def parse_duration(
 
 
 def parse_rate(value: object, *, zero: bool = False) -> int:
-    """Bit/s. `20 Mbit/s`; nothing else, because `Mbps` and `mbit` mean different things to different programs."""
+    """Bit/s. `20 Mbit/s`; nothing else, because `Mbps` and `mbit` mean different things to
+    different programs."""
     aliases = {}
     for unit in _RATE:
         short = unit.removesuffix("bit/s")
@@ -145,7 +155,8 @@ def parse_rate(value: object, *, zero: bool = False) -> int:
     rate = _quantity(value, "a rate", "20 Mbit/s", _RATE, aliases, "one bit/s")
     if rate == 0 and not zero:
         raise UnitError(
-            "a rate of zero", 'write a rate above zero, like "20 Mbit/s"; an outage is a step of a schedule'
+            "a rate of zero",
+            'write a rate above zero, like "20 Mbit/s"; an outage is a step of a schedule',
         )
     if rate > MAX_RATE:
         raise UnitError(f"{quoted(value)} is too fast: the most is 10 Tbit/s")
@@ -190,7 +201,8 @@ def format_rate(bps: int) -> str:
 
 
 def format_size(size: int) -> str:
-    """`1500 B`, `50 kB`; binary units only where they are whole and decimal ones are not: `5 MiB`."""
+    """`1500 B`, `50 kB`; binary units only where they are whole and decimal ones are not: `5
+    MiB`."""
     decimal = {unit: _SIZE[unit] for unit in ("TB", "GB", "MB", "kB")}
     binary = {unit: _SIZE[unit] for unit in ("GiB", "MiB", "KiB")}
     for units in (decimal, binary):
@@ -201,7 +213,8 @@ def format_size(size: int) -> str:
 
 
 def format_probability(fraction: float) -> str:
-    """`0.1 %` for 0.001, if the percentage reads back as the same number; else the number itself."""
+    """`0.1 %` for 0.001, if the percentage reads back as the same number; else the number
+    itself."""
     percent = f"{fraction * 100:.6g}"
     if re.fullmatch(_NUMBER, percent) and float(Decimal(percent) / 100) == fraction:
         return f"{percent} %"
@@ -218,15 +231,24 @@ def format_number(number: float) -> str:
 
 
 def _quantity(
-    value: object, what: str, example: str, units: Mapping[str, int], aliases: Mapping[str, str], grain: str
+    value: object,
+    what: str,
+    example: str,
+    units: Mapping[str, int],
+    aliases: Mapping[str, str],
+    grain: str,
 ) -> int:
     known = [unit for unit in units if unit.isascii()]
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise UnitError(f"{quoted(value)} is not {what}", f'write {what} in quotes, like "{example}"')
+        raise UnitError(
+            f"{quoted(value)} is not {what}", f'write {what} in quotes, like "{example}"'
+        )
     if isinstance(value, int | float):
         unit = example.split()[1]
         hint = (
-            f'write "{value} {unit}"' if 0 <= value < 10**9 else f'write {what} in quotes, like "{example}"'
+            f'write "{value} {unit}"'
+            if 0 <= value < 10**9
+            else f'write {what} in quotes, like "{example}"'
         )
         raise UnitError(f"{what} needs a unit; {quoted(value)} is a bare number", hint)
     match = _QUANTITY.fullmatch(value)
@@ -235,17 +257,21 @@ def _quantity(
     number, unit = match[1], match[2]
     if unit is None:
         raise UnitError(
-            f"{what} needs a unit; {quoted(value)} has none", f'write "{number} {example.split()[1]}"'
+            f"{what} needs a unit; {quoted(value)} has none",
+            f'write "{number} {example.split()[1]}"',
         )
     if unit not in units:
         raise _unknown_unit(number, unit, what, units, aliases, known, match.start(2))
     exact = _EXACT.multiply(Decimal(number), Decimal(units[unit]))
     if exact > 10**21:
-        raise UnitError(f"{quoted(value)} is absurdly large for {what}", f'write something like "{example}"')
+        raise UnitError(
+            f"{quoted(value)} is absurdly large for {what}", f'write something like "{example}"'
+        )
     whole = int(exact)
     if whole != exact:
         raise UnitError(
-            f"{quoted(value)} is finer than {grain}", f"{what} is counted in whole multiples of {grain}"
+            f"{quoted(value)} is finer than {grain}",
+            f"{what} is counted in whole multiples of {grain}",
         )
     return whole
 
@@ -285,9 +311,13 @@ def _unknown_unit(
         )
     if unit in aliases:
         return UnitError(problem, f'write "{number} {aliases[unit]}"', offset)
-    lowered = {each.lower(): each for each in units} | {each.lower(): to for each, to in aliases.items()}
+    lowered = {each.lower(): each for each in units} | {
+        each.lower(): to for each, to in aliases.items()
+    }
     if unit.lower() in lowered:
-        return UnitError(problem, f'write "{number} {lowered[unit.lower()]}"; capitals matter', offset)
+        return UnitError(
+            problem, f'write "{number} {lowered[unit.lower()]}"; capitals matter', offset
+        )
     guess = nearest(unit, known)
     return UnitError(
         problem, f'did you mean "{number} {guess}"? {known_units}' if guess else known_units, offset

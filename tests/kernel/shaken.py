@@ -1,7 +1,8 @@
 """`shaken.py COUNT COMMAND...`: runs QEMU and disturbs it, then says in the file COUNT how often.
 
-QEMU blocks SIGALRM and reads it from a descriptor, so each one wakes its main thread, at a moment of the virtual CPU's work that the host's scheduler
-chooses, and does nothing else. Without what qemu.py does about it, no two runs disturbed like this give the same bytes.
+QEMU blocks SIGALRM and reads it from a descriptor, so each one wakes its main thread, at a moment
+of the virtual CPU's work that the host's scheduler chooses, and does nothing else. Without what
+qemu.py does about it, no two runs disturbed like this give the same bytes.
 """
 
 import os
@@ -16,9 +17,12 @@ MEAN_PAUSE_S = 150e-6
 
 
 def takes_alarms(process: int) -> bool:
-    """Whether its main thread blocks SIGALRM. A process about to become QEMU may block all signals for a moment."""
+    """Whether its main thread blocks SIGALRM. A process about to become QEMU may block all signals
+    for a moment."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
-    blocked = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigBlk:"))
+    blocked = next(
+        int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigBlk:")
+    )
     return bool(blocked >> (signal.SIGALRM - 1) & 1) and not blocked >> (signal.SIGTERM - 1) & 1
 
 

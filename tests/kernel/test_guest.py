@@ -1,4 +1,5 @@
-"""The guests: what they are made of, how they are kept, started and seen to end. What needs a guest is left out where none is made."""
+"""The guests: what they are made of, how they are kept, started and seen to end. What needs a guest
+is left out where none is made."""
 
 import contextlib
 import fcntl
@@ -48,7 +49,7 @@ from sojourn.engine.verify import verify
 from sojourn.live.shape import journal
 from sojourn.scenario import loads
 
-# ------------------------------------------------------------------------------------------------------------- cpio
+# -------------------------------------------------------------------------------------------- cpio
 
 
 def unpacked(archive: bytes) -> dict[str, tuple[int, bytes, tuple[int, int]]]:
@@ -100,7 +101,7 @@ def test_a_file_can_not_be_a_directory_too() -> None:
         cpio.archive({"a": cpio.file(b""), "a/b": cpio.file(b"")})
 
 
-# -------------------------------------------------------------------------------------------------------------- ELF
+# -------------------------------------------------------------------------------------------- ELF
 
 
 @pytest.mark.skipif(not shutil.which("ldd"), reason="there is no ldd to compare with")
@@ -139,7 +140,9 @@ def test_the_base_has_ip_and_tc_and_nothing_missing() -> None:
         asked = elf.needs(found[target][1])
         assert asked.interpreter
         assert asked.interpreter.lstrip("/") in found
-        assert all(any(path.endswith(f"/{library}") for path in found) for library in asked.libraries)
+        assert all(
+            any(path.endswith(f"/{library}") for path in found) for library in asked.libraries
+        )
     assert {"proc", "sys", "host", "dev/console"} <= set(found)
 
 
@@ -150,7 +153,7 @@ def test_without_iproute2_the_package_is_named(monkeypatch: pytest.MonkeyPatch) 
     assert "iproute2" in caught.value.hint
 
 
-# ------------------------------------------------------------------------------------------- what is made of Linux
+# -------------------------------------------------------------------------- what is made of Linux
 
 PATCH = uml.edits()["uml.patch"].decode()
 CONFIG = uml.edits()["uml.config"].decode()
@@ -210,7 +213,9 @@ def test_each_of_the_driver_s_files_is_explained() -> None:
     assert len(names) > 20
     table = README[README.index("| file | unit |") :]
     explained = {
-        name for row in re.findall(r"^\| ([\w, ]+) \|", table, re.MULTILINE) for name in row.split(", ")
+        name
+        for row in re.findall(r"^\| ([\w, ]+) \|", table, re.MULTILINE)
+        for name in row.split(", ")
     }
     assert names == explained - {"file"}
 
@@ -243,10 +248,12 @@ def test_no_setting_is_made_twice() -> None:
 
 
 def test_a_setting_that_a_kernel_does_not_take_is_noticed() -> None:
-    assert uml.not_taken("# words\nCONFIG_A=y\nCONFIG_B=4\n", "CONFIG_A=y\nCONFIG_B=2\n") == ["CONFIG_B=4"]
+    assert uml.not_taken("# words\nCONFIG_A=y\nCONFIG_B=4\n", "CONFIG_A=y\nCONFIG_B=2\n") == [
+        "CONFIG_B=4"
+    ]
 
 
-# ------------------------------------------------------------------------------------------------------------ cache
+# ------------------------------------------------------------------------------------------ cache
 
 
 @pytest.fixture
@@ -259,7 +266,15 @@ def test_a_key_counts_names_and_contents_and_not_their_order() -> None:
     one = cache.key({"a": b"1", "b": b"2"})
     assert one == cache.key({"b": b"2", "a": b"1"})
     assert (
-        len({one, cache.key({"a": b"2", "b": b"1"}), cache.key({"ab": b"12"}), cache.key({"a": b"1"})}) == 4
+        len(
+            {
+                one,
+                cache.key({"a": b"2", "b": b"1"}),
+                cache.key({"ab": b"12"}),
+                cache.key({"a": b"1"}),
+            }
+        )
+        == 4
     )
 
 
@@ -331,7 +346,9 @@ def test_superseded_guests_are_removed_and_the_others_stay(own_cache: Path) -> N
 def test_cleaning_says_what_it_removed(own_cache: Path) -> None:
     publish("uml-1-old", "other edits", 10)
     words = [sys.executable, "-m", "sojourn", "clean"]
-    first, second = (subprocess.run(words, capture_output=True, text=True, check=True) for _ in range(2))
+    first, second = (
+        subprocess.run(words, capture_output=True, text=True, check=True) for _ in range(2)
+    )
     assert "removed the guest uml-1-old" in first.stdout
     # Another test may run something beside, which is left alone.
     assert second.stdout.strip().splitlines()[-1] == "nothing to remove"
@@ -351,7 +368,7 @@ def test_a_disk_that_is_too_full_is_refused(own_cache: Path) -> None:
         cache.need_room(1 << 62)
 
 
-# --------------------------------------------------------------------------------------------------------- packages
+# --------------------------------------------------------------------------------------- packages
 
 
 def test_a_package_that_can_not_be_had_is_named(own_cache: Path) -> None:
@@ -360,7 +377,9 @@ def test_a_package_that_can_not_be_had_is_named(own_cache: Path) -> None:
     assert "--from FOLDER" in caught.value.hint
 
 
-def test_without_apt_the_way_around_is_named(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_apt_the_way_around_is_named(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_: None)
     with pytest.raises(GuestError) as caught:
         packages.fetch("flex")
@@ -383,17 +402,21 @@ def test_a_broken_package_is_named_and_fetched_anew_next_time(tmp_path: Path) ->
     assert not broken.exists()
 
 
-@pytest.mark.parametrize(("absent", "package"), [("gcc", "gcc"), ("ld", "binutils"), ("perl", "perl")])
+@pytest.mark.parametrize(
+    ("absent", "package"), [("gcc", "gcc"), ("ld", "binutils"), ("perl", "perl")]
+)
 def test_what_the_host_lacks_is_named_by_its_package(
     absent: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None if name == absent else f"/usr/bin/{name}")
+    monkeypatch.setattr(
+        shutil, "which", lambda name: None if name == absent else f"/usr/bin/{name}"
+    )
     why = uml.missing_from_host()
     assert why
     assert f"apt-get install {package}" in why
 
 
-# ------------------------------------------------------------------------------------------------------------- boot
+# ------------------------------------------------------------------------------------------- boot
 
 
 @dataclass(frozen=True)
@@ -435,7 +458,9 @@ def test_how_far_a_guest_is_is_told_while_it_runs(tmp_path: Path) -> None:
             (tmp_path / "heard").touch()
         return True
 
-    done = run(Script(tmp_path / "base.cpio", words), Boot(tmp_path, b"", wall_limit_s=60.0), reached)
+    done = run(
+        Script(tmp_path / "base.cpio", words), Boot(tmp_path, b"", wall_limit_s=60.0), reached
+    )
     assert set(times) <= {0, 70, 900}
     assert 70 in times
     # Of the times the last is enough for who reads why it ended.
@@ -497,7 +522,9 @@ def test_a_guest_that_was_begun_and_hangs_is_ended_with_all_its_processes(tmp_pa
         ("echo @BOOT; echo '@END'", "gave up", "before it had written"),
     ],
 )
-def test_each_way_to_end_badly_is_told_apart(tmp_path: Path, words: str, ending: str, said: str) -> None:
+def test_each_way_to_end_badly_is_told_apart(
+    tmp_path: Path, words: str, ending: str, said: str
+) -> None:
     with pytest.raises(GuestRunError) as caught:
         boot_script(tmp_path, words)
     assert caught.value.ending == ending
@@ -537,7 +564,7 @@ def test_a_folder_without_room_is_unfit(tmp_path: Path) -> None:
     assert "can't be used" in str(uml._unfit(tmp_path / "absent", 1))
 
 
-# ------------------------------------------------------------------------------------------------------- qemu's side
+# ------------------------------------------------------------------------------------ qemu's side
 
 
 def module(depends: str) -> bytes:
@@ -555,17 +582,23 @@ def test_modules_load_after_what_they_need() -> None:
     order = qemu.load_order(modules, ["sch_a", "built_in"])
     assert sorted(order) == ["base", "lib_x", "other", "sch_a"]
     for name in order:
-        assert all(order.index(needed) < order.index(name) for needed in qemu.dependencies(modules[name]))
+        assert all(
+            order.index(needed) < order.index(name) for needed in qemu.dependencies(modules[name])
+        )
 
 
 def test_a_signature_is_taken_off_and_nothing_else() -> None:
     signature = b"S" * 77
-    trailer = struct.pack(">5B3xI", 0, 0, 2, 0, 0, len(signature)) + b"~Module signature appended~\n"
+    trailer = (
+        struct.pack(">5B3xI", 0, 0, 2, 0, 0, len(signature)) + b"~Module signature appended~\n"
+    )
     assert qemu.without_signature(module("a") + signature + trailer) == module("a")
     assert qemu.without_signature(module("a")) == module("a")
 
 
-@pytest.mark.parametrize("pack", [lzma.compress, lambda data: zlib.compressobj(wbits=31).compress(data)])
+@pytest.mark.parametrize(
+    "pack", [lzma.compress, lambda data: zlib.compressobj(wbits=31).compress(data)]
+)
 def test_the_kernel_comes_out_of_its_image(pack: object, tmp_path: Path) -> None:
     kernel = b"\x7fELF" + bytes(range(256)) * 400
     if pack is lzma.compress:
@@ -659,7 +692,9 @@ def test_a_guest_s_time_moves_the_progress(kernel_uml: str) -> None:
     assert [p.fraction for p in seen] == sorted(p.fraction for p in seen)
 
 
-def test_a_guest_that_fails_costs_no_other_run(kernel_uml: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guest_that_fails_costs_no_other_run(
+    kernel_uml: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sound = booting.run
 
     def starved(guest: Guest, one: Boot, reached: Callable[[int], bool]) -> Booted:
@@ -682,13 +717,16 @@ def test_a_guest_that_fails_costs_no_other_run(kernel_uml: str, monkeypatch: pyt
     assert [run.seeds for run in stop.value.runs] == [(1, 3)]
 
 
-# ------------------------------------------------------------------------------------------------- the command line
+# ------------------------------------------------------------------------------- the command line
 
 
 def command_line(*words: str) -> subprocess.CompletedProcess[str]:
     program = "import sys; from sojourn.cli import main; main(sys.argv[1:])"
     return subprocess.run(
-        [sys.executable, "-c", program, "kernel", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program, "kernel", *words],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -703,7 +741,7 @@ def test_a_guest_that_does_not_exist_is_wrong_input() -> None:
     assert command_line("setup", "--guest", "xen").returncode == 2
 
 
-# ----------------------------------------------------------------------------------------------------- with a guest
+# ----------------------------------------------------------------------------------- with a guest
 
 
 @pytest.fixture(scope="session")
@@ -737,7 +775,9 @@ def boot_mode(
 
 
 def numbers(console: str, name: str) -> list[int]:
-    return [int(words.split()[-1]) for words in re.findall(rf"^{name} (.*)$", console, re.MULTILINE)]
+    return [
+        int(words.split()[-1]) for words in re.findall(rf"^{name} (.*)$", console, re.MULTILINE)
+    ]
 
 
 @pytest.fixture(scope="session")
@@ -759,7 +799,8 @@ def test_an_idle_ping_takes_twice_the_delay_and_its_transmission(measured: Boote
 def test_a_link_that_never_runs_empty_sends_at_its_rate_exactly(measured: Booted) -> None:
     arrivals = numbers(measured.console, "arrival")
     bare, framed = arrivals[:50], arrivals[50:]
-    # 1500 bytes, then 1538 with framing, through a ring of 8 under byte queue limits: 1.2 ms and 1.2304 ms.
+    # 1500 bytes, then 1538 with framing, through a ring of 8 under byte queue limits: 1.2 ms and
+    # 1.2304 ms.
     assert {b - a for a, b in pairwise(bare)} == {1_200_000}
     assert {b - a for a, b in pairwise(framed)} == {1_230_400}
 
@@ -813,7 +854,9 @@ def test_a_program_that_ends_badly_is_told_apart(
     assert caught.value.ending == ending
 
 
-def test_a_program_in_which_time_stands_still_is_ended(guest: Guest, program: Path, tmp_path: Path) -> None:
+def test_a_program_in_which_time_stands_still_is_ended(
+    guest: Guest, program: Path, tmp_path: Path
+) -> None:
     with pytest.raises(GuestRunError) as caught:
         boot_mode(guest, program, tmp_path, "spin", limit_s=3.0)
     assert caught.value.ending == "hung"
@@ -890,7 +933,8 @@ def test_the_stock_guest_gives_the_same_bytes_however_the_host_treats_it(
     shaken = [(Shaken(stock), f"shaken {n}", 1) for n in range(2)]
     with ThreadPoolExecutor(max_workers=2) as pool:
         first, other, *again = pool.map(
-            lambda one: booted(*one), [(stock, "left alone", 1), (stock, "another seed", 2), *shaken]
+            lambda one: booted(*one),
+            [(stock, "left alone", 1), (stock, "another seed", 2), *shaken],
         )
     # Each came into the course of the run, thousands of times.
     assert all(int((tmp_path / name / "disturbed").read_text()) > 1000 for _, name, _ in shaken)

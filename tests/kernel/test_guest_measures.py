@@ -1,4 +1,5 @@
-"""What a guest measures of its packets, and that measuring changes nothing: its tables add up, its receivers read each packet."""
+"""What a guest measures of its packets, and that measuring changes nothing: its tables add up, its
+receivers read each packet."""
 
 import json
 import struct
@@ -71,7 +72,8 @@ def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -
 
 
 def test_each_rtt_sample_of_tcp_is_counted(kernel_uml: str) -> None:
-    """The same quantity as the simulator's: an ACK a sample, not a reading of the smoothed RTT an interval."""
+    """The same quantity as the simulator's: an ACK a sample, not a reading of the smoothed RTT an
+    interval."""
     text = """
 duration = "5 s"
 warmup = "1 s"
@@ -84,7 +86,9 @@ qdisc = "pfifo limit 30"
 [[flow]]
 kind = "bulk"
 """
-    ours, theirs = (metrics.summary(run(loads(text), engine=name)).runs[0] for name in ("sim", kernel_uml))
+    ours, theirs = (
+        metrics.summary(run(loads(text), engine=name)).runs[0] for name in ("sim", kernel_uml)
+    )
     for name in ("mean", "p50", "p95", "min", "max"):
         one, other = (each["flows"][0]["rtt_ms"][name] for each in (ours, theirs))
         assert one == pytest.approx(other, rel=0.02), name
@@ -111,8 +115,9 @@ start = "uniform 0 s .. 1 s"
 
 
 def test_short_windows_stay_short_however_quick_the_link(kernel_uml: str) -> None:
-    """Marks at 1 ms keep four windows at a few segments. Receivers that were woken by every 8 kB from 16.4 Mbit/s on made the p99 of the
-    sojourn jump from 2.4 to 4.4 ms there, and the link slower at 17 than at 16 Mbit/s."""
+    """Marks at 1 ms keep four windows at a few segments. Receivers that were woken by every 8 kB
+    from 16.4 Mbit/s on made the p99 of the sojourn jump from 2.4 to 4.4 ms there, and the link
+    slower at 17 than at 16 Mbit/s."""
     goodput, p99 = {}, {}
     for rate in (16, 17, 20):
         scenario = loads(STEADY).with_({"bottleneck.rate": f"{rate} Mbit/s"})
@@ -127,13 +132,18 @@ def archive_of(guest: Any, made: plan.Planned, planned: dict[str, Any], folder: 
     folder.mkdir()
     files = {"plan.json": json.dumps(planned).encode()}
     one = Boot(
-        folder, overlay(engine.program(), files), memory_mb=made.memory_mb, pairs=made.pairs, wall_limit_s=300
+        folder,
+        overlay(engine.program(), files),
+        memory_mb=made.memory_mb,
+        pairs=made.pairs,
+        wall_limit_s=300,
     )
     return Archive.read(boot(guest, one).archive)
 
 
 def test_watching_changes_nothing(kernel_uml: str, tmp_path: Path) -> None:
-    """A guest whose cards are logged and one in which nobody looks have the same flows, samples and counters."""
+    """A guest whose cards are logged and one in which nobody looks have the same flows, samples and
+    counters."""
     guest = guests.choose("uml")
     made = plan.plan(loads(EVERYTHING).realise(1), plan.machine_of(guest))
     seen = archive_of(guest, made, made.plan, tmp_path / "seen")

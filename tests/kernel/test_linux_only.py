@@ -1,4 +1,5 @@
-"""Disciplines and congestion controls that Linux alone has: their words reach tc as they are, and the kernel runs them."""
+"""Disciplines and congestion controls that Linux alone has: their words reach tc as they are, and
+the kernel runs them."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -70,7 +71,12 @@ def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
         said = tc.discipline(Qdisc.parse(text).params)
         assert sorted(said.split()) == sorted(text.split())
         made = plan(loads(scenario(text)).realise(1), SIMNIC).plan
-        lines = [line for step in made["setup"] if step["do"] == "run" for line in step["stdin"].splitlines()]
+        lines = [
+            line
+            for step in made["setup"]
+            if step["do"] == "run"
+            for line in step["stdin"].splitlines()
+        ]
         assert any(line.endswith(f" {said}") and "handle 10:" in line for line in lines), lines
 
 
@@ -81,12 +87,17 @@ def test_what_a_discipline_holds_at_most_is_known_where_it_is_not_said() -> None
     assert all(Qdisc.parse(f"{kind} {WORDS[kind]}").packets > 0 for kind in WORDS)
 
 
-# ------------------------------------------------------------------------------------------------- their own numbers
+# ------------------------------------------------------------------------------ their own numbers
 
 
-def queue_of(kind: str, said: str, own: Sequence[bytes], tmp_path: Path, drops: int = 0) -> Mapping[str, Any]:
-    """The tables of a run in which `drops` packets were dropped at 2.05 s, with these bytes of the discipline at 2.0 and 2.1 s."""
-    made = Made(realised(bottleneck__qdisc=f"{kind} {said}".strip(), record__queue="100 ms"), [kind])
+def queue_of(
+    kind: str, said: str, own: Sequence[bytes], tmp_path: Path, drops: int = 0
+) -> Mapping[str, Any]:
+    """The tables of a run in which `drops` packets were dropped at 2.05 s, with these bytes of the
+    discipline at 2.0 and 2.1 s."""
+    made = Made(
+        realised(bottleneck__qdisc=f"{kind} {said}".strip(), record__queue="100 ms"), [kind]
+    )
     made.watch(0, [(2050 + n, 0, REFUSED) for n in range(drops)])
     for at, text in zip((2000 * MS, 2100 * MS, 4 * S), (*own, own[-1]), strict=True):
         made.sample(at, 0, text)
@@ -125,33 +136,48 @@ def test_drops_of_fq_pie_and_choke_are_told_apart_by_their_counters(tmp_path: Pa
             assert made["queue"]["probability"][at][0] == pytest.approx(0.1, rel=1e-3)
 
 
-# ----------------------------------------------------------------------------------------------------- on the kernel
+# ---------------------------------------------------------------------------------- on the kernel
 
 
 def conserves(run: Run) -> None:
     """What came was sent, dropped or still waits."""
     links, queue = run.table("links"), run.table("queue")
     down = links.filter(links["link"] == "down").row(0, named=True)
-    waited = queue.filter((queue["link"] == "down") & (queue["t_ns"] == 1 * S))["backlog_packets"][0]
+    waited = queue.filter((queue["link"] == "down") & (queue["t_ns"] == 1 * S))["backlog_packets"][
+        0
+    ]
     waits = queue.filter((queue["link"] == "down") & (queue["t_ns"] == 4 * S))["backlog_packets"][0]
-    assert abs(waited + down["arrived_packets"] - down["dropped_packets"] - down["sent_packets"] - waits) <= 2
+    assert (
+        abs(
+            waited
+            + down["arrived_packets"]
+            - down["dropped_packets"]
+            - down["sent_packets"]
+            - waits
+        )
+        <= 2
+    )
 
 
 @pytest.mark.parametrize("kind", WORDS)
 def test_the_kernel_runs_each_discipline(kind: str, kernel_uml: str, tmp_path: Path) -> None:
-    run = engines.run(loads(scenario(f"{kind} {WORDS[kind]}")), engine=kernel_uml, out=tmp_path / "run")
+    run = engines.run(
+        loads(scenario(f"{kind} {WORDS[kind]}")), engine=kernel_uml, out=tmp_path / "run"
+    )
     conserves(run)
     links = run.table("links")
     down = links.filter(links["link"] == "down").row(0, named=True)
     share = down["wire_bytes"] * 8 / down["capacity_bits"]
-    # Nothing is sent above the rate; cake keeps to its 8 Mbit/s, which count Ethernet's 38 bytes: 1500 of 1538.
+    # Nothing is sent above the rate; cake keeps to its 8 Mbit/s, which count Ethernet's 38 bytes:
+    # 1500 of 1538.
     most = 0.8 * 1500 / 1538 if kind == "cake" else 1.0
     # Blue drops by chance for as long as it takes: it may leave a quarter of a short run unused.
     assert (0.65 if kind == "sfb" else 0.88) * most < share < 1.005 * most
 
 
 def test_dctcp_hears_of_every_mark(kernel_uml: str, tmp_path: Path) -> None:
-    """Its receiver must be DCTCP too: then the queue stays at the threshold; else it is Reno over a queue without a limit."""
+    """Its receiver must be DCTCP too: then the queue stays at the threshold; else it is Reno over a
+    queue without a limit."""
     run = engines.run(
         loads(scenario("codel target 100ms ce_threshold 2ms", congestion="dctcp")),
         engine=kernel_uml,
@@ -169,7 +195,10 @@ def test_dctcp_hears_of_every_mark(kernel_uml: str, tmp_path: Path) -> None:
 def test_offloads_make_larger_packets_and_carry_no_more(
     offloads: bool, kernel_uml: str, tmp_path: Path
 ) -> None:
-    text = scenario("bfifo limit 500000").replace("10 Mbit/s", "100 Mbit/s") + "[record]\npackets = true\n"
+    text = (
+        scenario("bfifo limit 500000").replace("10 Mbit/s", "100 Mbit/s")
+        + "[record]\npackets = true\n"
+    )
     run = engines.run(loads(text).with_(offloads=offloads), engine=kernel_uml, out=tmp_path / "run")
     assert run.meta.conditions == {"offloads": "on" if offloads else "off", "HZ": "250"}
     packets = run.table("packets")
@@ -186,13 +215,22 @@ def test_what_a_larger_packet_takes_on_the_wire_is_what_its_parts_take() -> None
     sizes = np.array([40, 1500, 52 + 1448 + 1, 52 + 2 * 1448, 52 + 44 * 1448])
     parts = [84, 1538, 1538 + 91, 2 * 1538, 44 * 1538]
     assert carried(framing, sizes, offloads=True).tolist() == parts
-    assert carried(framing, sizes, offloads=False).tolist() == [84, *(int(size) + 38 for size in sizes[1:])]
+    assert carried(framing, sizes, offloads=False).tolist() == [
+        84,
+        *(int(size) + 38 for size in sizes[1:]),
+    ]
 
 
-@pytest.mark.parametrize("name", [name for name, each in linux.CONGESTION.items() if not each.simulated])
-def test_the_kernel_runs_each_congestion_control(name: str, kernel_uml: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", [name for name, each in linux.CONGESTION.items() if not each.simulated]
+)
+def test_the_kernel_runs_each_congestion_control(
+    name: str, kernel_uml: str, tmp_path: Path
+) -> None:
     run = engines.run(
-        loads(scenario("bfifo limit 60000", congestion=name)), engine=kernel_uml, out=tmp_path / "run"
+        loads(scenario("bfifo limit 60000", congestion=name)),
+        engine=kernel_uml,
+        out=tmp_path / "run",
     )
     flows = run.table("flows")
     sent = flows.filter(flows["flow"].str.starts_with("bulk"))["delivered_bytes"].sum()

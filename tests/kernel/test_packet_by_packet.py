@@ -1,7 +1,9 @@
-"""A single flow at 1 Mbit/s: what it sends, loses and acknowledges is the same in both engines, packet by packet, for 30 s.
+"""A single flow at 1 Mbit/s: what it sends, loses and acknowledges is the same in both engines,
+packet by packet, for 30 s.
 
-With one packet more or less a single flow's cycle of losses becomes another, so all of TCP must be the kernel's here: windows, timers and their
-ticks, recovery, the receiver's ACKs. That the guest's run begins with a tick is a part of it.
+With one packet more or less a single flow's cycle of losses becomes another, so all of TCP must be
+the kernel's here: windows, timers and their ticks, recovery, the receiver's ACKs. That the guest's
+run begins with a tick is a part of it.
 """
 
 from pathlib import Path
@@ -16,13 +18,15 @@ from sojourn.scenario import load, loads
 
 STANDING = Path(sojourn.__file__).parent / "agreement" / "cases" / "1-mbit.toml"
 APART_NS = 110_000
-"""The guest's program starts flows 2 µs late, its kernel sends packets of one instant 256 ns apart, and a SACK that waits has 0.1 ms in which it may
-go (tcp_comp_sack_slack_ns): with a tick, or at the end as ours."""
+"""The guest's program starts flows 2 µs late, its kernel sends packets of one instant 256 ns apart,
+and a SACK that waits has 0.1 ms in which it may go (tcp_comp_sack_slack_ns): with a tick, or at the
+end as ours."""
 
 
 def packets(run: Run, link: str) -> pl.DataFrame:
-    """When each packet of the flow came to a queue, its bytes, and when it left; in the order in which they came. Those that come at one instant
-    have one order in both engines, in which they also leave."""
+    """When each packet of the flow came to a queue, its bytes, and when it left; in the order in
+    which they came. Those that come at one instant have one order in both engines, in which they
+    also leave."""
     table = run.table("packets", 1).filter((pl.col("link") == link) & (pl.col("flow") == "bulk"))
     return table.select(
         came=pl.col("t_ns") - pl.col("sojourn_ns"), bytes=pl.col("bytes"), left=pl.col("t_ns")
@@ -31,8 +35,12 @@ def packets(run: Run, link: str) -> pl.DataFrame:
 
 @pytest.mark.parametrize("congestion", ["reno", "cubic"])
 @pytest.mark.parametrize("delay", ["5 ms", "40 ms"])
-@pytest.mark.parametrize("qdisc", ["pfifo limit 20", "pfifo_head_drop limit 20", "codel", "fq_codel"])
-def test_a_single_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: str, congestion: str) -> None:
+@pytest.mark.parametrize(
+    "qdisc", ["pfifo limit 20", "pfifo_head_drop limit 20", "codel", "fq_codel"]
+)
+def test_a_single_flow_is_the_kernels(
+    kernel_uml: str, qdisc: str, delay: str, congestion: str
+) -> None:
     label = f"{qdisc}, {congestion}, delay {delay}, count 1"
     assert same_packets(kernel_uml, label, {}) > 10
 
@@ -43,15 +51,19 @@ def test_a_single_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: str, c
 def test_a_single_vegas_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: str) -> None:
     label = f"{qdisc}, reno, delay {delay}, count 1"
     drops = same_packets(kernel_uml, label, {"flow.bulk.congestion": "vegas"})
-    # Vegas alone leaves a fifo of 20 packets room; over CoDel it has a segment more than fits below 5 ms.
+    # Vegas alone leaves a fifo of 20 packets room; over CoDel it has a segment more than fits below
+    # 5 ms.
     assert (drops > 10) == (qdisc == "codel")
 
 
 def same_packets(kernel: str, label: str, settings: dict[str, str]) -> int:
-    """Both engines' packets of a case of the standing set are the same ones; how many were dropped."""
+    """Both engines' packets of a case of the standing set are the same ones; how many were
+    dropped."""
     [chosen] = [variant for variant in load(STANDING).variants() if variant.label == label]
     variant = chosen.with_(**{"record.packets": True, **settings})
-    ours, kernels = (sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel))
+    ours, kernels = (
+        sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel)
+    )
     for link in ("down", "up"):
         left, right = packets(ours, link), packets(kernels, link)
         assert left["bytes"].to_list() == right["bytes"].to_list()
@@ -85,10 +97,15 @@ packets = true
 
 @pytest.mark.parametrize("congestion", ["reno", "cubic"])
 @pytest.mark.parametrize("rate", ["1 Mbit/s", "20 Mbit/s"])
-def test_a_single_flow_that_is_marked_is_the_kernels(kernel_uml: str, rate: str, congestion: str) -> None:
-    """Marks at every round: what the receiver answers to CE and CWR, and when, decides each window."""
+def test_a_single_flow_that_is_marked_is_the_kernels(
+    kernel_uml: str, rate: str, congestion: str
+) -> None:
+    """Marks at every round: what the receiver answers to CE and CWR, and when, decides each
+    window."""
     variant = loads(MARKED).with_({"bottleneck.rate": rate, "flow.0.congestion": congestion})
-    ours, kernels = (sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml))
+    ours, kernels = (
+        sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
+    )
     for link in ("down", "up"):
         left, right = packets(ours, link), packets(kernels, link)
         assert left["bytes"].to_list() == right["bytes"].to_list()
@@ -123,7 +140,8 @@ packets = true
 
 
 def test_two_flows_and_a_ping_are_the_kernels(kernel_uml: str) -> None:
-    """Delayed ACKs' timers go off before a program sends at the same time, and take SACKs along that wait, also where nobody needs them any more."""
+    """Delayed ACKs' timers go off before a program sends at the same time, and take SACKs along
+    that wait, also where nobody needs them any more."""
     ours, kernels = (
         sojourn.run_all([loads(TWO)], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
     )

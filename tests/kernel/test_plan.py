@@ -1,4 +1,5 @@
-"""From a scenario to a plan: its commands are read again and packets are led through them; what can't be planned is refused in words."""
+"""From a scenario to a plan: its commands are read again and packets are led through them; what
+can't be planned is refused in words."""
 
 import json
 import re
@@ -68,7 +69,7 @@ def refused(scenario: Scenario, machine: Machine = SIMNIC) -> PlanError:
     return caught.value
 
 
-# ------------------------------------------------------------------------------------------- a network made of text
+# ------------------------------------------------------------------------- a network made of text
 
 
 @dataclass
@@ -110,7 +111,9 @@ class Network:
             case ["link", "set", "dev", device, "netns", target]:
                 number, end = re.fullmatch(r"nic(\d+)([ab])", device).groups()  # type: ignore[union-attr]
                 # The driver's own: crates know nothing of it, simnic.c does.
-                mac = f"02:73:6a:{int(number) >> 8:02x}:{int(number) & 255:02x}:{'ab'.index(end):02x}"
+                mac = (
+                    f"02:73:6a:{int(number) >> 8:02x}:{int(number) & 255:02x}:{'ab'.index(end):02x}"
+                )
                 self.owner[mac] = (target, device)
             case [
                 "link",
@@ -175,7 +178,9 @@ def queue_devices(made: dict[str, Any]) -> dict[tuple[str, str], int]:
             devices.setdefault((owners[device], device), tap["link"])
         else:
             after = next(stage for stage in tap["seen"]["stages"] if stage["name"] == "after")
-            devices.setdefault((after["points"][0]["namespace"], after["points"][0]["device"]), tap["link"])
+            devices.setdefault(
+                (after["points"][0]["namespace"], after["points"][0]["device"]), tap["link"]
+            )
     return devices
 
 
@@ -197,7 +202,7 @@ def assert_flows_keep_to_their_paths(realised: dict[str, Any], made: dict[str, A
             assert end == flow[far]["namespace"]
 
 
-# ----------------------------------------------------------------------------------------------------------- routes
+# ----------------------------------------------------------------------------------------- routes
 
 
 @pytest.mark.parametrize("wiring", MACHINES)
@@ -294,7 +299,7 @@ def test_routers_forward_and_check_no_paths() -> None:
         assert files[namespace, "/proc/sys/net/ipv6/conf/all/disable_ipv6"] == "1"
 
 
-# ------------------------------------------------------------------------------------------------------------ hosts
+# ------------------------------------------------------------------------------------------ hosts
 
 
 def test_a_hundred_flows_of_ten_rtts_share_twenty_hosts() -> None:
@@ -317,9 +322,14 @@ def test_the_rest_of_the_rtt_lies_behind_the_last_link_of_each_way() -> None:
             ("to", "from", "back", "back_extra_ns"),
         ):
             left, _ = network.walk(flow[near]["namespace"], flow[far]["address"])
-            delays = [int(network.files[None, f"/sys/kernel/simnic/{device}/delay_ns"]) for _, device in left]
+            delays = [
+                int(network.files[None, f"/sys/kernel/simnic/{device}/delay_ns"])
+                for _, device in left
+            ]
             behind = 1 + max(at for at, place in enumerate(left) if place in devices)
-            assert sum(delays[:behind]) == sum(realised["links"][link]["delay_ns"] for link in spec[way])
+            assert sum(delays[:behind]) == sum(
+                realised["links"][link]["delay_ns"] for link in spec[way]
+            )
             assert sum(delays[behind:]) == spec[extra]
     assert realised["flows"][0]["path_extra_ns"] > 0 < realised["flows"][0]["back_extra_ns"]
 
@@ -340,7 +350,7 @@ def test_ports_belong_to_one_flow_of_a_protocol() -> None:
     assert len(set(ports)) == len(ports)
 
 
-# ------------------------------------------------------------------------------------------------------------ links
+# ------------------------------------------------------------------------------------------ links
 
 
 def card(made: dict[str, Any], device: str) -> dict[str, str]:
@@ -384,9 +394,16 @@ def test_packets_larger_than_the_wire_s_are_built_only_where_the_scenario_says_s
         _, made = planned(with_(offloads=offloads))
         network = Network.of(made)
         told = {
-            path.split("/")[4]: text for (_, path), text in network.files.items() if path.endswith("/offload")
+            path.split("/")[4]: text
+            for (_, path), text in network.files.items()
+            if path.endswith("/offload")
         }
-        lines = [line for step in made["setup"] if step["do"] == "run" for line in step["stdin"].splitlines()]
+        lines = [
+            line
+            for step in made["setup"]
+            if step["do"] == "run"
+            for line in step["stdin"].splitlines()
+        ]
         asked = [line for line in lines if "gso_max_segs" in line]
         assert set(told.values()) == ({"1"} if offloads else set())
         assert len(asked) == (2 * len({name[:-1] for name in told}) if offloads else 0)
@@ -406,7 +423,9 @@ def test_the_discipline_counts_what_the_link_layer_says() -> None:
     for layer, stab in (("none", "stab overhead -14 "), ("ethernet", ""), ("linux", "")):
         _, made = planned(with_(bottleneck__link_layer=layer))
         assert (
-            Network.of(made).qdiscs["nic0a"][0].startswith(f"qdisc add dev nic0a root handle 10: {stab}codel")
+            Network.of(made)
+            .qdiscs["nic0a"][0]
+            .startswith(f"qdisc add dev nic0a root handle 10: {stab}codel")
         )
 
 
@@ -430,7 +449,9 @@ def test_netem_lies_behind_the_queue_in_a_namespace_of_its_own() -> None:
     _, made = planned(with_(bottleneck__down={"loss": "gemodel 1 % 10 %"}), VETH)
     network = Network.of(made)
     left, _ = network.walk(made["flows"][0]["from"]["namespace"], made["flows"][0]["to"]["address"])
-    queue = next(i for i, (_, device) in enumerate(left) if "codel" in str(network.qdiscs.get(device)))
+    queue = next(
+        i for i, (_, device) in enumerate(left) if "codel" in str(network.qdiscs.get(device))
+    )
     namespace, device = left[queue + 1]
     assert namespace == "m0"
     (line,) = network.qdiscs[device]
@@ -439,7 +460,9 @@ def test_netem_lies_behind_the_queue_in_a_namespace_of_its_own() -> None:
 
 
 def test_a_shaper_stands_above_the_discipline_and_below_nothing() -> None:
-    scenario = next(v for v in load(ROOT / "scenarios" / "shaped-modem.toml").variants() if "htb" in v.label)
+    scenario = next(
+        v for v in load(ROOT / "scenarios" / "shaped-modem.toml").variants() if "htb" in v.label
+    )
     _, made = planned(scenario)
     router, modem = (Network.of(made).qdiscs[made["devices"][index]["name"]] for index in (0, 1))
     assert router[:3] == [
@@ -456,7 +479,13 @@ def test_a_shaper_over_a_transmitter_is_a_class_within_a_class() -> None:
         "v0a",
         {"kind": "pfifo", "limit": 9},
         header_bytes=14,
-        shaper={"bps": 10**6, "burst_bytes": 1600, "overhead_bytes": 0, "minimum_bytes": 0, "cells": "none"},
+        shaper={
+            "bps": 10**6,
+            "burst_bytes": 1600,
+            "overhead_bytes": 0,
+            "minimum_bytes": 0,
+            "cells": "none",
+        },
         transmitter=tc.Transmitter(2 * 10**6, 14),
     )
     parents = [re.search(r"(root|parent \S+)", line)[1] for line in lines]  # type: ignore[index]
@@ -534,11 +563,15 @@ def test_memory_does_not_grow_with_the_run() -> None:
     assert memory_of(bottleneck__rate="1 Gbit/s", duration="1 h") == short < 300
 
 
-def test_memory_for_rows_is_for_the_packets_that_can_come_not_for_all_that_a_link_could_carry() -> None:
-    # Through 10 Mbit/s come at most 100 MB in 80 s, 66 000 packets and as many acknowledgements, whatever the way back could carry.
+def test_memory_for_rows_is_for_the_packets_that_can_come_not_for_all_that_a_link_could_carry() -> (
+    None
+):
+    # Through 10 Mbit/s come at most 100 MB in 80 s, 66 000 packets and as many acknowledgements,
+    # whatever the way back could carry.
     narrow = memory_of(**ROWS, duration="80 s", bottleneck__up={"rate": "10 Gbit/s"})
     assert narrow < 400
-    # A stream comes whether or not it gets through: in 80 s 400 000 packets, each a row of 160 bytes.
+    # A stream comes whether or not it gets through: in 80 s 400 000 packets, each a row of
+    # 160 bytes.
     flooded = memory_of(
         **ROWS, **{"duration": "80 s", "flow.2.rate": "60 Mbit/s", "flow.2.direction": "down"}
     )
@@ -602,7 +635,9 @@ def test_without_a_log_a_queue_is_seen_at_all_ways_in_and_only_its_own_packets()
         ("sfq", {"in_order": False, "how": "arrival", "limit": None}),
     ],
 )
-def test_what_taps_can_not_see_follows_from_the_discipline(qdisc: str, drops: dict[str, Any]) -> None:
+def test_what_taps_can_not_see_follows_from_the_discipline(
+    qdisc: str, drops: dict[str, Any]
+) -> None:
     _, made = planned(with_(bottleneck__qdisc=qdisc), VETH)
     assert made["taps"][0]["seen"]["drops"] == drops
 
@@ -613,7 +648,7 @@ def test_a_link_without_a_rate_has_no_queue_and_no_tap() -> None:
     assert {tap["link"] for tap in made["taps"]} == {1, 2}
 
 
-# ---------------------------------------------------------------------------------------------------------- tc's words
+# ------------------------------------------------------------------------------------- tc's words
 
 
 @pytest.mark.parametrize(
@@ -634,26 +669,35 @@ def test_tc_is_told_every_parameter(words: str) -> None:
 
 def test_pfifo_fast_has_the_device_s_queue_length() -> None:
     _, made = planned(with_(bottleneck__qdisc="pfifo_fast limit 33"))
-    lines = [line for step in made["setup"] if step["do"] == "run" for line in step["stdin"].splitlines()]
+    lines = [
+        line for step in made["setup"] if step["do"] == "run" for line in step["stdin"].splitlines()
+    ]
     assert "link set dev nic0a txqueuelen 33" in lines
     assert "qdisc add dev nic0a root handle 10: pfifo_fast" in lines
 
 
 def test_jitter_keeps_the_order_and_is_at_both_ends() -> None:
     _, made = planned(with_(flow__0__jitter="60 us"))
-    lines = [line for lines in Network.of(made).qdiscs.values() for line in lines if "netem" in line]
+    lines = [
+        line for lines in Network.of(made).qdiscs.values() for line in lines if "netem" in line
+    ]
     # Of two senders and two receivers at different distances: replies are scattered as well.
     assert len(lines) == 4
     assert all("delay 30.000us 30.000us rate 1tbit" in line for line in lines)
 
 
-# --------------------------------------------------------------------------------------------------------- refusals
+# --------------------------------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(
     ("changes", "machine", "where", "why"),
     [
-        ({"bottleneck.qdisc": "adt limit 100"}, SIMNIC, "link 'down': qdisc", "no queue discipline 'adt'"),
+        (
+            {"bottleneck.qdisc": "adt limit 100"},
+            SIMNIC,
+            "link 'down': qdisc",
+            "no queue discipline 'adt'",
+        ),
         ({"bottleneck.qdisc": "codel variant rfc"}, SIMNIC, "link 'down': qdisc", "variant rfc"),
         ({"bottleneck.qdisc": "codel target 5500ns"}, SIMNIC, "link 'down': qdisc", "microseconds"),
         ({"bottleneck.ring": 64}, VETH, "link 'down': ring", "no driver's ring"),
@@ -661,7 +705,12 @@ def test_jitter_keeps_the_order_and_is_at_both_ends() -> None:
         ({"flow.0.congestion": "ledbat"}, SIMNIC, "flow 'bulk.1': congestion", "no LEDBAT"),
         ({"flow.0.profile": "ns2"}, SIMNIC, "flow 'bulk.1': profile", "no kernel has"),
         ({"flow.0.tcp.pacing": True}, SIMNIC, "flow 'bulk.1': tcp.pacing", "paces only"),
-        ({"flow.0.tcp.delayed_ack": "100 ms"}, SIMNIC, "flow 'bulk.1': tcp.delayed_ack", "decides itself"),
+        (
+            {"flow.0.tcp.delayed_ack": "100 ms"},
+            SIMNIC,
+            "flow 'bulk.1': tcp.delayed_ack",
+            "decides itself",
+        ),
         ({"flow.0.tcp.hystart": False}, HOST, "flow 'bulk.1': tcp.hystart", "not ours to change"),
     ],
 )
@@ -685,11 +734,21 @@ def test_everything_is_refused_at_once() -> None:
 
 
 def test_what_tcp_of_linux_lets_one_choose_is_chosen() -> None:
-    settings = {"initial_window": 4, "sack": False, "timestamps": False, "max_window": 20, "min_rto": "1 s"}
-    _, made = planned(with_(flow__0__tcp={**settings, "hystart": False, "receive_buffer_max": "1 MB"}))
+    settings = {
+        "initial_window": 4,
+        "sack": False,
+        "timestamps": False,
+        "max_window": 20,
+        "min_rto": "1 s",
+    }
+    _, made = planned(
+        with_(flow__0__tcp={**settings, "hystart": False, "receive_buffer_max": "1 MB"})
+    )
     network, flow = Network.of(made), made["flows"][0]
     host = flow["from"]["namespace"]
-    told = {path.rsplit("/", 1)[1]: text for (name, path), text in network.files.items() if name == host}
+    told = {
+        path.rsplit("/", 1)[1]: text for (name, path), text in network.files.items() if name == host
+    }
     assert (told["tcp_sack"], told["tcp_timestamps"]) == ("0", "0")
     assert told["tcp_rmem"].endswith(" 1000000")
     # 40 bytes of headers leave 1460 of 1500.
@@ -705,7 +764,7 @@ def test_what_tcp_of_linux_lets_one_choose_is_chosen() -> None:
     assert network.files[None, "/sys/module/tcp_cubic/parameters/hystart"] == "0"
 
 
-# ---------------------------------------------------------------------------------------------- the program's own eyes
+# ------------------------------------------------------------------------- the program's own eyes
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the guest's program runs on Linux")
@@ -717,7 +776,8 @@ def test_the_guest_s_program_understands_the_plan(wiring: str, tmp_path: Path) -
         + '\n[[flow]]\nkind = "video"\nrate = "1 Mbit/s"\n\n[[flow]]\nkind = "transfers"\nsize = "exp 10 kB"\n'
     )
     made: Planned = plan(loads(text).realise(1), MACHINES[wiring])
-    # It ends where it would begin to do anything: at a module that is not there (or at the want of root).
+    # It ends where it would begin to do anything: at a module that is not there (or at the want of
+    # root).
     stopped = {**made.plan, "modules": [str(tmp_path / "none.ko")]}
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(stopped))

@@ -1,4 +1,5 @@
-"""The self-check of a guest, and what becomes of a Run whose measurement can't be trusted: it is kept, and said to be invalid wherever it is shown."""
+"""The self-check of a guest, and what becomes of a Run whose measurement can't be trusted: it is
+kept, and said to be invalid wherever it is shown."""
 
 import json
 import subprocess
@@ -46,10 +47,14 @@ kind = "ping"
 
 
 def realised(**changes: Any) -> dict[str, Any]:
-    return loads(SCENARIO).with_({key.replace("__", "."): value for key, value in changes.items()}).realise(1)
+    return (
+        loads(SCENARIO)
+        .with_({key.replace("__", "."): value for key, value in changes.items()})
+        .realise(1)
+    )
 
 
-# -------------------------------------------------------------------------------------------------- what is checked
+# -------------------------------------------------------------------------------- what is checked
 
 
 def test_the_fastest_link_is_made_once_more_without_what_is_drawn() -> None:
@@ -68,7 +73,9 @@ def test_the_fastest_link_is_made_once_more_without_what_is_drawn() -> None:
 def test_a_link_of_any_rate_is_full_for_some_packets_and_not_for_long() -> None:
     for rate in ("10 kbit/s", "1 Mbit/s", "100 Mbit/s", "10 Gbit/s"):
         for real_time, most in ((True, 10_001), (False, 601)):
-            check = selfcheck.scenario(realised(bottleneck__rate=rate, bottleneck__up__rate=rate), real_time)
+            check = selfcheck.scenario(
+                realised(bottleneck__rate=rate, bottleneck__up__rate=rate), real_time
+            )
             full = check["flows"][1]
             packets = full["traffic"]["bps"] * (full["stop_ns"] - full["start_ns"]) / 1e9 / 12_000
             assert 20 <= packets <= most
@@ -78,13 +85,18 @@ def test_a_link_of_any_rate_is_full_for_some_packets_and_not_for_long() -> None:
 @pytest.mark.parametrize("burst", ["1600b", "15k", "1mb"])
 def test_a_shaper_s_burst_is_spent_before_half_of_the_time_is_over(burst: str) -> None:
     change = {"bottleneck__up": None, "bottleneck__rate": "unlimited"}
-    check = selfcheck.scenario(realised(**change, bottleneck__shaper=f"htb rate 7mbit burst {burst}"), False)
+    check = selfcheck.scenario(
+        realised(**change, bottleneck__shaper=f"htb rate 7mbit burst {burst}"), False
+    )
     shaper, full = check["links"][0]["shaper"], check["flows"][1]
     took = (full["stop_ns"] - full["start_ns"]) / 1e9
     beyond = (full["traffic"]["bps"] - shaper["bps"]) / 8
     assert shaper["burst_bytes"] / beyond < 0.6 * took
     # And all that was offered is out before the end.
-    assert beyond * took - shaper["burst_bytes"] < (check["duration_ns"] / 1e9 - took) * shaper["bps"] / 8
+    assert (
+        beyond * took - shaper["burst_bytes"]
+        < (check["duration_ns"] / 1e9 - took) * shaper["bps"] / 8
+    )
 
 
 def test_without_a_queue_there_is_a_link_to_check_all_the_same() -> None:
@@ -123,13 +135,14 @@ def test_it_has_namespaces_devices_and_cards_of_its_own(machine: Machine) -> Non
         assert numbers == set(range(planned.pairs))
 
 
-# ------------------------------------------------------------------------------------------------ what is found out
+# ------------------------------------------------------------------------------ what is found out
 
 
 def checked(
     late_ns: int = 0, lost: int = 0, gap_ns: int = 1_200_000, packets: int = 100, waits: bool = True
 ) -> Archive:
-    """The self-check of a 10 Mbit/s link, 10 ms each way: pings that are late or lost, packets of 1500 bytes this far apart."""
+    """The self-check of a 10 Mbit/s link, 10 ms each way: pings that are late or lost, packets of
+    1500 bytes this far apart."""
     base = 20 * MS + 2 * 84 * 800
     sent = np.arange(selfcheck.PINGS, dtype=np.int64) * selfcheck.EVERY_NS
     back = sent + base + late_ns
@@ -137,7 +150,12 @@ def checked(
     after = selfcheck.IDLE_NS + np.arange(1, packets + 1, dtype=np.int64) * gap_ns
     before = after - (5 * MS if waits else 0)
     zero = np.zeros(packets, dtype=np.int64)
-    tap: dict[str, Ints] = {"t_before_ns": before, "t_after_ns": after, "flow": zero + 1, "reverse": zero}
+    tap: dict[str, Ints] = {
+        "t_before_ns": before,
+        "t_after_ns": after,
+        "flow": zero + 1,
+        "reverse": zero,
+    }
     tap |= {"bytes": zero + 1500, "ds_in": zero, "ds_out": zero, "t_gone_ns": zero - 1}
     tap |= dict.fromkeys(("refused", "hash", "truesize", "after", "order"), zero)
     stages = [{"name": "log", "lost_records": 0, "unexpected": 0}]
@@ -185,7 +203,7 @@ def test_one_that_does_not_is_found_out(archive: Archive, kind: str, words: str)
     assert words in reason
 
 
-# -------------------------------------------------------------------------------------------------- an invalid Run
+# --------------------------------------------------------------------------------- an invalid Run
 
 
 Change = Callable[[dict[str, Any]], None]
@@ -248,7 +266,8 @@ def test_a_guest_that_keeps_time_makes_a_valid_run(kernel_uml: str, tmp_path: Pa
 
 
 def test_a_shaper_with_a_burst_makes_a_valid_run(kernel_uml: str) -> None:
-    # The burst of tc-htb(8)'s examples: 17 ms at this rate, of the tenth of a second in which the link is full.
+    # The burst of tc-htb(8)'s examples: 17 ms at this rate, of the tenth of a second in which the
+    # link is full.
     change = {"bottleneck.up": None, "bottleneck.rate": "unlimited", "bottleneck.loss": None}
     shaped = loads(SCENARIO).with_({**change, "bottleneck.shaper": "htb rate 7mbit burst 15k"})
     assert engines.run(shaped, engine=kernel_uml).meta.invalid == ()
@@ -258,7 +277,9 @@ def invalid(folder: Path) -> Path:
     """A Run of the simulator's, marked."""
     engines.run(loads(SCENARIO), out=folder)
     meta: Mapping[str, Any] = json.loads((folder / "meta.json").read_text())
-    (folder / "meta.json").write_text(json.dumps({**meta, "invalid": ["seed 1: a <clock> was wrong"]}))
+    (folder / "meta.json").write_text(
+        json.dumps({**meta, "invalid": ["seed 1: a <clock> was wrong"]})
+    )
     return folder
 
 
@@ -277,17 +298,20 @@ def test_reasons_are_kept_by_seed_and_replaced_with_it(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", small_meta(), "x")
     run.add_seed(10, small_tables(), CAUSES, 0, ["late", "slow"])
     run.add_seed(2, small_tables(), CAUSES, 0, ["full"])
-    assert Run.open(tmp_path / "run").meta.invalid == ("seed 2: full", "seed 10: late", "seed 10: slow")
+    assert Run.open(tmp_path / "run").meta.invalid == (
+        "seed 2: full",
+        "seed 10: late",
+        "seed 10: slow",
+    )
     run.add_seed(10, small_tables(), CAUSES)
     assert Run.open(tmp_path / "run").meta.invalid == ("seed 2: full",)
 
 
 def test_the_commands_say_it_and_end_with_1(tmp_path: Path, kernel_uml: str) -> None:
-    """The guest's real clock against a check that is told another one: an environment in which nothing is ever in time."""
+    """The guest's real clock against a check that is told another one: an environment in which
+    nothing is ever in time."""
     (tmp_path / "scenario.toml").write_text(SCENARIO)
-    told = (
-        "import sys; from sojourn.engine.kernel.observed import selfcheck; selfcheck.LATE_NS['uml'] = -MS; "
-    )
+    told = "import sys; from sojourn.engine.kernel.observed import selfcheck; selfcheck.LATE_NS['uml'] = -MS; "
     told = told.replace("MS", str(MS)) + "from sojourn.cli import main; sys.exit(main())"
 
     def say(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,5 @@
-"""What `sojourn shape` prints, carried out by a real Linux that has the disciplines: each is taken, and cures the line."""
+"""What `sojourn shape` prints, carried out by a real Linux that has the disciplines: each is taken,
+and cures the line."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ def printed(device: str, wanted: WantedShape) -> list[str]:
 
 
 def pings_ms(lines: list[str], out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """The ping's RTT where these commands were given at the client before the traffic began; CARD is its card there."""
+    """The ping's RTT where these commands were given at the client before the traffic began; CARD
+    is its card there."""
     unchanged = planning.plan
 
     def shaped(*arguments: Any) -> planning.Planned:
@@ -94,26 +96,35 @@ def pings_ms(lines: list[str], out: Path, monkeypatch: pytest.MonkeyPatch) -> di
     return {name: probe["rtt_ms"][name]["mean"] for name in ("p50", "p95")}
 
 
-def test_without_a_shaper_the_modem_is_bloated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_shaper_the_modem_is_bloated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # 200 packets of 1514 bytes at 10 Mbit/s are 242 ms.
     assert 150 < pings_ms([], tmp_path / "run", monkeypatch)["p95"] < 242 + 20 + 5
 
 
 @pytest.mark.parametrize(
     ("qdisc", "most_ms"),
-    # fq_codel and cake let pings pass, CoDel and a short queue let them wait for what is there. The guest has no conntrack, which nat needs.
+    # fq_codel and cake let pings pass, CoDel and a short queue let them wait for what is there. The
+    # guest has no conntrack, which nat needs.
     [("fq_codel", 5), ("cake nonat", 5), ("codel", 40), ("pfifo limit 10", 20)],
 )
 def test_what_shape_prints_cures_it(
     qdisc: str, most_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = ["tc qdisc del dev CARD root", *printed("CARD", WantedShape(9_000_000, None, qdisc, None))]
+    lines = [
+        "tc qdisc del dev CARD root",
+        *printed("CARD", WantedShape(9_000_000, None, qdisc, None)),
+    ]
     assert pings_ms(lines, tmp_path / "run", monkeypatch)["p95"] < 20 + most_ms
 
 
 @pytest.mark.parametrize("qdisc", ["fq_codel", "cake nonat", "codel"])
 def test_both_ways_are_taken(qdisc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a device of its own, because what the tests' taps hang on the cards stands where a shaper of what arrives would."""
+    """At a device of its own, because what the tests' taps hang on the cards stands where a shaper
+    of what arrives would."""
     lines = printed("shaped", WantedShape(9_000_000, 90_000_000, qdisc, None))
     assert any("mirred" in line for line in lines)
-    pings_ms(["ip link add shaped type veth peer name other", *lines], tmp_path / "run", monkeypatch)
+    pings_ms(
+        ["ip link add shaped type veth peer name other", *lines], tmp_path / "run", monkeypatch
+    )

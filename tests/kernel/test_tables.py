@@ -1,5 +1,6 @@
-"""From a guest's archive to our tables: small archives by hand give numbers that can be added up by hand. (That what the guest's program adds up
-of packets is what the simulator makes of the same ones is shown in crates/guest, watch.rs.)"""
+"""From a guest's archive to our tables: small archives by hand give numbers that can be added up by
+hand. (That what the guest's program adds up of packets is what the simulator makes of the same ones
+is shown in crates/guest, watch.rs.)"""
 
 import io
 import json
@@ -28,16 +29,40 @@ MS = 10**6
 S = 10**9
 HANDLE = 0x100000
 TCP = (
-    *("t_ns", "flow", "state", "ca_state", "cwnd_segments", "ssthresh_segments", "snd_mss_bytes", "srtt_us"),
+    *(
+        "t_ns",
+        "flow",
+        "state",
+        "ca_state",
+        "cwnd_segments",
+        "ssthresh_segments",
+        "snd_mss_bytes",
+        "srtt_us",
+    ),
     *("rttvar_us", "min_rtt_us", "rto_us", "unacked_segments", "sacked_segments", "lost_segments"),
     *("retrans_segments", "reordering_segments", "inflight_bytes", "pacing_rate_bytes_s"),
     *("delivery_rate_bytes_s", "notsent_bytes", "snd_wnd_bytes", "busy_us", "rwnd_limited_us"),
-    *("sndbuf_limited_us", "rcv_space_bytes", "total_retrans_segments", "bytes_acked", "bytes_sent"),
+    *(
+        "sndbuf_limited_us",
+        "rcv_space_bytes",
+        "total_retrans_segments",
+        "bytes_acked",
+        "bytes_sent",
+    ),
     *("bytes_retrans", "data_segs_out", "delivered_segments", "delivered_ce_segments", "timeouts"),
     *("received_bytes", "completed"),
 )
 QDISC = (
-    *("t_ns", "device", "kind", "handle", "parent", "sent_bytes", "sent_packets", "backlog_packets"),
+    *(
+        "t_ns",
+        "device",
+        "kind",
+        "handle",
+        "parent",
+        "sent_bytes",
+        "sent_packets",
+        "backlog_packets",
+    ),
     *(
         "backlog_bytes",
         "drops",
@@ -62,7 +87,14 @@ FIXED = {
     "device": DEVICE,
     "gauge": ("t_ns", "device", "gauge", "value"),
     "passed": (
-        *("link", "arrived_packets", "arrived_bytes", "sent_packets", "sent_bytes", "dropped_packets"),
+        *(
+            "link",
+            "arrived_packets",
+            "arrived_bytes",
+            "sent_packets",
+            "sent_bytes",
+            "dropped_packets",
+        ),
         *("marked_packets", "sojourn_max_ns", "backlog_max_packets", "backlog_max_bytes"),
         *("ring_sent_packets", "ring_sojourn_max_ns", "ring_max_packets", "out", "sojourn_sum_ns"),
         *("backlog_packet_ns", "backlog_byte_ns", "ring_sojourn_sum_ns", "ring_packet_ns"),
@@ -129,7 +161,12 @@ class Made:
             "qdisc_kinds": list(kinds),
             "processor": {"start": None, "end": None},
             "devices": [
-                {"link": index, "namespace": "n", "name": f"nic{index}a", "gauges": ["simnic/lost_packets"]}
+                {
+                    "link": index,
+                    "namespace": "n",
+                    "name": f"nic{index}a",
+                    "gauges": ["simnic/lost_packets"],
+                }
                 for index in range(len(realised["links"]))
             ],
             "flows": [
@@ -160,7 +197,9 @@ class Made:
         for size, packets in (sizes or {}).items():
             self.add("sizes", link=link, bytes=size, packets=packets)
 
-    def sample(self, t_ns: int, drops: int, own: bytes = b"", link: int = 0, backlog: int = 0) -> None:
+    def sample(
+        self, t_ns: int, drops: int, own: bytes = b"", link: int = 0, backlog: int = 0
+    ) -> None:
         """A sample of the discipline, whose own numbers are `own`."""
         self.add(
             "qdisc",
@@ -188,7 +227,9 @@ class Made:
             columns = [{"name": name, "type": kind} for name, kind in kinds.items()]
             listed[table] = {"rows": len(rows), "columns": columns}
         files["qdisc/blob"] = self.blob
-        files["index.json"] = json.dumps({**self.index, "taps": self.taps, "tables": listed}).encode()
+        files["index.json"] = json.dumps(
+            {**self.index, "taps": self.taps, "tables": listed}
+        ).encode()
         with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
             for name, content in files.items():
                 member = tarfile.TarInfo(name)
@@ -214,14 +255,18 @@ class Made:
 
 
 def realised(text: str = DUMBBELL, **changes: Any) -> dict[str, Any]:
-    return loads(text).with_({key.replace("__", "."): value for key, value in changes.items()}).realise(1)
+    return (
+        loads(text)
+        .with_({key.replace("__", "."): value for key, value in changes.items()})
+        .realise(1)
+    )
 
 
 def words(causes: Any) -> list[str]:
     return [_core.CAUSES[number] for number in causes]
 
 
-# --------------------------------------------------------------------------------------------------------- the sums
+# --------------------------------------------------------------------------------------- the sums
 
 
 def test_a_queue_s_row_is_what_was_added_up(tmp_path: Path) -> None:
@@ -244,8 +289,16 @@ def test_a_queue_s_row_is_what_was_added_up(tmp_path: Path) -> None:
     made.add("sojourn", link=0, lower_ns=100, upper_ns=101, count=12)
     got = made.tables(tmp_path)
     links = {name: column[0] for name, column in got["links"].items()}
-    assert (links["arrived_packets"], links["sent_packets"], links["dropped_packets"]) == (14, 12, 2)
-    assert (links["sojourn_sum_ns"], links["sojourn_max_ns"], links["backlog_max_packets"]) == (9 * S, 5, 7)
+    assert (links["arrived_packets"], links["sent_packets"], links["dropped_packets"]) == (
+        14,
+        12,
+        2,
+    )
+    assert (links["sojourn_sum_ns"], links["sojourn_max_ns"], links["backlog_max_packets"]) == (
+        9 * S,
+        5,
+        7,
+    )
     # Of the measured 3 s.
     assert (links["backlog_mean_packets"], links["backlog_mean_bytes"]) == (2.0, 1000.0)
     # 14 bytes of Ethernet's header, and at least 60 of it all.
@@ -276,7 +329,7 @@ def test_bins_are_the_simulator_s_over_the_whole_range() -> None:
         assert low % (high - low) == 0
 
 
-# ------------------------------------------------------------------------------------------------- drops and causes
+# ------------------------------------------------------------------------------- drops and causes
 
 
 def codel(overlimit: int = 0, mark: int = 0, ce_mark: int = 0) -> bytes:
@@ -316,7 +369,10 @@ def test_a_mark_s_cause_is_told_by_the_counters(tmp_path: Path) -> None:
     made.sample(4 * S, 0, codel(ce_mark=1))
     got = made.tables(tmp_path)
     assert got["links"]["marked_packets"][0] == 1
-    assert (got["drops"]["marked"].tolist(), words(got["drops"]["cause"])) == ([1], ["ce_threshold"])
+    assert (got["drops"]["marked"].tolist(), words(got["drops"]["cause"])) == (
+        [1],
+        ["ce_threshold"],
+    )
 
 
 def test_red_s_counters_tell_early_drops_from_those_at_the_limit(tmp_path: Path) -> None:
@@ -350,14 +406,20 @@ def test_what_the_wire_lost_is_the_wire_s(tmp_path: Path) -> None:
 
 def test_a_ring_has_sums_of_its_own(tmp_path: Path) -> None:
     made = Made(realised(bottleneck__down={"ring": 8, "bql": True}))
-    made.index["devices"][0]["gauges"] = ["simnic/ring_packets", "simnic/ring_bytes", "simnic/bql_limit"]
+    made.index["devices"][0]["gauges"] = [
+        "simnic/ring_packets",
+        "simnic/ring_bytes",
+        "simnic/bql_limit",
+    ]
     sums = {"ring_sent_packets": 3, "ring_sojourn_sum_ns": 7 * MS, "ring_sojourn_max_ns": 3 * MS}
     made.watch(0, out=1, ring_packet_ns=7 * MS, ring_max_packets=2, **sums)
     for t in (2 * S, 4 * S):
         for gauge, value in ((0, 2), (1, 3028), (2, 3000 + t // S)):
             made.add("gauge", t_ns=t, device=0, gauge=gauge, value=value)
     got = made.tables(tmp_path)
-    links = {name: column[0] for name, column in got["links"].items() if name.startswith(("ring", "bql"))}
+    links = {
+        name: column[0] for name, column in got["links"].items() if name.startswith(("ring", "bql"))
+    }
     assert links["ring_sent_packets"] == 3
     assert (links["ring_sojourn_sum_ns"], links["ring_sojourn_max_ns"]) == (7 * MS, 3 * MS)
     assert links["ring_mean_packets"] == pytest.approx(7 / 3000)
@@ -368,7 +430,7 @@ def test_a_ring_has_sums_of_its_own(tmp_path: Path) -> None:
     assert got["links"]["ring_sent_packets"][1] == -1
 
 
-# ------------------------------------------------------------------------------------------------------------- flows
+# ------------------------------------------------------------------------------------------ flows
 
 
 def test_tcp_s_numbers_are_those_of_tcp_info(tmp_path: Path) -> None:
@@ -415,8 +477,12 @@ def test_datagrams_have_one_way_delays_and_probes_both(tmp_path: Path) -> None:
     made = Made(realised())
     for seq, (sent, received) in enumerate([(500, 510), (2000, 2012), (3000, -1), (3999, 4011)]):
         there = received if received < 0 else received * MS
-        made.add("datagrams", flow=3, seq=seq, sent_ns=sent * MS, received_ns=there, bytes=500, frame=-1)
-    for seq, (sent, turned, back) in enumerate([(1500, 1510, 1520), (2500, 2510, -1), (3995, 4005, 4015)]):
+        made.add(
+            "datagrams", flow=3, seq=seq, sent_ns=sent * MS, received_ns=there, bytes=500, frame=-1
+        )
+    for seq, (sent, turned, back) in enumerate(
+        [(1500, 1510, 1520), (2500, 2510, -1), (3995, 4005, 4015)]
+    ):
         made.add(
             "probes",
             flow=2,
@@ -427,7 +493,11 @@ def test_datagrams_have_one_way_delays_and_probes_both(tmp_path: Path) -> None:
         )
     got = made.tables(tmp_path)
     flows = {name: column[3] for name, column in got["flows"].items()}
-    assert (flows["sent_packets"], flows["received_packets"], flows["delivered_bytes"]) == (3, 1, 472)
+    assert (flows["sent_packets"], flows["received_packets"], flows["delivered_bytes"]) == (
+        3,
+        1,
+        472,
+    )
     assert (flows["rtt_samples"], flows["rtt_sum_ns"]) == (1, 12 * MS)
     # The third ping was under way at the end.
     assert got["probe"]["rtt_ns"].tolist() == [20 * MS, -1]
@@ -442,12 +512,16 @@ def test_a_link_without_a_rate_is_told_by_its_device(tmp_path: Path) -> None:
         made.add("device", t_ns=t, device=0, sent_packets=packets, sent_bytes=packets * 1514)
     got = made.tables(tmp_path)
     links = {name: column[0] for name, column in got["links"].items()}
-    assert (links["sent_packets"], links["sent_bytes"], links["arrived_packets"]) == (300, 450_000, 300)
+    assert (links["sent_packets"], links["sent_bytes"], links["arrived_packets"]) == (
+        300,
+        450_000,
+        300,
+    )
     assert (links["sojourn_sum_ns"], links["capacity_bits"]) == (0, -1)
     assert got["sojourn"]["packets"].tolist() == [300]
 
 
-# -------------------------------------------------------------------------------------------------------- the archive
+# ------------------------------------------------------------------------------------ the archive
 
 
 def test_what_the_measurement_lost_is_said(tmp_path: Path) -> None:
@@ -493,7 +567,7 @@ def test_an_archive_that_is_not_whole_is_refused(tmp_path: Path) -> None:
         Archive.read(tmp_path / "none.tar")
 
 
-# ----------------------------------------------------------------------------------------------------- on this kernel
+# --------------------------------------------------------------------------------- on this kernel
 
 
 def why_not() -> str | None:
@@ -501,24 +575,37 @@ def why_not() -> str | None:
     if sys.platform != "linux" or os.geteuid() != 0:
         return "network namespaces need root on Linux"
     try:
-        made = "ip link add name t0 type veth peer name t1 && tc qdisc add dev t0 root htb default 1"
+        made = (
+            "ip link add name t0 type veth peer name t1 && tc qdisc add dev t0 root htb default 1"
+        )
         done = subprocess.run(
             ["unshare", "-n", "sh", "-c", made], capture_output=True, text=True, check=False
         )
     except OSError as error:
         return str(error)
-    return None if done.returncode == 0 else f"no namespaces with veth and htb here: {done.stderr.strip()}"
+    return (
+        None
+        if done.returncode == 0
+        else f"no namespaces with veth and htb here: {done.stderr.strip()}"
+    )
 
 
 def test_a_plan_for_this_host_s_kernel_measures_what_the_simulator_does(tmp_path: Path) -> None:
-    """In real time, so only what no load of the machine changes is compared: what was conserved, and what a full queue of this size is."""
+    """In real time, so only what no load of the machine changes is compared: what was conserved,
+    and what a full queue of this size is."""
     if reason := why_not():
         pytest.skip(reason)
     # No delay, which would need netem.
     text = DUMBBELL.replace('"10 ms"', '"0 s"').replace("pfifo limit 20", "bfifo limit 60000")
     run = realised(text)
     (tmp_path / "plan.json").write_text(json.dumps(plan(run, this_host()).plan))
-    command = [str(program()), "--plan", str(tmp_path / "plan.json"), "--out", str(tmp_path / "results.tar")]
+    command = [
+        str(program()),
+        "--plan",
+        str(tmp_path / "plan.json"),
+        "--out",
+        str(tmp_path / "results.tar"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     archive = Archive.read(tmp_path / "results.tar")
@@ -529,12 +616,17 @@ def test_a_plan_for_this_host_s_kernel_measures_what_the_simulator_does(tmp_path
         assert set(columns) == set(theirs[name])
     down = {name: column[0] for name, column in ours["links"].items()}
     # The taps and the kernel's own counter, each by itself.
-    chosen = (archive.tables["qdisc"]["device"] == 0) & (archive.tables["qdisc"]["handle"] == HANDLE)
+    chosen = (archive.tables["qdisc"]["device"] == 0) & (
+        archive.tables["qdisc"]["handle"] == HANDLE
+    )
     dropped = int(archive.tables["qdisc"]["drops"][chosen][-1])
     assert int((ours["drops"]["link"] == 0).sum()) == dropped > 0
     assert 0 < down["backlog_max_bytes"] <= 60_000
-    # The kernel's backlog at each sample against the taps' bytes: nothing exceeds what the taps saw at most.
-    queue = ours["queue"]["backlog_bytes"][(ours["queue"]["link"] == 0) & (ours["queue"]["t_ns"] > S)]
+    # The kernel's backlog at each sample against the taps' bytes: nothing exceeds what the taps saw
+    # at most.
+    queue = ours["queue"]["backlog_bytes"][
+        (ours["queue"]["link"] == 0) & (ours["queue"]["t_ns"] > S)
+    ]
     assert int(queue.max()) <= int(down["backlog_max_bytes"])
     # A queue of 60 kB at 10 Mbit/s is 48 ms, which both fill and neither exceeds by much.
     mean = int(down["sojourn_sum_ns"]) / int(down["sent_packets"])

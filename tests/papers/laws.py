@@ -1,4 +1,5 @@
-"""What holds of every paper's quick version. A module of tests is of one paper and takes these in; it says
+"""What holds of every paper's quick version. A module of tests is of one paper and takes these in;
+it says
 
 PAPER        the paper
 MUST_HOLD    how many of its claims must hold
@@ -24,7 +25,9 @@ __all__ = [
 ]
 
 
-def test_the_claims_that_must_hold_hold(quick: Reproduction, request: pytest.FixtureRequest) -> None:
+def test_the_claims_that_must_hold_hold(
+    quick: Reproduction, request: pytest.FixtureRequest
+) -> None:
     must = {row.claim.id: row.verdict for row in quick.claims if row.claim.must_hold}
     assert len(must) == request.module.MUST_HOLD
     assert {one for one in must if must[one] is not Verdict.REPRODUCED} <= request.module.IN_PART
@@ -35,7 +38,9 @@ def test_every_claim_speaks_of_numbers(quick: Reproduction) -> None:
     assert all(any(letter.isdigit() for letter in row.because) for row in quick.claims)
 
 
-def test_what_physics_settles_is_reproduced(quick: Reproduction, request: pytest.FixtureRequest) -> None:
+def test_what_physics_settles_is_reproduced(
+    quick: Reproduction, request: pytest.FixtureRequest
+) -> None:
     verdicts = {row.number.id: row.verdict for row in quick.rows}
     wanted = request.module.REPRODUCED
     assert wanted
@@ -43,7 +48,9 @@ def test_what_physics_settles_is_reproduced(quick: Reproduction, request: pytest
 
 
 def test_every_miss_has_a_reason(quick: Reproduction, request: pytest.FixtureRequest) -> None:
-    assert {row.number.id for row in quick.rows if row.reason == NO_REASON} <= request.module.UNEXPLAINED
+    assert {
+        row.number.id for row in quick.rows if row.reason == NO_REASON
+    } <= request.module.UNEXPLAINED
 
 
 def test_every_reading_says_what_others_give(quick: Reproduction) -> None:

@@ -1,4 +1,5 @@
-"""Active Drop-Tail: the quick reproduction once, what must hold in it, and the measures on cases worked by hand."""
+"""Active Drop-Tail: the quick reproduction once, what must hold in it, and the measures on cases
+worked by hand."""
 
 from __future__ import annotations
 
@@ -35,15 +36,21 @@ REPRODUCED = {
 UNEXPLAINED: set[str] = {"table/ADT(R)/loss", "table/ADT(R)/fairness", "table/ADT(R)/goodput"}
 
 
-# --------------------------------------------------------------------------------- the reproduction
+# ------------------------------------------------------------------------------- the reproduction
 
 
-# ---------------------------------------------------------------------------- the published numbers
+# -------------------------------------------------------------------------- the published numbers
 
 
 def test_the_table_has_its_20_cells() -> None:
     # The columns added up by hand.
-    sums = {"utilisation": 398.06, "loss": 19.23, "delay": 65.57, "fairness": 2.63, "goodput": 389.93}
+    sums = {
+        "utilisation": 398.06,
+        "loss": 19.23,
+        "delay": 65.57,
+        "fairness": 2.63,
+        "goodput": 389.93,
+    }
     for column, total in sums.items():
         cells = [SAYS[f"table/{row}/{column}"] for row in ("DT", "ADT", "ARED", "ADT(R)")]
         assert sum(cells) == pytest.approx(total), column
@@ -66,7 +73,7 @@ def test_readings_change_one_scenario_and_are_all_valid() -> None:
     assert len({scenario.fingerprint() for scenario in scenarios.values()}) == len(OTHERS)
 
 
-# ------------------------------------------------------------------------------------- the measures
+# ----------------------------------------------------------------------------------- the measures
 
 
 def _seed(duration_s: int = 10, **tables: list[dict[str, Any]]) -> Seed:
@@ -78,7 +85,9 @@ def _seed(duration_s: int = 10, **tables: list[dict[str, Any]]) -> Seed:
     )
     return cast(
         Seed,
-        SimpleNamespace(run=SimpleNamespace(meta=meta), table=lambda name: pl.DataFrame(tables[name])),
+        SimpleNamespace(
+            run=SimpleNamespace(meta=meta), table=lambda name: pl.DataFrame(tables[name])
+        ),
     )
 
 
@@ -100,7 +109,8 @@ def _samples(*rows: tuple[int, int, float, int, int]) -> list[dict[str, Any]]:
 
 
 def test_the_five_columns_of_a_link_worked_by_hand() -> None:
-    # 12 Mbit/s for 10 s are 10 000 packets: 9000 left, 1000 of 10 000 were dropped, and they waited 45 s together.
+    # 12 Mbit/s for 10 s are 10 000 packets: 9000 left, 1000 of 10 000 were dropped, and they waited
+    # 45 s together.
     link = {
         "link": "down",
         "wire_bytes": 9000 * 1500,
@@ -114,8 +124,18 @@ def test_the_five_columns_of_a_link_worked_by_hand() -> None:
     }
     # Two users who got 6000 and 2000 packets of data: (8)^2 / (2 (36 + 4)) = 0.8.
     flows = [
-        {"flow": "bulk.1", "delivered_bytes": 6000 * 1460, "received_packets": 6000, "timeouts": 30},
-        {"flow": "bulk.2", "delivered_bytes": 2000 * 1460, "received_packets": 2100, "timeouts": 20},
+        {
+            "flow": "bulk.1",
+            "delivered_bytes": 6000 * 1460,
+            "received_packets": 6000,
+            "timeouts": 30,
+        },
+        {
+            "flow": "bulk.2",
+            "delivered_bytes": 2000 * 1460,
+            "received_packets": 2100,
+            "timeouts": 20,
+        },
     ]
     seed = _seed(links=[link], flows=flows)
     assert m.utilisation(seed) == pytest.approx(90)
@@ -138,7 +158,9 @@ def test_goodput_leaves_the_way_back_out() -> None:
 
 
 def test_settled_is_the_second_half() -> None:
-    rows = _samples((1, 90, 100, 1000, 80), (2, 90, 100, 1000, 80), (3, 5, 8, 800, 4), (4, 5, 6, 400, 1))
+    rows = _samples(
+        (1, 90, 100, 1000, 80), (2, 90, 100, 1000, 80), (3, 5, 8, 800, 4), (4, 5, 6, 400, 1)
+    )
     seed = _seed(4, queue=rows)
     assert m.settled_utilisation(seed) == pytest.approx(60)
     assert m.settled_delay_ms(seed) == pytest.approx((800 * 4 + 400 * 1) / 1200)

@@ -45,7 +45,8 @@ def test_with_the_shaper_the_queue_moves_from_the_modem_to_the_laptop(quick: Rep
 
 
 def test_an_upload_is_never_quicker_than_its_bytes_at_the_rate(quick: Reproduction) -> None:
-    # 5 MiB are 3620 segments of 1448 bytes and a last one of 1120; at the shaper each is charged 66 bytes more.
+    # 5 MiB are 3620 segments of 1448 bytes and a last one of 1120; at the shaper each is charged
+    # 66 bytes more.
     at_the_shaper = (5 * 2**20 + 3621 * 66) / 125_000
     at_the_modem = (5 * 2**20 + 3621 * 70) / 128_000
     assert min(quick.evidence.estimate(AFTER, m.upload_s).values) > at_the_shaper

@@ -76,9 +76,21 @@ def test_what_is_wrong_in_the_file_is_told(text: str, refused: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("was", "drifted", "refused"),
     [
-        ('measure = "upload_s"', 'measure = "upload_ms"', "there is no 'upload_ms'; did you mean 'upload_s'"),
-        ('check = "unsteady"', 'check = "unstedy"', "there is no 'unstedy'; did you mean 'unsteady'"),
-        ('variant = "no shaper"', 'variant = "no shapr"', "there is no 'no shapr'; did you mean 'no shaper'"),
+        (
+            'measure = "upload_s"',
+            'measure = "upload_ms"',
+            "there is no 'upload_ms'; did you mean 'upload_s'",
+        ),
+        (
+            'check = "unsteady"',
+            'check = "unstedy"',
+            "there is no 'unstedy'; did you mean 'unsteady'",
+        ),
+        (
+            'variant = "no shaper"',
+            'variant = "no shapr"',
+            "there is no 'no shapr'; did you mean 'no shaper'",
+        ),
         ('study = "upload"', 'study = "uplod"', "there is no 'uplod'; did you mean 'upload'"),
         ("absolute = 1.1", "abslute = 1.1", "a tolerance is a share or absolute"),
     ],

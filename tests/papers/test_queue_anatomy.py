@@ -28,7 +28,9 @@ def test_a_full_ring_takes_its_packets_on_the_wire(quick: Reproduction) -> None:
 
 
 def test_in_a_fifo_only_the_sum_of_both_queues_counts(quick: Reproduction) -> None:
-    long, short = (quick.evidence.mean(studies.over_bql("fifo", False)[ring], m.p95_s) for ring in (80, 4096))
+    long, short = (
+        quick.evidence.mean(studies.over_bql("fifo", False)[ring], m.p95_s) for ring in (80, 4096)
+    )
     assert long == pytest.approx(short, rel=1e-3)
     assert long == pytest.approx(5000 * 1538 * 8 / 5e6, rel=0.02)
 
@@ -43,8 +45,9 @@ def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(quick: Reprod
     for qdisc in (1024, 4096):
         assert drops[qdisc] < 0.05 * drops[512]
 
-    # The peak at 512 takes a TCP that believes its timers, besides. The receivers' quick ACKs after each pause shorten RFC 6298's timer,
-    # which goes off at a short qdisc, too: drops rise by what the claim asks for, retransmissions by far more.
+    # The peak at 512 takes a TCP that believes its timers, besides. The receivers' quick ACKs after
+    # each pause shorten RFC 6298's timer, which goes off at a short qdisc, too: drops rise by what
+    # the claim asks for, retransmissions by far more.
     def believed(measure: Measure) -> tuple[float, ...]:
         found = quick.evidence.means(studies.narrow(believed=True), measure)
         return tuple(found[qdisc] for qdisc in (80, 512, 4096))
@@ -55,7 +58,9 @@ def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(quick: Reprod
     assert 1.2 * small < peak > 10 * large
 
 
-def test_what_is_still_queued_is_sent_again_only_if_tcp_believes_its_timers(quick: Reproduction) -> None:
+def test_what_is_still_queued_is_sent_again_only_if_tcp_believes_its_timers(
+    quick: Reproduction,
+) -> None:
     sane = quick.evidence.mean(studies.over_rings("bands")[4096], m.needless)
     believed = quick.evidence.mean(studies.other_tcp(studies.BELIEVED, 4096), m.needless)
     assert believed > 0.5
@@ -67,14 +72,18 @@ def test_the_text_states_eight_numbers_and_the_pictures_have_the_rest() -> None:
     assert len(stated) == 8
     assert Counter(number.relation for number in stated) == {"=": 6, ">": 1, "<": 1}
     assert sum(number.published or 0 for number in stated) == 10 + 585 + 20 + 4 + 13 + 106 + 20 + 1
-    # Figures 3 and 4: three panels of seven sizes; four corners of two surfaces; four lines of figures 8 and 9.
+    # Figures 3 and 4: three panels of seven sizes; four corners of two surfaces; four lines of
+    # figures 8 and 9.
     assert len(PAPER.numbers) - len(stated) == 2 * 3 * 7 + 2 * 4 + 2 * 4
 
 
 def test_the_sources_own_sizes_are_all_there() -> None:
     assert list(studies.QDISCS) == [0, 80, *(2**n for n in range(8, 13))]
     assert (min(studies.RINGS), max(studies.RINGS)) == (80, 4096)
-    assert all(int(variant.split()[4]) + int(variant.split()[2]) == 5000 for variant in studies.BQL.variants)
+    assert all(
+        int(variant.split()[4]) + int(variant.split()[2]) == 5000
+        for variant in studies.BQL.variants
+    )
 
 
 def test_an_order_of_magnitude_is_the_nearest_power_of_ten() -> None:
@@ -144,8 +153,17 @@ def test_a_guest_runs_the_cases_that_decide() -> None:
     asked = {study.id: study.scenarios(PAPER.folder, True, "kernel") for study in PAPER.studies}
     assert sum(map(len, asked.values())) == 16
     # What the numbers are judged on is among them, and nothing that a guest has not.
-    judged = {number.id for number in PAPER.numbers if number.variant in asked[number.variant.study]}
-    assert {"rtt/4096", "rtt/more", "throughput/apart", "p95/2048", "p95/2048 BQL", "p95/apart"} <= judged
+    judged = {
+        number.id for number in PAPER.numbers if number.variant in asked[number.variant.study]
+    }
+    assert {
+        "rtt/4096",
+        "rtt/more",
+        "throughput/apart",
+        "p95/2048",
+        "p95/2048 BQL",
+        "p95/apart",
+    } <= judged
     guests = [scenario.to_toml() for scenarios in asked.values() for scenario in scenarios.values()]
     assert not any("variant shared" in words for words in guests)
 

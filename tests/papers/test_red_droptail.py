@@ -46,7 +46,7 @@ REPRODUCED = {f"throughput/80/{n}/{queue}" for n in (20, 24, 32) for queue in (R
 UNEXPLAINED: set[str] = set()
 
 
-# --------------------------------------------------------------------------------- the reproduction
+# ------------------------------------------------------------------------------- the reproduction
 
 
 def test_all_44_cells_are_judged_in_the_quick_version_too(quick: Reproduction) -> None:
@@ -54,7 +54,9 @@ def test_all_44_cells_are_judged_in_the_quick_version_too(quick: Reproduction) -
     assert quick.left_out == 0
 
 
-def test_red_drops_nothing_early_in_the_short_runs_and_leads_by_its_one_place(quick: Reproduction) -> None:
+def test_red_drops_nothing_early_in_the_short_runs_and_leads_by_its_one_place(
+    quick: Reproduction,
+) -> None:
     evidence = quick.evidence
     for n in (12, 16, 20, 24, 32):
         red = evidence.estimate(THROUGHPUT[cell(250, n, RED)], throughput_mbps)
@@ -89,7 +91,7 @@ def test_readings_speak_in_the_quick_version(quick: Reproduction) -> None:
     assert sum(one.searched for one in PAPER.readings) == 8
 
 
-# ---------------------------------------------------------------------------- the published numbers
+# -------------------------------------------------------------------------- the published numbers
 
 
 @pytest.mark.parametrize(
@@ -117,11 +119,12 @@ def test_ns2s_tables_have_a_value_for_every_row() -> None:
     assert {row["reading"] for row in (*ns2["throughput"], *ns2["fairness"])} == set(CHECKED)
 
 
-# ---------------------------------------------------------------------------------- cases, measures
+# -------------------------------------------------------------------------------- cases, measures
 
 
 def test_a_flow_starts_one_round_trip_late_for_its_syn() -> None:
-    # Tp 80 ms is the round trip, 4 ms of access; D = 10 makes the fourth flow's RTT 2 * 10 * 3 = 60 ms longer.
+    # Tp 80 ms is the round trip, 4 ms of access; D = 10 makes the fourth flow's RTT 2 * 10 * 3 =
+    # 60 ms longer.
     flow = MAIN.flow(80, 10, 3)
     assert flow["rtt"] == "144 ms"
     assert flow["start"] == "uniform 144 ms .. 154 ms"
@@ -140,7 +143,8 @@ def test_ns2s_drop_tail_holds_one_packet_less_than_its_limit() -> None:
 
 @pytest.fixture
 def seed() -> Seed:
-    """Two flows for 2 s: 100 and 50 packets of 1000 B arrived of 110 and 50; ten drops, nine of them of the first flow."""
+    """Two flows for 2 s: 100 and 50 packets of 1000 B arrived of 110 and 50; ten drops, nine of
+    them of the first flow."""
     tables = {
         "flows": pl.DataFrame(
             {

@@ -1,4 +1,5 @@
-"""Every sentence of every paper, on Runs that are made up: of the full version, which takes minutes, and of an engine that runs a part."""
+"""Every sentence of every paper, on Runs that are made up: of the full version, which takes
+minutes, and of an engine that runs a part."""
 
 from __future__ import annotations
 
@@ -46,7 +47,11 @@ def test_the_full_version_can_be_said(name: str) -> None:
 def test_what_a_kernel_does_not_run_is_said(name: str) -> None:
     paper = papers.load(name)
     evidence = run(paper, "kernel")
-    told = [found.because for claim in paper.claims if (found := evidence.asked(claim.check)) is not None]
+    told = [
+        found.because
+        for claim in paper.claims
+        if (found := evidence.asked(claim.check)) is not None
+    ]
     told += [worded(one.others, evidence) for one in paper.readings]
     told += [worded(one.reason, evidence) for one in paper.numbers if one.variant in evidence.runs]
     assert len(told) > len(paper.readings)

@@ -1,4 +1,5 @@
-"""How a published number and ours become a verdict, and how papers are run, shown and stopped: on a paper made up here."""
+"""How a published number and ours become a verdict, and how papers are run, shown and stopped: on a
+paper made up here."""
 
 import json
 import math
@@ -78,7 +79,7 @@ def ours(*values: float) -> Estimate:
     return Estimate(sum(known) / len(known) if known else math.nan, math.nan, values)
 
 
-# ----------------------------------------------------------------------------------------- verdicts
+# --------------------------------------------------------------------------------------- verdicts
 
 
 def test_within_its_tolerance_a_number_is_reproduced() -> None:
@@ -128,8 +129,13 @@ def test_the_direction_holds_where_every_seed_says_so() -> None:
 
 def test_equal_numbers_keep_their_direction_only_if_ours_are_near() -> None:
     equal = number("other")
-    assert verdict.judge(number(), ours(20.0, 20.0), [(equal, ours(21.0, 21.0))]) is Verdict.DIRECTION
-    assert verdict.judge(number(), ours(20.0, 20.0), [(equal, ours(30.0, 30.0))]) is Verdict.NOT_REPRODUCED
+    assert (
+        verdict.judge(number(), ours(20.0, 20.0), [(equal, ours(21.0, 21.0))]) is Verdict.DIRECTION
+    )
+    assert (
+        verdict.judge(number(), ours(20.0, 20.0), [(equal, ours(30.0, 30.0))])
+        is Verdict.NOT_REPRODUCED
+    )
 
 
 def test_a_difference_to_zero_is_in_the_number_s_unit() -> None:
@@ -152,7 +158,7 @@ def test_one_seed_tells_no_direction() -> None:
     assert verdict.judge(number(), partly, [(below, ours(12.0, 13.0))]) is Verdict.NOT_REPRODUCED
 
 
-# ---------------------------------------------------------------------------------- a made-up paper
+# -------------------------------------------------------------------------------- a made-up paper
 
 
 def ping_mean(seed: Seed) -> float:
@@ -205,7 +211,12 @@ def paper(tmp_path: Path) -> Paper:
         ),
         claims=(
             Claim(
-                "shorter", "section 1", "a shorter queue waits less", shorter, ("nothing",), must_hold=True
+                "shorter",
+                "section 1",
+                "a shorter queue waits less",
+                shorter,
+                ("nothing",),
+                must_hold=True,
             ),
         ),
         readings=(
@@ -217,7 +228,9 @@ def paper(tmp_path: Path) -> Paper:
                 lambda e: f"{len({run.study for run in e.runs})} studies",
             ),
         ),
-        pictures=(Picture("nothing", "Nothing & all", "There is nothing to see.", drawing, "Figure 1"),),
+        pictures=(
+            Picture("nothing", "Nothing & all", "There is nothing to see.", drawing, "Figure 1"),
+        ),
         story=lambda e: [Bar("long", e.mean(LONG, ping_mean), "bloated")],
     )
 
@@ -272,7 +285,9 @@ def interrupt_after(runs: int) -> Callable[[Progress], None]:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_ctrl_c_leaves_the_papers_that_had_finished(kept: bool, paper: Paper, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_the_papers_that_had_finished(
+    kept: bool, paper: Paper, tmp_path: Path
+) -> None:
     out = tmp_path / "out" if kept else None
     with pytest.raises(Stopped) as stopped:
         reproduce([paper, endless(paper)], out=out, jobs=1, progress=interrupt_after(4))
@@ -299,7 +314,10 @@ def test_ctrl_c_before_any_paper_has_finished_leaves_no_folder(
 
 
 def test_a_run_that_fails_costs_its_paper_only(
-    paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    paper: Paper,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     [study] = paper.studies
     # One of its runs is of another length, by which it is known below.
@@ -326,7 +344,9 @@ def test_a_run_that_fails_costs_its_paper_only(
     said = capsys.readouterr()
     whole = json.loads(said.out)
     assert [one["paper"] for one in whole["papers"]] == ["adt"]
-    assert whole["failed"] == [{"run": "long", "seed": 2, "error": "it gave up", "hint": "have it rest"}]
+    assert whole["failed"] == [
+        {"run": "long", "seed": 2, "error": "it gave up", "hint": "have it rest"}
+    ]
     assert "not judged, for want of these runs: other" in said.err
 
 
@@ -353,7 +373,7 @@ def test_the_page_shows_every_number_claim_and_picture(paper: Paper, tmp_path: P
     assert (tmp_path / "out" / "adt" / "figures" / "nothing.svg").is_file()
 
 
-# --------------------------------------------------------------------------------- the command line
+# ------------------------------------------------------------------------------- the command line
 
 
 @pytest.fixture
@@ -392,7 +412,9 @@ def test_json_is_one_object_and_keeps_nothing(
 def test_a_claim_that_must_hold_and_does_not_ends_with_1(
     one: Callable[[Paper], None], paper: Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broken = replace(paper, claims=(Claim("c", "section 1", "the earth is flat", wrong, must_hold=True),))
+    broken = replace(
+        paper, claims=(Claim("c", "section 1", "the earth is flat", wrong, must_hold=True),)
+    )
     one(broken)
     assert status(["reproduce", "-o", str(tmp_path / "out")]) == 1
     assert "does not hold, and must: the earth is flat" in capsys.readouterr().err
@@ -516,7 +538,7 @@ def test_somebody_else_s_page_is_not_overwritten(
     assert not (tmp_path / "out" / "adt" / "runs").exists()
 
 
-# -------------------------------------------------------------------------------------- every paper
+# ------------------------------------------------------------------------------------ every paper
 
 
 @pytest.mark.parametrize("name", papers.NAMES)

@@ -1,4 +1,5 @@
-"""The video testbed in its quick version: what must hold holds, and what does not is accounted for."""
+"""The video testbed in its quick version: what must hold holds, and what does not is accounted
+for."""
 
 import math
 
@@ -20,7 +21,11 @@ MUST_HOLD = 8
 IN_PART: set[str] = set()
 REPRODUCED = {
     *(f"unshaped/{attempt}/{what}" for attempt in studies.FILMS for what in ("lost", "bound")),
-    *(f"Drop Tail/{kbps}/{what}" for kbps in studies.BOTTLENECKS for what in ("throughput", "most", "sent")),
+    *(
+        f"Drop Tail/{kbps}/{what}"
+        for kbps in studies.BOTTLENECKS
+        for what in ("throughput", "most", "sent")
+    ),
     *(f"RED/{kbps}/sent" for kbps in studies.BOTTLENECKS),
     "RED/250/least",
     "RED/200/least",
@@ -51,7 +56,9 @@ def test_the_tables_are_typed_as_printed() -> None:
     assert [round(sum(column("RED", heading)), 2) for heading in headings] == [239.98, 2564, 848]
     assert sum(sum(column(name, "throughput")) for name in ("Drop Tail", "RED")) == 9427
     assert sum(studies.FILMS.values()) == 9293
-    assert sum(SAYS[f"unshaped/{attempt}/latency"] for attempt in studies.FILMS) == pytest.approx(1.65)
+    assert sum(SAYS[f"unshaped/{attempt}/latency"] for attempt in studies.FILMS) == pytest.approx(
+        1.65
+    )
 
 
 @pytest.mark.parametrize("name", ["Drop Tail", "RED"])
@@ -61,8 +68,8 @@ def test_loss_in_the_tables_is_what_was_sent_less_what_was_answered(name: str) -
 
 
 def test_every_cell_is_a_number() -> None:
-    # Three tries of three, two tables of three rows and seven columns, a bound for each try, the conclusion's five and
-    # the 20 % of figure 2; and CoDel's nine bars without a value.
+    # Three tries of three, two tables of three rows and seven columns, a bound for each try, the
+    # conclusion's five and the 20 % of figure 2; and CoDel's nine bars without a value.
     assert sum(number.published is not None for number in PAPER.numbers) == 9 + 42 + 3 + 5 + 1
     assert sum(number.published is None for number in PAPER.numbers) == 9
 
@@ -78,7 +85,8 @@ def test_the_probe_misses_what_is_dropped_what_is_older_than_ten_seconds_and_wha
     None
 ):
     sent = np.array([0.0, 1000, 2000, 3000, 4000])
-    # The last ping leaves at 4 s, so the probe ends at 6 s: the ping of 3 s comes home at 6.5 s, too late.
+    # The last ping leaves at 4 s, so the probe ends at 6 s: the ping of 3 s comes home at 6.5 s,
+    # too late.
     latency = np.array([5.0, math.nan, 10_000, 3500, 2000])
     assert list(m.counted(sent, latency)) == [5, 2000]
 
@@ -101,12 +109,15 @@ def test_the_film_is_its_mean_rate_however_quiet_its_quiet_scenes_are() -> None:
     for quiet in (0.5, 0.66, 0.9):
         film = studies.film(1000, quiet)
         base, extra = (float(film[f"flow.{name}.rate"].split()[0]) for name in ("film", "scenes"))
-        # As frames of 1370 B, of which 1316 and 1356 are counted by the two sources; lively three quarters of the time.
+        # As frames of 1370 B, of which 1316 and 1356 are counted by the two sources; lively three
+        # quarters of the time.
         assert base * 1370 / 1316 + 0.75 * extra * 1370 / 1356 == pytest.approx(1e6, rel=1e-5)
 
 
 def test_twice_the_excess_makes_four_times_the_queue_and_takes_twice_as_long() -> None:
-    assert studies.predicted_peak_packets(2.0) == pytest.approx(4 * studies.predicted_peak_packets(1.5))
+    assert studies.predicted_peak_packets(2.0) == pytest.approx(
+        4 * studies.predicted_peak_packets(1.5)
+    )
     assert studies.predicted_seconds(2.0) == pytest.approx(2 * studies.predicted_seconds(1.5))
     # 2000 kbit/s carry 182.5 packets of 1370 B a second: (182.5 * 0.1)^2.
     assert studies.predicted_peak_packets(2.0) == pytest.approx(333, abs=0.5)

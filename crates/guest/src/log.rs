@@ -1,7 +1,9 @@
-//! The simulated cards' own account of their packets, event by event: `/dev/simlog` of the built guest.
+//! The simulated cards' own account of their packets, event by event: `/dev/simlog` of the built
+//! guest.
 //!
-//! The driver notes where each packet comes to a queue, leaves it, is thrown away, goes out and is lost, and TCP each RTT sample it
-//! takes, where no virtual time passes (engine/kernel/linux/simlog.h says what an event is). They are read some thousands at a time.
+//! The driver notes where each packet comes to a queue, leaves it, is thrown away, goes out and is
+//! lost, and TCP each RTT sample it takes, where no virtual time passes
+//! (engine/kernel/linux/simlog.h says what an event is). They are read some thousands at a time.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -70,8 +72,9 @@ impl Event<'_> {
     }
 
     fn kin(&self) -> Kin {
-        let address =
-            |at: usize| IpAddr::V4(Ipv4Addr::new(self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]));
+        let address = |at: usize| {
+            IpAddr::V4(Ipv4Addr::new(self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]))
+        };
         let port = |at: usize| u16::from_be_bytes([self.0[at], self.0[at + 1]]);
         Kin {
             source: address(20),
@@ -103,7 +106,8 @@ impl AsRawFd for Log {
 impl Log {
     /// Opens it, if the plan's taps are cards that are logged.
     pub fn open(plan: &Plan) -> Result<Option<Log>, String> {
-        let cards = plan.taps.iter().enumerate().filter_map(|(index, tap)| Some((tap.card?, index)));
+        let cards =
+            plan.taps.iter().enumerate().filter_map(|(index, tap)| Some((tap.card?, index)));
         let taps: HashMap<u16, usize> = cards.collect();
         if taps.is_empty() {
             return Ok(None);
@@ -145,7 +149,8 @@ impl Log {
                 }
             }
             what => {
-                let Some(watch) = self.taps.get(&event.card()).map(|&index| &mut watched[index]) else {
+                let Some(watch) = self.taps.get(&event.card()).map(|&index| &mut watched[index])
+                else {
                     return;
                 };
                 match what {
@@ -210,8 +215,14 @@ mod tests {
         bytes.extend([LEFT, 0xb8, TCP, 0xe8, 8, 0]);
         assert_eq!(bytes.len(), EVENT);
         let event = Event(&bytes);
-        assert_eq!((event.t(), event.serial(), event.value(), event.word(16)), (7, 5, 1500, 0xabcd));
-        assert_eq!((event.card(), event.what(), event.ds(), event.truesize()), (3, LEFT, 0xb8, 2280));
+        assert_eq!(
+            (event.t(), event.serial(), event.value(), event.word(16)),
+            (7, 5, 1500, 0xabcd)
+        );
+        assert_eq!(
+            (event.card(), event.what(), event.ds(), event.truesize()),
+            (3, LEFT, 0xb8, 2280)
+        );
         let kin = event.kin();
         assert_eq!(
             (kin.source.to_string(), kin.destination.to_string()),

@@ -1,10 +1,12 @@
 //! `sojourn-guest`: the traffic and the samples of a run on a real Linux kernel.
 //!
-//! As first process of a guest (`/init`) it mounts what is needed, reads `/plan.json`, and powers the machine off at the end.
-//! On a host, as root, it does the same run in namespaces of its own: `sojourn-guest --plan FILE --out FILE`.
+//! As first process of a guest (`/init`) it mounts what is needed, reads `/plan.json`, and powers
+//! the machine off at the end. On a host, as root, it does the same run in namespaces of its own:
+//! `sojourn-guest --plan FILE --out FILE`.
 //!
-//! What it says on standard output, one line each: `@BOOT <ns since boot> <kernel>`, `@CHECK` (where the plan has a check), `@START`, `@DONE <n> packets watched`, `@END`, and in place of what
-//! did not happen `@FAIL <why>`. The results are in the archive (see `results`).
+//! What it says on standard output, one line each: `@BOOT <ns since boot> <kernel>`, `@CHECK`
+//! (where the plan has a check), `@START`, `@DONE <n> packets watched`, `@END`, and in place of
+//! what did not happen `@FAIL <why>`. The results are in the archive (see `results`).
 
 mod flows;
 mod log;
@@ -99,20 +101,30 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
     if let Some(path) = out {
         plan.output = Output { modules: Vec::new(), mount: None, path };
     }
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string();
+    let kernel =
+        fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string();
     say(&format!("@BOOT {} {kernel}", probe::sys::read_clock(probe::sys::Kernel::Monotonic)));
     load(&plan.modules).map_err(Failure::Run)?;
     // Two sockets to a connection, a listener, and what else there is.
-    sys::allow_many_files(plan.flows.len() as u64 * 4 + 1024).map_err(|e| Failure::Run(e.to_string()))?;
-    let namespaces: Vec<String> =
-        plan.check.iter().flat_map(|check| &check.namespaces).chain(&plan.namespaces).cloned().collect();
+    sys::allow_many_files(plan.flows.len() as u64 * 4 + 1024)
+        .map_err(|e| Failure::Run(e.to_string()))?;
+    let namespaces: Vec<String> = plan
+        .check
+        .iter()
+        .flat_map(|check| &check.namespaces)
+        .chain(&plan.namespaces)
+        .cloned()
+        .collect();
     let world = World::new(&namespaces, first).map_err(Failure::Run)?;
     let check = match plan.check.as_deref() {
         None => None,
         Some(check) => {
             say("@CHECK");
             let run = carry_out(check, &world).map_err(|e| Failure::Run(format!("check: {e}")))?;
-            Some(Part::new("check/", |archive| run.write(archive)).map_err(|e| Failure::Run(e.to_string()))?)
+            Some(
+                Part::new("check/", |archive| run.write(archive))
+                    .map_err(|e| Failure::Run(e.to_string()))?,
+            )
         }
     };
     furnish(&plan, &world).map_err(Failure::Run)?;
@@ -145,7 +157,9 @@ fn carry_out<'a>(plan: &'a Plan, world: &'a World) -> Result<Run<'a>, String> {
 }
 
 fn load(modules: &[String]) -> Result<(), String> {
-    modules.iter().try_for_each(|path| sys::load_module(path).map_err(|e| format!("module {path}: {e}")))
+    modules
+        .iter()
+        .try_for_each(|path| sys::load_module(path).map_err(|e| format!("module {path}: {e}")))
 }
 
 /// Opens where the results go: a file that is made, or a device that may take a moment to appear.

@@ -1,12 +1,13 @@
 //! The plan: what the host hands to the guest, in one JSON file, with nothing left to choose.
 //!
-//! The host has turned a scenario into namespaces, devices, commands and flows; this program parses nothing but the
-//! plan. Times are ns on the run's clock, which is 0 when the traffic begins: after the set-up and `settle_ns`. Sizes are
-//! bytes, rates bit/s. A field that is not known is refused, so a host and a guest of different versions do not
-//! misunderstand each other quietly.
+//! The host has turned a scenario into namespaces, devices, commands and flows; this program parses
+//! nothing but the plan. Times are ns on the run's clock, which is 0 when the traffic begins: after
+//! the set-up and `settle_ns`. Sizes are bytes, rates bit/s. A field that is not known is refused,
+//! so a host and a guest of different versions do not misunderstand each other quietly.
 //!
-//! What is random comes from the seed by the simulator's own generators, in streams of the simulator's names
-//! (`<flow>/traffic`), so both engines offer the same sizes, pauses and video frames.
+//! What is random comes from the seed by the simulator's own generators, in streams of the
+//! simulator's names (`<flow>/traffic`), so both engines offer the same sizes, pauses and video
+//! frames.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -29,11 +30,13 @@ pub struct Plan {
     pub duration_ns: u64,
     /// Totals are of what comes after, ns.
     pub warmup_ns: u64,
-    /// Waited between the end of the set-up and time 0, ns, and some hundred ms more, for a tick: carriers come up, addresses become usable.
+    /// Waited between the end of the set-up and time 0, ns, and some hundred ms more, for a tick:
+    /// carriers come up, addresses become usable.
     pub settle_ns: u64,
     /// Waited after the end, ns, for what is in flight: taps go on, sources and samples don't.
     pub linger_ns: u64,
-    /// This long after the program's start, ns, it gives up, whatever it is doing: `@FAIL deadline`.
+    /// This long after the program's start, ns, it gives up, whatever it is doing:
+    /// `@FAIL deadline`.
     pub deadline_ns: u64,
     /// Kernel modules to load first, in this order: paths of uncompressed .ko files.
     pub modules: Vec<String>,
@@ -53,8 +56,9 @@ pub struct Plan {
     pub sample: Sample,
     /// Where the results go.
     pub output: Output,
-    /// A short run on namespaces of its own that comes before, to see that this kernel keeps time here. Its results lie in the same
-    /// archive under `check/`, its index in that of the whole. Modules, deadline and output are those of the whole.
+    /// A short run on namespaces of its own that comes before, to see that this kernel keeps time
+    /// here. Its results lie in the same archive under `check/`, its index in that of the whole.
+    /// Modules, deadline and output are those of the whole.
     #[serde(default)]
     pub check: Option<Box<Plan>>,
 }
@@ -72,8 +76,8 @@ pub enum Step {
         /// What it reads on standard input.
         stdin: Option<String>,
     },
-    /// Write a text into a file that exists: a sysctl, a device's attribute in `/sys`. `/proc/sys/net` and `/sys` are
-    /// those of the namespace.
+    /// Write a text into a file that exists: a sysctl, a device's attribute in `/sys`.
+    /// `/proc/sys/net` and `/sys` are those of the namespace.
     Write {
         /// The namespace; `None` is the program's own.
         namespace: Option<String>,
@@ -109,8 +113,8 @@ pub struct Device {
     pub gauges: Vec<String>,
 }
 
-/// A queue whose packets are watched: by the log of the simulated card that it is in, or by taps. What was seen is added up
-/// (`watch`).
+/// A queue whose packets are watched: by the log of the simulated card that it is in, or by taps.
+/// What was seen is added up (`watch`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tap {
@@ -128,19 +132,22 @@ pub struct Tap {
     pub seen: Option<Stages>,
 }
 
-/// A queue's packets as they are seen at several places. Stage 0 sees every packet before the queue, stage 1 after it, further ones
-/// later on its way (the far end of the wire). A packet missing at a stage was dropped before it. Where nothing waits there is no
-/// stage before the queue, and the first one is called `after`.
+/// A queue's packets as they are seen at several places. Stage 0 sees every packet before the
+/// queue, stage 1 after it, further ones later on its way (the far end of the wire). A packet
+/// missing at a stage was dropped before it. Where nothing waits there is no stage before the
+/// queue, and the first one is called `after`.
 ///
-/// Before the queue: a packet socket sees what a device *receives*, and what it sends *after* the qdisc. So stage 0 is either the
-/// ingress of a router (`in`), or, for any qdisc and a host's own too, a copy made before the qdisc by
+/// Before the queue: a packet socket sees what a device *receives*, and what it sends *after* the
+/// qdisc. So stage 0 is either the ingress of a router (`in`), or, for any qdisc and a host's own
+/// too, a copy made before the qdisc by
 /// `tc filter ... egress ... action mirred egress mirror dev M` under clsact, seen at M (`out`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stages {
     /// The stages, at least two.
     pub stages: Vec<Stage>,
-    /// Follow only these, as (flow, reverse); `None`: every IP packet that stage 0 sees. For a router with several ways out.
+    /// Follow only these, as (flow, reverse); `None`: every IP packet that stage 0 sees. For a
+    /// router with several ways out.
     pub only: Option<Vec<(u32, bool)>>,
     /// Memory for each point's records in the kernel, bytes.
     pub ring_bytes: u32,
@@ -218,18 +225,20 @@ pub struct Flow {
     pub from: End,
     /// The end that receives, or echoes.
     pub to: End,
-    /// The receiver's TCP or UDP port, or ping's ICMP identifier; unique among all flows of its protocol, by which a tap
-    /// knows a packet's flow. UDP sends from the same port; TCP's source port is the kernel's choice.
+    /// The receiver's TCP or UDP port, or ping's ICMP identifier; unique among all flows of its
+    /// protocol, by which a tap knows a packet's flow. UDP sends from the same port; TCP's source
+    /// port is the kernel's choice.
     pub port: u16,
     /// When it starts, ns.
     pub start_ns: u64,
     /// When it stops sending, ns; `None`: at the end. TCP still delivers what its socket holds.
     pub stop_ns: Option<u64>,
-    /// Each packet or frame leaves up to this much later, uniformly drawn from the stream `<flow>/jitter`, order kept, ns. Not
-    /// for TCP, whose packets are the kernel's own.
+    /// Each packet or frame leaves up to this much later, uniformly drawn from the stream
+    /// `<flow>/jitter`, order kept, ns. Not for TCP, whose packets are the kernel's own.
     #[serde(default)]
     pub jitter_ns: u64,
-    /// The byte of the IP header: DSCP in the upper six bits; the ECN bits are 0, each packet's own.
+    /// The byte of the IP header: DSCP in the upper six bits; the ECN bits are 0, each packet's
+    /// own.
     pub ds: u8,
     /// What it sends.
     pub traffic: Traffic,
@@ -294,15 +303,16 @@ pub enum Traffic {
     },
     /// RTP video: one frame each 1/fps, its packets back to back.
     Video {
-        /// Frame sizes: the model, or (time from the flow's start in ns, bytes) as drawn or recorded.
+        /// Frame sizes: the model, or (time from the flow's start in ns, bytes) as drawn or
+        /// recorded.
         frames: Frames,
         /// Largest RTP payload of a packet, bytes; IP, UDP and RTP headers come on top.
         payload_bytes: u32,
     },
 }
 
-/// A TCP connection's options. ECN is the namespace's sysctl or the route's feature, buffers are sysctls: both are
-/// written by the set-up.
+/// A TCP connection's options. ECN is the namespace's sysctl or the route's feature, buffers are
+/// sysctls: both are written by the set-up.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tcp {
@@ -328,7 +338,8 @@ pub struct Sample {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
-    /// Modules to load after the measurement, before the rest (virtio: it must not be there earlier).
+    /// Modules to load after the measurement, before the rest (virtio: it must not be there
+    /// earlier).
     pub modules: Vec<String>,
     /// A file system to mount then (UML: hostfs).
     pub mount: Option<Mount>,
@@ -396,7 +407,9 @@ impl Plan {
         if known.len() != self.namespaces.len() {
             return Err("namespaces: a name occurs twice".into());
         }
-        if let Some(name) = known.iter().find(|n| n.is_empty() || n.contains('/') || n.starts_with('.')) {
+        if let Some(name) =
+            known.iter().find(|n| n.is_empty() || n.contains('/') || n.starts_with('.'))
+        {
             return Err(format!("namespaces: '{name}' is no name for a namespace"));
         }
         let needs = |place: String, name: &str| {
@@ -646,7 +659,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_check_is_a_plan_of_its_own_in_namespaces_of_its_own() {
-        let renamed = |text: String| text.replace(r#":"a""#, r#":"x""#).replace(r#":"b""#, r#":"y""#);
+        let renamed =
+            |text: String| text.replace(r#":"a""#, r#":"x""#).replace(r#":"b""#, r#":"y""#);
         let mut check: Value = serde_json::from_str(&renamed(plan().to_string())).unwrap();
         check["namespaces"] = json!(["x", "y"]);
         let mut whole = plan();
@@ -655,7 +669,9 @@ pub(crate) mod tests {
         assert_eq!(parsed.check.unwrap().namespaces, ["x", "y"]);
         assert_eq!(refused("/check", plan()), "check: 'a' is a namespace of the run itself");
         check["namespaces"] = json!(["x"]);
-        assert!(refused("/check", check).starts_with("check: events[0]: there is no namespace 'y'"));
+        assert!(
+            refused("/check", check).starts_with("check: events[0]: there is no namespace 'y'")
+        );
     }
 
     #[test]
@@ -684,7 +700,11 @@ pub(crate) mod tests {
                 "flows[0]: jitter_ns: TCP's packets are the kernel's",
             ),
             ("/flows/0/port", json!(0), "flows[0]: port: 0 is no port"),
-            ("/flows/0/traffic/packet_bytes", json!(31), "packet_bytes: 31 is not between 32 and 65535"),
+            (
+                "/flows/0/traffic/packet_bytes",
+                json!(31),
+                "packet_bytes: 31 is not between 32 and 65535",
+            ),
             ("/flows/0/traffic/bps", json!(0), "bps: 0 never sends"),
             ("/flows/0/traffic/off_ns", Value::Null, "on_ns and off_ns come together"),
         ];

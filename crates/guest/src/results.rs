@@ -1,10 +1,12 @@
 //! The results: one tar archive of an index and columns.
 //!
-//! `index.json` comes last in it and says what there is: tables, their rows, each column's name and type, and what can't be a
-//! column (names, errors, losses of the measurement itself). A column is the file `TABLE/NAME`, its values in a row,
-//! little-endian. All reading of meaning into them is the host's.
+//! `index.json` comes last in it and says what there is: tables, their rows, each column's name and
+//! type, and what can't be a column (names, errors, losses of the measurement itself). A column is
+//! the file `TABLE/NAME`, its values in a row, little-endian. All reading of meaning into them is
+//! the host's.
 //!
-//! The archive is written in one go, front to back, so it may go into a pipe or a port. It is POSIX ustar.
+//! The archive is written in one go, front to back, so it may go into a pipe or a port. It is POSIX
+//! ustar.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -75,7 +77,11 @@ impl<const N: usize> Rows<N> {
 
     /// The table's columns.
     pub fn columns(self) -> Vec<(String, Values)> {
-        self.names.iter().zip(self.columns).map(|(name, v)| (name.to_string(), Values::I64(v))).collect()
+        self.names
+            .iter()
+            .zip(self.columns)
+            .map(|(name, v)| (name.to_string(), Values::I64(v)))
+            .collect()
     }
 }
 
@@ -93,7 +99,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// What `write` puts into an archive, with `prefix` in front of each name, and the index it returns.
+    /// What `write` puts into an archive, with `prefix` in front of each name, and the index it
+    /// returns.
     pub fn new(
         prefix: &'static str,
         write: impl FnOnce(&mut Archive<Vec<u8>>) -> io::Result<serde_json::Map<String, Value>>,
@@ -125,7 +132,11 @@ impl<W: Write> Archive<W> {
         let rows = columns.first().map_or(0, |(_, values)| values.len());
         let mut listed = Vec::new();
         for (column, values) in columns {
-            assert_eq!(values.len(), rows, "column {column} of table {name} is as long as the others");
+            assert_eq!(
+                values.len(),
+                rows,
+                "column {column} of table {name} is as long as the others"
+            );
             listed.push(json!({"name": column, "type": values.kind()}));
             self.file(&format!("{name}/{column}"), &values.bytes())?;
         }
@@ -162,7 +173,8 @@ fn header(name: &str, size: usize) -> io::Result<[u8; BLOCK]> {
     }
     let mut bytes = [0; BLOCK];
     bytes[..name.len()].copy_from_slice(name.as_bytes());
-    let mut put = |at: usize, text: &str| bytes[at..at + text.len()].copy_from_slice(text.as_bytes());
+    let mut put =
+        |at: usize, text: &str| bytes[at..at + text.len()].copy_from_slice(text.as_bytes());
     put(100, "0000644\0");
     put(108, "0000000\0");
     put(116, "0000000\0");
@@ -198,8 +210,9 @@ mod tests {
         assert_eq!(bytes[3 * BLOCK + 8..3 * BLOCK + 16], (-1i64).to_le_bytes());
         assert_eq!(&bytes[4 * BLOCK..4 * BLOCK + 10], b"packets/ds");
         assert_eq!(&bytes[7 * BLOCK..7 * BLOCK + 10], b"index.json");
-        let sum: u32 =
-            (0..BLOCK).map(|i| if (148..156).contains(&i) { 32 } else { u32::from(bytes[i]) }).sum();
+        let sum: u32 = (0..BLOCK)
+            .map(|i| if (148..156).contains(&i) { 32 } else { u32::from(bytes[i]) })
+            .sum();
         assert_eq!(std::str::from_utf8(&bytes[148..154]).unwrap(), format!("{sum:06o}"));
         let index: Value =
             serde_json::from_slice(bytes[8 * BLOCK..].split(|&b| b == 0).next().unwrap()).unwrap();
@@ -224,7 +237,9 @@ mod tests {
         archive.table("flow", rows(7)).unwrap();
         let index = archive.part(part).unwrap();
         assert_eq!(index["tables"]["flow"]["rows"], 1);
-        archive.finish(serde_json::Map::from_iter([("check".to_string(), Value::from(index))])).unwrap();
+        archive
+            .finish(serde_json::Map::from_iter([("check".to_string(), Value::from(index))]))
+            .unwrap();
         assert_eq!(&bytes[..9], b"flow/t_ns");
         assert_eq!(&bytes[2 * BLOCK..2 * BLOCK + 15], b"check/flow/t_ns");
         assert_eq!(bytes[3 * BLOCK..3 * BLOCK + 8], 5i64.to_le_bytes());

@@ -1,8 +1,8 @@
 //! The run: one thread, one epoll, one timer, an agenda.
 //!
-//! Whatever is to be done at a time is in the agenda; the timer is set to its first entry, and nothing is done in between but
-//! what sockets ask for. So the program sleeps whenever there is nothing to do: in a guest whose time is virtual, time
-//! passes only then.
+//! Whatever is to be done at a time is in the agenda; the timer is set to its first entry, and
+//! nothing is done in between but what sockets ask for. So the program sleeps whenever there is
+//! nothing to do: in a guest whose time is virtual, time passes only then.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -144,8 +144,9 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Opens all sockets but those that connect later. The clock starts `settle_ns` after, with a tick of the kernel's timers: how they fall
-    /// among the packets then depends on nothing that went before.
+    /// Opens all sockets but those that connect later. The clock starts `settle_ns` after, with a
+    /// tick of the kernel's timers: how they fall among the packets then depends on nothing that
+    /// went before.
     pub fn new(plan: &'a Plan, world: &'a World) -> Result<Run<'a>, String> {
         let broken = |e: io::Error| format!("waiting for events: {e}");
         let timer = Timer::new().map_err(broken)?;
@@ -163,9 +164,13 @@ impl<'a> Run<'a> {
         };
         let mut followers = Vec::new();
         for (index, tap) in plan.taps.iter().enumerate() {
-            let follower = tap.seen.as_ref().map(|seen| Follower::new(seen, index, world)).transpose()?;
+            let follower =
+                tap.seen.as_ref().map(|seen| Follower::new(seen, index, world)).transpose()?;
             for tap in follower.iter().flat_map(Follower::taps) {
-                context.epoll.add(tap, Interest::Readable, For::Tap.token(index)).map_err(broken)?;
+                context
+                    .epoll
+                    .add(tap, Interest::Readable, For::Tap.token(index))
+                    .map_err(broken)?;
             }
             followers.push(follower);
         }
@@ -208,7 +213,9 @@ impl<'a> Run<'a> {
             if let Some(time) = first
                 && first != set_to
             {
-                self.timer.set(self.context.clock.monotonic(time)).map_err(|e| format!("timer: {e}"))?;
+                self.timer
+                    .set(self.context.clock.monotonic(time))
+                    .map_err(|e| format!("timer: {e}"))?;
                 set_to = first;
             }
             happened.clear();
@@ -313,7 +320,8 @@ impl<'a> Run<'a> {
         let kinds = self.queues.write(archive)?;
         let mut taps = Vec::new();
         let end = self.context.plan.duration_ns as i64;
-        for ((spec, follower), watch) in self.context.plan.taps.iter().zip(self.followers).zip(&self.watched)
+        for ((spec, follower), watch) in
+            self.context.plan.taps.iter().zip(self.followers).zip(&self.watched)
         {
             let stages = match (follower, &self.log) {
                 (Some(mut follower), _) => follower.about(end)?,
@@ -353,11 +361,12 @@ impl<'a> Run<'a> {
 const READER: &str = "/dev/simread";
 
 impl Context<'_> {
-    /// Lets the kernel read a connection as it comes, where it can: whoever waits for it hears of its end only.
+    /// Lets the kernel read a connection as it comes, where it can: whoever waits for it hears of
+    /// its end only.
     pub fn read_in_kernel(&mut self, connection: &impl AsRawFd) -> io::Result<()> {
-        self.reader
-            .as_mut()
-            .map_or(Ok(()), |reader| reader.write_all(connection.as_raw_fd().to_string().as_bytes()))
+        self.reader.as_mut().map_or(Ok(()), |reader| {
+            reader.write_all(connection.as_raw_fd().to_string().as_bytes())
+        })
     }
 
     /// Enters into the agenda what the plan says.
@@ -389,8 +398,8 @@ impl Context<'_> {
         self.agenda.at(end + linger, Task::Over);
     }
 
-    /// Says on the console how far the run is, at each hundredth of it: where the archive is a file of the host's, the console is one,
-    /// too, and takes none of the guest's time.
+    /// Says on the console how far the run is, at each hundredth of it: where the archive is a file
+    /// of the host's, the console is one, too, and takes none of the guest's time.
     fn tell(&self, sampled: i64) {
         let hundredth = (self.plan.duration_ns / 100).max(1) as i64;
         let before = sampled - self.plan.sample.queue_ns as i64;
@@ -400,7 +409,8 @@ impl Context<'_> {
         }
     }
 
-    /// Enters the next of a series of samples: at the next multiple that has not passed, before the end.
+    /// Enters the next of a series of samples: at the next multiple that has not passed, before the
+    /// end.
     fn again(&mut self, task: Task, due: i64, now: i64, interval: u64) {
         let interval = interval as i64;
         let missed = (now - due).max(0) / interval;
@@ -419,7 +429,9 @@ mod tests {
     #[test]
     fn tasks_come_by_time_and_then_as_entered() {
         let mut agenda = Agenda::default();
-        for (time, task) in [(20, Task::End), (10, Task::Next(2)), (10, Task::Next(1)), (5, Task::Over)] {
+        for (time, task) in
+            [(20, Task::End), (10, Task::Next(2)), (10, Task::Next(1)), (5, Task::Over)]
+        {
             agenda.at(time, task);
         }
         let mut order = Vec::new();

@@ -1,7 +1,8 @@
 //! Samples of queues and devices: what the kernel counts, at whole multiples of an interval.
 //!
-//! Qdiscs come by netlink with their own numbers as bytes; those go into one blob, and a row says where. Bytes that have not
-//! changed since the qdisc's last row are not stored twice. Gauges are files of sysfs with a number in them, kept open.
+//! Qdiscs come by netlink with their own numbers as bytes; those go into one blob, and a row says
+//! where. Bytes that have not changed since the qdisc's last row are not stored twice. Gauges are
+//! files of sysfs with a number in them, kept open.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -48,14 +49,17 @@ impl Queues {
             let name = device.namespace.as_str();
             let fail = |e: io::Error| format!("devices[{i}] ({} in {name}): {e}", device.name);
             let (index, netlink) = world
-                .inside(Some(name), || Ok((probe::sys::device_index(&device.name)?, Netlink::new()?)))
+                .inside(Some(name), || {
+                    Ok((probe::sys::device_index(&device.name)?, Netlink::new()?))
+                })
                 .map_err(fail)?;
             match spaces.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, space)) => space.devices.push((i, index)),
                 None => spaces.push((name, Space { netlink, devices: vec![(i, index)] })),
             }
             for (gauge, file) in device.gauges.iter().enumerate() {
-                let path = world.path(Some(name), &format!("/sys/class/net/{}/{file}", device.name));
+                let path =
+                    world.path(Some(name), &format!("/sys/class/net/{}/{file}", device.name));
                 gauges.push(Gauge { device: i, gauge, file: File::open(path).ok() });
             }
         }
@@ -118,7 +122,8 @@ impl Queues {
                 ]);
             }
             for qdisc in qdiscs {
-                if let Some(&(device, _)) = devices.iter().find(|(_, index)| *index == qdisc.device) {
+                if let Some(&(device, _)) = devices.iter().find(|(_, index)| *index == qdisc.device)
+                {
                     self.add(now, device, &qdisc);
                 }
             }
@@ -135,7 +140,8 @@ impl Queues {
             self.kinds.push(qdisc.kind.clone());
             self.kinds.len() - 1
         });
-        let (own_at, own_bytes) = self.store((device, qdisc.handle, qdisc.parent, false), &qdisc.own);
+        let (own_at, own_bytes) =
+            self.store((device, qdisc.handle, qdisc.parent, false), &qdisc.own);
         let (options_at, options_bytes) =
             self.store((device, qdisc.handle, qdisc.parent, true), &qdisc.options);
         self.qdisc.push([
@@ -187,13 +193,16 @@ fn number(file: &File) -> Option<i64> {
     let length = file.read_at(&mut text, 0).ok()?;
     let text = std::str::from_utf8(&text[..length]).ok()?.trim();
     // "max" is how some files spell no limit; unsigned ones may not fit.
-    text.parse().ok().or_else(|| text.parse::<u64>().ok().map(|v| i64::try_from(v).unwrap_or(i64::MAX)))
+    text.parse()
+        .ok()
+        .or_else(|| text.parse::<u64>().ok().map(|v| i64::try_from(v).unwrap_or(i64::MAX)))
 }
 
 /// Time that the processor spent, in ticks since boot, by the words of proc(5).
 pub fn processor_time() -> Option<serde_json::Value> {
     let text = std::fs::read_to_string("/proc/stat").ok()?;
-    let mut fields = text.lines().next()?.split_whitespace().skip(1).map(|f| f.parse::<u64>().unwrap_or(0));
+    let mut fields =
+        text.lines().next()?.split_whitespace().skip(1).map(|f| f.parse::<u64>().unwrap_or(0));
     let words = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
     Some(
         words

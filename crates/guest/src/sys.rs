@@ -1,7 +1,7 @@
 //! What a first process needs of the kernel beyond sockets, and the only `unsafe` of this crate.
 //!
-//! Each block is sound because its pointers are to strings and structs that live for the call, and because the signal handler
-//! does nothing but system calls.
+//! Each block is sound because its pointers are to strings and structs that live for the call, and
+//! because the signal handler does nothing but system calls.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -24,7 +24,8 @@ fn text(value: &str) -> io::Result<CString> {
 pub fn mount(source: &str, target: &Path, kind: &str, options: &str) -> io::Result<()> {
     let (source, kind, options) = (text(source)?, text(kind)?, text(options)?);
     let target = text(&target.to_string_lossy())?;
-    // SAFETY: four live strings; the last one is the file system's data, which is a string for all that are used here.
+    // SAFETY: four live strings; the last one is the file system's data, which is a string for all
+    // that are used here.
     check(libc::c_long::from(unsafe {
         libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, options.as_ptr().cast())
     }))
@@ -60,14 +61,16 @@ pub fn load_module(path: &str) -> io::Result<()> {
     let file = File::open(path)?;
     let none = text("")?;
     // SAFETY: an open file and a live, empty string of parameters.
-    let result = check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), none.as_ptr(), 0) });
+    let result =
+        check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), none.as_ptr(), 0) });
     match result {
         Err(error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
         other => other,
     }
 }
 
-/// Raises the number of files that may be open to what is allowed; a first process may allow itself more.
+/// Raises the number of files that may be open to what is allowed; a first process may allow itself
+/// more.
 pub fn allow_many_files(wanted: u64) -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a live struct, filled in.
@@ -105,8 +108,8 @@ pub fn is_root() -> bool {
 
 /// Ends the machine.
 pub fn power_off() -> ! {
-    // SAFETY: no pointers. A kernel that can't power off restarts or halts; one that returns gets a plain exit, of which
-    // it makes a panic.
+    // SAFETY: no pointers. A kernel that can't power off restarts or halts; one that returns gets a
+    // plain exit, of which it makes a panic.
     unsafe {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
@@ -116,7 +119,8 @@ pub fn power_off() -> ! {
 
 static FIRST: AtomicBool = AtomicBool::new(false);
 
-/// Ends everything, be it stuck in whatever system call, `after_ns` from now on the clock of the kernel.
+/// Ends everything, be it stuck in whatever system call, `after_ns` from now on the clock of the
+/// kernel.
 pub fn set_deadline(after_ns: u64) -> io::Result<()> {
     FIRST.store(is_first(), Ordering::Relaxed);
     let handler = on_deadline as extern "C" fn(libc::c_int);
@@ -127,11 +131,15 @@ pub fn set_deadline(after_ns: u64) -> io::Result<()> {
             tv_usec: (after_ns % 1_000_000_000 / 1000).max(1) as libc::suseconds_t,
         },
     };
-    // SAFETY: the handler has the type that signal(2) wants and lives for ever; a live struct for the timer, and null for
-    // the old value, which is not asked for.
+    // SAFETY: the handler has the type that signal(2) wants and lives for ever; a live struct for
+    // the timer, and null for the old value, which is not asked for.
     unsafe {
         libc::signal(libc::SIGALRM, handler as *const () as libc::sighandler_t);
-        check(libc::c_long::from(libc::setitimer(libc::ITIMER_REAL, &raw const period, ptr::null_mut())))
+        check(libc::c_long::from(libc::setitimer(
+            libc::ITIMER_REAL,
+            &raw const period,
+            ptr::null_mut(),
+        )))
     }
 }
 
@@ -148,7 +156,8 @@ extern "C" fn on_deadline(_: libc::c_int) {
     }
 }
 
-/// Ends this process when the one that started it ends, however that was: on a host nothing is left behind.
+/// Ends this process when the one that started it ends, however that was: on a host nothing is left
+/// behind.
 pub fn end_with_parent() -> io::Result<()> {
     // SAFETY: no pointers.
     check(libc::c_long::from(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }))

@@ -1,8 +1,9 @@
 //! Taps: packets before and after a queue, put together, for kernels without cards that keep a log.
 //!
-//! The taps say when a packet came and when it was sent on. One that was not sent on was dropped, unless it may still have waited when
-//! the run ended; when, follows from the discipline (`plan::Drops`): a fifo drops as a packet comes, CoDel as its turn is, and a fair
-//! queue's drop is dated by its flow's next departure.
+//! The taps say when a packet came and when it was sent on. One that was not sent on was dropped,
+//! unless it may still have waited when the run ended; when, follows from the discipline
+//! (`plan::Drops`): a fifo drops as a packet comes, CoDel as its turn is, and a fair queue's drop
+//! is dated by its flow's next departure.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -17,7 +18,8 @@ use crate::plan::{Direction, Drops, How, Plan, Protocol, Stages};
 use crate::watch::{Coming, Watch};
 use crate::world::World;
 
-/// Stage 0 has told everything that is older than this, ns: its blocks are handed over after `RETIRE_MS`, and some ticks of slack.
+/// Stage 0 has told everything that is older than this, ns: its blocks are handed over after
+/// `RETIRE_MS`, and some ticks of slack.
 pub const BEHIND: i64 = 4 * tap::RETIRE_MS as i64 * 1_000_000;
 
 /// A queue whose packets are followed by taps.
@@ -28,11 +30,10 @@ pub struct Follower {
     journeys: Journeys,
 }
 
-/// What a host says to its neighbours on a link by itself (IPv6's discovery): no traffic of a scenario, and a device that
-/// only carries copies says it too.
+/// What a host says to its neighbours on a link by itself (IPv6's discovery): no traffic of a
+/// scenario, and a device that only carries copies says it too.
 fn between_neighbours(kin: &Kin) -> bool {
-    let local =
-        |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_unspecified());
+    let local = |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_unspecified());
     kin.destination.is_multicast() || local(kin.source) || local(kin.destination)
 }
 
@@ -43,7 +44,9 @@ impl Flows {
     /// By protocol and port, which belong to one flow.
     pub fn new(plan: &Plan) -> Flows {
         let each = plan.flows.iter().enumerate();
-        Flows(each.map(|(i, f)| ((f.traffic.protocol(), f.port), (i as i32, f.to.address))).collect())
+        Flows(
+            each.map(|(i, f)| ((f.traffic.protocol(), f.port), (i as i32, f.to.address))).collect(),
+        )
     }
 
     /// Twice the flow's index, plus 1 for a packet on its way back; -1 for none.
@@ -87,8 +90,9 @@ impl Follower {
         Ok(Follower {
             journeys: Journeys::new(stages.len()),
             stages,
-            only: only
-                .map(|only| only.iter().map(|&(flow, back)| 2 * flow as i32 + i32::from(back)).collect()),
+            only: only.map(|only| {
+                only.iter().map(|&(flow, back)| 2 * flow as i32 + i32::from(back)).collect()
+            }),
             spec: spec.clone(),
         })
     }
@@ -141,7 +145,13 @@ impl Follower {
                     came: if before.is_some() { at(before) } else { at(after) },
                     left: at(after),
                     out: if arrived < 0 { NEVER } else { arrived - self.spec.delay_ns as i64 },
-                    coming: Coming { flow: row.flow, bytes: row.bytes, ds: row.ds[0], hash: 0, truesize: 0 },
+                    coming: Coming {
+                        flow: row.flow,
+                        bytes: row.bytes,
+                        ds: row.ds[0],
+                        hash: 0,
+                        truesize: 0,
+                    },
                     ds_after: row.ds[1],
                 }
             })
@@ -168,11 +178,16 @@ impl Follower {
         Ok(json!(stages))
     }
 
-    /// How many packets one tap may have told and another not when all of them were ended, after the run: those of the last blocks.
+    /// How many packets one tap may have told and another not when all of them were ended, after
+    /// the run: those of the last blocks.
     fn cut_off(&self, end: i64) -> u64 {
         let last = self.journeys.rows().map(|row| row.times[0]).max().unwrap_or(NEVER);
         let since = last - 2 * i64::from(tap::RETIRE_MS) * 1_000_000;
-        if last <= end { 0 } else { self.journeys.rows().filter(|row| row.times[0] > since).count() as u64 }
+        if last <= end {
+            0
+        } else {
+            self.journeys.rows().filter(|row| row.times[0] > since).count() as u64
+        }
     }
 }
 
@@ -207,7 +222,8 @@ fn refused(rows: &[Passed], limit: u64) -> HashSet<usize> {
     let mut waiting = VecDeque::new();
     let mut done = 0;
     for (at, row) in rows.iter().enumerate() {
-        while let Some(&gone) = departures.get(done).filter(|&&gone| gone < at && rows[gone].left <= row.came)
+        while let Some(&gone) =
+            departures.get(done).filter(|&&gone| gone < at && rows[gone].left <= row.came)
         {
             // All before it have left, one way or the other.
             while waiting.front().is_some_and(|&first| first <= gone) {
@@ -235,7 +251,8 @@ fn gone_at(rows: &[Passed], drops: &Drops) -> Vec<Option<i64>> {
         _ => HashSet::new(),
     };
     let each = rows.iter().enumerate().map(|(at, row)| {
-        // Behind the last that left nobody tells. Whoever waits longer than anyone ever did is gone.
+        // Behind the last that left nobody tells. Whoever waits longer than anyone ever did is
+        // gone.
         let overdue = last.zip(longest).is_some_and(|(last, longest)| row.came < last - longest);
         if row.left >= 0 || (successor[at].is_none() && !overdue) {
             return None;
@@ -245,7 +262,9 @@ fn gone_at(rows: &[Passed], drops: &Drops) -> Vec<Option<i64>> {
                 successor[at].map_or(row.came, |next| rows[next].left)
             }
             // It goes when as many as the limit are behind it and one more comes.
-            (How::Head, Some(limit)) => rows.get(at + limit as usize).map_or(row.came, |full| full.came),
+            (How::Head, Some(limit)) => {
+                rows.get(at + limit as usize).map_or(row.came, |full| full.came)
+            }
             _ => row.came,
         })
     });
@@ -297,14 +316,21 @@ mod tests {
     use super::*;
 
     fn kin(source: &str, destination: &str, protocol: u8, ports: [u16; 2]) -> Kin {
-        Kin { source: source.parse().unwrap(), destination: destination.parse().unwrap(), protocol, ports }
+        Kin {
+            source: source.parse().unwrap(),
+            destination: destination.parse().unwrap(),
+            protocol,
+            ports,
+        }
     }
 
     #[test]
     fn a_packet_belongs_to_the_flow_whose_port_is_at_the_flows_far_end() {
         let far: IpAddr = "10.0.2.1".parse().unwrap();
-        let flows =
-            Flows(HashMap::from([((Protocol::Tcp, 5001), (0, far)), ((Protocol::Icmp, 7), (3, far))]));
+        let flows = Flows(HashMap::from([
+            ((Protocol::Tcp, 5001), (0, far)),
+            ((Protocol::Icmp, 7), (3, far)),
+        ]));
         let of = |a: &str, b: &str, protocol, ports| flows.of(&kin(a, b, protocol, ports));
         assert_eq!(of("10.0.1.1", "10.0.2.1", tap::TCP, [40_000, 5001]), 0);
         assert_eq!(of("10.0.2.1", "10.0.1.1", tap::TCP, [5001, 40_000]), 1);
@@ -336,7 +362,12 @@ mod tests {
         each.collect()
     }
 
-    fn gone(rows: &[(i64, i64, i32)], in_order: bool, how: How, limit: Option<u64>) -> Vec<Option<i64>> {
+    fn gone(
+        rows: &[(i64, i64, i32)],
+        in_order: bool,
+        how: How,
+        limit: Option<u64>,
+    ) -> Vec<Option<i64>> {
         gone_at(&seen(rows), &Drops { in_order, how, limit })
     }
 
@@ -361,7 +392,10 @@ mod tests {
     fn codels_limit_is_told_from_its_law() {
         // Two fit: the third is refused as it comes; the fourth is dropped as its turn is.
         let rows = [(10, 50, 0), (11, 60, 0), (12, NEVER, 0), (55, NEVER, 0), (61, 70, 0)];
-        assert_eq!(gone(&rows, true, How::Departure, Some(2)), [None, None, Some(12), Some(70), None]);
+        assert_eq!(
+            gone(&rows, true, How::Departure, Some(2)),
+            [None, None, Some(12), Some(70), None]
+        );
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! What a link's queue did to its packets: events in, sums and rows out.
 //!
-//! A packet comes to the queue, leaves it or is gone, and its last bit goes out on the wire, where it may be lost. These events
-//! come in the order in which they happened, from the cards' own log or made up from taps. What the host needs is added up here
-//! as they come, so memory is for the packets that are under way; a row for each packet is kept only where it is asked for.
+//! A packet comes to the queue, leaves it or is gone, and its last bit goes out on the wire, where
+//! it may be lost. These events come in the order in which they happened, from the cards' own log
+//! or made up from taps. What the host needs is added up here as they come, so memory is for the
+//! packets that are under way; a row for each packet is kept only where it is asked for.
 //!
-//! Totals are of the measured time: from the warm-up's end to the run's, both included. Spans and drops are of the whole run.
+//! Totals are of the measured time: from the warm-up's end to the run's, both included. Spans and
+//! drops are of the whole run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -28,7 +30,8 @@ pub struct Window {
 impl Window {
     /// Of a plan.
     pub fn of(plan: &Plan) -> Window {
-        let span = if plan.sample.queue_ns > 0 { plan.sample.queue_ns } else { plan.duration_ns.max(1) };
+        let span =
+            if plan.sample.queue_ns > 0 { plan.sample.queue_ns } else { plan.duration_ns.max(1) };
         Window { warm: plan.warmup_ns as i64, end: plan.duration_ns as i64, span: span as i64 }
     }
 
@@ -75,8 +78,8 @@ struct Held {
     row: usize,
 }
 
-/// How many waited, and the most in the measured time: what happens at one instant counts together. What waited longer makes room
-/// first, what passes without waiting counts as having been there.
+/// How many waited, and the most in the measured time: what happens at one instant counts together.
+/// What waited longer makes room first, what passes without waiting counts as having been there.
 #[derive(Debug, Default)]
 struct Level {
     now: i64,
@@ -450,10 +453,13 @@ fn flow_of(flow: i32) -> (i32, u8) {
     if flow < 0 { (-1, 0) } else { (flow / 2, (flow % 2) as u8) }
 }
 
-/// Writes what was watched of every link: the tables `passed`, `spans`, `sojourn`, `sizes` and `drops`, and of those whose rows were asked for `tapN`.
+/// Writes what was watched of every link: the tables `passed`, `spans`, `sojourn`, `sizes` and
+/// `drops`, and of those whose rows were asked for `tapN`.
 pub fn write<W: Write>(watched: Vec<Watch>, archive: &mut Archive<W>) -> io::Result<()> {
     passed(&watched, archive)?;
-    let spans = || watched.iter().flat_map(|w| w.spans.iter().enumerate().map(move |(i, span)| (w, i, span)));
+    let spans = || {
+        watched.iter().flat_map(|w| w.spans.iter().enumerate().map(move |(i, span)| (w, i, span)))
+    };
     let whole = |of: fn(&Span) -> i64| Values::I64(spans().map(|(.., span)| of(span)).collect());
     archive.table(
         "spans",
@@ -471,8 +477,14 @@ pub fn write<W: Write>(watched: Vec<Watch>, archive: &mut Archive<W>) -> io::Res
             ("marked_packets".into(), whole(|s| s.marked)),
         ],
     )?;
-    histograms(archive, "sojourn", "link", watched.iter().map(|w| (i64::from(w.link), &w.sojourn)))?;
-    let sizes = || watched.iter().flat_map(|w| w.sizes.iter().map(move |(&bytes, &many)| (w, bytes, many)));
+    histograms(
+        archive,
+        "sojourn",
+        "link",
+        watched.iter().map(|w| (i64::from(w.link), &w.sojourn)),
+    )?;
+    let sizes =
+        || watched.iter().flat_map(|w| w.sizes.iter().map(move |(&bytes, &many)| (w, bytes, many)));
     archive.table(
         "sizes",
         vec![
@@ -554,8 +566,9 @@ fn passed<W: Write>(watched: &[Watch], archive: &mut Archive<W>) -> io::Result<(
         ("ring_sojourn_sum_ns", |w| w.ring_wait.sum),
         ("ring_packet_ns", |w| w.ring_ns),
     ];
-    let whole =
-        whole.map(|(name, of)| (name.to_string(), Values::I64(watched.iter().map(of).collect::<Vec<_>>())));
+    let whole = whole.map(|(name, of)| {
+        (name.to_string(), Values::I64(watched.iter().map(of).collect::<Vec<_>>()))
+    });
     let real = real.map(|(name, of)| {
         (name.to_string(), Values::F64(watched.iter().map(|w| of(w) as f64).collect::<Vec<_>>()))
     });
@@ -569,14 +582,18 @@ pub fn histograms<'a, W: Write>(
     owner: &str,
     each: impl Iterator<Item = (i64, &'a Histogram)> + Clone,
 ) -> io::Result<()> {
-    let bins =
-        || each.clone().flat_map(|(owner, histogram)| histogram.buckets().map(move |bin| (owner, bin)));
+    let bins = || {
+        each.clone().flat_map(|(owner, histogram)| histogram.buckets().map(move |bin| (owner, bin)))
+    };
     archive.table(
         name,
         vec![
             (owner.to_string(), Values::I64(bins().map(|(owner, _)| owner).collect())),
             ("lower_ns".into(), Values::I64(bins().map(|(_, (lower, ..))| lower as i64).collect())),
-            ("upper_ns".into(), Values::I64(bins().map(|(_, (_, upper, _))| upper as i64).collect())),
+            (
+                "upper_ns".into(),
+                Values::I64(bins().map(|(_, (_, upper, _))| upper as i64).collect()),
+            ),
             ("count".into(), Values::I64(bins().map(|(_, (.., many))| many as i64).collect())),
         ],
     )
@@ -618,7 +635,10 @@ mod tests {
         let dropped: Vec<i64> = watch.spans.iter().map(|span| span.dropped).collect();
         assert_eq!((sent, dropped), (vec![1, 1, 0, 0], vec![0, 0, 2, 0]));
         assert_eq!(watch.drops.t, [150, 200, 260]);
-        assert_eq!(watch.drops.what, [What::Marked as u8, What::Refused as u8, What::Dropped as u8]);
+        assert_eq!(
+            watch.drops.what,
+            [What::Marked as u8, What::Refused as u8, What::Dropped as u8]
+        );
     }
 
     #[test]
@@ -689,7 +709,10 @@ mod tests {
         watch.finish();
         assert_eq!((watch.ring_wait.count, watch.ring_wait.sum, watch.ring_wait.max), (2, 80, 50));
         assert_eq!((watch.ring_ns, watch.ring_level.most[0]), (80, 2));
-        assert_eq!((watch.drops.t.clone(), watch.drops.what.clone()), (vec![20], vec![What::Lost as u8]));
+        assert_eq!(
+            (watch.drops.t.clone(), watch.drops.what.clone()),
+            (vec![20], vec![What::Lost as u8])
+        );
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! The world of a run: namespaces, the commands that furnish them, and the guest's own file systems.
+//! The world of a run: namespaces, the commands that furnish them, and the guest's own file
+//! systems.
 //!
-//! As first process of a guest the program mounts what a Linux needs and ends the machine at the end. On a host it takes a
-//! mount namespace of its own first and puts an empty `/run/netns` there, so its namespaces have no names outside, collide with
-//! nobody's, and are gone with the program, however it ends: nothing has to be cleaned up.
+//! As first process of a guest the program mounts what a Linux needs and ends the machine at the
+//! end. On a host it takes a mount namespace of its own first and puts an empty `/run/netns` there,
+//! so its namespaces have no names outside, collide with nobody's, and are gone with the program,
+//! however it ends: nothing has to be cleaned up.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -28,8 +30,11 @@ pub struct World {
 
 /// Mounts a guest's file systems: all that a program expects to find.
 pub fn mount_all() -> Result<(), String> {
-    for (kind, target) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run")] {
-        let made = fs::create_dir_all(target).and_then(|()| sys::mount(kind, Path::new(target), kind, ""));
+    for (kind, target) in
+        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run")]
+    {
+        let made =
+            fs::create_dir_all(target).and_then(|()| sys::mount(kind, Path::new(target), kind, ""));
         match made {
             // The kernel may have mounted it by itself.
             Err(error) if error.raw_os_error() != Some(libc::EBUSY) => {
@@ -80,7 +85,11 @@ impl World {
     }
 
     /// Does `work` inside a namespace; without a name, in the program's own.
-    pub fn inside<T>(&self, name: Option<&str>, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    pub fn inside<T>(
+        &self,
+        name: Option<&str>,
+        work: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
         match name {
             None => work(),
             // The plan was checked: each name it uses is one of its namespaces.
@@ -99,7 +108,8 @@ impl World {
             Step::Write { namespace, path, text } => {
                 let path_here = self.path(namespace.as_deref(), path);
                 self.inside(namespace.as_deref(), || {
-                    // Not created: a sysctl or attribute that is not there is not made by writing to it.
+                    // Not created: a sysctl or attribute that is not there is not made by writing
+                    // to it.
                     let mut file = File::options().write(true).open(&path_here)?;
                     io::Write::write_all(&mut file, text.as_bytes())
                 })

@@ -1,6 +1,7 @@
-//! The whole program, in namespaces of its own on this host's kernel: client, router, server, a 10 Mbit/s shaper over a short
-//! queue. What one part measured is compared with what another did: the taps with the qdisc's counters, the queue's own backlog, pings
-//! with the packets that the taps saw. No figure depends on how fast this machine is.
+//! The whole program, in namespaces of its own on this host's kernel: client, router, server, a
+//! 10 Mbit/s shaper over a short queue. What one part measured is compared with what another did:
+//! the taps with the qdisc's counters, the queue's own backlog, pings with the packets that the
+//! taps saw. No figure depends on how fast this machine is.
 //!
 //! Needs root, ip and tc; without them it says so and passes.
 
@@ -55,7 +56,8 @@ impl Results {
 
 fn run(name: &str, plan: &Value) -> (Output, PathBuf) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let (plan_file, out) = (folder.join(format!("{name}.json")), folder.join(format!("{name}.tar")));
+    let (plan_file, out) =
+        (folder.join(format!("{name}.json")), folder.join(format!("{name}.tar")));
     std::fs::write(&plan_file, plan.to_string()).unwrap();
     let _ = std::fs::remove_file(&out);
     let done = Command::new(env!("CARGO_BIN_EXE_sojourn-guest"))
@@ -71,15 +73,18 @@ fn results(name: &str, plan: &Value) -> Results {
     assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
     let marks: Vec<&str> = said.lines().map(|l| l.split(' ').next().unwrap()).collect();
     let check = plan.get("check").map(|_| "@CHECK");
-    let expected: Vec<&str> = ["@BOOT"].into_iter().chain(check).chain(["@START", "@DONE", "@END"]).collect();
+    let expected: Vec<&str> =
+        ["@BOOT"].into_iter().chain(check).chain(["@START", "@DONE", "@END"]).collect();
     assert_eq!(marks, expected, "{said}");
     let mut files = HashMap::new();
     let tar = std::fs::read(out).unwrap();
     let mut at = 0;
     while tar[at] != 0 {
         let text = |from: usize, to: usize| {
-            String::from_utf8(tar[at + from..at + to].iter().copied().take_while(|&b| b != 0).collect())
-                .unwrap()
+            String::from_utf8(
+                tar[at + from..at + to].iter().copied().take_while(|&b| b != 0).collect(),
+            )
+            .unwrap()
         };
         let size = usize::from_str_radix(text(124, 136).trim(), 8).unwrap();
         files.insert(text(0, 100), tar[at + 512..at + 512 + size].to_vec());
@@ -92,9 +97,17 @@ fn results(name: &str, plan: &Value) -> Results {
             let name = format!("{table}/{}", column["name"].as_str().unwrap());
             let bytes = &files[&name];
             let values: Vec<i64> = match column["type"].as_str().unwrap() {
-                "i64" => bytes.chunks(8).map(|b| i64::from_le_bytes(b.try_into().unwrap())).collect(),
-                "f64" => bytes.chunks(8).map(|b| f64::from_le_bytes(b.try_into().unwrap()) as i64).collect(),
-                "i32" => bytes.chunks(4).map(|b| i32::from_le_bytes(b.try_into().unwrap()).into()).collect(),
+                "i64" => {
+                    bytes.chunks(8).map(|b| i64::from_le_bytes(b.try_into().unwrap())).collect()
+                }
+                "f64" => bytes
+                    .chunks(8)
+                    .map(|b| f64::from_le_bytes(b.try_into().unwrap()) as i64)
+                    .collect(),
+                "i32" => bytes
+                    .chunks(4)
+                    .map(|b| i32::from_le_bytes(b.try_into().unwrap()).into())
+                    .collect(),
                 _ => bytes.iter().map(|&b| b.into()).collect(),
             };
             assert_eq!(values.len() as u64, about["rows"].as_u64().unwrap(), "{name}");
@@ -192,8 +205,11 @@ fn taps_counters_and_probes_agree_about_one_queue() {
         "link": 0, "namespace": "router", "name": "s",
         "gauges": ["mtu", "there/is/none"],
     }]);
-    plan["taps"] =
-        json!([tap(point("router", "c", "in"), point("router", "s", "out"), point("server", "s", "in"))]);
+    plan["taps"] = json!([tap(
+        point("router", "c", "in"),
+        point("router", "s", "out"),
+        point("server", "s", "in")
+    )]);
     let video = json!({"source": "model", "bps": 500_000, "fps": 25.0, "gop": 12, "i_ratio": 4.0, "cv": 0.3});
     let constant = |value: u64| json!({"law": "constant", "value": value});
     plan["flows"] = json!([
@@ -298,13 +314,16 @@ fn taps_counters_and_probes_agree_about_one_queue() {
     assert_eq!(got.of("transfers/bytes", "transfers/flow", 2), [100_000]);
     let web = got.of("transfers/bytes", "transfers/flow", 3);
     assert!(web.len() >= 2 && web.iter().all(|&bytes| bytes == 20_000), "{web:?}");
-    let (starts, ends) =
-        (got.of("transfers/start_ns", "transfers/flow", 3), got.of("transfers/end_ns", "transfers/flow", 3));
+    let (starts, ends) = (
+        got.of("transfers/start_ns", "transfers/flow", 3),
+        got.of("transfers/end_ns", "transfers/flow", 3),
+    );
     assert!(starts[1..].iter().zip(&ends).all(|(start, end)| start - end >= 100_000_000));
 
     // Probes and datagrams say of the path what the tap says of its one queue.
     let sojourn_of = |flow: i64| {
-        let rows = before.iter().zip(after).zip(got.column("tap0/flow")).zip(got.column("tap0/reverse"));
+        let rows =
+            before.iter().zip(after).zip(got.column("tap0/flow")).zip(got.column("tap0/reverse"));
         mean(
             rows.filter(|&(((_, &a), &f), &back)| f == flow && back == 0 && a >= 0)
                 .map(|(((&b, &a), _), _)| (a - b) as f64),
@@ -323,7 +342,8 @@ fn taps_counters_and_probes_agree_about_one_queue() {
     for (flow, name) in [(4, "udp"), (5, "video")] {
         let sent = got.of("datagrams/sent_ns", "datagrams/flow", flow);
         let received = got.of("datagrams/received_ns", "datagrams/flow", flow);
-        let arrived = sent.iter().zip(&received).filter(|&(_, &r)| r >= 0).map(|(&s, &r)| (r - s) as f64);
+        let arrived =
+            sent.iter().zip(&received).filter(|&(_, &r)| r >= 0).map(|(&s, &r)| (r - s) as f64);
         agree(name, mean(arrived), sojourn_of(flow), 0.05);
         let lost = received.iter().filter(|&&r| r < 0).count();
         let rows = after.iter().zip(got.column("tap0/flow")).zip(got.column("tap0/reverse"));
@@ -378,8 +398,11 @@ fn a_hosts_own_queue_is_seen_before_it_by_a_copy_under_clsact() {
                   filter add dev c egress protocol all u32 match u32 0 0 action mirred egress mirror dev m0\n"}));
     plan["duration_ns"] = json!(2_000_000_000u64);
     plan["devices"] = json!([{"link": 0, "namespace": "client", "name": "c", "gauges": []}]);
-    plan["taps"] =
-        json!([tap(point("client", "m0", "out"), point("client", "c", "out"), point("router", "c", "in"))]);
+    plan["taps"] = json!([tap(
+        point("client", "m0", "out"),
+        point("client", "c", "out"),
+        point("router", "c", "in")
+    )]);
     // An unresponsive sender at 1.5 times the rate: a third is dropped by the sender's own queue.
     plan["flows"] = json!([flow(
         "udp",
@@ -396,7 +419,11 @@ fn a_hosts_own_queue_is_seen_before_it_by_a_copy_under_clsact() {
     let (before, after) = (got.column("tap0/t_before_ns"), got.column("tap0/t_after_ns"));
     assert_eq!(after.iter().filter(|&&a| a < 0).count() as i64, drops);
     assert!(drops as f64 > 0.2 * before.len() as f64, "{drops} of {}", before.len());
-    assert_eq!(before.len(), got.column("datagrams/seq").len(), "each datagram is seen before the queue");
+    assert_eq!(
+        before.len(),
+        got.column("datagrams/seq").len(),
+        "each datagram is seen before the queue"
+    );
     // What left the queue arrived at the other side of the wire, in order and at once.
     let arrived = got.column("tap0/t_out_ns");
     assert!(after.iter().zip(arrived).all(|(&a, &r)| (a < 0) == (r < 0) && a <= r));

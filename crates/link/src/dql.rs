@@ -1,12 +1,14 @@
 //! Byte queue limits: how much a driver's ring may hold, learnt from its completions.
 //!
-//! The ring must hold just so much that the transmitter never runs dry between two completions, and no more, for
-//! whatever lies in it is out of the discipline's reach. The limit grows by what was lacking when the ring has run
-//! empty while packets were held back; while the ring stays busy, the least amount that proved superfluous is taken
-//! off again once a second. The host may go on while what is queued is at most the limit, so one packet overshoots.
+//! The ring must hold just so much that the transmitter never runs dry between two completions, and
+//! no more, for whatever lies in it is out of the discipline's reach. The limit grows by what was
+//! lacking when the ring has run empty while packets were held back; while the ring stays busy, the
+//! least amount that proved superfluous is taken off again once a second. The host may go on while
+//! what is queued is at most the limit, so one packet overshoots.
 //!
-//! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as Linux's dynamic queue limits do it (hold time 1 s, least
-//! limit 0, to begin with 0; its clock counts ticks, here Debian's of 4 ms). Deviations: totals never wrap.
+//! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as Linux's dynamic queue limits do it (hold
+//! time 1 s, least limit 0, to begin with 0; its clock counts ticks, here Debian's of 4 ms).
+//! Deviations: totals never wrap.
 
 use units::{Span, Time};
 
@@ -74,14 +76,16 @@ impl Dql {
 
         let mut limit = self.limit;
         if (over > 0 && !busy) || (before.over > 0 && before_done) {
-            // Starved: packets were held back, and the ring ran empty, at least of what it held at the completion before.
+            // Starved: packets were held back, and the ring ran empty, at least of what it held at
+            // the completion before.
             limit += completed.saturating_sub(before.queued) + before.over;
             self.forget_slack(now);
         } else if busy && !before_done {
             // Busy all the time: what was held beyond twice this completion was not needed.
             let unneeded = (limit + before.over).saturating_sub(2 * bytes);
             // An overshoot counts only for that part of its packet which was within the limit.
-            let within = if before.over > 0 { before.last_packet.saturating_sub(before.over) } else { 0 };
+            let within =
+                if before.over > 0 { before.last_packet.saturating_sub(before.over) } else { 0 };
             let slack = unneeded.max(within);
             let least = self.least_slack.map_or(slack, |least| least.min(slack));
             self.least_slack = Some(least);
@@ -116,7 +120,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Keeps a link of one packet of `bytes` each 1.2 ms busy from a queue that is never empty, for `packets` packets.
+    /// Keeps a link of one packet of `bytes` each 1.2 ms busy from a queue that is never empty, for
+    /// `packets` packets.
     fn saturated(dql: &mut Dql, bytes: u64, packets: u64, from: Time) -> Time {
         let mut now = from;
         for _ in 0..packets {
@@ -140,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_saturated_link_settles_at_two_packets() {
-        // As Linux: 3028 bytes at any rate where each completion is told by itself. With two packets inside, the third
-        // may still go: 3028 bytes are not more than the limit.
+        // As Linux: 3028 bytes at any rate where each completion is told by itself. With two
+        // packets inside, the third may still go: 3028 bytes are not more than the limit.
         let mut dql = Dql::default();
         saturated(&mut dql, 1514, 10_000, Time::ZERO);
         assert_eq!(dql.limit(), 2 * 1514);
@@ -168,16 +173,19 @@ mod tests {
 
     #[test]
     fn slack_is_what_neither_two_completions_nor_the_last_packet_needed() {
-        // 67 packets are 1438 bytes more than the limit; two completions of one packet each are 3028 bytes.
+        // 67 packets are 1438 bytes more than the limit; two completions of one packet each are
+        // 3028 bytes.
         let mut dql = Dql { limit: 100_000, ..Dql::default() };
         let mut now = saturated(&mut dql, 1514, 830, Time::ZERO);
         while dql.limit() == 100_000 {
             now = saturated(&mut dql, 1514, 1, now);
         }
         assert_eq!(dql.limit(), 100_000 - (100_000 + 1438 - 3028));
-        // A completion of 1100 bytes twice is all there was; of the last packet 1400 bytes were within the limit.
+        // A completion of 1100 bytes twice is all there was; of the last packet 1400 bytes were
+        // within the limit.
         let before = Before { queued: 2100, over: 100, last_packet: 1500 };
-        let mut dql = Dql { limit: 2000, queued: 2100, last_packet: 1500, before, ..Dql::default() };
+        let mut dql =
+            Dql { limit: 2000, queued: 2100, last_packet: 1500, before, ..Dql::default() };
         dql.completed(1100, Time(1004 * MS));
         assert_eq!(dql.limit(), 600);
     }
@@ -194,7 +202,8 @@ mod tests {
 
     #[test]
     fn a_queue_that_holds_nothing_back_keeps_its_limit() {
-        // Fewer bytes than the limit at a time, the ring running empty in between: neither starved nor busy.
+        // Fewer bytes than the limit at a time, the ring running empty in between: neither starved
+        // nor busy.
         let mut dql = Dql { limit: 5000, ..Dql::default() };
         for i in 0..10_000 {
             dql.queued(1514);

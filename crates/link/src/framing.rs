@@ -1,9 +1,9 @@
 //! What a link layer adds to an IP packet.
 //!
-//! Two numbers matter and differ: what the queue discipline counts (on Linux the packet with its 14-byte Ethernet
-//! header) and what occupies the wire (with checksum, preamble and gap, or whole ATM cells).
-//! Source: IEEE 802.3 (18 + 20 bytes around the payload), ITU-T I.363.5 (AAL5: 8-byte trailer, 48 of 53 bytes a cell),
-//! ITU-T G.992.3 annex N (PTM: 65 bytes on the wire for 64).
+//! Two numbers matter and differ: what the queue discipline counts (on Linux the packet with its
+//! 14-byte Ethernet header) and what occupies the wire (with checksum, preamble and gap, or whole
+//! ATM cells). Source: IEEE 802.3 (18 + 20 bytes around the payload), ITU-T I.363.5 (AAL5: 8-byte
+//! trailer, 48 of 53 bytes a cell), ITU-T G.992.3 annex N (PTM: 65 bytes on the wire for 64).
 
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,8 @@ mod tests {
     #[test]
     fn an_ack_over_pppoa_vcmux_fits_one_cell_and_a_full_packet_takes_32() {
         // RFC 2364: 2 bytes of PPP, 8 of AAL5 trailer.
-        let pppoa = Framing { header_bytes: 0, overhead_bytes: 10, minimum_bytes: 0, cells: Cells::Atm };
+        let pppoa =
+            Framing { header_bytes: 0, overhead_bytes: 10, minimum_bytes: 0, cells: Cells::Atm };
         assert_eq!(pppoa.wire_bytes(38), 53);
         assert_eq!(pppoa.wire_bytes(1500), 32 * 53);
     }

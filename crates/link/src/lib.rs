@@ -1,22 +1,24 @@
 //! A link: a queue discipline, a transmitter with a rate, and a wire with a delay and a loss law.
 //!
-//! Two verbs move it. `send` hands it a packet, `advance` brings it up to date; both put each packet that leaves the
-//! queue into `out`, with the time it reaches the far end. The discipline is asked at the time the transmitter became
-//! free, not at the time of the call, so calling late, early or twice changes nothing: a simulator and a real-time loop
-//! see the same link.
+//! Two verbs move it. `send` hands it a packet, `advance` brings it up to date; both put each
+//! packet that leaves the queue into `out`, with the time it reaches the far end. The discipline is
+//! asked at the time the transmitter became free, not at the time of the call, so calling late,
+//! early or twice changes nothing: a simulator and a real-time loop see the same link.
 //!
-//! A transmitter that becomes free while nothing waits asks the discipline in vain, and disciplines notice: fq_codel takes emptied
-//! flows off its lists, RED begins an idle period. It asks at the end of that instant, as Linux's core does (a softirq, behind the timers
-//! of one instant): a packet that comes at the very nanosecond is taken in first, and then the answer is that packet. Below a shaper it
-//! is never asked in vain: htb does not ask a class that has no packets.
+//! A transmitter that becomes free while nothing waits asks the discipline in vain, and disciplines
+//! notice: fq_codel takes emptied flows off its lists, RED begins an idle period. It asks at the
+//! end of that instant, as Linux's core does (a softirq, behind the timers of one instant): a
+//! packet that comes at the very nanosecond is taken in first, and then the answer is that packet.
+//! Below a shaper it is never asked in vain: htb does not ask a class that has no packets.
 //!
-//! Between discipline and transmitter there may be a gate: a shaper, a driver's ring with or without byte queue
-//! limits, or both in this order. Then the discipline is asked at the time the gate opened. A packet that has left the
-//! discipline can only go on in order, so the time of its arrival is known at once here too.
+//! Between discipline and transmitter there may be a gate: a shaper, a driver's ring with or
+//! without byte queue limits, or both in this order. Then the discipline is asked at the time the
+//! gate opened. A packet that has left the discipline can only go on in order, so the time of its
+//! arrival is known at once here too.
 //!
-//! Bytes are charged honestly: the discipline counts the IP packet plus the link-layer header, the transmitter counts
-//! everything the wire carries (`Framing`). A transmission that spans a change of rate takes exactly the time its bits
-//! need at the rates in force.
+//! Bytes are charged honestly: the discipline counts the IP packet plus the link-layer header, the
+//! transmitter counts everything the wire carries (`Framing`). A transmission that spans a change
+//! of rate takes exactly the time its bits need at the rates in force.
 
 mod dql;
 mod framing;
@@ -75,7 +77,8 @@ pub struct Link<B> {
     schedule: Schedule,
     /// When the transmitter is or was free.
     free_at: Time,
-    /// It asks the discipline at the very instant at which it becomes free, before what comes then is taken in: ns-2's way.
+    /// It asks the discipline at the very instant at which it becomes free, before what comes then
+    /// is taken in: ns-2's way.
     asks_at_once: bool,
     delay: Span,
     framing: Framing,
@@ -106,7 +109,8 @@ pub struct LinkParts<B> {
     pub shaper: Option<ShaperParams>,
 }
 
-/// A shaper above a ring. Where the link has only a shaper, the ring is the transmitter's own descriptor.
+/// A shaper above a ring. Where the link has only a shaper, the ring is the transmitter's own
+/// descriptor.
 struct Gate {
     shaper: Option<Shaper>,
     ring: Ring,
@@ -156,8 +160,8 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// From now on it asks the discipline as soon as it is free, as ns-2's does, where what happens at one time happens in the order in
-    /// which it was scheduled.
+    /// From now on it asks the discipline as soon as it is free, as ns-2's does, where what happens
+    /// at one time happens in the order in which it was scheduled.
     pub fn ask_at_once(&mut self) {
         self.asks_at_once = true;
     }
@@ -189,16 +193,17 @@ impl<B: Body> Link<B> {
             self.begin(packet, now, now, &mut out);
             return;
         }
-        // A packet that comes at the very instant at which the transmitter becomes free is taken in before the discipline is asked, as in
-        // Linux: there a card's completion asks in a softirq of its own, behind what the timers of that instant bring; and what they
-        // bring asks too.
+        // A packet that comes at the very instant at which the transmitter becomes free is taken in
+        // before the discipline is asked, as in Linux: there a card's completion asks in a softirq
+        // of its own, behind what the timers of that instant bring; and what they bring asks too.
         if self.asks_at_once {
             self.advance(now, fates, &mut out);
         } else if self.free_at < now {
             self.advance(Time(now.0 - 1), fates, &mut out);
         }
         if self.backlog.packets == 0 && self.free_at < now {
-            // The transmitter asked in vain when it became free: disciplines date their idle periods from there.
+            // The transmitter asked in vain when it became free: disciplines date their idle
+            // periods from there.
             let none = self.qdisc.dequeue(self.free_at, fates);
             debug_assert!(none.is_none(), "an empty queue gave a packet");
         }
@@ -212,14 +217,20 @@ impl<B: Body> Link<B> {
 
     /// Lets every packet leave the queue that is due by `now`.
     #[inline]
-    pub fn advance(&mut self, now: Time, fates: &mut Vec<Fate<B>>, out: &mut impl FnMut(Departure<B>)) {
+    pub fn advance(
+        &mut self,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+        out: &mut impl FnMut(Departure<B>),
+    ) {
         if self.gate.is_some() {
             self.advance_through_gate(now, fates, out);
             return;
         }
         while self.backlog.packets > 0 && self.free_at <= now {
-            // A packet that came while the transmitter idled leaves when it came, not when the idling began: `send`
-            // advances before and after it enqueues, so then the last change of the backlog is its arrival.
+            // A packet that came while the transmitter idled leaves when it came, not when the
+            // idling began: `send` advances before and after it enqueues, so then the last change
+            // of the backlog is its arrival.
             let at = self.free_at.max(self.backlog_since);
             let Some(mut packet) = self.qdisc.dequeue(at, fates) else {
                 self.note_backlog(at);
@@ -235,7 +246,8 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// When `advance` has something to do next: when the transmitter is free (the gate may be open) and something waits.
+    /// When `advance` has something to do next: when the transmitter is free (the gate may be open)
+    /// and something waits.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
         if self.backlog.packets == 0 {
@@ -253,7 +265,8 @@ impl<B: Body> Link<B> {
         self.backlog
     }
 
-    /// The most that waited at once since the start or the last `forget_peak`: packets and bytes each on their own.
+    /// The most that waited at once since the start or the last `forget_peak`: packets and bytes
+    /// each on their own.
     pub fn peak(&self) -> Backlog {
         self.peak
     }
@@ -292,7 +305,8 @@ impl<B: Body> Link<B> {
         self.counters.wire_bytes - waiting
     }
 
-    /// The bits the link could carry from `from` to `to`, at the rate of its transmitter or its shaper, whichever is slower.
+    /// The bits the link could carry from `from` to `to`, at the rate of its transmitter or its
+    /// shaper, whichever is slower.
     pub fn capacity_bits(&self, from: Time, to: Time) -> Option<u128> {
         self.schedule.capacity_bits(from, to, self.shaped_rate())
     }
@@ -329,8 +343,9 @@ impl<B: Body> Link<B> {
         (packets, self.counters.byte_ns + u128::from(self.backlog.bytes) * span)
     }
 
-    /// The time a packet of `ip_bytes` takes from the head of an empty queue to the far end, at the fastest the link is
-    /// before `end`, so that none is quicker. `None`: the link never sends such a packet.
+    /// The time a packet of `ip_bytes` takes from the head of an empty queue to the far end, at the
+    /// fastest the link is before `end`, so that none is quicker. `None`: the link never sends such
+    /// a packet.
     pub fn idle_delay(&self, ip_bytes: u32, end: Time) -> Option<Span> {
         Some(self.schedule.least_time(self.framing.wire_bytes(ip_bytes), end)? + self.delay)
     }
@@ -362,8 +377,8 @@ impl<B: Body> Link<B> {
         self.advance_through_gate(now, fates, out);
     }
 
-    /// `advance` where there is a gate: each packet passes when the gate opened, and its way through the ring and the
-    /// transmitter is settled then.
+    /// `advance` where there is a gate: each packet passes when the gate opened, and its way
+    /// through the ring and the transmitter is settled then.
     fn advance_through_gate(
         &mut self,
         now: Time,
@@ -400,11 +415,22 @@ impl<B: Body> Link<B> {
     }
 
     #[inline]
-    fn begin(&mut self, packet: Packet<B>, at: Time, finished: Time, out: &mut impl FnMut(Departure<B>)) {
+    fn begin(
+        &mut self,
+        packet: Packet<B>,
+        at: Time,
+        finished: Time,
+        out: &mut impl FnMut(Departure<B>),
+    ) {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(packet.size);
         self.counters.wire_bytes += self.framing.wire_bytes(packet.size);
-        out(Departure { dequeued: at, arrives: finished + self.delay, lost: self.loss.loses(), packet });
+        out(Departure {
+            dequeued: at,
+            arrives: finished + self.delay,
+            lost: self.loss.loses(),
+            packet,
+        });
     }
 
     #[inline]
@@ -516,7 +542,8 @@ mod tests {
             l.send(packet(body), Time(0), &mut fates, |d| out.push(d));
         }
         l.advance(Time(50 * MS), &mut fates, &mut |d| out.push(d));
-        let waited: u128 = out.iter().map(|d| u128::from(d.dequeued.since(d.packet.enqueued).0)).sum();
+        let waited: u128 =
+            out.iter().map(|d| u128::from(d.dequeued.since(d.packet.enqueued).0)).sum();
         assert_eq!(l.backlog_integrals(Time(50 * MS)), (waited, 1500 * waited));
     }
 
@@ -536,8 +563,11 @@ mod tests {
     #[test]
     fn an_outage_holds_the_packet_and_lets_it_go_on() {
         // Half of the packet is out when the link stops for 10 ms.
-        let steps =
-            [STEP, RateStep { at_ns: MS / 2, bps: 0 }, RateStep { at_ns: 10 * MS + MS / 2, bps: 12_000_000 }];
+        let steps = [
+            STEP,
+            RateStep { at_ns: MS / 2, bps: 0 },
+            RateStep { at_ns: 10 * MS + MS / 2, bps: 12_000_000 },
+        ];
         let mut l = link(&steps, 10);
         let (mut fates, mut out) = (Vec::new(), Vec::new());
         l.send(packet(0), Time::ZERO, &mut fates, |d| out.push(d));

@@ -1,7 +1,8 @@
 //! What a wire loses: nothing, each packet independently, or in bursts.
 //!
-//! Bursts follow Gilbert and Elliott's two-state chain, with the names of netem's `gemodel`: `p` good to bad, `r` bad to good, the
-//! probability of loss in each state. The chain steps once a packet.
+//! Bursts follow Gilbert and Elliott's two-state chain, with the names of netem's `gemodel`: `p`
+//! good to bad, `r` bad to good, the probability of loss in each state. The chain steps once a
+//! packet.
 
 use serde::{Deserialize, Serialize};
 use units::Luck;
@@ -81,7 +82,8 @@ mod tests {
     #[test]
     fn gilbert_loss_has_the_chain_s_share_and_burst_length() {
         // Stationary share of bad: p / (p + r) = 1/11; mean burst 1/r = 10 packets.
-        let (share, burst) = fraction(Loss::Gilbert { p: 0.01, r: 0.1, bad_loss: 1.0, good_loss: 0.0 });
+        let (share, burst) =
+            fraction(Loss::Gilbert { p: 0.01, r: 0.1, bad_loss: 1.0, good_loss: 0.0 });
         assert!((share - 1.0 / 11.0).abs() < 0.006, "{share}");
         assert!((burst - 10.0).abs() < 0.7, "{burst}");
     }

@@ -1,15 +1,18 @@
 //! The driver's ring: packets that have left the discipline and wait for the transmitter.
 //!
-//! A FIFO of N descriptors lies between the discipline and the wire. A packet moves into it as soon as a descriptor is
-//! free and, with BQL, the limit lets it; from then on no discipline can drop or reorder it. Its descriptor is free
-//! again when the host is told that its last bit is out: at once, or, where interrupts are coalesced, some time
-//! after the first completion that has not been told. A ring of one descriptor is no ring.
+//! A FIFO of N descriptors lies between the discipline and the wire. A packet moves into it as soon
+//! as a descriptor is free and, with BQL, the limit lets it; from then on no discipline can drop or
+//! reorder it. Its descriptor is free again when the host is told that its last bit is out: at
+//! once, or, where interrupts are coalesced, some time after the first completion that has not been
+//! told. A ring of one descriptor is no ring.
 //!
-//! Since nothing in the ring changes its mind, the time of each packet's last bit is known when it enters. `settle`
-//! brings the ring up to a time; `opened_by` says when it would take the next packet.
+//! Since nothing in the ring changes its mind, the time of each packet's last bit is known when it
+//! enters. `settle` brings the ring up to a time; `opened_by` says when it would take the next
+//! packet.
 //!
-//! Source: D. Siemon, "Queueing in the Linux Network Stack" (Linux Journal, 2013); T. Herbert's BQL (see `dql`).
-//! Deviations: a completion interrupt is coalesced by time only, not by a number of packets.
+//! Source: D. Siemon, "Queueing in the Linux Network Stack" (Linux Journal, 2013); T. Herbert's BQL
+//! (see `dql`). Deviations: a completion interrupt is coalesced by time only, not by a number of
+//! packets.
 
 use std::collections::VecDeque;
 
@@ -51,7 +54,8 @@ pub struct Slot {
     pub wire_bytes: u64,
 }
 
-/// What a ring has done up to the time it was settled to. A sojourn is from leaving the discipline to the last bit out.
+/// What a ring has done up to the time it was settled to. A sojourn is from leaving the discipline
+/// to the last bit out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RingCounters {
     /// Packets whose last bit is out.
@@ -119,7 +123,8 @@ impl Ring {
         RingCounters { packet_ns, ..self.counters }
     }
 
-    /// The most packets inside at once, and the longest sojourn of a packet that is out, since `forget_peak`.
+    /// The most packets inside at once, and the longest sojourn of a packet that is out, since
+    /// `forget_peak`.
     pub fn peak(&self) -> (u32, Span) {
         (self.most_packets, self.longest)
     }
@@ -145,7 +150,8 @@ impl Ring {
         (self.open_since <= now).then_some(self.open_since)
     }
 
-    /// The earliest time at which it may take a packet: the next completion may be too small for BQL.
+    /// The earliest time at which it may take a packet: the next completion may be too small for
+    /// BQL.
     pub fn may_open_at(&self) -> Time {
         if self.is_open() {
             return self.open_since;
@@ -274,14 +280,19 @@ mod tests {
 
     #[test]
     fn coalesced_completions_free_their_descriptors_together() {
-        let mut ring = Ring::new(RingParams { descriptors: 3, coalesce_ns: 3 * MS, ..RingParams::NONE });
+        let mut ring =
+            Ring::new(RingParams { descriptors: 3, coalesce_ns: 3 * MS, ..RingParams::NONE });
         for finished in [1, 2, 6] {
             ring.push(slot(0, finished));
         }
         ring.settle(Time(3 * MS));
         assert_eq!(ring.backlog().packets, 1, "two are out");
         assert_eq!(ring.opened_by(Time(3 * MS)), None, "but the host does not know");
-        assert_eq!(ring.opened_by(Time(5 * MS)), Some(Time(4 * MS)), "3 ms after the first of them");
+        assert_eq!(
+            ring.opened_by(Time(5 * MS)),
+            Some(Time(4 * MS)),
+            "3 ms after the first of them"
+        );
         ring.push(slot(5, 7));
         ring.push(slot(5, 8));
         assert_eq!(ring.opened_by(Time(5 * MS)), None, "both descriptors are taken again");
@@ -289,12 +300,17 @@ mod tests {
 
     #[test]
     fn what_goes_out_at_the_instant_of_the_interrupt_is_told_by_it() {
-        let mut ring = Ring::new(RingParams { descriptors: 2, coalesce_ns: MS, ..RingParams::NONE });
+        let mut ring =
+            Ring::new(RingParams { descriptors: 2, coalesce_ns: MS, ..RingParams::NONE });
         ring.push(slot(0, 1));
         ring.push(slot(0, 2));
         assert_eq!(ring.opened_by(Time(2 * MS)), Some(Time(2 * MS)));
         ring.push(slot(2, 3));
-        assert_eq!(ring.opened_by(Time(2 * MS)), Some(Time(2 * MS)), "the second descriptor is free too");
+        assert_eq!(
+            ring.opened_by(Time(2 * MS)),
+            Some(Time(2 * MS)),
+            "the second descriptor is free too"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The rate of a link over time: constant, or steps, once or repeated.
 //!
-//! A transmission takes the time its bits need at the rates in force while it lasts, so a link that slows down in the
-//! middle of a packet, or stops, finishes that packet exactly when it should.
+//! A transmission takes the time its bits need at the rates in force while it lasts, so a link that
+//! slows down in the middle of a packet, or stops, finishes that packet exactly when it should.
 
 use serde::Deserialize;
 use units::{Rate, Span, Time};
@@ -29,7 +29,10 @@ impl Schedule {
     /// Steps that begin anew every `period` ns, if given. No step at all: no rate limit.
     pub fn new(steps: Vec<RateStep>, period: Option<u64>) -> Schedule {
         assert!(steps.first().is_none_or(|s| s.at_ns == 0), "a schedule's first step is at 0");
-        assert!(steps.windows(2).all(|w| w[0].at_ns < w[1].at_ns), "a schedule's steps are in order of time");
+        assert!(
+            steps.windows(2).all(|w| w[0].at_ns < w[1].at_ns),
+            "a schedule's steps are in order of time"
+        );
         assert!(
             period.is_none_or(|p| steps.last().is_none_or(|s| s.at_ns < p)),
             "a schedule's period is longer than its steps"
@@ -69,7 +72,8 @@ impl Schedule {
         self.end_of(index, base)
     }
 
-    /// When a transmission of `bytes` that begins at `start` ends; `Time::NEVER` if the link stops for good before that.
+    /// When a transmission of `bytes` that begins at `start` ends; `Time::NEVER` if the link stops
+    /// for good before that.
     #[inline]
     pub fn finish(&self, start: Time, bytes: u64) -> Time {
         match self.steps.as_slice() {
@@ -79,8 +83,8 @@ impl Schedule {
         }
     }
 
-    /// The time `bytes` take at the fastest rate in force before `end`: no transmission is quicker. `None`: the link
-    /// stops for good, or does not run before `end`.
+    /// The time `bytes` take at the fastest rate in force before `end`: no transmission is quicker.
+    /// `None`: the link stops for good, or does not run before `end`.
     pub fn least_time(&self, bytes: u64, end: Time) -> Option<Span> {
         if self.finish(Time::ZERO, bytes) == Time::NEVER {
             return None;
@@ -124,7 +128,9 @@ impl Schedule {
             if carried >= left {
                 return at + Span(left.div_ceil(bps) as u64);
             }
-            if end == Time::NEVER || (self.period.is_some() && self.steps.iter().all(|s| s.bps == 0)) {
+            if end == Time::NEVER
+                || (self.period.is_some() && self.steps.iter().all(|s| s.bps == 0))
+            {
                 return Time::NEVER;
             }
             left -= carried;
@@ -136,7 +142,9 @@ impl Schedule {
                 // Whole passes at once: they may be nanoseconds long, and the transmission hours.
                 let passes = (left - 1) / self.pass;
                 left -= passes * self.pass;
-                at += Span(u64::try_from(passes).map_or(u64::MAX, |passes| passes.saturating_mul(period)));
+                at += Span(
+                    u64::try_from(passes).map_or(u64::MAX, |passes| passes.saturating_mul(period)),
+                );
             }
         }
     }
@@ -181,28 +189,42 @@ mod tests {
 
     #[test]
     fn a_transmission_over_very_many_passes_is_reckoned_not_walked() {
-        // 1 bit/s in every other nanosecond: 1500 bytes take 24 000 s, but for the outage at the end.
+        // 1 bit/s in every other nanosecond: 1500 bytes take 24 000 s, but for the outage at the
+        // end.
         let schedule = Schedule::new(steps(&[(0, 1), (1, 0)]), Some(2));
         assert_eq!(schedule.finish(Time(0), 1500), Time(24_000_000_000_000 - 1));
         assert_eq!(schedule.finish(Time(1), 1500), Time(24_000_000_000_000 + 1));
-        assert_eq!(Schedule::new(steps(&[(0, 1), (1, 0)]), Some(1 << 60)).finish(Time(0), 1500), Time::NEVER);
+        assert_eq!(
+            Schedule::new(steps(&[(0, 1), (1, 0)]), Some(1 << 60)).finish(Time(0), 1500),
+            Time::NEVER
+        );
     }
 
     #[test]
     fn a_link_that_stops_for_good_never_finishes() {
         assert_eq!(Schedule::new(steps(&[(0, 8), (10, 0)]), None).finish(Time(0), 1), Time::NEVER);
-        assert_eq!(Schedule::new(steps(&[(0, 0), (10, 0)]), Some(20)).finish(Time(0), 1), Time::NEVER);
+        assert_eq!(
+            Schedule::new(steps(&[(0, 0), (10, 0)]), Some(20)).finish(Time(0), 1),
+            Time::NEVER
+        );
         assert_eq!(Schedule::new(steps(&[(0, 0)]), None).finish(Time(0), 1), Time::NEVER);
     }
 
     #[test]
     fn no_transmission_is_quicker_than_at_the_fastest_rate_before_the_end() {
-        // 8 Mbit/s for the last of three seconds, after an outage and 4 Mbit/s: a byte takes 1 µs at best.
-        let schedule =
-            Schedule::new(steps(&[(0, 0), (1_000_000_000, 4_000_000), (2_000_000_000, 8_000_000)]), None);
+        // 8 Mbit/s for the last of three seconds, after an outage and 4 Mbit/s: a byte takes 1 µs
+        // at best.
+        let schedule = Schedule::new(
+            steps(&[(0, 0), (1_000_000_000, 4_000_000), (2_000_000_000, 8_000_000)]),
+            None,
+        );
         assert_eq!(schedule.least_time(1, Time(3_000_000_000)), Some(Span(1_000)));
         assert_eq!(schedule.least_time(1, Time(2_000_000_000)), Some(Span(2_000)));
-        assert_eq!(schedule.least_time(1, Time(1_000_000_000)), None, "it does not run before the end");
+        assert_eq!(
+            schedule.least_time(1, Time(1_000_000_000)),
+            None,
+            "it does not run before the end"
+        );
         assert_eq!(Schedule::new(vec![], None).least_time(1, Time(1)), Some(Span::ZERO));
         // What does not go out before a link stops for good never does.
         let stops = Schedule::new(steps(&[(0, 8), (1_000_000_000, 0)]), None);

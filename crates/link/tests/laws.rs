@@ -1,10 +1,12 @@
-//! Laws of a link with a gate between discipline and transmitter: a shaper, a driver's ring, byte queue limits.
+//! Laws of a link with a gate between discipline and transmitter: a shaper, a driver's ring, byte
+//! queue limits.
 
 use link::{Cells, Departure, Framing, Link, LinkParts, Loss, LossLaw};
 use link::{RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
 use qdisc::{
-    CodelParams, CodelVariant, Context, Discipline, DsField, Fate, FifoParams, FqCodelParams, LinuxRedParams,
+    CodelParams, CodelVariant, Context, Discipline, DsField, Fate, FifoParams, FqCodelParams,
+    LinuxRedParams,
 };
 use qdisc::{Packet, Params, Qdisc, RedParams};
 use units::{Luck, Span, Time};
@@ -108,7 +110,8 @@ struct Story {
     busy_ns: u64,
 }
 
-/// Sends the packets, calls the link whenever it asks for it and at the `wakeups` besides, and then runs on until `end`.
+/// Sends the packets, calls the link whenever it asks for it and at the `wakeups` besides, and then
+/// runs on until `end`.
 fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end: u64) -> Story {
     let mut link = spec.link();
     let (mut fates, mut left): (Vec<Fate<u32>>, Vec<Departure<u32>>) = (Vec::new(), Vec::new());
@@ -124,7 +127,8 @@ fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end:
             link.advance(Time(wakeup), &mut fates, &mut |d| left.push(d));
         }
         if let Some((body, size)) = packet {
-            let packet = Packet { enqueued: Time::ZERO, flow: 0, size, ds: DsField::BEST_EFFORT, body };
+            let packet =
+                Packet { enqueued: Time::ZERO, flow: 0, size, ds: DsField::BEST_EFFORT, body };
             link.send(packet, Time(at), &mut fates, |d| left.push(d));
         } else {
             link.advance(Time(at), &mut fates, &mut |d| left.push(d));
@@ -134,7 +138,10 @@ fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end:
     let counters = ring.map(|ring| ring.counters(Time(end))).unwrap_or_default();
     let out = |arrives: Time| Time(arrives.0.saturating_sub(DELAY.0));
     Story {
-        left: left.iter().map(|d| (d.packet.body, d.packet.size, d.dequeued, out(d.arrives))).collect(),
+        left: left
+            .iter()
+            .map(|d| (d.packet.body, d.packet.size, d.dequeued, out(d.arrives)))
+            .collect(),
         dropped: fates.len(),
         average: link.qdisc().state().average,
         ring_sojourn_ns: counters.sojourn_sum_ns,
@@ -175,8 +182,9 @@ fn any_rate() -> impl Strategy<Value = Vec<RateStep>> {
 }
 
 fn any_ring() -> impl Strategy<Value = Option<RingParams>> {
-    (1u32..40, any::<bool>(), prop_oneof![Just(0), 1..3 * MS])
-        .prop_map(|(descriptors, bql, coalesce_ns)| Some(RingParams { descriptors, bql, coalesce_ns }))
+    (1u32..40, any::<bool>(), prop_oneof![Just(0), 1..3 * MS]).prop_map(
+        |(descriptors, bql, coalesce_ns)| Some(RingParams { descriptors, bql, coalesce_ns }),
+    )
 }
 
 fn any_shaper() -> impl Strategy<Value = Option<ShaperParams>> {
@@ -227,7 +235,8 @@ proptest! {
         prop_assert!(story.ring_most <= descriptors);
         for (i, &(_, _, entered, _)) in story.left.iter().enumerate() {
             let inside = story.left[..=i].iter().filter(|p| p.3 > entered || p.2 == entered).count();
-            // Of those that entered at this instant some may be out at this instant: behind them no rate stands.
+            // Of those that entered at this instant some may be out at this instant: behind them no
+            // rate stands.
             prop_assert!(inside <= descriptors as usize || spec.rate.is_empty(), "{inside} inside");
         }
     }
@@ -244,7 +253,8 @@ proptest! {
     fn a_ring_below_a_fifo_delays_no_packet_and_leaves_no_link_idle(
         rate in any_rate(), arrivals in any_arrivals(), descriptors in 1u32..40, bql: bool,
     ) {
-        // Where every completion is told at once, each last bit is out exactly when it is on the link without a ring.
+        // Where every completion is told at once, each last bit is out exactly when it is on the
+        // link without a ring.
         let plain = drive(&Spec { rate: rate.clone(), ..Spec::plain() }, &arrivals, true, &[], HOUR);
         let ringed = drive(&Spec { rate, ..Spec::ring(descriptors, bql) }, &arrivals, true, &[], HOUR);
         let ends = |story: &Story| story.left.iter().map(|p| (p.0, p.3)).collect::<Vec<_>>();
@@ -256,7 +266,8 @@ proptest! {
     fn a_ring_of_one_is_no_ring(
         spec in any_spec(), arrivals in any_arrivals(), rate in 1_000_000u64..RATE,
     ) {
-        // A link without a rate and without a shaper asks its discipline nothing, so it stays out of this.
+        // A link without a rate and without a shaper asks its discipline nothing, so it stays out
+        // of this.
         let without = Spec { rate: steady(rate), ring: None, shaper: None, ..spec };
         let with = Spec { ring: Some(RingParams::NONE), ..without.clone() };
         let (without, with) =
@@ -287,7 +298,8 @@ proptest! {
     fn a_shaper_with_tokens_and_a_backlog_is_never_idle(
         arrivals in any_arrivals(), bps in 500_000u64..20_000_000, burst in 0u64..6000,
     ) {
-        // A packet leaves when it has come, the one before has left and the bucket is out of debt; in bytes and reals.
+        // A packet leaves when it has come, the one before has left and the bucket is out of debt;
+        // in bytes and reals.
         let spec = Spec { rate: vec![], shaper: Some(htb(bps, burst)), ..Spec::plain() };
         let story = drive(&spec, &arrivals, true, &[], HOUR);
         prop_assert_eq!(story.left.len(), arrivals.len());
@@ -330,7 +342,8 @@ fn byte_queue_limits_settle_at_two_packets_and_a_third_overshoots() {
 }
 
 #[test]
-fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discipline_not_asked_in_vain() {
+fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discipline_not_asked_in_vain()
+ {
     let fq_codel = Params::FqCodel(FqCodelParams {
         variant: CodelVariant::Linux,
         limit: 1000,
@@ -346,21 +359,27 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
     let order = |ring, shaper, comes: u64| {
         let mut link = Spec { qdisc: fq_codel.clone(), ring, shaper, ..Spec::plain() }.link();
         let (mut fates, mut left) = (Vec::new(), Vec::new());
-        // A packet of flow 1 is sent until 1 ms, its quantum is spent. Then one of flow 2; while that is sent one of flow 1 comes and one of flow 3.
+        // A packet of flow 1 is sent until 1 ms, its quantum is spent. Then one of flow 2; while
+        // that is sent one of flow 1 comes and one of flow 3.
         for (body, flow, at) in [(0, 1, 0), (1, 2, comes), (2, 1, comes), (3, 3, comes)] {
-            let packet = Packet { enqueued: Time::ZERO, flow, size: 1500, ds: DsField::BEST_EFFORT, body };
+            let packet =
+                Packet { enqueued: Time::ZERO, flow, size: 1500, ds: DsField::BEST_EFFORT, body };
             link.send(packet, Time(at), &mut fates, |d| left.push(d));
         }
         link.advance(Time(10 * MS), &mut fates, &mut |d| left.push(d));
         left.iter().map(|d| d.packet.body).collect::<Vec<_>>()
     };
     for ring in [None, Some(RingParams { descriptors: 1, bql: false, coalesce_ns: 0 })] {
-        // Asked in vain, fq_codel took flow 1 off its lists, and it is new again, as flow 3 behind it. Else flow 1 is an old one.
+        // Asked in vain, fq_codel took flow 1 off its lists, and it is new again, as flow 3 behind
+        // it. Else flow 1 is an old one.
         assert_eq!(order(ring, None, MS + 1), [0, 1, 2, 3]);
         assert_eq!(order(ring, None, MS), [0, 1, 3, 2]);
         // One that holds nothing back.
         let shaper = Some(htb(10 * RATE, 15_000));
-        assert_eq!([MS, MS + 1].map(|comes| order(ring, shaper, comes)), [[0, 1, 3, 2], [0, 1, 3, 2]]);
+        assert_eq!(
+            [MS, MS + 1].map(|comes| order(ring, shaper, comes)),
+            [[0, 1, 3, 2], [0, 1, 3, 2]]
+        );
     }
 }
 
@@ -370,10 +389,15 @@ fn a_shaper_wakes_the_link_at_the_very_time_its_debt_is_paid() {
     let mut link = Spec { rate: vec![], shaper: Some(htb(1_000_000, 500)), ..Spec::plain() }.link();
     let (mut fates, mut left) = (Vec::new(), Vec::new());
     for body in 0..2 {
-        let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1000, ds: DsField::BEST_EFFORT, body };
+        let packet =
+            Packet { enqueued: Time::ZERO, flow: 0, size: 1000, ds: DsField::BEST_EFFORT, body };
         link.send(packet, Time::ZERO, &mut fates, |d| left.push(d));
     }
-    assert_eq!((left.len(), link.backlog().packets), (1, 1), "a link without a rate queues at its shaper");
+    assert_eq!(
+        (left.len(), link.backlog().packets),
+        (1, 1),
+        "a link without a rate queues at its shaper"
+    );
     assert_eq!(link.next_event(), Some(Time(4 * MS)));
     link.advance(Time(4 * MS - 1), &mut fates, &mut |d| left.push(d));
     assert_eq!(left.len(), 1);
@@ -388,7 +412,8 @@ fn a_link_that_stops_for_good_fills_its_ring_and_waits() {
     let mut link = spec.link();
     let (mut fates, mut left) = (Vec::new(), Vec::new());
     for body in 0..10 {
-        let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body };
+        let packet =
+            Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body };
         link.send(packet, Time::ZERO, &mut fates, |d| left.push(d));
     }
     let end = Time(HOUR);

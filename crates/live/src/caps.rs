@@ -23,7 +23,8 @@ impl Default for Caps {
 }
 
 impl Caps {
-    /// Why so many seconds of load are too many, if so many milliseconds have been granted in this hour already.
+    /// Why so many seconds of load are too many, if so many milliseconds have been granted in this
+    /// hour already.
     pub fn seconds(&self, had_ms: u64, asked_ms: u64) -> Result<(), String> {
         if had_ms.saturating_add(asked_ms) <= u64::from(self.seconds) * 1000 {
             return Ok(());
@@ -44,10 +45,14 @@ impl Caps {
         if asked <= self.streams {
             return Ok(());
         }
-        Err(format!("this server grants {} streams in one direction; {asked} were asked for", self.streams))
+        Err(format!(
+            "this server grants {} streams in one direction; {asked} were asked for",
+            self.streams
+        ))
     }
 
-    /// Why a further client can't be let in where so many are present, and so many of its own source.
+    /// Why a further client can't be let in where so many are present, and so many of its own
+    /// source.
     pub fn clients(&self, present: usize, own: usize) -> Result<(), String> {
         if present >= self.clients as usize {
             return Err(format!(
@@ -57,7 +62,9 @@ impl Caps {
         }
         let each = self.clients.div_ceil(4);
         if own >= each as usize {
-            return Err(format!("this server has {each} clients of your address at once already; try later"));
+            return Err(format!(
+                "this server has {each} clients of your address at once already; try later"
+            ));
         }
         Ok(())
     }
@@ -67,7 +74,10 @@ impl Caps {
         if moved < self.bytes {
             return Ok(());
         }
-        Err(format!("the server's cap of {} MB for a client in an hour is reached", self.bytes / 1_000_000))
+        Err(format!(
+            "the server's cap of {} MB for a client in an hour is reached",
+            self.bytes / 1_000_000
+        ))
     }
 }
 
@@ -86,7 +96,11 @@ mod tests {
         assert!(caps.seconds(1, u64::MAX).is_err());
         assert!(caps.streams(3).unwrap_err().contains("2 streams"));
         assert!(caps.streams(0).is_err());
-        assert!(caps.clients(1, 0).unwrap_err().contains("1 clients at once already, as many as it may"));
+        assert!(
+            caps.clients(1, 0)
+                .unwrap_err()
+                .contains("1 clients at once already, as many as it may")
+        );
         let caps = Caps { clients: 8, ..caps };
         assert_eq!((caps.clients(7, 1), caps.clients(4, 0)), (Ok(()), Ok(())));
         assert!(caps.clients(2, 2).unwrap_err().contains("2 clients of your address"));

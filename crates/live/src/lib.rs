@@ -1,10 +1,13 @@
-//! Measuring a real link: a server that takes and gives load and turns echoes round, and a session with it.
+//! Measuring a real link: a server that takes and gives load and turns echoes round, and a session
+//! with it.
 //!
-//! The load runs on threads of its own, so does the prober, which is preferred: what is measured is the network, not how busy this
-//! program is with loading it; by how much requests were late is part of the result. Times are on the kernel's
-//! monotonic clock. `unsafe` has no place here: system calls are `probe`'s.
+//! The load runs on threads of its own, so does the prober, which is preferred: what is measured is
+//! the network, not how busy this program is with loading it; by how much requests were late is
+//! part of the result. Times are on the kernel's monotonic clock. `unsafe` has no place here:
+//! system calls are `probe`'s.
 //!
-//! - `protocol`: what client and server say to each other. `caps`: what a server grants. `secret`: whom, if not everybody.
+//! - `protocol`: what client and server say to each other. `caps`: what a server grants. `secret`:
+//!   whom, if not everybody.
 //! - `load`: the connections of a load, at whichever end.
 //! - `server`: `Server`, one thread for all clients and one for echoes.
 //! - `session`: `measure`, from a `Plan` to tables and facts.

@@ -1,7 +1,9 @@
-//! The connections of one load, at whichever end: one of its ends only sends, the other only receives.
+//! The connections of one load, at whichever end: one of its ends only sends, the other only
+//! receives.
 //!
-//! The owner has the event loop: it adds each connection's `fd` to its `Epoll` as `interest` says, calls `on_ready` when something happens to it,
-//! and `sample` when that is due. Nothing here waits. An end that breaks is over; the others go on.
+//! The owner has the event loop: it adds each connection's `fd` to its `Epoll` as `interest` says,
+//! calls `on_ready` when something happens to it, and `sample` when that is due. Nothing here
+//! waits. An end that breaks is over; the others go on.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -16,7 +18,8 @@ const TURN: u64 = 1 << 20;
 /// The kernel's word for "no slow-start threshold", segments.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// A sample of one connection; what this end does not know is -1. Counters are since the connection began.
+/// A sample of one connection; what this end does not know is -1. Counters are since the connection
+/// began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[i64; 15]", into = "[i64; 15]")]
 pub struct Row {
@@ -196,7 +199,8 @@ impl Load {
         self.sends
     }
 
-    /// Adds a connection that has come; false: there is no such number, or it is there already. `early`: bytes already read.
+    /// Adds a connection that has come; false: there is no such number, or it is there already.
+    /// `early`: bytes already read.
     pub fn add(&mut self, stream: usize, fd: OwnedFd, early: u64) -> bool {
         let Some(end @ End::Absent) = self.ends.get_mut(stream) else {
             return false;
@@ -217,7 +221,8 @@ impl Load {
         self.ends.iter().filter(|end| matches!(end, End::Absent)).count()
     }
 
-    /// Begins to send, where this end sends. Their owner waits for them from now on: (number, descriptor).
+    /// Begins to send, where this end sends. Their owner waits for them from now on: (number,
+    /// descriptor).
     pub fn go(&mut self) -> io::Result<Vec<(usize, RawFd)>> {
         let mut begun = Vec::new();
         for (stream, end) in self.ends.iter_mut().enumerate() {
@@ -259,7 +264,8 @@ impl Load {
                     Ok(())
                 }
                 Err(error) => {
-                    // A sender that ends at once resets its connection: that is how a load is meant to end.
+                    // A sender that ends at once resets its connection: that is how a load is meant
+                    // to end.
                     self.early[stream] += receiver.received();
                     *end = End::Over;
                     if error.kind() == io::ErrorKind::ConnectionReset { Ok(()) } else { Err(error) }
@@ -281,7 +287,9 @@ impl Load {
                     let received = self.early[stream] + receiver.received();
                     self.rows.push(Row::receiver(stream, now, received));
                 }
-                End::Over if !self.sends => self.rows.push(Row::receiver(stream, now, self.early[stream])),
+                End::Over if !self.sends => {
+                    self.rows.push(Row::receiver(stream, now, self.early[stream]))
+                }
                 End::Sending(sender) => {
                     // One that the kernel has no TCP_INFO for any more has nothing to say.
                     if let Ok(info) = TcpInfo::of(sender) {
@@ -293,7 +301,8 @@ impl Load {
         }
     }
 
-    /// Ends what this end sends, at once. What it receives ends when the other end does, or with `close`.
+    /// Ends what this end sends, at once. What it receives ends when the other end does, or with
+    /// `close`.
     pub fn stop(&mut self) {
         for end in &mut self.ends {
             match std::mem::replace(end, End::Over) {
@@ -374,7 +383,8 @@ mod tests {
         assert_eq!((sent.len(), received.len()), (2, 2));
         assert!(sent.iter().all(|row| row.t == 5 && row.cwnd > 0 && row.received == -1));
         assert_eq!(received.iter().map(|row| row.received).sum::<i64>() as u64, to.moved());
-        // What was written and not yet sent was thrown away; 7 bytes each had come with the first line.
+        // What was written and not yet sent was thrown away; 7 bytes each had come with the first
+        // line.
         assert!((14..=from.moved() + 14).contains(&to.moved()));
         assert!(received.iter().all(|row| (row.t, row.cwnd) == (9, -1)));
     }

@@ -22,10 +22,12 @@
 //!                                                     <-    {"say":"heard","latest":…,"bits":…}          of the echoes by UDP
 //! {"do":"bye"}                                        ->
 //! ```
-//! Control and data connections come in on one port; the first line tells which it is. The token, which a data connection and
-//! every echo must bear, makes sure that only one who has been let in gets anything.
+//! Control and data connections come in on one port; the first line tells which it is. The token,
+//! which a data connection and every echo must bear, makes sure that only one who has been let in
+//! gets anything.
 //!
-//! A line has at most `LINE` bytes towards the server and `ANSWER` towards the client; a longer one ends the connection.
+//! A line has at most `LINE` bytes towards the server and `ANSWER` towards the client; a longer one
+//! ends the connection.
 
 use std::io::{self, Error, ErrorKind, Read};
 
@@ -235,13 +237,17 @@ impl Lines {
         result
     }
 
-    /// The next line without its end; `None`: it has not come in full. A line that is too long is an error.
+    /// The next line without its end; `None`: it has not come in full. A line that is too long is
+    /// an error.
     pub fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some(end) = self.bytes.iter().take(self.most).position(|&b| b == b'\n') else {
             return if self.bytes.len() < self.most {
                 Ok(None)
             } else {
-                Err(Error::new(ErrorKind::InvalidData, format!("a line of more than {} bytes", self.most)))
+                Err(Error::new(
+                    ErrorKind::InvalidData,
+                    format!("a line of more than {} bytes", self.most),
+                ))
             };
         };
         let rest = self.bytes.split_off(end + 1);
@@ -287,7 +293,9 @@ mod tests {
         assert_eq!(line(&go), b"{\"do\":\"go\",\"load\":3}\n");
         assert_eq!(parse::<Request>(br#"{"do":"go","load":3}"#).unwrap(), go);
         assert_eq!(parse::<Request>(br#"{"do":"heard"}"#).unwrap(), Request::Heard);
-        for wrong in [&b"{}"[..], b"", b"\xff", br#"{"do":"go"}"#, br#"{"do":"go","load":3,"x":1}"#, b"3"] {
+        for wrong in
+            [&b"{}"[..], b"", b"\xff", br#"{"do":"go"}"#, br#"{"do":"go","load":3,"x":1}"#, b"3"]
+        {
             assert_eq!(parse::<Request>(wrong).unwrap_err().kind(), ErrorKind::InvalidData);
         }
     }

@@ -1,7 +1,9 @@
-//! A secret that server and clients share, and how a client proves that it has it without saying it.
+//! A secret that server and clients share, and how a client proves that it has it without saying
+//! it.
 //!
-//! The server sends a nonce; the client answers with HMAC-SHA-256 (RFC 2104) of it under the secret. A proof is good for one
-//! connection. Nothing else of a session is secret: who reads along on the way sees all that is measured.
+//! The server sends a nonce; the client answers with HMAC-SHA-256 (RFC 2104) of it under the
+//! secret. A proof is good for one connection. Nothing else of a session is secret: who reads along
+//! on the way sees all that is measured.
 
 use std::{fmt, io};
 
@@ -64,7 +66,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = digits.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+    let digits: Option<Vec<u8>> =
+        digits.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     digits.map(|digits| {
         digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect()
     })
@@ -97,7 +100,8 @@ mod tests {
 
     #[test]
     fn the_proof_is_hmac_sha_256() {
-        // python3 -c "import hmac; print(hmac.new(b'key', b'sojourn measure, protocol 1\n' + b'00', 'sha256').hexdigest())"
+        // python3 -c "import hmac; print(hmac.new(b'key', b'sojourn measure, protocol 1\n' + b'00',
+        // 'sha256').hexdigest())"
         assert_eq!(
             Secret::new("key").prove("00"),
             "300d282f1fc1bd29e73d72140c1ecfa694fe65b9938dadb420e84fcd938b4d0e"

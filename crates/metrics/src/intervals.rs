@@ -68,15 +68,15 @@ pub fn welch(before: &[f64], after: &[f64]) -> Interval {
     if together == 0.0 {
         return Interval::around(difference, 0.0);
     }
-    let spread =
-        shares[0] * shares[0] / (before.len() - 1) as f64 + shares[1] * shares[1] / (after.len() - 1) as f64;
+    let spread = shares[0] * shares[0] / (before.len() - 1) as f64
+        + shares[1] * shares[1] / (after.len() - 1) as f64;
     // At equal variances the quotient is whole but for rounding.
     let freedom = libm::floor(together * together / spread + 1e-9).max(1.0);
     Interval::around(difference, student_t975(freedom as u64) * libm::sqrt(together))
 }
 
-/// The 0.975 quantile of Student's t distribution, by bisection of its closed form for whole degrees of
-/// freedom (one at least).
+/// The 0.975 quantile of Student's t distribution, by bisection of its closed form for whole
+/// degrees of freedom (one at least).
 pub fn student_t975(degrees: u64) -> f64 {
     // t(0.975, 1) = 12.706 is the largest.
     let (mut low, mut high) = (0.0, 16.0);
@@ -112,7 +112,9 @@ mod tests {
 
     #[test]
     fn students_t_is_that_of_the_tables() {
-        for (degrees, value) in [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (30, 2.042), (120, 1.980)] {
+        for (degrees, value) in
+            [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (30, 2.042), (120, 1.980)]
+        {
             assert!((student_t975(degrees) - value).abs() < 6e-4, "{degrees}");
         }
     }

@@ -1,8 +1,8 @@
 //! Numbers from tables: pure functions, and what they make of a seed's tables.
 //!
-//! Everything leaves the warm-up out: an engine's totals and histograms already do, time lines are cut
-//! here. T is what remains, duration less warm-up. Rates are fractions (0..1), times ms, goodput Mbit/s
-//! (10^6). What can't be said (no sample, no rate limit) is NaN.
+//! Everything leaves the warm-up out: an engine's totals and histograms already do, time lines are
+//! cut here. T is what remains, duration less warm-up. Rates are fractions (0..1), times ms,
+//! goodput Mbit/s (10^6). What can't be said (no sample, no rate limit) is NaN.
 //!
 //! | number | what it is |
 //! |---|---|
@@ -22,7 +22,8 @@ mod value;
 
 pub use intervals::{Interval, Spread, mean_ci95, over_repeats, student_t975, welch};
 pub use samples::{
-    Distribution, LATE_MS, QUANTILES, distribution, exact_sum, histogram_quantile, late_rate, quantile,
+    Distribution, LATE_MS, QUANTILES, distribution, exact_sum, histogram_quantile, late_rate,
+    quantile,
 };
 pub use seed::{About, FlowAbout, LinkAbout, Seed, Tables, of_seed};
 pub use value::{Value, over_seeds};
@@ -34,8 +35,9 @@ pub fn ratio(part: f64, whole: f64) -> f64 {
 
 /// Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit.
 ///
-/// A packet counts when its transmission begins, so the last one may reach beyond the end, and a shaper
-/// lets its burst and what framing it does not charge through on top of its rate: hence the bound.
+/// A packet counts when its transmission begins, so the last one may reach beyond the end, and a
+/// shaper lets its burst and what framing it does not charge through on top of its rate: hence the
+/// bound.
 pub fn utilisation(wire_bytes: f64, capacity_bits: Option<f64>) -> f64 {
     match capacity_bits {
         None | Some(0.0) => f64::NAN,
@@ -48,9 +50,11 @@ pub fn goodput_mbps(delivered_bytes: f64, measured_s: f64) -> f64 {
     ratio(delivered_bytes * 8.0 / 1e6, measured_s)
 }
 
-/// Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; NaN without any share.
+/// Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; NaN without any
+/// share.
 pub fn jain(shares: &[f64]) -> f64 {
-    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    let (sum, squares) =
+        shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     ratio(sum * sum, shares.len() as f64 * squares)
 }
 

@@ -2,7 +2,8 @@
 
 use crate::ratio;
 
-/// Late is what takes longer than this one way. Up to here a call is hardly impaired (ITU-T G.114, 2003).
+/// Late is what takes longer than this one way. Up to here a call is hardly impaired (ITU-T G.114,
+/// 2003).
 pub const LATE_MS: f64 = 150.0;
 /// The quantiles that are told, and their names.
 pub const QUANTILES: [(&str, f64); 3] = [("p50", 0.50), ("p95", 0.95), ("p99", 0.99)];
@@ -25,7 +26,8 @@ pub fn distribution(values: &[f64]) -> Distribution {
     sorted.sort_unstable_by(f64::total_cmp);
     let [p50, p95, p99] = QUANTILES.map(|(_, q)| quantile(&sorted, q));
     let end = |value: Option<&f64>| value.copied().unwrap_or(f64::NAN);
-    let mean = if values.is_empty() { f64::NAN } else { pairwise_sum(values) / values.len() as f64 };
+    let mean =
+        if values.is_empty() { f64::NAN } else { pairwise_sum(values) / values.len() as f64 };
     Distribution { min: end(sorted.first()), mean, p50, p95, p99, max: end(sorted.last()) }
 }
 
@@ -40,8 +42,8 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     if part >= 0.5 { high - (high - low) * (1.0 - part) } else { low + (high - low) * part }
 }
 
-/// The q-quantile of a histogram (least of a bin, where the next begins, count), linear inside a bin;
-/// NaN if it is empty.
+/// The q-quantile of a histogram (least of a bin, where the next begins, count), linear inside a
+/// bin; NaN if it is empty.
 ///
 /// Two bins, 0..10 and 10..30 ns, with 3 and 1 samples: the median is where 2 of the 4 lie below,
 /// 0 + 10 * 2/3.
@@ -62,8 +64,8 @@ pub fn histogram_quantile(bins: &[(u64, u64, u64)], q: f64) -> f64 {
     f64::NAN
 }
 
-/// The share of packets that took longer than the bound, linear inside a bin, or were lost; NaN without
-/// a packet. Of 90 that took 100 to 200 ms and 10 that were lost 45 + 10 are late: 0.55.
+/// The share of packets that took longer than the bound, linear inside a bin, or were lost; NaN
+/// without a packet. Of 90 that took 100 to 200 ms and 10 that were lost 45 + 10 are late: 0.55.
 pub fn late_rate(bins: &[(u64, u64, u64)], lost: f64, bound_ms: f64) -> f64 {
     let bound = bound_ms * 1e6;
     let came: f64 = bins.iter().map(|bin| bin.2 as f64).sum();
@@ -92,14 +94,16 @@ pub(crate) fn pairwise_sum(values: &[f64]) -> f64 {
             strands.iter_mut().zip(block).for_each(|(strand, value)| *strand += value);
         }
         let [a, b, c, d, e, f, g, h] = strands;
-        return rest.iter().fold(((a + b) + (c + d)) + ((e + f) + (g + h)), |sum, value| sum + value);
+        return rest
+            .iter()
+            .fold(((a + b) + (c + d)) + ((e + f) + (g + h)), |sum, value| sum + value);
     }
     let half = n / 2 - n / 2 % 8;
     pairwise_sum(&values[..half]) + pairwise_sum(&values[half..])
 }
 
-/// The sum, rounded once: Shewchuk (1997), "Adaptive precision floating-point arithmetic", section 2.4.
-/// A NaN or an infinity among the values makes the sum one.
+/// The sum, rounded once: Shewchuk (1997), "Adaptive precision floating-point arithmetic", section
+/// 2.4. A NaN or an infinity among the values makes the sum one.
 pub fn exact_sum(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut parts: Vec<f64> = Vec::new();
     let mut special = 0.0;
@@ -129,7 +133,8 @@ pub fn exact_sum(values: impl IntoIterator<Item = f64>) -> f64 {
         return special;
     }
     let Some(mut high) = parts.pop() else { return 0.0 };
-    // From the largest down, until something is lost; half of a last place goes by what lies below it.
+    // From the largest down, until something is lost; half of a last place goes by what lies below
+    // it.
     let mut low = 0.0;
     while let Some(part) = parts.pop() {
         let before = high;

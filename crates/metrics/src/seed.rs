@@ -248,7 +248,8 @@ fn cut(about: &About, tables: &Tables) -> Cut {
     }
     let mut fates = vec![[BTreeMap::new(), BTreeMap::new()]; about.links.len()];
     for row in tables.drops.rows().filter(|row| row.t_ns >= about.warmup_ns) {
-        *fates[row.link.0 as usize][usize::from(row.marked > 0)].entry(row.cause.0).or_default() += 1;
+        *fates[row.link.0 as usize][usize::from(row.marked > 0)].entry(row.cause.0).or_default() +=
+            1;
     }
     let mut requests = vec![Vec::new(); many];
     for row in tables.probe.rows().filter(|row| row.t_ns >= about.warmup_ns) {
@@ -260,7 +261,8 @@ fn cut(about: &About, tables: &Tables) -> Cut {
     }
     let mut completions_ms = vec![Vec::new(); many];
     for row in tables.transfers.rows().filter(|row| row.start_ns >= about.warmup_ns) {
-        completions_ms[row.flow.0 as usize].push(row.end_ns.wrapping_sub(row.start_ns) as i64 as f64 / 1e6);
+        completions_ms[row.flow.0 as usize]
+            .push(row.end_ns.wrapping_sub(row.start_ns) as i64 as f64 / 1e6);
     }
     Cut { totals, rtts, completions_ms, requests, links, sojourns, fates }
 }
@@ -280,7 +282,8 @@ fn ms(ns: Option<u64>) -> f64 {
 }
 
 fn queue(about: &About, cut: &Cut, number: usize, flows: &[Flow]) -> Queue {
-    let (row, bins, [drops, marks]) = (&cut.links[number], &cut.sojourns[number], &cut.fates[number]);
+    let (row, bins, [drops, marks]) =
+        (&cut.links[number], &cut.sojourns[number], &cut.fates[number]);
     let crosses = |flow: &FlowAbout| flow.path.contains(&(number as u32));
     let here = flows.iter().zip(&about.flows).filter(|(_, info)| crosses(info));
     let here: Vec<&Flow> = here.map(|(flow, _)| flow).collect();
@@ -413,7 +416,8 @@ fn probe_numbers(about: &About, cut: &Cut, number: usize) -> Probe {
     }
 }
 
-/// p50, p95 and p99 of a histogram in ms, between the least and the largest sample; NaN without a sample.
+/// p50, p95 and p99 of a histogram in ms, between the least and the largest sample; NaN without a
+/// sample.
 ///
 /// A bin begins below the least sample in it and reaches beyond the largest.
 fn quantiles_ms(bins: &Bins, least: Option<f64>, most: Option<f64>) -> [f64; 3] {

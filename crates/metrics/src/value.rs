@@ -96,20 +96,23 @@ impl<T: Field> Field for Vec<T> {
 
 impl Field for Vec<(String, u64)> {
     fn value(self) -> Option<Value> {
-        Some(Value::Object(self.into_iter().map(|(name, count)| (name, Value::Whole(count))).collect()))
+        Some(Value::Object(
+            self.into_iter().map(|(name, count)| (name, Value::Whole(count))).collect(),
+        ))
     }
 }
 
 impl Field for Distribution {
     fn value(self) -> Option<Value> {
         let Distribution { min, mean, p50, p95, p99, max } = self;
-        let all = [("min", min), ("mean", mean), ("p50", p50), ("p95", p95), ("p99", p99), ("max", max)];
+        let all =
+            [("min", min), ("mean", mean), ("p50", p50), ("p95", p95), ("p99", p99), ("max", max)];
         Some(Value::Object(all.map(|(name, value)| (name.into(), Value::Real(value))).into()))
     }
 }
 
-/// The seeds' values in the same shape, each number as {mean, ci95}. Entries of lists are matched by
-/// position; a key that some seed lacks (a cause that did not occur) was 0 there.
+/// The seeds' values in the same shape, each number as {mean, ci95}. Entries of lists are matched
+/// by position; a key that some seed lacks (a cause that did not occur) was 0 there.
 ///
 /// # Panics
 ///
@@ -142,14 +145,20 @@ fn merged(values: &[&Value]) -> Value {
                 let each: Vec<&Value> = values.iter().map(|value| &list(value)[at]).collect();
                 merged(&each)
             };
-            assert!(values.iter().all(|value| list(value).len() == first.len()), "seeds have equal lists");
+            assert!(
+                values.iter().all(|value| list(value).len() == first.len()),
+                "seeds have equal lists"
+            );
             Value::List((0..first.len()).map(of_place).collect())
         }
         Value::Text(_) | Value::Nothing => values[0].clone(),
         Value::Whole(_) | Value::Real(_) => {
             let numbers: Vec<f64> = values.iter().map(|value| number(value)).collect();
             let Spread { mean, ci95 } = mean_ci95(&numbers);
-            Value::Object(vec![("mean".into(), Value::Real(mean)), ("ci95".into(), Value::Real(ci95))])
+            Value::Object(vec![
+                ("mean".into(), Value::Real(mean)),
+                ("ci95".into(), Value::Real(ci95)),
+            ])
         }
     }
 }
@@ -180,9 +189,12 @@ mod tests {
     #[test]
     fn a_cause_that_a_seed_had_not_is_0_there() {
         let seed = |causes: &[(&str, u64)]| {
-            Value::Object(causes.iter().map(|(name, n)| (name.to_string(), Value::Whole(*n))).collect())
+            Value::Object(
+                causes.iter().map(|(name, n)| (name.to_string(), Value::Whole(*n))).collect(),
+            )
         };
-        let Value::Object(found) = over_seeds(&[seed(&[("limit", 4)]), seed(&[("limit", 2), ("wire", 6)])])
+        let Value::Object(found) =
+            over_seeds(&[seed(&[("limit", 4)]), seed(&[("limit", 2), ("wire", 6)])])
         else {
             panic!("an object")
         };

@@ -1,10 +1,13 @@
-//! Bulk TCP: a sender that never lets its socket run dry and a receiver that throws away what it gets.
+//! Bulk TCP: a sender that never lets its socket run dry and a receiver that throws away what it
+//! gets.
 //!
-//! The sender writes from one buffer of zeros whenever the socket takes more. TCP_NOTSENT_LOWAT keeps what is written but not
-//! sent to a few packets' worth, so the socket's buffer is no queue of its own, and yet above what one burst of ACKs can
-//! release, so the connection is limited by the network and not by us. The receiver lets the kernel discard, uncopied.
+//! The sender writes from one buffer of zeros whenever the socket takes more. TCP_NOTSENT_LOWAT
+//! keeps what is written but not sent to a few packets' worth, so the socket's buffer is no queue
+//! of its own, and yet above what one burst of ACKs can release, so the connection is limited by
+//! the network and not by us. The receiver lets the kernel discard, uncopied.
 //!
-//! A transfer ends when the far end has read all of it and closed in turn: the sender learns of that with the last ACK.
+//! A transfer ends when the far end has read all of it and closed in turn: the sender learns of
+//! that with the last ACK.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -64,8 +67,8 @@ pub fn set_ds(fd: &impl AsRawFd, family: IpAddr, ds: u8) -> io::Result<()> {
     }
 }
 
-/// What lies unsent in the socket, bytes: refilled when half of it has gone, so 64 kB, more than 40 segments, stand ready for
-/// the ACKs that one interrupt may bring.
+/// What lies unsent in the socket, bytes: refilled when half of it has gone, so 64 kB, more than 40
+/// segments, stand ready for the ACKs that one interrupt may bring.
 const UNSENT: i32 = 128 * 1024;
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
@@ -94,7 +97,8 @@ pub enum State {
 }
 
 impl Sender {
-    /// Begins to connect to `to`, to send `bytes` (for ever without), from the calling thread's namespace.
+    /// Begins to connect to `to`, to send `bytes` (for ever without), from the calling thread's
+    /// namespace.
     pub fn connect(
         from: IpAddr,
         to: SocketAddr,
@@ -104,15 +108,17 @@ impl Sender {
         let fd = sys::socket(sys::Kind::Stream, from)?;
         options.apply(&fd, from)?;
         sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
-        // The port is chosen at connect, when the whole four-tuple is known: else 28 000 connections use up all of them.
+        // The port is chosen at connect, when the whole four-tuple is known: else 28 000
+        // connections use up all of them.
         sys::set_option(&fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
         sys::bind(&fd, SocketAddr::new(from, 0))?;
         sys::connect(&fd, to)?;
         Ok(Sender { fd, state: State::Connecting, left: bytes, written: 0, most: u64::MAX })
     }
 
-    /// Sends for ever over a connection that is there, at most `most` bytes at a time: on a path as quick as memory a socket may never
-    /// fill, and others want their turn. So it is to be told while the socket is writable (`Interest::Writable`).
+    /// Sends for ever over a connection that is there, at most `most` bytes at a time: on a path as
+    /// quick as memory a socket may never fill, and others want their turn. So it is to be told
+    /// while the socket is writable (`Interest::Writable`).
     pub fn over(fd: OwnedFd, most: u64) -> io::Result<Sender> {
         sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
         Ok(Sender { fd, state: State::Sending, left: None, written: 0, most })
@@ -124,7 +130,8 @@ impl Sender {
         sys::set_option_bytes(&self.fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
     }
 
-    /// To be called when the socket has become writable or the far end has closed (`Interest::WritableEdge`).
+    /// To be called when the socket has become writable or the far end has closed
+    /// (`Interest::WritableEdge`).
     pub fn on_ready(&mut self, closed: bool) -> io::Result<State> {
         if self.state == State::Connecting {
             sys::take_error(&self.fd)?;
@@ -221,7 +228,10 @@ impl Listener {
         match sys::accept(&self.fd) {
             Ok(fd) => Ok(Some(Receiver::over(fd))),
             // ECONNABORTED: it came and went.
-            Err(e) if e.kind() == ErrorKind::WouldBlock || e.raw_os_error() == Some(libc::ECONNABORTED) => {
+            Err(e)
+                if e.kind() == ErrorKind::WouldBlock
+                    || e.raw_os_error() == Some(libc::ECONNABORTED) =>
+            {
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -252,8 +262,9 @@ impl Receiver {
         Receiver { fd, received: 0, ended: false }
     }
 
-    /// To be called when the socket has become readable (`Interest::ReadableEdge`): takes everything, says how much. What
-    /// comes after a gulp that was not full is told anew, but for an end that was told already.
+    /// To be called when the socket has become readable (`Interest::ReadableEdge`): takes
+    /// everything, says how much. What comes after a gulp that was not full is told anew, but for
+    /// an end that was told already.
     pub fn on_ready(&mut self, closed: bool) -> io::Result<u64> {
         let before = self.received;
         while !self.ended {
@@ -277,7 +288,8 @@ impl Receiver {
         self.received
     }
 
-    /// Whether the sender has ended and everything is read. Dropping the receiver then closes in turn.
+    /// Whether the sender has ended and everything is read. Dropping the receiver then closes in
+    /// turn.
     pub fn ended(&self) -> bool {
         self.ended
     }
@@ -297,7 +309,8 @@ mod tests {
 
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    /// Runs one connection until both ends are through; what the receiver got and the sender's state.
+    /// Runs one connection until both ends are through; what the receiver got and the sender's
+    /// state.
     fn transfer(sender: &mut Sender, listener: &Listener) -> io::Result<(u64, State)> {
         let mut epoll = Epoll::new()?;
         epoll.add(listener, Interest::Readable, 0)?;
@@ -340,7 +353,8 @@ mod tests {
         for bytes in [1, 65_536, 10_000_019] {
             let listener = listener();
             let to = listener.address().unwrap();
-            let mut sender = Sender::connect(LOOPBACK, to, Some(bytes), &Options::default()).unwrap();
+            let mut sender =
+                Sender::connect(LOOPBACK, to, Some(bytes), &Options::default()).unwrap();
             assert_eq!(transfer(&mut sender, &listener).unwrap(), (bytes, State::Done));
             assert_eq!(sender.written(), bytes);
         }
@@ -351,7 +365,8 @@ mod tests {
         let listener = listener();
         let options = Options { congestion: Some("reno".into()), ..Options::default() };
         let mut sender =
-            Sender::connect(LOOPBACK, listener.address().unwrap(), Some(3_000_000), &options).unwrap();
+            Sender::connect(LOOPBACK, listener.address().unwrap(), Some(3_000_000), &options)
+                .unwrap();
         transfer(&mut sender, &listener).unwrap();
         let info = crate::tcp_info::TcpInfo::of(&sender).unwrap();
         // Beginning and end of the stream count as one byte each.
@@ -364,7 +379,8 @@ mod tests {
     fn an_endless_sender_that_is_stopped_delivers_what_it_wrote() {
         let listener = listener();
         let mut sender =
-            Sender::connect(LOOPBACK, listener.address().unwrap(), None, &Options::default()).unwrap();
+            Sender::connect(LOOPBACK, listener.address().unwrap(), None, &Options::default())
+                .unwrap();
         let mut epoll = Epoll::new().unwrap();
         epoll.add(&sender, Interest::WritableEdge, 1).unwrap();
         epoll.wait(Some(10_000), &mut Vec::new()).unwrap();
@@ -378,7 +394,8 @@ mod tests {
     #[test]
     fn an_unknown_congestion_control_is_named() {
         let options = Options { congestion: Some("bloat".into()), ..Options::default() };
-        let error = Sender::connect(LOOPBACK, SocketAddr::new(LOOPBACK, 9), None, &options).unwrap_err();
+        let error =
+            Sender::connect(LOOPBACK, SocketAddr::new(LOOPBACK, 9), None, &options).unwrap_err();
         assert_eq!(error.to_string(), "this kernel has no congestion control 'bloat'");
     }
 

@@ -1,9 +1,12 @@
-//! Our own echo: a datagram that says who it is and when it was sent, and comes back with when it turned round.
+//! Our own echo: a datagram that says who it is and when it was sent, and comes back with when it
+//! turned round.
 //!
-//! Layout, little-endian: mark (4 bytes), sequence (4), sent (8), turned (8); from 40 bytes on also token (8), heard (8); zeros up to
-//! the size asked for. `turned` and `heard` are 0 on the way out. On the way back `turned` is in the clock of whoever turned it, and
-//! `heard` tells which of the 64 requests up to this one he got: what is lost on the way out is told from what is lost on the way back.
-//! The token is what a server gave its client to know him by: it answers nobody else, and never with more bytes than it got.
+//! Layout, little-endian: mark (4 bytes), sequence (4), sent (8), turned (8); from 40 bytes on also
+//! token (8), heard (8); zeros up to the size asked for. `turned` and `heard` are 0 on the way out.
+//! On the way back `turned` is in the clock of whoever turned it, and `heard` tells which of the 64
+//! requests up to this one he got: what is lost on the way out is told from what is lost on the way
+//! back. The token is what a server gave its client to know him by: it answers nobody else, and
+//! never with more bytes than it got.
 
 /// Bytes of the layout without token and `heard`.
 pub const BYTES: usize = 24;
@@ -50,7 +53,13 @@ impl Echo {
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let (token, heard) = if bytes.len() < WHOLE { (0, 0) } else { (long(24), long(32)) };
-        Some(Echo { sequence: word(4), sent: long(8) as i64, turned: long(16) as i64, token, heard })
+        Some(Echo {
+            sequence: word(4),
+            sent: long(8) as i64,
+            turned: long(16) as i64,
+            token,
+            heard,
+        })
     }
 }
 

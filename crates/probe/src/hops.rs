@@ -1,4 +1,5 @@
-//! The routers on the way to a host: a datagram with a small TTL, and who says by ICMP that it ended with him.
+//! The routers on the way to a host: a datagram with a small TTL, and who says by ICMP that it
+//! ended with him.
 //!
 //! The kernel keeps such a message for the socket that sent (IP_RECVERR), so it takes no privilege.
 //!
@@ -10,13 +11,19 @@ use std::time::{Duration, Instant};
 
 use crate::sys::{self, Epoll, Interest, Kind};
 
-/// The router that is the `hop`-th from here (1: the gateway) on the way to a UDP port; `None`: nobody says so in time. Blocks up to `patience`.
+/// The router that is the `hop`-th from here (1: the gateway) on the way to a UDP port; `None`:
+/// nobody says so in time. Blocks up to `patience`.
 pub fn router(to: SocketAddr, hop: u8, patience: Duration) -> io::Result<Option<IpAddr>> {
     let (any, level, ttl, told): (IpAddr, _, _, _) = match to.ip() {
-        IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), libc::IPPROTO_IP, libc::IP_TTL, libc::IP_RECVERR),
-        IpAddr::V6(_) => {
-            (Ipv6Addr::UNSPECIFIED.into(), libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS, libc::IPV6_RECVERR)
+        IpAddr::V4(_) => {
+            (Ipv4Addr::UNSPECIFIED.into(), libc::IPPROTO_IP, libc::IP_TTL, libc::IP_RECVERR)
         }
+        IpAddr::V6(_) => (
+            Ipv6Addr::UNSPECIFIED.into(),
+            libc::IPPROTO_IPV6,
+            libc::IPV6_UNICAST_HOPS,
+            libc::IPV6_RECVERR,
+        ),
     };
     let fd = sys::socket(Kind::Datagram, any)?;
     sys::set_option(&fd, level, ttl, i32::from(hop))?;

@@ -1,7 +1,8 @@
 //! ICMP echo: requests sent, replies recognised, and the requests that arrive at the far end.
 //!
-//! An unprivileged socket is tried first: the kernel then hands us our own replies only. Where it is refused
-//! (net.ipv4.ping_group_range) a raw socket does the same with more copies. Replies carry the kernel's receive stamp.
+//! An unprivileged socket is tried first: the kernel then hands us our own replies only. Where it
+//! is refused (net.ipv4.ping_group_range) a raw socket does the same with more copies. Replies
+//! carry the kernel's receive stamp.
 //!
 //! Source: RFC 792, RFC 4443 (ICMPv6), RFC 1071 (checksum).
 
@@ -26,12 +27,17 @@ struct Types {
 }
 
 fn types(family: IpAddr) -> Types {
-    if family.is_ipv4() { Types { request: 8, reply: 0 } } else { Types { request: 128, reply: 129 } }
+    if family.is_ipv4() {
+        Types { request: 8, reply: 0 }
+    } else {
+        Types { request: 128, reply: 129 }
+    }
 }
 
 /// The Internet checksum: the complement of the one's complement sum of 16-bit words.
 pub fn checksum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks(2).map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |&b| u32::from(b)));
+    let words =
+        bytes.chunks(2).map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |&b| u32::from(b)));
     let mut sum: u64 = words.map(u64::from).sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -53,8 +59,9 @@ fn echo(kind: u8, identifier: u16, sequence: u16, size: usize) -> Vec<u8> {
 /// Identifier and sequence of an echo packet of this type.
 fn parse(bytes: &[u8], kind: u8) -> Option<(u16, u16)> {
     let header = bytes.get(..HEADER)?;
-    (header[0] == kind && header[1] == 0)
-        .then(|| (u16::from_be_bytes([header[4], header[5]]), u16::from_be_bytes([header[6], header[7]])))
+    (header[0] == kind && header[1] == 0).then(|| {
+        (u16::from_be_bytes([header[4], header[5]]), u16::from_be_bytes([header[6], header[7]]))
+    })
 }
 
 /// The ICMP part of an IPv4 packet.
@@ -103,13 +110,15 @@ impl Pinger {
         self.raw
     }
 
-    /// Sends the request with this sequence number, `size` bytes with the ICMP header and without IP's.
+    /// Sends the request with this sequence number, `size` bytes with the ICMP header and without
+    /// IP's.
     pub fn send(&self, sequence: u16, size: usize) -> io::Result<()> {
         let packet = echo(types(self.to.ip()).request, self.identifier, sequence, size);
         sys::send_to(&self.fd, &packet, self.to).map(drop)
     }
 
-    /// The sequence number of the request that this datagram replies to, if it is a reply to one of ours.
+    /// The sequence number of the request that this datagram replies to, if it is a reply to one of
+    /// ours.
     pub fn reply(&self, bytes: &[u8]) -> Option<u16> {
         let icmp = if self.raw && self.to.is_ipv4() { behind_ipv4(bytes)? } else { bytes };
         let (identifier, sequence) = parse(icmp, types(self.to.ip()).reply)?;
@@ -118,7 +127,8 @@ impl Pinger {
 }
 
 impl Pinger {
-    /// The sequence number of this request, if it is one of ours: as an error quotes it, without the IP header.
+    /// The sequence number of this request, if it is one of ours: as an error quotes it, without
+    /// the IP header.
     pub fn request(&self, bytes: &[u8]) -> Option<u16> {
         let (identifier, sequence) = parse(bytes, types(self.to.ip()).request)?;
         (identifier == self.identifier).then_some(sequence)
@@ -131,7 +141,8 @@ impl AsRawFd for Pinger {
     }
 }
 
-/// Hears the requests that reach a host, which the kernel answers by itself: their stamps are the one-way parts.
+/// Hears the requests that reach a host, which the kernel answers by itself: their stamps are the
+/// one-way parts.
 #[derive(Debug)]
 pub struct Hearer {
     fd: OwnedFd,
@@ -139,7 +150,8 @@ pub struct Hearer {
 }
 
 impl Hearer {
-    /// Hears requests to `at` in the calling thread's namespace. Needs the privilege of raw sockets.
+    /// Hears requests to `at` in the calling thread's namespace. Needs the privilege of raw
+    /// sockets.
     pub fn new(at: IpAddr) -> io::Result<Hearer> {
         let fd = sys::socket(Kind::RawIcmp, at)?;
         pass_only(&fd, at, types(at).request)?;

@@ -1,12 +1,15 @@
-//! One packet's times at several places: seen first before a queue, then after it, then perhaps at the far end of its wire.
+//! One packet's times at several places: seen first before a queue, then after it, then perhaps at
+//! the far end of its wire.
 //!
-//! Stage 0 makes a row for each packet; a sighting at a later stage is put into the oldest row of the same key that lacks
-//! that stage. So two packets that look alike (there are few: a retransmission differs in its IP identification) are taken
-//! to keep their order. A row that lacks a stage when everything has been seen is a packet dropped before it; a sighting
-//! without a row did not come by way of stage 0, and is counted.
+//! Stage 0 makes a row for each packet; a sighting at a later stage is put into the oldest row of
+//! the same key that lacks that stage. So two packets that look alike (there are few: a
+//! retransmission differs in its IP identification) are taken to keep their order. A row that lacks
+//! a stage when everything has been seen is a packet dropped before it; a sighting without a row
+//! did not come by way of stage 0, and is counted.
 //!
-//! Sightings of different places come in different order than they happened, since each tap hands over whole blocks. So those
-//! of later stages are held back until `settle` says that stage 0 has told everything up to a time.
+//! Sightings of different places come in different order than they happened, since each tap hands
+//! over whole blocks. So those of later stages are held back until `settle` says that stage 0 has
+//! told everything up to a time.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -30,7 +33,8 @@ pub struct Journeys {
     stages: Vec<Waiting>,
 }
 
-/// What waits for a later stage. The hasher is a fixed one: a run must not depend on the kernel's luck.
+/// What waits for a later stage. The hasher is a fixed one: a run must not depend on the kernel's
+/// luck.
 #[derive(Debug, Default)]
 struct Waiting {
     /// Oldest and newest row of each key that lacks this stage.
@@ -92,7 +96,8 @@ impl Journeys {
         self.stages[stage - 1].held.push_back((seen.key, time, seen.ds));
     }
 
-    /// Stage 0 has told everything up to `until`: sightings of later stages up to then find their rows.
+    /// Stage 0 has told everything up to `until`: sightings of later stages up to then find their
+    /// rows.
     pub fn settle(&mut self, until: i64) {
         for stage in 1..=self.stages.len() {
             while let Some(&(key, time, ds)) = self.stages[stage - 1].held.front() {
@@ -107,7 +112,8 @@ impl Journeys {
 
     fn place(&mut self, stage: usize, key: Key, time: i64, ds: u8) {
         let waiting = &mut self.stages[stage - 1];
-        let Some(ends) = waiting.rows.get_mut(&key).filter(|ends| self.times[0][ends.0 as usize] <= time)
+        let Some(ends) =
+            waiting.rows.get_mut(&key).filter(|ends| self.times[0][ends.0 as usize] <= time)
         else {
             waiting.unexpected += 1;
             return;

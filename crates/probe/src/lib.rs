@@ -1,10 +1,14 @@
-//! Real sockets for measuring: load, probes, what the kernel knows, packets on both sides of a queue.
+//! Real sockets for measuring: load, probes, what the kernel knows, packets on both sides of a
+//! queue.
 //!
-//! Everything here is non-blocking and owns no thread and no clock of its own: a caller with an event loop (`Epoll`,
-//! `Timer`) drives any number of them. The traffic program of the kernel guest is one such caller, a live measurement another.
+//! Everything here is non-blocking and owns no thread and no clock of its own: a caller with an
+//! event loop (`Epoll`, `Timer`) drives any number of them. The traffic program of the kernel guest
+//! is one such caller, a live measurement another.
 //!
-//! - `bulk`: a TCP sender that never starves its socket and a receiver that throws away what it gets.
-//! - `icmp`, `echo`: echo requests by ICMP and by our own datagrams, with the kernel's receive stamps.
+//! - `bulk`: a TCP sender that never starves its socket and a receiver that throws away what it
+//!   gets.
+//! - `icmp`, `echo`: echo requests by ICMP and by our own datagrams, with the kernel's receive
+//!   stamps.
 //! - `hops`: the routers on the way to a host.
 //! - `prober`: requests to several targets at fixed times, and what became of each.
 //! - `tcp_info`: what the kernel says about a connection.

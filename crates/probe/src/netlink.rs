@@ -1,8 +1,8 @@
-//! Queue disciplines and device counters, straight from the kernel by netlink: what `tc -s qdisc` and `ip -s link` show, without
-//! starting a program for each sample.
+//! Queue disciplines and device counters, straight from the kernel by netlink: what `tc -s qdisc`
+//! and `ip -s link` show, without starting a program for each sample.
 //!
-//! A discipline's own numbers (CoDel's count, RED's marks) come as the kernel's bytes: their layout belongs to the kind,
-//! and whoever reads the results knows the kinds.
+//! A discipline's own numbers (CoDel's count, RED's marks) come as the kernel's bytes: their layout
+//! belongs to the kind, and whoever reads the results knows the kinds.
 //!
 //! Source: netlink(7), rtnetlink(7), linux/gen_stats.h. Deviations: none.
 
@@ -68,7 +68,8 @@ pub struct Qdisc {
     pub overlimits: u32,
     /// Its own numbers (TCA_STATS_APP), as the kernel lays them out.
     pub own: Vec<u8>,
-    /// Its parameters (TCA_OPTIONS), as the kernel lays them out; some kinds put moving state here (adaptive RED's probability).
+    /// Its parameters (TCA_OPTIONS), as the kernel lays them out; some kinds put moving state here
+    /// (adaptive RED's probability).
     pub options: Vec<u8>,
 }
 
@@ -133,7 +134,9 @@ impl Netlink {
                 found = parse_counters(body);
             }
         })?;
-        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("device {device} has no counters")))
+        found.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("device {device} has no counters"))
+        })
     }
 
     /// The devices of the namespace: (index, name).
@@ -177,7 +180,8 @@ impl Netlink {
         self.ask(RTM_NEWLINK, NLM_F_ACK, &body, |_, _| ())
     }
 
-    /// Sends a request and hands every answer's type and body to `each`: one answer, or a dump to its end.
+    /// Sends a request and hands every answer's type and body to `each`: one answer, or a dump to
+    /// its end.
     fn ask(
         &mut self,
         kind: u16,
@@ -251,7 +255,8 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// The attributes in a message's body: (type without its flags, value); one that is cut short ends them.
+/// The attributes in a message's body: (type without its flags, value); one that is cut short ends
+/// them.
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let head: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
@@ -265,8 +270,12 @@ fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 fn parse_qdisc(body: &[u8]) -> Option<Qdisc> {
-    let mut qdisc =
-        Qdisc { device: word(body, 4)?, handle: word(body, 8)?, parent: word(body, 12)?, ..Qdisc::default() };
+    let mut qdisc = Qdisc {
+        device: word(body, 4)?,
+        handle: word(body, 8)?,
+        parent: word(body, 12)?,
+        ..Qdisc::default()
+    };
     for (kind, value) in attributes(body.get(TCMSG..)?) {
         match kind {
             TCA_KIND => {
@@ -364,15 +373,19 @@ mod tests {
     fn a_recorded_dump_is_understood() {
         let bytes = recorded();
         let all: Vec<Message> = messages(&bytes).collect();
-        let qdiscs: Vec<Qdisc> =
-            all.iter().filter(|m| m.kind == RTM_NEWQDISC).filter_map(|m| parse_qdisc(m.body)).collect();
+        let qdiscs: Vec<Qdisc> = all
+            .iter()
+            .filter(|m| m.kind == RTM_NEWQDISC)
+            .filter_map(|m| parse_qdisc(m.body))
+            .collect();
         assert_eq!(all.last().unwrap().kind, NLMSG_DONE);
         let kinds: Vec<&str> = qdiscs.iter().map(|q| q.kind.as_str()).collect();
         assert_eq!(kinds, ["noqueue", "tbf", "bfifo"]);
         let (tbf, bfifo) = (&qdiscs[1], &qdiscs[2]);
         assert_eq!((tbf.handle, tbf.parent, bfifo.parent), (0x10000, u32::MAX, 0x10001));
         assert_eq!(tbf.device, bfifo.device);
-        // Ten packets of 1042 bytes were sent into it: four went out with the burst, the others waited.
+        // Ten packets of 1042 bytes were sent into it: four went out with the burst, the others
+        // waited.
         assert_eq!((tbf.sent_packets, tbf.sent_bytes), (4, 4 * 1042));
         assert_eq!((tbf.backlog_packets, tbf.backlog_bytes), (6, 6 * 1042));
         assert_eq!((bfifo.backlog_packets, tbf.drops), (6, 0));

@@ -1,7 +1,8 @@
 //! Network namespaces: to make them, and to do something inside one.
 //!
-//! A socket belongs for life to the namespace it was made in, so one thread serves any number of them: it steps into a
-//! namespace to open a socket and out again. A namespace lives as long as something refers to it: `Namespace` does.
+//! A socket belongs for life to the namespace it was made in, so one thread serves any number of
+//! them: it steps into a namespace to open a socket and out again. A namespace lives as long as
+//! something refers to it: `Namespace` does.
 
 use std::fs::File;
 use std::io;
@@ -34,7 +35,11 @@ impl Namespace {
     }
 
     /// Does `work` inside and comes back to `home`.
-    pub fn inside<T>(&self, home: &Namespace, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    pub fn inside<T>(
+        &self,
+        home: &Namespace,
+        work: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
         self.enter()?;
         let result = work();
         home.enter()?;

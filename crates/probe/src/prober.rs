@@ -1,17 +1,21 @@
-//! An isochronous prober: one request to each of several targets every interval, whatever became of the one before.
+//! An isochronous prober: one request to each of several targets every interval, whatever became of
+//! the one before.
 //!
-//! Target `i` of `n` has its slots at `start + i × interval / n + k × interval`, so that targets don't get their requests at
-//! one moment. A slot is never moved: a request that goes out late says by how much, and slots that have passed altogether
-//! (the program stood still) are left out and counted, not made up for in a burst. A reply settles its request at once; one
-//! that has not come within the timeout is lost, and counts as late should it come after all. A request that the kernel would
-//! not send, or of which a router or the target says that it can't be delivered, is lost at once, with the reason, and probing
-//! goes on.
+//! Target `i` of `n` has its slots at `start + i × interval / n + k × interval`, so that targets
+//! don't get their requests at one moment. A slot is never moved: a request that goes out late says
+//! by how much, and slots that have passed altogether (the program stood still) are left out and
+//! counted, not made up for in a burst. A reply settles its request at once; one that has not come
+//! within the timeout is lost, and counts as late should it come after all. A request that the
+//! kernel would not send, or of which a router or the target says that it can't be delivered, is
+//! lost at once, with the reason, and probing goes on.
 //!
-//! The caller owns clock and event loop: it adds `sockets` to its `Epoll`, calls `do_due` at `next_due` and `on_readable` when
-//! a socket is, in any order, late or too often, and takes the `Sample`s whenever it likes.
+//! The caller owns clock and event loop: it adds `sockets` to its `Epoll`, calls `do_due` at
+//! `next_due` and `on_readable` when a socket is, in any order, late or too often, and takes the
+//! `Sample`s whenever it likes.
 //!
-//! Round trips end at the kernel's receive stamp, which is in time of day. It is put on the caller's clock by the difference of the two as of
-//! its coming in, so a step of the time of day moves no sample.
+//! Round trips end at the kernel's receive stamp, which is in time of day. It is put on the
+//! caller's clock by the difference of the two as of its coming in, so a step of the time of day
+//! moves no sample.
 
 use std::collections::VecDeque;
 use std::io::{self, Error, ErrorKind};
@@ -29,8 +33,8 @@ use crate::sys::{self, Batch, Kind};
 pub enum Way {
     /// ICMP echo, which every host answers by itself unless told not to.
     Icmp,
-    /// Our own echo to this UDP port, where someone turns datagrams round: a server of ours (`echo`), or any that sends back what
-    /// it gets (RFC 862).
+    /// Our own echo to this UDP port, where someone turns datagrams round: a server of ours
+    /// (`echo`), or any that sends back what it gets (RFC 862).
     Udp(u16),
 }
 
@@ -41,7 +45,8 @@ pub struct Target {
     pub address: IpAddr,
     /// How it is asked.
     pub way: Way,
-    /// Bytes of a request behind the IP header (ICMP) or the UDP header; at least what either needs.
+    /// Bytes of a request behind the IP header (ICMP) or the UDP header; at least what either
+    /// needs.
     pub size: usize,
     /// The DS field of its packets.
     pub ds: u8,
@@ -134,7 +139,8 @@ pub enum Outcome {
         rtt: i64,
         /// When it turned round, ns on the far end's clock; our own echo says so.
         turned: Option<i64>,
-        /// Which of the 64 requests up to this one the far end has heard (`Echo::heard`); 0: not told.
+        /// Which of the 64 requests up to this one the far end has heard (`Echo::heard`); 0: not
+        /// told.
         heard: u64,
     },
     /// None did.
@@ -186,8 +192,8 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// Opens a socket for each target in the calling thread's namespace. ICMP identifiers count up from `identifier`; other
-    /// probers of this host want others.
+    /// Opens a socket for each target in the calling thread's namespace. ICMP identifiers count up
+    /// from `identifier`; other probers of this host want others.
     pub fn new(targets: &[Target], timing: Timing, identifier: u16) -> io::Result<Prober> {
         let wrong = |text: &str| Err(Error::new(ErrorKind::InvalidInput, text));
         if timing.interval <= 0 || timing.timeout <= 0 {
@@ -216,12 +222,14 @@ impl Prober {
         Ok(Prober { aims, timing, batch: Batch::new(16), settled: Vec::new(), stopped: false })
     }
 
-    /// Lets a target's requests by our own echo bear this token, without which a server does not answer.
+    /// Lets a target's requests by our own echo bear this token, without which a server does not
+    /// answer.
     pub fn bear(&mut self, index: usize, token: u64) {
         self.aims[index].token = token;
     }
 
-    /// The sockets, in the order of the targets: `on_readable` wants to be told when one is readable.
+    /// The sockets, in the order of the targets: `on_readable` wants to be told when one is
+    /// readable.
     pub fn sockets(&self) -> impl Iterator<Item = &(impl AsRawFd + use<>)> {
         self.aims.iter().map(|aim| &aim.socket)
     }
@@ -333,7 +341,9 @@ impl Aim {
     fn read(&self, from: SocketAddr, bytes: &[u8]) -> Option<(u64, Option<Echo>)> {
         let latest = self.counts.sent.checked_sub(1)?;
         match (&self.socket, self.target.way) {
-            (Socket::Udp(_), Way::Udp(port)) if from == SocketAddr::new(self.target.address, port) => {
+            (Socket::Udp(_), Way::Udp(port))
+                if from == SocketAddr::new(self.target.address, port) =>
+            {
                 let echo = Echo::parse(bytes)?;
                 // The upper half as with ICMP. A number that has not been sent yet is nobody's.
                 let behind = u64::from((latest as u32).wrapping_sub(echo.sequence));
@@ -346,7 +356,13 @@ impl Aim {
         }
     }
 
-    fn take_replies(&mut self, batch: &mut Batch, clock: &Clock, timeout: i64, record: &mut Record) {
+    fn take_replies(
+        &mut self,
+        batch: &mut Batch,
+        clock: &Clock,
+        timeout: i64,
+        record: &mut Record,
+    ) {
         self.take_errors(batch, record);
         // An error is one that `take_errors` has told of; the socket no longer holds it.
         while let Ok(1..) = batch.receive(&self.socket).or_else(|_| batch.receive(&self.socket)) {
@@ -370,7 +386,10 @@ impl Aim {
                     continue;
                 };
                 let at = sequence.checked_sub(self.first).map(|at| at as usize);
-                if at.and_then(|at| self.outstanding.get(at)).is_some_and(|request| !request.settled) {
+                if at
+                    .and_then(|at| self.outstanding.get(at))
+                    .is_some_and(|request| !request.settled)
+                {
                     self.lose(sequence, Loss::of(&Error::from_raw_os_error(code)), record);
                 }
             }
@@ -382,9 +401,8 @@ impl Aim {
         let latest = self.counts.sent.checked_sub(1)?;
         match &self.socket {
             Socket::Icmp(pinger) => Some(unwrap_sequence(pinger.request(bytes)?, latest)),
-            Socket::Udp(_) => {
-                latest.checked_sub(u64::from((latest as u32).wrapping_sub(Echo::parse(bytes)?.sequence)))
-            }
+            Socket::Udp(_) => latest
+                .checked_sub(u64::from((latest as u32).wrapping_sub(Echo::parse(bytes)?.sequence))),
         }
     }
 
@@ -397,7 +415,8 @@ impl Aim {
         timeout: i64,
         record: &mut Record,
     ) {
-        let request = sequence.checked_sub(self.first).and_then(|at| self.outstanding.get(at as usize));
+        let request =
+            sequence.checked_sub(self.first).and_then(|at| self.outstanding.get(at as usize));
         if let Some(request) = request.filter(|request| !request.settled) {
             let rtt = rtt(request.sent);
             if rtt <= timeout {
@@ -464,7 +483,8 @@ impl Socket {
         };
         match target.way {
             Way::Icmp => {
-                // Another program's unprivileged socket may have the identifier; 0 would let the kernel choose, unseen.
+                // Another program's unprivileged socket may have the identifier; 0 would let the
+                // kernel choose, unseen.
                 let identifiers = (0..64).map(|more| identifier.wrapping_add(more * 257).max(1));
                 let mut last = Error::from(ErrorKind::AddrInUse);
                 for identifier in identifiers {
@@ -533,7 +553,8 @@ mod tests {
         Target { address: HERE, way, size: 56, ds: 0 }
     }
 
-    /// An echo server that turns round every `every`-th datagram, `delay` ns after it came, `copies` times.
+    /// An echo server that turns round every `every`-th datagram, `delay` ns after it came,
+    /// `copies` times.
     struct Far {
         fd: OwnedFd,
         held: VecDeque<(i64, SocketAddr, Vec<u8>)>,
@@ -548,7 +569,10 @@ mod tests {
             let fd = sys::socket(Kind::Datagram, HERE).unwrap();
             sys::bind(&fd, SocketAddr::new(HERE, 0)).unwrap();
             let port = sys::local_address(&fd).unwrap().port();
-            (Far { fd, held: VecDeque::new(), batch: Batch::new(16), delay, every, copies }, Way::Udp(port))
+            (
+                Far { fd, held: VecDeque::new(), batch: Batch::new(16), delay, every, copies },
+                Way::Udp(port),
+            )
         }
 
         /// Takes in what has come and sends what is due; whether it sent anything.
@@ -558,8 +582,8 @@ mod tests {
             for datagram in self.batch.datagrams() {
                 let echo = Echo::parse(datagram.bytes).unwrap();
                 if echo.sequence.is_multiple_of(self.every) {
-                    let bytes =
-                        Echo { turned: 7_000 + i64::from(echo.sequence), ..echo }.write(datagram.length);
+                    let bytes = Echo { turned: 7_000 + i64::from(echo.sequence), ..echo }
+                        .write(datagram.length);
                     self.held.push_back((now + self.delay, datagram.from.unwrap(), bytes));
                 }
             }
@@ -702,7 +726,8 @@ mod tests {
 
     #[test]
     fn what_the_kernel_will_not_send_is_lost_at_once_and_probing_goes_on() {
-        // Broadcasting is not allowed to a socket that has not asked for it; where no interface is up there is no route.
+        // Broadcasting is not allowed to a socket that has not asked for it; where no interface is
+        // up there is no route.
         let nowhere = Target { address: IpAddr::from([255, 255, 255, 255]), ..target(Way::Udp(9)) };
         let (far, way) = Far::new(0, 1, 1);
         let clock = Clock::starting_in(0);
@@ -711,10 +736,10 @@ mod tests {
         let samples = drive(&mut prober, &clock, 100 * MS, Some(far));
         let lost = of(&samples, 0);
         assert!(lost.len() > 5);
-        assert!(
-            lost.iter()
-                .all(|s| matches!(s.outcome, Outcome::Lost(Loss::Forbidden | Loss::NetworkUnreachable)))
-        );
+        assert!(lost.iter().all(|s| matches!(
+            s.outcome,
+            Outcome::Lost(Loss::Forbidden | Loss::NetworkUnreachable)
+        )));
         assert_eq!(prober.counts(1).received, prober.counts(1).sent);
     }
 
@@ -728,10 +753,14 @@ mod tests {
             drop(fd);
             let clock = Clock::starting_in(0);
             let timing = Timing { start: 0, interval: 10 * MS, timeout: 20_000 * MS };
-            let mut prober = Prober::new(&[Target { address: here, ..target(way) }], timing, 1).unwrap();
+            let mut prober =
+                Prober::new(&[Target { address: here, ..target(way) }], timing, 1).unwrap();
             let samples = drive(&mut prober, &clock, 200 * MS, None);
             assert!(samples.len() > 5);
-            assert!(samples.iter().all(|s| s.outcome == Outcome::Lost(Loss::Refused)), "{samples:?}");
+            assert!(
+                samples.iter().all(|s| s.outcome == Outcome::Lost(Loss::Refused)),
+                "{samples:?}"
+            );
         }
     }
 

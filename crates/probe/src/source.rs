@@ -1,5 +1,5 @@
-//! Whom a server takes for one client: an IPv4 address, or an IPv6 network of 64 bits, in which a host may choose any address
-//! (RFC 4291 §2.5.1).
+//! Whom a server takes for one client: an IPv4 address, or an IPv6 network of 64 bits, in which a
+//! host may choose any address (RFC 4291 §2.5.1).
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -1,8 +1,9 @@
 //! The system calls, and the only `unsafe` of this crate.
 //!
-//! Three rules keep each block sound: a pointer handed to the kernel comes from a live borrow and goes with that borrow's
-//! length; what the kernel fills in is plain bytes or integers, valid whatever it writes; a descriptor is wrapped into
-//! an `OwnedFd` exactly once, right where the kernel returned it.
+//! Three rules keep each block sound: a pointer handed to the kernel comes from a live borrow and
+//! goes with that borrow's length; what the kernel fills in is plain bytes or integers, valid
+//! whatever it writes; a descriptor is wrapped into an `OwnedFd` exactly once, right where the
+//! kernel returned it.
 #![allow(unsafe_code)]
 
 use std::io::{self, Error, ErrorKind};
@@ -29,7 +30,7 @@ fn own(fd: c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-// ------------------------------------------------------------------------------------------------------------- clocks
+// ----------------------------------------------------------------------------------------- clocks
 
 /// The clocks of the kernel, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +60,8 @@ fn nanoseconds(time: libc::timespec) -> i64 {
 /// 64 ticks where HZ is 250, ns: how often timers of 2 to 16 s can go off.
 const PERIOD: i64 = 256_000_000;
 
-/// A run's clock: 0 at a chosen instant, monotonic. Packet stamps, which are in time of day, are put on it by the
-/// difference of the two clocks at that instant.
+/// A run's clock: 0 at a chosen instant, monotonic. Packet stamps, which are in time of day, are
+/// put on it by the difference of the two clocks at that instant.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     zero: i64,
@@ -75,10 +76,12 @@ impl Clock {
         Clock { zero, zero_of_day: zero + difference }
     }
 
-    /// A clock that shows 0 with a tick of the kernel's timers, `PERIOD` after one that comes in `ahead` ns or a little later. If that
-    /// is 2016 ms or more (HZ 250), then with one of those that timers of up to 16 s go off with, and all shorter ones too. Waits for that.
+    /// A clock that shows 0 with a tick of the kernel's timers, `PERIOD` after one that comes in
+    /// `ahead` ns or a little later. If that is 2016 ms or more (HZ 250), then with one of those
+    /// that timers of up to 16 s go off with, and all shorter ones too. Waits for that.
     pub fn starting_with_tick(ahead: i64) -> io::Result<Clock> {
-        // Timeouts of sockets wait in the kernel's timer wheels (kernel/time/timer.c), where sleeps have clocks of their own.
+        // Timeouts of sockets wait in the kernel's timer wheels (kernel/time/timer.c), where sleeps
+        // have clocks of their own.
         let idle = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         idle.set_read_timeout(Some(Duration::from_nanos(ahead.max(1) as u64)))?;
         loop {
@@ -102,8 +105,9 @@ impl Clock {
         time_of_day - self.zero_of_day
     }
 
-    /// The stamp of a packet that has just come in, on this clock, by the difference of the two clocks now: unlike `stamp` it
-    /// minds no step of the time of day since the start. One that can't be, for a step right now or before `earliest`, is taken for now.
+    /// The stamp of a packet that has just come in, on this clock, by the difference of the two
+    /// clocks now: unlike `stamp` it minds no step of the time of day since the start. One that
+    /// can't be, for a step right now or before `earliest`, is taken for now.
     pub fn just_stamped(&self, time_of_day: i64, earliest: i64) -> i64 {
         let stamped = time_of_day - Clock::difference() - self.zero;
         let now = self.now();
@@ -120,12 +124,14 @@ impl Clock {
         self.zero_of_day
     }
 
-    /// How far the time of day has been stepped or slewed since the start, ns: packet stamps are off by as much.
+    /// How far the time of day has been stepped or slewed since the start, ns: packet stamps are
+    /// off by as much.
     pub fn stepped(&self) -> i64 {
         Clock::difference() - (self.zero_of_day - self.zero)
     }
 
-    /// Time of day less monotonic. The two can't be read at once: of three tries the one that took least counts.
+    /// Time of day less monotonic. The two can't be read at once: of three tries the one that took
+    /// least counts.
     fn difference() -> i64 {
         let once = || {
             let before = read_clock(Kernel::Monotonic);
@@ -145,13 +151,14 @@ impl Timer {
     /// A timer that is not set.
     pub fn new() -> io::Result<Timer> {
         // SAFETY: no pointers.
-        let fd =
-            unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) };
+        let fd = unsafe {
+            libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC)
+        };
         Ok(Timer(own(fd)?))
     }
 
-    /// Readable from this time of the monotonic clock on; a time that has passed is readable at once. Setting it anew
-    /// forgets what went before, so it need not be read.
+    /// Readable from this time of the monotonic clock on; a time that has passed is readable at
+    /// once. Setting it anew forgets what went before, so it need not be read.
     pub fn set(&self, monotonic: i64) -> io::Result<()> {
         let at = monotonic.max(1);
         let value = libc::itimerspec {
@@ -177,7 +184,7 @@ impl AsRawFd for Timer {
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------- epoll
+// ------------------------------------------------------------------------------------------ epoll
 
 /// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +238,12 @@ impl Epoll {
         let mut event = libc::epoll_event { events: events as u32, u64: token };
         // SAFETY: `event` is live for the call.
         let result = unsafe {
-            libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event)
+            libc::epoll_ctl(
+                self.fd.as_raw_fd(),
+                libc::EPOLL_CTL_ADD,
+                fd.as_raw_fd(),
+                &raw mut event,
+            )
         };
         check(result).map(drop)
     }
@@ -240,13 +252,23 @@ impl Epoll {
     pub fn remove(&self, fd: &impl AsRawFd) -> io::Result<()> {
         // SAFETY: no event is handed over, and none is wanted for this operation.
         let result = unsafe {
-            libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_DEL, fd.as_raw_fd(), std::ptr::null_mut())
+            libc::epoll_ctl(
+                self.fd.as_raw_fd(),
+                libc::EPOLL_CTL_DEL,
+                fd.as_raw_fd(),
+                std::ptr::null_mut(),
+            )
         };
         check(result).map(drop)
     }
 
-    /// Waits until something happens, at most `timeout_ms` (for ever without), and appends it to `happened`.
-    pub fn wait(&mut self, timeout_ms: Option<u32>, happened: &mut Vec<Happened>) -> io::Result<()> {
+    /// Waits until something happens, at most `timeout_ms` (for ever without), and appends it to
+    /// `happened`.
+    pub fn wait(
+        &mut self,
+        timeout_ms: Option<u32>,
+        happened: &mut Vec<Happened>,
+    ) -> io::Result<()> {
         let timeout = timeout_ms.map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
         // SAFETY: the kernel writes at most `len` events into the live vector.
         let result = unsafe {
@@ -275,7 +297,7 @@ impl Epoll {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------ sockets
+// ---------------------------------------------------------------------------------------- sockets
 
 /// Kinds of sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -324,7 +346,12 @@ pub fn set_option(fd: &impl AsRawFd, level: c_int, name: c_int, value: c_int) ->
 }
 
 /// Sets an option that is a string or a struct, given as its bytes.
-pub fn set_option_bytes(fd: &impl AsRawFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+pub fn set_option_bytes(
+    fd: &impl AsRawFd,
+    level: c_int,
+    name: c_int,
+    value: &[u8],
+) -> io::Result<()> {
     // SAFETY: pointer and length of one live slice.
     let result = unsafe {
         libc::setsockopt(
@@ -339,17 +366,30 @@ pub fn set_option_bytes(fd: &impl AsRawFd, level: c_int, name: c_int, value: &[u
 }
 
 /// Reads an option into `value`; how many bytes the kernel knew.
-pub fn option_bytes(fd: &impl AsRawFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
+pub fn option_bytes(
+    fd: &impl AsRawFd,
+    level: c_int,
+    name: c_int,
+    value: &mut [u8],
+) -> io::Result<usize> {
     let mut length = value.len() as libc::socklen_t;
-    // SAFETY: pointer and length of one live slice of bytes, which the kernel fills at most to that length.
+    // SAFETY: pointer and length of one live slice of bytes, which the kernel fills at most to that
+    // length.
     let result = unsafe {
-        libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast::<c_void>(), &raw mut length)
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            value.as_mut_ptr().cast::<c_void>(),
+            &raw mut length,
+        )
     };
     check(result)?;
     Ok((length as usize).min(value.len()))
 }
 
-/// The error that a socket holds, and no longer holds after: how a connection went that was not waited for.
+/// The error that a socket holds, and no longer holds after: how a connection went that was not
+/// waited for.
 pub fn take_error(fd: &impl AsRawFd) -> io::Result<()> {
     let mut value = [0; 4];
     option_bytes(fd, libc::SOL_SOCKET, libc::SO_ERROR, &mut value)?;
@@ -400,18 +440,22 @@ impl Name {
 /// Gives a socket its own address.
 pub fn bind(fd: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
     let name = Name::of(address);
-    // SAFETY: the bytes are laid out as the sockaddr of their family and live for the call; the kernel copies them.
-    let result =
-        unsafe { libc::bind(fd.as_raw_fd(), name.bytes.as_ptr().cast(), name.len as libc::socklen_t) };
+    // SAFETY: the bytes are laid out as the sockaddr of their family and live for the call; the
+    // kernel copies them.
+    let result = unsafe {
+        libc::bind(fd.as_raw_fd(), name.bytes.as_ptr().cast(), name.len as libc::socklen_t)
+    };
     check(result).map(drop)
 }
 
-/// Connects, or begins to: a TCP socket becomes writable when it has, and `take_error` says how it went.
+/// Connects, or begins to: a TCP socket becomes writable when it has, and `take_error` says how it
+/// went.
 pub fn connect(fd: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
     let name = Name::of(address);
     // SAFETY: as in `bind`.
-    let result =
-        unsafe { libc::connect(fd.as_raw_fd(), name.bytes.as_ptr().cast(), name.len as libc::socklen_t) };
+    let result = unsafe {
+        libc::connect(fd.as_raw_fd(), name.bytes.as_ptr().cast(), name.len as libc::socklen_t)
+    };
     match check(result) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(()),
@@ -443,7 +487,9 @@ pub fn local_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
     let mut bytes = [0; 28];
     let mut length = bytes.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into the live array.
-    check(unsafe { libc::getsockname(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut length) })?;
+    check(unsafe {
+        libc::getsockname(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut length)
+    })?;
     Name::parse(&bytes).ok_or_else(|| Error::from(ErrorKind::Unsupported))
 }
 
@@ -452,7 +498,9 @@ pub fn peer_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
     let mut bytes = [0; 28];
     let mut length = bytes.len() as libc::socklen_t;
     // SAFETY: as in `local_address`.
-    check(unsafe { libc::getpeername(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut length) })?;
+    check(unsafe {
+        libc::getpeername(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), &raw mut length)
+    })?;
     Name::parse(&bytes).ok_or_else(|| Error::from(ErrorKind::Unsupported))
 }
 
@@ -489,16 +537,21 @@ pub fn send_to(fd: &impl AsRawFd, bytes: &[u8], to: SocketAddr) -> io::Result<us
 /// Receives.
 pub fn receive(fd: &impl AsRawFd, bytes: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the kernel writes at most the live slice's length into it.
-    check_size(unsafe { libc::recv(fd.as_raw_fd(), bytes.as_mut_ptr().cast::<c_void>(), bytes.len(), 0) })
+    check_size(unsafe {
+        libc::recv(fd.as_raw_fd(), bytes.as_mut_ptr().cast::<c_void>(), bytes.len(), 0)
+    })
 }
 
-/// Takes up to `most` bytes out of a TCP socket without looking at them; 0 is the end of the stream.
+/// Takes up to `most` bytes out of a TCP socket without looking at them; 0 is the end of the
+/// stream.
 pub fn discard(fd: &impl AsRawFd, most: usize) -> io::Result<usize> {
-    // SAFETY: with MSG_TRUNC a TCP socket copies nothing (tcp(7)), so the null pointer is not written to.
+    // SAFETY: with MSG_TRUNC a TCP socket copies nothing (tcp(7)), so the null pointer is not
+    // written to.
     check_size(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
 }
 
-/// Who reported the oldest error that a datagram socket holds (IP_RECVERR), by an ICMP message; `None`: it holds none, or none by ICMP.
+/// Who reported the oldest error that a datagram socket holds (IP_RECVERR), by an ICMP message;
+/// `None`: it holds none, or none by ICMP.
 pub fn error_source(fd: &impl AsRawFd) -> io::Result<Option<IpAddr>> {
     let mut control = [0u64; 32];
     // SAFETY: an all-zero msghdr is a valid value: integers and null pointers.
@@ -514,7 +567,8 @@ pub fn error_source(fd: &impl AsRawFd) -> io::Result<Option<IpAddr>> {
     }
 }
 
-/// The address among control messages as `stamp_of` walks them: behind a sock_extended_err of 16 bytes.
+/// The address among control messages as `stamp_of` walks them: behind a sock_extended_err of
+/// 16 bytes.
 fn source_of(control: &[u64], length: usize) -> Option<IpAddr> {
     let bytes: Vec<u8> = control.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let bytes = bytes.get(..length)?;
@@ -547,7 +601,8 @@ pub struct Datagram<'a> {
     pub from: Option<SocketAddr>,
     /// When the kernel received it, ns of the time of day; `None` if SO_TIMESTAMPNS is not set.
     pub stamp: Option<i64>,
-    /// The errno of what came back instead of a reply, if this is one that was sent (`Batch::receive_errors`).
+    /// The errno of what came back instead of a reply, if this is one that was sent
+    /// (`Batch::receive_errors`).
     pub error: Option<i32>,
 }
 
@@ -559,7 +614,8 @@ pub struct Batch {
 
 /// Bytes kept of each datagram.
 const KEPT: usize = 256;
-/// Room for control messages: the stamp takes 32 bytes, an error with the address of who reported it up to 64.
+/// Room for control messages: the stamp takes 32 bytes, an error with the address of who reported
+/// it up to 64.
 const CONTROL: usize = 128;
 
 #[derive(Clone)]
@@ -574,18 +630,24 @@ struct Room {
 impl Batch {
     /// Room for `most` datagrams at once.
     pub fn new(most: usize) -> Batch {
-        let empty =
-            Room { bytes: [0; KEPT], from: [0; 28], control: [0; CONTROL / 8], length: 0, control_length: 0 };
+        let empty = Room {
+            bytes: [0; KEPT],
+            from: [0; 28],
+            control: [0; CONTROL / 8],
+            length: 0,
+            control_length: 0,
+        };
         Batch { room: vec![empty; most], got: 0 }
     }
 
-    /// Receives what there is, as far as there is room; how many. When that is all the room, there may be more.
+    /// Receives what there is, as far as there is room; how many. When that is all the room, there
+    /// may be more.
     pub fn receive(&mut self, fd: &impl AsRawFd) -> io::Result<usize> {
         self.take(fd, 0)
     }
 
-    /// Receives errors instead (IP_RECVERR), as `receive`: datagrams that were sent, as far as ICMP quotes them without their
-    /// IP and UDP headers, with the address they were sent to.
+    /// Receives errors instead (IP_RECVERR), as `receive`: datagrams that were sent, as far as ICMP
+    /// quotes them without their IP and UDP headers, with the address they were sent to.
     pub fn receive_errors(&mut self, fd: &impl AsRawFd) -> io::Result<usize> {
         self.take(fd, libc::MSG_ERRQUEUE)
     }
@@ -609,8 +671,8 @@ impl Batch {
             heads.push(libc::mmsghdr { msg_hdr: head, msg_len: 0 });
         }
         self.got = 0;
-        // SAFETY: every pointer in `heads` is to memory of `self.room` or `parts`, which outlive the call, with its length.
-        // MSG_TRUNC makes msg_len the datagram's own length.
+        // SAFETY: every pointer in `heads` is to memory of `self.room` or `parts`, which outlive
+        // the call, with its length. MSG_TRUNC makes msg_len the datagram's own length.
         let result = unsafe {
             libc::recvmmsg(
                 fd.as_raw_fd(),
@@ -654,13 +716,14 @@ fn stamp_of(control: &[u64], length: usize) -> Option<i64> {
 /// The errno among control messages: it is the first word of a sock_extended_err.
 fn error_of(control: &[u64], length: usize) -> Option<i32> {
     let ours = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
-    let (_, _, data) =
-        control_messages(control, length).find(|&(level, kind, _)| ours.contains(&(level, kind)))?;
+    let (_, _, data) = control_messages(control, length)
+        .find(|&(level, kind, _)| ours.contains(&(level, kind)))?;
     let bytes = data.first()?.to_ne_bytes();
     Some(i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
 }
 
-/// Control messages as (level, type, data in whole words): each is (length: usize, level: i32, type: i32, data), aligned to 8.
+/// Control messages as (level, type, data in whole words): each is (length: usize, level: i32,
+/// type: i32, data), aligned to 8.
 fn control_messages(control: &[u64], length: usize) -> impl Iterator<Item = (i32, i32, &[u64])> {
     let mut rest = &control[..control.len().min(length / 8)];
     std::iter::from_fn(move || {
@@ -675,7 +738,7 @@ fn control_messages(control: &[u64], length: usize) -> impl Iterator<Item = (i32
     })
 }
 
-// ------------------------------------------------------------------------------------------------------- packet rings
+// ----------------------------------------------------------------------------------- packet rings
 
 /// An instruction of the kernel's classic packet filter.
 #[derive(Clone, Copy, Debug)]
@@ -693,7 +756,8 @@ pub(crate) fn attach_filter(fd: &impl AsRawFd, program: &[Instruction]) -> io::R
         .map(|i| libc::sock_filter { code: i.code, jt: i.if_true, jf: i.if_false, k: i.value })
         .collect();
     let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_mut_ptr() };
-    // SAFETY: `program` points to `code`, with its length; both outlive the call, which copies them.
+    // SAFETY: `program` points to `code`, with its length; both outlive the call, which copies
+    // them.
     let result = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
@@ -758,15 +822,17 @@ impl Ring {
 
     /// Hands the next block that is ours to `read`, gives it back, and says whether there was one.
     pub fn read_block(&mut self, read: impl FnOnce(&[u8])) -> bool {
-        // SAFETY: `next` < `blocks`, so the block lies within the mapping, which lives as long as `self`.
+        // SAFETY: `next` < `blocks`, so the block lies within the mapping, which lives as long as
+        // `self`.
         let block = unsafe { self.start.add(self.next * self.block_bytes) };
-        // SAFETY: the status is an aligned u32 within the block (blocks are page-aligned) that both sides access atomically.
+        // SAFETY: the status is an aligned u32 within the block (blocks are page-aligned) that both
+        // sides access atomically.
         let status = unsafe { AtomicU32::from_ptr(block.add(BLOCK_STATUS).cast()) };
         if status.load(Ordering::Acquire) & 1 == 0 {
             return false;
         }
-        // SAFETY: while the status is odd the kernel does not write into the block, and nobody else maps it. The slice
-        // ends before the status is changed.
+        // SAFETY: while the status is odd the kernel does not write into the block, and nobody else
+        // maps it. The slice ends before the status is changed.
         read(unsafe { std::slice::from_raw_parts(block, self.block_bytes) });
         status.store(0, Ordering::Release);
         self.next = (self.next + 1) % self.blocks;
@@ -781,7 +847,7 @@ impl Drop for Ring {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------ threads
+// ---------------------------------------------------------------------------------------- threads
 
 /// How soon a thread runs once it has something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -794,7 +860,8 @@ pub enum Priority {
     Normal,
 }
 
-/// Lets the calling thread run before others, as far as its privileges go; how far they went. It must be one that mostly sleeps.
+/// Lets the calling thread run before others, as far as its privileges go; how far they went. It
+/// must be one that mostly sleeps.
 pub fn prefer_thread() -> Priority {
     let lowest = libc::sched_param { sched_priority: 1 };
     // SAFETY: a live struct; 0 is the calling thread.
@@ -816,7 +883,7 @@ fn set_nice(nice: c_int) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
-// --------------------------------------------------------------------------------------------------------- namespaces
+// ------------------------------------------------------------------------------------- namespaces
 
 /// Puts the calling thread into a network namespace.
 pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
@@ -864,9 +931,11 @@ mod tests {
 
     #[test]
     fn the_stamp_is_found_behind_another_control_message() {
-        // (IPPROTO_IP, IP_TTL, 64) in 20 bytes, padded to 24; then (SOL_SOCKET, SCM_TIMESTAMPNS, 5.000000007 s).
+        // (IPPROTO_IP, IP_TTL, 64) in 20 bytes, padded to 24; then (SOL_SOCKET, SCM_TIMESTAMPNS,
+        // 5.000000007 s).
         let head = |level: i32, kind: i32| u64::from(level as u32) | u64::from(kind as u32) << 32;
-        let control = [20, head(0, 2), 64, 32, head(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS), 5, 7, 0];
+        let control =
+            [20, head(0, 2), 64, 32, head(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS), 5, 7, 0];
         assert_eq!(stamp_of(&control, 56), Some(5_000_000_007));
         assert_eq!(stamp_of(&control, 24), None);
         assert_eq!(stamp_of(&control, 0), None);
@@ -875,7 +944,8 @@ mod tests {
     #[test]
     fn datagrams_come_in_with_their_length_and_stamp() {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let (a, b) = (socket(Kind::Datagram, loopback).unwrap(), socket(Kind::Datagram, loopback).unwrap());
+        let (a, b) =
+            (socket(Kind::Datagram, loopback).unwrap(), socket(Kind::Datagram, loopback).unwrap());
         bind(&a, SocketAddr::new(loopback, 0)).unwrap();
         bind(&b, SocketAddr::new(loopback, 0)).unwrap();
         set_option(&b, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).unwrap();

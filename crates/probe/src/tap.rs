@@ -1,14 +1,15 @@
 //! Packets as one device receives or sends them, each with the kernel's stamp.
 //!
-//! A packet socket sees what a device receives when it is received, and what it sends when its driver gets it: after the
-//! queue discipline. The records lie in memory shared with the kernel (TPACKET_V3), so a packet costs no system call. Only
-//! the first bytes are kept; a filter in the kernel leaves out the other direction and what is not IP.
+//! A packet socket sees what a device receives when it is received, and what it sends when its
+//! driver gets it: after the queue discipline. The records lie in memory shared with the kernel
+//! (TPACKET_V3), so a packet costs no system call. Only the first bytes are kept; a filter in the
+//! kernel leaves out the other direction and what is not IP.
 //!
-//! A packet is known again at another place by a key: everything in its headers that no router or queue may change. TTL,
-//! the DS field and checksums are left out.
+//! A packet is known again at another place by a key: everything in its headers that no router or
+//! queue may change. TTL, the DS field and checksums are left out.
 //!
-//! Source: packet(7), Documentation/networking/packet_mmap. Deviation: IPv6 extension headers are not walked, such a packet
-//! belongs to no flow.
+//! Source: packet(7), Documentation/networking/packet_mmap. Deviation: IPv6 extension headers are
+//! not walked, such a packet belongs to no flow.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,7 +21,8 @@ use crate::sys::{self, Instruction, Ring};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     addresses: [[u8; 16]; 2],
-    /// IPv4: total length, identification, fragment, protocol. IPv6: flow label, length, next header.
+    /// IPv4: total length, identification, fragment, protocol. IPv6: flow label, length, next
+    /// header.
     network: [u8; 8],
     transport: [u8; 32],
 }
@@ -49,7 +51,8 @@ pub struct Kin {
     pub destination: IpAddr,
     /// IP's number of the protocol above it.
     pub protocol: u8,
-    /// Ports of source and destination; ICMP echo: its identifier, twice; otherwise, and in later fragments, 0.
+    /// Ports of source and destination; ICMP echo: its identifier, twice; otherwise, and in later
+    /// fragments, 0.
     pub ports: [u16; 2],
 }
 
@@ -64,7 +67,8 @@ pub const ICMP: u8 = 1;
 /// ICMPv6.
 pub const ICMPV6: u8 = 58;
 
-/// A packet from its first bytes, beginning with the IP header; `None` if that is not whole or not IP.
+/// A packet from its first bytes, beginning with the IP header; `None` if that is not whole or not
+/// IP.
 pub fn parse(bytes: &[u8], stamp: i64) -> Option<Seen> {
     match bytes.first()? >> 4 {
         4 => parse_v4(bytes, stamp),
@@ -113,7 +117,8 @@ fn parse_v6(bytes: &[u8], stamp: i64) -> Option<Seen> {
     let header: &[u8; 40] = bytes.get(..40)?.try_into().ok()?;
     let octets = |at: usize| -> [u8; 16] { std::array::from_fn(|i| header[at + i]) };
     let addresses = [octets(8), octets(24)];
-    // The traffic class lies across the first two bytes; the flow label's upper four bits share the second.
+    // The traffic class lies across the first two bytes; the flow label's upper four bits share the
+    // second.
     let network = [header[1] & 15, header[2], header[3], header[4], header[5], header[6], 0, 0];
     let ip = |octets: [u8; 16]| IpAddr::V6(Ipv6Addr::from(octets));
     Some(seen(
@@ -207,7 +212,8 @@ impl Tap {
         sys::attach_filter(&fd, &filter(direction))?;
         sys::set_option(&fd, SOL_PACKET, PACKET_VERSION, TPACKET_V3)?;
         let blocks = (memory_bytes / BLOCK).max(4);
-        // tpacket_req3: block size and number, frame size and number, timeout, private bytes, features.
+        // tpacket_req3: block size and number, frame size and number, timeout, private bytes,
+        // features.
         let asked = [BLOCK, blocks, FRAME, BLOCK / FRAME * blocks, RETIRE_MS, 0, 0];
         let asked: Vec<u8> = asked.iter().flat_map(|v| v.to_ne_bytes()).collect();
         sys::set_option_bytes(&fd, SOL_PACKET, PACKET_RX_RING, &asked)?;
@@ -247,7 +253,8 @@ fn filter(direction: Direction) -> [Instruction; 7] {
     const PROTOCOL: u32 = 0xffff_f000;
     const PACKET_TYPE: u32 = 0xffff_f004;
     let step = |code, value| Instruction { code, if_true: 0, if_false: 0, value };
-    let when = |value, if_true, if_false| Instruction { code: JUMP_IF_EQUAL, if_true, if_false, value };
+    let when =
+        |value, if_true, if_false| Instruction { code: JUMP_IF_EQUAL, if_true, if_false, value };
     let (if_sent, if_received) = if direction == Direction::Out { (0, 1) } else { (1, 0) };
     [
         step(LOAD_HALF, PROTOCOL),
@@ -260,7 +267,8 @@ fn filter(direction: Direction) -> [Instruction; 7] {
     ]
 }
 
-/// The packets of a block: its header tells their number and the first one's place, each tells the next one's.
+/// The packets of a block: its header tells their number and the first one's place, each tells the
+/// next one's.
 fn packets(block: &[u8]) -> impl Iterator<Item = Seen> + '_ {
     let word = |at: usize| Some(u32::from_ne_bytes(block.get(at..at + 4)?.try_into().ok()?));
     let count = word(12).unwrap_or(0);
@@ -270,8 +278,8 @@ fn packets(block: &[u8]) -> impl Iterator<Item = Seen> + '_ {
         at += word(here)? as usize;
         let stamp = i64::from(word(here + 4)?) * 1_000_000_000 + i64::from(word(here + 8)?);
         let kept = word(here + 12)? as usize;
-        let network =
-            here + usize::from(u16::from_ne_bytes([*block.get(here + 26)?, *block.get(here + 27)?]));
+        let network = here
+            + usize::from(u16::from_ne_bytes([*block.get(here + 26)?, *block.get(here + 27)?]));
         parse(block.get(network..network + kept)?, stamp)
     })
 }
@@ -349,7 +357,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_block_is_walked_packet_by_packet() {
-        // The block's header in 48 bytes, then records: 48 bytes of header, the link address, the packet at 80.
+        // The block's header in 48 bytes, then records: 48 bytes of header, the link address, the
+        // packet at 80.
         let mut block = vec![0; 48];
         block[12..16].copy_from_slice(&2u32.to_ne_bytes());
         block[16..20].copy_from_slice(&48u32.to_ne_bytes());

@@ -1,8 +1,9 @@
 //! What the kernel says about a TCP connection: the struct that getsockopt(TCP_INFO) fills in.
 //!
-//! The struct has grown at its end over the years and never changed before it, so it is read by offsets from however many
-//! bytes the kernel gave. The part up to the send window (Linux 5.4) is required; what came later is `None` on a kernel that
-//! lacks it. Names and units are the kernel's, with the unit in the name.
+//! The struct has grown at its end over the years and never changed before it, so it is read by
+//! offsets from however many bytes the kernel gave. The part up to the send window (Linux 5.4) is
+//! required; what came later is `None` on a kernel that lacks it. Names and units are the kernel's,
+//! with the unit in the name.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -46,7 +47,8 @@ pub struct TcpInfo {
     pub total_retrans_segments: u32,
     /// Pacing rate, bytes/s; all ones is none.
     pub pacing_rate_bytes_s: u64,
-    /// Bytes acknowledged since the start; the beginning and the end of the stream count as one each.
+    /// Bytes acknowledged since the start; the beginning and the end of the stream count as one
+    /// each.
     pub bytes_acked: u64,
     /// Bytes received since the start.
     pub bytes_received: u64,
@@ -93,7 +95,10 @@ impl TcpInfo {
         let mut bytes = [0; BYTES];
         let length = sys::option_bytes(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
         TcpInfo::parse(&bytes[..length]).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::Unsupported, "this kernel's TCP_INFO is older than Linux 5.4's")
+            io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this kernel's TCP_INFO is older than Linux 5.4's",
+            )
         })
     }
 
@@ -145,7 +150,8 @@ impl TcpInfo {
         })
     }
 
-    /// Bytes that are in the network, as the kernel counts them: sent, less what has arrived or is lost, plus what was sent again.
+    /// Bytes that are in the network, as the kernel counts them: sent, less what has arrived or is
+    /// lost, plus what was sent again.
     pub fn inflight_bytes(&self) -> u64 {
         let gone = self.sacked_segments + self.lost_segments;
         let segments = (self.unacked_segments + self.retrans_segments).saturating_sub(gone);
@@ -159,7 +165,8 @@ mod tests {
 
     /// A struct by hand: each u32 is 1000 + its offset, each u64 too, but for the few set below.
     fn bytes() -> Vec<u8> {
-        let mut bytes: Vec<u8> = (0..BYTES / 4).flat_map(|i| (1000 + 4 * i as u32).to_ne_bytes()).collect();
+        let mut bytes: Vec<u8> =
+            (0..BYTES / 4).flat_map(|i| (1000 + 4 * i as u32).to_ne_bytes()).collect();
         for at in (104..136).chain(160..192).chain(200..216).step_by(8) {
             bytes[at..at + 8].copy_from_slice(&(1_000_000 + at as u64).to_ne_bytes());
         }
@@ -177,7 +184,10 @@ mod tests {
         assert_eq!((info.pacing_rate_bytes_s, info.bytes_acked), (1_000_104, 1_000_120));
         assert_eq!((info.notsent_bytes, info.min_rtt_us), (1144, 1148));
         assert_eq!((info.delivery_rate_bytes_s, info.sndbuf_limited_us), (1_000_160, 1_000_184));
-        assert_eq!((info.delivered_segments, info.bytes_sent, info.snd_wnd_bytes), (1192, 1_000_200, 1228));
+        assert_eq!(
+            (info.delivered_segments, info.bytes_sent, info.snd_wnd_bytes),
+            (1192, 1_000_200, 1228)
+        );
         assert_eq!((info.rcv_wnd_bytes, info.total_rto), (Some(1232), Some(9)));
     }
 

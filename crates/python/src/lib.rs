@@ -1,7 +1,7 @@
 //! The compiled core as a Python module, `sojourn._core`: scenario in, columns out.
 //!
-//! This is the only crate that knows Python. What each function takes and gives is written, with its types, in
-//! `python/sojourn/_core.pyi`.
+//! This is the only crate that knows Python. What each function takes and gives is written, with
+//! its types, in `python/sojourn/_core.pyi`.
 
 mod congestion;
 #[cfg(all(target_os = "linux", feature = "lines"))]

@@ -1,4 +1,5 @@
-//! `Server` and `measure`: the live crate without the GIL, which comes back now and then for Ctrl-C and for who looks on.
+//! `Server` and `measure`: the live crate without the GIL, which comes back now and then for Ctrl-C
+//! and for who looks on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -19,12 +20,16 @@ pyo3::create_exception!(
     "Nothing could be measured or served: (what and where, what to do)."
 );
 
-/// A panic is a broken invariant of ours; it must not look like an exit request to Python's `except Exception`.
+/// A panic is a broken invariant of ours; it must not look like an exit request to Python's
+/// `except Exception`.
 pub fn unbroken<T>(outcome: std::thread::Result<T>) -> PyResult<T> {
     outcome.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-        PyRuntimeError::new_err(format!("the measurement broke an invariant: {}", text.unwrap_or_default()))
+        PyRuntimeError::new_err(format!(
+            "the measurement broke an invariant: {}",
+            text.unwrap_or_default()
+        ))
     })
 }
 
@@ -48,7 +53,9 @@ impl Server {
                     "another server has the port: stop it, or choose another one"
                 }
                 std::io::ErrorKind::AddrNotAvailable => "bind to an address of this host",
-                std::io::ErrorKind::PermissionDenied => "ports below 1024 are for root: choose another one",
+                std::io::ErrorKind::PermissionDenied => {
+                    "ports below 1024 are for root: choose another one"
+                }
                 _ => "",
             };
             MeasureError::new_err((format!("can't serve at {e}"), hint.to_string()))
@@ -65,7 +72,13 @@ impl Server {
 
     /// Serves.
     #[pyo3(signature = (seconds = None, once = false, tell = None))]
-    fn run(&self, py: Python<'_>, seconds: Option<f64>, once: bool, tell: Option<Py<PyAny>>) -> PyResult<()> {
+    fn run(
+        &self,
+        py: Python<'_>,
+        seconds: Option<f64>,
+        once: bool,
+        tell: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
         let until = seconds.map(|s| Instant::now() + Duration::from_secs_f64(s.clamp(0.0, 1e9)));
         let mut owner = Caller { until, tell, error: None, interrupt: None };
         let outcome = py.detach(|| {
@@ -139,14 +152,17 @@ pub fn measure<'py>(
     plan_json: &str,
     reached: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyDict>, String)> {
-    let plan = Plan::parse(plan_json).map_err(|e| PyValueError::new_err(format!("not a plan: {e}")))?;
+    let plan =
+        Plan::parse(plan_json).map_err(|e| PyValueError::new_err(format!("not a plan: {e}")))?;
     let mut watcher = Caller { until: None, tell: reached, error: None, interrupt: None };
-    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| session::measure(&plan, &mut watcher))));
+    let outcome =
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| session::measure(&plan, &mut watcher))));
     let measured = unbroken(outcome)?;
     if let Some(error) = watcher.error {
         return Err(error);
     }
-    // Ctrl-C: what has been measured is kept, and the facts say how it ended; if nothing has, it is what it is elsewhere.
+    // Ctrl-C: what has been measured is kept, and the facts say how it ended; if nothing has, it is
+    // what it is elsewhere.
     let measured = measured.map_err(|Failure { problem, hint }| {
         watcher.interrupt.unwrap_or_else(|| MeasureError::new_err((problem, hint)))
     })?;

@@ -25,8 +25,10 @@ fn column(values: &Bound<'_, PyAny>) -> PyResult<Column> {
 fn table(tables: &Bound<'_, PyDict>, name: &str) -> PyResult<Table> {
     let schema = ALL.iter().find(|schema| schema.name == name).expect("declared");
     let given = tables.get_item(name)?;
-    let given = given.ok_or_else(|| PyValueError::new_err(format!("there is no table {name:?}")))?;
-    let columns = schema.columns.iter().map(|each| Ok((each.name, column(&given.get_item(each.name)?)?)));
+    let given =
+        given.ok_or_else(|| PyValueError::new_err(format!("there is no table {name:?}")))?;
+    let columns =
+        schema.columns.iter().map(|each| Ok((each.name, column(&given.get_item(each.name)?)?)));
     Ok(Table { name: schema.name, columns: columns.collect::<PyResult<_>>()? })
 }
 
@@ -54,7 +56,10 @@ pub fn seed_numbers<'py>(
 
 /// The same over seeds; see `_core.pyi`.
 #[pyfunction]
-pub fn over_seeds<'py>(py: Python<'py>, seeds: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+pub fn over_seeds<'py>(
+    py: Python<'py>,
+    seeds: Vec<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let seeds = seeds.iter().map(value).collect::<PyResult<Vec<_>>>()?;
     if seeds.is_empty() {
         return Err(PyValueError::new_err("there is no seed"));
@@ -69,7 +74,8 @@ fn plain<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
         Value::Real(real) => real.into_pyobject(py)?.into_any(),
         Value::Text(text) => text.into_pyobject(py)?.into_any(),
         Value::List(values) => {
-            let values = values.iter().map(|value| plain(py, value)).collect::<PyResult<Vec<_>>>()?;
+            let values =
+                values.iter().map(|value| plain(py, value)).collect::<PyResult<Vec<_>>>()?;
             PyList::new(py, values)?.into_any()
         }
         Value::Object(entries) => {
@@ -227,6 +233,7 @@ pub fn wire_bytes<'py>(
         other => return Err(PyValueError::new_err(format!("there are no cells {other:?}"))),
     };
     let framing = Framing { header_bytes: 0, overhead_bytes, minimum_bytes, cells };
-    let each = ip_bytes.as_array().iter().map(|&bytes| framing.wire_bytes(bytes as u32) as i64).collect();
+    let each =
+        ip_bytes.as_array().iter().map(|&bytes| framing.wire_bytes(bytes as u32) as i64).collect();
     Ok(numpy::PyArray1::from_vec(py, each))
 }

@@ -1,5 +1,6 @@
-//! `Prober`: a thread with a prober of its own, which Python empties when it likes; and what a monitor asks the kernel
-//! beside: the device on the way to an address, and what a device has carried.
+//! `Prober`: a thread with a prober of its own, which Python empties when it likes; and what a
+//! monitor asks the kernel beside: the device on the way to an address, and what a device has
+//! carried.
 
 use std::io;
 use std::net::IpAddr;
@@ -87,20 +88,25 @@ impl Prober {
         let samples = {
             let mut shared = lock(&self.shared);
             if let Some(broken) = &shared.broken {
-                return Err(PyRuntimeError::new_err(format!("the prober's thread ended: {broken}")));
+                return Err(PyRuntimeError::new_err(format!(
+                    "the prober's thread ended: {broken}"
+                )));
             }
             std::mem::take(&mut shared.samples)
         };
         let columns = PyDict::new(py);
-        let column =
-            |of: &dyn Fn(&Sample) -> i64| samples.iter().map(of).collect::<Vec<i64>>().into_pyarray(py);
+        let column = |of: &dyn Fn(&Sample) -> i64| {
+            samples.iter().map(of).collect::<Vec<i64>>().into_pyarray(py)
+        };
         columns.set_item("target", column(&|s| s.target as i64))?;
         columns.set_item("sequence", column(&|s| s.sequence as i64))?;
         columns.set_item("sent_ns", column(&|s| self.clock.monotonic(s.sent)))?;
         columns.set_item("lateness_ns", column(&|s| s.lateness))?;
         columns.set_item("rtt_ns", column(&|s| reply(s).map_or(NONE, |(rtt, _)| rtt)))?;
-        columns
-            .set_item("turned_ns", column(&|s| reply(s).and_then(|(_, turned)| turned).unwrap_or(NONE)))?;
+        columns.set_item(
+            "turned_ns",
+            column(&|s| reply(s).and_then(|(_, turned)| turned).unwrap_or(NONE)),
+        )?;
         columns.set_item(
             "loss",
             column(&|s| match s.outcome {

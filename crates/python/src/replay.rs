@@ -24,8 +24,8 @@ pub fn replay<'py>(
     hash: Option<PyReadonlyArray1<'py, i64>>,
     truesize: Option<PyReadonlyArray1<'py, i64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let link: LinkSpec =
-        serde_json::from_str(link_json).map_err(|e| PyValueError::new_err(format!("not a link: {e}")))?;
+    let link: LinkSpec = serde_json::from_str(link_json)
+        .map_err(|e| PyValueError::new_err(format!("not a link: {e}")))?;
     let arrivals = arrivals(
         [t_ns.as_slice()?, flow.as_slice()?, bytes.as_slice()?, ds.as_slice()?],
         slice(&after)?,
@@ -74,10 +74,15 @@ fn arrivals(
 }
 
 fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, PyDict>> {
-    let number =
-        |of: &dyn Fn(&Decision) -> i64| decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
-    let real = |of: &dyn Fn(&Decision) -> f64| decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
-    let fell = |d: &Decision, how| d.fell.filter(|fell| fell.0 == how).map_or(-1, |(_, cause)| cause as i64);
+    let number = |of: &dyn Fn(&Decision) -> i64| {
+        decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py)
+    };
+    let real = |of: &dyn Fn(&Decision) -> f64| {
+        decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py)
+    };
+    let fell = |d: &Decision, how| {
+        d.fell.filter(|fell| fell.0 == how).map_or(-1, |(_, cause)| cause as i64)
+    };
     let all = PyDict::new(py);
     all.set_item("t_ns", number(&|d| if d.at == Time::NEVER { -1 } else { d.at.0 as i64 }))?;
     all.set_item("order", number(&|d| if d.at == Time::NEVER { -1 } else { d.order as i64 }))?;

@@ -1,4 +1,5 @@
-//! `RpmServer` and `measure_rpm`: responsiveness over HTTP/2, on threads of their own, the GIL released.
+//! `RpmServer` and `measure_rpm`: responsiveness over HTTP/2, on threads of their own, the GIL
+//! released.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -39,7 +40,11 @@ impl RpmServer {
             .map_err(|error| PyValueError::new_err(format!("not a server's options: {error}")))?;
         let server = py.detach(|| Server::start(&options)).map_err(refusal)?;
         Ok(RpmServer {
-            addresses: server.addresses().iter().map(|at| (at.ip().to_string(), at.port())).collect(),
+            addresses: server
+                .addresses()
+                .iter()
+                .map(|at| (at.ip().to_string(), at.port()))
+                .collect(),
             certificate: server.certificate().map(String::from),
             server: Mutex::new(Some(server)),
             last: Mutex::default(),
@@ -131,8 +136,10 @@ pub fn measure_rpm<'py>(
             false
         })
     };
-    let outcome = unbroken(py.detach(|| catch_unwind(AssertUnwindSafe(|| measure(&plan, &mut tell)))))?;
-    // Ctrl-C ends the measurement and keeps what there is; what the callback raises is the caller's.
+    let outcome =
+        unbroken(py.detach(|| catch_unwind(AssertUnwindSafe(|| measure(&plan, &mut tell)))))?;
+    // Ctrl-C ends the measurement and keeps what there is; what the callback raises is the
+    // caller's.
     let outcome = match (outcome, raised) {
         (Ok(outcome), Some(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => outcome,
         (_, Some(error)) => return Err(error),
@@ -150,6 +157,8 @@ fn go_on(now: &Reached, reached: Option<&Py<PyAny>>) -> PyResult<bool> {
             rpm::algorithm::Stage::Responsiveness => "responsiveness",
             rpm::algorithm::Stage::Done => "done",
         };
-        reached.call1(py, (now.elapsed_ns, now.phase, stage, now.intervals, now.goodput_bps))?.is_truthy(py)
+        reached
+            .call1(py, (now.elapsed_ns, now.phase, stage, now.intervals, now.goodput_bps))?
+            .is_truthy(py)
     })
 }

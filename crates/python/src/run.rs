@@ -1,5 +1,5 @@
-//! `run`: drives the simulator in slices without the GIL, looks at the clock and at Ctrl-C in between, and hands its
-//! columns over without copying them.
+//! `run`: drives the simulator in slices without the GIL, looks at the clock and at Ctrl-C in
+//! between, and hands its columns over without copying them.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -32,12 +32,17 @@ pub fn run<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario: Scenario = serde_json::from_str(scenario_json)
         .map_err(|e| PyValueError::new_err(format!("not a scenario: {e}")))?;
-    // A panic is a broken invariant of ours; it must not look like an exit request to Python's `except Exception`.
-    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, progress.as_ref()))));
+    // A panic is a broken invariant of ours; it must not look like an exit request to Python's
+    // `except Exception`.
+    let outcome =
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, progress.as_ref()))));
     let tables = outcome.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-        PyRuntimeError::new_err(format!("the simulator broke an invariant: {}", text.unwrap_or_default()))
+        PyRuntimeError::new_err(format!(
+            "the simulator broke an invariant: {}",
+            text.unwrap_or_default()
+        ))
     })??;
     columns(py, tables)
 }

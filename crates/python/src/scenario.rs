@@ -1,4 +1,5 @@
-//! The scenario language for Python: text and plain values in, a frozen `Scenario` out; its problems as one `ScenarioError`.
+//! The scenario language for Python: text and plain values in, a frozen `Scenario` out; its
+//! problems as one `ScenarioError`.
 
 use ::scenario::{Key, Loaded, Part, Source, Table, Value};
 use pyo3::IntoPyObjectExt;
@@ -8,16 +9,22 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, P
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-// Values --------------------------------------------------------------------------------------------------------------
+// Values
+// -------------------------------------------------------------------------------------------------
 
-/// A plain value; what has canonical words (a discipline) as those. `None` inside a table is a key that is not there.
+/// A plain value; what has canonical words (a discipline) as those. `None` inside a table is a key
+/// that is not there.
 fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_instance_of::<PyBool>() {
         return Ok(Value::Bool(value.extract()?));
     }
     if value.is_instance_of::<PyInt>() {
         // Beyond 128 bits it is out of any range all the same.
-        return Ok(Value::Int(value.extract().unwrap_or(if value.lt(0)? { i128::MIN } else { i128::MAX })));
+        return Ok(Value::Int(value.extract().unwrap_or(if value.lt(0)? {
+            i128::MIN
+        } else {
+            i128::MAX
+        })));
     }
     if value.is_instance_of::<PyFloat>() {
         return Ok(Value::Float(value.extract()?));
@@ -103,7 +110,10 @@ fn json_to_python<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<B
 
 /// See `_core.pyi`.
 #[pyfunction]
-pub fn parse_toml<'py>(py: Python<'py>, text: &str) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+pub fn parse_toml<'py>(
+    py: Python<'py>,
+    text: &str,
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     let (table, places) = scenario::read_toml(text)
         .map_err(|wrong| PyValueError::new_err((wrong.message, wrong.place.0, wrong.place.1)))?;
     let found = PyDict::new(py);
@@ -138,7 +148,8 @@ pub fn tcp_profiles(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(profiles)
 }
 
-// Problems ------------------------------------------------------------------------------------------------------------
+// Problems
+// -------------------------------------------------------------------------------------------------
 
 /// See `_core.pyi`.
 #[pyclass(frozen, eq, module = "sojourn._core", from_py_object)]
@@ -247,7 +258,8 @@ fn refusal(py: Python<'_>, problems: Vec<scenario::Problem>) -> PyErr {
     made().map_or_else(|error| error, PyErr::from_value)
 }
 
-// Scenarios -----------------------------------------------------------------------------------------------------------
+// Scenarios
+// -------------------------------------------------------------------------------------------------
 
 /// See `_core.pyi`.
 #[pyclass(frozen, eq, module = "sojourn._core")]
@@ -336,19 +348,28 @@ impl Scenario {
         PyTuple::new(py, variants.into_iter().map(Scenario))
     }
 
-    fn realise<'py>(&self, py: Python<'py>, seed: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn realise<'py>(
+        &self,
+        py: Python<'py>,
+        seed: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let number: u64 = seed.extract().map_err(|_| {
-            PyValueError::new_err(format!("a seed is a whole number from 0 to 2^64 - 1, not {seed}"))
+            PyValueError::new_err(format!(
+                "a seed is a whole number from 0 to 2^64 - 1, not {seed}"
+            ))
         })?;
         let run = self.0.scenario.realise(number).map_err(PyValueError::new_err)?;
-        let run = serde_json::to_value(run).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let run =
+            serde_json::to_value(run).map_err(|error| PyValueError::new_err(error.to_string()))?;
         json_to_python(py, &run)
     }
 
     #[pyo3(signature = (seeds = None))]
     fn fingerprint(&self, py: Python<'_>, seeds: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
         let seeds: Option<Vec<u64>> = match seeds {
-            Some(seeds) => Some(seeds.try_iter()?.map(|seed| seed?.extract()).collect::<PyResult<_>>()?),
+            Some(seeds) => {
+                Some(seeds.try_iter()?.map(|seed| seed?.extract()).collect::<PyResult<_>>()?)
+            }
             None => None,
         };
         self.0.fingerprint(seeds.as_deref()).map_err(|problems| refusal(py, problems))

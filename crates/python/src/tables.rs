@@ -81,7 +81,8 @@ pub fn declared(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
     for schema in ALL {
         let columns: Vec<ColumnInfo> = schema.columns.iter().copied().map(ColumnInfo).collect();
-        let columns = columns.into_iter().map(|each| Py::new(py, each)).collect::<PyResult<Vec<_>>>()?;
+        let columns =
+            columns.into_iter().map(|each| Py::new(py, each)).collect::<PyResult<Vec<_>>>()?;
         let columns = PyTuple::new(py, columns)?.unbind();
         all.set_item(schema.name, Py::new(py, TableInfo { schema: *schema, columns })?)?;
     }

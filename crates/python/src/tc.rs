@@ -1,4 +1,5 @@
-//! tc's words and the records of the disciplines, for Python: frozen values, and errors as `sojourn.units.UnitError`.
+//! tc's words and the records of the disciplines, for Python: frozen values, and errors as
+//! `sojourn.units.UnitError`.
 
 use ::tc::linux::{Place, State, Tell, Why};
 use ::tc::{Discipline, Record, TcError, Value, layer, numbers};
@@ -114,7 +115,11 @@ impl Qdisc {
 
     #[getter]
     fn notes(&self) -> Vec<(String, String, usize)> {
-        self.0.notes.iter().map(|note| (note.message.clone(), note.hint.clone(), note.at.start)).collect()
+        self.0
+            .notes
+            .iter()
+            .map(|note| (note.message.clone(), note.hint.clone(), note.at.start))
+            .collect()
     }
 
     #[getter]
@@ -129,7 +134,10 @@ impl Qdisc {
     #[pyo3(name = "with_")]
     fn with_value(&self, field: &str, value: &Bound<'_, PyAny>) -> PyResult<Qdisc> {
         if !self.0.fields().has(field) {
-            return Err(PyValueError::new_err(format!("{} has no parameter {field}", self.0.kind())));
+            return Err(PyValueError::new_err(format!(
+                "{} has no parameter {field}",
+                self.0.kind()
+            )));
         }
         Ok(Qdisc(self.0.with(field, from_python(value)?)))
     }
@@ -360,7 +368,12 @@ pub struct LinkLayer(Framing);
 impl LinkLayer {
     #[new]
     #[pyo3(signature = (header_bytes, overhead_bytes, minimum_bytes = 0, cells = "none"))]
-    fn new(header_bytes: u32, overhead_bytes: u32, minimum_bytes: u32, cells: &str) -> PyResult<LinkLayer> {
+    fn new(
+        header_bytes: u32,
+        overhead_bytes: u32,
+        minimum_bytes: u32,
+        cells: &str,
+    ) -> PyResult<LinkLayer> {
         let cells = cells_of(cells)?;
         Ok(LinkLayer(Framing { header_bytes, overhead_bytes, minimum_bytes, cells }))
     }
@@ -372,7 +385,9 @@ impl LinkLayer {
             return Ok(LinkLayer(layer.get().0));
         }
         match value.extract::<&str>() {
-            Ok(text) => layer::read_layer(text).map(LinkLayer).map_err(|error| unit_error(py, text, error)),
+            Ok(text) => {
+                layer::read_layer(text).map(LinkLayer).map_err(|error| unit_error(py, text, error))
+            }
             Err(_) => Err(unit_error(py, "", layer::not_a_layer(&shown(value)?))),
         }
     }
@@ -454,7 +469,13 @@ impl Shaper {
         cells: &str,
     ) -> PyResult<Shaper> {
         let cells = cells_of(cells)?;
-        Ok(Shaper(::tc::Shaper(ShaperParams { bps, burst_bytes, overhead_bytes, minimum_bytes, cells })))
+        Ok(Shaper(::tc::Shaper(ShaperParams {
+            bps,
+            burst_bytes,
+            overhead_bytes,
+            minimum_bytes,
+            cells,
+        })))
     }
 
     #[staticmethod]

@@ -1,18 +1,20 @@
 //! adt: Active Drop-Tail, a drop-tail queue that looks for its smallest sufficient limit.
 //!
-//! The queue is drop-tail with a limit `q_adt`. On the first arrival after each sample period the throughput of that
-//! period enters a weighted average; while the average is below the wanted utilisation of the link the limit grows
-//! by the factor c, otherwise it shrinks by it. Many flows keep a link busy with a short queue, few need a long one,
-//! and nobody has to say how many there are.
+//! The queue is drop-tail with a limit `q_adt`. On the first arrival after each sample period the
+//! throughput of that period enters a weighted average; while the average is below the wanted
+//! utilisation of the link the limit grows by the factor c, otherwise it shrinks by it. Many flows
+//! keep a link busy with a short queue, few need a long one, and nobody has to say how many there
+//! are.
 //!
-//! Source: Stanojevic, Shorten, Kellett, "Adaptive Tuning of Drop-Tail Buffers for Reducing Queueing Delays", IEEE
-//! Communications Letters 10(7), 2006, §II. THR, q_adt, u, c and rho are the paper's letters.
-//! What the paper leaves open: q_adt starts at the buffer size (Comment 1 needs that) unless `start` says
-//! otherwise, and THR at zero, as if the link had been idle before the run, so that the limit only begins to shrink
-//! once the average has seen enough of a busy link (44 full samples at rho = 0.1, u = 0.99).
-//! Deviations from the paper: q_adt stays at one packet or more. Below one the decisions are the same (an empty
-//! queue takes a packet, any other refuses it), but the way back would grow without bound. While the service rate
-//! is unknown or zero q_adt rests: there is no utilisation to regulate.
+//! Source: Stanojevic, Shorten, Kellett, "Adaptive Tuning of Drop-Tail Buffers for Reducing
+//! Queueing Delays", IEEE Communications Letters 10(7), 2006, §II. THR, q_adt, u, c and rho are the
+//! paper's letters. What the paper leaves open: q_adt starts at the buffer size (Comment 1 needs
+//! that) unless `start` says otherwise, and THR at zero, as if the link had been idle before the
+//! run, so that the limit only begins to shrink once the average has seen enough of a busy link (44
+//! full samples at rho = 0.1, u = 0.99). Deviations from the paper: q_adt stays at one packet or
+//! more. Below one the decisions are the same (an empty queue takes a packet, any other refuses
+//! it), but the way back would grow without bound. While the service rate is unknown or zero q_adt
+//! rests: there is no utilisation to regulate.
 
 use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
@@ -119,7 +121,8 @@ impl<B> Qdisc<B> for Adt<B> {
         if now.since(self.control.last_update) > self.sample {
             self.update(now);
         }
-        // "the queue has size less than q_adt": with q_adt = 6.3 a queue of 6 still takes a seventh packet.
+        // "the queue has size less than q_adt": with q_adt = 6.3 a queue of 6 still takes a seventh
+        // packet.
         if f64::from(self.queue.backlog().packets) < self.control.q_adt {
             self.control.enqueued_bytes += u64::from(packet.size);
             self.queue.push(packet, now);
@@ -139,7 +142,11 @@ impl<B> Qdisc<B> for Adt<B> {
     }
 
     fn state(&self) -> State {
-        State { limit: Some(self.control.q_adt), average: Some(self.control.throughput), ..State::default() }
+        State {
+            limit: Some(self.control.q_adt),
+            average: Some(self.control.throughput),
+            ..State::default()
+        }
     }
 
     fn rate_changed(&mut self, rate: Rate) {
@@ -204,19 +211,21 @@ mod tests {
     #[test]
     fn one_sample_follows_the_pseudo_code() {
         let mut q = adt(500, Some(100));
-        // 100 packets of 1500 bytes enter at 1 ms; at exactly 300 ms nothing happens yet ("greater", not "at least").
+        // 100 packets of 1500 bytes enter at 1 ms; at exactly 300 ms nothing happens yet
+        // ("greater", not "at least").
         let mut fates = Vec::new();
         for _ in 0..100 {
             q.enqueue(packet(), Time(1_000_000), &mut fates);
         }
         q.enqueue(packet(), Time(300_000_000), &mut fates);
         assert_eq!(q.state().average, Some(0.0));
-        // At 400 ms: CURTHR = 1.2 Mbit / 0.4 s = 3 Mbit/s; THR = 0.1 * 3 = 0.3 Mbit/s, 2.5 % of the link: q_adt
-        // grows.
+        // At 400 ms: CURTHR = 1.2 Mbit / 0.4 s = 3 Mbit/s; THR = 0.1 * 3 = 0.3 Mbit/s, 2.5 % of the
+        // link: q_adt grows.
         q.enqueue(packet(), Time(400_000_000), &mut fates);
         assert!((q.control.throughput - 300_000.0).abs() < 1e-6);
         assert!((q.control.q_adt - 101.0).abs() < 1e-9);
-        // The packet of 300 ms was refused (queue 100, not shorter than q_adt 100); that of 400 ms fits q_adt = 101.
+        // The packet of 300 ms was refused (queue 100, not shorter than q_adt 100); that of 400 ms
+        // fits q_adt = 101.
         assert_eq!(fates.len(), 1);
         assert_eq!(q.control.enqueued_bytes, 1500);
     }

@@ -1,13 +1,16 @@
 //! Linux's way past a discipline: a packet that finds the queue empty is never put into it.
 //!
-//! The core in front of every discipline hands such a packet to the driver at once. If the driver has no room, the core keeps it and offers
-//! it again as soon as there is: before anything the discipline holds, without asking it. CoDel never sees the packet,
-//! its sojourn is no sign of anything, and fq_codel charges it to no flow; it counts in the limit all the same.
+//! The core in front of every discipline hands such a packet to the driver at once. If the driver
+//! has no room, the core keeps it and offers it again as soon as there is: before anything the
+//! discipline holds, without asking it. CoDel never sees the packet, its sojourn is no sign of
+//! anything, and fq_codel charges it to no flow; it counts in the limit all the same.
 //!
-//! So it is where the discipline is the device's own (its root) and leaves the core free to do so (TCQ_F_CAN_BYPASS): fifos,
-//! codel, fq_codel; not red, and nothing below a shaper. To a fifo it makes no difference.
+//! So it is where the discipline is the device's own (its root) and leaves the core free to do so
+//! (TCQ_F_CAN_BYPASS): fifos, codel, fq_codel; not red, and nothing below a shaper. To a fifo it
+//! makes no difference.
 //!
-//! Source: Linux net/core/dev.c (`__dev_xmit_skb`), net/sched/sch_generic.c (`sch_direct_xmit`, `dev_requeue_skb`).
+//! Source: Linux net/core/dev.c (`__dev_xmit_skb`), net/sched/sch_generic.c (`sch_direct_xmit`,
+//! `dev_requeue_skb`).
 
 use crate::{Backlog, Packet};
 use units::Time;
@@ -24,7 +27,8 @@ impl<B> Bypass<B> {
         Bypass { open, held: None }
     }
 
-    /// Takes a packet past the discipline, which holds `inside`; gives it back where that is not empty.
+    /// Takes a packet past the discipline, which holds `inside`; gives it back where that is not
+    /// empty.
     #[inline]
     pub(crate) fn take_past(
         &mut self,
@@ -51,9 +55,10 @@ impl<B> Bypass<B> {
     pub(crate) fn backlog(&self, inside: Backlog) -> Backlog {
         match &self.held {
             None => inside,
-            Some(packet) => {
-                Backlog { packets: inside.packets + 1, bytes: inside.bytes + u64::from(packet.size) }
-            }
+            Some(packet) => Backlog {
+                packets: inside.packets + 1,
+                bytes: inside.bytes + u64::from(packet.size),
+            },
         }
     }
 }

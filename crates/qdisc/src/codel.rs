@@ -1,8 +1,9 @@
-//! CoDel: controlled delay. A standing queue shows in the least sojourn time of an interval; when that stays above
-//! a small target for a whole interval, drop at the head, and drop at growing frequency until it falls below again.
+//! CoDel: controlled delay. A standing queue shows in the least sojourn time of an interval; when
+//! that stays above a small target for a whole interval, drop at the head, and drop at growing
+//! frequency until it falls below again.
 //!
-//! Parameters (`CodelParams`), the control law (`Control`) and its state (`Dropping`) are apart, so fq_codel runs
-//! the same law on each of its flows. One file serves four variants, which differ in:
+//! Parameters (`CodelParams`), the control law (`Control`) and its state (`Dropping`) are apart, so
+//! fq_codel runs the same law on each of its flows. One file serves four variants, which differ in:
 //!
 //! | | linux | linux2012 | rfc | ns3 |
 //! |---|---|---|---|---|
@@ -13,23 +14,25 @@
 //! | queue too short to act on | backlog <= mtu | as linux | backlog <= mtu | backlog < 1500 bytes |
 //! | after a mark | drop_next + gap | as linux | drop_next + gap | now + gap |
 //!
-//! `linux2012` is what Linux did from September 2012 until March 2026 (commit 815980fe6dbb and the stable trees, Debian's
-//! 6.12.117 among them): first_above outlived an empty queue, so the next packet, an interval later, could be dropped for
-//! a queue that was long gone. Under fq_codel this cost sparse flows packets where one packet takes longer than target.
+//! `linux2012` is what Linux did from September 2012 until March 2026 (commit 815980fe6dbb and the
+//! stable trees, Debian's 6.12.117 among them): first_above outlived an empty queue, so the next
+//! packet, an interval later, could be dropped for a queue that was long gone. Under fq_codel this
+//! cost sparse flows packets where one packet takes longer than target.
 //!
 //! Where Linux's is the device's own, a packet that finds it empty goes past it: see `bypass`.
 //!
-//! The backlog tested does not count the packet in hand. A packet that already carries CE counts as marked and is
-//! not marked again.
+//! The backlog tested does not count the packet in hand. A packet that already carries CE counts as
+//! marked and is not marked again.
 //!
 //! Source: RFC 8289 §5 (rfc, and the names); Nichols and Jacobson, ACM Queue 10(5), 2012; Linux
-//! include/net/codel_impl.h for the behaviour of `linux`; ns-3 src/traffic-control for that of `ns3`.
-//! Deviations: Linux counts ticks in 32 bits with signed comparison, ns-3 in 32 bits without (it fails after 4398
-//! s). Ticks are u64 here. No decision differs from Linux's while the times compared are less than 2^31 ticks (2199
-//! s) apart; beyond, Linux's would be an accident of the wrap. RFC 8289 only drops; with `ecn` the rfc variant
-//! marks where it would drop, one packet per dequeue, as Linux does. Linux may count a second mark (ce_threshold)
-//! on a packet it just marked, here a packet is marked once. ns-3's ce_threshold works only with `ecn`. The limit
-//! is in packets in all variants (ns-3's default is 1500 bytes x 1000).
+//! include/net/codel_impl.h for the behaviour of `linux`; ns-3 src/traffic-control for that of
+//! `ns3`. Deviations: Linux counts ticks in 32 bits with signed comparison, ns-3 in 32 bits without
+//! (it fails after 4398 s). Ticks are u64 here. No decision differs from Linux's while the times
+//! compared are less than 2^31 ticks (2199 s) apart; beyond, Linux's would be an accident of the
+//! wrap. RFC 8289 only drops; with `ecn` the rfc variant marks where it would drop, one packet per
+//! dequeue, as Linux does. Linux may count a second mark (ce_threshold) on a packet it just marked,
+//! here a packet is marked once. ns-3's ce_threshold works only with `ecn`. The limit is in packets
+//! in all variants (ns-3's default is 1500 bytes x 1000).
 
 use crate::bypass::Bypass;
 use crate::ds::mark;
@@ -156,7 +159,11 @@ impl Control {
             interval: interval_ns >> shift,
             ecn,
             ce_threshold,
-            enough_bytes: if variant == CodelVariant::Ns3 { NS3_MIN_BYTES } else { u64::from(mtu) + 1 },
+            enough_bytes: if variant == CodelVariant::Ns3 {
+                NS3_MIN_BYTES
+            } else {
+                u64::from(mtu) + 1
+            },
         }
     }
 
@@ -216,7 +223,11 @@ impl Control {
             state.first_above = now + self.interval;
             return false;
         }
-        if self.variant == CodelVariant::Rfc { now >= state.first_above } else { now > state.first_above }
+        if self.variant == CodelVariant::Rfc {
+            now >= state.first_above
+        } else {
+            now > state.first_above
+        }
     }
 
     /// Linux subtracts two truncated times, ns-3 truncates the difference.
@@ -249,10 +260,12 @@ impl Control {
             next
         };
         state.dropping = true;
-        // Close to the last dropping state, the rate that controlled the queue then is a good first guess now.
+        // Close to the last dropping state, the rate that controlled the queue then is a good first
+        // guess now.
         let now = now.0 >> self.shift;
         let delta = state.count.wrapping_sub(state.last_count);
-        let recent = state.drop_next > 0 && now < state.drop_next.saturating_add(16 * self.interval);
+        let recent =
+            state.drop_next > 0 && now < state.drop_next.saturating_add(16 * self.interval);
         if delta > 1 && recent {
             state.count = delta;
             self.improve_inv_sqrt(state);
@@ -265,7 +278,8 @@ impl Control {
         survivor
     }
 
-    /// In the dropping state and `drop_next` has come. A deep queue can owe several drops at once, hence the loop.
+    /// In the dropping state and `drop_next` has come. A deep queue can owe several drops at once,
+    /// hence the loop.
     #[cold]
     fn drop_on_schedule<B>(
         &self,
@@ -298,7 +312,9 @@ impl Control {
     /// `control_law`: t + interval / sqrt(count).
     fn control_law(&self, state: &Dropping, t: u64) -> u64 {
         let gap = match self.variant {
-            CodelVariant::Rfc => (self.interval as f64 / f64::from(state.count).sqrt() + 0.5) as u64,
+            CodelVariant::Rfc => {
+                (self.interval as f64 / f64::from(state.count).sqrt() + 0.5) as u64
+            }
             CodelVariant::Linux | CodelVariant::Linux2012 | CodelVariant::Ns3 => {
                 ((u128::from(self.interval) * u128::from(state.rec_inv_sqrt)) >> 16) as u64
             }
@@ -306,10 +322,11 @@ impl Control {
         t.saturating_add(gap)
     }
 
-    /// One Newton step towards 1/sqrt(count): x' = x (3 - count x^2) / 2 in 32-bit fixed point, kept to 16 bits.
+    /// One Newton step towards 1/sqrt(count): x' = x (3 - count x^2) / 2 in 32-bit fixed point,
+    /// kept to 16 bits.
     ///
-    /// One step per drop follows a count that grows by one. Where the count jumps (fq_codel adds what overflowed)
-    /// the difference may go negative and wraps, as Linux's does.
+    /// One step per drop follows a count that grows by one. Where the count jumps (fq_codel adds
+    /// what overflowed) the difference may go negative and wraps, as Linux's does.
     fn improve_inv_sqrt(&self, state: &mut Dropping) {
         if self.variant == CodelVariant::Rfc {
             return;
@@ -336,7 +353,13 @@ impl<B> Codel<B> {
         let times = (params.target_ns, params.interval_ns);
         Codel {
             limit: params.limit,
-            control: Control::new(params.variant, times, params.ecn, params.ce_threshold_ns, context.mtu),
+            control: Control::new(
+                params.variant,
+                times,
+                params.ecn,
+                params.ce_threshold_ns,
+                context.mtu,
+            ),
             dropping: Dropping::default(),
             queue: Fifo::default(),
             bypass: Bypass::new(params.variant.is_linux() && context.root && params.limit > 0),
@@ -398,7 +421,13 @@ mod tests {
     fn codel(params: &CodelParams) -> Codel<()> {
         Codel::new(
             params,
-            Context { rate: None, mtu: 1514, header_bytes: 0, root: false, luck: Luck::new(1, "codel") },
+            Context {
+                rate: None,
+                mtu: 1514,
+                header_bytes: 0,
+                root: false,
+                luck: Luck::new(1, "codel"),
+            },
         )
     }
 
@@ -425,7 +454,8 @@ mod tests {
 
     #[test]
     fn linux_gaps_are_those_of_its_16_bit_square_root() {
-        // count, rec_inv_sqrt, gap in ticks of 1024 ns; the second gap is 50 ms, not the 70.7 of theory.
+        // count, rec_inv_sqrt, gap in ticks of 1024 ns; the second gap is 50 ms, not the 70.7 of
+        // theory.
         let table: [(u32, u16, u64); 9] = [
             (1, 0xffff, 97_654),
             (2, 0x8001, 48_829),
@@ -453,7 +483,9 @@ mod tests {
     #[test]
     fn rfc_gaps_are_exact() {
         let q = codel(&params(CodelVariant::Rfc));
-        let gap = |count| q.control.control_law(&Dropping { count, ..Dropping::default() }, 0) as f64 / 1e6;
+        let gap = |count| {
+            q.control.control_law(&Dropping { count, ..Dropping::default() }, 0) as f64 / 1e6
+        };
         for (count, ms) in
             [(1, 100.0), (2, 70.711), (3, 57.735), (4, 50.0), (5, 44.721), (16, 25.0), (32, 17.678)]
         {
@@ -485,7 +517,10 @@ mod tests {
         for (variant, want) in [(CodelVariant::Linux, linux), (CodelVariant::Rfc, rfc)] {
             for (got, want) in drop_times(variant).iter().zip(want) {
                 // The table is rounded to 0.1 ms and the queue is asked every 0.01 ms.
-                assert!((-0.051..0.062).contains(&(got - want)), "{variant:?}: {got} instead of {want}");
+                assert!(
+                    (-0.051..0.062).contains(&(got - want)),
+                    "{variant:?}: {got} instead of {want}"
+                );
             }
         }
     }
@@ -508,8 +543,13 @@ mod tests {
         let mut q = codel(&CodelParams { limit: 500, ..params(CodelVariant::Ns3) });
         let mut fates = Vec::new();
         for _ in 0..503 {
-            let packet =
-                Packet { enqueued: Time::ZERO, flow: 0, size: 1000, ds: Ecn::NotEct.into(), body: () };
+            let packet = Packet {
+                enqueued: Time::ZERO,
+                flow: 0,
+                size: 1000,
+                ds: Ecn::NotEct.into(),
+                body: (),
+            };
             q.enqueue(packet, Time::ZERO, &mut fates);
         }
         assert_eq!((q.backlog().packets, fates.len()), (500, 3));
@@ -517,7 +557,8 @@ mod tests {
 
     #[test]
     fn ns3_ce_threshold_case() {
-        let marking = CodelParams { ecn: true, ce_threshold_ns: Some(2 * MS), ..params(CodelVariant::Ns3) };
+        let marking =
+            CodelParams { ecn: true, ce_threshold_ns: Some(2 * MS), ..params(CodelVariant::Ns3) };
         let mut q = filled(&marking, 20, 1000, Ecn::Ect, Time::ZERO);
         let marks: Vec<usize> = [1, 3, 10, 210].map(|ms| dequeue_at(&mut q, ms)).to_vec();
         // At 210 ms target and threshold agree, on one mark.
@@ -528,8 +569,15 @@ mod tests {
     #[test]
     fn marking_keeps_the_schedule_in_linux_and_restarts_it_in_ns3() {
         for (variant, marks_at_420) in [(CodelVariant::Linux, 1), (CodelVariant::Ns3, 0)] {
-            let mut q = filled(&CodelParams { ecn: true, ..params(variant) }, 50, 1514, Ecn::Ect, Time::ZERO);
-            // Enters at 210 ms, drop_next 310. Asked at 400 ms: one mark; next is 310 + 50 (linux) or 400 + 50 (ns3).
+            let mut q = filled(
+                &CodelParams { ecn: true, ..params(variant) },
+                50,
+                1514,
+                Ecn::Ect,
+                Time::ZERO,
+            );
+            // Enters at 210 ms, drop_next 310. Asked at 400 ms: one mark; next is 310 + 50 (linux)
+            // or 400 + 50 (ns3).
             let marks: Vec<usize> = [10, 210, 400, 420].map(|ms| dequeue_at(&mut q, ms)).to_vec();
             assert_eq!(marks, [0, 1, 1, marks_at_420], "{variant:?}");
         }
@@ -549,7 +597,13 @@ mod tests {
             let mut fates = Vec::new();
             for i in 0..20 {
                 let now = Time(i * 50 * MS);
-                let packet = Packet { enqueued: Time::ZERO, flow: 0, size, ds: Ecn::NotEct.into(), body: () };
+                let packet = Packet {
+                    enqueued: Time::ZERO,
+                    flow: 0,
+                    size,
+                    ds: Ecn::NotEct.into(),
+                    body: (),
+                };
                 q.enqueue(packet, now, &mut fates);
                 if q.backlog().packets == 2 {
                     q.dequeue(now, &mut fates);
@@ -562,13 +616,24 @@ mod tests {
     #[test]
     fn what_linux_lets_past_the_queue_is_no_sign_of_one() {
         for (root, above) in [(false, true), (true, false)] {
-            let context =
-                Context { rate: None, mtu: 1514, header_bytes: 0, root, luck: Luck::new(1, "codel") };
-            let mut q = Codel::new(&CodelParams { limit: 3, ..params(CodelVariant::Linux) }, context);
+            let context = Context {
+                rate: None,
+                mtu: 1514,
+                header_bytes: 0,
+                root,
+                luck: Luck::new(1, "codel"),
+            };
+            let mut q =
+                Codel::new(&CodelParams { limit: 3, ..params(CodelVariant::Linux) }, context);
             let mut fates = Vec::new();
             for _ in 0..4 {
-                let packet =
-                    Packet { enqueued: Time::ZERO, flow: 0, size: 1514, ds: Ecn::NotEct.into(), body: () };
+                let packet = Packet {
+                    enqueued: Time::ZERO,
+                    flow: 0,
+                    size: 1514,
+                    ds: Ecn::NotEct.into(),
+                    body: (),
+                };
                 q.enqueue(packet, Time::ZERO, &mut fates);
             }
             // It counts in the limit.
@@ -594,7 +659,8 @@ mod tests {
         assert_eq!(q.state().count, Some(0.0));
         let refill = |q: &mut Codel<()>, now| {
             for _ in 0..200 {
-                let packet = Packet { enqueued: now, flow: 0, size: 1514, ds: Ecn::NotEct.into(), body: () };
+                let packet =
+                    Packet { enqueued: now, flow: 0, size: 1514, ds: Ecn::NotEct.into(), body: () };
                 q.enqueue(packet, now, &mut Vec::new());
             }
         };
@@ -619,12 +685,18 @@ mod tests {
         assert_eq!(q.dropping.count, 1);
     }
 
-    /// The count with which a dropping state begins: it dropped `count` times, `before` when that state began, and would have
-    /// dropped again so many intervals and ticks ago.
+    /// The count with which a dropping state begins: it dropped `count` times, `before` when that
+    /// state began, and would have dropped again so many intervals and ticks ago.
     fn resumed(count: u32, before: u32, intervals: u64, ticks: u64) -> u32 {
         let mut q = filled(&params(CodelVariant::Linux), 10, 1514, Ecn::NotEct, Time::ZERO);
         let drop_next = 1_000_000;
-        q.dropping = Dropping { first_above: 1, drop_next, count, last_count: before, ..Dropping::default() };
+        q.dropping = Dropping {
+            first_above: 1,
+            drop_next,
+            count,
+            last_count: before,
+            ..Dropping::default()
+        };
         let now = drop_next + intervals * q.control.interval + ticks;
         let mut fates = Vec::new();
         q.dequeue(Time(now << TICK_SHIFT), &mut fates);
@@ -670,8 +742,13 @@ mod tests {
         for variant in [CodelVariant::Rfc, CodelVariant::Linux] {
             let mut q = filled(&params(variant), 20, 1514, Ecn::NotEct, Time::ZERO);
             let drop_next = 2 * q.control.interval;
-            q.dropping =
-                Dropping { first_above: 1, drop_next, count: 1, dropping: true, ..Dropping::default() };
+            q.dropping = Dropping {
+                first_above: 1,
+                drop_next,
+                count: 1,
+                dropping: true,
+                ..Dropping::default()
+            };
             q.dropping.rec_inv_sqrt = u16::MAX;
             let mut fates = Vec::new();
             q.dequeue(Time((drop_next - 1) << q.control.shift), &mut fates);
@@ -683,7 +760,8 @@ mod tests {
 
     #[test]
     fn a_sojourn_of_the_ce_threshold_is_not_marked() {
-        let marking = CodelParams { ecn: true, ce_threshold_ns: Some(2 * MS), ..params(CodelVariant::Rfc) };
+        let marking =
+            CodelParams { ecn: true, ce_threshold_ns: Some(2 * MS), ..params(CodelVariant::Rfc) };
         for (late, marks) in [(0, 0), (1, 1)] {
             let mut q = filled(&marking, 20, 1000, Ecn::Ect, Time::ZERO);
             let mut fates = Vec::new();

@@ -1,8 +1,8 @@
-//! The DS field: the byte of the IP header that once was TOS, in which hosts say how to treat a packet and queues say that
-//! there is congestion.
+//! The DS field: the byte of the IP header that once was TOS, in which hosts say how to treat a
+//! packet and queues say that there is congestion.
 //!
-//! The upper six bits are the DSCP, the lower two the ECN field. The DSCP is the sender's and no queue changes it; only
-//! pfifo_fast reads it, and reads it the old way, as TOS bits.
+//! The upper six bits are the DSCP, the lower two the ECN field. The DSCP is the sender's and no
+//! queue changes it; only pfifo_fast reads it, and reads it the old way, as TOS bits.
 //!
 //! Source: RFC 2474 §3 (DSCP), RFC 3168 §5 (ECN), RFC 1349 (TOS).
 
@@ -65,7 +65,8 @@ impl From<Ecn> for DsField {
     }
 }
 
-/// Marks CE where the sender speaks ECN; says whether the packet now carries CE. A second mark is no news.
+/// Marks CE where the sender speaks ECN; says whether the packet now carries CE. A second mark is
+/// no news.
 #[inline]
 pub(crate) fn mark<B>(packet: &mut Packet<B>, cause: Cause, fates: &mut Vec<Fate<B>>) -> bool {
     match packet.ds.ecn() {

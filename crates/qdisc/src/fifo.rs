@@ -1,12 +1,14 @@
-//! pfifo, bfifo, pfifo_head_drop: first in, first out, with a limit; and `Fifo`, the ring every discipline is built on.
+//! pfifo, bfifo, pfifo_head_drop: first in, first out, with a limit; and `Fifo`, the ring every
+//! discipline is built on.
 //!
-//! `pfifo` counts packets and `bfifo` bytes; both refuse the arriving packet when the limit would be passed.
-//! `pfifo_head_drop` makes room by dropping the oldest packet instead, so the news of congestion leaves at once.
+//! `pfifo` counts packets and `bfifo` bytes; both refuse the arriving packet when the limit would
+//! be passed. `pfifo_head_drop` makes room by dropping the oldest packet instead, so the news of
+//! congestion leaves at once.
 //!
-//! Source: tc-pfifo(8); Linux net/sched/sch_fifo.c for the boundary: pfifo takes a packet while fewer than `limit` are
-//! queued, bfifo while backlog + packet stays at or below `limit`. The packet in transmission is not counted.
-//! Deviations: pfifo_head_drop may drop a packet that Linux has let past the queue (see `bypass`): where `limit` packets come while one is
-//! transmitted.
+//! Source: tc-pfifo(8); Linux net/sched/sch_fifo.c for the boundary: pfifo takes a packet while
+//! fewer than `limit` are queued, bfifo while backlog + packet stays at or below `limit`. The
+//! packet in transmission is not counted. Deviations: pfifo_head_drop may drop a packet that Linux
+//! has let past the queue (see `bypass`): where `limit` packets come while one is transmitted.
 
 use crate::{Backlog, Cause, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
@@ -195,7 +197,10 @@ mod tests {
             q.enqueue(packet(flow, 100), Time(flow.into()), &mut fates);
         }
         assert!(matches!(fates[..], [Fate::Dropped(Packet { flow: 2, .. }, Cause::Limit)]));
-        assert_eq!(q.dequeue(Time(9), &mut fates).map(|p| (p.flow, p.enqueued)), Some((0, Time(0))));
+        assert_eq!(
+            q.dequeue(Time(9), &mut fates).map(|p| (p.flow, p.enqueued)),
+            Some((0, Time(0)))
+        );
         assert_eq!(Qdisc::<()>::backlog(&q), Backlog { packets: 1, bytes: 100 });
     }
 

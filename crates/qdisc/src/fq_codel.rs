@@ -1,15 +1,15 @@
 //! fq_codel: a queue per flow, served in turn by bytes, each under CoDel.
 //!
-//! Packets are hashed by flow into `flows` queues. Two lists of queues are served by deficit round robin, the new
-//! ones first: a queue that was empty gets one quantum ahead of those that stand, so sparse flows (a ping, a SYN, a
-//! voice packet) pass a bulk transfer without being told apart. When the whole is full the queue with most bytes
-//! loses up to half its backlog at the head.
+//! Packets are hashed by flow into `flows` queues. Two lists of queues are served by deficit round
+//! robin, the new ones first: a queue that was empty gets one quantum ahead of those that stand, so
+//! sparse flows (a ping, a SYN, a voice packet) pass a bulk transfer without being told apart. When
+//! the whole is full the queue with most bytes loses up to half its backlog at the head.
 //!
-//! Packets live in one slab and are linked by index, so a queue costs nothing while empty, and no operation but the
-//! search for the fattest queue depends on the number of flows.
+//! Packets live in one slab and are linked by index, so a queue costs nothing while empty, and no
+//! operation but the search for the fattest queue depends on the number of flows.
 //!
-//! Source: RFC 8290; Linux net/sched/sch_fq_codel.c for the behaviour of `linux`, ns-3's FqCoDelQueueDisc for that
-//! of `ns3`.
+//! Source: RFC 8290; Linux net/sched/sch_fq_codel.c for the behaviour of `linux`, ns-3's
+//! FqCoDelQueueDisc for that of `ns3`.
 //!
 //! | | linux | rfc | ns3 |
 //! |---|---|---|---|
@@ -19,15 +19,16 @@
 //! | what overflowed counts as CoDel drops | yes | no | no |
 //! | quantum | at least 256 | as given | as given |
 //!
-//! The memory limit is Linux's and counts what packets take of a Linux host's memory (`units::memory`), with every variant: 2280 bytes for a
-//! full segment, 2 for a bare ACK.
+//! The memory limit is Linux's and counts what packets take of a Linux host's memory
+//! (`units::memory`), with every variant: 2280 bytes for a full segment, 2 for a bare ACK.
 //!
-//! `linux2012` differs from `linux` in the control law alone: see codel.rs. Where either is the device's own, a packet that finds it
-//! empty goes past it, charged to no flow: see `bypass`.
+//! `linux2012` differs from `linux` in the control law alone: see codel.rs. Where either is the
+//! device's own, a packet that finds it empty goes past it, charged to no flow: see `bypass`.
 //!
-//! As in Linux, 32 bits that are drawn at random for each flow are scaled to the number of queues: two flows share a queue
-//! with a probability of one in `flows`, for the whole run. Which ones do is the discipline's luck (or what a recording says).
-//! Deviation: the ns3 variant has no set-associative hash.
+//! As in Linux, 32 bits that are drawn at random for each flow are scaled to the number of queues:
+//! two flows share a queue with a probability of one in `flows`, for the whole run. Which ones do
+//! is the discipline's luck (or what a recording says). Deviation: the ns3 variant has no
+//! set-associative hash.
 
 use crate::bypass::Bypass;
 use crate::codel::{CodelVariant, Control, Dropping, Source};
@@ -67,7 +68,8 @@ const NONE: u32 = u32::MAX;
 /// Linux raises a smaller quantum to this many bytes.
 const LINUX_MIN_QUANTUM: u32 = 256;
 
-/// A place in the slab: a packet and the place of the one behind it, or a free place and the next free one.
+/// A place in the slab: a packet and the place of the one behind it, or a free place and the next
+/// free one.
 #[derive(Debug)]
 struct Slot<B> {
     packet: Option<Packet<B>>,
@@ -159,7 +161,8 @@ impl Round {
 struct Queues<B> {
     slab: Slab<B>,
     flows: Vec<Flow>,
-    /// Bytes queued by flow, apart from the flows so that the search for the fattest reads little memory.
+    /// Bytes queued by flow, apart from the flows so that the search for the fattest reads little
+    /// memory.
     flow_bytes: Vec<u64>,
     total: Backlog,
     /// What they take of a host's memory, bytes.
@@ -241,7 +244,11 @@ impl<B: Body> Source<B> for FlowSource<'_, B> {
 
     #[inline]
     fn remaining_bytes(&self) -> u64 {
-        if self.whole_backlog { self.queues.total.bytes } else { self.queues.flow_bytes[self.index as usize] }
+        if self.whole_backlog {
+            self.queues.total.bytes
+        } else {
+            self.queues.flow_bytes[self.index as usize]
+        }
     }
 }
 
@@ -263,12 +270,14 @@ pub struct FqCodel<B> {
 }
 
 impl<B: Body> FqCodel<B> {
-    /// An empty queue; the hash is perturbed by the context's luck. At least one flow and one byte of quantum.
+    /// An empty queue; the hash is perturbed by the context's luck. At least one flow and one byte
+    /// of quantum.
     pub fn new(params: &FqCodelParams, mut context: Context) -> Self {
         let flows = params.flows.max(1) as usize;
         let least_quantum = if params.variant.is_linux() { LINUX_MIN_QUANTUM } else { 1 };
         let times = (params.target_ns, params.interval_ns);
-        let flow = Flow { head: NONE, tail: NONE, packets: 0, deficit: 0, on: On::NoList, next: NONE };
+        let flow =
+            Flow { head: NONE, tail: NONE, packets: 0, deficit: 0, on: On::NoList, next: NONE };
         FqCodel {
             variant: params.variant,
             limit: params.limit,
@@ -276,7 +285,13 @@ impl<B: Body> FqCodel<B> {
             quantum: i64::from(params.quantum.max(least_quantum)),
             drop_batch: params.drop_batch.max(1),
             perturbation: context.luck.next_u64(),
-            control: Control::new(params.variant, times, params.ecn, params.ce_threshold_ns, context.mtu),
+            control: Control::new(
+                params.variant,
+                times,
+                params.ecn,
+                params.ce_threshold_ns,
+                context.mtu,
+            ),
             dropping: vec![Dropping::default(); flows],
             queues: Queues {
                 slab: Slab { slots: Vec::new(), free: NONE },
@@ -296,7 +311,9 @@ impl<B: Body> FqCodel<B> {
     /// Whether two of these flows, of like bodies, are hashed into one queue.
     pub fn any_share_a_queue(&self, flows: &[u32], body: &B) -> bool {
         let mut taken = vec![false; self.queues.flows.len()];
-        flows.iter().any(|flow| std::mem::replace(&mut taken[self.classify(*flow, body) as usize], true))
+        flows
+            .iter()
+            .any(|flow| std::mem::replace(&mut taken[self.classify(*flow, body) as usize], true))
     }
 
     /// The queue of a flow: its hash, scaled to the number of queues.
@@ -306,7 +323,8 @@ impl<B: Body> FqCodel<B> {
         ((hash * self.queues.flows.len() as u64) >> 32) as u32
     }
 
-    /// Over the limit: the fattest flow loses packets at its head, several at once to spread the cost of the search.
+    /// Over the limit: the fattest flow loses packets at its head, several at once to spread the
+    /// cost of the search.
     #[cold]
     fn drop_from_fattest(&mut self, cause: Cause, fates: &mut Vec<Fate<B>>) {
         let index = self.queues.fattest();
@@ -319,7 +337,9 @@ impl<B: Body> FqCodel<B> {
             fates.push(Fate::Dropped(packet, cause));
             let half_done = match self.variant {
                 CodelVariant::Rfc => packets >= half_packets,
-                CodelVariant::Linux | CodelVariant::Linux2012 | CodelVariant::Ns3 => bytes >= half_bytes,
+                CodelVariant::Linux | CodelVariant::Linux2012 | CodelVariant::Ns3 => {
+                    bytes >= half_bytes
+                }
             };
             if half_done || packets >= self.drop_batch {
                 break;
@@ -379,8 +399,9 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
                     return Some(packet);
                 }
             }
-            // Its turn is over: it spent its deficit, or it is empty. A new queue that is empty passes through the
-            // old ones before it can be new again, or a flow of single packets would starve them.
+            // Its turn is over: it spent its deficit, or it is empty. A new queue that is empty
+            // passes through the old ones before it can be new again, or a flow of single packets
+            // would starve them.
             let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
             list.pop(&mut self.queues.flows);
             let passes_on = !self.variant.is_linux() || self.old_flows.head != NONE;
@@ -436,13 +457,20 @@ mod tests {
     fn fq_codel(params: &FqCodelParams) -> FqCodel<()> {
         FqCodel::new(
             params,
-            Context { rate: None, mtu: 1514, header_bytes: 0, root: false, luck: Luck::new(1, "fq_codel") },
+            Context {
+                rate: None,
+                mtu: 1514,
+                header_bytes: 0,
+                root: false,
+                luck: Luck::new(1, "fq_codel"),
+            },
         )
     }
 
     fn send(q: &mut FqCodel<()>, flow: u32, size: u32, ms: u64) -> Vec<Fate<()>> {
         let mut fates = Vec::new();
-        let packet = Packet { enqueued: Time::ZERO, flow, size, ds: DsField::BEST_EFFORT, body: () };
+        let packet =
+            Packet { enqueued: Time::ZERO, flow, size, ds: DsField::BEST_EFFORT, body: () };
         q.enqueue(packet, Time(ms * MS), &mut fates);
         fates
     }
@@ -483,19 +511,24 @@ mod tests {
 
     #[test]
     fn linux_raises_a_small_quantum() {
-        assert_eq!(fq_codel(&FqCodelParams { quantum: 90, ..params(CodelVariant::Linux) }).quantum, 256);
+        assert_eq!(
+            fq_codel(&FqCodelParams { quantum: 90, ..params(CodelVariant::Linux) }).quantum,
+            256
+        );
     }
 
     #[test]
     fn a_full_queue_takes_from_the_fat_flow_at_the_head() {
-        for (variant, drops) in [(CodelVariant::Linux, 2), (CodelVariant::Rfc, 1), (CodelVariant::Ns3, 2)] {
+        for (variant, drops) in
+            [(CodelVariant::Linux, 2), (CodelVariant::Rfc, 1), (CodelVariant::Ns3, 2)]
+        {
             let mut q = fq_codel(&FqCodelParams { limit: 4, ..params(variant) });
             send(&mut q, 1, 1000, 0);
             for ms in 1..4 {
                 assert!(send(&mut q, 2, 1000, ms).is_empty());
             }
-            // The fifth belongs to the thin flow, and the fat one, 3 packets, pays: half of it in bytes takes two,
-            // in packets one.
+            // The fifth belongs to the thin flow, and the fat one, 3 packets, pays: half of it in
+            // bytes takes two, in packets one.
             let fates = send(&mut q, 1, 100, 4);
             assert_eq!(fates.len(), drops, "{variant:?}");
             assert!(matches!(
@@ -511,7 +544,8 @@ mod tests {
 
     #[test]
     fn an_overflow_drops_no_more_than_a_batch() {
-        let mut q = fq_codel(&FqCodelParams { limit: 1000, drop_batch: 64, ..params(CodelVariant::Linux) });
+        let mut q =
+            fq_codel(&FqCodelParams { limit: 1000, drop_batch: 64, ..params(CodelVariant::Linux) });
         for _ in 0..1000 {
             send(&mut q, 7, 1514, 0);
         }
@@ -528,7 +562,9 @@ mod tests {
             let fates = send(&mut q, 2, 100, 0);
             assert_eq!(fates.len(), drops);
             assert!(
-                fates.iter().all(|f| matches!(f, Fate::Dropped(Packet { flow: 1, .. }, Cause::Overmemory)))
+                fates
+                    .iter()
+                    .all(|f| matches!(f, Fate::Dropped(Packet { flow: 1, .. }, Cause::Overmemory)))
             );
         }
     }
@@ -544,8 +580,13 @@ mod tests {
 
     #[test]
     fn memory_is_what_packets_take_without_the_link_s_header_until_they_leave() {
-        let context =
-            Context { rate: None, mtu: 1514, header_bytes: 14, root: false, luck: Luck::new(1, "fq_codel") };
+        let context = Context {
+            rate: None,
+            mtu: 1514,
+            header_bytes: 14,
+            root: false,
+            luck: Luck::new(1, "fq_codel"),
+        };
         let limited = FqCodelParams { memory_limit: 6000, ..params(CodelVariant::Linux) };
         let mut q = FqCodel::new(&limited, context);
         let mut fates = Vec::new();
@@ -577,7 +618,8 @@ mod tests {
         send(&mut q, 2, 100, 0);
         assert_eq!(served(&mut q, 0), Some(2));
         assert_eq!(served(&mut q, 0), Some(1));
-        // Found empty, the sparse flow was sent through the old ones: until its turn comes there it is not new again.
+        // Found empty, the sparse flow was sent through the old ones: until its turn comes there it
+        // is not new again.
         send(&mut q, 2, 100, 0);
         assert_eq!(q.queues.flows[q.classify(2, &()) as usize].on, On::Old);
         assert_eq!(served(&mut q, 0), Some(2));
@@ -612,15 +654,17 @@ mod tests {
                 send(&mut q, 1, 1514, 0);
             }
             let mut fates = Vec::new();
-            // Flow 2 has never more than one packet; each waits 20 ms because the link stands still that long.
+            // Flow 2 has never more than one packet; each waits 20 ms because the link stands still
+            // that long.
             for ms in (20..1000).step_by(20) {
                 send(&mut q, 2, 100, ms - 20);
                 for _ in 0..3 {
                     q.dequeue(Time(ms * MS), &mut fates);
                 }
             }
-            let of_two =
-                fates.iter().any(|f| matches!(f, Fate::Dropped(Packet { flow: 2, .. }, Cause::Target)));
+            let of_two = fates
+                .iter()
+                .any(|f| matches!(f, Fate::Dropped(Packet { flow: 2, .. }, Cause::Target)));
             assert_eq!(of_two, dropped, "{variant:?}");
         }
     }
@@ -635,11 +679,16 @@ mod tests {
 
     #[test]
     fn what_is_let_past_the_queues_is_charged_to_no_flow() {
-        let context =
-            Context { rate: None, mtu: 1514, header_bytes: 0, root: true, luck: Luck::new(1, "fq_codel") };
+        let context = Context {
+            rate: None,
+            mtu: 1514,
+            header_bytes: 0,
+            root: true,
+            luck: Luck::new(1, "fq_codel"),
+        };
         let mut q = FqCodel::new(&params(CodelVariant::Linux), context);
-        // The first packet of flow 1 waits for the driver. Its second finds flow 1 new, with a whole quantum: it, and not
-        // flow 2, is next.
+        // The first packet of flow 1 waits for the driver. Its second finds flow 1 new, with a
+        // whole quantum: it, and not flow 2, is next.
         for flow in [1, 1, 2] {
             send(&mut q, flow, 1514, 0);
         }
@@ -675,11 +724,14 @@ mod tests {
 
     #[test]
     fn what_the_limit_dropped_is_no_rate_to_begin_with() {
-        // Linux: the count of drops is a first guess only where the last dropping state is less than 16 intervals ago. There was none.
-        let mut q = fq_codel(&FqCodelParams { limit: 40, ecn: false, ..params(CodelVariant::Linux) });
+        // Linux: the count of drops is a first guess only where the last dropping state is less
+        // than 16 intervals ago. There was none.
+        let mut q =
+            fq_codel(&FqCodelParams { limit: 40, ecn: false, ..params(CodelVariant::Linux) });
         let by_limit: usize = (0..60).map(|_| send(&mut q, 1, 1514, 0).len()).sum();
         assert!(by_limit >= 20);
-        // Asked each 10 ms: above target from 10 ms on, the first drop when more than an interval has passed, the next one after another.
+        // Asked each 10 ms: above target from 10 ms on, the first drop when more than an interval
+        // has passed, the next one after another.
         let mut dropped_at = Vec::new();
         for ms in (10..=230).step_by(10) {
             let mut fates = Vec::new();

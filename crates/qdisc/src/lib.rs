@@ -1,9 +1,10 @@
 //! Queue disciplines: one file per algorithm, one trait over them.
 //!
-//! A discipline decides what happens to a packet that arrives at a link (`enqueue`) and which packet leaves when
-//! the transmitter is free (`dequeue`). It owns its packets, is handed the time and its luck, and reports every
-//! drop and mark with a cause. It knows neither TCP nor the simulator: `B`, the packet's body, is opaque, so the
-//! same code runs under a trace replay, a fuzzer and a real-time link.
+//! A discipline decides what happens to a packet that arrives at a link (`enqueue`) and which
+//! packet leaves when the transmitter is free (`dequeue`). It owns its packets, is handed the time
+//! and its luck, and reports every drop and mark with a cause. It knows neither TCP nor the
+//! simulator: `B`, the packet's body, is opaque, so the same code runs under a trace replay, a
+//! fuzzer and a real-time link.
 
 mod adt;
 mod bypass;
@@ -32,7 +33,8 @@ pub struct Packet<B> {
     pub enqueued: Time,
     /// One direction of a five-tuple, or of one after another (transfers). fq_codel hashes it.
     pub flow: u32,
-    /// Bytes as the discipline counts them: the IP packet plus the link's header (see `link::Framing`).
+    /// Bytes as the discipline counts them: the IP packet plus the link's header (see
+    /// `link::Framing`).
     pub size: u32,
     /// The DS field of the IP header: DSCP and ECN.
     pub ds: DsField,
@@ -40,9 +42,11 @@ pub struct Packet<B> {
     pub body: B,
 }
 
-/// What a queue may ask a packet's body. A number or nothing for a body, as tests have it, is a datagram of the packet's flow.
+/// What a queue may ask a packet's body. A number or nothing for a body, as tests have it, is a
+/// datagram of the packet's flow.
 pub trait Body {
-    /// What Linux's memory the packet takes (`units::memory`), of `ip_bytes` without the link's header.
+    /// What Linux's memory the packet takes (`units::memory`), of `ip_bytes` without the link's
+    /// header.
     #[inline]
     fn truesize(&self, ip_bytes: u32) -> u64 {
         units::memory::datagram(ip_bytes.into())
@@ -143,7 +147,8 @@ pub struct Backlog {
 /// A discipline's own state, for the `queue` table. What a discipline does not have is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct State {
-    /// The limit in force now, in packets or bytes as the discipline counts it (adt's q_adt, a fifo's limit).
+    /// The limit in force now, in packets or bytes as the discipline counts it (adt's q_adt, a
+    /// fifo's limit).
     pub limit: Option<f64>,
     /// CoDel's count of drops in this dropping state; 0 outside it.
     pub count: Option<f64>,
@@ -162,9 +167,9 @@ pub trait Qdisc<B> {
 
     /// The transmitter is free: the next packet to send, if any. May drop on the way (CoDel).
     ///
-    /// To be asked with the time the transmitter became free, also when nothing is queued (then at the latest just
-    /// before the next `enqueue` that is later): RED's idle period begins there, and fq_codel takes emptied flows off
-    /// its lists. Asking again is harmless.
+    /// To be asked with the time the transmitter became free, also when nothing is queued (then at
+    /// the latest just before the next `enqueue` that is later): RED's idle period begins there,
+    /// and fq_codel takes emptied flows off its lists. Asking again is harmless.
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>>;
 
     /// What is queued now.
@@ -184,11 +189,13 @@ pub trait Qdisc<B> {
 pub struct Context {
     /// The link's rate at the start; `None` where the link has no rate limit.
     pub rate: Option<Rate>,
-    /// The largest packet of the link in bytes as the discipline counts them (device MTU plus link header; 1514).
+    /// The largest packet of the link in bytes as the discipline counts them (device MTU plus link
+    /// header; 1514).
     pub mtu: u32,
     /// Of each packet's bytes those of the link's header.
     pub header_bytes: u32,
-    /// It is the device's own: nothing above it, no shaper, asks it for packets. Linux sends packets past some of these.
+    /// It is the device's own: nothing above it, no shaper, asks it for packets. Linux sends
+    /// packets past some of these.
     pub root: bool,
     /// The discipline's own random stream.
     pub luck: Luck,
@@ -197,7 +204,8 @@ pub struct Context {
 /// Declares every discipline once: its name in a scenario, its parameters, and how it is made.
 macro_rules! disciplines {
     ($($kind:literal $Name:ident($Params:ty) => $Queue:ty: |$p:ident, $context:ident| $make:expr;)*) => {
-        /// The parameters of any discipline, as the scenario hands them over: `{"kind": "codel", "limit": 1000, ...}`.
+        /// The parameters of any discipline, as the scenario hands them over:
+        /// `{"kind": "codel", "limit": 1000, ...}`.
         #[derive(Clone, Debug, PartialEq, Deserialize)]
         #[serde(tag = "kind")]
         #[allow(missing_docs)]
@@ -217,8 +225,8 @@ macro_rules! disciplines {
             }
         }
 
-        /// Any of the disciplines, dispatched by a branch rather than a pointer: the simulator's inner loop goes
-        /// through here.
+        /// Any of the disciplines, dispatched by a branch rather than a pointer: the simulator's
+        /// inner loop goes through here.
         #[allow(missing_docs, clippy::large_enum_variant)]
         pub enum Discipline<B> {
             $($Name($Queue),)*

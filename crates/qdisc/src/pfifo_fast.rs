@@ -1,36 +1,41 @@
-//! pfifo_fast: three FIFOs in strict priority, sorted by the old TOS bits. For two decades the queue of every Linux
-//! interface on which nobody had set another.
+//! pfifo_fast: three FIFOs in strict priority, sorted by the old TOS bits. For two decades the
+//! queue of every Linux interface on which nobody had set another.
 //!
-//! The TOS bits of a packet give its priority, the priority its band, and band 1 is served only while band 0 is empty, band 2
-//! while both are. Best effort goes to the middle. So a program that asks for throughput (scp does) yields to all others at
-//! this queue, pings among them, and one that asks for low delay (an interactive ssh) passes all.
+//! The TOS bits of a packet give its priority, the priority its band, and band 1 is served only
+//! while band 0 is empty, band 2 while both are. Best effort goes to the middle. So a program that
+//! asks for throughput (scp does) yields to all others at this queue, pings among them, and one
+//! that asks for low delay (an interactive ssh) passes all.
 //!
-//! Source: tc-pfifo_fast(8); tc-prio(8), from which the two tables are. tc has no parameter for it: the limit is the device's
-//! txqueuelen (`ip link set DEV txqueuelen 1000`), written `limit` here like pfifo's.
+//! Source: tc-pfifo_fast(8); tc-prio(8), from which the two tables are. tc has no parameter for it:
+//! the limit is the device's txqueuelen (`ip link set DEV txqueuelen 1000`), written `limit` here
+//! like pfifo's.
 //!
 //! | | linux | shared |
 //! |---|---|---|
 //! | in Linux | since 4.16 (2018) | before |
 //! | `limit` packets | in each band | in the three together |
 //!
-//! The second is no detail: where bulk in band 2 has filled the queue, nothing more can enter bands 0 and 1 either, so what is
-//! meant to pass by is dropped instead. The manual page describes the first, and did so while Linux did the second.
+//! The second is no detail: where bulk in band 2 has filled the queue, nothing more can enter bands
+//! 0 and 1 either, so what is meant to pass by is dropped instead. The manual page describes the
+//! first, and did so while Linux did the second.
 //!
-//! Only four bits are read, so newer codepoints fall where their bits happen to lie: EF (0xb8) in the middle band, AF11 (0x28)
-//! in the last, AF12 (0x30) in the first. The lowest of the four has become ECT(0)'s and does not matter: ECN moves no packet to
-//! another band (it did before Linux 2.6.39).
+//! Only four bits are read, so newer codepoints fall where their bits happen to lie: EF (0xb8) in
+//! the middle band, AF11 (0x28) in the last, AF12 (0x30) in the first. The lowest of the four has
+//! become ECT(0)'s and does not matter: ECN moves no packet to another band (it did before Linux
+//! 2.6.39).
 //!
-//! Since 4.16 a band is a ring of `limit` places, and the places of packets that have left are given back sixteen at a time (two
-//! cache lines of pointers, which sender and driver so rarely touch at once). Until then they count as taken: a full band
-//! holds up to 15 packets less than its limit, and where it has begun to drop it drops until the next sixteen are given back. A ring of
+//! Since 4.16 a band is a ring of `limit` places, and the places of packets that have left are
+//! given back sixteen at a time (two cache lines of pointers, which sender and driver so rarely
+//! touch at once). Until then they count as taken: a full band holds up to 15 packets less than its
+//! limit, and where it has begun to drop it drops until the next sixteen are given back. A ring of
 //! fewer than 32 places gives each back at once.
 //!
-//! A packet that finds all bands empty takes no place at all (see `bypass`). There is no lock, so Linux knows them to be empty only
-//! once it has asked them in vain.
+//! A packet that finds all bands empty takes no place at all (see `bypass`). There is no lock, so
+//! Linux knows them to be empty only once it has asked them in vain.
 //!
-//! Deviations: the priority always follows from the TOS byte, as for packets that are forwarded and for programs that set
-//! IP_TOS; a program that sets SO_PRIORITY instead has no counterpart. Nothing here is lock-free, so no packet is overtaken in its
-//! own band.
+//! Deviations: the priority always follows from the TOS byte, as for packets that are forwarded and
+//! for programs that set IP_TOS; a program that sets SO_PRIORITY instead has no counterpart.
+//! Nothing here is lock-free, so no packet is overtaken in its own band.
 
 use crate::bypass::Bypass;
 use crate::{Backlog, Cause, DsField, Fate, Fifo, Packet, Qdisc, State};
@@ -65,7 +70,8 @@ mod priority {
     pub const INTERACTIVE: u8 = 6;
 }
 
-/// The bits of the byte that are read: 0x10 low delay, 0x08 throughput, 0x04 reliability, 0x02 low cost.
+/// The bits of the byte that are read: 0x10 low delay, 0x08 throughput, 0x04 reliability, 0x02 low
+/// cost.
 const TOS_BITS: u8 = 0x1e;
 
 /// From the TOS bits, taken as a number from 0 to 15, to the priority.
@@ -97,7 +103,8 @@ const BATCH: u64 = 16;
 #[derive(Clone, Copy, Debug, Default)]
 struct Vacated {
     places: u64,
-    /// Where in the ring the next packet to leave stands: at the ring's end all places are given back.
+    /// Where in the ring the next packet to leave stands: at the ring's end all places are given
+    /// back.
     next: u64,
 }
 
@@ -124,7 +131,8 @@ pub struct PfifoFast<B> {
     bands: [Fifo<B>; 3],
     vacated: [Vacated; 3],
     bypass: Bypass<B>,
-    /// Nothing was there when it was last asked. Without a lock that is how Linux knows an empty queue.
+    /// Nothing was there when it was last asked. Without a lock that is how Linux knows an empty
+    /// queue.
     asked_in_vain: bool,
 }
 
@@ -137,7 +145,9 @@ impl<B> PfifoFast<B> {
             limit: params.limit,
             bands,
             vacated: Default::default(),
-            bypass: Bypass::new(params.variant == PfifoFastVariant::Linux && root && params.limit > 0),
+            bypass: Bypass::new(
+                params.variant == PfifoFastVariant::Linux && root && params.limit > 0,
+            ),
             asked_in_vain: true,
         }
     }
@@ -178,11 +188,13 @@ impl<B> Qdisc<B> for PfifoFast<B> {
     #[inline]
     fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
         if let Some(packet) = self.bypass.take_out() {
-            // One that had to wait was kept, and until the next question in vain the queue is not known to be empty.
+            // One that had to wait was kept, and until the next question in vain the queue is not
+            // known to be empty.
             self.asked_in_vain &= packet.enqueued == now;
             return Some(packet);
         }
-        let first = self.bands.iter_mut().enumerate().find_map(|(band, queue)| Some((band, queue.pop()?)));
+        let first =
+            self.bands.iter_mut().enumerate().find_map(|(band, queue)| Some((band, queue.pop()?)));
         let Some((band, packet)) = first else {
             self.asked_in_vain = true;
             return None;
@@ -263,7 +275,8 @@ mod tests {
 
     #[test]
     fn a_lower_band_waits_until_the_higher_are_empty() {
-        let arrivals = [THROUGHPUT, DsField::BEST_EFFORT, LOW_DELAY, THROUGHPUT, DsField::BEST_EFFORT];
+        let arrivals =
+            [THROUGHPUT, DsField::BEST_EFFORT, LOW_DELAY, THROUGHPUT, DsField::BEST_EFFORT];
         for variant in [PfifoFastVariant::Linux, PfifoFastVariant::Shared] {
             let (dropped, served) = pass(pfifo_fast(variant, 5), &arrivals);
             assert_eq!((dropped, served), (vec![], vec![2, 1, 4, 0, 3]), "{variant:?}");
@@ -279,7 +292,8 @@ mod tests {
 
     #[test]
     fn what_finds_the_bands_known_to_be_empty_takes_no_place() {
-        let mut q = PfifoFast::new(&PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 2 }, true);
+        let mut q =
+            PfifoFast::new(&PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 2 }, true);
         let mut fates = Vec::new();
         let arrive = |q: &mut PfifoFast<u32>, at: u64, fates: &mut Vec<_>| {
             q.enqueue(packet(0, THROUGHPUT), Time(at), fates);
@@ -307,7 +321,8 @@ mod tests {
         assert_eq!((dropped, served), (vec![2, 3], vec![0, 1]));
     }
 
-    /// Fills the queue, then sends so many and tries again after each. Returns how many could enter then.
+    /// Fills the queue, then sends so many and tries again after each. Returns how many could enter
+    /// then.
     fn refill(variant: PfifoFastVariant, limit: u32, sent: u32) -> Vec<u32> {
         let mut q = pfifo_fast(variant, u64::from(limit));
         let mut fates = Vec::new();

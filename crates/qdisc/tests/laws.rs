@@ -1,14 +1,14 @@
-//! Laws that hold for every discipline, whatever its algorithm: packets are conserved, flows keep their order, a
-//! backlog is always served, limits are kept, only who speaks ECN is marked, and the same luck gives the same
-//! fates.
+//! Laws that hold for every discipline, whatever its algorithm: packets are conserved, flows keep
+//! their order, a backlog is always served, limits are kept, only who speaks ECN is marked, and the
+//! same luck gives the same fates.
 
 #[path = "common/any.rs"]
 mod any;
 
 use proptest::prelude::*;
 use qdisc::{
-    Backlog, Cause, Context, Discipline, DsField, Ecn, Fate, FifoParams, Packet, Params, PfifoFastParams,
-    PfifoFastVariant, Qdisc, RedParams,
+    Backlog, Cause, Context, Discipline, DsField, Ecn, Fate, FifoParams, Packet, Params,
+    PfifoFastParams, PfifoFastVariant, Qdisc, RedParams,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -51,7 +51,8 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
             PfifoFastVariant::Shared => packets <= p.limit,
         },
         Params::Codel(p) => packets <= p.limit,
-        // Memory may be passed by what one batch of drops can't bring down (a batch of one, small packets ahead).
+        // Memory may be passed by what one batch of drops can't bring down (a batch of one, small
+        // packets ahead).
         Params::FqCodel(p) => packets <= p.limit,
         Params::Adt(p) => packets <= p.limit,
         Params::Red(RedParams::Linux(p)) => backlog.bytes <= p.limit,
@@ -59,12 +60,15 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
             // ns-2 refuses once it is full; the packet that fills it may pass the limit.
             backlog.bytes < p.limit * u64::from(p.mean_bytes) + u64::from(LARGEST)
         }
-        Params::Red(RedParams::Ns3(p)) if p.byte_mode => backlog.bytes <= p.limit * u64::from(p.mean_bytes),
+        Params::Red(RedParams::Ns3(p)) if p.byte_mode => {
+            backlog.bytes <= p.limit * u64::from(p.mean_bytes)
+        }
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
     }
 }
 
-/// Codepoints of all three bands of pfifo_fast: best effort, throughput, low delay, EF, LE and AF11.
+/// Codepoints of all three bands of pfifo_fast: best effort, throughput, low delay, EF, LE and
+/// AF11.
 fn mixed(flow: u32) -> DsField {
     DsField([0, 2, 4, 46, 1, 10][flow as usize % 6] << 2)
 }
@@ -146,7 +150,11 @@ impl Ledger<'_> {
                 (before, after) => assert_eq!(before, after, "only ECN-capable packets are marked"),
             }
             let last = self.last_of_flow.insert(packet.flow, packet.body);
-            assert!(last.is_none_or(|last| last < packet.body), "flow {} out of order", packet.flow);
+            assert!(
+                last.is_none_or(|last| last < packet.body),
+                "flow {} out of order",
+                packet.flow
+            );
             self.log.push((self.now, packet.body, None));
         }
         self.settle();
@@ -159,8 +167,10 @@ impl Ledger<'_> {
         for fate in self.fates.drain(..) {
             match fate {
                 Fate::Dropped(packet, cause) => {
-                    let before =
-                        self.inside.remove(&packet.body).expect("what is dropped is inside, and once");
+                    let before = self
+                        .inside
+                        .remove(&packet.body)
+                        .expect("what is dropped is inside, and once");
                     assert_eq!((before.flow, before.size), (packet.flow, packet.size));
                     self.inside_bytes -= u64::from(packet.size);
                     self.log.push((self.now, packet.body, Some(cause)));
@@ -187,7 +197,8 @@ proptest! {
             for step in &steps {
                 ledger.step(*step);
             }
-            // What is left can be served to the last packet, and then every mark has come out on a packet.
+            // What is left can be served to the last packet, and then every mark has come out on a
+            // packet.
             ledger.now += 1_000_000_000;
             while ledger.serve() {}
             prop_assert_eq!(ledger.inside.len(), 0);
@@ -215,7 +226,8 @@ proptest! {
         };
         let uniform = log(|_| DsField::BEST_EFFORT);
         if let Params::PfifoFast(PfifoFastParams { variant, limit }) = params {
-            // With all in one band it is pfifo, but for the places that Linux's large rings give back late.
+            // With all in one band it is pfifo, but for the places that Linux's large rings give
+            // back late.
             prop_assume!(variant == PfifoFastVariant::Shared || limit < 32);
             let pfifo = Params::Pfifo(FifoParams { limit });
             let mut ledger = Ledger::new(&pfifo, 7);

@@ -1,8 +1,9 @@
 //! What each client may ask of a server: connections at once, and bytes an hour.
 //!
-//! A client is a `probe::source`: an IPv4 address, or an IPv6 network of 64 bits. A client that has as many connections as it
-//! may gets another one if one of them is idle: of these the one that has been idle longest is told to go. Some clients never
-//! close the connections of their probes (goresponsiveness). What a client's owner should know of is written down once an hour.
+//! A client is a `probe::source`: an IPv4 address, or an IPv6 network of 64 bits. A client that has
+//! as many connections as it may gets another one if one of them is idle: of these the one that has
+//! been idle longest is told to go. Some clients never close the connections of their probes
+//! (goresponsiveness). What a client's owner should know of is written down once an hour.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -56,7 +57,8 @@ struct Visit {
 #[derive(Clone, Copy, Debug, Default)]
 struct Activity {
     requests: usize,
-    /// Since when it has had no request under way; `None`: it has one, or it is not through with TLS.
+    /// Since when it has had no request under way; `None`: it has one, or it is not through with
+    /// TLS.
     idle_since: Option<Instant>,
 }
 
@@ -91,10 +93,16 @@ impl Accounts {
             open.accounts.retain(|_, account| !account.visits.is_empty() || !over(account, now));
         }
         let full = open.connections >= all_connections;
-        let told_full = open.told_full.is_some_and(|then| now.saturating_duration_since(then) < PERIOD);
+        let told_full =
+            open.told_full.is_some_and(|then| now.saturating_duration_since(then) < PERIOD);
         let account = open.accounts.entry(client).or_insert_with(|| {
             self.tell(format!("{client} has come"));
-            Account { visits: Vec::new(), opened: now, bytes: Arc::default(), told: Told::default() }
+            Account {
+                visits: Vec::new(),
+                opened: now,
+                bytes: Arc::default(),
+                told: Told::default(),
+            }
         });
         if over(account, now) {
             account.opened = now;
@@ -153,7 +161,8 @@ impl Account {
     /// Whether there was one to be sent away.
     fn send_longest_idle_away(&mut self) -> bool {
         let idle = self.visits.iter().enumerate();
-        let idle = idle.filter_map(|(place, visit)| Some((locked(&visit.activity).idle_since?, place)));
+        let idle =
+            idle.filter_map(|(place, visit)| Some((locked(&visit.activity).idle_since?, place)));
         let Some((_, place)) = idle.min() else {
             return false;
         };
@@ -183,7 +192,8 @@ impl Admission {
     /// Adds to the client's bytes; whether it still has some left.
     pub fn charge(&self, bytes: usize) -> bool {
         let bytes = bytes as u64;
-        let (before, limit) = (self.bytes.fetch_add(bytes, Ordering::Relaxed), self.accounts.limits.bytes);
+        let (before, limit) =
+            (self.bytes.fetch_add(bytes, Ordering::Relaxed), self.accounts.limits.bytes);
         if before < limit && before + bytes >= limit {
             self.accounts.tell(format!(
                 "{} has used up its {} MB of this hour",
@@ -248,7 +258,9 @@ impl Drop for Admission {
             return;
         };
         // One that was sent away has given its place back already.
-        if let Some(place) = account.visits.iter().position(|visit| visit.number == self.visit.number) {
+        if let Some(place) =
+            account.visits.iter().position(|visit| visit.number == self.visit.number)
+        {
             account.visits.swap_remove(place);
             open.connections -= 1;
         }
@@ -265,7 +277,8 @@ mod tests {
     #[test]
     fn a_client_has_so_many_connections_at_once() {
         let (accounts, now) = (Accounts::new(LIMITS), Instant::now());
-        let (one, other): (IpAddr, IpAddr) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        let (one, other): (IpAddr, IpAddr) =
+            ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
         let first = accounts.admit(one, now).unwrap();
         let _second = accounts.admit(one, now).unwrap();
         assert!(accounts.admit(one, now).is_none());
@@ -288,7 +301,10 @@ mod tests {
         all[2].end(now + SECOND);
         all[0].end(now + 2 * SECOND);
         let left = |each: &Admission| {
-            locked(&accounts.open).accounts[&one].visits.iter().all(|visit| visit.number != each.visit.number)
+            locked(&accounts.open).accounts[&one]
+                .visits
+                .iter()
+                .all(|visit| visit.number != each.visit.number)
         };
         let fourth = accounts.admit(one, now + 3 * SECOND).unwrap();
         assert_eq!(all.iter().map(left).collect::<Vec<_>>(), [false, false, true]);
@@ -310,10 +326,16 @@ mod tests {
         let neighbour: IpAddr = "2001:db8::2".parse().unwrap();
         let first = accounts.admit(one, now).unwrap();
         assert!(first.charge(900) && first.spent().is_none());
-        assert!(!accounts.admit(neighbour, now).unwrap().charge(200), "the same network of 64 bits");
+        assert!(
+            !accounts.admit(neighbour, now).unwrap().charge(200),
+            "the same network of 64 bits"
+        );
         assert!(accounts.admit(one, now).unwrap().spent().unwrap().contains("0.001 MB in an hour"));
         let lines = accounts.take_lines();
-        assert_eq!(lines, ["2001:db8:: has come", "2001:db8:: has used up its 0.001 MB of this hour"]);
+        assert_eq!(
+            lines,
+            ["2001:db8:: has come", "2001:db8:: has used up its 0.001 MB of this hour"]
+        );
         let later = now + Duration::from_secs(3600);
         assert!(accounts.admit(one, later).unwrap().charge(1000));
     }

@@ -1,10 +1,13 @@
-//! The draft's decisions: when goodput is stable, when responsiveness is, and what it comes to. No sockets, no clock.
+//! The draft's decisions: when goodput is stable, when responsiveness is, and what it comes to. No
+//! sockets, no clock.
 //!
-//! Every interval a connection is added and the judge is asked. First it waits for goodput: the standard deviation of the
-//! last MAD moving averages falls below SDT of the latest. From then on it looks at the responsiveness over the last MAD
-//! intervals in the same way. A stage that doesn't come to rest is left when its time is up, and says so in its confidence.
+//! Every interval a connection is added and the judge is asked. First it waits for goodput: the
+//! standard deviation of the last MAD moving averages falls below SDT of the latest. From then on
+//! it looks at the responsiveness over the last MAD intervals in the same way. A stage that doesn't
+//! come to rest is left when its time is up, and says so in its confidence.
 //!
-//! Source: draft-ietf-ippm-responsiveness, "Measuring Responsiveness", "Final Algorithm", "Confidence of Test-Results".
+//! Source: draft-ietf-ippm-responsiveness, "Measuring Responsiveness", "Final Algorithm",
+//! "Confidence of Test-Results".
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +54,8 @@ impl Default for Parameters {
     }
 }
 
-/// A foreign probe is estimated at 5000 bytes and a self probe at 1000, and there are as many of the ones as of the others.
+/// A foreign probe is estimated at 5000 bytes and a self probe at 1000, and there are as many of
+/// the ones as of the others.
 const PROBE_BYTES: f64 = (5000.0 + 1000.0) / 2.0;
 
 impl Parameters {
@@ -62,7 +66,8 @@ impl Parameters {
     }
 }
 
-/// The mean of the best `share` of the samples, at least of one; `None` without samples. Rounded down: of 10 samples 95 % are 9.
+/// The mean of the best `share` of the samples, at least of one; `None` without samples. Rounded
+/// down: of 10 samples 95 % are 9.
 pub fn trimmed_mean(samples: &[f64], share: f64) -> Option<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -135,7 +140,8 @@ pub enum Stage {
     Done,
 }
 
-/// Follows one test from interval to interval. Several directions at once have one responsiveness and a goodput each.
+/// Follows one test from interval to interval. Several directions at once have one responsiveness
+/// and a goodput each.
 #[derive(Debug)]
 pub struct Judge {
     parameters: Parameters,
@@ -163,14 +169,16 @@ impl Judge {
         }
     }
 
-    /// An interval of `took_ns` has ended in which `bytes` arrived in each direction; `samples` are those of the last MAD
-    /// intervals. Gives the moving average of each direction's goodput, bytes a second.
+    /// An interval of `took_ns` has ended in which `bytes` arrived in each direction; `samples` are
+    /// those of the last MAD intervals. Gives the moving average of each direction's goodput, bytes
+    /// a second.
     pub fn interval(&mut self, took_ns: u64, bytes: &[u64], samples: &Samples) -> Vec<f64> {
         let Parameters { mad, sdt, tmp, .. } = self.parameters;
         for ((all, goodput), &arrived) in self.bytes.iter_mut().zip(&mut self.goodput).zip(bytes) {
             all.push((arrived, took_ns));
             let last = &all[all.len().saturating_sub(mad)..];
-            let (sum, time) = last.iter().fold((0, 0), |(sum, time), one| (sum + one.0, time + one.1));
+            let (sum, time) =
+                last.iter().fold((0, 0), |(sum, time), one| (sum + one.0, time + one.1));
             goodput.0.push(sum as f64 * 1e9 / time as f64);
         }
         self.in_stage += 1;
@@ -181,7 +189,8 @@ impl Judge {
                 self.leave_if(stable, Stage::Responsiveness);
             }
             Stage::Responsiveness => {
-                // Without a sample of each kind there is no value: what follows is compared with what went before.
+                // Without a sample of each kind there is no value: what follows is compared with
+                // what went before.
                 self.responsiveness.0.extend(samples.responsiveness(tmp));
                 let stable = self.responsiveness.stable(mad, sdt);
                 self.responsiveness_confidence = self.confidence(stable);
@@ -227,7 +236,12 @@ mod tests {
     use super::*;
 
     fn samples(tcp_f: f64, tls_f: f64, http_f: f64, http_l: f64) -> Samples {
-        Samples { tcp_f: vec![tcp_f], tls_f: vec![tls_f], http_f: vec![http_f], http_l: vec![http_l] }
+        Samples {
+            tcp_f: vec![tcp_f],
+            tls_f: vec![tls_f],
+            http_f: vec![http_f],
+            http_l: vec![http_l],
+        }
     }
 
     #[test]
@@ -289,8 +303,8 @@ mod tests {
                 break;
             }
         }
-        // Moving averages: 1, 1.5, 2.33, 3.75, 5.5, 7, 8, 8, 8: the last four deviate by 0.43 from 7.75, 5 % of 8 are 0.4;
-        // one more 8 and they are equal.
+        // Moving averages: 1, 1.5, 2.33, 3.75, 5.5, 7, 8, 8, 8: the last four deviate by 0.43 from
+        // 7.75, 5 % of 8 are 0.4; one more 8 and they are equal.
         assert_eq!(grown, 10);
     }
 
@@ -307,7 +321,8 @@ mod tests {
     #[test]
     fn a_stage_that_never_rests_is_left_when_its_time_is_up() {
         let mut judge = Judge::new(&Parameters { stage_intervals: 5, ..one_second() }, 1);
-        let jumping = |i: u64| samples(20.0, 20.0, 20.0, if i.is_multiple_of(2) { 20.0 } else { 400.0 });
+        let jumping =
+            |i: u64| samples(20.0, 20.0, 20.0, if i.is_multiple_of(2) { 20.0 } else { 400.0 });
         let mut intervals = 0;
         while judge.stage() != Stage::Done {
             judge.interval(1_000_000_000, &[1 << (2 * intervals)], &jumping(intervals));

@@ -1,7 +1,9 @@
-//! Asking for one byte, and how long it took: on a connection of its own (foreign), or on one that carries load (self).
+//! Asking for one byte, and how long it took: on a connection of its own (foreign), or on one that
+//! carries load (self).
 //!
-//! A foreign probe gives three times: TCP's handshake, TLS's per round trip, the request's. A self probe gives the request's.
-//! A request's time goes from its being issued to the last byte of its response. No priorities are asked for.
+//! A foreign probe gives three times: TCP's handshake, TLS's per round trip, the request's. A self
+//! probe gives the request's. A request's time goes from its being issued to the last byte of its
+//! response. No priorities are asked for.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,7 +19,9 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{self, AlertDescription, HandshakeKind, InvalidMessage, ProtocolVersion};
+use tokio_rustls::rustls::{
+    self, AlertDescription, HandshakeKind, InvalidMessage, ProtocolVersion,
+};
 
 use crate::Problem;
 use crate::brief::Brief;
@@ -91,22 +95,26 @@ impl Failure {
         let place = url.authority();
         let another = "give the URL of a responsiveness server: `sojourn rpm serve` starts one";
         match self {
-            Failure::Tcp(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Problem::new(
-                format!("{place} refuses connections to port {}", url.port),
-                "check host and port; `sojourn rpm serve` starts a server and says its URL",
-            ),
-            Failure::Tcp(error) => {
-                Problem::new(format!("{place} can't be reached: {error}"), "check the host and the network")
+            Failure::Tcp(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                Problem::new(
+                    format!("{place} refuses connections to port {}", url.port),
+                    "check host and port; `sojourn rpm serve` starts a server and says its URL",
+                )
             }
+            Failure::Tcp(error) => Problem::new(
+                format!("{place} can't be reached: {error}"),
+                "check the host and the network",
+            ),
             Failure::Tls(error) => tls_problem(&place, error),
             Failure::NoHttp2 => Problem::new(format!("{place} does not speak HTTP/2"), another),
             Failure::Http(error) => {
                 Problem::new(format!("{place} broke off in the midst of HTTP/2: {error}"), another)
             }
             Failure::Status(status) => Problem::new(format!("{url} answers {status}"), another),
-            Failure::Spent(why) => {
-                Problem::new(format!("{place} refused: {why}"), "wait, or measure against another server")
-            }
+            Failure::Spent(why) => Problem::new(
+                format!("{place} refused: {why}"),
+                "wait, or measure against another server",
+            ),
             Failure::TooLarge => Problem::new(format!("{url}: {self}"), another),
             Failure::Silent(_) => Problem::new(
                 format!("{place}: {self}"),
@@ -145,7 +153,9 @@ fn words(why: &rustls::CertificateError) -> String {
     match why {
         rustls::CertificateError::UnknownIssuer => "nobody whom we trust has signed it".into(),
         rustls::CertificateError::NotValidForName
-        | rustls::CertificateError::NotValidForNameContext { .. } => "it is for another name".into(),
+        | rustls::CertificateError::NotValidForNameContext { .. } => {
+            "it is for another name".into()
+        }
         rustls::CertificateError::Expired | rustls::CertificateError::ExpiredContext { .. } => {
             "it has expired".into()
         }
@@ -156,7 +166,9 @@ fn words(why: &rustls::CertificateError) -> String {
 impl Way {
     /// Makes a connection. The caller has to poll `connection` for anything to happen on it.
     pub async fn connect(&self) -> Result<Made, Failure> {
-        timeout(self.patience, self.connect_patiently()).await.unwrap_or(Err(Failure::Silent(self.patience)))
+        timeout(self.patience, self.connect_patiently())
+            .await
+            .unwrap_or(Err(Failure::Silent(self.patience)))
     }
 
     async fn connect_patiently(&self) -> Result<Made, Failure> {
@@ -171,7 +183,8 @@ impl Way {
         if tls.alpn_protocol() != Some(H2) {
             return Err(Failure::NoHttp2);
         }
-        // TLS 1.3 takes one round trip, one more if the server asks for another key; TLS 1.2 takes two.
+        // TLS 1.3 takes one round trip, one more if the server asks for another key; TLS 1.2 takes
+        // two.
         let again = tls.handshake_kind() == Some(HandshakeKind::FullWithHelloRetryRequest);
         let older = tls.protocol_version() == Some(ProtocolVersion::TLSv1_2);
         let round_trips = 1 + u32::from(again || older);
@@ -198,7 +211,8 @@ pub async fn get(
 
 async fn get_patiently(requests: SendRequest<Bytes>, url: &Arc<Url>) -> Result<Vec<u8>, Failure> {
     let mut requests = requests.ready().await.map_err(Failure::Http)?;
-    let (response, _) = requests.send_request(request(Method::GET, url), true).map_err(Failure::Http)?;
+    let (response, _) =
+        requests.send_request(request(Method::GET, url), true).map_err(Failure::Http)?;
     let (head, body) = response.await.map_err(Failure::Http)?.into_parts();
     match head.status {
         StatusCode::OK => read(body).await,
@@ -214,8 +228,9 @@ pub async fn refused(status: StatusCode, body: RecvStream) -> Failure {
         }
         _ => None,
     };
-    let plain =
-        |words: &String| !words.is_empty() && words.len() < MOST_WORDS && !words.contains(char::is_control);
+    let plain = |words: &String| {
+        !words.is_empty() && words.len() < MOST_WORDS && !words.contains(char::is_control)
+    };
     words.filter(plain).map_or(Failure::Status(status), Failure::Spent)
 }
 
@@ -234,7 +249,8 @@ async fn read(mut body: RecvStream) -> Result<Vec<u8>, Failure> {
 
 /// A request as all of ours are: nothing compressed.
 pub fn request(method: Method, url: &Url) -> Request<()> {
-    // What was read as a URL is one again: only the host's brackets and the usual port were taken off.
+    // What was read as a URL is one again: only the host's brackets and the usual port were taken
+    // off.
     let uri: Uri = url.to_string().parse().expect("a URL that was read before");
     let mut request = Request::new(());
     *request.method_mut() = method;
@@ -280,12 +296,13 @@ mod tests {
     async fn round_trips(version: &'static SupportedProtocolVersion) -> u32 {
         let made = rcgen::generate_simple_self_signed(["localhost".to_string()]).unwrap();
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()).into();
-        let mut config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-            .with_protocol_versions(&[version])
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
-            .unwrap();
+        let mut config =
+            ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+                .with_protocol_versions(&[version])
+                .unwrap()
+                .with_no_client_auth()
+                .with_single_cert(vec![made.cert.der().clone()], key)
+                .unwrap();
         config.alpn_protocols = vec![H2.to_vec()];
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -295,7 +312,8 @@ mod tests {
             acceptor.accept(socket).await.unwrap()
         });
         let tls = TlsConnector::from(Arc::new(crate::tls::Trust::Anyone.client().unwrap()));
-        let way = Way { address, name: address.ip().into(), tls, patience: Duration::from_secs(10) };
+        let way =
+            Way { address, name: address.ip().into(), tls, patience: Duration::from_secs(10) };
         let made = way.connect().await.unwrap();
         server.await.unwrap();
         made.round_trips

@@ -1,6 +1,8 @@
-//! TLS that holds no more than one write: what is sealed goes to the socket before anything else is taken.
+//! TLS that holds no more than one write: what is sealed goes to the socket before anything else is
+//! taken.
 //!
-//! Without this, TLS's own buffer fills up behind a socket that takes nothing, and is a queue that nobody sees.
+//! Without this, TLS's own buffer fills up behind a socket that takes nothing, and is a queue that
+//! nobody sees.
 
 use std::io;
 use std::pin::Pin;

@@ -1,7 +1,8 @@
-//! A measurement: an idle phase, then load in each direction, or in both at once, with probes all along.
+//! A measurement: an idle phase, then load in each direction, or in both at once, with probes all
+//! along.
 //!
-//! Nothing is computed here that the raw samples don't hold: `Outcome` has every probe and every sample of goodput with its
-//! time. The judge (`algorithm`) only decides when to stop.
+//! Nothing is computed here that the raw samples don't hold: `Outcome` has every probe and every
+//! sample of goodput with its time. The judge (`algorithm`) only decides when to stop.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -69,7 +70,8 @@ pub struct Reached {
     pub goodput_bps: f64,
 }
 
-/// The kinds of probe, in the order of their numbers: the handshake first, which is what comes nearest to a ping.
+/// The kinds of probe, in the order of their numbers: the handshake first, which is what comes
+/// nearest to a ping.
 pub const PROBES: [&str; 4] = ["foreign-tcp", "foreign-tls", "foreign-http", "self"];
 const TCP: usize = 0;
 const TLS: usize = 1;
@@ -83,7 +85,8 @@ pub struct Probe {
     pub t_ns: u64,
     /// Its place in `PROBES`.
     pub kind: usize,
-    /// The number of the probe it belongs to, counted over all; a foreign one's three parts have the same.
+    /// The number of the probe it belongs to, counted over all; a foreign one's three parts have
+    /// the same.
     pub seq: u64,
     /// `None`: it failed, or got no answer in time.
     pub rtt_ns: Option<u64>,
@@ -138,7 +141,8 @@ pub struct Loaded {
     pub start_ns: u64,
     /// Until when.
     pub end_ns: u64,
-    /// From when on a probe's answer counts for the result: MAD intervals before the end of the last.
+    /// From when on a probe's answer counts for the result: MAD intervals before the end of the
+    /// last.
     pub window_start_ns: u64,
     /// To when: the end of the last interval.
     pub window_end_ns: u64,
@@ -163,7 +167,8 @@ pub struct Outcome {
     pub zero_ns: u64,
     /// When it ended.
     pub end_ns: u64,
-    /// Round trips of a TLS handshake with this server: what a foreign probe's whole handshake took is so many times its sample.
+    /// Round trips of a TLS handshake with this server: what a foreign probe's whole handshake took
+    /// is so many times its sample.
     pub tls_round_trips: u32,
     /// The idle phase: from the start to here.
     pub idle_end_ns: u64,
@@ -195,11 +200,13 @@ const CAPACITY_OVER: usize = 10;
 const REST: Duration = Duration::from_secs(1);
 /// Idle probes are sent no faster.
 const IDLE_EVERY: Duration = Duration::from_millis(100);
-/// Probes under way, at most, in seconds' worth of MPS: those of a network that answers after longer tell no more.
+/// Probes under way, at most, in seconds' worth of MPS: those of a network that answers after
+/// longer tell no more.
 const UNDER_WAY_S: f64 = 10.0;
 
-/// Measures. `tell` is called every 100 ms and ends the measurement early by answering `false`. An error means that nothing
-/// was measured; what goes wrong later is in the outcome, beside what was measured until then.
+/// Measures. `tell` is called every 100 ms and ends the measurement early by answering `false`. An
+/// error means that nothing was measured; what goes wrong later is in the outcome, beside what was
+/// measured until then.
 pub fn measure(plan: &Plan, tell: &mut dyn FnMut(&Reached) -> bool) -> Result<Outcome, Problem> {
     let url = whole_url(&plan.url)?;
     let tls = TlsConnector::from(Arc::new(plan.trust.clone().client()?));
@@ -207,8 +214,8 @@ pub fn measure(plan: &Plan, tell: &mut dyn FnMut(&Reached) -> bool) -> Result<Ou
     let (probes, load) = (runtime("rpm-probe", 2)?, runtime("rpm-load", cores())?);
     let outcome = probes.block_on(async {
         let begun = attended(Session::begin(plan, &url, tls, load.handle().clone()), tell).await;
-        let session =
-            begun.unwrap_or_else(|| Err(Problem::new("ended before the server had answered", "")))?;
+        let session = begun
+            .unwrap_or_else(|| Err(Problem::new("ended before the server had answered", "")))?;
         Ok(session.run(plan, tell).await)
     });
     probes.shutdown_background();
@@ -217,7 +224,10 @@ pub fn measure(plan: &Plan, tell: &mut dyn FnMut(&Reached) -> bool) -> Result<Ou
 }
 
 /// Waits for something without load meanwhile, and tells of it; `None`: ended by `tell`.
-async fn attended<T>(work: impl Future<Output = T>, tell: &mut dyn FnMut(&Reached) -> bool) -> Option<T> {
+async fn attended<T>(
+    work: impl Future<Output = T>,
+    tell: &mut dyn FnMut(&Reached) -> bool,
+) -> Option<T> {
     let (begun, mut work) = (Instant::now(), pin!(work));
     loop {
         match timeout(SAMPLE_EVERY, &mut work).await {
@@ -239,7 +249,10 @@ impl Reached {
 fn whole_url(text: &str) -> Result<Url, Problem> {
     let given = if text.contains("://") { text.to_string() } else { format!("https://{text}") };
     let mut url = Url::parse(&given).map_err(|why| {
-        Problem::new(format!("no server to measure: {why}"), "write https://HOST:PORT, or just HOST:PORT")
+        Problem::new(
+            format!("no server to measure: {why}"),
+            "write https://HOST:PORT, or just HOST:PORT",
+        )
     })?;
     if url.path == "/" {
         url.path = document::PATH.into();
@@ -247,8 +260,14 @@ fn whole_url(text: &str) -> Result<Url, Problem> {
     Ok(url)
 }
 
-async fn ways_to(url: &Url, host: &str, tls: &TlsConnector, patience: Duration) -> Result<Vec<Way>, Problem> {
-    let no_name = |_| Problem::new(format!("'{}' is not a host's name", url.host), "write https://HOST:PORT");
+async fn ways_to(
+    url: &Url,
+    host: &str,
+    tls: &TlsConnector,
+    patience: Duration,
+) -> Result<Vec<Way>, Problem> {
+    let no_name =
+        |_| Problem::new(format!("'{}' is not a host's name", url.host), "write https://HOST:PORT");
     let name = ServerName::try_from(url.host.clone()).map_err(no_name)?;
     let found = timeout(patience, tokio::net::lookup_host((host, url.port))).await;
     let unknown = |why: String| {
@@ -260,8 +279,9 @@ async fn ways_to(url: &Url, host: &str, tls: &TlsConnector, patience: Duration) 
     let addresses = found
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
         .map_err(|error| unknown(error.to_string()))?;
-    let ways: Vec<Way> =
-        addresses.map(|address| Way { address, name: name.clone(), tls: tls.clone(), patience }).collect();
+    let ways: Vec<Way> = addresses
+        .map(|address| Way { address, name: name.clone(), tls: tls.clone(), patience })
+        .collect();
     if ways.is_empty() {
         return Err(unknown("it has none".into()));
     }
@@ -316,7 +336,8 @@ struct Shared {
 
 #[derive(Default)]
 struct Probes {
-    /// The phase whose probes count; `None` between phases. Those that are answered after their phase are no samples.
+    /// The phase whose probes count; `None` between phases. Those that are answered after their
+    /// phase are no samples.
     phase: Option<usize>,
     launched: u64,
     done: Vec<Done>,
@@ -335,7 +356,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Session {
-    async fn begin(plan: &Plan, url: &Url, tls: TlsConnector, load: Handle) -> Result<Session, Problem> {
+    async fn begin(
+        plan: &Plan,
+        url: &Url,
+        tls: TlsConnector,
+        load: Handle,
+    ) -> Result<Session, Problem> {
         let asked = Arc::new(url.clone());
         let ways = ways_to(url, &url.host, &tls, plan.patience()).await?;
         let answer = first_answer(ways, &asked).await.map_err(|failure| failure.problem(url))?;
@@ -346,7 +372,8 @@ impl Session {
             )
         })?;
         let small = Arc::new(document.small.clone());
-        let same_place = small.host == url.host && small.port == url.port && document.endpoint.is_none();
+        let same_place =
+            small.host == url.host && small.port == url.port && document.endpoint.is_none();
         let answer = if same_place {
             answer
         } else {
@@ -374,7 +401,8 @@ impl Session {
         let mut outcome = Outcome {
             document: (*self.document).clone(),
             address: self.way.address,
-            zero_ns: self.zero_of_day.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64,
+            zero_ns: self.zero_of_day.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+                as u64,
             end_ns: 0,
             tls_round_trips: self.tls_round_trips,
             idle_end_ns: 0,
@@ -403,14 +431,19 @@ impl Session {
             outcome.stopped = ended.err();
         }
         outcome.end_ns = self.now_ns();
-        let mut probes: Vec<Probe> = locked(&self.shared.probes).done.iter().map(|done| done.probe).collect();
+        let mut probes: Vec<Probe> =
+            locked(&self.shared.probes).done.iter().map(|done| done.probe).collect();
         probes.sort_by_key(|probe| (probe.t_ns, probe.seq, probe.kind));
         outcome.probes = probes;
         outcome
     }
 
     /// Foreign probes, one after the other, through empty queues.
-    async fn idle(&self, plan: &Plan, tell: &mut dyn FnMut(&Reached) -> bool) -> Result<(), Stopped> {
+    async fn idle(
+        &self,
+        plan: &Plan,
+        tell: &mut dyn FnMut(&Reached) -> bool,
+    ) -> Result<(), Stopped> {
         locked(&self.shared.probes).phase = Some(0);
         for _ in 0..plan.idle_probes {
             let begun = tokio::time::Instant::now();
@@ -504,7 +537,8 @@ impl<'a> Test<'a> {
         self.loads.abort_all();
         while self.loads.join_next().await.is_some() {}
         let probes = locked(&self.session.shared.probes);
-        let (launched, done) = (probes.launched - launched_before, probes.done_count() - done_before);
+        let (launched, done) =
+            (probes.launched - launched_before, probes.done_count() - done_before);
         self.unanswered = launched.saturating_sub(done);
         ended
     }
@@ -517,7 +551,8 @@ impl<'a> Test<'a> {
                 let number = self.flows.len();
                 self.flows.push(format!("{}-{opened}", direction.word()));
                 let (shared, failed) = (Arc::clone(&self.session.shared), self.failed.clone());
-                let (way, document) = (self.session.way.clone(), Arc::clone(&self.session.document));
+                let (way, document) =
+                    (self.session.way.clone(), Arc::clone(&self.session.document));
                 let carry = async move {
                     let begun = |load| locked(&shared.load).push(load);
                     let failure = Load::carry(way, document, direction, number, begun).await;
@@ -576,7 +611,8 @@ impl<'a> Test<'a> {
             let sender = info.map(|info| {
                 let mss = u64::from(info.snd_mss_bytes);
                 // The kernel's way to say "not yet known".
-                let ssthresh = (info.ssthresh_segments < 0x7fff_ffff).then_some(info.ssthresh_segments);
+                let ssthresh =
+                    (info.ssthresh_segments < 0x7fff_ffff).then_some(info.ssthresh_segments);
                 SenderSample {
                     cwnd_bytes: u64::from(info.cwnd_segments) * mss,
                     ssthresh_bytes: ssthresh.map(|segments| u64::from(segments) * mss),
@@ -586,13 +622,24 @@ impl<'a> Test<'a> {
                     window_bytes: u64::from(info.snd_wnd_bytes),
                 }
             });
-            self.samples.push(FlowSample { t_ns, flow: load.number, delivered_bytes: bytes, sender });
+            self.samples.push(FlowSample {
+                t_ns,
+                flow: load.number,
+                delivered_bytes: bytes,
+                sender,
+            });
         }
         (t_ns, delivered)
     }
 
-    /// Sets how many probes a second the goodput of the last second allows; that goodput, bytes a second, all directions.
-    fn allow_probes(&self, recent: &mut VecDeque<(u64, Vec<u64>)>, t_ns: u64, delivered: &[u64]) -> f64 {
+    /// Sets how many probes a second the goodput of the last second allows; that goodput, bytes a
+    /// second, all directions.
+    fn allow_probes(
+        &self,
+        recent: &mut VecDeque<(u64, Vec<u64>)>,
+        t_ns: u64,
+        delivered: &[u64],
+    ) -> f64 {
         recent.push_back((t_ns, delivered.to_vec()));
         if recent.len() > CAPACITY_OVER + 1 {
             recent.pop_front();
@@ -610,7 +657,12 @@ impl<'a> Test<'a> {
         rates.iter().sum()
     }
 
-    fn end_interval(&mut self, t_ns: u64, delivered: &[u64], before: &[u64]) -> Result<(), Stopped> {
+    fn end_interval(
+        &mut self,
+        t_ns: u64,
+        delivered: &[u64],
+        before: &[u64],
+    ) -> Result<(), Stopped> {
         let took_ns = (t_ns - self.boundaries.last().copied().unwrap_or(0)).max(1);
         self.boundaries.push(t_ns);
         let samples = self.samples_since(self.window_start());
@@ -627,13 +679,14 @@ impl<'a> Test<'a> {
         self.check_answers()
     }
 
-    /// A server that answers no probe any more, though its load goes on, has stopped doing its part.
+    /// A server that answers no probe any more, though its load goes on, has stopped doing its
+    /// part.
     fn check_answers(&self) -> Result<(), Stopped> {
         const TOO_MANY: u64 = 10;
         match &locked(&self.session.shared.probes).failing {
-            Some((why, times)) if *times >= TOO_MANY => {
-                Err(Stopped::Failed(self.session.lost(&format!("failed {times} probes in a row"), why)))
-            }
+            Some((why, times)) if *times >= TOO_MANY => Err(Stopped::Failed(
+                self.session.lost(&format!("failed {times} probes in a row"), why),
+            )),
             _ => Ok(()),
         }
     }

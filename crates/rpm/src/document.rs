@@ -1,8 +1,9 @@
 //! `/.well-known/nq`: where a responsiveness server keeps what it serves.
 //!
-//! The draft's keys are `small_download_url`, `large_download_url` and `upload_url`. Clients of its first versions, among them
-//! goresponsiveness, read `small_https_download_url`, `large_https_download_url` and `https_upload_url`; servers of that time
-//! send only these. We send both and take either.
+//! The draft's keys are `small_download_url`, `large_download_url` and `upload_url`. Clients of its
+//! first versions, among them goresponsiveness, read `small_https_download_url`,
+//! `large_https_download_url` and `https_upload_url`; servers of that time send only these. We send
+//! both and take either.
 //!
 //! Source: draft-ietf-ippm-responsiveness, "Responsiveness Test Server Discovery".
 
@@ -35,7 +36,8 @@ impl Url {
         if uri.authority().is_some_and(|all| all.as_str().contains('@')) {
             return Err(format!("'{text}' holds a user's name"));
         }
-        let host = uri.host().filter(|host| !host.is_empty()).ok_or(format!("'{text}' names no host"))?;
+        let host =
+            uri.host().filter(|host| !host.is_empty()).ok_or(format!("'{text}' names no host"))?;
         let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_string();
         let host = host.trim_start_matches('[').trim_end_matches(']').to_string();
         Ok(Url { host, port: uri.port_u16().unwrap_or(443), path })
@@ -43,7 +45,8 @@ impl Url {
 
     /// `host:port`, as a request names it; the port is left out where it is https's own.
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == 443 { host } else { format!("{host}:{}", self.port) }
     }
 }
@@ -74,7 +77,8 @@ struct Written {
     test_endpoint: Option<String>,
 }
 
-// A key that appears twice is refused by serde, as the draft asks; unknown ones are ignored, as it asks too.
+// A key that appears twice is refused by serde, as the draft asks; unknown ones are ignored, as it
+// asks too.
 #[derive(Deserialize)]
 struct Urls {
     small_download_url: Option<String>,
@@ -97,8 +101,16 @@ impl Document {
             new.or(old).ok_or(format!("it has no {key}")).and_then(|text| Url::parse(&text))
         };
         let document = Document {
-            small: one(urls.small_download_url, urls.small_https_download_url, "small_download_url")?,
-            large: one(urls.large_download_url, urls.large_https_download_url, "large_download_url")?,
+            small: one(
+                urls.small_download_url,
+                urls.small_https_download_url,
+                "small_download_url",
+            )?,
+            large: one(
+                urls.large_download_url,
+                urls.large_https_download_url,
+                "large_download_url",
+            )?,
             upload: one(urls.upload_url, urls.https_upload_url, "upload_url")?,
             endpoint: written.test_endpoint.filter(|host| !host.is_empty()),
         };
@@ -158,7 +170,8 @@ mod tests {
 
     #[test]
     fn what_the_draft_wants_ignored_is_refused() {
-        let with = |version: &str, urls: &str| format!(r#"{{"version": {version}, "urls": {{{urls}}}}}"#);
+        let with =
+            |version: &str, urls: &str| format!(r#"{{"version": {version}, "urls": {{{urls}}}}}"#);
         let urls = |small: &str, upload: &str| {
             format!(
                 r#""small_download_url": "{small}", "large_download_url": "https://a/l", "upload_url": "{upload}""#
@@ -166,7 +179,10 @@ mod tests {
         };
         let refused = |json: String| Document::parse(json.as_bytes()).unwrap_err();
         assert!(Document::parse(with("1", &urls("https://a/s", "https://a/u")).as_bytes()).is_ok());
-        assert_eq!(refused(with("2", &urls("https://a/s", "https://a/u"))), "its version is 2, not 1");
+        assert_eq!(
+            refused(with("2", &urls("https://a/s", "https://a/u"))),
+            "its version is 2, not 1"
+        );
         assert_eq!(
             refused(with("1", r#""small_download_url": "https://a/s""#)),
             "it has no large_download_url"
@@ -174,8 +190,11 @@ mod tests {
         assert!(refused(with("1", &urls("https://b/s", "https://a/u"))).contains("same host"));
         assert!(refused(with("1", &urls("http://a/s", "https://a/u"))).contains("not https"));
         assert!(
-            refused(with("1", &(urls("https://a/s", "https://a/u") + r#","upload_url": "https://a/u""#)))
-                .contains("duplicate field")
+            refused(with(
+                "1",
+                &(urls("https://a/s", "https://a/u") + r#","upload_url": "https://a/u""#)
+            ))
+            .contains("duplicate field")
         );
         assert!(Document::parse(b"\xff\x00garbage").is_err());
     }

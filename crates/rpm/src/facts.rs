@@ -1,6 +1,7 @@
 //! An outcome as sojourn keeps a measurement: tables, and facts beside them as JSON.
 //!
-//! Flows are numbered through: first the kinds of probe (`PROBES`), then the connections that carried load.
+//! Flows are numbered through: first the kinds of probe (`PROBES`), then the connections that
+//! carried load.
 
 use serde_json::{Value, json};
 use tables::{FlowId, Table, engine, flow, flows, probe};
@@ -71,7 +72,8 @@ impl Outcome {
         rows.into_iter().collect()
     }
 
-    /// What else there is to say, in the shape of a measurement's facts; what is RPM's alone lies under `rpm`.
+    /// What else there is to say, in the shape of a measurement's facts; what is RPM's alone lies
+    /// under `rpm`.
     pub fn facts(&self, plan: &Plan) -> Value {
         let (outcome, why) = match &self.stopped {
             None => ("complete", String::new()),
@@ -132,7 +134,8 @@ impl Outcome {
             let up = name.starts_with(Direction::Upload.word());
             // The phase that loads this direction: each is loaded once.
             let direction = if up { Direction::Upload } else { Direction::Download };
-            let phase = self.loaded.iter().position(|loaded| loaded.directions.contains(&direction));
+            let phase =
+                self.loaded.iter().position(|loaded| loaded.directions.contains(&direction));
             json!({
                 "name": name, "kind": "bulk", "direction": if up { "up" } else { "down" },
                 "phase": phase.map(|phase| phase + 1), "group": PROBES.len() + usize::from(up),

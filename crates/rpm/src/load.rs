@@ -1,7 +1,8 @@
 //! Load: connections that carry one transfer each, as fast as the network takes it.
 //!
-//! A download counts the bytes that arrive. An upload counts those that the other end has acknowledged, by the kernel's word
-//! (TCP_INFO), less what HTTP/2 and TLS add to each frame: what is written but still queued somewhere has not been delivered.
+//! A download counts the bytes that arrive. An upload counts those that the other end has
+//! acknowledged, by the kernel's word (TCP_INFO), less what HTTP/2 and TLS add to each frame: what
+//! is written but still queued somewhere has not been delivered.
 
 use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;
@@ -64,7 +65,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Application bytes delivered, and what the kernel says of the connection where we are its sender.
+    /// Application bytes delivered, and what the kernel says of the connection where we are its
+    /// sender.
     pub fn delivered(&self) -> (u64, Option<TcpInfo>) {
         match self.direction {
             Direction::Download => (self.arrived.load(Ordering::Relaxed), None),
@@ -80,7 +82,8 @@ impl Load {
         let handed = u128::from(self.handed.load(Ordering::Relaxed));
         let on_wire = handed + u128::from(self.frames.load(Ordering::Relaxed)) * OVERHEAD as u128;
         let payload = (acked * handed / on_wire.max(1)).min(handed) as u64;
-        // The share of overhead moves a little with the size of frames; what was delivered stays so.
+        // The share of overhead moves a little with the size of frames; what was delivered stays
+        // so.
         self.arrived.fetch_max(payload, Ordering::Relaxed).max(payload)
     }
 
@@ -100,8 +103,16 @@ impl Load {
         let acked_before = TcpInfo::of(&socket).map_or(0, |info| info.bytes_acked);
         let handle = socket.try_clone();
         let (arrived, handed, frames) = Default::default();
-        let load =
-            Arc::new(Load { direction, number, requests, socket, arrived, handed, frames, acked_before });
+        let load = Arc::new(Load {
+            direction,
+            number,
+            requests,
+            socket,
+            arrived,
+            handed,
+            frames,
+            acked_before,
+        });
         let unsent = match handle {
             Ok(handle) => Unsent::new(handle, Instant::now()),
             Err(error) => return Failure::Tcp(error),
@@ -113,7 +124,8 @@ impl Load {
                 Direction::Upload => load.upload(&document, unsent).await,
             }
         };
-        // The connection and its transfer are one task: with it both end. The connection's error says more.
+        // The connection and its transfer are one task: with it both end. The connection's error
+        // says more.
         let (mut connection, mut transfer) = (pin!(connection), pin!(transfer));
         poll_fn(|context| {
             if let Poll::Ready(ended) = connection.as_mut().poll(context) {
@@ -137,7 +149,8 @@ impl Load {
     async fn download_one(&self, document: &Document) -> Result<(), Failure> {
         let mut requests = self.requests.clone().ready().await.map_err(Failure::Http)?;
         let asked = requests.send_request(request(Method::GET, &document.large), true);
-        let (head, mut body) = asked.map_err(Failure::Http)?.0.await.map_err(Failure::Http)?.into_parts();
+        let (head, mut body) =
+            asked.map_err(Failure::Http)?.0.await.map_err(Failure::Http)?.into_parts();
         if head.status != StatusCode::OK {
             return Err(refused(head.status, body).await);
         }
@@ -153,8 +166,10 @@ impl Load {
     async fn upload(&self, document: &Document, unsent: Unsent) -> Failure {
         let requests = self.requests.clone().ready().await;
         let mut post = request(Method::POST, &document.upload);
-        post.headers_mut()
-            .insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/octet-stream"));
+        post.headers_mut().insert(
+            http::header::CONTENT_TYPE,
+            http::HeaderValue::from_static("application/octet-stream"),
+        );
         let sent = requests.and_then(|mut requests| requests.send_request(post, false));
         let (response, mut body) = match sent {
             Ok(sent) => sent,

@@ -1,8 +1,9 @@
 //! The server: four URLs over HTTP/2 and TLS, for any client of the draft.
 //!
-//! `/.well-known/nq` says where the others are: `/small` (one byte), `/large` (8 GiB, sent as it is asked for), `/upload`
-//! (a POST, thrown away). Nothing is kept of what a client sends, and what it may ask for is bounded: connections and bytes
-//! (`accounts`), the time that a connection lives, the time it may be silent. A client whose bytes are used up is answered
+//! `/.well-known/nq` says where the others are: `/small` (one byte), `/large` (8 GiB, sent as it is
+//! asked for), `/upload` (a POST, thrown away). Nothing is kept of what a client sends, and what it
+//! may ask for is bounded: connections and bytes (`accounts`), the time that a connection lives,
+//! the time it may be silent. A client whose bytes are used up is answered
 //! 429. Whatever is not a request in HTTP/2 ends its own
 //! connection and nothing else.
 
@@ -43,7 +44,8 @@ use crate::{Problem, ZEROS};
 pub struct Options {
     /// Where to listen: addresses with the same port. Port 0: one that is free.
     pub at: Vec<SocketAddr>,
-    /// Names and addresses for the certificate that is made at start, beside this host's loopback ones.
+    /// Names and addresses for the certificate that is made at start, beside this host's loopback
+    /// ones.
     pub names: Vec<String>,
     /// PEM files of a certificate chain and its key, in place of one made at start.
     pub identity: Option<(PathBuf, PathBuf)>,
@@ -180,7 +182,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // On a thread of its own: whoever drops us may be a task of another runtime, which must not wait for one.
+        // On a thread of its own: whoever drops us may be a task of another runtime, which must not
+        // wait for one.
         let runtimes = std::mem::take(&mut self.runtimes);
         let ending = std::thread::spawn(move || {
             for runtime in runtimes {
@@ -217,7 +220,8 @@ struct House {
     accounts: Arc<Accounts>,
     counters: Arc<Counters>,
     lifetime: Duration,
-    /// The threads of connections that carry load: those that make new ones and answer small requests are not theirs.
+    /// The threads of connections that carry load: those that make new ones and answer small
+    /// requests are not theirs.
     load: Handle,
 }
 
@@ -246,17 +250,23 @@ impl House {
         }
     }
 
-    /// Whatever a client sends that is no request in HTTP/2 over TLS ends here, with its connection.
+    /// Whatever a client sends that is no request in HTTP/2 over TLS ends here, with its
+    /// connection.
     async fn serve(self: Arc<Self>, socket: TcpStream, admission: Admission) {
         let present = Present::new(&self);
         let until = tokio::time::Instant::now() + self.lifetime;
-        let Ok(Some((connection, guest))) = timeout_at(until, self.greet(socket, admission)).await else {
+        let Ok(Some((connection, guest))) = timeout_at(until, self.greet(socket, admission)).await
+        else {
             return;
         };
         Visit { connection, guest, until, _present: present }.converse().await;
     }
 
-    async fn greet(self: Arc<Self>, socket: TcpStream, admission: Admission) -> Option<(Http, Arc<Guest>)> {
+    async fn greet(
+        self: Arc<Self>,
+        socket: TcpStream,
+        admission: Admission,
+    ) -> Option<(Http, Arc<Guest>)> {
         socket.set_nodelay(true).ok()?;
         let handle = socket.as_fd().try_clone_to_owned().ok()?;
         let unsent = Mutex::new(Unsent::new(handle, Instant::now()));
@@ -272,7 +282,8 @@ impl House {
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(HEADERS)
             .max_send_buffer_size(READY);
-        let connection = timeout(HANDSHAKE, http.handshake::<_, Bytes>(Brief(stream))).await.ok()?.ok()?;
+        let connection =
+            timeout(HANDSHAKE, http.handshake::<_, Bytes>(Brief(stream))).await.ok()?.ok()?;
         admission.greeted(Instant::now());
         let loaded = AtomicBool::new(false);
         Some((connection, Arc::new(Guest { house: self, admission, unsent, loaded })))
@@ -372,7 +383,11 @@ impl Guest {
         }
     }
 
-    async fn give(&self, request: Request<RecvStream>, mut to: SendResponse<Bytes>) -> Result<(), h2::Error> {
+    async fn give(
+        &self,
+        request: Request<RecvStream>,
+        mut to: SendResponse<Bytes>,
+    ) -> Result<(), h2::Error> {
         let (head, body) = request.into_parts();
         if let Some(why) = self.admission.spent() {
             return refuse_spent(&mut to, why);
@@ -383,12 +398,13 @@ impl Guest {
                     return refuse(&mut to, StatusCode::BAD_REQUEST);
                 };
                 let json = Document::write(authority.as_str());
-                let mut body = to.send_response(head_of("application/json", json.len() as u64), false)?;
+                let mut body =
+                    to.send_response(head_of("application/json", json.len() as u64), false)?;
                 body.send_data(json.into(), true)
             }
-            (Method::GET, document::SMALL) => {
-                to.send_response(head_of(OCTETS, 1), false)?.send_data(Bytes::from_static(b"0"), true)
-            }
+            (Method::GET, document::SMALL) => to
+                .send_response(head_of(OCTETS, 1), false)?
+                .send_data(Bytes::from_static(b"0"), true),
             (Method::GET, document::LARGE) => {
                 let body = to.send_response(head_of(OCTETS, LARGE_BYTES), false)?;
                 self.send_large(body).await

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
 use tokio_rustls::rustls::client::{Resumption, WebPkiServerVerifier};
 use tokio_rustls::rustls::crypto::{self, CryptoProvider, WebPkiSupportedAlgorithms};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -38,7 +40,11 @@ impl Identity {
             )
         })?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-        Ok(Identity { chain: vec![made.cert.der().clone()], key: key.into(), pem: Some(made.cert.pem()) })
+        Ok(Identity {
+            chain: vec![made.cert.der().clone()],
+            key: key.into(),
+            pem: Some(made.cert.pem()),
+        })
     }
 
     /// Reads a chain of certificates, the server's own first, and its key.
@@ -56,7 +62,9 @@ impl Identity {
     pub(crate) fn into_config(self) -> Result<ServerConfig, Problem> {
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(self.chain, self.key))
+            .and_then(|builder| {
+                builder.with_no_client_auth().with_single_cert(self.chain, self.key)
+            })
             .map_err(|error| {
                 Problem::new(
                     format!("certificate and key do not go together: {error}"),
@@ -87,7 +95,9 @@ impl Trust {
             .with_safe_default_protocol_versions()
             .map_err(|error| Problem::new(format!("TLS can't be set up: {error}"), ""))?;
         let mut config = match self {
-            Trust::Anyone => builder.dangerous().with_custom_certificate_verifier(Unusual::verifier(None)),
+            Trust::Anyone => {
+                builder.dangerous().with_custom_certificate_verifier(Unusual::verifier(None))
+            }
             Trust::System => builder.with_webpki_verifier(verifier(system_roots()?)?),
             Trust::File(file) => {
                 let certificates = read_certificates(&file)?;
@@ -95,7 +105,10 @@ impl Trust {
                 for certificate in &certificates {
                     roots.add(certificate.clone()).map_err(|error| {
                         Problem::new(
-                            format!("{}: holds a certificate that can't be used: {error}", file.display()),
+                            format!(
+                                "{}: holds a certificate that can't be used: {error}",
+                                file.display()
+                            ),
                             "give the certificate of the server, or of who signed it",
                         )
                     })?;
@@ -113,9 +126,11 @@ impl Trust {
 }
 
 fn verifier(roots: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, Problem> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
-        .build()
-        .map_err(|error| Problem::new(format!("no certificate to trust: {error}"), "name one with --ca FILE"))
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build().map_err(
+        |error| {
+            Problem::new(format!("no certificate to trust: {error}"), "name one with --ca FILE")
+        },
+    )
 }
 
 fn system_roots() -> Result<RootCertStore, Problem> {
@@ -151,7 +166,8 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(crypto::ring::default_provider())
 }
 
-/// Trust that the usual verifier does not have. That the server has its certificate's key is checked as ever.
+/// Trust that the usual verifier does not have. That the server has its certificate's key is
+/// checked as ever.
 #[derive(Debug)]
 struct Unusual {
     /// `None`: any certificate is taken.
@@ -159,8 +175,9 @@ struct Unusual {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// Takes these certificates, whatever name the server is reached by, and what they have signed. A certificate that somebody
-/// made for one server is often a signer's in form, which alone would not do.
+/// Takes these certificates, whatever name the server is reached by, and what they have signed. A
+/// certificate that somebody made for one server is often a signer's in form, which alone would not
+/// do.
 #[derive(Debug)]
 struct Named {
     certificates: Vec<CertificateDer<'static>>,
@@ -183,8 +200,16 @@ impl ServerCertVerifier for Unusual {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         match &self.named {
-            Some(named) if !named.certificates.iter().any(|certificate| certificate == end_entity) => {
-                named.signers.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+            Some(named)
+                if !named.certificates.iter().any(|certificate| certificate == end_entity) =>
+            {
+                named.signers.verify_server_cert(
+                    end_entity,
+                    intermediates,
+                    server_name,
+                    ocsp_response,
+                    now,
+                )
             }
             _ => Ok(ServerCertVerified::assertion()),
         }

@@ -1,9 +1,10 @@
 //! Keeping a sender's own socket from being the queue that is measured.
 //!
-//! What an application has written and TCP has not yet sent delays whatever is written next. TCP_NOTSENT_LOWAT bounds it in the
-//! socket, the size of a frame what HTTP/2 and TLS hold in front of it. The draft asks for "a reasonable amount"; we take what the
-//! connection sends in 5 ms, measured anew every 100 ms. A connection that had nothing to send although it might have is given
-//! twice as much instead, so that a host that wakes us late is no limit of its own.
+//! What an application has written and TCP has not yet sent delays whatever is written next.
+//! TCP_NOTSENT_LOWAT bounds it in the socket, the size of a frame what HTTP/2 and TLS hold in front
+//! of it. The draft asks for "a reasonable amount"; we take what the connection sends in 5 ms,
+//! measured anew every 100 ms. A connection that had nothing to send although it might have is
+//! given twice as much instead, so that a host that wakes us late is no limit of its own.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -40,7 +41,8 @@ impl Unsent {
         unsent
     }
 
-    /// What the next frame should hold at most, bytes: half the bound, since one lies in front of the socket.
+    /// What the next frame should hold at most, bytes: half the bound, since one lies in front of
+    /// the socket.
     pub fn frame(&self) -> usize {
         (self.bound as usize / 2).clamp(LEAST_FRAME, FRAME)
     }
@@ -60,7 +62,8 @@ impl Unsent {
     fn set(&mut self, bound: u64) {
         if bound != self.bound {
             self.bound = bound;
-            // A kernel without the option sends all the same; only its socket is a queue of its own then.
+            // A kernel without the option sends all the same; only its socket is a queue of its own
+            // then.
             let _ = probe::sys::set_option(
                 &self.socket,
                 libc::IPPROTO_TCP,
@@ -115,7 +118,13 @@ mod tests {
         let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let asked = |stream: &std::net::TcpStream| {
             let mut value = [0; 4];
-            probe::sys::option_bytes(stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &mut value).unwrap();
+            probe::sys::option_bytes(
+                stream,
+                libc::IPPROTO_TCP,
+                libc::TCP_NOTSENT_LOWAT,
+                &mut value,
+            )
+            .unwrap();
             i32::from_ne_bytes(value)
         };
         let begun = Instant::now();
@@ -137,6 +146,9 @@ mod tests {
             unsent.set(bound);
             unsent.frame()
         };
-        assert_eq!((frame_at(LEAST), frame_at(8000), frame_at(1 << 20)), (LEAST as usize / 2, 4000, FRAME));
+        assert_eq!(
+            (frame_at(LEAST), frame_at(8000), frame_at(1 << 20)),
+            (LEAST as usize / 2, 4000, FRAME)
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Server and client over loopback: what a measurement holds, and what becomes of either when the other misbehaves.
-//! Intervals are short; no test asserts how fast this machine is.
+//! Server and client over loopback: what a measurement holds, and what becomes of either when the
+//! other misbehaves. Intervals are short; no test asserts how fast this machine is.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -70,7 +70,8 @@ fn a_measurement_holds_every_kind_of_sample_in_each_direction() {
         assert_eq!(loaded.intervals.len(), 4);
         assert_eq!(loaded.goodput_confidence, Confidence::Medium);
         assert_eq!(loaded.responsiveness_confidence, Confidence::Medium);
-        // One connection at the start and one more each interval; the latest may still be in its handshake.
+        // One connection at the start and one more each interval; the latest may still be in its
+        // handshake.
         for (i, interval) in loaded.intervals.iter().enumerate() {
             assert!(interval.connections >= 1 && interval.connections <= i + 1);
             assert!(interval.goodput_bps[0] > 0.0 && interval.moving_average_bps[0] > 0.0);
@@ -102,9 +103,11 @@ fn goodput_is_what_the_server_counts() {
             .sum()
     };
     let served = server.served();
-    // The server may have handed over what had not arrived at the last sample; nothing arrives that it has not handed over.
+    // The server may have handed over what had not arrived at the last sample; nothing arrives that
+    // it has not handed over.
     assert!(delivered("download") > 0 && delivered("download") <= served.sent_bytes);
-    // The kernel acknowledges what the server has not read yet: at most what its socket and HTTP/2 hold.
+    // The kernel acknowledges what the server has not read yet: at most what its socket and HTTP/2
+    // hold.
     let slack = 64 << 20;
     assert!(delivered("upload") > 0 && delivered("upload") <= served.received_bytes + slack);
     let senders = outcome.samples.iter().filter(|sample| sample.sender.is_some());
@@ -144,9 +147,11 @@ fn probes_come_no_faster_than_they_may() {
     plan.stages.truncate(1);
     let outcome = whole(&plan);
     let seconds = (outcome.loaded[0].end_ns - outcome.loaded[0].start_ns) as f64 / 1e9;
-    let sent =
-        outcome.probes.iter().filter(|probe| matches!(PROBES[probe.kind], "self" | "foreign-tcp")).count()
-            as f64;
+    let sent = outcome
+        .probes
+        .iter()
+        .filter(|probe| matches!(PROBES[probe.kind], "self" | "foreign-tcp"))
+        .count() as f64;
     assert!(sent >= 2.0 && sent <= 20.0 * seconds + 2.0, "{sent} probes in {seconds} s");
     assert!(outcome.loaded[0].intervals.iter().all(|interval| interval.connections <= 2));
     assert_eq!(outcome.flows, ["download-1", "download-2"]);
@@ -184,7 +189,8 @@ fn a_server_shows_the_certificate_it_is_given_and_who_names_it_trusts_it_under_a
     std::fs::write(&chain, certificate.pem()).unwrap();
     std::fs::write(&secret, key.serialize_pem()).unwrap();
     let server =
-        Server::start(&Options { identity: Some((chain.clone(), secret.clone())), ..options() }).unwrap();
+        Server::start(&Options { identity: Some((chain.clone(), secret.clone())), ..options() })
+            .unwrap();
     assert_eq!(server.certificate(), None);
     let mut plan = Plan { trust: Trust::File(chain.clone()), stages: Vec::new(), ..plan(&server) };
     let trusted = quietly(&plan);
@@ -192,7 +198,8 @@ fn a_server_shows_the_certificate_it_is_given_and_who_names_it_trusts_it_under_a
     let unknown = quietly(&plan).unwrap_err();
     // A key that is not the certificate's.
     std::fs::write(&secret, rcgen::KeyPair::generate().unwrap().serialize_pem()).unwrap();
-    let apart = Server::start(&Options { identity: Some((chain, secret)), ..options() }).unwrap_err();
+    let apart =
+        Server::start(&Options { identity: Some((chain, secret)), ..options() }).unwrap_err();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(trusted.is_ok(), "{trusted:?}");
     assert!(unknown.problem.contains("trust"), "{unknown}");
@@ -225,9 +232,16 @@ fn what_is_no_such_server_is_said() {
     assert!(quietly(&nobody).unwrap_err().problem.contains("can't be found"));
 
     let server = Server::start(&options()).unwrap();
-    let elsewhere = Plan { url: format!("https://{}/small", server.addresses()[0]), ..plan(&server) };
-    assert!(quietly(&elsewhere).unwrap_err().problem.contains("does not describe a responsiveness server"));
-    let nowhere = Plan { url: format!("https://{}/nothing", server.addresses()[0]), ..plan(&server) };
+    let elsewhere =
+        Plan { url: format!("https://{}/small", server.addresses()[0]), ..plan(&server) };
+    assert!(
+        quietly(&elsewhere)
+            .unwrap_err()
+            .problem
+            .contains("does not describe a responsiveness server")
+    );
+    let nowhere =
+        Plan { url: format!("https://{}/nothing", server.addresses()[0]), ..plan(&server) };
     assert!(quietly(&nowhere).unwrap_err().problem.contains("answers 404"));
 }
 
@@ -290,7 +304,8 @@ fn a_client_that_asks_for_too_much_is_sent_away() {
     let Some(Stopped::Failed(problem)) = &outcome.stopped else { panic!("it went on") };
     assert!(problem.problem.contains("as much load as the server gives it"), "{problem}");
     assert!(server.served().sent_bytes <= 1 << 20);
-    // Whatever it asks for then is answered 429, with a sentence, and the server's owner reads of it.
+    // Whatever it asks for then is answered 429, with a sentence, and the server's owner reads of
+    // it.
     let refused = quietly(&plan(&server)).unwrap_err();
     assert!(refused.problem.contains("moves 1.048576 MB in an hour for a client"), "{refused}");
     assert_eq!(server.served().refused, 0);
@@ -304,7 +319,8 @@ fn a_client_that_asks_for_too_much_is_sent_away() {
     assert!(problem.problem.contains("in an hour for a client"), "{problem}");
 
     let narrow = Server::start(&Options { connections: 2, ..options() }).unwrap();
-    let held: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(narrow.addresses()[0]).unwrap()).collect();
+    let held: Vec<TcpStream> =
+        (0..2).map(|_| TcpStream::connect(narrow.addresses()[0]).unwrap()).collect();
     until(|| narrow.served().connections == 2);
     assert!(quietly(&plan(&narrow)).is_err());
     drop(held);
@@ -312,8 +328,9 @@ fn a_client_that_asks_for_too_much_is_sent_away() {
     assert!(quietly(&Plan { stages: Vec::new(), ..plan(&narrow) }).is_ok());
 }
 
-/// Opens a connection every few ms, asks for the small object on it and never closes it, as goresponsiveness does its probes'.
-/// How many were made, and how many of them the server has closed.
+/// Opens a connection every few ms, asks for the small object on it and never closes it, as
+/// goresponsiveness does its probes'. How many were made, and how many of them the server has
+/// closed.
 async fn hoard(address: SocketAddr, over: Arc<AtomicBool>) -> (usize, usize) {
     let tls = tokio_rustls::TlsConnector::from(Arc::new(Trust::Anyone.client().unwrap()));
     let mut held = Vec::new();
@@ -336,7 +353,8 @@ async fn hoard(address: SocketAddr, over: Arc<AtomicBool>) -> (usize, usize) {
 fn a_client_that_never_closes_its_probes_connections_is_measured_both_ways() {
     let server = Server::start(&Options { connections: 20, ..options() }).unwrap();
     let over = Arc::new(AtomicBool::new(false));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let hoarder = runtime.spawn(hoard(server.addresses()[0], Arc::clone(&over)));
     // All of its places are taken before it begins.
     until(|| server.served().accepted > 30);
@@ -344,7 +362,10 @@ fn a_client_that_never_closes_its_probes_connections_is_measured_both_ways() {
     over.store(true, Ordering::Relaxed);
     let (made, closed) = runtime.block_on(hoarder).unwrap();
     for loaded in &outcome.loaded {
-        assert!(loaded.intervals.iter().all(|interval| interval.goodput_bps[0] > 0.0), "{loaded:?}");
+        assert!(
+            loaded.intervals.iter().all(|interval| interval.goodput_bps[0] > 0.0),
+            "{loaded:?}"
+        );
     }
     assert!(server.served().received_bytes > 0);
     assert_eq!(server.served().refused, 0);
@@ -379,7 +400,8 @@ fn until(condition: impl Fn() -> bool) {
 fn garbage_hurts_nobody_else() {
     let server = Server::start(&options()).unwrap();
     let mut luck = Luck::new(1, "garbage");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     for round in 0..150 {
         let mut bytes = vec![0; (luck.next_u64() % 3000) as usize];
         bytes.iter_mut().for_each(|byte| *byte = luck.next_u64() as u8);
@@ -399,11 +421,18 @@ fn garbage_hurts_nobody_else() {
                 let mut frames = Vec::new();
                 for chunk in bytes.chunks(97) {
                     frames.extend_from_slice(&[0, 0, chunk.len() as u8]);
-                    frames.extend_from_slice(&[luck.next_u64() as u8 % 12, luck.next_u64() as u8, 0, 0, 0]);
+                    frames.extend_from_slice(&[
+                        luck.next_u64() as u8 % 12,
+                        luck.next_u64() as u8,
+                        0,
+                        0,
+                        0,
+                    ]);
                     frames.push(luck.next_u64() as u8 % 8);
                     frames.extend_from_slice(chunk);
                 }
-                let opening = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+                let opening =
+                    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
                 runtime.block_on(sealed(server.addresses()[0], &[opening, &frames]));
             }
         }
@@ -422,7 +451,8 @@ async fn sealed(address: SocketAddr, parts: &[&[u8]]) {
     let socket = tokio::net::TcpStream::connect(address).await.unwrap();
     let config = rpm::tls::Trust::Anyone.client().unwrap();
     let name = address.ip().into();
-    let mut stream = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap();
+    let mut stream =
+        tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap();
     for part in parts {
         let _ = stream.write_all(part).await;
     }
@@ -450,7 +480,8 @@ fn a_server_that_is_dropped_is_gone() {
 #[test]
 fn where_it_can_not_listen_is_said() {
     let server = Server::start(&options()).unwrap();
-    let taken = Server::start(&Options { at: server.addresses().to_vec(), ..options() }).unwrap_err();
+    let taken =
+        Server::start(&Options { at: server.addresses().to_vec(), ..options() }).unwrap_err();
     assert!(taken.problem.contains("can't listen at") && taken.hint.contains("another port"));
     let missing = ("/nonexistent/chain.pem".into(), "/nonexistent/key.pem".into());
     let unread = Server::start(&Options { identity: Some(missing), ..options() }).unwrap_err();

@@ -1,7 +1,9 @@
-//! How much a scenario asks for: what a flow would send into memory, or without the clock ever going on, is refused.
+//! How much a scenario asks for: what a flow would send into memory, or without the clock ever
+//! going on, is refused.
 //!
-//! Datagrams, video and pings come however full the network is, and each may become a row of a table; a TCP flow is held back by its round
-//! trip alone, and does not leave the first instant where there is none. What is only slow is nobody's mistake.
+//! Datagrams, video and pings come however full the network is, and each may become a row of a
+//! table; a TCP flow is held back by its round trip alone, and does not leave the first instant
+//! where there is none. What is only slow is nobody's mistake.
 
 use crate::laws::Spread;
 use crate::links::{Link, Way};
@@ -54,15 +56,22 @@ pub(crate) fn check_amount(
 
 /// What sends by itself more than its way carries: each packet that is dropped is a row.
 ///
-/// Each entry is taken alone on its way, at the fastest that each link ever is, so that what is refused is dropped for certain.
-pub(crate) fn check_dropped(flows: &[Flow], ways: &[Way], links: &[Link], duration: u64) -> Option<Problem> {
+/// Each entry is taken alone on its way, at the fastest that each link ever is, so that what is
+/// refused is dropped for certain.
+pub(crate) fn check_dropped(
+    flows: &[Flow],
+    ways: &[Way],
+    links: &[Link],
+    duration: u64,
+) -> Option<Problem> {
     let dropped: Vec<f64> =
         flows.iter().zip(ways).map(|(flow, way)| dropped(flow, way, links, duration)).collect();
     let sum: f64 = dropped.iter().sum();
     if sum <= MAX_DROPPED as f64 {
         return None;
     }
-    let most = (0..flows.len()).rev().max_by(|one, other| dropped[*one].total_cmp(&dropped[*other]))?;
+    let most =
+        (0..flows.len()).rev().max_by(|one, other| dropped[*one].total_cmp(&dropped[*other]))?;
     let packets = general(sum, 3);
     let what = format!(
         "some {packets} packets would be dropped, more than the most that a run notes, {MAX_DROPPED}"
@@ -101,7 +110,9 @@ fn span(flow: &Flow, duration: u64) -> u64 {
 
 fn clocked(flow: &Flow, scenario: &Scenario, way: &Way, links: &[Link]) -> Option<Problem> {
     let crossed = || way.path.iter().chain(&way.back).map(|index| &links[*index].line);
-    if flow.entry.access.is_some() || crossed().any(|line| !line.steps.is_empty() || line.shaper.is_some()) {
+    if flow.entry.access.is_some()
+        || crossed().any(|line| !line.steps.is_empty() || line.shaper.is_some())
+    {
         return None;
     }
     let shortest = flow.entry.rtt.as_ref().map_or_else(|| way.delay(links), Spread::least);
@@ -110,7 +121,8 @@ fn clocked(flow: &Flow, scenario: &Scenario, way: &Way, links: &[Link]) -> Optio
     }
     let least = format_duration(LEAST_ROUND);
     let hint = format!("write a rate, or delays that make {least} at least");
-    let what = "TCP over links without a rate whose round trip takes no time: the clock would stand still";
+    let what =
+        "TCP over links without a rate whose round trip takes no time: the clock would stand still";
     Some(Problem::new(what, hint, rate_key(&links[way.path[0]], scenario)))
 }
 
@@ -177,7 +189,9 @@ fn on_off(flow: &Flow, udp: &Udp, periods: &Periods, span: u64, at: &Key) -> Opt
 
 fn video(flow: &Flow, video: &Video, span: u64, at: &Key) -> Option<Problem> {
     let (largest, place) = match (&video.frames, video.rate) {
-        (Some(frames), _) => (frames.iter().map(|(_, size)| *size).max().unwrap_or(0) as f64, "frames"),
+        (Some(frames), _) => {
+            (frames.iter().map(|(_, size)| *size).max().unwrap_or(0) as f64, "frames")
+        }
         (None, Some(rate)) => {
             let mean = rate as f64 / 8.0 / video.fps;
             // crates/sim, traffic.rs: an I frame of a group, and what chance makes of it.
@@ -190,7 +204,8 @@ fn video(flow: &Flow, video: &Video, span: u64, at: &Key) -> Option<Problem> {
     };
     let packets = largest / video.payload as f64;
     if packets > MAX_FRAME {
-        let what = format!("a frame may have {} packets; the most is {MAX_FRAME}", general(packets, 3));
+        let what =
+            format!("a frame may have {} packets; the most is {MAX_FRAME}", general(packets, 3));
         let payload = format_size(((largest / MAX_FRAME).ceil() as u64).min(65_000));
         let hint = format!("write payload = \"{payload}\" or more, or smaller frames");
         return Some(Problem::new(what, hint, below(at, place)));

@@ -1,5 +1,5 @@
-//! What no single key can know: that a flow's RTT is not shorter than its links, that the two forms are not mixed, that names are unique,
-//! that a run's tables stay of a size one can keep.
+//! What no single key can know: that a flow's RTT is not shorter than its links, that the two forms
+//! are not mixed, that names are unique, that a run's tables stay of a size one can keep.
 //!
 //! Each check gives problems with the key they belong to; the loader gives them their line.
 
@@ -43,7 +43,8 @@ pub(crate) fn check(scenario: &Scenario) -> Problems {
     problems
 }
 
-/// A name for each entry: its own, or its kind, or `kind-2` for the second unnamed entry of the kind.
+/// A name for each entry: its own, or its kind, or `kind-2` for the second unnamed entry of the
+/// kind.
 pub fn base_names(flows: &[Flow]) -> Vec<String> {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     flows
@@ -53,7 +54,11 @@ pub fn base_names(flows: &[Flow]) -> Vec<String> {
             None => {
                 let times = seen.entry(flow.word()).or_default();
                 *times += 1;
-                if *times == 1 { flow.word().to_owned() } else { format!("{}-{times}", flow.word()) }
+                if *times == 1 {
+                    flow.word().to_owned()
+                } else {
+                    format!("{}-{times}", flow.word())
+                }
             }
         })
         .collect()
@@ -70,18 +75,30 @@ fn repeated(words: &[String]) -> Vec<(&str, usize, usize)> {
         });
         *entry = (entry.0 + 1, index);
     }
-    order.into_iter().map(|word| (word, found[word].0, found[word].1)).filter(|each| each.1 > 1).collect()
+    order
+        .into_iter()
+        .map(|word| (word, found[word].0, found[word].1))
+        .filter(|each| each.1 > 1)
+        .collect()
 }
 
 fn whole(scenario: &Scenario, problems: &mut Problems) {
     if scenario.warmup >= scenario.duration {
-        let lengths =
-            format!("{} of {}", format_duration(scenario.warmup), format_duration(scenario.duration));
+        let lengths = format!(
+            "{} of {}",
+            format_duration(scenario.warmup),
+            format_duration(scenario.duration)
+        );
         let message = format!("the warm-up leaves nothing of the run: {lengths}");
         tell(problems, message, "write a shorter warmup", key(&["warmup"]));
     }
     if scenario.flows.is_empty() {
-        tell(problems, "there is no [[flow]]", "add one: [[flow]] with kind = \"bulk\"", Key::new());
+        tell(
+            problems,
+            "there is no [[flow]]",
+            "add one: [[flow]] with kind = \"bulk\"",
+            Key::new(),
+        );
     }
     let total: u64 = scenario.flows.iter().map(|flow| u64::from(flow.entry.count)).sum();
     if total > MAX_FLOWS.into() {
@@ -122,7 +139,12 @@ fn form(scenario: &Scenario, problems: &mut Problems) {
             } else {
                 "write from and to"
             };
-            tell(problems, format!("{name} belongs to the other form of a scenario"), hint, at(name));
+            tell(
+                problems,
+                format!("{name} belongs to the other form of a scenario"),
+                hint,
+                at(name),
+            );
         }
         let needed: &[&str] = if dumbbell { &[] } else { &["from", "to"] };
         for name in needed.iter().filter(|name| !given(name)) {
@@ -205,7 +227,8 @@ fn wire(wire: &Wire, at: &Key, problems: &mut Problems) {
     }
     let bps = wire.rate.and_then(LinkRate::bps);
     if first > 0 && bps.is_none() {
-        let message = format!("the rate before the first step at {} is missing", format_duration(first));
+        let message =
+            format!("the rate before the first step at {} is missing", format_duration(first));
         tell(problems, message, "give a rate, or a first step at \"0 s\"", below(at, "schedule"));
     }
     if schedule.iter().all(|(_, bps)| *bps == 0) && wire.rate.is_none() {
@@ -217,7 +240,12 @@ fn wire(wire: &Wire, at: &Key, problems: &mut Problems) {
 /// What is missing from a link once all its tables are read.
 fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
     if line.steps.is_empty() && !tables.iter().any(|wire| wire.rate == Some(LinkRate::Unlimited)) {
-        tell(problems, "rate is missing", "write rate = \"20 Mbit/s\", or \"unlimited\"", below(at, "rate"));
+        tell(
+            problems,
+            "rate is missing",
+            "write rate = \"20 Mbit/s\", or \"unlimited\"",
+            below(at, "rate"),
+        );
     }
     if tables.iter().all(|wire| wire.delay.is_none()) {
         let hint = "write delay = \"10 ms\", the propagation one way";
@@ -234,7 +262,8 @@ fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
 /// Whether a table has a key.
 type Said = fn(&Wire) -> bool;
 
-/// What is wrong between discipline and transmitter. `tables`: where the link's keys may stand, its own first.
+/// What is wrong between discipline and transmitter. `tables`: where the link's keys may stand, its
+/// own first.
 fn gate(line: &Line, tables: &[(Key, &Wire)], problems: &mut Problems) {
     let place = |name: &str, said: Said| {
         let found = tables.iter().find(|(_, wire)| said(wire)).or(tables.last());
@@ -243,7 +272,9 @@ fn gate(line: &Line, tables: &[(Key, &Wire)], problems: &mut Problems) {
     if line.ring.is_none() {
         let bql: Said = |wire| wire.bql.is_some();
         let coalesce: Said = |wire| wire.coalesce.is_some();
-        for (name, given, said) in [("bql", line.bql, bql), ("coalesce", line.coalesce > 0, coalesce)] {
+        for (name, given, said) in
+            [("bql", line.bql, bql), ("coalesce", line.coalesce > 0, coalesce)]
+        {
             if given {
                 let message = format!("{name} is of a driver's ring, and this link has none");
                 let hint = format!("write ring = 256, or leave {name} out");
@@ -308,11 +339,19 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
     if entry.stop.as_ref().is_some_and(|stop| stops_unstarted(&entry.start, stop, count)) {
         tell(problems, "it stops before it starts", "write a later stop", below(at, "stop"));
     }
-    for (name, what, spread) in [("rtt", "RTTs", entry.rtt.as_ref()), ("start", "starts", Some(&entry.start))]
+    for (name, what, spread) in
+        [("rtt", "RTTs", entry.rtt.as_ref()), ("start", "starts", Some(&entry.start))]
     {
-        if let Some(Spread::List(values)) = spread.filter(|each| each.values().len() > count as usize) {
+        if let Some(Spread::List(values)) =
+            spread.filter(|each| each.values().len() > count as usize)
+        {
             let hint = format!("count is {count}: drop some or raise count");
-            tell(problems, format!("{} {what} for {count} flows", values.len()), hint, below(at, name));
+            tell(
+                problems,
+                format!("{} {what} for {count} flows", values.len()),
+                hint,
+                below(at, name),
+            );
         }
     }
     match &flow.kind {
@@ -327,7 +366,11 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
         Kind::Video(video) => {
             if video.rate.is_none() == video.frames.is_none() {
                 let given = video.rate.is_some();
-                let what = if given { "rate and recorded frames are both given" } else { "rate is missing" };
+                let what = if given {
+                    "rate and recorded frames are both given"
+                } else {
+                    "rate is missing"
+                };
                 let hint = "write rate = \"2 Mbit/s\", or trace or frames instead";
                 tell(problems, what, hint, below(at, "rate"));
             }
@@ -335,14 +378,21 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
                 Some(frames) => {
                     let last = frames[frames.len() - 1].0;
                     if video.repeat.is_none_or(|repeat| repeat <= last) {
-                        let hint =
-                            format!("write repeat, a time after the last frame at {}", format_duration(last));
+                        let hint = format!(
+                            "write repeat, a time after the last frame at {}",
+                            format_duration(last)
+                        );
                         let message = "the frames' repeat is missing or too short";
                         tell(problems, message, hint, below(at, "repeat"));
                     }
                 }
                 None if video.repeat.is_some() => {
-                    tell(problems, "repeat without frames", "leave repeat out", below(at, "repeat"));
+                    tell(
+                        problems,
+                        "repeat without frames",
+                        "leave repeat out",
+                        below(at, "repeat"),
+                    );
                 }
                 None => {}
             }
@@ -363,7 +413,12 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
         && small > large
     {
         let hint = "write the larger of the two as receive_buffer_max";
-        tell(problems, "receive_buffer is above receive_buffer_max", hint, inside("receive_buffer"));
+        tell(
+            problems,
+            "receive_buffer is above receive_buffer_max",
+            hint,
+            inside("receive_buffer"),
+        );
     }
     if flow.congestion == Some("dctcp") && !flow.ecn {
         let message = "dctcp without ECN is Reno to Linux";
@@ -372,8 +427,10 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
     let full = endpoints(flow.profile, flow.congestion, flow.ecn, set).params;
     if full.growth.vegas_alpha > full.growth.vegas_beta {
         let named = if set.vegas_alpha.is_some() { "vegas_alpha" } else { "vegas_beta" };
-        let what =
-            format!("vegas_alpha {} is above vegas_beta {}", full.growth.vegas_alpha, full.growth.vegas_beta);
+        let what = format!(
+            "vegas_alpha {} is above vegas_beta {}",
+            full.growth.vegas_alpha, full.growth.vegas_beta
+        );
         tell(problems, what, "write both, alpha below beta", inside(named));
     }
 }

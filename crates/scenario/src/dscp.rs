@@ -1,8 +1,10 @@
-//! The codepoint of a flow's packets: `dscp = "cs0"`, which is what a host sends that says nothing else.
+//! The codepoint of a flow's packets: `dscp = "cs0"`, which is what a host sends that says nothing
+//! else.
 //!
-//! A DSCP is a number from 0 to 63, the upper six bits of the byte in the IP header that was called TOS before. It has a name in RFC 2474
-//! (cs0 to cs7), 2597 (af11 to af43), 3246 (ef), 5865 (va) or 8622 (le). The old words for TOS bits are read too, as OpenSSH's IPQoS reads
-//! them: the byte is four times the DSCP, so `throughput` (0x08) is 2.
+//! A DSCP is a number from 0 to 63, the upper six bits of the byte in the IP header that was called
+//! TOS before. It has a name in RFC 2474 (cs0 to cs7), 2597 (af11 to af43), 3246 (ef), 5865 (va) or
+//! 8622 (le). The old words for TOS bits are read too, as OpenSSH's IPQoS reads them: the byte is
+//! four times the DSCP, so `throughput` (0x08) is 2.
 
 use crate::problem::Wrong;
 use crate::value::{Value, quoted};
@@ -73,15 +75,16 @@ pub(crate) fn parse(value: &Value) -> Result<u8, Wrong> {
     let message = format!("{} is not the name of a DSCP", quoted(value));
     let hexadecimal = text.strip_prefix("0x").or(text.strip_prefix("0X"));
     let number = match hexadecimal {
-        Some(digits) => (1..=2).contains(&digits.len()) && digits.bytes().all(|c| c.is_ascii_hexdigit()),
+        Some(digits) => {
+            (1..=2).contains(&digits.len()) && digits.bytes().all(|c| c.is_ascii_hexdigit())
+        }
         None => (1..=3).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit()),
     };
     if number {
         let hint = "write the DSCP without quotes, 0 to 63; it is a quarter of the TOS byte";
         return Err(Wrong::new(message, hint));
     }
-    let known =
-        "cs0 to cs7, af11 to af43, ef, va, le, lowdelay, throughput, reliability, or a number from 0 to 63";
+    let known = "cs0 to cs7, af11 to af43, ef, va, le, lowdelay, throughput, reliability, or a number from 0 to 63";
     let lower = text.to_lowercase();
     let meant = MEANT.iter().find(|(words, _)| words.contains(&&*lower)).map(|(_, name)| *name);
     match meant.or_else(|| nearest(text, NAMES.map(|(name, _)| name))) {

@@ -1,6 +1,8 @@
-//! What the keys of a scenario take: how a value is read, in which words it is refused, and how it is written back.
+//! What the keys of a scenario take: how a value is read, in which words it is refused, and how it
+//! is written back.
 //!
-//! A form is named once here and used by every key of its sort (`model.rs`, `tcp.rs`). What is written reads back as the same value.
+//! A form is named once here and used by every key of its sort (`model.rs`, `tcp.rs`). What is
+//! written reads back as the same value.
 
 use crate::dscp;
 use crate::laws::{Draw, Spread};
@@ -72,7 +74,10 @@ impl<T: Copy + TryFrom<i128> + Into<i128>> Form<T> for Within<i128> {
             Value::Int(number) => *number,
             _ => {
                 let hint = "write a whole number, without quotes and without a point";
-                reader.refuse(Wrong::new(format!("{} is not a whole number", quoted(value)), hint), key);
+                reader.refuse(
+                    Wrong::new(format!("{} is not a whole number", quoted(value)), hint),
+                    key,
+                );
                 return None;
             }
         };
@@ -95,7 +100,10 @@ impl Form<f64> for Within<f64> {
             Value::Float(number) if number.is_finite() => *number,
             Value::Float(_) => {
                 reader.refuse(
-                    Wrong::new(format!("{} is not a finite number", quoted(value)), "write a number"),
+                    Wrong::new(
+                        format!("{} is not a finite number", quoted(value)),
+                        "write a number",
+                    ),
                     key,
                 );
                 return None;
@@ -126,20 +134,27 @@ impl Words {
     fn refusal(&self, value: &Value, key: &Key) -> Wrong {
         let known = format!("one of {}", self.0.join(", "));
         let not = format!("{} is not {known}", quoted(value));
-        let Some(text) = value.text() else { return Wrong::new(not, format!("write \"{}\"", self.0[0])) };
+        let Some(text) = value.text() else {
+            return Wrong::new(not, format!("write \"{}\"", self.0[0]));
+        };
         let lower = text.to_lowercase();
         let last = key.last().map(ToString::to_string).unwrap_or_default();
         if last == "congestion"
-            && let Some((_, instead)) = tcp::congestion::ELSEWHERE.iter().find(|(name, _)| *name == lower)
+            && let Some((_, instead)) =
+                tcp::congestion::ELSEWHERE.iter().find(|(name, _)| *name == lower)
         {
             let release = tc::linux::RELEASE;
-            let message =
-                format!("{} is neither in the simulator nor in Linux {release}, the guest's", quoted(value));
+            let message = format!(
+                "{} is neither in the simulator nor in Linux {release}, the guest's",
+                quoted(value)
+            );
             return Wrong::new(message, *instead);
         }
-        if last == "direction" && ["both", "bidirectional", "duplex", "updown", "up down"].contains(&&*lower)
+        if last == "direction"
+            && ["both", "bidirectional", "duplex", "updown", "up down"].contains(&&*lower)
         {
-            let hint = "write two [[flow]], one with direction = \"down\" and one with direction = \"up\"";
+            let hint =
+                "write two [[flow]], one with direction = \"down\" and one with direction = \"up\"";
             return Wrong::new(not, hint);
         }
         match nearest(text, self.0.iter().copied()) {
@@ -163,7 +178,8 @@ impl Form<&'static str> for Words {
     }
 }
 
-// Times, rates and sizes ----------------------------------------------------------------------------------------------
+// Times, rates and sizes
+// ----------------------------------------------------------------------------------------------
 
 const HOUR: u64 = 3_600_000_000_000;
 
@@ -211,7 +227,9 @@ pub(crate) const DURATION: Plain<u64> = Plain {
 pub(crate) const WARMUP: Plain<u64> =
     Plain { read: |value| parse_duration(value, &Times { example: "5 s", ..TIME }), write: time };
 pub(crate) const DELAY: Plain<u64> = Plain {
-    read: |value| parse_duration(value, &Times { what: "a delay", example: "10 ms", most: HOUR, ..TIME }),
+    read: |value| {
+        parse_duration(value, &Times { what: "a delay", example: "10 ms", most: HOUR, ..TIME })
+    },
     write: time,
 };
 pub(crate) const INTERVAL: Plain<u64> = Plain { read: interval, write: time };
@@ -225,7 +243,10 @@ pub(crate) const TIMEOUT: Plain<u64> =
     Plain { read: |value| parse_duration(value, &Times { most: HOUR, ..ON }), write: time };
 pub(crate) const TARGET: Plain<u64> = Plain {
     read: |value| {
-        parse_duration(value, &Times { example: "100 ms", zero: false, most: 10_000_000_000, ..TIME })
+        parse_duration(
+            value,
+            &Times { example: "100 ms", zero: false, most: 10_000_000_000, ..TIME },
+        )
     },
     write: time,
 };
@@ -263,7 +284,8 @@ pub(crate) const LINK_RATE: Plain<LinkRate> = Plain {
     },
 };
 
-// Steps and frames ----------------------------------------------------------------------------------------------------
+// Steps and frames
+// -------------------------------------------------------------------------------------------------
 
 /// Rows of a trace, a schedule, a video's frames.
 pub const MAX_ROWS: usize = 200_000;
@@ -283,7 +305,10 @@ fn pairs(
         return Err(Wrong::new(format!("{} is not a list of {what}", quoted(value)), hint));
     };
     if rows.len() > MAX_ROWS {
-        return Err(Wrong::new(format!("{} {what}", rows.len()), format!("the most is {MAX_ROWS}")));
+        return Err(Wrong::new(
+            format!("{} {what}", rows.len()),
+            format!("the most is {MAX_ROWS}"),
+        ));
     }
     let mut pairs = Vec::with_capacity(rows.len());
     for row in rows {
@@ -297,14 +322,19 @@ fn pairs(
         let (before, after) = (pair[0].0, pair[1].0);
         if after <= before {
             let times = format!("{} follows {}", format_duration(after), format_duration(before));
-            return Err(Wrong::new(format!("times must rise: {times}"), "write them in order, each once"));
+            return Err(Wrong::new(
+                format!("times must rise: {times}"),
+                "write them in order, each once",
+            ));
         }
     }
     Ok(pairs)
 }
 
 fn rows(pairs: &Pairs, write: fn(u64) -> String) -> Value {
-    let row = |&(at, each): &(u64, u64)| Value::List(vec![format_duration(at).into(), write(each).into()]);
+    let row = |&(at, each): &(u64, u64)| {
+        Value::List(vec![format_duration(at).into(), write(each).into()])
+    };
     Value::List(pairs.iter().map(row).collect())
 }
 
@@ -323,24 +353,32 @@ pub(crate) const FRAMES: Plain<Pairs> = Plain {
     write: |frames| rows(frames, format_size),
 };
 
-// Numbers that differ -------------------------------------------------------------------------------------------------
+// Numbers that differ
+// -------------------------------------------------------------------------------------------------
 
-pub(crate) const RTT: Plain<Spread> =
-    Plain { read: |value| Spread::parse(value, rtt, "50 ms", false), write: |s| s.document(format_duration) };
+pub(crate) const RTT: Plain<Spread> = Plain {
+    read: |value| Spread::parse(value, rtt, "50 ms", false),
+    write: |s| s.document(format_duration),
+};
 pub(crate) const START: Plain<Spread> = Plain {
     read: |value| Spread::parse(value, seconds, "1 s", true),
     write: |s| s.document(format_duration),
 };
-pub(crate) const PAUSE: Plain<Draw> =
-    Plain { read: |value| Draw::parse(value, seconds, "1 s"), write: |d| d.document(format_duration) };
+pub(crate) const PAUSE: Plain<Draw> = Plain {
+    read: |value| Draw::parse(value, seconds, "1 s"),
+    write: |d| d.document(format_duration),
+};
 pub(crate) const ON_TIME: Plain<Draw> = Plain {
     read: |value| Draw::parse(value, |value| parse_duration(value, &ON), "1 s"),
     write: |d| d.document(format_duration),
 };
-pub(crate) const SIZES: Plain<Draw> =
-    Plain { read: |value| Draw::parse(value, transfer, "50 kB"), write: |d| d.document(format_size) };
+pub(crate) const SIZES: Plain<Draw> = Plain {
+    read: |value| Draw::parse(value, transfer, "50 kB"),
+    write: |d| d.document(format_size),
+};
 
-// Names, numbers and words --------------------------------------------------------------------------------------------
+// Names, numbers and words
+// --------------------------------------------------------------------------------------------
 
 pub(crate) const BOOL: Plain<bool> = Plain {
     read: |value| match value {
@@ -421,7 +459,10 @@ fn seeds(value: &Value) -> Result<Vec<u64>, Wrong> {
         Value::List(items) => items,
         _ => {
             let hint = "write a count (seeds = 5 is 1 to 5) or a list (seeds = [3, 8])";
-            return Err(Wrong::new(format!("{} is not a count or a list of seeds", quoted(value)), hint));
+            return Err(Wrong::new(
+                format!("{} is not a count or a list of seeds", quoted(value)),
+                hint,
+            ));
         }
     };
     let mut seeds = Vec::with_capacity(items.len());
@@ -471,9 +512,11 @@ pub(crate) const RING: Plain<u32> = Plain {
     write: |ring| Value::Int((*ring).into()),
 };
 pub(crate) const DSCP: Plain<u8> = Plain { read: dscp::parse, write: |dscp| dscp::format(*dscp) };
-pub(crate) const LOSS: Plain<Loss> = Plain { read: wire::parse_loss, write: |loss| loss.text().into() };
+pub(crate) const LOSS: Plain<Loss> =
+    Plain { read: wire::parse_loss, write: |loss| loss.text().into() };
 
-// tc's words ----------------------------------------------------------------------------------------------------------
+// tc's words
+// -------------------------------------------------------------------------------------------------
 
 /// What tc's words lack, of this text.
 fn wrong_words(error: TcError, text: &str) -> Wrong {

@@ -1,5 +1,5 @@
-//! Numbers that differ: from flow to flow (`Spread`, drawn once when the scenario is realised) and from time to time (`Draw`, drawn by the
-//! engine each time one is needed).
+//! Numbers that differ: from flow to flow (`Spread`, drawn once when the scenario is realised) and
+//! from time to time (`Draw`, drawn by the engine each time one is needed).
 //!
 //! ```text
 //! rtt   = "uniform 40 ms .. 80 ms"     each flow its own, by the seed
@@ -36,7 +36,12 @@ pub enum Spread {
 
 impl Spread {
     /// Any form of it; `every` where the flows' numbers may be steps in time.
-    pub(crate) fn parse(value: &Value, read: Read, example: &str, every: bool) -> Result<Spread, Wrong> {
+    pub(crate) fn parse(
+        value: &Value,
+        read: Read,
+        example: &str,
+        every: bool,
+    ) -> Result<Spread, Wrong> {
         if let Value::List(items) = value {
             if !(1..=100_000).contains(&items.len()) {
                 let hint = format!("give one to 100000, like [\"{example}\"]");
@@ -44,11 +49,16 @@ impl Spread {
             }
             return Ok(Spread::List(items.iter().map(read).collect::<Result<_, _>>()?));
         }
-        let laws: &[&str] = if every { &["uniform", "spread", "every"] } else { &["uniform", "spread"] };
+        let laws: &[&str] =
+            if every { &["uniform", "spread", "every"] } else { &["uniform", "spread"] };
         Ok(match law(value, laws)? {
             Some((word @ ("uniform" | "spread"), rest)) => {
                 let (low, high) = ends(word, rest, read, example)?;
-                if word == "uniform" { Spread::Uniform(low, high) } else { Spread::Spread(low, high) }
+                if word == "uniform" {
+                    Spread::Uniform(low, high)
+                } else {
+                    Spread::Spread(low, high)
+                }
             }
             Some((_, rest)) => Spread::Every(read(&rest.into())?),
             None => Spread::Constant(read(value)?),
@@ -77,7 +87,11 @@ impl Spread {
 
     /// No flow gets less.
     pub fn least(&self) -> u64 {
-        if matches!(self, Spread::Every(_)) { 0 } else { self.values().into_iter().min().unwrap_or(0) }
+        if matches!(self, Spread::Every(_)) {
+            0
+        } else {
+            self.values().into_iter().min().unwrap_or(0)
+        }
     }
 
     /// No flow of `count` gets more.
@@ -114,7 +128,9 @@ impl Spread {
     pub(crate) fn document(&self, write: Write) -> Value {
         match self {
             Spread::Constant(value) => write(*value).into(),
-            Spread::List(values) => Value::List(values.iter().map(|value| write(*value).into()).collect()),
+            Spread::List(values) => {
+                Value::List(values.iter().map(|value| write(*value).into()).collect())
+            }
             Spread::Every(step) => format!("every {}", write(*step)).into(),
             Spread::Uniform(low, high) | Spread::Spread(low, high) => {
                 format!("{} {} .. {}", self.law(), write(*low), write(*high)).into()
@@ -165,7 +181,9 @@ impl Draw {
     pub(crate) fn document(&self, write: Write) -> Value {
         match self {
             Draw::Constant(value) => write(*value).into(),
-            Draw::Uniform(low, high) => format!("uniform {} .. {}", write(*low), write(*high)).into(),
+            Draw::Uniform(low, high) => {
+                format!("uniform {} .. {}", write(*low), write(*high)).into()
+            }
             Draw::Exponential(mean) => format!("exp {}", write(*mean)).into(),
             Draw::Pareto(mean, shape) => format!("pareto {} {}", write(*mean), real(*shape)).into(),
         }
@@ -173,7 +191,10 @@ impl Draw {
 }
 
 /// The law's word and what follows it; `None`: a plain quantity.
-fn law<'v>(value: &'v Value, laws: &[&'static str]) -> Result<Option<(&'static str, &'v str)>, Wrong> {
+fn law<'v>(
+    value: &'v Value,
+    laws: &[&'static str],
+) -> Result<Option<(&'static str, &'v str)>, Wrong> {
     let Some(text) = value.text() else { return Ok(None) };
     let text = text.char_indices().nth(1000).map_or(text, |(end, _)| &text[..end]).trim_start();
     let end = text.find(|c: char| !c.is_ascii_alphabetic() && c != '_').unwrap_or(text.len());
@@ -200,7 +221,8 @@ fn ends(word: &str, rest: &str, read: Read, example: &str) -> Result<(u64, u64),
     };
     let (least, most) = (read(&low.into())?, read(&high.into())?);
     if least > most {
-        let message = format!("{} is above {}", quoted_words(low.trim()), quoted_words(high.trim()));
+        let message =
+            format!("{} is above {}", quoted_words(low.trim()), quoted_words(high.trim()));
         return Err(Wrong::new(message, "write the lower end first"));
     }
     Ok((least, most))

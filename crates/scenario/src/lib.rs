@@ -1,8 +1,10 @@
 //! The scenario language: text in, a value out, and from it the integers that an engine takes.
 //!
-//! A scenario is TOML. `Loaded::read` gives the value or every problem at once, each with its place and what to write instead;
-//! `Loaded::with` changes keys, `Loaded::variants` gives one scenario for each point of a sweep, `Scenario::realise` what an engine takes for a
-//! seed. docs/scenario.md is the reference of the language. Nothing here opens a file or reads a clock: a trace's file is handed in.
+//! A scenario is TOML. `Loaded::read` gives the value or every problem at once, each with its place
+//! and what to write instead; `Loaded::with` changes keys, `Loaded::variants` gives one scenario
+//! for each point of a sweep, `Scenario::realise` what an engine takes for a seed. docs/scenario.md
+//! is the reference of the language. Nothing here opens a file or reads a clock: a trace's file is
+//! handed in.
 
 mod amount;
 mod check;
@@ -29,8 +31,8 @@ pub use forms::LinkRate;
 pub use laws::{Draw, Spread};
 pub use meaning::Meaning;
 pub use model::{
-    Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record, Scenario, Sweep,
-    TcpFlow, Transfers, Udp, Video, Ways, Wire, dotted_key, language,
+    Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record,
+    Scenario, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Wire, dotted_key, language,
 };
 pub use problem::{Key, Part, Problem, Source, Wrong, below, dotted};
 pub use reader::KeyOf;
@@ -49,7 +51,8 @@ use std::collections::{BTreeSet, HashSet};
 const MAX_ENTRIES: usize = 10_000;
 /// The longest text, characters: 16 Mi.
 const MAX_TEXT: usize = 16 << 20;
-/// Problems of the keys of one document that are told: beyond that it is not a scenario with mistakes but something else.
+/// Problems of the keys of one document that are told: beyond that it is not a scenario with
+/// mistakes but something else.
 const MOST: usize = 1000;
 /// Problems after which no more points of a sweep are looked into.
 const ENOUGH: usize = 100;
@@ -59,7 +62,8 @@ const ENOUGH: usize = 100;
 pub struct Loaded {
     /// What it says.
     pub scenario: Scenario,
-    /// What is taken as it is written and probably means something else, each with its place and what to write instead.
+    /// What is taken as it is written and probably means something else, each with its place and
+    /// what to write instead.
     pub notes: Vec<Problem>,
     document: Table,
 }
@@ -72,7 +76,8 @@ impl PartialEq for Loaded {
 }
 
 impl Loaded {
-    /// The scenario in a text that messages call `name`; `untitled` is what a text without a title is called.
+    /// The scenario in a text that messages call `name`; `untitled` is what a text without a title
+    /// is called.
     pub fn read(
         text: &str,
         name: &str,
@@ -90,7 +95,11 @@ impl Loaded {
             let start = before.rfind('\n').map_or(0, |at| at + 1);
             let place = (before.matches('\n').count() + 1, before[start..].chars().count() + 1);
             let hint = "is this a text file? write the scenario as plain text";
-            return Err(vec![plain().at(Problem::new("a NUL character", hint, Key::new()), place, 0)]);
+            return Err(vec![plain().at(
+                Problem::new("a NUL character", hint, Key::new()),
+                place,
+                0,
+            )]);
         }
         let (mut document, places) = toml::read(text).map_err(|wrong| {
             let (message, hint) = syntax::explained(&wrong.message, text, wrong.place.0);
@@ -120,13 +129,15 @@ impl Loaded {
         single.remove("sweep");
         let mut told = HashSet::new();
         for change in sweep::changes(&scenario.sweep, source)? {
-            let variant = change.apply(&single, source).and_then(|changed| validated(changed, source, open));
+            let variant =
+                change.apply(&single, source).and_then(|changed| validated(changed, source, open));
             match variant {
                 Err(wrong) => {
                     for problem in wrong {
                         let moved = change.relocate(problem, source);
                         // What is wrong with a key, not with its values, is told once.
-                        let about = (moved.key[..moved.key.len().min(2)].to_vec(), moved.message.clone());
+                        let about =
+                            (moved.key[..moved.key.len().min(2)].to_vec(), moved.message.clone());
                         if told.insert(about) {
                             problems.push(moved);
                         }
@@ -145,22 +156,32 @@ impl Loaded {
         if problems.is_empty() { Ok(Loaded { scenario, notes, document }) } else { Err(problems) }
     }
 
-    /// The scenario with some keys changed, by dotted key; `None` takes a key away. Flows and links are named by position or name, or all by
-    /// `*`. A key that the sweep varies is settled: it leaves the sweep.
-    pub fn with(&self, changes: &[(String, Option<Value>)], open: &Open<'_>) -> Result<Loaded, Vec<Problem>> {
+    /// The scenario with some keys changed, by dotted key; `None` takes a key away. Flows and links
+    /// are named by position or name, or all by `*`. A key that the sweep varies is settled: it
+    /// leaves the sweep.
+    pub fn with(
+        &self,
+        changes: &[(String, Option<Value>)],
+        open: &Open<'_>,
+    ) -> Result<Loaded, Vec<Problem>> {
         let mut document = self.document.clone();
         for (key, value) in changes {
             sweep::change(&mut document, key, value.as_ref())?;
         }
         // Of what was not changed the words are gone, and what was to be said of them is kept.
-        let mut settled: HashSet<Key> =
-            changes.iter().filter_map(|(key, _)| sweep::paths(&document, key).ok()).flatten().collect();
+        let mut settled: HashSet<Key> = changes
+            .iter()
+            .filter_map(|(key, _)| sweep::paths(&document, key).ok())
+            .flatten()
+            .collect();
         let swept = sweep::unsettled(&self.scenario.sweep, &document, &settled);
         let sweep: Part = "sweep".into();
         if swept.len() < self.scenario.sweep.len() && document.has("sweep") {
             let stays = |key: &Part| swept.iter().any(|(name, _)| *key == Part::Name(name.clone()));
-            let gone =
-                self.notes.iter().filter(|note| note.key.first() == Some(&sweep) && !stays(&note.key[1]));
+            let gone = self
+                .notes
+                .iter()
+                .filter(|note| note.key.first() == Some(&sweep) && !stays(&note.key[1]));
             settled.extend(gone.map(|note| note.key.clone()));
             let left = swept.into_iter().map(|(key, values)| (key, Value::List(values))).collect();
             document.set("sweep", Value::Table(left));
@@ -170,7 +191,8 @@ impl Loaded {
         Ok(changed.with_notes(kept))
     }
 
-    /// One scenario for each point of the sweep, labelled by what differs; the scenario itself where there is none.
+    /// One scenario for each point of the sweep, labelled by what differs; the scenario itself
+    /// where there is none.
     pub fn variants(&self) -> Result<Vec<Loaded>, Vec<Problem>> {
         if self.scenario.sweep.is_empty() {
             return Ok(vec![self.clone()]);
@@ -179,8 +201,12 @@ impl Loaded {
         let points = sweep::changes(&self.scenario.sweep, &none)?;
         let mut single = self.document.clone();
         single.remove("sweep");
-        let own: Vec<_> =
-            self.notes.iter().filter(|note| note.key.first() != Some(&"sweep".into())).cloned().collect();
+        let own: Vec<_> = self
+            .notes
+            .iter()
+            .filter(|note| note.key.first() != Some(&"sweep".into()))
+            .cloned()
+            .collect();
         let labels = sweep::labels(&points);
         let variant = |(point, label): (&sweep::Change<'_>, String)| {
             let mut document = point.apply(&single, &none)?;
@@ -190,10 +216,15 @@ impl Loaded {
         points.iter().zip(labels).map(variant).collect()
     }
 
-    /// Itself, with notes of words that it was made from; those that have a place go before the same without one.
+    /// Itself, with notes of words that it was made from; those that have a place go before the
+    /// same without one.
     fn with_notes(mut self, notes: impl Iterator<Item = Problem>) -> Loaded {
         for note in notes {
-            match self.notes.iter_mut().find(|own| own.key == note.key && own.message == note.message) {
+            match self
+                .notes
+                .iter_mut()
+                .find(|own| own.key == note.key && own.message == note.message)
+            {
                 Some(own) => *own = note,
                 None => self.notes.push(note),
             }
@@ -206,7 +237,8 @@ impl Loaded {
         toml::write(&self.scenario.document())
     }
 
-    /// SHA-256 of what an engine is given for each of these seeds, whatever their order; `None`: the scenario's own.
+    /// SHA-256 of what an engine is given for each of these seeds, whatever their order; `None`:
+    /// the scenario's own.
     ///
     /// Titles and labels have no part in it, nor has the engine.
     pub fn fingerprint(&self, seeds: Option<&[u64]>) -> Result<String, Vec<Problem>> {
@@ -300,7 +332,8 @@ fn notes_of(scenario: &Scenario, source: &Source) -> Vec<Problem> {
     notes
 }
 
-/// The document as a scenario, and as it was read: one `seed` being a list of one and traces being rows.
+/// The document as a scenario, and as it was read: one `seed` being a list of one and traces being
+/// rows.
 fn validated(
     mut document: Table,
     source: &Source,
@@ -320,8 +353,11 @@ fn validated(
     let single = one_seed.is_some();
     if let Some(seed) = one_seed {
         if document.has("seeds") {
-            let problem =
-                Problem::new("seed and seeds are both given", "keep one of them", vec!["seed".into()]);
+            let problem = Problem::new(
+                "seed and seeds are both given",
+                "keep one of them",
+                vec!["seed".into()],
+            );
             problems.push(source.at_name(problem));
         }
         document.set("seeds", Value::List(vec![seed]));
@@ -352,7 +388,8 @@ fn validated(
         })
         .collect();
     if let Some(scenario) = scenario.as_ref().filter(|_| wrong.is_empty()) {
-        wrong.extend(check::check(scenario).into_iter().map(|each| source.locate(written(each), 0)));
+        wrong
+            .extend(check::check(scenario).into_iter().map(|each| source.locate(written(each), 0)));
     }
     wrong.sort_by_key(|problem| problem.place.unwrap_or((0, 0)));
     problems.extend(wrong);

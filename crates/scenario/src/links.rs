@@ -1,7 +1,8 @@
 //! The links of a scenario, each one direction, and the routes over them.
 //!
-//! A dumbbell is two nodes, `net` and `home`, joined by the links `down` and `up`. In the long form a duplex link is two: its own name, and
-//! that name with `-back`. Routes take the least delay, then the fewest hops, then the links that stand first in the file.
+//! A dumbbell is two nodes, `net` and `home`, joined by the links `down` and `up`. In the long form
+//! a duplex link is two: its own name, and that name with `-back`. Routes take the least delay,
+//! then the fewest hops, then the links that stand first in the file.
 
 use crate::forms::LinkRate;
 use crate::model::{FlowEntry, Scenario, Wire};
@@ -13,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use tc::text::in_quotes;
 use tc::{Discipline, Shaper};
 
-/// What a discipline that computes with the rate takes for a link without one, bit/s: it has no queue and never acts.
+/// What a discipline that computes with the rate takes for a link without one, bit/s: it has no
+/// queue and never acts.
 const UNLIMITED_BPS: u64 = 10_000_000_000;
 
 /// One direction of a link with every setting filled in.
@@ -59,8 +61,9 @@ impl Line {
         let fastest = steps.iter().map(|(_, bps)| *bps).max().unwrap_or(UNLIMITED_BPS);
         let fastest = shaper.as_ref().map_or(fastest, |shaper| fastest.min(shaper.0.bps));
         // Linux's pfifo with the default txqueuelen: the bufferbloat one finds.
-        let qdisc = first(wires, |wire| &wire.qdisc)
-            .unwrap_or_else(|| Discipline::parse("pfifo limit 1000").expect("these are tc's words"));
+        let qdisc = first(wires, |wire| &wire.qdisc).unwrap_or_else(|| {
+            Discipline::parse("pfifo limit 1000").expect("these are tc's words")
+        });
         Line {
             steps,
             period: timed.and_then(|wire| wire.repeat),
@@ -105,7 +108,10 @@ pub(crate) fn links_of(scenario: &Scenario) -> Vec<Link> {
             key: vec!["bottleneck".into()],
         };
         let ways = &bottleneck.ways;
-        return vec![way("down", "net", "home", &ways.down, 1), way("up", "home", "net", &ways.up, 0)];
+        return vec![
+            way("down", "net", "home", &ways.down, 1),
+            way("up", "home", "net", &ways.up, 0),
+        ];
     }
     let mut links = Vec::new();
     for (index, entry) in scenario.links.iter().enumerate() {
@@ -216,7 +222,8 @@ pub(crate) struct NoWay {
     pub(crate) key: &'static str,
 }
 
-/// Where the flow goes. In a dumbbell a probe leaves from home; everything else comes down unless told otherwise.
+/// Where the flow goes. In a dumbbell a probe leaves from home; everything else comes down unless
+/// told otherwise.
 pub(crate) fn way_of(
     flow: &FlowEntry,
     routes: &mut Routes<'_>,
@@ -235,7 +242,11 @@ pub(crate) fn way_of(
         let nodes = routes.nodes();
         if !nodes.contains(node) {
             let hint = format!("nodes: {}", list(nodes));
-            return Err(no_way(format!("no link touches the node {}", in_quotes(node)), &hint, key));
+            return Err(no_way(
+                format!("no link touches the node {}", in_quotes(node)),
+                &hint,
+                key,
+            ));
         }
     }
     if source == target {
@@ -244,8 +255,11 @@ pub(crate) fn way_of(
     }
     let one_way = "add a link, or make one duplex";
     let via = flow.via.as_deref().unwrap_or_default();
-    let path =
-        if via.is_empty() { routes.path(source, target) } else { Some(along(via, source, target, routes)?) };
+    let path = if via.is_empty() {
+        routes.path(source, target)
+    } else {
+        Some(along(via, source, target, routes)?)
+    };
     let Some(path) = path else {
         let message = format!("no route from {} to {}", in_quotes(source), in_quotes(target));
         return Err(no_way(message, one_way, "to"));
@@ -255,7 +269,8 @@ pub(crate) fn way_of(
     match back {
         Some(back) => Ok(Way { path, back }),
         None => {
-            let message = format!("no route back from {} to {}", in_quotes(target), in_quotes(source));
+            let message =
+                format!("no route back from {} to {}", in_quotes(target), in_quotes(source));
             Err(no_way(message, one_way, "to"))
         }
     }
@@ -272,7 +287,8 @@ fn along(names: &[String], source: &str, target: &str, routes: &Routes<'_>) -> R
         };
         let link = &routes.links[index];
         if link.tail != node {
-            let there = routes.links.iter().filter(|link| link.tail == node).map(|link| &*link.name);
+            let there =
+                routes.links.iter().filter(|link| link.tail == node).map(|link| &*link.name);
             let hint = format!("links from {}: {}", in_quotes(node), list(there));
             let (name, tail, node) = (in_quotes(name), in_quotes(&link.tail), in_quotes(node));
             return Err(no_way(format!("the link {name} starts at {tail}, not at {node}"), hint));

@@ -1,8 +1,10 @@
-//! What a scenario means, key by key: links resolved, defaults filled in, numbers as laws and not as drawn.
+//! What a scenario means, key by key: links resolved, defaults filled in, numbers as laws and not
+//! as drawn.
 //!
-//! Two scenarios with equal meanings differ in words only, like `link_layer = "none"` written out and left out. A path is (table, name, key,
-//! ...): ("link", "up", "rate"), ("flow", "page", "tcp", "min_rto"); of the top table (key,). `realise` says the same to an engine, with the
-//! numbers that a seed draws.
+//! Two scenarios with equal meanings differ in words only, like `link_layer = "none"` written out
+//! and left out. A path is (table, name, key, ...): ("link", "up", "rate"), ("flow", "page", "tcp",
+//! "min_rto"); of the top table (key,). `realise` says the same to an engine, with the numbers that
+//! a seed draws.
 
 use crate::check::base_names;
 use crate::laws::Spread;
@@ -38,8 +40,12 @@ impl Scenario {
                     "start" => value = Some(law(&entry.start)),
                     "stop" => value = entry.stop.as_ref().map(law),
                     "direction" if self.dumbbell() => {
-                        value =
-                            Some(entry.direction.unwrap_or(if flow.probe() { "up" } else { "down" }).into());
+                        value = Some(
+                            entry
+                                .direction
+                                .unwrap_or(if flow.probe() { "up" } else { "down" })
+                                .into(),
+                        );
                     }
                     // Without an RTT a flow has that of its links.
                     "rtt" => {
@@ -47,7 +53,8 @@ impl Scenario {
                         value = entry.rtt.as_ref().map(law).filter(|rtt| *rtt != links_take);
                     }
                     "tcp" => {
-                        let settings = flow.tcp().map(|tcp| tcp.tcp.list_whole(true)).unwrap_or_default();
+                        let settings =
+                            flow.tcp().map(|tcp| tcp.tcp.list_whole(true)).unwrap_or_default();
                         for (setting, value) in settings {
                             let mut path = path.clone();
                             path.push(setting.into());
@@ -67,11 +74,15 @@ impl Scenario {
 fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
     let steps = &line.steps;
     let scheduled = steps.len() > 1;
-    let row =
-        |&(at, bps): &(u64, u64)| Value::List(vec![format_duration(at).into(), format_rate(bps).into()]);
+    let row = |&(at, bps): &(u64, u64)| {
+        Value::List(vec![format_duration(at).into(), format_rate(bps).into()])
+    };
     let schedule = Value::List(steps.iter().map(row).collect());
     vec![
-        ("rate", Some(steps.first().map_or("unlimited".into(), |(_, bps)| format_rate(*bps).into()))),
+        (
+            "rate",
+            Some(steps.first().map_or("unlimited".into(), |(_, bps)| format_rate(*bps).into())),
+        ),
         ("schedule", scheduled.then_some(schedule)),
         ("repeat", line.period.filter(|_| scheduled).map(|ns| format_duration(ns).into())),
         ("delay", Some(format_duration(line.delay).into())),

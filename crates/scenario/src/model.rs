@@ -1,13 +1,14 @@
 //! The scenario as a value: what its TOML says, checked, defaults filled in, units gone.
 //!
-//! Every table of the language is a struct here (`tcp` alone: in `tcp.rs`) and every key a line of it: its name, its type, its default, its form (how it is read and
-//! written: `forms.rs`) and, as its comment, what it means. docs/scenario.md is the same in prose. What spans several keys is in `check.rs`;
-//! what an engine takes is made by `realised.rs`.
+//! Every table of the language is a struct here (`tcp` alone: in `tcp.rs`) and every key a line of
+//! it: its name, its type, its default, its form (how it is read and written: `forms.rs`) and, as
+//! its comment, what it means. docs/scenario.md is the same in prose. What spans several keys is in
+//! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, DELAY, DSCP, DURATION, FRAMES, INTERVAL, LINK_LAYER, LINK_RATE, LOSS, LinkRate, NAME, Names,
-    ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START,
-    Sub, TITLE, TRANSFER, WARMUP, Within, Words,
+    BOOL, DELAY, DSCP, DURATION, FRAMES, INTERVAL, LINK_LAYER, LINK_RATE, LOSS, LinkRate, NAME,
+    Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING, RTT, SCHEDULE, SEEDS, SHAPER,
+    SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::{Draw, Spread};
 use crate::problem::{Key, Wrong, below};
@@ -19,10 +20,12 @@ use link::Framing;
 use tc::text::nearest;
 use tc::{Discipline, Shaper};
 
-// Links ---------------------------------------------------------------------------------------------------------------
+// Links
+// -------------------------------------------------------------------------------------------------
 
 keys! {
-    /// What a link is made of. Absent keys are those of the common table, or the defaults (`links::Line`).
+    /// What a link is made of. Absent keys are those of the common table, or the defaults
+    /// (`links::Line`).
     Wire {
         /// Bit/s on the wire, or "unlimited".
         rate: Optional<LinkRate> => LINK_RATE;
@@ -92,7 +95,8 @@ pub struct LinkEntry {
     pub ends: Ends,
 }
 
-// Flows ---------------------------------------------------------------------------------------------------------------
+// Flows
+// -------------------------------------------------------------------------------------------------
 
 /// Flows in all.
 pub const MAX_FLOWS: u32 = 100_000;
@@ -295,15 +299,22 @@ impl Tables for Flow {
             return None;
         };
         let entry = FlowEntry::read(table, key, reader);
-        let tcp = if matches!(kind, "bulk" | "transfers") { TcpFlow::read(table, key, reader) } else { None };
-        let udp = if matches!(kind, "udp" | "onoff") { Udp::read(table, key, reader) } else { None };
+        let tcp = if matches!(kind, "bulk" | "transfers") {
+            TcpFlow::read(table, key, reader)
+        } else {
+            None
+        };
+        let udp =
+            if matches!(kind, "udp" | "onoff") { Udp::read(table, key, reader) } else { None };
         let kind_read = match kind {
             "bulk" => Bulk::read(table, key, reader).and_then(|own| Some(Kind::Bulk(tcp?, own))),
             "transfers" => {
                 Transfers::read(table, key, reader).and_then(|own| Some(Kind::Transfers(tcp?, own)))
             }
             "udp" => udp.map(Kind::Udp),
-            "onoff" => Periods::read(table, key, reader).and_then(|own| Some(Kind::OnOff(udp?, own))),
+            "onoff" => {
+                Periods::read(table, key, reader).and_then(|own| Some(Kind::OnOff(udp?, own)))
+            }
             "ping" => Ping::read(table, key, reader).map(Kind::Ping),
             _ => Video::read(table, key, reader).map(Kind::Video),
         };
@@ -355,7 +366,8 @@ fn not_a_kind(given: &Value) -> Wrong {
 joined!(Bottleneck { common: Wire, ways: Ways });
 joined!(LinkEntry { wire: Wire, ends: Ends });
 
-// The scenario --------------------------------------------------------------------------------------------------------
+// The scenario
+// -------------------------------------------------------------------------------------------------
 
 keys! {
     /// `[record]`: intervals of the time lines; none: as the size of the run allows.
@@ -379,8 +391,11 @@ struct Entries;
 impl<T: Tables> Form<Vec<T>> for Entries {
     fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<Vec<T>> {
         let items = reader.list(value, key)?;
-        let entries: Vec<_> =
-            items.iter().enumerate().map(|(index, item)| reader.table(item, &below(key, index))).collect();
+        let entries: Vec<_> = items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| reader.table(item, &below(key, index)))
+            .collect();
         entries.into_iter().collect()
     }
 
@@ -416,7 +431,9 @@ impl Form<Sweep> for Axes {
     }
 
     fn write(&self, sweep: &Sweep, _all: bool) -> Value {
-        Value::Table(sweep.iter().map(|(key, values)| (key.clone(), Value::List(values.clone()))).collect())
+        Value::Table(
+            sweep.iter().map(|(key, values)| (key.clone(), Value::List(values.clone()))).collect(),
+        )
     }
 }
 
@@ -461,7 +478,8 @@ impl Scenario {
     }
 }
 
-// Keys that are not there ---------------------------------------------------------------------------------------------
+// Keys that are not there
+// ---------------------------------------------------------------------------------------------
 
 /// Other programs' words for ours.
 const MEANT: &[(&[&str], &str)] = &[
@@ -487,7 +505,10 @@ const MEANT: &[(&[&str], &str)] = &[
 /// What others' links have and ours don't.
 const NOT_OF_A_LINK: &[(&[&str], &str)] = &[
     (&["jitter"], "jitter is of a [[flow]]: jitter = \"1 ms\""),
-    (&["mtu", "mss", "packet"], "sizes are of a [[flow]]: tcp = { mss = 1400 }, or packet = \"1400 B\""),
+    (
+        &["mtu", "mss", "packet"],
+        "sizes are of a [[flow]]: tcp = { mss = 1400 }, or packet = \"1400 B\"",
+    ),
     (&["policer", "police"], "no engine has a policer; nearest: shaper = \"htb rate 10mbit\""),
     (
         &["reorder", "reordering", "duplicate", "duplication", "corrupt"],

@@ -1,4 +1,5 @@
-//! What is wrong with a scenario: every problem at once, each with its place, its key, and what to write instead.
+//! What is wrong with a scenario: every problem at once, each with its place, its key, and what to
+//! write instead.
 //!
 //! ```text
 //! home.toml:3:12: duration: a duration needs a unit; 60 is a bare number
@@ -92,7 +93,8 @@ pub struct Problem {
     pub key: Key,
     /// The file's name.
     pub file: String,
-    /// Line and column from 1, in characters; `None` where there is no text (a missing file, a scenario made in a program).
+    /// Line and column from 1, in characters; `None` where there is no text (a missing file, a
+    /// scenario made in a program).
     pub place: Option<(usize, usize)>,
     /// The line itself.
     pub source: String,
@@ -125,11 +127,16 @@ impl fmt::Display for Problem {
         };
         let missing = |last: &Part| self.message.starts_with(&format!("{last} is missing"));
         let told = match self.key.split_last() {
-            Some((last, around)) if missing(last) && around.is_empty() => vec![self.message.clone()],
-            Some((last, around)) if missing(last) => vec![format!("{}.{}", dotted(around), self.message)],
+            Some((last, around)) if missing(last) && around.is_empty() => {
+                vec![self.message.clone()]
+            }
+            Some((last, around)) if missing(last) => {
+                vec![format!("{}.{}", dotted(around), self.message)]
+            }
             _ => vec![self.dotted(), self.message.clone()],
         };
-        let parts: Vec<_> = std::iter::once(place).chain(told).filter(|part| !part.is_empty()).collect();
+        let parts: Vec<_> =
+            std::iter::once(place).chain(told).filter(|part| !part.is_empty()).collect();
         f.write_str(&parts.join(": "))?;
         if let Some((line, column)) = self.place
             && !self.source.is_empty()
@@ -214,10 +221,16 @@ impl Source {
         if offset > 0 && plain {
             column = (column + 1 + offset).min(length + 1);
         }
-        Problem { file: self.name.clone(), place: Some((line, column)), source: source.to_owned(), ..problem }
+        Problem {
+            file: self.name.clone(),
+            place: Some((line, column)),
+            source: source.to_owned(),
+            ..problem
+        }
     }
 
-    /// The problem at the last key's own name rather than at its value: for keys that should not be there.
+    /// The problem at the last key's own name rather than at its value: for keys that should not be
+    /// there.
     pub fn at_name(&self, problem: Problem) -> Problem {
         let located = self.locate(problem, 0);
         let (Some((line, column)), Some(last)) = (located.place, located.key.last()) else {

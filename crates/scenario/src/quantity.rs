@@ -1,10 +1,13 @@
-//! Quantities as people write them, "20 Mbit/s", "5 ms", "50 kB", "0.1 %", and as the engine counts them.
+//! Quantities as people write them, "20 Mbit/s", "5 ms", "50 kB", "0.1 %", and as the engine counts
+//! them.
 //!
-//! Inside there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Text is read exactly, in decimal, so 0.1 ms is
-//! 100000 ns and not nearly so; what is finer than the unit of counting is refused rather than rounded. Each `parse_` has a `format_` that
-//! writes the shortest text which reads back as the same value.
+//! Inside there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Text is
+//! read exactly, in decimal, so 0.1 ms is 100000 ns and not nearly so; what is finer than the unit
+//! of counting is refused rather than rounded. Each `parse_` has a `format_` that writes the
+//! shortest text which reads back as the same value.
 //!
-//! Source: decimal prefixes are SI's (kbit/s = 1000 bit/s, kB = 1000 B), KiB, MiB and GiB are IEC 80000-13's.
+//! Source: decimal prefixes are SI's (kbit/s = 1000 bit/s, kB = 1000 B), KiB, MiB and GiB are IEC
+//! 80000-13's.
 
 use crate::problem::Wrong;
 use crate::value::{Value, general, quoted, real};
@@ -77,7 +80,8 @@ pub struct Times {
 }
 
 /// A time of any length.
-pub const TIME: Times = Times { what: "a duration", example: "5 ms", zero: true, most: MAX_DURATION };
+pub const TIME: Times =
+    Times { what: "a duration", example: "5 ms", zero: true, most: MAX_DURATION };
 
 /// Nanoseconds. `5 ms`, `1.5 s`, `2 min`.
 pub fn parse_duration(value: &Value, times: &Times) -> Result<u64, Wrong> {
@@ -94,7 +98,8 @@ pub fn parse_duration(value: &Value, times: &Times) -> Result<u64, Wrong> {
     Ok(ns as u64)
 }
 
-/// Bit/s. `20 Mbit/s`; nothing else, because `Mbps` and `mbit` mean different things to different programs.
+/// Bit/s. `20 Mbit/s`; nothing else, because `Mbps` and `mbit` mean different things to different
+/// programs.
 pub fn parse_rate(value: &Value, zero: bool) -> Result<u64, Wrong> {
     let mut aliases = Vec::new();
     for (unit, _) in RATE {
@@ -113,7 +118,10 @@ pub fn parse_rate(value: &Value, zero: bool) -> Result<u64, Wrong> {
         return Err(Wrong::new("a rate of zero", hint));
     }
     if rate > u128::from(MAX_RATE) {
-        return Err(Wrong::new(format!("{} is too fast: the most is 10 Tbit/s", quoted(value)), ""));
+        return Err(Wrong::new(
+            format!("{} is too fast: the most is 10 Tbit/s", quoted(value)),
+            "",
+        ));
     }
     Ok(rate as u64)
 }
@@ -123,7 +131,10 @@ pub fn parse_size(value: &Value, what: &str, least: u64, most: u64) -> Result<u6
     let size = quantity(value, what, "1500 B", SIZE, &flat(SIZE_ALIASES), "one byte")?;
     if size < u128::from(least) {
         let least = format_size(least);
-        return Err(Wrong::new(format!("{} is too small: the least is {least}", quoted(value)), ""));
+        return Err(Wrong::new(
+            format!("{} is too small: the least is {least}", quoted(value)),
+            "",
+        ));
     }
     if size > u128::from(most) {
         let most = format_size(most);
@@ -182,14 +193,19 @@ pub fn format_size(size: u64) -> String {
 /// `0.1 %` for 0.001, if the percentage reads back as the same number; else the number itself.
 pub fn format_probability(fraction: f64) -> String {
     let percent = general(fraction * 100.0, 6);
-    let back =
-        number_of(&percent).filter(|(_, rest)| rest.is_empty()).map(|(n, _)| Exact::of(n).fraction(true));
+    let back = number_of(&percent)
+        .filter(|(_, rest)| rest.is_empty())
+        .map(|(n, _)| Exact::of(n).fraction(true));
     if back == Some(fraction) { format!("{percent} %") } else { format_number(fraction) }
 }
 
 /// The shortest decimal that is this number: `0.02`, `1e-07`.
 pub fn format_number(number: f64) -> String {
-    if number == 0.0 || (1e-6..1e15).contains(&number.abs()) { format!("{number}") } else { real(number) }
+    if number == 0.0 || (1e-6..1e15).contains(&number.abs()) {
+        format!("{number}")
+    } else {
+        real(number)
+    }
 }
 
 /// In the largest unit in which the value is at least 1 and has at most three decimals.
@@ -210,7 +226,10 @@ fn format(value: u64, units: &[(&str, u64)], none: &str) -> String {
 }
 
 fn flat(aliases: &[(&[&str], &'static str)]) -> Vec<(String, &'static str)> {
-    aliases.iter().flat_map(|(words, unit)| words.iter().map(|word| ((*word).to_owned(), *unit))).collect()
+    aliases
+        .iter()
+        .flat_map(|(words, unit)| words.iter().map(|word| ((*word).to_owned(), *unit)))
+        .collect()
 }
 
 /// Python's and C's blanks of ASCII.
@@ -218,8 +237,8 @@ pub(crate) fn is_blank(char: char) -> bool {
     matches!(char, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }
 
-/// Splits a text behind the number it begins with: up to 18 digits, 24 decimals, an exponent. It holds every number a float can
-/// print; more digits only make arithmetic slow.
+/// Splits a text behind the number it begins with: up to 18 digits, 24 decimals, an exponent. It
+/// holds every number a float can print; more digits only make arithmetic slow.
 fn number_of(text: &str) -> Option<(&str, &str)> {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(0);
@@ -287,7 +306,8 @@ impl Exact {
         format!("{digits}e{exponent}").parse().unwrap_or(f64::NAN)
     }
 
-    /// So many of a unit, if that is whole; the error says whether it is too much rather than too fine.
+    /// So many of a unit, if that is whole; the error says whether it is too much rather than too
+    /// fine.
     fn times(&self, unit: u64) -> Result<u128, bool> {
         if self.digits.is_empty() {
             return Ok(0);
@@ -321,7 +341,11 @@ impl Exact {
         let mantissa = self.digits.parse::<u128>().unwrap_or(0) * by;
         let mut digits = mantissa.to_string();
         if self.exponent >= 0 {
-            return if mantissa == 0 { digits } else { digits + &"0".repeat(self.exponent as usize) };
+            return if mantissa == 0 {
+                digits
+            } else {
+                digits + &"0".repeat(self.exponent as usize)
+            };
         }
         let decimals = (-self.exponent) as usize;
         while digits.len() <= decimals {
@@ -352,7 +376,9 @@ fn quantity(
         Value::Float(number) => return bare(real(*number), (0.0..1e9).contains(number)),
         _ => return Err(Wrong::new(format!("{} is not {what}", quoted(value)), in_quotes)),
     };
-    let Some((number, unit, at)) = split(text) else { return Err(not_a_quantity(text, what, example)) };
+    let Some((number, unit, at)) = split(text) else {
+        return Err(not_a_quantity(text, what, example));
+    };
     let Some(unit) = unit else {
         let hint = format!("write \"{number} {default}\"");
         return Err(Wrong::new(format!("{what} needs a unit; {} has none", quoted(value)), hint));
@@ -385,7 +411,10 @@ fn not_a_quantity(text: &str, what: &str, example: &str) -> Wrong {
         return Wrong::new(format!("{shown} is not a finite number"), hint);
     }
     if let Some(meant) = with_point(text) {
-        return Wrong::new(format!("{shown} has a comma"), format!("decimals take a point: \"{meant}\""));
+        return Wrong::new(
+            format!("{shown} has a comma"),
+            format!("decimals take a point: \"{meant}\""),
+        );
     }
     Wrong::new(format!("{shown} is not {what}"), hint)
 }
@@ -405,29 +434,42 @@ fn unknown_unit(
     units: &[(&'static str, u64)],
     aliases: &[(String, &'static str)],
 ) -> Wrong {
-    let problem =
-        format!("{} is not a unit of {}", quoted_words(unit), what.strip_prefix("a ").unwrap_or(what));
-    let known: Vec<_> = units.iter().map(|(unit, _)| *unit).filter(|unit| unit.is_ascii()).collect();
+    let problem = format!(
+        "{} is not a unit of {}",
+        quoted_words(unit),
+        what.strip_prefix("a ").unwrap_or(what)
+    );
+    let known: Vec<_> =
+        units.iter().map(|(unit, _)| *unit).filter(|unit| unit.is_ascii()).collect();
     let known_units = format!("known units: {}", known.join(", "));
     let rates = known.contains(&"bit/s");
     let bytes = ["B/s", "Bps", "BPS"].iter().find_map(|end| unit.strip_suffix(end));
     if let Some(prefix @ ("k" | "K" | "M" | "G" | "T" | "")) = bytes.filter(|_| rates) {
         let prefix = if prefix == "K" { "k" } else { prefix };
         let bits = Exact::of(number).multiplied(8);
-        return Wrong::new(problem, format!("that is bytes a second: write \"{bits} {prefix}bit/s\""));
+        return Wrong::new(
+            problem,
+            format!("that is bytes a second: write \"{bits} {prefix}bit/s\""),
+        );
     }
     if let Some((_, meant)) = aliases.iter().find(|(alias, _)| alias == unit) {
         return Wrong::new(problem, format!("write \"{number} {meant}\""));
     }
     let lower = unit.to_lowercase();
-    let by_alias =
-        aliases.iter().rev().find(|(alias, _)| alias.to_lowercase() == lower).map(|(_, unit)| *unit);
-    let by_unit = || units.iter().rev().find(|(name, _)| name.to_lowercase() == lower).map(|(name, _)| *name);
+    let by_alias = aliases
+        .iter()
+        .rev()
+        .find(|(alias, _)| alias.to_lowercase() == lower)
+        .map(|(_, unit)| *unit);
+    let by_unit =
+        || units.iter().rev().find(|(name, _)| name.to_lowercase() == lower).map(|(name, _)| *name);
     if let Some(meant) = by_alias.or_else(by_unit) {
         return Wrong::new(problem, format!("write \"{number} {meant}\"; capitals matter"));
     }
     match nearest(unit, known) {
-        Some(guess) => Wrong::new(problem, format!("did you mean \"{number} {guess}\"? {known_units}")),
+        Some(guess) => {
+            Wrong::new(problem, format!("did you mean \"{number} {guess}\"? {known_units}"))
+        }
         None => Wrong::new(problem, known_units),
     }
 }

@@ -37,7 +37,8 @@ pub(crate) trait Fields: Sized {
     /// The values of its keys, or `None` after the reader was told what is wrong.
     fn read(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Self>;
 
-    /// Its keys and their values as a file would hold them; `None`: there is none. `all`: defaults too.
+    /// Its keys and their values as a file would hold them; `None`: there is none. `all`: defaults
+    /// too.
     fn list(&self, all: bool, out: &mut Vec<(&'static str, Option<Value>)>);
 
     /// Its keys, in order.
@@ -141,7 +142,9 @@ macro_rules! field_type {
 macro_rules! read_field {
     (Required, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
         match $value {
-            Some(value) => $crate::reader::Form::read(&$form, value, &$crate::below($key, $name), $reader),
+            Some(value) => {
+                $crate::reader::Form::read(&$form, value, &$crate::below($key, $name), $reader)
+            }
             None => {
                 $reader.missing($name, $key);
                 None
@@ -151,14 +154,17 @@ macro_rules! read_field {
     (Optional, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
         match $value {
             Some(value) => {
-                $crate::reader::Form::read(&$form, value, &$crate::below($key, $name), $reader).map(Some)
+                $crate::reader::Form::read(&$form, value, &$crate::below($key, $name), $reader)
+                    .map(Some)
             }
             None => Some(None),
         }
     };
     (Defaulted, $form:expr, $value:expr, $name:expr, $key:expr, $reader:expr, $default:expr) => {
         match $value {
-            Some(value) => $crate::reader::Form::read(&$form, value, &$crate::below($key, $name), $reader),
+            Some(value) => {
+                $crate::reader::Form::read(&$form, value, &$crate::below($key, $name), $reader)
+            }
             None => Some($default),
         }
     };

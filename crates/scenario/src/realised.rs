@@ -1,7 +1,9 @@
-//! A scenario and a seed become what an engine takes: plain integers, every link and every flow written out.
+//! A scenario and a seed become what an engine takes: plain integers, every link and every flow
+//! written out.
 //!
-//! What is drawn (RTTs, start times) comes from a random stream named after the flow, so that adding a flow does not change another's luck.
-//! A flow's base RTT is what its links take and the rest split in two halves behind the last link of each way.
+//! What is drawn (RTTs, start times) comes from a random stream named after the flow, so that
+//! adding a flow does not change another's luck. A flow's base RTT is what its links take and the
+//! rest split in two halves behind the last link of each way.
 
 use crate::check::base_names;
 use crate::laws::{self, Spread};
@@ -76,7 +78,8 @@ pub struct Link {
     pub ring: Option<link::RingParams>,
     /// The shaper between discipline and ring.
     pub shaper: Option<link::ShaperParams>,
-    /// Whether it has rows in the `queue` table. A host's own access link, of which there may be thousands, has not.
+    /// Whether it has rows in the `queue` table. A host's own access link, of which there may be
+    /// thousands, has not.
     pub sampled: bool,
 }
 
@@ -107,7 +110,8 @@ pub struct Flow {
     pub path: Vec<usize>,
     /// Links its replies (ACKs, ping echoes) cross.
     pub back: Vec<usize>,
-    /// Propagation beyond the links, one way, ns: the rest of the flow's base RTT. Lies after the last link.
+    /// Propagation beyond the links, one way, ns: the rest of the flow's base RTT. Lies after the
+    /// last link.
     pub path_extra_ns: u64,
     /// The same on the way back.
     pub back_extra_ns: u64,
@@ -247,14 +251,20 @@ impl Scenario {
             let takes = way.delay(&shared);
             let traffic = traffic(entry);
             for index in 0..entry.entry.count {
-                let name =
-                    if entry.entry.count == 1 { base.clone() } else { format!("{base}.{}", index + 1) };
+                let name = if entry.entry.count == 1 {
+                    base.clone()
+                } else {
+                    format!("{base}.{}", index + 1)
+                };
                 let own = way_with_access(entry, &name, &way, &mut links);
                 flows.push(flow(entry, name, group, index, own, takes, seed, traffic.clone()));
             }
         }
         let record = Record {
-            queue_ns: self.record.queue.unwrap_or_else(|| queue_interval(self.duration, shared.len())),
+            queue_ns: self
+                .record
+                .queue
+                .unwrap_or_else(|| queue_interval(self.duration, shared.len())),
             flow_ns: self.record.flow.unwrap_or_else(|| flow_interval(self.duration, flows.len())),
             packets: self.record.packets,
         };
@@ -300,7 +310,8 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
         (links[way.path[0]].tail.clone(), links[way.back[way.back.len() - 1]].head.clone());
     let host = format!("{name}/host");
     // A queue that never drops.
-    let pfifo = Discipline::parse(&format!("pfifo limit {}", u32::MAX)).expect("these are tc's words");
+    let pfifo =
+        Discipline::parse(&format!("pfifo limit {}", u32::MAX)).expect("these are tc's words");
     for (end, tail, head) in [("access", host.clone(), enters), ("access-back", leaves, host)] {
         links.push(Link {
             name: format!("{name}/{end}"),
@@ -363,16 +374,19 @@ fn traffic(entry: &Entry) -> Traffic {
         ecn: udp.ecn,
     };
     match &entry.kind {
-        Kind::Bulk(tcp, own) => {
-            Traffic::Bulk { bytes: own.size, tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp) }
-        }
+        Kind::Bulk(tcp, own) => Traffic::Bulk {
+            bytes: own.size,
+            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
+        },
         Kind::Transfers(tcp, own) => Traffic::Transfers {
             bytes: (&own.size).into(),
             pause_ns: (&own.pause).into(),
             tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
         },
         Kind::Udp(own) => udp(own, None, None),
-        Kind::OnOff(own, periods) => udp(own, Some((&periods.on).into()), Some((&periods.off).into())),
+        Kind::OnOff(own, periods) => {
+            udp(own, Some((&periods.on).into()), Some((&periods.off).into()))
+        }
         Kind::Ping(own) => Traffic::Ping { interval_ns: own.interval, packet_bytes: own.packet },
         Kind::Video(own) => {
             let frames = match &own.frames {

@@ -1,7 +1,8 @@
 //! Sweeps: `"bottleneck.qdisc" = ["pfifo", "codel"]` under `[sweep]`, and what a dotted key means.
 //!
-//! Every combination of the values is one scenario, the first key varying slowest. A key is the path to a value; the entries of `[[flow]]`
-//! and `[[link]]` are named by position from 0 (`flow.0.count`), by name or kind (`flow.bulk.count`), or all at once (`flow.*.ecn`).
+//! Every combination of the values is one scenario, the first key varying slowest. A key is the
+//! path to a value; the entries of `[[flow]]` and `[[link]]` are named by position from 0
+//! (`flow.0.count`), by name or kind (`flow.bulk.count`), or all at once (`flow.*.ecn`).
 
 use crate::model::Sweep;
 use crate::problem::{Key, Part, Problem, Source, dotted};
@@ -42,7 +43,8 @@ impl Change<'_> {
         }
         let written: Vec<_> = problem.key.iter().map(Part::to_string).collect();
         let near = self.settings.iter().find(|(key, _, _)| {
-            reaches(&key.split('.').collect::<Vec<_>>(), &written) || problem.dotted().starts_with(key)
+            reaches(&key.split('.').collect::<Vec<_>>(), &written)
+                || problem.dotted().starts_with(key)
         });
         let message = match near {
             Some(_) => problem.message.clone(),
@@ -57,16 +59,25 @@ impl Change<'_> {
     fn words(&self) -> String {
         let words = |&(key, _, value): &(&str, usize, &Value)| {
             let last = key.rsplit('.').next().unwrap_or(key);
-            if SPEAK_FOR_THEMSELVES.contains(&last) { text(value) } else { format!("{last} {}", text(value)) }
+            if SPEAK_FOR_THEMSELVES.contains(&last) {
+                text(value)
+            } else {
+                format!("{last} {}", text(value))
+            }
         };
         self.settings.iter().map(words).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Sets the value at a dotted key; `None` takes the key away.
-pub(crate) fn change(document: &mut Table, key: &str, value: Option<&Value>) -> Result<(), Vec<Problem>> {
-    let refused =
-        |wrong: NoSuchKey| vec![Problem::new(wrong.0, wrong.1, key.split('.').map(Part::from).collect())];
+pub(crate) fn change(
+    document: &mut Table,
+    key: &str,
+    value: Option<&Value>,
+) -> Result<(), Vec<Problem>> {
+    let refused = |wrong: NoSuchKey| {
+        vec![Problem::new(wrong.0, wrong.1, key.split('.').map(Part::from).collect())]
+    };
     for path in paths(document, key).map_err(refused)? {
         if value.is_some() {
             check_common(document, &path).map_err(refused)?;
@@ -77,7 +88,10 @@ pub(crate) fn change(document: &mut Table, key: &str, value: Option<&Value>) -> 
 }
 
 /// Every point of the sweep, the first key varying slowest.
-pub(crate) fn changes<'s>(sweep: &'s Sweep, source: &Source) -> Result<Vec<Change<'s>>, Vec<Problem>> {
+pub(crate) fn changes<'s>(
+    sweep: &'s Sweep,
+    source: &Source,
+) -> Result<Vec<Change<'s>>, Vec<Problem>> {
     if sweep.is_empty() {
         return Ok(Vec::new());
     }
@@ -93,8 +107,13 @@ pub(crate) fn changes<'s>(sweep: &'s Sweep, source: &Source) -> Result<Vec<Chang
             tell(format!("{key} can't be swept"), "every variant runs with every seed".into(), at);
         } else if values.is_empty() {
             let shown = quoted(&Value::List(values.clone()));
-            tell(format!("{shown} is not a list of values"), "write [\"codel\", \"fq_codel\"]".into(), at);
-        } else if values.iter().map(|value| format!("{value:?}")).collect::<HashSet<_>>().len() < values.len()
+            tell(
+                format!("{shown} is not a list of values"),
+                "write [\"codel\", \"fq_codel\"]".into(),
+                at,
+            );
+        } else if values.iter().map(|value| format!("{value:?}")).collect::<HashSet<_>>().len()
+            < values.len()
         {
             tell("a value stands there twice".into(), "write each value once".into(), at);
         } else {
@@ -102,7 +121,11 @@ pub(crate) fn changes<'s>(sweep: &'s Sweep, source: &Source) -> Result<Vec<Chang
         }
     }
     if size > MAX_VARIANTS {
-        tell(format!("{size} variants"), format!("the most is {MAX_VARIANTS}"), vec!["sweep".into()]);
+        tell(
+            format!("{size} variants"),
+            format!("the most is {MAX_VARIANTS}"),
+            vec!["sweep".into()],
+        );
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -158,7 +181,8 @@ pub(crate) struct NoSuchKey(String, String);
 /// The places in the document that a dotted key names.
 pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> {
     let plain = || key.split('.').map(Part::from).collect::<Key>();
-    let Some((head @ ("flow" | "link"), rest)) = key.split_once('.').filter(|(_, rest)| !rest.is_empty())
+    let Some((head @ ("flow" | "link"), rest)) =
+        key.split_once('.').filter(|(_, rest)| !rest.is_empty())
     else {
         return Ok(vec![plain()]);
     };
@@ -167,7 +191,8 @@ pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> 
     let mut found = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let number = index.to_string();
-        let below = ["*", &number, name].iter().find_map(|word| rest.strip_prefix(word)?.strip_prefix('.'));
+        let below =
+            ["*", &number, name].iter().find_map(|word| rest.strip_prefix(word)?.strip_prefix('.'));
         if let Some(below) = below {
             let mut path: Key = vec![head.into(), index.into()];
             path.extend(below.split('.').map(Part::from));
@@ -190,14 +215,15 @@ pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> 
     Err(NoSuchKey(format!("{} names no [[{head}]]", quoted_words(key)), hint))
 }
 
-/// What is left of a sweep once the values at these places are settled: keys that name something else too.
+/// What is left of a sweep once the values at these places are settled: keys that name something
+/// else too.
 pub(crate) fn unsettled(sweep: &Sweep, document: &Table, settled: &HashSet<Key>) -> Sweep {
     let stays = |key: &str| match paths(document, key) {
         // It is refused where the sweep is read.
         Err(_) => true,
-        Ok(named) => {
-            !named.iter().all(|path| (1..=path.len()).any(|length| settled.contains(&path[..length])))
-        }
+        Ok(named) => !named
+            .iter()
+            .all(|path| (1..=path.len()).any(|length| settled.contains(&path[..length]))),
     };
     sweep.iter().filter(|(key, _)| stays(key)).cloned().collect()
 }
@@ -216,7 +242,8 @@ fn name_of(entry: &Value, head: &str) -> String {
 /// They go together: a direction that gives one takes none from the common table.
 const RATES: &[&str] = &["rate", "schedule", "repeat", "trace"];
 
-/// Refuses a common value of the bottleneck that neither direction would take: setting it would change nothing.
+/// Refuses a common value of the bottleneck that neither direction would take: setting it would
+/// change nothing.
 fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
     let [Part::Name(head), Part::Name(key)] = &path[..] else { return Ok(()) };
     if head != "bottleneck" || key == "up" || key == "down" {
@@ -233,7 +260,10 @@ fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
     };
     if takes_its_own("up") && takes_its_own("down") {
         let message = format!("setting it changes nothing: up and down each have their own {key}");
-        return Err(NoSuchKey(message, format!("set bottleneck.up.{key} or bottleneck.down.{key}")));
+        return Err(NoSuchKey(
+            message,
+            format!("set bottleneck.up.{key} or bottleneck.down.{key}"),
+        ));
     }
     Ok(())
 }
@@ -257,7 +287,8 @@ fn set(document: &mut Table, path: &Key, value: Option<&Value>) -> Result<(), No
         if !table.has(name) {
             table.set(name, Value::Table(Table::default()));
         }
-        let index = if let Some(Part::Index(index)) = around.get(depth + 1) { Some(*index) } else { None };
+        let index =
+            if let Some(Part::Index(index)) = around.get(depth + 1) { Some(*index) } else { None };
         table = match (table.get_mut(name).expect("it is there now"), index) {
             (Value::Table(inner), None) => inner,
             (Value::List(items), Some(index)) => {
@@ -278,7 +309,8 @@ fn set(document: &mut Table, path: &Key, value: Option<&Value>) -> Result<(), No
     Ok(())
 }
 
-/// Whether a problem's key lies at, below or around a swept key, where an entry may be named by name.
+/// Whether a problem's key lies at, below or around a swept key, where an entry may be named by
+/// name.
 fn reaches(swept: &[&str], written: &[String]) -> bool {
     let entries = ["flow", "link"].contains(&swept[0]);
     if !entries {
@@ -295,7 +327,9 @@ fn text(value: &Value) -> String {
     match value {
         Value::Bool(truth) => if *truth { "on" } else { "off" }.to_owned(),
         Value::Text(text) => text.clone(),
-        Value::List(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
+        Value::List(items) => {
+            format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", "))
+        }
         Value::Int(number) => number.to_string(),
         Value::Float(number) => real(*number),
         Value::Table(_) => quoted(value),

@@ -1,10 +1,12 @@
 //! What to write where a text is not TOML.
 //!
-//! The parser knows what it expected; what the writer meant shows in the line itself: a word without quotes, YAML's colon, JSON's brace.
+//! The parser knows what it expected; what the writer meant shows in the line itself: a word
+//! without quotes, YAML's colon, JSON's brace.
 
 use crate::quantity::with_point;
 
-/// What is wrong and what to write instead, by the parser's message and the line (from 1) that it is about.
+/// What is wrong and what to write instead, by the parser's message and the line (from 1) that it
+/// is about.
 pub(crate) fn explained(message: &str, text: &str, line: usize) -> (String, String) {
     let (wrong, hint) = meant(message, text, line);
     let hint = if hint.is_empty() { usual(message) } else { hint };
@@ -15,7 +17,9 @@ pub(crate) fn explained(message: &str, text: &str, line: usize) -> (String, Stri
 fn usual(message: &str) -> String {
     let closing = message
         .find("unclosed ")
-        .and_then(|at| message[at..].rfind("expected `").map(|behind| at + behind + "expected `".len()))
+        .and_then(|at| {
+            message[at..].rfind("expected `").map(|behind| at + behind + "expected `".len())
+        })
         .and_then(|at| {
             message[at..].chars().next().filter(|c| message[at + c.len_utf8()..].starts_with('`'))
         });
@@ -86,7 +90,11 @@ fn as_toml(key: &str, value: &str) -> String {
 
 /// The value as TOML takes it: a number, a list or quoted text as it is, all else in quotes.
 fn plain(value: &str) -> String {
-    if value.starts_with(['"', '\'', '[']) || is_number(value) { value.to_owned() } else { in_quotes(value) }
+    if value.starts_with(['"', '\'', '[']) || is_number(value) {
+        value.to_owned()
+    } else {
+        in_quotes(value)
+    }
 }
 
 fn is_number(text: &str) -> bool {
@@ -113,7 +121,10 @@ fn told(key: &str, value: &str, message: &str) -> (String, String) {
     // TOML's words are small; a word in small letters would have been read.
     for (truth, words) in [("true", ["true", "yes", "on"]), ("false", ["false", "no", "off"])] {
         if words.contains(&&*lower) {
-            return (format!("{value} is no value"), format!("write {key} = {truth}, in small letters"));
+            return (
+                format!("{value} is no value"),
+                format!("write {key} = {truth}, in small letters"),
+            );
         }
     }
     if ["null", "none", "nil", "~"].contains(&&*lower) {
@@ -139,8 +150,11 @@ fn told(key: &str, value: &str, message: &str) -> (String, String) {
     }
     let unquoted = ["quoted", "boolean", "float"].iter().any(|sign| message.contains(sign));
     if value.starts_with('[') {
-        let hint =
-            if unquoted { r#"each value of a list goes in quotes: ["codel", "fq_codel"]"# } else { "" };
+        let hint = if unquoted {
+            r#"each value of a list goes in quotes: ["codel", "fq_codel"]"#
+        } else {
+            ""
+        };
         return same(hint.to_owned());
     }
     if let Some(meant) = with_point(value) {

@@ -1,10 +1,11 @@
 //! TOML text to values with their places, and values to canonical text.
 //!
-//! The parser keeps spans; one walk over its tree makes the values and, beside them, the place of each by its dotted key. A value's
-//! place is where the value begins; a table's is its header, which is what its reader looks for.
+//! The parser keeps spans; one walk over its tree makes the values and, beside them, the place of
+//! each by its dotted key. A value's place is where the value begins; a table's is its header,
+//! which is what its reader looks for.
 //!
-//! Canonical text: tables come after plain keys, lists of tables as `[[flow]]`, small tables inside them inline; long lists take a
-//! line a row.
+//! Canonical text: tables come after plain keys, lists of tables as `[[flow]]`, small tables inside
+//! them inline; long lists take a line a row.
 //!
 //! Deviations from TOML: dates and times are refused, since nothing in a scenario is one.
 
@@ -69,10 +70,16 @@ impl Walk<'_> {
         let value = match value.get_ref() {
             DeValue::String(text) => Value::Text(text.as_ref().to_owned()),
             DeValue::Boolean(truth) => Value::Bool(*truth),
-            DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
-                Ok(number) => Value::Int(number.into()),
-                Err(_) => return Err(self.lines.error("integer does not fit into 64 bits", place.start)),
-            },
+            DeValue::Integer(integer) => {
+                match i64::from_str_radix(integer.as_str(), integer.radix()) {
+                    Ok(number) => Value::Int(number.into()),
+                    Err(_) => {
+                        return Err(self
+                            .lines
+                            .error("integer does not fit into 64 bits", place.start));
+                    }
+                }
+            }
             DeValue::Float(float) => match float.as_str().parse::<f64>() {
                 Ok(number) => Value::Float(number),
                 Err(_) => return Err(self.lines.error("not a number", place.start)),
@@ -103,14 +110,16 @@ fn join(path: &str, name: &str) -> String {
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
-    /// A byte asked for before and the characters between it and the start of its line: places are asked for mostly in the
-    /// order of the text, and counting on from the last keeps one endless line from taking quadratic time.
+    /// A byte asked for before and the characters between it and the start of its line: places are
+    /// asked for mostly in the order of the text, and counting on from the last keeps one endless
+    /// line from taking quadratic time.
     last: Cell<(usize, usize)>,
 }
 
 impl<'t> Lines<'t> {
     fn of(text: &'t str) -> Lines<'t> {
-        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let starts =
+            std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         Lines { text, starts, last: Cell::new((0, 0)) }
     }
 
@@ -119,10 +128,13 @@ impl<'t> Lines<'t> {
         let byte = byte.min(self.text.len());
         let line = self.starts.partition_point(|start| *start <= byte);
         let (known, characters) = match self.last.get() {
-            (last, characters) if (self.starts[line - 1]..=byte).contains(&last) => (last, characters),
+            (last, characters) if (self.starts[line - 1]..=byte).contains(&last) => {
+                (last, characters)
+            }
             _ => (self.starts[line - 1], 0),
         };
-        let characters = characters + self.text.get(known..byte).map_or(0, |before| before.chars().count());
+        let characters =
+            characters + self.text.get(known..byte).map_or(0, |before| before.chars().count());
         self.last.set((byte, characters));
         (line, characters + 1)
     }
@@ -156,9 +168,9 @@ fn table_text(table: &Table, path: &str, lines: &mut Vec<String>) {
                 for item in items {
                     lines.extend([String::new(), format!("[[{header}]]")]);
                     let entries = item.table().into_iter().flat_map(Table::iter);
-                    lines.extend(
-                        entries.map(|(name, inner)| format!("{} = {}", key_text(name), value_text(inner))),
-                    );
+                    lines.extend(entries.map(|(name, inner)| {
+                        format!("{} = {}", key_text(name), value_text(inner))
+                    }));
                 }
             }
             _ => {}
@@ -172,7 +184,8 @@ fn is_tables(value: &Value) -> bool {
 }
 
 fn key_text(key: &str) -> String {
-    let plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let plain =
+        !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     if plain { key.to_owned() } else { string_text(key) }
 }
 
@@ -190,10 +203,13 @@ fn value_text(value: &Value) -> String {
             format!("{{ {} }}", entries.join(", "))
         }
         Value::List(items) if items.len() > 4 && items.iter().any(|item| item.list().is_some()) => {
-            let rows: String = items.iter().map(|item| format!("    {},\n", value_text(item))).collect();
+            let rows: String =
+                items.iter().map(|item| format!("    {},\n", value_text(item))).collect();
             format!("[\n{rows}]")
         }
-        Value::List(items) => format!("[{}]", items.iter().map(value_text).collect::<Vec<_>>().join(", ")),
+        Value::List(items) => {
+            format!("[{}]", items.iter().map(value_text).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

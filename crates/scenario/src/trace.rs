@@ -6,9 +6,11 @@
 //! 1          12.5              0.04       2380
 //! ```
 //!
-//! Columns are separated by spaces, tabs, commas or semicolons; lines that begin with # (and one line of column names) are skipped. Times
-//! count from the first line's. A trace repeats: its last row lasts as long as the one before it. Reading one turns `trace = "file"` into the
-//! rows themselves, so that a scenario is complete without the file. The file is handed in: nothing is opened here.
+//! Columns are separated by spaces, tabs, commas or semicolons; lines that begin with # (and one
+//! line of column names) are skipped. Times count from the first line's. A trace repeats: its last
+//! row lasts as long as the one before it. Reading one turns `trace = "file"` into the rows
+//! themselves, so that a scenario is complete without the file. The file is handed in: nothing is
+//! opened here.
 
 use crate::forms::MAX_ROWS;
 use crate::problem::{Key, Problem, Wrong, below};
@@ -46,9 +48,16 @@ pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
     problems
 }
 
-fn resolve_table(table: &mut Table, at: &Key, rows: &str, open: &Open<'_>, problems: &mut Vec<Problem>) {
+fn resolve_table(
+    table: &mut Table,
+    at: &Key,
+    rows: &str,
+    open: &Open<'_>,
+    problems: &mut Vec<Problem>,
+) {
     let Some(name) = table.remove("trace") else { return };
-    let mut tell = |wrong: Wrong| problems.push(Problem::new(wrong.message, wrong.hint, below(at, "trace")));
+    let mut tell =
+        |wrong: Wrong| problems.push(Problem::new(wrong.message, wrong.hint, below(at, "trace")));
     if let Some(clash) = [rows, "repeat"].into_iter().find(|name| table.has(name)) {
         tell(Wrong::new(format!("trace and {clash} are both given"), "keep one of them"));
         return;
@@ -70,10 +79,11 @@ fn resolve_table(table: &mut Table, at: &Key, rows: &str, open: &Open<'_>, probl
 
 /// The rows and after which time they begin again, in the words of a scenario.
 fn read(name: &Value, rows: &str, open: &Open<'_>) -> Result<(Value, String), Wrong> {
-    let file = name.text().filter(|name| !name.is_empty() && !name.contains('\0')).ok_or_else(|| {
-        let hint = "write a path in quotes, like \"lte.csv\"";
-        Wrong::new(format!("{} is not a file name", quoted(name)), hint)
-    })?;
+    let file =
+        name.text().filter(|name| !name.is_empty() && !name.contains('\0')).ok_or_else(|| {
+            let hint = "write a path in quotes, like \"lte.csv\"";
+            Wrong::new(format!("{} is not a file name", quoted(name)), hint)
+        })?;
     let data = open(file).map_err(|why| {
         let hint = "the path counts from the scenario's folder";
         Wrong::new(format!("can't read {}: {why}", quoted(name)), hint)
@@ -86,20 +96,28 @@ fn read(name: &Value, rows: &str, open: &Open<'_>) -> Result<(Value, String), Wr
         Wrong::new(format!("{} is not text (UTF-8)", quoted(name)), "give two columns of numbers")
     })?;
     let pairs = pairs(&text, file)?;
-    let (scale, most, write): (i32, u128, fn(u64) -> String) =
-        if rows == "schedule" { (6, 10u128.pow(13), format_rate) } else { (0, 1 << 31, format_size) };
+    let (scale, most, write): (i32, u128, fn(u64) -> String) = if rows == "schedule" {
+        (6, 10u128.pow(13), format_rate)
+    } else {
+        (0, 1 << 31, format_size)
+    };
     let start = pairs[0].at;
     let mut table = Vec::with_capacity(pairs.len());
     for pair in &pairs {
         let value = whole(pair.number, scale).filter(|value| *value <= most);
         let Some(value) = value.filter(|value| rows != "frames" || *value >= 1) else {
-            let message = format!("{file}, line {}: {} is out of range", pair.line, decimal(pair.number));
+            let message =
+                format!("{file}, line {}: {} is out of range", pair.line, decimal(pair.number));
             return Err(Wrong::new(message, format!("the most is {}", write(most as u64))));
         };
-        table.push(Value::List(vec![format_duration(pair.at - start).into(), write(value as u64).into()]));
+        table.push(Value::List(vec![
+            format_duration(pair.at - start).into(),
+            write(value as u64).into(),
+        ]));
     }
     let last = pairs[pairs.len() - 1].at - start;
-    let step = if pairs.len() > 1 { last - (pairs[pairs.len() - 2].at - start) } else { 1_000_000_000 };
+    let step =
+        if pairs.len() > 1 { last - (pairs[pairs.len() - 2].at - start) } else { 1_000_000_000 };
     Ok((Value::List(table), format_duration(last + step)))
 }
 
@@ -136,7 +154,10 @@ fn pairs<'t>(text: &'t str, name: &str) -> Result<Vec<Pair<'t>>, Wrong> {
             return Err(not_two(name, line, row));
         }
         let at = whole(time, 9).filter(|at| *at <= 10u128.pow(18)).ok_or_else(|| {
-            Wrong::new(format!("{name}, line {line}: a time of {time} s is too long"), "times are in seconds")
+            Wrong::new(
+                format!("{name}, line {line}: a time of {time} s is too long"),
+                "times are in seconds",
+            )
         })? as u64;
         if pairs.last().is_some_and(|last| at <= last.at) {
             let hint = "the first column is the time in seconds";
@@ -144,11 +165,17 @@ fn pairs<'t>(text: &'t str, name: &str) -> Result<Vec<Pair<'t>>, Wrong> {
         }
         pairs.push(Pair { line, at, number });
         if pairs.len() > MAX_ROWS {
-            return Err(Wrong::new(format!("{name} has more than {MAX_ROWS} rows"), "give a shorter trace"));
+            return Err(Wrong::new(
+                format!("{name} has more than {MAX_ROWS} rows"),
+                "give a shorter trace",
+            ));
         }
     }
     if pairs.is_empty() {
-        return Err(Wrong::new(format!("{name} has no rows"), "write a time and a value on each line"));
+        return Err(Wrong::new(
+            format!("{name} has no rows"),
+            "write a time and a value on each line",
+        ));
     }
     Ok(pairs)
 }
@@ -176,7 +203,8 @@ fn is_number(text: &str) -> bool {
         && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e), 2))
 }
 
-/// The number times ten to the power of `scale`, rounded to the nearest, halves to the even; `None`: too large.
+/// The number times ten to the power of `scale`, rounded to the nearest, halves to the even;
+/// `None`: too large.
 fn whole(number: &str, scale: i32) -> Option<u128> {
     let (digits, exponent) = parts(number);
     let exponent = exponent + scale;

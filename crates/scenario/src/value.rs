@@ -165,7 +165,11 @@ pub fn general(number: f64, digits: usize) -> String {
 }
 
 fn bare(decimal: &str) -> &str {
-    if decimal.contains('.') { decimal.trim_end_matches('0').trim_end_matches('.') } else { decimal }
+    if decimal.contains('.') {
+        decimal.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        decimal
+    }
 }
 
 #[cfg(test)]
@@ -179,7 +183,9 @@ mod tests {
         {
             assert_eq!(real(number), text);
         }
-        for (number, text) in [(5.95e6, "5.95e+06"), (6e10, "6e+10"), (0.02, "0.02"), (999.6, "1e+03")] {
+        for (number, text) in
+            [(5.95e6, "5.95e+06"), (6e10, "6e+10"), (0.02, "0.02"), (999.6, "1e+03")]
+        {
             assert_eq!(general(number, 3), text);
         }
     }

@@ -12,7 +12,8 @@ use tc::text::quoted as quoted_words;
 pub enum Loss {
     /// Each packet is lost with this probability.
     Random(f64),
-    /// Good to bad and bad to good, per packet, and the probability of loss in the bad and in the good state.
+    /// Good to bad and bad to good, per packet, and the probability of loss in the bad and in the
+    /// good state.
     Gilbert {
         /// Good to bad.
         p: f64,
@@ -26,7 +27,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The share of packets that it loses in the long run; of a burst's chain by its stationary state.
+    /// The share of packets that it loses in the long run; of a burst's chain by its stationary
+    /// state.
     pub fn mean(&self) -> f64 {
         match self {
             Loss::Random(p) => *p,
@@ -82,11 +84,19 @@ pub(crate) fn parse_loss(value: &Value) -> Result<Loss, Wrong> {
         let message = format!("gemodel takes one to four percentages, not {}", numbers.len());
         return Err(Wrong::new(message, hint));
     }
-    let chain: Vec<f64> =
-        numbers.iter().map(|number| parse_probability(&number.as_str().into())).collect::<Result<_, _>>()?;
-    // netem: an omitted r is 1 - p, which makes the losses independent; an omitted 1-h is 100 %, an omitted 1-k 0 %.
+    let chain: Vec<f64> = numbers
+        .iter()
+        .map(|number| parse_probability(&number.as_str().into()))
+        .collect::<Result<_, _>>()?;
+    // netem: an omitted r is 1 - p, which makes the losses independent; an omitted 1-h is 100 %, an
+    // omitted 1-k 0 %.
     let or = |index: usize, absent: f64| chain.get(index).copied().unwrap_or(absent);
-    Ok(Loss::Gilbert { p: chain[0], r: or(1, 1.0 - chain[0]), bad_loss: or(2, 1.0), good_loss: or(3, 0.0) })
+    Ok(Loss::Gilbert {
+        p: chain[0],
+        r: or(1, 1.0 - chain[0]),
+        bad_loss: or(2, 1.0),
+        good_loss: or(3, 0.0),
+    })
 }
 
 /// Each number with the sign behind it: `1%`, `10 %`.

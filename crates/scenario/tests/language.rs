@@ -42,7 +42,8 @@ fn a_change_is_checked_and_a_sweep_is_every_combination() {
 
 #[test]
 fn links_know_their_nodes_and_the_same_seed_gives_the_same_run() {
-    let text = format!("{HOME}count = 2\nrtt = \"uniform 40 ms .. 80 ms\"\naccess = \"1 Gbit/s\"\n");
+    let text =
+        format!("{HOME}count = 2\nrtt = \"uniform 40 ms .. 80 ms\"\naccess = \"1 Gbit/s\"\n");
     let home = read(&text).expect("it is a scenario").scenario;
     let run = home.realise(1).expect("it is no sweep");
     assert_eq!(Ok(&run), home.realise(1).as_ref());

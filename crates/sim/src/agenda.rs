@@ -1,10 +1,11 @@
 //! The agenda: what happens next, in order of time, ties in order of insertion.
 //!
-//! A timing wheel. Time is cut into slots about as long as a small packet's transmission; each slot holds an unsorted
-//! list, and two levels of bitmap find the next slot that is not empty. A slot's few entries are sorted when it is
-//! opened. What lies beyond the wheel's horizon waits in a heap and moves into the wheel as the horizon reaches it, before
-//! anything else can be inserted there, so the order is (time, insertion) whatever the slot width: width and
-//! horizon are matters of speed only. A heap alone is two to three times slower once round-trip times differ.
+//! A timing wheel. Time is cut into slots about as long as a small packet's transmission; each slot
+//! holds an unsorted list, and two levels of bitmap find the next slot that is not empty. A slot's
+//! few entries are sorted when it is opened. What lies beyond the wheel's horizon waits in a heap
+//! and moves into the wheel as the horizon reaches it, before anything else can be inserted there,
+//! so the order is (time, insertion) whatever the slot width: width and horizon are matters of
+//! speed only. A heap alone is two to three times slower once round-trip times differ.
 //!
 //! Source: Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987.
 
@@ -14,7 +15,8 @@ use units::{Span, Time};
 
 const NONE: u32 = u32::MAX;
 
-/// An entry: an event's word and, where the event is a packet's arrival, the packet. One cache line for the simulator's packet.
+/// An entry: an event's word and, where the event is a packet's arrival, the packet. One cache line
+/// for the simulator's packet.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Node<P> {
@@ -57,8 +59,8 @@ pub struct Agenda<P> {
 }
 
 impl<P: Copy> Agenda<P> {
-    /// An empty agenda. `slot` is rounded down to a power of two of ns, the number of slots up so that `horizon` fits, within
-    /// 2^10 to 2^18 slots.
+    /// An empty agenda. `slot` is rounded down to a power of two of ns, the number of slots up so
+    /// that `horizon` fits, within 2^10 to 2^18 slots.
     pub fn new(slot: Span, horizon: Span) -> Self {
         let mut shift = slot.0.max(64).ilog2();
         while (horizon.0 >> shift) >= (1 << 18) {
@@ -184,7 +186,8 @@ impl<P: Copy> Agenda<P> {
             return false;
         }
         self.cursor = next;
-        // The horizon has moved: what it now covers goes into the wheel before anyone can insert there.
+        // The horizon has moved: what it now covers goes into the wheel before anyone can insert
+        // there.
         while let Some(&Reverse((time, _, node))) = self.far.peek()
             && (time >> self.shift) - self.cursor <= self.mask
         {
@@ -202,8 +205,8 @@ impl<P: Copy> Agenda<P> {
         if self.occupied[index / 64] == 0 {
             self.summary[index / 4096] &= !(1 << (index / 64 % 64));
         }
-        // The list runs from the last inserted to the first: with a stable sort by falling time, ties end up so that
-        // the first inserted is nearest to the end.
+        // The list runs from the last inserted to the first: with a stable sort by falling time,
+        // ties end up so that the first inserted is nearest to the end.
         while node != NONE {
             let entry = &self.nodes[node as usize];
             self.open.push((entry.time, node));

@@ -1,7 +1,8 @@
 //! The two ends of a flow: its source and its far end, which in a simulator may live in one struct.
 //!
-//! A host is handed packets and the time and puts packets into the outbox; the simulator sends them. Which end is which
-//! follows from the packet's direction: even five-tuple numbers run from the source to the far end, odd ones back.
+//! A host is handed packets and the time and puts packets into the outbox; the simulator sends
+//! them. Which end is which follows from the packet's direction: even five-tuple numbers run from
+//! the source to the far end, odd ones back.
 
 use crate::payload::{
     Envelope, Parcel, Payload, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
@@ -140,16 +141,19 @@ impl Host {
                 let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, luck("traffic"));
                 Ends::Udp { source, packet_bytes: *packet_bytes, ecn: *ecn, next: start, seq: 0 }
             }
-            Traffic::Ping { interval_ns, packet_bytes } => {
-                Ends::Ping { interval: Span(*interval_ns), packet_bytes: *packet_bytes, next: start }
-            }
+            Traffic::Ping { interval_ns, packet_bytes } => Ends::Ping {
+                interval: Span(*interval_ns),
+                packet_bytes: *packet_bytes,
+                next: start,
+            },
             Traffic::Video { frames, payload_bytes } => {
                 let source = VideoSource::new(frames.clone(), start, luck("traffic"));
                 Ends::Video { source, payload_bytes: *payload_bytes, next: start, seq: 0 }
             }
         };
-        let jitter = (spec.jitter_ns > 0)
-            .then(|| Box::new(Jitter { most: spec.jitter_ns, luck: luck("jitter"), last: [Time::ZERO; 2] }));
+        let jitter = (spec.jitter_ns > 0).then(|| {
+            Box::new(Jitter { most: spec.jitter_ns, luck: luck("jitter"), last: [Time::ZERO; 2] })
+        });
         Host {
             envelope: Envelope { flow: 2 * flow as u32, ds: spec.ds },
             ends,
@@ -181,7 +185,9 @@ impl Host {
         let own = match &self.ends {
             Ends::Tcp(tcp) if tcp.resume != Time::NEVER => Some(tcp.resume),
             Ends::Tcp(tcp) => tcp.sender.deadline(),
-            Ends::Udp { next, .. } | Ends::Ping { next, .. } | Ends::Video { next, .. } => Some(*next),
+            Ends::Udp { next, .. } | Ends::Ping { next, .. } | Ends::Video { next, .. } => {
+                Some(*next)
+            }
         };
         if self.stopped {
             // A stopped TCP source still retransmits what is outstanding; the others are silent.
@@ -274,7 +280,13 @@ impl Host {
 
     /// A packet of the source reaches the far end.
     #[inline]
-    pub fn at_far_end(&mut self, packet: Parcel, now: Time, sacks: &mut SackPool, outbox: &mut Outbox) {
+    pub fn at_far_end(
+        &mut self,
+        packet: Parcel,
+        now: Time,
+        sacks: &mut SackPool,
+        outbox: &mut Outbox,
+    ) {
         let body = packet.body;
         match &mut self.ends {
             Ends::Tcp(tcp) => {
@@ -283,7 +295,9 @@ impl Host {
                     return;
                 }
                 let segment = unpack_segment(&packet, tcp.header_bytes);
-                if let Some(ack) = tcp.receiver.on_segment(&segment, packet.ds.ecn() == Ecn::Ce, now) {
+                if let Some(ack) =
+                    tcp.receiver.on_segment(&segment, packet.ds.ecn() == Ecn::Ce, now)
+                {
                     outbox.packets.push(tcp.reply(&ack, self.envelope, sacks));
                 }
             }
@@ -296,7 +310,8 @@ impl Host {
             }
             Ends::Udp { .. } | Ends::Video { .. } => {
                 self.counters.received_packets += 1;
-                let headers = if matches!(self.ends, Ends::Video { .. }) { RTP_HEADERS } else { UDP_HEADERS };
+                let headers =
+                    if matches!(self.ends, Ends::Video { .. }) { RTP_HEADERS } else { UDP_HEADERS };
                 self.counters.delivered_bytes += u64::from(packet.size.saturating_sub(headers));
                 let stamp = body.stamp;
                 self.rtt.add(now.since(stamp).0);
@@ -306,7 +321,13 @@ impl Host {
 
     /// A reply reaches the source.
     #[inline]
-    pub fn at_source(&mut self, packet: Parcel, now: Time, sacks: &mut SackPool, outbox: &mut Outbox) {
+    pub fn at_source(
+        &mut self,
+        packet: Parcel,
+        now: Time,
+        sacks: &mut SackPool,
+        outbox: &mut Outbox,
+    ) {
         let body = packet.body;
         match &mut self.ends {
             Ends::Tcp(tcp) => {
@@ -418,7 +439,13 @@ impl TcpEnds {
     }
 
     #[inline]
-    fn pump(&mut self, envelope: Envelope, now: Time, counters: &mut Counters, outbox: &mut Outbox) {
+    fn pump(
+        &mut self,
+        envelope: Envelope,
+        now: Time,
+        counters: &mut Counters,
+        outbox: &mut Outbox,
+    ) {
         while let Some(segment) = self.sender.poll(now) {
             let packet = pack_segment(&segment, self.header_bytes, envelope, self.epoch);
             count_sent(counters, packet.size);
@@ -429,7 +456,14 @@ impl TcpEnds {
     /// The packet of an ACK, on its way back.
     #[inline]
     fn reply(&self, ack: &AckSegment, envelope: Envelope, sacks: &mut SackPool) -> Parcel {
-        pack_ack(ack, self.receiver.window_scale(), self.ack_bytes, envelope.reply(), self.epoch, sacks)
+        pack_ack(
+            ack,
+            self.receiver.window_scale(),
+            self.ack_bytes,
+            envelope.reply(),
+            self.epoch,
+            sacks,
+        )
     }
 
     /// The transfer is complete: the next one begins after a pause, if there is one.

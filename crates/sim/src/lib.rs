@@ -1,15 +1,17 @@
 //! The packet simulator: a scenario of integers in, tables out.
 //!
-//! One run is one thread and one agenda. A packet that is sent is put into its link's queue at once; when its
-//! transmission begins its arrival at the far end is entered into the agenda, and a link has at most one event pending, and
-//! only while something waits. So a data packet costs two to three events: transmission, arrival, and its share of an ACK.
+//! One run is one thread and one agenda. A packet that is sent is put into its link's queue at
+//! once; when its transmission begins its arrival at the far end is entered into the agenda, and a
+//! link has at most one event pending, and only while something waits. So a data packet costs two
+//! to three events: transmission, arrival, and its share of an ACK.
 //!
-//! Order: events happen in order of time, simultaneous ones in the order in which they were entered. At one instant
-//! a link that is free sends what waits before it takes a newcomer in. Timers are lazy: each endpoint has one pending
-//! event, and one that comes early is entered again. Everything random has a stream of its own, named after what it
-//! belongs to.
+//! Order: events happen in order of time, simultaneous ones in the order in which they were
+//! entered. At one instant a link that is free sends what waits before it takes a newcomer in.
+//! Timers are lazy: each endpoint has one pending event, and one that comes early is entered again.
+//! Everything random has a stream of its own, named after what it belongs to.
 //!
-//! No I/O, no clock, no thread: whoever calls `Sim::run` in slices may look at his clock in between.
+//! No I/O, no clock, no thread: whoever calls `Sim::run` in slices may look at his clock in
+//! between.
 
 mod agenda;
 mod host;
@@ -32,8 +34,8 @@ use qdisc::{Body, Context, Discipline, Fate};
 use recorder::Recorder;
 use units::{Luck, Rate, Span, Time};
 
-/// Words of the agenda: what happens, in the upper four bits; how often it gave way to what else happens at its time, in
-/// the next two; to whom, below.
+/// Words of the agenda: what happens, in the upper four bits; how often it gave way to what else
+/// happens at its time, in the next two; to whom, below.
 mod word {
     pub const ARRIVE: u32 = 0 << 28;
     pub const AT_LINK: u32 = 1 << 28;
@@ -89,11 +91,20 @@ const NO_PACKET: Parcel = Parcel {
     flow: 0,
     size: 0,
     ds: DsField::BEST_EFFORT,
-    body: Payload { stamp: Time::ZERO, seq: 0, window: 0, sack: payload::NO_SACK, epoch: 0, hop: 0, kind: 0 },
+    body: Payload {
+        stamp: Time::ZERO,
+        seq: 0,
+        window: 0,
+        sack: payload::NO_SACK,
+        epoch: 0,
+        hop: 0,
+        kind: 0,
+    },
 };
 
 impl Sim {
-    /// A run at its start. The scenario must be consistent (indices in range, names unique): it was made so in `scenario/`.
+    /// A run at its start. The scenario must be consistent (indices in range, names unique): it was
+    /// made so in `scenario/`.
     pub fn new(scenario: &Scenario) -> Sim {
         let mut links: Vec<Link<Payload>> =
             scenario.links.iter().map(|spec| make_link(spec, scenario.seed)).collect();
@@ -102,17 +113,27 @@ impl Sim {
         }
         let (mut routes, mut hops) = (Vec::new(), Vec::new());
         for flow in &scenario.flows {
-            for (path, extra) in [(&flow.path, flow.path_extra_ns), (&flow.back, flow.back_extra_ns)] {
+            for (path, extra) in
+                [(&flow.path, flow.path_extra_ns), (&flow.back, flow.back_extra_ns)]
+            {
                 assert!(
                     path.iter().all(|&l| (l as usize) < links.len()),
                     "a path names a link that is not there"
                 );
-                routes.push(Route { first: hops.len() as u32, len: path.len() as u32, extra: Span(extra) });
+                routes.push(Route {
+                    first: hops.len() as u32,
+                    len: path.len() as u32,
+                    extra: Span(extra),
+                });
                 hops.extend_from_slice(path);
             }
         }
-        let hosts: Vec<Host> =
-            scenario.flows.iter().enumerate().map(|(i, flow)| Host::new(flow, i, scenario.seed)).collect();
+        let hosts: Vec<Host> = scenario
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(i, flow)| Host::new(flow, i, scenario.seed))
+            .collect();
         let mut recorder = Recorder::new(scenario);
         let end = Time(scenario.duration_ns);
         recorder.set_base_rtts(
@@ -139,7 +160,8 @@ impl Sim {
 
     fn enter_first_events(&mut self, scenario: &Scenario) {
         self.wires.enter(Time(scenario.warmup_ns), word::WARM);
-        self.wires.enter_sample(Time::ZERO + self.wires.recorder.queue_interval, word::SAMPLE_QUEUES);
+        self.wires
+            .enter_sample(Time::ZERO + self.wires.recorder.queue_interval, word::SAMPLE_QUEUES);
         self.wires.enter_sample(Time::ZERO + self.wires.recorder.flow_interval, word::SAMPLE_FLOWS);
         for index in 0..self.links.len() {
             let change = self.links[index].schedule().next_change(Time::ZERO);
@@ -155,7 +177,8 @@ impl Sim {
         self.now
     }
 
-    /// Goes on to the end, or until `budget` further events have happened; true when the run is complete.
+    /// Goes on to the end, or until `budget` further events have happened; true when the run is
+    /// complete.
     pub fn run(&mut self, budget: u64) -> bool {
         let pause_at = self.events.saturating_add(budget);
         while let Some(due) = self.wires.agenda.pop(self.wires.end) {
@@ -203,7 +226,8 @@ impl Sim {
         true
     }
 
-    /// Puts an event behind all else that is to happen at its time, if there is something, until it has given way `times`.
+    /// Puts an event behind all else that is to happen at its time, if there is something, until it
+    /// has given way `times`.
     #[inline]
     fn gives_way(&mut self, due: &Due, times: u32) -> bool {
         let again = due.word & word::TIMES < times && self.wires.agenda.more_at(due.time);
@@ -221,12 +245,18 @@ impl Sim {
     /// The tables of a finished run.
     pub fn into_tables(self) -> Vec<tables::Table> {
         let delivered = self.delivered_packets();
-        self.wires.recorder.into_tables(&self.hosts, self.events, delivered, self.wires.agenda.peak())
+        self.wires.recorder.into_tables(
+            &self.hosts,
+            self.events,
+            delivered,
+            self.wires.agenda.peak(),
+        )
     }
 
     // --- links ---
 
-    /// Puts a packet on the path that its flow's direction has, or straight to its host where there is no link.
+    /// Puts a packet on the path that its flow's direction has, or straight to its host where there
+    /// is no link.
     #[inline]
     fn enter_path(&mut self, packet: Parcel) {
         let route = self.wires.routes[packet.flow as usize];
@@ -276,7 +306,8 @@ impl Sim {
 
     #[cold]
     fn tell_fates(&mut self, link: u32) {
-        self.fates.extend(self.wires.lost.drain(..).map(|packet| Fate::Dropped(packet, Cause::Wire)));
+        self.fates
+            .extend(self.wires.lost.drain(..).map(|packet| Fate::Dropped(packet, Cause::Wire)));
         for fate in self.fates.drain(..) {
             self.wires.recorder.fate(link, &fate, self.now);
             if let Fate::Dropped(packet, _) = fate {
@@ -393,8 +424,8 @@ impl Sim {
         self.wires.enter_sample(self.now + self.wires.recorder.flow_interval, word::SAMPLE_FLOWS);
     }
 
-    /// The first event of its instant: all else that happens in it is measured. Rows that are due then end here, too, so
-    /// that the rows after them add up to the totals.
+    /// The first event of its instant: all else that happens in it is measured. Rows that are due
+    /// then end here, too, so that the rows after them add up to the totals.
     fn warm(&mut self) {
         for link in &mut self.links {
             link.settle(self.now);
@@ -431,8 +462,8 @@ impl Sim {
     }
 }
 
-/// What lies behind the links: a packet that leaves a queue is recorded and entered into the agenda for its arrival.
-/// Apart from `Sim` so that a link can be called with it.
+/// What lies behind the links: a packet that leaves a queue is recorded and entered into the agenda
+/// for its arrival. Apart from `Sim` so that a link can be called with it.
 struct Wires {
     agenda: Agenda<Parcel>,
     routes: Vec<Route>,
@@ -511,29 +542,36 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64) -> Link<B> {
 /// Whether its hosts are ns-2's, whose timers have no ticks: then its links are, too.
 fn is_ns2(scenario: &Scenario) -> bool {
     let mut ticks = scenario.flows.iter().filter_map(|flow| match &flow.traffic {
-        Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => Some(tcp.timers.timer_tick_ns),
+        Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => {
+            Some(tcp.timers.timer_tick_ns)
+        }
         _ => None,
     });
     ticks.next().is_some_and(|first| first <= 1 && ticks.all(|tick| tick <= 1))
 }
 
-/// The round trip of a full packet through empty queues (one way where there are no replies), ns, each link at the
-/// fastest it is before `end`. `None`: a link on the way never sends the packet, or its reply.
+/// The round trip of a full packet through empty queues (one way where there are no replies), ns,
+/// each link at the fastest it is before `end`. `None`: a link on the way never sends the packet,
+/// or its reply.
 fn base_rtt(flow: &FlowSpec, host: &Host, links: &[Link<Payload>], end: Time) -> Option<u64> {
     let one_way = |path: &[u32], extra: u64, bytes: u32| {
         let mut links = path.iter().map(|&l| links[l as usize].idle_delay(bytes, end));
         links.try_fold(Span(extra), |sum, delay| Some(sum + delay?))
     };
     let (packet, reply) = host.packet_bytes();
-    let back = reply.map_or(Some(Span::ZERO), |bytes| one_way(&flow.back, flow.back_extra_ns, bytes));
+    let back =
+        reply.map_or(Some(Span::ZERO), |bytes| one_way(&flow.back, flow.back_extra_ns, bytes));
     Some((one_way(&flow.path, flow.path_extra_ns, packet)? + back?).0)
 }
 
-/// Slots a quarter of the shortest full-size transmission wide, and a horizon beyond the longest path.
+/// Slots a quarter of the shortest full-size transmission wide, and a horizon beyond the longest
+/// path.
 fn agenda_shape(scenario: &Scenario) -> (Span, Span) {
-    let fastest = scenario.links.iter().flat_map(|l| l.rate.iter().map(|s| s.bps)).max().unwrap_or(0);
+    let fastest =
+        scenario.links.iter().flat_map(|l| l.rate.iter().map(|s| s.bps)).max().unwrap_or(0);
     let slot = Rate(fastest).time_for(1500).map_or(Span::from_micros(16), |t| t / 4);
     let links: u64 = scenario.links.iter().map(|l| l.delay_ns).max().unwrap_or(0);
-    let extra = scenario.flows.iter().map(|f| f.path_extra_ns.max(f.back_extra_ns)).max().unwrap_or(0);
+    let extra =
+        scenario.flows.iter().map(|f| f.path_extra_ns.max(f.back_extra_ns)).max().unwrap_or(0);
     (slot.max(Span(256)).min(Span::from_millis(1)), Span(links + extra) + Span::from_millis(20))
 }

@@ -1,7 +1,9 @@
-//! What a simulated packet carries beside what queues see: enough for TCP, UDP and ping, in 23 bytes.
+//! What a simulated packet carries beside what queues see: enough for TCP, UDP and ping, in
+//! 23 bytes.
 //!
-//! Packets lie by value in queues and in the agenda, so their size is a matter of speed: with the part that queues see
-//! a packet takes 40 bytes. What few ACKs carry, SACK blocks and LEDBAT's one-way delays, lies in a pool beside them.
+//! Packets lie by value in queues and in the agenda, so their size is a matter of speed: with the
+//! part that queues see a packet takes 40 bytes. What few ACKs carry, SACK blocks and LEDBAT's
+//! one-way delays, lies in a pool beside them.
 
 use qdisc::{Body, DsField, Ecn, Packet};
 use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
@@ -18,8 +20,8 @@ pub struct Payload {
     pub stamp: Time,
     /// Data: segment number. ACK: next expected. UDP and ping: running number.
     pub seq: u32,
-    /// Data: the receiver's clock that it echoes in the low half, or `NO_ECHO`. ACK: that clock in the low half, above it the
-    /// receive window in units of 2 to the power `scale`.
+    /// Data: the receiver's clock that it echoes in the low half, or `NO_ECHO`. ACK: that clock in
+    /// the low half, above it the receive window in units of 2 to the power `scale`.
     pub window: u32,
     /// ACK: index of its blocks and its one-way delay in the pool; `NO_SACK` where it has neither.
     pub sack: u32,
@@ -60,7 +62,8 @@ pub const NO_SACK: u32 = u32::MAX;
 /// The largest window, in units of its scale (RFC 7323 §2.2).
 const WINDOW: u64 = u16::MAX as u64;
 const NO_ECHO: u32 = u32::MAX;
-/// A SYN's options beyond those of every segment, bytes: its segment size, its window scale, and that it takes SACKs.
+/// A SYN's options beyond those of every segment, bytes: its segment size, its window scale, and
+/// that it takes SACKs.
 const SYN_OPTIONS: u32 = 8;
 /// Headers of IP and TCP, and the timestamps' option with its padding, bytes.
 const TCP_HEADERS: u32 = 40;
@@ -215,7 +218,8 @@ pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
     }
 }
 
-/// The packet of an ACK. Each SACK block makes it 8 bytes longer, the option itself 4 (RFC 2018 §3, padded).
+/// The packet of an ACK. Each SACK block makes it 8 bytes longer, the option itself 4 (RFC 2018 §3,
+/// padded).
 #[inline]
 pub fn pack_ack(
     ack: &AckSegment,

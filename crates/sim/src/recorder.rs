@@ -1,7 +1,8 @@
 //! The recorder: time lines, drops, histograms and totals, as columns.
 //!
-//! Time lines cover the whole run. Histograms and totals begin at the end of the warm-up: histograms are emptied then,
-//! counters are copied then and subtracted at the end. The crate `tables` declares tables and columns.
+//! Time lines cover the whole run. Histograms and totals begin at the end of the warm-up:
+//! histograms are emptied then, counters are copied then and subtracted at the end. The crate
+//! `tables` declares tables and columns.
 
 use crate::host::{Counters, Host};
 use crate::payload::Payload;
@@ -9,8 +10,8 @@ use crate::scenario::Scenario;
 use link::{Departure, Link, Ring, RingCounters};
 use qdisc::{Cause, Fate, Qdisc, State};
 use tables::{
-    CauseId, FlowId, Histogram, LinkId, Table, drops, engine, flow, flows, links, packets, probe, queue, rtt,
-    sojourn, transfers,
+    CauseId, FlowId, Histogram, LinkId, Table, drops, engine, flow, flows, links, packets, probe,
+    queue, rtt, sojourn, transfers,
 };
 use units::{Span, Time};
 
@@ -33,7 +34,8 @@ struct LinkRecord {
     last: Totals,
     peak_packets: u32,
     peak_bytes: u64,
-    /// Of the ring, where there is one: most packets and longest sojourn since the warm-up, BQL's last limit.
+    /// Of the ring, where there is one: most packets and longest sojourn since the warm-up, BQL's
+    /// last limit.
     ring: Option<RingRecord>,
 }
 
@@ -100,8 +102,8 @@ impl Recorder {
         }
     }
 
-    /// The least round trip of each flow: propagation and the transmission of a full packet and of its reply. One way
-    /// where there are no replies; none where a link on the way never sends one.
+    /// The least round trip of each flow: propagation and the transmission of a full packet and of
+    /// its reply. One way where there are no replies; none where a link on the way never sends one.
     pub fn set_base_rtts(&mut self, base_rtts: Vec<Option<u64>>) {
         self.base_rtts = base_rtts;
     }
@@ -244,8 +246,15 @@ impl Recorder {
     }
 
     /// Everything as tables.
-    pub fn into_tables(self, hosts: &[Host], events: u64, packets: u64, peak_entries: usize) -> Vec<Table> {
-        let engine = engine::Row { events: Some(events), packets, peak_entries: Some(peak_entries as u64) };
+    pub fn into_tables(
+        self,
+        hosts: &[Host],
+        events: u64,
+        packets: u64,
+        peak_entries: usize,
+    ) -> Vec<Table> {
+        let engine =
+            engine::Row { events: Some(events), packets, peak_entries: Some(peak_entries as u64) };
         let mut tables = vec![
             self.link_totals().into_table(),
             self.flow_totals(hosts).into_table(),
@@ -291,7 +300,8 @@ impl Recorder {
                 capacity_bits: capacity.map(|bits| bits as f64),
                 measured_ns: measured,
                 ring_sent_packets: ring.map(|_| now.sent_packets - then.sent_packets),
-                ring_sojourn_sum_ns: ring.map(|_| (now.sojourn_sum_ns - then.sojourn_sum_ns) as f64),
+                ring_sojourn_sum_ns: ring
+                    .map(|_| (now.sojourn_sum_ns - then.sojourn_sum_ns) as f64),
                 ring_sojourn_max_ns: ring.map(|ring| ring.longest_ns),
                 ring_mean_packets: ring.map(|_| per_ns(now.packet_ns - then.packet_ns)),
                 ring_max_packets: ring.map(|ring| ring.most_packets.into()),
@@ -331,8 +341,13 @@ impl Recorder {
         let of_link = |(number, record): (usize, &LinkRecord)| {
             let link = LinkId(number as u32);
             let rows = record.sojourn.buckets();
-            rows.map(move |(lower_ns, upper_ns, packets)| sojourn::Row { link, lower_ns, upper_ns, packets })
-                .collect::<Vec<_>>()
+            rows.map(move |(lower_ns, upper_ns, packets)| sojourn::Row {
+                link,
+                lower_ns,
+                upper_ns,
+                packets,
+            })
+            .collect::<Vec<_>>()
         };
         self.links.iter().enumerate().flat_map(of_link).collect()
     }
@@ -342,8 +357,13 @@ fn rtts(hosts: &[Host]) -> rtt::Columns {
     let of_host = |(number, host): (usize, &Host)| {
         let flow = FlowId(number as u32);
         let rows = host.rtt.buckets();
-        rows.map(move |(lower_ns, upper_ns, samples)| rtt::Row { flow, lower_ns, upper_ns, samples })
-            .collect::<Vec<_>>()
+        rows.map(move |(lower_ns, upper_ns, samples)| rtt::Row {
+            flow,
+            lower_ns,
+            upper_ns,
+            samples,
+        })
+        .collect::<Vec<_>>()
     };
     hosts.iter().enumerate().flat_map(of_host).collect()
 }
@@ -352,7 +372,8 @@ fn rtts(hosts: &[Host]) -> rtt::Columns {
 fn probes(hosts: &[Host]) -> probe::Columns {
     let mut rows = probe::Columns::default();
     for (index, host) in hosts.iter().enumerate() {
-        for (number, p) in host.probes.iter().enumerate().filter(|(_, p)| p.rtt.is_some() || p.lost) {
+        for (number, p) in host.probes.iter().enumerate().filter(|(_, p)| p.rtt.is_some() || p.lost)
+        {
             rows.push(probe::Row {
                 t_ns: p.sent.0,
                 probe: FlowId(index as u32),

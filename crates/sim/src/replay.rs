@@ -1,15 +1,18 @@
 //! A recorded arrival trace through one link: no hosts, no agenda, the packets come when they came.
 //!
-//! What the link does to each packet is written down, so that it can be held against what another queue did to the same
-//! packets: the Linux kernel's, recorded at both of its sides.
+//! What the link does to each packet is written down, so that it can be held against what another
+//! queue did to the same packets: the Linux kernel's, recorded at both of its sides.
 //!
-//! What happens at one instant happens in some order, and a packet that comes as another leaves may find room or none. Ours lets
-//! the other leave first. Where the recording tells otherwise (`Arrival::after`) the newcomer is taken in just before. A kernel
-//! is late now and then, by what it does at the same instant, and so are changes of its link's rate, so an instant is `GRAIN` wide.
+//! What happens at one instant happens in some order, and a packet that comes as another leaves may
+//! find room or none. Ours lets the other leave first. Where the recording tells otherwise
+//! (`Arrival::after`) the newcomer is taken in just before. A kernel is late now and then, by what
+//! it does at the same instant, and so are changes of its link's rate, so an instant is `GRAIN`
+//! wide.
 //!
-//! RED alone draws. Given what the recorded queue drew (`Arrival::early`), ours does the same wherever the choice is left to
-//! luck, and says how likely it was; where its law leaves no choice the law decides. fq_codel hashes: it is told what the recorded queue
-//! hashed each flow to (`Arrival::hash`), so that flows share a queue of ours where they shared one of the kernel's.
+//! RED alone draws. Given what the recorded queue drew (`Arrival::early`), ours does the same
+//! wherever the choice is left to luck, and says how likely it was; where its law leaves no choice
+//! the law decides. fq_codel hashes: it is told what the recorded queue hashed each flow to
+//! (`Arrival::hash`), so that flows share a queue of ours where they shared one of the kernel's.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -30,13 +33,16 @@ pub struct Arrival {
     pub bytes: u32,
     /// Its DS field.
     pub ds: DsField,
-    /// How many the recorded queue had sent before it came, if that is known: it decides what came first at one instant.
+    /// How many the recorded queue had sent before it came, if that is known: it decides what came
+    /// first at one instant.
     pub after: Option<u64>,
-    /// Whether the recorded queue dropped or marked it early; `None`: our luck decides. RED's alone.
+    /// Whether the recorded queue dropped or marked it early; `None`: our luck decides. RED's
+    /// alone.
     pub early: Option<bool>,
     /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. fq_codel's alone.
     pub hash: Option<u32>,
-    /// What it took of the kernel's memory, bytes; `None`: as much as a datagram of its size. fq_codel's alone.
+    /// What it took of the kernel's memory, bytes; `None`: as much as a datagram of its size.
+    /// fq_codel's alone.
     pub truesize: Option<u32>,
 }
 
@@ -79,7 +85,8 @@ pub struct Decision {
     pub found: Backlog,
     /// CoDel's count when it left, RED's average in bytes when it came; NaN without either.
     pub state: f64,
-    /// How likely RED was to drop or mark it, given that it had not since the last one; NaN elsewhere.
+    /// How likely RED was to drop or mark it, given that it had not since the last one; NaN
+    /// elsewhere.
     pub chance: f64,
 }
 
@@ -92,7 +99,8 @@ pub enum Fell {
     Marked,
 }
 
-/// What became of each arrival, in their order; they come in order of time. The wait for the last one to leave is not cut off.
+/// What became of each arrival, in their order; they come in order of time. The wait for the last
+/// one to leave is not cut off.
 pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision> {
     let mut run = Replay {
         link: make_link(spec, seed, arrivals),
@@ -113,7 +121,8 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
     run.decisions
 }
 
-/// Where the recording lacks hashes, which flows shared a queue is unknown. Few do, so none of ours is to.
+/// Where the recording lacks hashes, which flows shared a queue is unknown. Few do, so none of ours
+/// is to.
 fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded> {
     const TRIES: u64 = 1000;
     if arrivals.iter().all(|arrival| arrival.hash.is_some()) {
@@ -132,7 +141,8 @@ struct Replay {
     link: Link<Recorded>,
     fates: Vec<Fate<Recorded>>,
     decisions: Vec<Decision>,
-    /// Causes of marks whose packets have not left: they leave in the order in which they were marked.
+    /// Causes of marks whose packets have not left: they leave in the order in which they were
+    /// marked.
     marks: VecDeque<Cause>,
     left: u64,
     sent: u64,
@@ -184,7 +194,8 @@ impl Replay {
             chance: f64::NAN,
         });
         let Arrival { flow, bytes: size, ds, hash, truesize, .. } = *arrival;
-        let packet = Packet { enqueued: at, flow, size, ds, body: Recorded { index, hash, truesize } };
+        let packet =
+            Packet { enqueued: at, flow, size, ds, body: Recorded { index, hash, truesize } };
         if let (Discipline::Red(red), Some(early)) = (self.link.qdisc_mut(), arrival.early) {
             red.tell(early);
         }
@@ -222,7 +233,8 @@ impl Replay {
             self.left += 1;
             self.sent += 1;
             if departure.packet.ds != decision.ds {
-                let cause = self.marks.pop_front().expect("a packet that was marked was told to be");
+                let cause =
+                    self.marks.pop_front().expect("a packet that was marked was told to be");
                 decision.fell = Some((Fell::Marked, cause));
             }
         }
@@ -265,7 +277,10 @@ mod tests {
             replay(&link(json!({"kind": "pfifo", "limit": 1})), 1, &[at(0), at(0), at(0), at(MS)]);
         let times: Vec<u64> = decisions.iter().map(|d| d.at.0).collect();
         assert_eq!(times, [0, MS, 0, 2 * MS]);
-        assert_eq!(decisions.iter().map(|d| d.refused).collect::<Vec<_>>(), [false, false, true, false]);
+        assert_eq!(
+            decisions.iter().map(|d| d.refused).collect::<Vec<_>>(),
+            [false, false, true, false]
+        );
         assert_eq!(decisions[2].fell, Some((Fell::Dropped, Cause::Limit)));
         assert_eq!(decisions.iter().map(|d| d.order).collect::<Vec<_>>(), [0, 2, 1, 3]);
         assert_eq!(decisions.iter().map(|d| d.found.packets).collect::<Vec<_>>(), [0, 0, 1, 0]);
@@ -324,9 +339,13 @@ mod tests {
         let never = replay(&red, 1, &arrivals(|_| false));
         let first = never.iter().position(|d| d.refused).unwrap();
         assert!(
-            never[..first].iter().any(|d| d.chance > 0.0) && never[..first].iter().all(|d| d.chance < 1.0)
+            never[..first].iter().any(|d| d.chance > 0.0)
+                && never[..first].iter().all(|d| d.chance < 1.0)
         );
-        assert_eq!(never[first].chance, 1.0, "above max, or with the count too high, there is no choice");
+        assert_eq!(
+            never[first].chance, 1.0,
+            "above max, or with the count too high, there is no choice"
+        );
         let always = replay(&red, 1, &arrivals(|_| true));
         for decision in &always {
             assert_eq!(decision.refused, decision.chance > 0.0, "below min there is none either");
@@ -347,7 +366,9 @@ mod tests {
         for seed in 0..20 {
             let arrivals: Vec<Arrival> = (0..6).map(|flow| Arrival { flow, ..at(0) }).collect();
             let made = make_link(&spec, seed, &arrivals);
-            let Discipline::FqCodel(made) = made.qdisc() else { panic!("an fq_codel was asked for") };
+            let Discipline::FqCodel(made) = made.qdisc() else {
+                panic!("an fq_codel was asked for")
+            };
             let unknown = Recorded { index: 0, hash: None, truesize: None };
             assert!(!made.any_share_a_queue(&[0, 1, 2, 3, 4, 5], &unknown));
         }
@@ -355,7 +376,8 @@ mod tests {
 
     #[test]
     fn flows_share_a_queue_where_their_recorded_hashes_do() {
-        // Four flows of two packets each over two queues, by the hash's first bit: served in turn, flows of one queue in their order.
+        // Four flows of two packets each over two queues, by the hash's first bit: served in turn,
+        // flows of one queue in their order.
         let order = |hashes: [u32; 4]| {
             let two = |flow: u32| Arrival { flow, hash: Some(hashes[flow as usize]), ..at(0) };
             let arrivals: Vec<Arrival> = [0, 0, 1, 1, 3, 3, 2, 2].map(two).to_vec();
@@ -368,7 +390,8 @@ mod tests {
             left.iter().map(|pair| pair.1).collect::<Vec<_>>()
         };
         let (low, high) = (0x7fff_ffff, 0x8000_0000);
-        // The first two go past the queues. These hold 1 1 3 3 and 2 2, two packets a turn; or all in one.
+        // The first two go past the queues. These hold 1 1 3 3 and 2 2, two packets a turn; or all
+        // in one.
         assert_eq!(order([low, low, high, low]), [0, 0, 1, 1, 2, 2, 3, 3]);
         assert_eq!(order([low; 4]), [0, 0, 1, 1, 3, 3, 2, 2]);
     }
@@ -377,9 +400,13 @@ mod tests {
     fn memory_is_what_the_recording_says_or_a_datagram_s() {
         let refused = |truesize| {
             let arrivals = [Arrival { truesize, ..at(0) }; 12];
-            replay(&fq_codel(1024, 20_000), 1, &arrivals).iter().filter(|d| d.fell.is_some()).count()
+            replay(&fq_codel(1024, 20_000), 1, &arrivals)
+                .iter()
+                .filter(|d| d.fell.is_some())
+                .count()
         };
-        // One is sent, eleven wait: 25 080 or 25 344 bytes pass the limit with the ninth; 22 bytes never do.
+        // One is sent, eleven wait: 25 080 or 25 344 bytes pass the limit with the ninth; 22 bytes
+        // never do.
         assert!(refused(Some(2280)) > 0 && refused(None) > 0);
         assert_eq!(refused(Some(2)), 0);
     }

@@ -1,7 +1,8 @@
-//! What the engine is given: a scenario made of integers, every flow written out, nothing left to choose.
+//! What the engine is given: a scenario made of integers, every flow written out, nothing left to
+//! choose.
 //!
-//! The text form, its units, defaults, sweeps and draws (start times, RTTs) belong to crates/scenario;
-//! this is the shape it hands over as JSON, under the same names.
+//! The text form, its units, defaults, sweeps and draws (start times, RTTs) belong to
+//! crates/scenario; this is the shape it hands over as JSON, under the same names.
 
 use link::RateStep;
 use qdisc::{DsField, Params};
@@ -32,8 +33,8 @@ pub struct Scenario {
 pub struct LinkSpec {
     /// Its name in every table.
     pub name: String,
-    /// Steps of (from, rate): the first at 0. Empty: no rate limit, so never a queue without a shaper. A rate of 0 is an
-    /// outage.
+    /// Steps of (from, rate): the first at 0. Empty: no rate limit, so never a queue without a
+    /// shaper. A rate of 0 is an outage.
     pub rate: Vec<RateStep>,
     /// The steps start again after this many ns (a trace that is shorter than the run).
     pub rate_period_ns: Option<u64>,
@@ -49,7 +50,8 @@ pub struct LinkSpec {
     pub ring: Option<link::RingParams>,
     /// The shaper between discipline and ring.
     pub shaper: Option<link::ShaperParams>,
-    /// Whether it has rows in the `queue` table. A host's own access link, of which there may be thousands, has not.
+    /// Whether it has rows in the `queue` table. A host's own access link, of which there may be
+    /// thousands, has not.
     pub sampled: bool,
 }
 
@@ -65,7 +67,8 @@ pub struct FlowSpec {
     pub path: Vec<u32>,
     /// Links its replies (ACKs, ping echoes) cross. Unused by one-way traffic.
     pub back: Vec<u32>,
-    /// Propagation beyond the links, one way, ns: the rest of the flow's base RTT. Lies after the last link.
+    /// Propagation beyond the links, one way, ns: the rest of the flow's base RTT. Lies after the
+    /// last link.
     pub path_extra_ns: u64,
     /// The same on the way back.
     pub back_extra_ns: u64,
@@ -73,9 +76,11 @@ pub struct FlowSpec {
     pub start_ns: u64,
     /// When it stops sending, ns; `None`: at the end, or when its transfer is complete.
     pub stop_ns: Option<u64>,
-    /// Each packet, replies included, leaves its host up to this much later, uniformly drawn (order kept): breaks phase effects, ns.
+    /// Each packet, replies included, leaves its host up to this much later, uniformly drawn (order
+    /// kept): breaks phase effects, ns.
     pub jitter_ns: u64,
-    /// The DS field of its packets and of their replies; its ECN bits, 0 here, are each packet's own.
+    /// The DS field of its packets and of their replies; its ECN bits, 0 here, are each packet's
+    /// own.
     pub ds: DsField,
     /// What it sends.
     pub traffic: Traffic,
@@ -164,7 +169,8 @@ pub enum Draw {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "source", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Frames {
-    /// Groups of pictures: one I frame `i_ratio` times the mean P frame's size, then P frames; sizes log-normal.
+    /// Groups of pictures: one I frame `i_ratio` times the mean P frame's size, then P frames;
+    /// sizes log-normal.
     Model {
         /// Mean rate of the video's payload, bit/s.
         bps: u64,
@@ -177,7 +183,8 @@ pub enum Frames {
         /// Coefficient of variation of the frame sizes of one kind.
         cv: f64,
     },
-    /// Recorded frames: (time from the start, bytes), repeated from the beginning when they run out.
+    /// Recorded frames: (time from the start, bytes), repeated from the beginning when they run
+    /// out.
     Trace {
         /// The frames.
         frames: Vec<(u64, u32)>,

@@ -1,6 +1,7 @@
 //! Sources of traffic that are not TCP: what to send and when next.
 //!
-//! Each is a small state machine asked at its deadline for the packets to send now, with a random stream of its own.
+//! Each is a small state machine asked at its deadline for the packets to send now, with a random
+//! stream of its own.
 
 use crate::scenario::{Draw, Frames};
 use units::{Luck, Rate, Span, Time};
@@ -24,7 +25,8 @@ impl Draw {
 /// Constant-rate or on/off datagrams.
 #[derive(Debug)]
 pub struct UdpSource {
-    /// Time between packets while on, in 2^-16 ns: the rate is kept exactly whatever the packet size.
+    /// Time between packets while on, in 2^-16 ns: the rate is kept exactly whatever the packet
+    /// size.
     gap_fixed: u128,
     fraction: u64,
     periods: Option<(Draw, Draw)>,
@@ -34,8 +36,14 @@ pub struct UdpSource {
 
 impl UdpSource {
     /// `rate` counts IP bytes of packets of `packet_bytes`.
-    pub fn new(rate: Rate, packet_bytes: u32, periods: Option<(Draw, Draw)>, luck: Luck) -> UdpSource {
-        let gap_fixed = ((u128::from(packet_bytes) * 8_000_000_000) << 16) / u128::from(rate.0.max(1));
+    pub fn new(
+        rate: Rate,
+        packet_bytes: u32,
+        periods: Option<(Draw, Draw)>,
+        luck: Luck,
+    ) -> UdpSource {
+        let gap_fixed =
+            ((u128::from(packet_bytes) * 8_000_000_000) << 16) / u128::from(rate.0.max(1));
         UdpSource { gap_fixed, fraction: 0, periods, on_until: Time::ZERO, luck }
     }
 
@@ -61,9 +69,10 @@ impl UdpSource {
 
 /// RTP video: one frame each 1/fps, its packets back to back.
 ///
-/// The model is a group of pictures: an I frame `i_ratio` times as large as the mean P frame, then P frames, each
-/// size log-normal with the given coefficient of variation around its kind's mean, and the overall mean rate kept.
-/// Source of the shape: Frost and Melamed, "Traffic modeling for telecommunications networks", IEEE Comm. Mag. 1994.
+/// The model is a group of pictures: an I frame `i_ratio` times as large as the mean P frame, then
+/// P frames, each size log-normal with the given coefficient of variation around its kind's mean,
+/// and the overall mean rate kept. Source of the shape: Frost and Melamed, "Traffic modeling for
+/// telecommunications networks", IEEE Comm. Mag. 1994.
 #[derive(Debug)]
 pub struct VideoSource {
     frames: Frames,
@@ -96,7 +105,9 @@ impl VideoSource {
             }
             Frames::Trace { frames, period_ns } => {
                 let count = frames.len() as u64;
-                let at = |i: u64| self.start + Span(i / count * period_ns + frames[(i % count) as usize].0);
+                let at = |i: u64| {
+                    self.start + Span(i / count * period_ns + frames[(i % count) as usize].0)
+                };
                 (u64::from(frames[(index % count) as usize].1), at(index + 1))
             }
         }
@@ -120,7 +131,8 @@ mod tests {
 
     #[test]
     fn on_off_sends_its_share() {
-        let periods = (Draw::Exponential { mean: 1_000_000_000 }, Draw::Exponential { mean: 3_000_000_000 });
+        let periods =
+            (Draw::Exponential { mean: 1_000_000_000 }, Draw::Exponential { mean: 3_000_000_000 });
         let mut source = UdpSource::new(Rate(8_000_000), 1000, Some(periods), Luck::new(5, "u"));
         let (mut now, mut sent) = (Time::ZERO, 0u64);
         while now < Time(20_000_000_000_000) {

@@ -8,7 +8,8 @@ use qdisc::{Context, Discipline, DsField, Packet, Params, PfifoFastParams, Pfifo
 use sim::{FlowSpec, Scenario, Traffic};
 use units::{Luck, Rate, Span, Time};
 
-/// Mean wait of a queue with Poisson arrivals and constant service (Pollaczek and Khinchine): ρ / (2 μ (1 - ρ)).
+/// Mean wait of a queue with Poisson arrivals and constant service (Pollaczek and Khinchine): ρ /
+/// (2 μ (1 - ρ)).
 #[test]
 fn poisson_arrivals_wait_as_m_d_1_says() {
     for load in [0.3, 0.6, 0.9] {
@@ -18,7 +19,13 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
         let mut l = Link::new(LinkParts {
             qdisc: Discipline::new(
                 &pfifo(1_000_000),
-                Context { rate: Some(rate), mtu: 1500, header_bytes: 0, root: false, luck: luck.clone() },
+                Context {
+                    rate: Some(rate),
+                    mtu: 1500,
+                    header_bytes: 0,
+                    root: false,
+                    luck: luck.clone(),
+                },
             ),
             schedule,
             delay: Span::ZERO,
@@ -31,8 +38,13 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
         let (mut now, mut waited, mut count) = (0.0, 0.0, 0u64);
         for _ in 0..2_000_000 {
             now += arrivals.exponential(1e6 / load);
-            let packet =
-                Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body: () };
+            let packet = Packet {
+                enqueued: Time::ZERO,
+                flow: 0,
+                size: 1500,
+                ds: DsField::BEST_EFFORT,
+                body: (),
+            };
             l.send(packet, Time(now as u64), &mut fates, |d| {
                 waited += d.dequeued.since(d.packet.enqueued).0 as f64;
                 count += 1;
@@ -44,28 +56,35 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
     }
 }
 
-/// One Reno flow over a buffer of B packets on a path of P packets: the window climbs by one each RTT from W/2 to
-/// W = P + B and falls again, so once B >= P the link never idles, and one packet is lost each cycle. With the queue
-/// q = w - P and RTT w/μ the time at window w is proportional to w; the mean queue over time is the mean of
-/// (w - P) weighted by w over [W/2, W]: 7/9 W - P.
+/// One Reno flow over a buffer of B packets on a path of P packets: the window climbs by one each
+/// RTT from W/2 to W = P + B and falls again, so once B >= P the link never idles, and one packet
+/// is lost each cycle. With the queue q = w - P and RTT w/μ the time at window w is proportional to
+/// w; the mean queue over time is the mean of (w - P) weighted by w over [W/2, W]: 7/9 W - P.
 #[test]
 fn one_reno_flow_draws_the_sawtooth() {
     let packet_bits = 1500.0 * 8.0;
     let (rate, rtt_ms, buffer) = (10_000_000u64, 50, 100u64);
     let s = scenario(
         400 * S,
-        vec![link("down", rate, rtt_ms * MS / 2, pfifo(buffer)), link("up", 0, rtt_ms * MS / 2, pfifo(1000))],
+        vec![
+            link("down", rate, rtt_ms * MS / 2, pfifo(buffer)),
+            link("up", 0, rtt_ms * MS / 2, pfifo(1000)),
+        ],
         vec![flow("f", bulk(reno()))],
     );
     let s = sim::Scenario { warmup_ns: 40 * S, ..s };
     let tables = run(&s);
     let path = rate as f64 * rtt_ms as f64 * 1e-3 / packet_bits + 1.0; // and the one in transmission
     let top = path + buffer as f64;
-    let sojourn = tables.of("links", "sojourn_sum_ns", 0) / tables.of("links", "sent_packets", 0) * 1e-9;
-    // Per packet rather than per time: packets leave at a constant rate, so the mean is the same. The queue excludes the
-    // packet in transmission, the wait of an arriving one includes its rest.
+    let sojourn =
+        tables.of("links", "sojourn_sum_ns", 0) / tables.of("links", "sent_packets", 0) * 1e-9;
+    // Per packet rather than per time: packets leave at a constant rate, so the mean is the same.
+    // The queue excludes the packet in transmission, the wait of an arriving one includes its rest.
     let expected = (7.0 / 9.0 * top - path) * packet_bits / rate as f64;
-    assert!((sojourn / expected - 1.0).abs() < 0.04, "mean sojourn {sojourn:.4} s, theory {expected:.4} s");
+    assert!(
+        (sojourn / expected - 1.0).abs() < 0.04,
+        "mean sojourn {sojourn:.4} s, theory {expected:.4} s"
+    );
 
     let busy = tables.of("links", "busy_ns", 0) / tables.of("links", "measured_ns", 0);
     assert!(busy > 0.9999, "the link is full: {busy}");
@@ -76,15 +95,19 @@ fn one_reno_flow_draws_the_sawtooth() {
     assert!((loss / expected - 1.0).abs() < 0.1, "loss {loss:.2e}, theory {expected:.2e}");
 }
 
-/// Mathis, Semke, Mahdavi and Ott (1997): with losses at rate p Reno keeps C/√p segments in flight. C is 1.22 when
-/// losses are evenly spaced and 1.31 when each packet is lost independently (Ott, Kemperman and Mathis 1996), as here.
+/// Mathis, Semke, Mahdavi and Ott (1997): with losses at rate p Reno keeps C/√p segments in flight.
+/// C is 1.22 when losses are evenly spaced and 1.31 when each packet is lost independently (Ott,
+/// Kemperman and Mathis 1996), as here.
 #[test]
 fn reno_s_throughput_goes_with_the_root_of_the_loss() {
     for p in [0.0005, 0.002, 0.008] {
         let mut wire = link("down", 1_000_000_000, 50 * MS, pfifo(100_000));
         wire.loss = Loss::Random { probability: p };
-        let s =
-            scenario(4000 * S, vec![wire, link("up", 0, 50 * MS, pfifo(1))], vec![flow("f", bulk(reno()))]);
+        let s = scenario(
+            4000 * S,
+            vec![wire, link("up", 0, 50 * MS, pfifo(1))],
+            vec![flow("f", bulk(reno()))],
+        );
         let tables = run(&s);
         let segments_per_rtt = tables.of("flows", "delivered_bytes", 0) / 1448.0 / 4000.0 * 0.1;
         let error = segments_per_rtt * p.sqrt() / 1.31 - 1.0;
@@ -93,12 +116,15 @@ fn reno_s_throughput_goes_with_the_root_of_the_loss() {
     }
 }
 
-/// A transfer of n segments over an idle path takes whole round trips of slow start and the time of its last bytes.
+/// A transfer of n segments over an idle path takes whole round trips of slow start and the time of
+/// its last bytes.
 #[test]
 fn a_short_transfer_completes_in_the_round_trips_of_slow_start() {
-    // 10 + 20 + 20 of 50 segments: two RTTs until the third burst leaves, one more until its last ACK is back.
+    // 10 + 20 + 20 of 50 segments: two RTTs until the third burst leaves, one more until its last
+    // ACK is back.
     let traffic = Traffic::Bulk { bytes: Some(50 * 1448), tcp: reno() };
-    let links = vec![link("down", 1_000_000_000, 50 * MS, pfifo(1000)), link("up", 0, 50 * MS, pfifo(1))];
+    let links =
+        vec![link("down", 1_000_000_000, 50 * MS, pfifo(1000)), link("up", 0, 50 * MS, pfifo(1))];
     let tables = run(&scenario(5 * S, links, vec![flow("f", traffic)]));
     let took = tables.of("transfers", "end_ns", 0) * 1e-6;
     assert!((300.0..301.0).contains(&took), "{took} ms");
@@ -106,10 +132,12 @@ fn a_short_transfer_completes_in_the_round_trips_of_slow_start() {
     assert_eq!(tables.of("flows", "retransmits", 0), 0.0);
 }
 
-/// Constant-rate traffic above the link's rate fills the buffer: each packet waits for exactly the packets before it.
+/// Constant-rate traffic above the link's rate fills the buffer: each packet waits for exactly the
+/// packets before it.
 #[test]
 fn overload_fills_the_buffer_and_loses_the_excess() {
-    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let udp =
+        Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
     let links = vec![link("down", 10_000_000, 0, pfifo(50)), link("up", 0, 0, pfifo(1))];
     let s = sim::Scenario { warmup_ns: S, ..scenario(11 * S, links, vec![flow("u", udp)]) };
     let tables = run(&s);
@@ -123,13 +151,19 @@ fn overload_fills_the_buffer_and_loses_the_excess() {
 /// What is over before the warm-up ends is in no total and no peak.
 #[test]
 fn nothing_of_the_warm_up_is_measured() {
-    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
-    let links = vec![link("down", 10_000_000, 10 * MS, pfifo(50)), link("up", 0, 10 * MS, pfifo(1))];
+    let udp =
+        Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let links =
+        vec![link("down", 10_000_000, 10 * MS, pfifo(50)), link("up", 0, 10 * MS, pfifo(1))];
     let flows = vec![FlowSpec { stop_ns: Some(S / 5), ..flow("udp", udp) }];
     let tables = run(&Scenario { warmup_ns: S, ..scenario(2 * S, links, flows) });
-    for column in
-        ["sent_packets", "dropped_packets", "sojourn_max_ns", "backlog_max_packets", "backlog_max_bytes"]
-    {
+    for column in [
+        "sent_packets",
+        "dropped_packets",
+        "sojourn_max_ns",
+        "backlog_max_packets",
+        "backlog_max_bytes",
+    ] {
         assert_eq!(tables.of("links", column, 0), 0.0, "{column}");
     }
     for column in ["sent_packets", "lost_packets", "rtt_samples", "rtt_max_ns"] {
@@ -138,7 +172,8 @@ fn nothing_of_the_warm_up_is_measured() {
     assert!(tables.column("queue", "backlog_packets").contains(&50.0));
 }
 
-/// A short packet may be quicker than a full one can be: the base RTT is no more than the least sample.
+/// A short packet may be quicker than a full one can be: the base RTT is no more than the least
+/// sample.
 #[test]
 fn a_base_rtt_is_at_most_the_least_sample() {
     let short = Traffic::Bulk { bytes: Some(100), tcp: reno() };
@@ -152,15 +187,18 @@ fn a_base_rtt_is_at_most_the_least_sample() {
 const THROUGHPUT: DsField = DsField(0x08);
 const PACKET_MS: f64 = 1.2; // 1500 bytes at 10 Mbit/s.
 
-/// Every other packet comes as the link becomes free. The program comes first, finds the one place taken and is dropped;
-/// what comes in between gets in and waits half a transmission. So it is in a guest's kernel.
+/// Every other packet comes as the link becomes free. The program comes first, finds the one place
+/// taken and is dropped; what comes in between gets in and waits half a transmission. So it is in a
+/// guest's kernel.
 #[test]
 fn a_program_that_sends_comes_before_a_link_that_becomes_free() {
-    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let udp =
+        Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
     let links = vec![link("down", 10_000_000, 10 * MS, pfifo(1)), link("up", 0, 10 * MS, pfifo(1))];
-    let tables = run(&Scenario { warmup_ns: S, ..scenario(2 * S, links, vec![flow("overload", udp)]) });
-    let [sent, waited, most] =
-        ["sent_packets", "sojourn_sum_ns", "sojourn_max_ns"].map(|column| tables.of("links", column, 0));
+    let tables =
+        run(&Scenario { warmup_ns: S, ..scenario(2 * S, links, vec![flow("overload", udp)]) });
+    let [sent, waited, most] = ["sent_packets", "sojourn_sum_ns", "sojourn_max_ns"]
+        .map(|column| tables.of("links", column, 0));
     assert!(sent > 800.0, "{sent}");
     assert_eq!((waited / sent * 1e-6, most * 1e-6), (PACKET_MS / 2.0, PACKET_MS / 2.0));
 }
@@ -170,7 +208,8 @@ fn overload() -> Traffic {
     Traffic::Udp { bps: 20_300_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false }
 }
 
-/// A ping over a link of 10 Mbit/s and 100 packets that twice its rate has filled, in the last band.
+/// A ping over a link of 10 Mbit/s and 100 packets that twice its rate has filled, in the last
+/// band.
 fn ping_beside_overload(variant: PfifoFastVariant, ping: DsField) -> Tables {
     let udp = overload();
     // 97.1 ms is no multiple of the link's 1.2 ms: the pings come at any phase of a transmission.
@@ -184,7 +223,8 @@ fn ping_beside_overload(variant: PfifoFastVariant, ping: DsField) -> Tables {
     run(&scenario(20 * S, links, flows))
 }
 
-/// Round trips beyond the idle one, ms; -1 where the ping was lost. The last two may still be on their way.
+/// Round trips beyond the idle one, ms; -1 where the ping was lost. The last two may still be on
+/// their way.
 fn waits(tables: &Tables, ping: usize) -> Vec<f64> {
     let idle = tables.of("flows", "base_rtt_ns", ping);
     let mut rtts = tables.column("probe", "rtt_ns");
@@ -192,18 +232,25 @@ fn waits(tables: &Tables, ping: usize) -> Vec<f64> {
     rtts.iter().map(|&rtt| if rtt < 0.0 { -1.0 } else { (rtt - idle) * 1e-6 }).collect()
 }
 
-/// pfifo_fast: best effort passes bulk that asked for throughput; it waits for the packet in transmission at most.
+/// pfifo_fast: best effort passes bulk that asked for throughput; it waits for the packet in
+/// transmission at most.
 #[test]
 fn a_ping_passes_a_full_lower_band_within_one_transmission() {
     let tables = ping_beside_overload(PfifoFastVariant::Linux, DsField::BEST_EFFORT);
     let waits = waits(&tables, 1);
     assert!(tables.of("links", "backlog_mean_packets", 0) > 84.0, "the lower band is full");
-    assert!(waits.len() > 190 && waits.iter().all(|wait| (0.0..=PACKET_MS).contains(wait)), "{waits:?}");
-    assert!(waits.iter().any(|&wait| wait > PACKET_MS / 2.0), "they do meet packets in transmission");
+    assert!(
+        waits.len() > 190 && waits.iter().all(|wait| (0.0..=PACKET_MS).contains(wait)),
+        "{waits:?}"
+    );
+    assert!(
+        waits.iter().any(|&wait| wait > PACKET_MS / 2.0),
+        "they do meet packets in transmission"
+    );
 }
 
-/// In one band all wait alike: 99 packets and the rest of the one in transmission, up to 16 less while places are not yet
-/// given back, or there is no room.
+/// In one band all wait alike: 99 packets and the rest of the one in transmission, up to 16 less
+/// while places are not yet given back, or there is no room.
 #[test]
 fn a_ping_in_the_same_band_waits_like_all() {
     let waits = waits(&ping_beside_overload(PfifoFastVariant::Linux, THROUGHPUT), 1);
@@ -215,7 +262,8 @@ fn a_ping_in_the_same_band_waits_like_all() {
     );
 }
 
-/// Before Linux 4.16 the bands shared the limit: a ping that gets in is as quick, but bulk leaves it no room.
+/// Before Linux 4.16 the bands shared the limit: a ping that gets in is as quick, but bulk leaves
+/// it no room.
 #[test]
 fn a_shared_limit_drops_pings_that_would_pass() {
     let waits = waits(&ping_beside_overload(PfifoFastVariant::Shared, DsField::BEST_EFFORT), 1);
@@ -224,16 +272,20 @@ fn a_shared_limit_drops_pings_that_would_pass() {
     assert!(lost.len() * 4 > waits.len(), "{} of {} lost", lost.len(), waits.len());
 }
 
-/// A flow's replies carry its codepoint: on a full way back an echo or an ACK waits as its flow's band does.
+/// A flow's replies carry its codepoint: on a full way back an echo or an ACK waits as its flow's
+/// band does.
 #[test]
 fn replies_carry_the_codepoint_of_their_flow() {
     let short = bulk(reno().with(|p| p.growth.max_window = Some(4)));
     let ping = Traffic::Ping { interval_ns: 100 * MS, packet_bytes: 84 };
     for traffic in [short, ping] {
         let least_rtt_ms = |ds| {
-            let fast = Params::PfifoFast(PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 30 });
-            let links = vec![link("down", 0, 10 * MS, pfifo(1)), link("up", 10_000_000, 10 * MS, fast)];
-            let back = FlowSpec { ds: THROUGHPUT, path: vec![1], back: vec![0], ..flow("up", overload()) };
+            let fast =
+                Params::PfifoFast(PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 30 });
+            let links =
+                vec![link("down", 0, 10 * MS, pfifo(1)), link("up", 10_000_000, 10 * MS, fast)];
+            let back =
+                FlowSpec { ds: THROUGHPUT, path: vec![1], back: vec![0], ..flow("up", overload()) };
             let flows = vec![back, FlowSpec { ds, start_ns: S, ..flow("down", traffic.clone()) }];
             let tables = run(&scenario(10 * S, links, flows));
             let probes = tables.column("probe", "rtt_ns").into_iter().filter(|&rtt| rtt > 0.0);

@@ -1,5 +1,6 @@
-//! What the delay-based congestion controls promise, over a whole simulated path: Vegas keeps alpha to beta segments
-//! queued, LEDBAT a queue of its target; LEDBAT yields to a flow that fills the queue, and cannot where an AQM keeps it short.
+//! What the delay-based congestion controls promise, over a whole simulated path: Vegas keeps alpha
+//! to beta segments queued, LEDBAT a queue of its target; LEDBAT yields to a flow that fills the
+//! queue, and cannot where an AQM keeps it short.
 
 mod common;
 
@@ -53,8 +54,8 @@ p.growth.vegas_alpha = alpha;
 p.growth.vegas_beta = alpha + more;
 });
         let tables = over(mbps * 1_000_000, pfifo(5000), 180, vec![flow("vegas", bulk(params))]);
-        // A segment of 1500 bytes takes 12/mbps ms; what is counted as queued is in transmission with a part of one. Linux counts
-        // cwnd · queueing/base_rtt.
+        // A segment of 1500 bytes takes 12/mbps ms; what is counted as queued is in transmission
+        // with a part of one. Linux counts cwnd · queueing/base_rtt.
         let segment = 12.0 / mbps as f64;
         let queueing = sojourn_ms(&tables);
         let queued = queueing / segment * (50.0 + segment + queueing) / (50.0 + segment);
@@ -106,12 +107,16 @@ fn an_aqm_takes_ledbats_low_priority_away() {
 
 #[test]
 fn who_fills_the_way_back_does_not_slow_ledbat_down() {
-    // ACKs wait behind more than 100 ms of other data. LEDBAT looks at the way out only; by the round trip it would be far
-    // above its target, and stand at two segments. Bunches of ACKs make bunches of segments, hence not the whole link.
-    let mut flows = vec![flow("ledbat", bulk(ledbat(100))), flow("back", bulk(tcp(CongestionKind::Cubic)))];
+    // ACKs wait behind more than 100 ms of other data. LEDBAT looks at the way out only; by the
+    // round trip it would be far above its target, and stand at two segments. Bunches of ACKs make
+    // bunches of segments, hence not the whole link.
+    let mut flows =
+        vec![flow("ledbat", bulk(ledbat(100))), flow("back", bulk(tcp(CongestionKind::Cubic)))];
     (flows[1].path, flows[1].back) = (vec![1], vec![0]);
-    let links =
-        vec![link("down", 10_000_000, 25 * MS, pfifo(1000)), link("up", 10_000_000, 25 * MS, pfifo(300))];
+    let links = vec![
+        link("down", 10_000_000, 25 * MS, pfifo(1000)),
+        link("up", 10_000_000, 25 * MS, pfifo(300)),
+    ];
     let mut one = scenario(300 * S, links, flows);
     one.warmup_ns = 150 * S;
     let tables = run(&one);

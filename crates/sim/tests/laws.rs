@@ -1,4 +1,5 @@
-//! Laws of the subject, over random small scenarios: whatever the traffic, the disciplines and the losses, these hold.
+//! Laws of the subject, over random small scenarios: whatever the traffic, the disciplines and the
+//! losses, these hold.
 
 #[path = "../../qdisc/tests/common/any.rs"]
 mod any;
@@ -137,7 +138,13 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
 fn last_backlog(tables: &Tables, link: usize) -> f64 {
     let links = tables.column("queue", "link");
     let backlog = tables.column("queue", "backlog_packets");
-    links.iter().zip(backlog).filter(|(l, _)| **l == link as f64).map(|(_, b)| b).next_back().unwrap_or(0.0)
+    links
+        .iter()
+        .zip(backlog)
+        .filter(|(l, _)| **l == link as f64)
+        .map(|(_, b)| b)
+        .next_back()
+        .unwrap_or(0.0)
 }
 
 proptest! {
@@ -164,8 +171,9 @@ proptest! {
         let tables = run(&scenario);
         for l in 0..scenario.links.len() {
             let bits = 8.0 * tables.of("links", "wire_bytes", l);
-            // The packet in transmission at the end is counted whole. A shaper's bucket is full at the start and fills again while the transmitter
-            // is the slower one, and what its ring has gathered then, a packet at least, goes out faster than the shaper later.
+            // The packet in transmission at the end is counted whole. A shaper's bucket is full at
+            // the start and fills again while the transmitter is the slower one, and what its ring
+            // has gathered then, a packet at least, goes out faster than the shaper later.
             let LinkSpec { ring, shaper, rate, .. } = &scenario.links[l];
             let gathered = 1500 * ring.map_or(1, |ring| u64::from(ring.descriptors));
             let slower = |bps| 1 + rate.iter().filter(|step| step.bps < bps).count() as u64;
@@ -221,7 +229,8 @@ proptest! {
     }
 }
 
-/// The scenario with every rate divided by a billion and every time multiplied by it: a third of a second is ten years.
+/// The scenario with every rate divided by a billion and every time multiplied by it: a third of a
+/// second is ten years.
 fn a_billion_times_slower(mut scenario: Scenario) -> Scenario {
     const SLOWER: u64 = 1_000_000_000;
     let slow = |time: &mut u64| *time *= SLOWER;
@@ -259,7 +268,13 @@ fn ten_years_are_a_third_of_a_second_a_billion_times_slower() {
     let ring = RingParams { descriptors: 200, bql: false, coalesce_ns: 5000 };
     for (ring, shaper) in [(None, None), (Some(ring), None), (Some(ring), Some(shaper))] {
         let down = LinkSpec { ring, shaper, ..link("down", GBIT, 1000, common::pfifo(850)) };
-        let udp = Traffic::Udp { bps: 10 * GBIT, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+        let udp = Traffic::Udp {
+            bps: 10 * GBIT,
+            packet_bytes: 1500,
+            on_ns: None,
+            off_ns: None,
+            ecn: false,
+        };
         let ping = Traffic::Ping { interval_ns: MS, packet_bytes: 84 };
         let flows = vec![flow("udp", udp), flow("ping", ping)];
         let links = vec![down, link("up", GBIT, 1000, common::pfifo(850))];
@@ -276,7 +291,8 @@ fn ten_years_are_a_third_of_a_second_a_billion_times_slower() {
                 let slower = if name.ends_with("_ns") { 1e9 } else { 1.0 };
                 for (second, year) in column(table).into_iter().zip(column(years)) {
                     // -1 and not-a-number are none in either.
-                    let none = (second == -1.0 && year == -1.0) || (second.is_nan() && year.is_nan());
+                    let none =
+                        (second == -1.0 && year == -1.0) || (second.is_nan() && year.is_nan());
                     let same = (second * slower - year).abs() <= 1e-15 * year.abs();
                     assert!(none || same, "{} {name}: {second} and {year}", table.name);
                 }

@@ -1,7 +1,7 @@
 //! The macro that makes columns, rows and a schema of a declaration.
 
-/// `name { column: type, ... }` for each table, sentences as doc comments. A column that may be empty
-/// has an `Option` for its type and, behind a bar, what null means.
+/// `name { column: type, ... }` for each table, sentences as doc comments. A column that may be
+/// empty has an `Option` for its type and, behind a bar, what null means.
 ///
 /// Each table becomes a module: `Row`, `Columns` with a typed `push`, and `SCHEMA`.
 macro_rules! tables {

@@ -175,7 +175,8 @@ tables! {
         backlog_max_bytes: Option<u64> | UNSEEN,
         /// time spent transmitting
         busy_ns: Option<u64> | UNSEEN,
-        /// what the link could have carried in measured_ns, at the slower of its rate and its shaper's
+        /// what the link could have carried in measured_ns, at the slower of its rate and its
+        /// shaper's
         capacity_bits: Option<f64> | "unlimited",
         /// duration less warm-up
         measured_ns: u64,

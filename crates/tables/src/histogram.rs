@@ -1,7 +1,7 @@
 //! A streaming histogram of times: log-linear buckets, exact mean, least and greatest.
 //!
-//! Below 128 ns a bucket is one nanosecond; above, each power of two is cut into 128 buckets, so a bucket is never wider than
-//! 0.8 % of its values. Memory covers only the range that occurred.
+//! Below 128 ns a bucket is one nanosecond; above, each power of two is cut into 128 buckets, so a
+//! bucket is never wider than 0.8 % of its values. Memory covers only the range that occurred.
 
 /// Buckets for each power of two.
 const PER_OCTAVE_BITS: u32 = 7;
@@ -101,9 +101,13 @@ mod tests {
 
     #[test]
     fn every_value_lies_in_its_bucket_and_buckets_are_narrow() {
-        for value in (0..2000).chain((0..57).map(|e| (1u64 << e) + (1 << e) / 3)).chain([u64::MAX]) {
+        for value in (0..2000).chain((0..57).map(|e| (1u64 << e) + (1 << e) / 3)).chain([u64::MAX])
+        {
             let index = bucket(value);
-            assert!(lower(index) <= value && (value < lower(index + 1) || value == u64::MAX), "{value}");
+            assert!(
+                lower(index) <= value && (value < lower(index + 1) || value == u64::MAX),
+                "{value}"
+            );
             let width = lower(index + 1) - lower(index);
             assert!(width <= 1 || width as f64 <= 0.0079 * value as f64, "{value} {width}");
         }
@@ -115,7 +119,8 @@ mod tests {
         for value in [1_000_000, 50, 2_000_000_000, 1_000_000] {
             h.add(value);
         }
-        let counted: Vec<_> = h.buckets().map(|(lo, hi, n)| ((lo..hi).contains(&1_000_000), n)).collect();
+        let counted: Vec<_> =
+            h.buckets().map(|(lo, hi, n)| ((lo..hi).contains(&1_000_000), n)).collect();
         assert_eq!(counted, [(false, 1), (true, 2), (false, 1)]);
         assert_eq!((h.count, h.sum, h.min, h.max), (4, 2_002_000_050, 50, 2_000_000_000));
     }

@@ -1,12 +1,12 @@
 //! The tables of a Run, each declared once.
 //!
 //! `declared.rs` is the declaration: a table's name, its columns, their types, what they hold and
-//! what null means. From it come, by the macro in `declare.rs`, the struct of columns that an engine
-//! fills row by row, and the `Schema` that readers, documentation and tests go by. Nobody else lists
-//! columns.
+//! what null means. From it come, by the macro in `declare.rs`, the struct of columns that an
+//! engine fills row by row, and the `Schema` that readers, documentation and tests go by. Nobody
+//! else lists columns.
 //!
-//! In code a value that may be missing is an `Option`. Outside, in a `Column`, none is one number for
-//! each type: `NONE` in a column of integers, NaN in one of reals.
+//! In code a value that may be missing is an `Option`. Outside, in a `Column`, none is one number
+//! for each type: `NONE` in a column of integers, NaN in one of reals.
 
 mod declare;
 mod declared;
@@ -128,7 +128,9 @@ fn integers<T: TryFrom<i64>>(column: Column) -> Option<Vec<T>> {
     match column {
         Column::U8(values) => values.into_iter().map(|value| fit(value.into())).collect(),
         Column::U32(values) => values.into_iter().map(|value| fit(value.into())).collect(),
-        Column::U64(values) => values.into_iter().map(|value| fit(value.try_into().ok()?)).collect(),
+        Column::U64(values) => {
+            values.into_iter().map(|value| fit(value.try_into().ok()?)).collect()
+        }
         Column::I64(values) => values.into_iter().map(fit).collect(),
         Column::F64(_) => None,
     }
@@ -137,7 +139,12 @@ fn integers<T: TryFrom<i64>>(column: Column) -> Option<Vec<T>> {
 /// Integers as reals.
 fn reals(column: Column) -> Option<Vec<f64>> {
     let values: Vec<i64> = integers(column)?;
-    Some(values.into_iter().map(|value| if value == NONE { f64::NAN } else { value as f64 }).collect())
+    Some(
+        values
+            .into_iter()
+            .map(|value| if value == NONE { f64::NAN } else { value as f64 })
+            .collect(),
+    )
 }
 
 macro_rules! cell {
@@ -186,8 +193,9 @@ cell!(
     |value| value.map_or(NONE, |some| i64::try_from(some).unwrap_or(i64::MAX)),
     |kept| u64::try_from(kept).ok()
 );
-cell!(Option<f64>, Real, true, f64, F64, reals, |value| value.unwrap_or(f64::NAN), |kept| (!kept.is_nan())
-    .then_some(kept));
+cell!(Option<f64>, Real, true, f64, F64, reals, |value| value.unwrap_or(f64::NAN), |kept| (!kept
+    .is_nan())
+.then_some(kept));
 
 #[cfg(test)]
 mod tests {
@@ -196,7 +204,8 @@ mod tests {
     #[test]
     fn a_row_that_is_pushed_can_be_read() {
         let mut probes = probe::Columns::default();
-        let lost = probe::Row { t_ns: 5, probe: FlowId(2), seq: 7, rtt_ns: None, forward_ns: Some(3) };
+        let lost =
+            probe::Row { t_ns: 5, probe: FlowId(2), seq: 7, rtt_ns: None, forward_ns: Some(3) };
         probes.push(lost);
         assert_eq!((probes.len(), probes.row(0)), (1, lost));
         let table = probes.clone().into_table();
@@ -208,7 +217,10 @@ mod tests {
     fn a_schema_names_the_columns_that_a_table_has() {
         let made = links::Columns::default().into_table();
         let names: Vec<_> = made.columns.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, links::SCHEMA.columns.iter().map(|column| column.name).collect::<Vec<_>>());
+        assert_eq!(
+            names,
+            links::SCHEMA.columns.iter().map(|column| column.name).collect::<Vec<_>>()
+        );
     }
 
     #[test]
@@ -224,7 +236,8 @@ mod tests {
 
     #[test]
     fn the_unit_is_in_the_name() {
-        let unit = |name| queue::SCHEMA.columns.iter().find(|c| c.name == name).expect("there").unit();
+        let unit =
+            |name| queue::SCHEMA.columns.iter().find(|c| c.name == name).expect("there").unit();
         assert_eq!(["t_ns", "sent_bytes", "limit"].map(unit), ["ns", "bytes", ""]);
     }
 }

@@ -15,8 +15,8 @@ const FULL_PACKET: u64 = 1500;
 
 /// A queue discipline with every parameter filled in.
 ///
-/// Those that Linux alone has leave to it what was not said, and so does a `red` without sizes until
-/// its link's rate is known (`at`).
+/// Those that Linux alone has leave to it what was not said, and so does a `red` without sizes
+/// until its link's rate is known (`at`).
 #[derive(Clone)]
 pub struct Discipline {
     record: &'static Record,
@@ -67,7 +67,9 @@ impl Discipline {
     }
 
     /// The discipline of these parameters, as the simulator names them; `kind` among them.
-    pub fn from_params(params: impl IntoIterator<Item = (String, Value)>) -> Result<Discipline, TcError> {
+    pub fn from_params(
+        params: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<Discipline, TcError> {
         let params: Vec<(String, Value)> = params.into_iter().collect();
         let text_of = |name: &str| params.iter().find(|(each, _)| each == name)?.1.text();
         let kind = text_of("kind").unwrap_or_default();
@@ -123,8 +125,8 @@ impl Discipline {
         changed
     }
 
-    /// The canonical words: what differs from the defaults, in a fixed order. Read again they give the
-    /// same parameters.
+    /// The canonical words: what differs from the defaults, in a fixed order. Read again they give
+    /// the same parameters.
     pub fn text(&self) -> String {
         let mut parts = vec![self.kind().to_owned()];
         if let Some(variant) = self.variant()
@@ -153,7 +155,8 @@ impl Discipline {
         Discipline { grammar: &self.record.grammars[0], fields, ..self.clone() }
     }
 
-    /// What the simulator takes; `None` where it has no such discipline, or its sizes are not known.
+    /// What the simulator takes; `None` where it has no such discipline, or its sizes are not
+    /// known.
     pub fn params(&self) -> Option<qdisc::Params> {
         if !self.record.simulated || self.is_bare() {
             return None;
@@ -164,7 +167,8 @@ impl Discipline {
         Some(qdisc::Params::deserialize(all).expect("a record's parameters are the simulator's"))
     }
 
-    /// The words with which tc makes Linux's, everything spelt out that was said or has a default here.
+    /// The words with which tc makes Linux's, everything spelt out that was said or has a default
+    /// here.
     pub fn command(&self) -> Result<String, TcError> {
         let kind = self.kind();
         let Some(linux) = &self.record.linux else {
@@ -188,7 +192,9 @@ impl Discipline {
             {
                 let word = word.word;
                 return Err(TcError::new(
-                    format!("{kind}: {word} {ns}ns is no whole number of microseconds, in which tc counts"),
+                    format!(
+                        "{kind}: {word} {ns}ns is no whole number of microseconds, in which tc counts"
+                    ),
                     format!("write {word} {}us", (ns + 500) / 1_000),
                 ));
             }
@@ -246,7 +252,9 @@ impl Discipline {
             let kind = self.kind();
             return Some(TcError::new(
                 format!("{kind} holds back to a rate, and this link has none to be measured by"),
-                format!("write rate, or shaper, and {kind} without a rate of its own where that is enough"),
+                format!(
+                    "write rate, or shaper, and {kind} without a rate of its own where that is enough"
+                ),
             ));
         }
         (self.record.without_a_rate)(&self.fields)
@@ -296,7 +304,10 @@ fn read(
     })
 }
 
-fn asked_for(record: &'static Record, tokens: &[(&str, Range<usize>)]) -> Result<&'static Grammar, TcError> {
+fn asked_for(
+    record: &'static Record,
+    tokens: &[(&str, Range<usize>)],
+) -> Result<&'static Grammar, TcError> {
     let kind = record.kind;
     let Some(index) = tokens.iter().position(|(word, _)| *word == "variant") else {
         return Ok(&record.grammars[0]);
@@ -329,7 +340,12 @@ fn unknown_kind(kind: &str, at: &Range<usize>) -> TcError {
 }
 
 /// `before`: the words that were read.
-fn unknown_word(record: &Record, grammar: &Grammar, name: &str, before: &[(&str, Range<usize>)]) -> TcError {
+fn unknown_word(
+    record: &Record,
+    grammar: &Grammar,
+    name: &str,
+    before: &[(&str, Range<usize>)],
+) -> TcError {
     let kind = record.kind;
     let here = |word: &&str| grammar.said_elsewhere(word).is_none();
     let mut words: Vec<&str> = grammar.sets().map(|(word, _)| word).filter(here).collect();
@@ -337,19 +353,24 @@ fn unknown_word(record: &Record, grammar: &Grammar, name: &str, before: &[(&str,
         words.push("variant");
     }
     if let Some(other) = record.grammars.iter().find(|other| other.has(name)) {
-        let (ours, theirs) = (grammar.variant.unwrap_or_default(), other.variant.unwrap_or_default());
+        let (ours, theirs) =
+            (grammar.variant.unwrap_or_default(), other.variant.unwrap_or_default());
         let problem = format!("{kind} variant {ours} has no word {}", quoted(name));
         return TcError::new(problem, format!("variant {theirs} has it"));
     }
     let known = format!("known words: {}", listed(words.iter().copied()));
     let problem = format!("{kind} has no word {}", quoted(name));
-    let decimal = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let decimal =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     if let [.., (word, _), (number, _)] = before
         && name.chars().all(char::is_alphabetic)
         && decimal(number)
     {
         let said = format!("{word} {number}{}", name.to_lowercase());
-        return TcError::new(problem, format!("a number and its unit are one word: write {said}; {known}"));
+        return TcError::new(
+            problem,
+            format!("a number and its unit are one word: write {said}; {known}"),
+        );
     }
     let whole = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let packets = name.strip_suffix(['p', 'P']).unwrap_or(name);

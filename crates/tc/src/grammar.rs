@@ -2,7 +2,8 @@
 
 use crate::error::{Note, TcError};
 use crate::numbers::{
-    read_count, read_positive_time, read_rate, read_real, read_size, read_time, write_rate, write_time,
+    read_count, read_positive_time, read_rate, read_real, read_size, read_time, write_rate,
+    write_time,
 };
 use crate::text::{number, quoted};
 use serde::de::value::{CowStrDeserializer, UnitDeserializer};
@@ -161,11 +162,14 @@ impl Word {
             Read::Time => Value::Count(read_time(text)?),
             Read::PositiveTime => Value::Count(read_positive_time(text)?),
             Read::Microseconds => Value::Count(microseconds(text, read_time(text)?)?),
-            Read::PositiveMicroseconds => Value::Count(microseconds(text, read_positive_time(text)?)?),
+            Read::PositiveMicroseconds => {
+                Value::Count(microseconds(text, read_positive_time(text)?)?)
+            }
             Read::Rate => Value::Count(read_rate(text)?),
             Read::Counts(most) => {
                 let read = |each| Ok(read_count(each, 0, most)?.to_string());
-                let numbers: Vec<_> = text.split_whitespace().map(read).collect::<Result<_, TcError>>()?;
+                let numbers: Vec<_> =
+                    text.split_whitespace().map(read).collect::<Result<_, TcError>>()?;
                 Value::Text(numbers.join(" ").into())
             }
         };
@@ -177,7 +181,10 @@ impl Word {
     }
 
     pub(crate) fn is_time(&self) -> bool {
-        matches!(self.read, Read::Time | Read::PositiveTime | Read::Microseconds | Read::PositiveMicroseconds)
+        matches!(
+            self.read,
+            Read::Time | Read::PositiveTime | Read::Microseconds | Read::PositiveMicroseconds
+        )
     }
 
     /// The value in tc's words.
@@ -324,7 +331,9 @@ impl Grammar {
     /// `codel [limit PACKETS] [target TIME] ... [ecn] [noecn]`.
     pub fn usage(&self) -> String {
         let mut parts = vec![self.kind.to_owned()];
-        parts.extend(self.variant.filter(|name| *name != "linux").map(|name| format!("variant {name}")));
+        parts.extend(
+            self.variant.filter(|name| *name != "linux").map(|name| format!("variant {name}")),
+        );
         parts.extend(self.words.iter().map(|word| {
             let said = format!("{} {}", word.word, word.shows);
             if self.required.contains(&word.field) { said } else { format!("[{said}]") }
@@ -369,7 +378,8 @@ impl Grammar {
                 position += extent;
                 let said = crate::text::joined(&following[..extent]);
                 let context = format!("{kind} {name}");
-                let value = word.read(&said).map_err(|error| error.of(&context).at(value_at.clone()))?;
+                let value =
+                    word.read(&said).map_err(|error| error.of(&context).at(value_at.clone()))?;
                 (word.field, Some(value))
             } else {
                 return Err(unknown(name, at, &tokens[..begin]));
@@ -421,7 +431,11 @@ impl Grammar {
     }
 
     /// These parameters in words, of those that are chosen.
-    pub(crate) fn write(&self, fields: &Fields, chosen: impl Fn(&str, &Value) -> bool) -> Vec<String> {
+    pub(crate) fn write(
+        &self,
+        fields: &Fields,
+        chosen: impl Fn(&str, &Value) -> bool,
+    ) -> Vec<String> {
         let mut parts = Vec::new();
         for word in self.words {
             let value = fields.get(word.field);
@@ -442,7 +456,10 @@ impl Grammar {
 
     /// The default of a parameter.
     pub(crate) fn default_of(&self, field: &str) -> &Value {
-        self.defaults.iter().find(|(name, _)| *name == field).map_or(&Value::Unsaid, |(_, value)| value)
+        self.defaults
+            .iter()
+            .find(|(name, _)| *name == field)
+            .map_or(&Value::Unsaid, |(_, value)| value)
     }
 }
 

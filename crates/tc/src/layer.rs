@@ -40,8 +40,11 @@ pub static LAYERS: &[(&str, Framing)] = &[
     ("pppoe-ptm", framing(14, 30, 0, Cells::Ptm)),
 ];
 
-const ALIASES: &[(&str, &str)] =
-    &[("pppoe-llc", "pppoe-llcsnap"), ("bridged-llc", "bridged-llcsnap"), ("ipoa-llc", "ipoa-llcsnap")];
+const ALIASES: &[(&str, &str)] = &[
+    ("pppoe-llc", "pppoe-llcsnap"),
+    ("bridged-llc", "bridged-llcsnap"),
+    ("ipoa-llc", "ipoa-llcsnap"),
+];
 const NUMBERS: &[&str] = &["header", "overhead", "mpu"];
 const MOST: u32 = 1000;
 

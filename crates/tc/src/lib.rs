@@ -8,14 +8,14 @@
 //!
 //! A `Record` (`disciplines/`, a file each) says what words there are, what the kernel's netlink
 //! options and own numbers look like, why it drops and marks, what it holds, and whether the
-//! simulator has it (`qdisc::Params`) or Linux alone. Scenarios, the kernel engine, the shaper of live
-//! interfaces and the command line read it there.
+//! simulator has it (`qdisc::Params`) or Linux alone. Scenarios, the kernel engine, the shaper of
+//! live interfaces and the command line read it there.
 //!
-//! Source: tc(8) and its pages for each discipline; the kernel's net/sched and linux/pkt_sched.h for
-//! defaults, names and layouts; ns-2's and ns-3's manuals for theirs.
-//! Deviations from tc: a word given twice, a number beyond 32 bits, and a leading 0 (tc reads octal)
-//! are refused; words can't be shortened. `100p`, as tc shows packets, is read. A `red` without
-//! sizes, which tc refuses, takes those that tc-red(8) recommends for the rate of its link.
+//! Source: tc(8) and its pages for each discipline; the kernel's net/sched and linux/pkt_sched.h
+//! for defaults, names and layouts; ns-2's and ns-3's manuals for theirs. Deviations from tc: a
+//! word given twice, a number beyond 32 bits, and a leading 0 (tc reads octal) are refused; words
+//! can't be shortened. `100p`, as tc shows packets, is read. A `red` without sizes, which tc
+//! refuses, takes those that tc-red(8) recommends for the rate of its link.
 
 mod discipline;
 pub mod disciplines;

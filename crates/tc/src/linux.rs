@@ -5,8 +5,8 @@
 use crate::grammar::Fields;
 use qdisc::Cause;
 
-/// The kernel whose algorithms `variant linux` of the simulator's disciplines are: Debian 12's, which
-/// the built guest runs.
+/// The kernel whose algorithms `variant linux` of the simulator's disciplines are: Debian 12's,
+/// which the built guest runs.
 pub const RELEASE: &str = "6.12.117";
 /// What `variant linux` means today, by a name that will mean it tomorrow.
 pub const PINNED: &str = "linux6.12";
@@ -166,7 +166,8 @@ pub(crate) const CODEL_MARKS: &[Tell] =
     &[tell(Cause::Target, &["ecn_mark"]), tell(Cause::CeThreshold, &["ce_mark"])];
 
 impl Linux {
-    /// It drops what comes at its limit, tells nothing of itself, and marks, if it does, as CoDel does.
+    /// It drops what comes at its limit, tells nothing of itself, and marks, if it does, as CoDel
+    /// does.
     pub(crate) const PLAIN: Linux = Linux {
         options: Options::None,
         read: &[],

@@ -105,10 +105,9 @@ fn scaled(text: &str, what: &str, units: Units, example: &str, most: u64) -> Res
         ));
     }
     let exact = whole * u128::from(scale) + tail / parts;
-    u64::try_from(exact)
-        .ok()
-        .filter(|exact| *exact <= most)
-        .ok_or_else(|| TcError::new(format!("{} is too large", quoted(text)), format!("the most is {most}")))
+    u64::try_from(exact).ok().filter(|exact| *exact <= most).ok_or_else(|| {
+        TcError::new(format!("{} is too large", quoted(text)), format!("the most is {most}"))
+    })
 }
 
 /// A TIME, ns; tc holds it in 32 bits of microseconds.
@@ -211,7 +210,8 @@ fn real(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = |text: &str, most: usize| text.len() <= most && text.bytes().all(|b| b.is_ascii_digit());
+    let digits =
+        |text: &str, most: usize| text.len() <= most && text.bytes().all(|b| b.is_ascii_digit());
     let shaped = digits(whole, 18) && digits(fraction, 24) && digits(unsigned, 2);
     let none = unsigned.is_empty() || (whole.is_empty() && fraction.is_empty());
     if shaped && !none { text.parse().ok() } else { None }
@@ -231,6 +231,7 @@ pub fn write_rate(bps: u64) -> String {
 }
 
 fn in_units(value: u64, units: &[(&str, u64)]) -> String {
-    let (unit, scale) = units.iter().find(|(_, scale)| value.is_multiple_of(*scale)).expect("the last is 1");
+    let (unit, scale) =
+        units.iter().find(|(_, scale)| value.is_multiple_of(*scale)).expect("the last is 1");
     format!("{}{unit}", value / scale)
 }

@@ -11,8 +11,8 @@ pub struct Record {
     pub kind: &'static str,
     /// Its words, by variant; the first is the default.
     pub grammars: &'static [Grammar],
-    /// Whether the simulator has it (`qdisc::Params`). Where Linux alone has it, what is not said is
-    /// left to the kernel.
+    /// Whether the simulator has it (`qdisc::Params`). Where Linux alone has it, what is not said
+    /// is left to the kernel.
     pub simulated: bool,
     /// How the kernel's is configured and read; `None`: Linux has none of this name.
     pub linux: Option<Linux>,

@@ -16,7 +16,8 @@ use link::{Cells, ShaperParams};
 /// What tc takes for the largest packet, bytes.
 const PACKET: u64 = 1600;
 /// The words in a line.
-const USAGE: &str = "htb rate RATE [burst BYTES] [overhead BYTES] [mpu BYTES] [linklayer ethernet|atm]";
+const USAGE: &str =
+    "htb rate RATE [burst BYTES] [overhead BYTES] [mpu BYTES] [linklayer ethernet|atm]";
 const WORDS: &[(&str, &str)] = &[
     ("rate", "RATE"),
     ("burst", "BYTES"),
@@ -139,7 +140,10 @@ fn read_link_layer(text: &str) -> Result<Cells, TcError> {
     match text {
         "ethernet" => Ok(Cells::None),
         "atm" | "adsl" => Ok(Cells::Atm),
-        _ => Err(TcError::new(format!("unknown linklayer {}", quoted(text)), "one of ethernet, atm, adsl")),
+        _ => Err(TcError::new(
+            format!("unknown linklayer {}", quoted(text)),
+            "one of ethernet, atm, adsl",
+        )),
     }
 }
 

@@ -35,7 +35,8 @@ pub fn shortened(shown: &str) -> String {
     }
 }
 
-/// Text in single quotes, or in double ones where it has single ones itself; what can't be seen is a number.
+/// Text in single quotes, or in double ones where it has single ones itself; what can't be seen is
+/// a number.
 pub fn in_quotes(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
@@ -73,8 +74,8 @@ pub fn printable(c: char) -> bool {
     behind.escape_debug().nth(1) == Some(c)
 }
 
-/// The known word that was probably meant, if one is near: at least half of the letters of both
-/// are in common runs (Ratcliff and Obershelp's measure); of equally near ones the last by alphabet.
+/// The known word that was probably meant, if one is near: at least half of the letters of both are
+/// in common runs (Ratcliff and Obershelp's measure); of equally near ones the last by alphabet.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let meant: Vec<char> = word.to_lowercase().chars().take(40).collect();
     let mut best: Option<(f64, String, &'a str)> = None;

@@ -36,7 +36,12 @@ fn words_mean_what_they_mean_to_tc() {
         ("pfifo_fast variant shared limit 64", &[("variant", text("shared")), ("limit", n(64))]),
         (
             "codel target 5000 interval 100ms",
-            &[("target_ns", n(5_000_000)), ("interval_ns", n(100_000_000)), ("ecn", OFF), ("limit", n(1000))],
+            &[
+                ("target_ns", n(5_000_000)),
+                ("interval_ns", n(100_000_000)),
+                ("ecn", OFF),
+                ("limit", n(1000)),
+            ],
         ),
         (
             "fq_codel",
@@ -60,7 +65,12 @@ fn words_mean_what_they_mean_to_tc() {
         // tc: max = limit/4, min = max/3, burst = (2 min + max) / (3 avpkt).
         (
             "red limit 400000 avpkt 1000",
-            &[("max", n(100_000)), ("min", n(33_333)), ("burst", n(55)), ("bandwidth", n(10_000_000))],
+            &[
+                ("max", n(100_000)),
+                ("min", n(33_333)),
+                ("burst", n(55)),
+                ("bandwidth", n(10_000_000)),
+            ],
         ),
         (
             "red limit 400k avpkt 1000 min 30000 ecn adaptative bandwidth 1kbps",
@@ -90,7 +100,12 @@ fn words_mean_what_they_mean_to_tc() {
         ),
         (
             "ets bands 3 quanta 3000 1500 strict 1 priomap 0 1 2",
-            &[("bands", n(3)), ("quanta", text("3000 1500")), ("strict", n(1)), ("priomap", text("0 1 2"))],
+            &[
+                ("bands", n(3)),
+                ("quanta", text("3000 1500")),
+                ("strict", n(1)),
+                ("priomap", text("0 1 2")),
+            ],
         ),
     ];
     for (words, fields) in expected {
@@ -184,13 +199,19 @@ fn a_red_without_sizes_takes_what_tc_red_recommends_for_its_rate() {
     for (mbit, sizes) in [
         (20.0, "limit 600000 min 50000 max 150000 avpkt 1000 burst 83 bandwidth 20mbit"),
         (0.5, "limit 60000 min 5000 max 15000 avpkt 1000 burst 8 bandwidth 500kbit"),
-        (10_000.0, "limit 300000000 min 25000000 max 75000000 avpkt 1000 burst 41666 bandwidth 10gbit"),
+        (
+            10_000.0,
+            "limit 300000000 min 25000000 max 75000000 avpkt 1000 burst 41666 bandwidth 10gbit",
+        ),
     ] {
         let bare = parse("red ecn");
         assert!(bare.is_bare() && bare.params().is_none());
         assert_eq!(bare.at((mbit * 1e6) as u64), parse(&format!("red {sizes} ecn")));
     }
-    assert_eq!(parse("red bandwidth 5mbit").at(20_000_000).fields().count("bandwidth"), Some(5_000_000));
+    assert_eq!(
+        parse("red bandwidth 5mbit").at(20_000_000).fields().count("bandwidth"),
+        Some(5_000_000)
+    );
     for sized in ["red limit 400000 avpkt 1000", "codel", "red variant ns2"] {
         assert_eq!(parse(sized).at(1_000_000), parse(sized));
     }
@@ -241,7 +262,8 @@ fn a_shaper_is_read_and_written() {
 
 #[test]
 fn link_layers_have_cake_s_overheads() {
-    let ethernet = Framing { header_bytes: 14, overhead_bytes: 38, minimum_bytes: 84, cells: Cells::None };
+    let ethernet =
+        Framing { header_bytes: 14, overhead_bytes: 38, minimum_bytes: 84, cells: Cells::None };
     assert_eq!(read_layer("ethernet"), Ok(ethernet));
     assert_eq!(read_layer("pppoe-llc"), read_layer("pppoe-llcsnap"));
     assert_eq!(read_layer("pppoe-ptm").map(|layer| layer.overhead_bytes), Ok(30));
@@ -261,9 +283,9 @@ fn sentence() -> impl Strategy<Value = String> {
     (0..grammars.len()).prop_flat_map(move |index| {
         let grammar = grammars[index];
         let value = |shows: &str| match shows {
-            "RATE" => {
-                prop::sample::select(vec!["10mbit", "1.5Mbit", "3kbps", "7"]).prop_map(str::to_owned).boxed()
-            }
+            "RATE" => prop::sample::select(vec!["10mbit", "1.5Mbit", "3kbps", "7"])
+                .prop_map(str::to_owned)
+                .boxed(),
             "TIME" => prop::sample::select(vec!["5ms", "100", "1.5s", "70us", "33ns"])
                 .prop_map(str::to_owned)
                 .boxed(),
@@ -281,7 +303,9 @@ fn sentence() -> impl Strategy<Value = String> {
             .words
             .iter()
             .map(|word| {
-                prop::option::of(value(word.shows).prop_map(|value| format!("{} {value}", word.word)))
+                prop::option::of(
+                    value(word.shows).prop_map(|value| format!("{} {value}", word.word)),
+                )
             })
             .collect();
         let flags = prop::sample::subsequence(grammar.flags, 0..=grammar.flags.len().min(3));
@@ -368,8 +392,8 @@ fn netlink_is_told_what_tc_would_tell_it() {
     assert!(parse("pie").options().is_none());
 
     let layer = read_layer("pppoe-ptm").expect("a layer");
-    let cake =
-        tc::disciplines::cake::live("cake rtt 50ms nonat", 8_000_000, Some(layer), true).expect("cake");
+    let cake = tc::disciplines::cake::live("cake rtt 50ms nonat", 8_000_000, Some(layer), true)
+        .expect("cake");
     let told = cake.options().expect("by netlink");
     for (name, value) in [
         ("BASE_RATE64", 1_000_000),
@@ -393,7 +417,9 @@ fn records_fit_together() {
     for record in RECORDS {
         assert!(parse(record.least).kind() == record.kind, "{}", record.kind);
         assert!(record.simulated || record.nearest.is_some(), "{}", record.kind);
-        assert!(record.nearest.is_none_or(|near| tc::record(near).is_some_and(|near| near.simulated)));
+        assert!(
+            record.nearest.is_none_or(|near| tc::record(near).is_some_and(|near| near.simulated))
+        );
         for grammar in record.grammars {
             assert_eq!(grammar.kind, record.kind);
             let fields = grammar.fields();
@@ -405,16 +431,23 @@ fn records_fit_together() {
             }
         }
         let Some(linux) = &record.linux else { continue };
-        let names: Vec<&str> =
-            linux.xstats.names.iter().copied().chain(linux.read.iter().map(|(name, _)| *name)).collect();
+        let names: Vec<&str> = linux
+            .xstats
+            .names
+            .iter()
+            .copied()
+            .chain(linux.read.iter().map(|(name, _)| *name))
+            .collect();
         let told = linux
             .drops
             .tells()
             .iter()
             .chain(linux.marks.tells())
             .flat_map(|tell| tell.plus.iter().chain(tell.minus));
-        let drawn =
-            linux.state.iter().flat_map(|state| state.plus.iter().chain(state.minus).chain(&state.while_on));
+        let drawn = linux
+            .state
+            .iter()
+            .flat_map(|state| state.plus.iter().chain(state.minus).chain(&state.while_on));
         for name in told.chain(drawn) {
             assert!(names.contains(name) || *name == "drops", "{}: {name}", record.kind);
         }

@@ -1,12 +1,15 @@
-//! TCP endpoints: a sender and a receiver that are handed segments and the time, and hand back segments.
+//! TCP endpoints: a sender and a receiver that are handed segments and the time, and hand back
+//! segments.
 //!
-//! Sequence numbers count segments of one MSS, not bytes: a bulk flow's segments are all alike, and the last one of a
-//! transfer is short. cwnd and ssthresh are in segments inside, with fractions, and in bytes to the outside.
-//! Neither endpoint knows a queue, a link or the simulator: no I/O, no clock, no global.
+//! Sequence numbers count segments of one MSS, not bytes: a bulk flow's segments are all alike, and
+//! the last one of a transfer is short. cwnd and ssthresh are in segments inside, with fractions,
+//! and in bytes to the outside. Neither endpoint knows a queue, a link or the simulator: no I/O, no
+//! clock, no global.
 //!
-//! Drive a `Sender` so: `poll` until it gives `None`, once at the start, after each `on_ack` and after each `on_deadline`; call
-//! `on_deadline` when `deadline` is reached. A `Receiver` answers in `on_segment`, or in `on_deadline` when it has waited.
-//! docs/tcp.md goes through every parameter and says what is absent.
+//! Drive a `Sender` so: `poll` until it gives `None`, once at the start, after each `on_ack` and
+//! after each `on_deadline`; call `on_deadline` when `deadline` is reached. A `Receiver` answers in
+//! `on_segment`, or in `on_deadline` when it has waited. docs/tcp.md goes through every parameter
+//! and says what is absent.
 
 mod cc;
 pub mod params;
@@ -53,7 +56,8 @@ pub struct Segment {
     pub echo: Option<Millis>,
 }
 
-/// A clock in ms that begins anew after 65.536 s: a receiver's timestamps, which tell it the RTT and nothing else.
+/// A clock in ms that begins anew after 65.536 s: a receiver's timestamps, which tell it the RTT
+/// and nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Millis(pub u16);
 
@@ -71,7 +75,8 @@ impl Millis {
     }
 }
 
-/// The most SACK blocks an acknowledgement carries: three beside a timestamp option (RFC 2018 §3), four without.
+/// The most SACK blocks an acknowledgement carries: three beside a timestamp option (RFC 2018 §3),
+/// four without.
 pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// An acknowledgement on its way back.
@@ -81,19 +86,22 @@ pub struct AckSegment {
     pub ack: u32,
     /// The `stamp` echoed (RFC 7323 §4.3); `Time::NEVER` where there is none to echo.
     pub echo: Time,
-    /// Receive window in bytes from `ack` on, a multiple of the window scale (RFC 7323 §2). Less than a segment lets one out.
+    /// Receive window in bytes from `ack` on, a multiple of the window scale (RFC 7323 §2). Less
+    /// than a segment lets one out.
     pub window: u64,
-    /// Half-open ranges of segments held beyond `ack`, most recent first (RFC 2018 §4). If the first lies below `ack` or
-    /// within the second it tells of a duplicate (RFC 2883).
+    /// Half-open ranges of segments held beyond `ack`, most recent first (RFC 2018 §4). If the
+    /// first lies below `ack` or within the second it tells of a duplicate (RFC 2883).
     pub sacks: [(u32, u32); MAX_SACK_BLOCKS],
     /// How many of `sacks` are filled.
     pub sack_count: u8,
     /// ECN echo; of a SYN's answer: ECN is agreed on.
     pub ece: bool,
-    /// How long the newest segment it answers was under way, by the two clocks (RFC 6817 §2.3); for LEDBAT only.
+    /// How long the newest segment it answers was under way, by the two clocks (RFC 6817 §2.3); for
+    /// LEDBAT only.
     pub one_way: Option<Span>,
     /// Answers a SYN.
     pub syn: bool,
-    /// The receiver's clock when it was sent; 0 where the receiver doesn't want to hear of it again.
+    /// The receiver's clock when it was sent; 0 where the receiver doesn't want to hear of it
+    /// again.
     pub stamp: Millis,
 }

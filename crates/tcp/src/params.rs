@@ -1,11 +1,12 @@
 //! What a pair of endpoints is set to: parameters in groups, and two profiles.
 //!
-//! A parameter is a field here, with its value in each profile. The scenario language writes each by
-//! its field's name without the unit: `min_rto = "1 s"`. docs/tcp.md has the reasons for the values.
+//! A parameter is a field here, with its value in each profile. The scenario language writes each
+//! by its field's name without the unit: `min_rto = "1 s"`. docs/tcp.md has the reasons for the
+//! values.
 //!
 //! Sources: Linux Documentation/networking/ip-sysctl.rst and tcp(7); ns-2.35's ns-default.tcl.
-//! Deviations: ns-2's `window_` of 20 segments is not in the profile, since every paper sets its own
-//! (`max_window`).
+//! Deviations: ns-2's `window_` of 20 segments is not in the profile, since every paper sets its
+//! own (`max_window`).
 
 use crate::CongestionKind;
 use serde::{Deserialize, Serialize};
@@ -116,7 +117,8 @@ pub struct Ns2Mode {
     /// Reno's cwnd grows while `window_` or the application is the limit (`control_increase_` 0).
     /// Otherwise a window that is not used does not grow (RFC 7661).
     pub growth_unvalidated: bool,
-    /// Half of an odd window has a fraction (`cwnd_` is real). Otherwise it is rounded down (Linux).
+    /// Half of an odd window has a fraction (`cwnd_` is real). Otherwise it is rounded down
+    /// (Linux).
     pub fractional_ssthresh: bool,
     /// ssthresh follows from the cwnd in force at each timeout. Otherwise the same data reduces it
     /// once (RFC 5681 §3.1), and a timeout in a recovery takes cwnd from before that.
@@ -204,7 +206,8 @@ pub struct Timers {
 pub struct Acknowledging {
     /// Acknowledge every n-th full segment; 1 acknowledges each.
     pub delayed_ack_segments: u32,
-    /// How long an acknowledgement is delayed, ns (Linux's TCP_DELACK_MIN, `icsk_ack.ato` at first).
+    /// How long an acknowledgement is delayed, ns (Linux's TCP_DELACK_MIN, `icsk_ack.ato` at
+    /// first).
     pub delayed_ack_ns: u64,
     /// How long it may be delayed where segments come slowly, ns (Linux's TCP_DELACK_MAX); no more
     /// than `delayed_ack_ns`: never longer.
@@ -221,10 +224,11 @@ pub struct Acknowledging {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Buffers {
     /// What the application writes at once, bytes, as soon as the socket takes it (`writer`): the
-    /// last segment is pushed, and so acknowledged at once; 0: everything is written from the start.
+    /// last segment is pushed, and so acknowledged at once; 0: everything is written from the
+    /// start.
     pub write_bytes: u32,
-    /// Receive buffer at the start, bytes (tcp_rmem's default); the window offered is what fits into
-    /// its advertisable part.
+    /// Receive buffer at the start, bytes (tcp_rmem's default); the window offered is what fits
+    /// into its advertisable part.
     pub receive_buffer: u64,
     /// The buffer's upper bound under autotuning, bytes (tcp_rmem's maximum); equal to
     /// `receive_buffer` switches autotuning off.
@@ -357,7 +361,8 @@ impl TcpParams {
     };
 
     /// The profiles by name.
-    pub const PROFILES: [(&str, &TcpParams); 2] = [("linux", &TcpParams::LINUX), ("ns2", &TcpParams::NS2)];
+    pub const PROFILES: [(&str, &TcpParams); 2] =
+        [("linux", &TcpParams::LINUX), ("ns2", &TcpParams::NS2)];
 
     /// These, but for what `change` sets.
     pub fn with(&self, change: impl FnOnce(&mut TcpParams)) -> TcpParams {

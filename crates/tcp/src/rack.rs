@@ -1,14 +1,16 @@
 //! RACK: a segment is lost if one that left later has arrived and it itself has had time enough.
 //!
-//! What counts is when segments left, not how they are numbered, so the loss of a copy is found as that of an original is.
-//! Time enough is the RTT of what arrived last and a window for reordering: nothing of it while no reordering was
-//! seen and three are SACKed or a recovery is going on, else a quarter of the least RTT. DSACKs widen it, by a quarter
-//! each round trip that brings one, up to the smoothed RTT; sixteen recoveries without an undo narrow it again.
+//! What counts is when segments left, not how they are numbered, so the loss of a copy is found as
+//! that of an original is. Time enough is the RTT of what arrived last and a window for reordering:
+//! nothing of it while no reordering was seen and three are SACKed or a recovery is going on, else
+//! a quarter of the least RTT. DSACKs widen it, by a quarter each round trip that brings one, up to
+//! the smoothed RTT; sixteen recoveries without an undo narrow it again.
 //!
-//! Source: RFC 8985 §6.2, as Linux has it (tcp_recovery.c).
-//! Deviations from Linux: by RFC 8985's advice the stamp too tells whether a copy or the original was acknowledged, or a timeout
-//! undone would be done again by RACK; its clock has µs here ns; the round trip in which a DSACK is counted once is RFC 8985's.
-//! What makes Linux raise DupThresh makes no difference here: once reordering was seen it plays no part.
+//! Source: RFC 8985 §6.2, as Linux has it (tcp_recovery.c). Deviations from Linux: by RFC 8985's
+//! advice the stamp too tells whether a copy or the original was acknowledged, or a timeout undone
+//! would be done again by RACK; its clock has µs here ns; the round trip in which a DSACK is
+//! counted once is RFC 8985's. What makes Linux raise DupThresh makes no difference here: once
+//! reordering was seen it plays no part.
 
 use units::{Span, Time};
 
@@ -57,7 +59,8 @@ impl Rack {
         }
     }
 
-    /// A segment is newly acknowledged or SACKed, which left last at `sent`, and not for the first time if `again`.
+    /// A segment is newly acknowledged or SACKed, which left last at `sent`, and not for the first
+    /// time if `again`.
     pub fn arrived(&mut self, seq: u32, sent: Time, again: bool, min_rtt: Option<Span>, now: Time) {
         let rtt = now.since(sent);
         if again && min_rtt.is_some_and(|least| rtt < least) {
@@ -96,8 +99,8 @@ impl Rack {
         (min_rtt / 4 * u64::from(self.steps)).min(srtt)
     }
 
-    /// Judges a segment that is out, and left last at `sent`. What left at one time left in order, copies before new ones
-    /// (RACK_sent_after).
+    /// Judges a segment that is out, and left last at `sent`. What left at one time left in order,
+    /// copies before new ones (RACK_sent_after).
     pub fn judge(&self, seq: u32, sent: Time, window: Span, now: Time) -> Verdict {
         if (sent, seq) >= self.newest {
             return Verdict::Unknown;
@@ -127,7 +130,8 @@ mod tests {
     #[test]
     fn what_left_before_is_lost_once_it_had_an_rtt_and_the_window() {
         let rack = rack();
-        let judge = |seq, sent, window, now| rack.judge(seq, at(sent), Span::from_millis(window), at(now));
+        let judge =
+            |seq, sent, window, now| rack.judge(seq, at(sent), Span::from_millis(window), at(now));
         assert_eq!(judge(4, 10, 0, 110), Verdict::Lost);
         assert_eq!(judge(4, 10, 25, 110), Verdict::Wait(Span::from_millis(25)));
         assert_eq!(judge(4, 10, 25, 135), Verdict::Lost);

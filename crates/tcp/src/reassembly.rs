@@ -1,12 +1,15 @@
-//! What has arrived beyond a gap: the ranges, the SACK blocks that tell of them, and the buffers they lie in.
+//! What has arrived beyond a gap: the ranges, the SACK blocks that tell of them, and the buffers
+//! they lie in.
 //!
-//! A range keeps no list of its segments: all that is ever asked is where it begins and ends, how many buffers it fills, and whether another
-//! segment would still go into the last one. The blocks are a list of their own, of four, as Linux has it: what has fallen out of it and is
-//! heard of again comes as a block of its own, until a neighbour in the list joins it.
+//! A range keeps no list of its segments: all that is ever asked is where it begins and ends, how
+//! many buffers it fills, and whether another segment would still go into the last one. The blocks
+//! are a list of their own, of four, as Linux has it: what has fallen out of it and is heard of
+//! again comes as a block of its own, until a neighbour in the list joins it.
 //!
-//! Sources: RFC 2018 §4 (what is reported, and in which order); Linux tcp_input.c (tcp_data_queue_ofo, tcp_sack_new_ofo_skb, tcp_sack_remove,
-//! tcp_ofo_queue) and net/core/skbuff.c (skb_condense, skb_try_coalesce).
-//! Deviations: a receiver whose buffer is full does not pack what it holds anew (tcp_collapse), nor throw it away.
+//! Sources: RFC 2018 §4 (what is reported, and in which order); Linux tcp_input.c
+//! (tcp_data_queue_ofo, tcp_sack_new_ofo_skb, tcp_sack_remove, tcp_ofo_queue) and net/core/skbuff.c
+//! (skb_condense, skb_try_coalesce). Deviations: a receiver whose buffer is full does not pack what
+//! it holds anew (tcp_collapse), nor throw it away.
 
 use crate::{MAX_SACK_BLOCKS, TcpParams};
 use std::collections::VecDeque;
@@ -15,7 +18,8 @@ use units::memory::{self, HEADERS, RECORD, SHARED};
 /// Room that is left when a packet is made one piece.
 const SPARE: u64 = 128;
 
-/// The room that segments take in a receiver's buffer, bytes, where the card takes packets of one piece only (offloads are off).
+/// The room that segments take in a receiver's buffer, bytes, where the card takes packets of one
+/// piece only (offloads are off).
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// A segment in order, until the application reads it.
@@ -30,7 +34,8 @@ impl Room {
     /// For full segments.
     pub fn new(mss: u32) -> Room {
         let mss = u64::from(mss).max(1);
-        // Made one piece a packet lies in the next power of 2; it is charged for that only when it is held.
+        // Made one piece a packet lies in the next power of 2; it is charged for that only when it
+        // is held.
         let piece = (HEADERS + mss + SPARE + SHARED).next_power_of_two();
         let segments = ((piece - SHARED - HEADERS) / mss).max(1) as u32;
         Room { in_order: memory::segment(mss), held: piece + RECORD, segments }
@@ -84,7 +89,8 @@ impl Range {
     }
 }
 
-/// Where in the list of blocks a segment belongs: it made that one longer, or it is one of its own behind them.
+/// Where in the list of blocks a segment belongs: it made that one longer, or it is one of its own
+/// behind them.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// How many blocks are before it.
@@ -127,7 +133,8 @@ pub struct Gaps {
     room: Room,
     /// Of all ranges.
     buffers: u64,
-    /// Held segments shorter than mss and by how many bytes: the last ones of transfers, so nearly always none.
+    /// Held segments shorter than mss and by how many bytes: the last ones of transfers, so nearly
+    /// always none.
     short: Vec<(u32, u32)>,
 }
 
@@ -163,7 +170,8 @@ impl Gaps {
         self.buffers * self.room.held
     }
 
-    /// The blocks to tell of, of which so many; a segment that came twice goes first, then the block it lies in (RFC 2883 §4).
+    /// The blocks to tell of, of which so many; a segment that came twice goes first, then the
+    /// block it lies in (RFC 2883 §4).
     pub fn report(&self, duplicate: Option<u32>) -> ([(u32, u32); MAX_SACK_BLOCKS], u8) {
         let (mut sacks, mut count) = (self.blocks, self.block_count.min(self.block_limit));
         if let Some(seq) = duplicate {
@@ -196,7 +204,8 @@ impl Gaps {
                 return Held::Apart;
             }
         }
-        // The first range that ends at or after `seq`: it holds it, ends at it, begins after it, or lies wholly beyond.
+        // The first range that ends at or after `seq`: it holds it, ends at it, begins after it, or
+        // lies wholly beyond.
         let i = self.ranges.partition_point(|range| range.end < seq);
         let range = &mut self.ranges[i];
         if range.start <= seq && seq < range.end {
@@ -222,7 +231,8 @@ impl Gaps {
     /// Makes the first block longer that a segment touches.
     pub fn extend(&mut self, seq: u32) -> Place {
         let count = usize::from(self.block_count);
-        let touched = self.blocks[..count].iter().position(|block| block.0 <= seq + 1 && seq <= block.1);
+        let touched =
+            self.blocks[..count].iter().position(|block| block.0 <= seq + 1 && seq <= block.1);
         if let Some(at) = touched {
             let block = &mut self.blocks[at];
             *block = (block.0.min(seq), block.1.max(seq + 1));
@@ -230,7 +240,8 @@ impl Gaps {
         Place { at: touched.unwrap_or(count), known: touched.is_some() }
     }
 
-    /// The block of the segment just heard of comes first: it takes in those that it touches; without room the last one is forgotten.
+    /// The block of the segment just heard of comes first: it takes in those that it touches;
+    /// without room the last one is forgotten.
     pub fn bring_forward(&mut self, place: Place, seq: u32) {
         if !place.known {
             let kept = usize::from(self.block_count).min(MAX_SACK_BLOCKS - 1);
@@ -253,7 +264,8 @@ impl Gaps {
         self.keep_blocks(kept);
     }
 
-    /// All before `next` have arrived: hands out the range that this completes, if one begins there.
+    /// All before `next` have arrived: hands out the range that this completes, if one begins
+    /// there.
     pub fn advance(&mut self, next: u32) -> Released {
         let Some(&Range { start, end, buffers, first, .. }) = self.ranges.front() else {
             return Released::default();
@@ -292,7 +304,9 @@ impl Gaps {
     /// Payload held.
     #[cfg(test)]
     pub fn held_bytes(&self) -> u64 {
-        let segments: u64 = self.ranges.iter().map(|range| u64::from(range.end - range.start)).sum();
-        segments * u64::from(self.mss) - self.short.iter().map(|short| u64::from(short.1)).sum::<u64>()
+        let segments: u64 =
+            self.ranges.iter().map(|range| u64::from(range.end - range.start)).sum();
+        segments * u64::from(self.mss)
+            - self.short.iter().map(|short| u64::from(short.1)).sum::<u64>()
     }
 }

@@ -1,15 +1,20 @@
-//! The receiver: when to acknowledge, what to say in an acknowledgement, and how wide to open the window.
+//! The receiver: when to acknowledge, what to say in an acknowledgement, and how wide to open the
+//! window.
 //!
-//! The in-order case is the common one and does little: advance `next`, count, and every n-th time write an ACK.
-//! Anything unusual (a gap, a gap being filled, a duplicate, news of congestion) is acknowledged at once, because the
-//! sender's recovery runs on those ACKs; but beyond the third SACK of a gap they wait for each other a little. At once go, too, the
-//! first segments after a duplicate or a pause, and one that is pushed. The application reads at once, but after the
-//! kernel has acknowledged. While the window opens (`window`) each segment is acknowledged at once. What lies beyond gaps is in `reassembly`.
+//! The in-order case is the common one and does little: advance `next`, count, and every n-th time
+//! write an ACK. Anything unusual (a gap, a gap being filled, a duplicate, news of congestion) is
+//! acknowledged at once, because the sender's recovery runs on those ACKs; but beyond the third
+//! SACK of a gap they wait for each other a little. At once go, too, the first segments after a
+//! duplicate or a pause, and one that is pushed. The application reads at once, but after the
+//! kernel has acknowledged. While the window opens (`window`) each segment is acknowledged at once.
+//! What lies beyond gaps is in `reassembly`.
 //!
-//! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (duplicate SACK), RFC 7323 §4.3 (which timestamp to echo), RFC 3168 §6.1.3
-//! (ECE).
-//! Deviations: data beyond the offered window is taken rather than refused. The RTT that a SACK's waiting, a pause and a delayed ACK are measured by is the handshake's;
-//! without one it is for a SACK twice the least one-way delay, and else that and the first segment's way. Linux's timers go off up to a tenth of sack_delay late, and on an idle machine they do; ours always.
+//! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (duplicate SACK), RFC 7323 §4.3
+//! (which timestamp to echo), RFC 3168 §6.1.3 (ECE). Deviations: data beyond the offered window is
+//! taken rather than refused. The RTT that a SACK's waiting, a pause and a delayed ACK are measured
+//! by is the handshake's; without one it is for a SACK twice the least one-way delay, and else that
+//! and the first segment's way. Linux's timers go off up to a tenth of sack_delay late, and on an
+//! idle machine they do; ours always.
 
 use crate::reassembly::{Gaps, Held, Room};
 use crate::timer::Clock;
@@ -55,7 +60,8 @@ pub struct Receiver {
     deadline: Time,
     /// What waits goes by a clock without ticks: a SACK, or what has to be said besides.
     exact: bool,
-    /// When the delayed ACK's timer goes off that was set last, needed or not: Linux leaves it running, and it takes a SACK that waits along.
+    /// When the delayed ACK's timer goes off that was set last, needed or not: Linux leaves it
+    /// running, and it takes a SACK that waits along.
     timer: Time,
     /// It only says that the application has made room.
     update: bool,
@@ -117,7 +123,8 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment in; `ce` says that a queue marked it. Gives the acknowledgement to send now, if one is due.
+    /// Takes a segment in; `ce` says that a queue marked it. Gives the acknowledgement to send now,
+    /// if one is due.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, ce: bool, now: Time) -> Option<AckSegment> {
         if self.greeted != Time::NEVER || segment.len == 0 {
@@ -129,8 +136,9 @@ impl Receiver {
                 return None;
             }
         }
-        // RFC 7323 §4.3 rule 2: only a segment that reaches down to Last.ACK.sent sets the stamp, so a delayed ACK
-        // echoes the earliest segment it covers and a segment beyond a gap is never echoed.
+        // RFC 7323 §4.3 rule 2: only a segment that reaches down to Last.ACK.sent sets the stamp,
+        // so a delayed ACK echoes the earliest segment it covers and a segment beyond a gap is
+        // never echoed.
         if self.timestamps
             && segment.seq <= self.acked
             && (segment.stamp >= self.echo || self.echo == Time::NEVER)
@@ -165,7 +173,8 @@ impl Receiver {
         Some(self.acknowledge(self.gaps.taken(), now))
     }
 
-    /// The segment expected. The kernel decides by what its application has not read yet; then that reads all that is in order.
+    /// The segment expected. The kernel decides by what its application has not read yet; then that
+    /// reads all that is in order.
     #[inline]
     fn take_next(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
         if self.pace.arrived(now) {
@@ -220,7 +229,8 @@ impl Receiver {
         if held == Held::Beside {
             self.open_by(room);
         }
-        self.duplicate = (self.dsack && held == Held::Again).then_some(segment.seq).or(self.duplicate);
+        self.duplicate =
+            (self.dsack && held == Held::Again).then_some(segment.seq).or(self.duplicate);
         let place = self.gaps.extend(segment.seq);
         // A SACK that waits goes before another block can push one out of it.
         let waits = self.deadline != Time::NEVER && self.exact && !self.update;
@@ -249,7 +259,8 @@ impl Receiver {
     /// Answers a SYN. One that comes after data was sent again needlessly, and is answered in vain.
     #[cold]
     fn greet(&mut self, segment: &Segment, now: Time) -> AckSegment {
-        // What is echoed is the first one's stamp, and what is agreed on is what that one asked for (Linux).
+        // What is echoed is the first one's stamp, and what is agreed on is what that one asked for
+        // (Linux).
         if self.asked == Time::NEVER {
             self.ecn &= segment.cwr;
         }
@@ -267,7 +278,8 @@ impl Receiver {
     fn answer(&mut self, now: Time) -> AckSegment {
         // It is none of the first segments, which are acknowledged at once.
         let quick = self.quick;
-        let answer = AckSegment { syn: true, echo: self.asked, ece: self.ecn, ..self.acknowledge(0, now) };
+        let answer =
+            AckSegment { syn: true, echo: self.asked, ece: self.ecn, ..self.acknowledge(0, now) };
         self.quick = quick;
         if self.next == 0 {
             self.greeted = now;
@@ -318,7 +330,8 @@ impl Receiver {
         Some(self.acknowledge(self.gaps.taken(), now))
     }
 
-    /// Whether a SACK may wait for others: beyond the third of a gap, for a twentieth of the RTT or `sack_delay`.
+    /// Whether a SACK may wait for others: beyond the third of a gap, for a twentieth of the RTT or
+    /// `sack_delay`.
     #[cold]
     fn may_wait(&mut self, now: Time) -> bool {
         if self.sack_delay == Span::ZERO {
@@ -358,8 +371,9 @@ impl Receiver {
         self.window.scale()
     }
 
-    /// RFC 3168 §6.1.3: ECE is set from a CE mark until a CWR. True when the ACK should not wait: the sender of a CWR
-    /// may be down to one segment, and the first CE is news (Linux: two quick ACKs).
+    /// RFC 3168 §6.1.3: ECE is set from a CE mark until a CWR. True when the ACK should not wait:
+    /// the sender of a CWR may be down to one segment, and the first CE is news (Linux: two quick
+    /// ACKs).
     #[inline]
     fn note_ecn(&mut self, cwr: bool, ce: bool) -> bool {
         // A CWR that is marked itself ends one demand and begins another.
@@ -411,7 +425,8 @@ impl Receiver {
     }
 }
 
-/// How fast segments come, and so how long an ACK is delayed in the hope of another one (Linux's ato). Its time is in ticks.
+/// How fast segments come, and so how long an ACK is delayed in the hope of another one (Linux's
+/// ato). Its time is in ticks.
 #[derive(Clone, Debug)]
 struct Pace {
     tick: u64,
@@ -419,7 +434,8 @@ struct Pace {
     least: u64,
     /// ns; nor more.
     most: u64,
-    /// Ticks; 0 before the first segment in order, unless the first ones beyond a gap took all quick ACKs that there were.
+    /// Ticks; 0 before the first segment in order, unless the first ones beyond a gap took all
+    /// quick ACKs that there were.
     delay: u64,
     /// When the last one came; before it, when the connection began.
     last: Time,
@@ -448,7 +464,8 @@ impl Pace {
         }
     }
 
-    /// A segment was under way for less time than any before it. The handshake met the queue of the first one on one of its two ways.
+    /// A segment was under way for less time than any before it. The handshake met the queue of the
+    /// first one on one of its two ways.
     #[cold]
     fn expect(&mut self, one_way: Span, least: Span) {
         let first = if least.0 == u64::MAX { one_way.0 } else { self.rtt - least.0 };
@@ -547,8 +564,8 @@ mod tests {
         }
     }
 
-    /// A segment that arrives 10 ms after it was sent at `ms`.
-    /// That comes at `at`, was under way for so long, and answers an ACK that was so long under way.
+    /// A segment that arrives 10 ms after it was sent at `ms`. That comes at `at`, was under way
+    /// for so long, and answers an ACK that was so long under way.
     fn answering(seq: u32, at: Time, way_ms: u64, ack_way_ms: u64) -> Segment {
         let stamp = Time(at.0.saturating_sub(way_ms * MS));
         let echo = stamp.0.checked_sub(ack_way_ms * MS).map(|sent| Millis::at(Time(sent)));
@@ -705,8 +722,9 @@ mod tests {
     #[test]
     fn ece_stands_from_the_first_mark_until_cwr() {
         let mut r = Receiver::new(&params().with(|p| p.acks.delayed_ack_segments = 1));
-        let mut ece =
-            |seq, ce, cwr| r.on_segment(&Segment { cwr, ..segment(seq, 0) }, ce, Time::ZERO).map(|a| a.ece);
+        let mut ece = |seq, ce, cwr| {
+            r.on_segment(&Segment { cwr, ..segment(seq, 0) }, ce, Time::ZERO).map(|a| a.ece)
+        };
         assert_eq!(ece(0, false, false), Some(false));
         assert_eq!(ece(1, true, false), Some(true));
         assert_eq!(ece(2, false, false), Some(true));
@@ -768,9 +786,11 @@ mod tests {
         for seq in 12..=21 {
             arrive(&mut r, seq, 0);
         }
-        // Edge 50 000 against 11 000 + (100 000 - 20 · 2304 held - 1832) / 2: what is in order now has not been read yet.
+        // Edge 50 000 against 11 000 + (100 000 - 20 · 2304 held - 1832) / 2: what is in order now
+        // has not been read yet.
         assert_eq!(arrive(&mut r, 0, 0).map(|a| (a.ack, a.window)), Some((11, 39_000)));
-        // All in order, ten of them not read: (100 000 - 10 · 2304 - 1832) / 2. Then all of the buffer again, but for the one that has just come.
+        // All in order, ten of them not read: (100 000 - 10 · 2304 - 1832) / 2. Then all of the
+        // buffer again, but for the one that has just come.
         assert_eq!(arrive(&mut r, 11, 0).map(|a| (a.ack, a.window)), Some((22, 37_564)));
         arrive(&mut r, 22, 0);
         assert_eq!(arrive(&mut r, 23, 0).map(|a| (a.ack, a.window)), Some((24, 50_000 - 1832 / 2)));
@@ -806,8 +826,8 @@ mod tests {
         assert_eq!(r.delivered_bytes(), 3017);
     }
 
-    /// A sender that doubles its window each RTT of 100 ms, never above what it is offered or `path` segments. Gives
-    /// the window offered and the segments sent, round by round.
+    /// A sender that doubles its window each RTT of 100 ms, never above what it is offered or
+    /// `path` segments. Gives the window offered and the segments sent, round by round.
     fn slow_start(r: &mut Receiver, path: u64, rounds: u64) -> Vec<(u64, u64)> {
         let (mut seq, mut cwnd) = (0, 10);
         (0..rounds)
@@ -830,7 +850,10 @@ mod tests {
         let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 100_000_000));
         for (round, (window, sent)) in slow_start(&mut r, 20_000, 8).into_iter().enumerate() {
             if round >= 3 {
-                assert!(window >= 2 * sent * u64::from(MSS), "round {round}: {window} for {sent} segments");
+                assert!(
+                    window >= 2 * sent * u64::from(MSS),
+                    "round {round}: {window} for {sent} segments"
+                );
             }
         }
         assert!(r.window_bytes() > 1_000_000);
@@ -857,7 +880,8 @@ mod tests {
     fn a_standing_queue_counts_as_round_trip_time() {
         // 10 segments a millisecond with 1 s of queue ahead: 10 000 segments an RTT must fit.
         let offered = |queue_ms: u64| {
-            let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 1_000_000_000));
+            let mut r =
+                Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 1_000_000_000));
             for seq in 0..100_000u32 {
                 let at = Time(10 * MS + u64::from(seq) * MS / 10);
                 // The queue builds up over the first second.
@@ -873,7 +897,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_order_with_duplicates_gives_every_byte_once_and_honest_sacks(
-            // Of eight segments four at most lie apart from each other behind a gap: no block is forgotten.
+            // Of eight segments four at most lie apart from each other behind a gap: no block is
+            // forgotten.
             order in prop_oneof![Just(8u32), Just(60)].prop_flat_map(|n| Just((0..n).collect::<Vec<_>>()).prop_shuffle()),
             again in proptest::collection::vec(0..60usize, 0..60),
         ) {

@@ -1,11 +1,12 @@
 //! The retransmission timeout: smoothed RTT, its variation, and exponential backoff.
 //!
-//! Source: RFC 6298 (Jacobson and Karels, SIGCOMM 1988). srtt moves by 1/8 of the error, rttvar by 1/4 of its size,
-//! RTO = srtt + 4 · rttvar, bounded; doubled at each timeout, up to the upper bound, until the next RTT sample.
-//! Deviations, by parameter: Linux applies the lower bound to the variance term, which is the largest of a round trip
-//! (`min_rto_on_variance`; tcp_rtt_estimator in tcp_input.c); ns-2 measures in ticks of its clock (`tick_ns`), counting those that
-//! began while the segment was under way. Deviations from ns-2: real numbers, not eighths of a tick; it forgets srtt after
-//! four timeouts in a row.
+//! Source: RFC 6298 (Jacobson and Karels, SIGCOMM 1988). srtt moves by 1/8 of the error, rttvar by
+//! 1/4 of its size, RTO = srtt + 4 · rttvar, bounded; doubled at each timeout, up to the upper
+//! bound, until the next RTT sample. Deviations, by parameter: Linux applies the lower bound to the
+//! variance term, which is the largest of a round trip (`min_rto_on_variance`; tcp_rtt_estimator in
+//! tcp_input.c); ns-2 measures in ticks of its clock (`tick_ns`), counting those that began while
+//! the segment was under way. Deviations from ns-2: real numbers, not eighths of a tick; it forgets
+//! srtt after four timeouts in a row.
 
 use crate::TcpParams;
 use units::{Span, Time};
@@ -29,8 +30,8 @@ pub struct RttEstimator {
     max: f64,
 }
 
-/// Linux's variance term: the largest of a round trip counts, at once where it is larger than before, by a quarter where it is
-/// less. All in ns, of four times the mean deviation.
+/// Linux's variance term: the largest of a round trip counts, at once where it is larger than
+/// before, by a quarter where it is less. All in ns, of four times the mean deviation.
 #[derive(Debug)]
 struct Peak {
     held: f64,
@@ -74,7 +75,8 @@ impl RttEstimator {
         }
     }
 
-    /// A segment that left at `sent` and was not sent again is acknowledged; `outstanding` after it: from where to where.
+    /// A segment that left at `sent` and was not sent again is acknowledged; `outstanding` after
+    /// it: from where to where.
     #[inline]
     pub fn sample(&mut self, sent: Time, outstanding: (u32, u32), now: Time) -> Span {
         let rtt = now.since(sent);
@@ -124,7 +126,8 @@ impl RttEstimator {
         (self.rto * (1 << self.backoff)).min(Span(self.max as u64))
     }
 
-    /// When to probe for a lost tail (RFC 8985 §7.2); a lone segment's ACK may be delayed, for so long as an RTO is at least.
+    /// When to probe for a lost tail (RFC 8985 §7.2); a lone segment's ACK may be delayed, for so
+    /// long as an RTO is at least.
     #[inline]
     pub fn probe(&self, lone: bool) -> Span {
         // Linux's timers don't wait for less than 2 ms.
@@ -180,7 +183,8 @@ mod tests {
 
     #[test]
     fn the_held_variance_falls_when_more_than_the_round_is_acknowledged() {
-        // Segment 5 was the next to be sent when the round began: its ACK is the first to come of the next.
+        // Segment 5 was the next to be sent when the round began: its ACK is the first to come of
+        // the next.
         for (una, held) in [(5, 100.0), (6, 77.5)] {
             let mut peak = Peak { held: 100.0, of_round: 10.0, round_end: 5 };
             peak.update(10.0, 0.0, (una, 9));
@@ -202,7 +206,8 @@ mod tests {
 
     #[test]
     fn a_jump_widens_the_timeout_by_the_variation() {
-        // From 100 ms, variation 50, to 500: variation 3/4 · 50 + 1/4 · 400 = 137.5, srtt 150; 150 + 4 · 137.5 = 700.
+        // From 100 ms, variation 50, to 500: variation 3/4 · 50 + 1/4 · 400 = 137.5, srtt 150;
+        // 150 + 4 · 137.5 = 700.
         let mut rtt = RttEstimator::new(&params(false, 1));
         sample(&mut rtt, 100);
         sample(&mut rtt, 500);
@@ -220,7 +225,8 @@ mod tests {
         // Variance terms: 2 · 100, below which it does not fall, and 3/4 · 200 + 400.
         assert_eq!(step(0, 1, 100), 300.0);
         assert_eq!(step(2, 10, 500), 150.0 + 550.0);
-        // Now 412.5, but the round's largest is remembered; at its end a quarter of what that lies above 412.5 goes.
+        // Now 412.5, but the round's largest is remembered; at its end a quarter of what that lies
+        // above 412.5 goes.
         assert_eq!(step(5, 12, 150), 700.0);
         assert_eq!(step(11, 20, 150), 150.0 + 515.625);
     }

@@ -1,35 +1,40 @@
-//! The scoreboard: which segments between `una` and `nxt` are SACKed, lost and retransmitted, as ranges and two marks.
+//! The scoreboard: which segments between `una` and `nxt` are SACKed, lost and retransmitted, as
+//! ranges and two marks.
 //!
-//! RFC 6675 retransmits lost segments in order, so two marks say it all: below `lost_below` every segment not SACKed is lost,
-//! and below `resent_below` every lost one has been sent again. What is in flight ("pipe") is then
-//! `nxt - una - sacked - missing`, where `missing` counts the lost segments not sent again. While nothing is lost
-//! nothing here is touched.
+//! RFC 6675 retransmits lost segments in order, so two marks say it all: below `lost_below` every
+//! segment not SACKed is lost, and below `resent_below` every lost one has been sent again. What is
+//! in flight ("pipe") is then `nxt - una - sacked - missing`, where `missing` counts the lost
+//! segments not sent again. While nothing is lost nothing here is touched.
 //!
-//! RACK judges by the time of sending. Originals left in order, so what it finds lost of them is a prefix too; copies are
-//! queued in the order in which they left, and those of them that are lost are missing once more, ahead of the rest.
+//! RACK judges by the time of sending. Originals left in order, so what it finds lost of them is a
+//! prefix too; copies are queued in the order in which they left, and those of them that are lost
+//! are missing once more, ahead of the rest.
 //!
-//! Sources: RFC 6675 §§2-5, RFC 8985 §6.
-//! Deviations: sets are kept per segment, not per byte, as all segments but a transfer's last are of one size. Without RACK
-//! a lost retransmission is found by the timer only (RFC 6675 §5.1). What NextSeg's rules 3 and 4 send again is in flight
-//! once, not twice.
+//! Sources: RFC 6675 §§2-5, RFC 8985 §6. Deviations: sets are kept per segment, not per byte, as
+//! all segments but a transfer's last are of one size. Without RACK a lost retransmission is found
+//! by the timer only (RFC 6675 §5.1). What NextSeg's rules 3 and 4 send again is in flight once,
+//! not twice.
 
 use crate::rack::Verdict;
 use std::collections::VecDeque;
 use units::Span;
 
-/// Duplicate ACKs, or segments SACKed above, that make a segment count as lost (RFC 5681, RFC 6675).
+/// Duplicate ACKs, or segments SACKed above, that make a segment count as lost (RFC 5681, RFC
+/// 6675).
 pub const DUP_THRESH: u32 = 3;
 
 /// What the sender knows of the segments beyond `una`.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
-    /// Half-open ranges of SACKed segments, in order, neither touching nor overlapping, all beyond `una`.
+    /// Half-open ranges of SACKed segments, in order, neither touching nor overlapping, all beyond
+    /// `una`.
     ranges: Vec<(u32, u32)>,
     sacked: u32,
     lost_below: u32,
     resent_below: u32,
     missing: u32,
-    /// Copies on their way, in the order in which they left; those below `una` or SACKed have arrived.
+    /// Copies on their way, in the order in which they left; those below `una` or SACKed have
+    /// arrived.
     copies: VecDeque<u32>,
     /// Segments below `resent_below` whose copies are lost too, ascending.
     again: Vec<u32>,
@@ -74,14 +79,21 @@ impl Scoreboard {
         self.ranges.last().map_or(0, |r| r.1)
     }
 
-    /// Takes in a SACK block, clipped to what is outstanding; `each` is told the ranges it newly covers. Gives how many
-    /// segments they hold.
-    pub fn sack(&mut self, block: (u32, u32), una: u32, nxt: u32, mut each: impl FnMut(u32, u32)) -> u32 {
+    /// Takes in a SACK block, clipped to what is outstanding; `each` is told the ranges it newly
+    /// covers. Gives how many segments they hold.
+    pub fn sack(
+        &mut self,
+        block: (u32, u32),
+        una: u32,
+        nxt: u32,
+        mut each: impl FnMut(u32, u32),
+    ) -> u32 {
         let (start, end) = (block.0.max(una), block.1.min(nxt));
         if start >= end {
             return 0;
         }
-        // The ranges that it touches: from the first that ends at or after its start to the last that starts at or before its end.
+        // The ranges that it touches: from the first that ends at or after its start to the last
+        // that starts at or before its end.
         let from = self.ranges.partition_point(|r| r.1 < start);
         let mut merged = (start, end);
         let mut to = from;
@@ -138,7 +150,8 @@ impl Scoreboard {
         below - una - self.sacked_below(below) - self.again.len() as u32
     }
 
-    /// Nothing was lost after all; what was sent again is on its way twice, and judged by its copy (RACK).
+    /// Nothing was lost after all; what was sent again is on its way twice, and judged by its copy
+    /// (RACK).
     pub fn trust<T: Ord>(&mut self, una: u32, sent: impl Fn(u32) -> T) {
         self.resent_below = self.resent_below.max(una);
         self.lost_below = self.resent_below;
@@ -180,7 +193,8 @@ impl Scoreboard {
         self.recount(una);
     }
 
-    /// Marks as lost what RFC 6675's IsLost says: segments with DupThresh SACKed above them. True if there are any.
+    /// Marks as lost what RFC 6675's IsLost says: segments with DupThresh SACKed above them. True
+    /// if there are any.
     pub fn mark_lost(&mut self, una: u32) -> bool {
         let mut above = 0;
         for &(start, end) in self.ranges.iter().rev() {
@@ -223,7 +237,8 @@ impl Scoreboard {
         self.recount(una);
     }
 
-    /// RACK: marks what `verdict` says is lost, originals and copies alike, each in the order in which they left.
+    /// RACK: marks what `verdict` says is lost, originals and copies alike, each in the order in
+    /// which they left.
     pub fn judge(&mut self, una: u32, nxt: u32, verdict: impl Fn(u32) -> Verdict) -> Found {
         let mut found = Found::default();
         let mut waiting = false;
@@ -283,8 +298,8 @@ impl Scoreboard {
         Some(self.again.first().copied().unwrap_or_else(|| self.skip_sacked(self.resent_below)))
     }
 
-    /// The first segment neither SACKed nor lost that has SACKed ones above: RFC 6675's NextSeg rule 3. To be asked when
-    /// nothing is missing.
+    /// The first segment neither SACKed nor lost that has SACKed ones above: RFC 6675's NextSeg
+    /// rule 3. To be asked when nothing is missing.
     pub fn next_doubtful(&self, una: u32) -> Option<u32> {
         let seq = self.skip_sacked(self.resent_below.max(self.lost_below).max(una));
         (seq < self.highest()).then_some(seq)
@@ -321,8 +336,8 @@ impl Scoreboard {
         range_end(&self.ranges, seq)
     }
 
-    /// `missing` anew: segments of [resent_below, lost_below) that are not SACKed. Where `advance` had nothing to do the marks
-    /// have stayed behind `una`.
+    /// `missing` anew: segments of [resent_below, lost_below) that are not SACKed. Where `advance`
+    /// had nothing to do the marks have stayed behind `una`.
     fn recount(&mut self, una: u32) {
         self.resent_below = self.resent_below.max(una);
         if !self.again.is_empty() {
@@ -556,7 +571,8 @@ mod tests {
 
     #[test]
     fn old_marks_do_not_count_below_what_is_acknowledged() {
-        // A timeout marks 0 to 9; the ACK of them all leaves the marks where they are; a SACK must not count from there.
+        // A timeout marks 0 to 9; the ACK of them all leaves the marks where they are; a SACK must
+        // not count from there.
         let mut board = Scoreboard::default();
         board.mark_all_lost(0, 10);
         board.send_again(0);

@@ -1,19 +1,21 @@
-//! The sender: what may leave now (here), what is lost (`recovery`), when to give up waiting (`timeouts`).
+//! The sender: what may leave now (here), what is lost (`recovery`), when to give up waiting
+//! (`timeouts`).
 //!
-//! Four states. *Open*: growing. *Recovery*: a loss was inferred from duplicate ACKs or SACKs; lost segments are sent again
-//! while the window comes down, until everything outstanding at the start is acknowledged. *Reduced*: the same without a
-//! loss, after an ECN echo. *Loss*: the timer went off; everything outstanding counts as lost and is sent again in slow
-//! start, unless F-RTO finds that it was not. What is in flight is always `nxt - una - sacked - missing` (see
-//! `scoreboard`), less the duplicate ACKs where there is no SACK, and a segment may leave while that is below cwnd. A
-//! window of data is reduced for once, whatever signals come: `recover` says how far it reaches. What was reduced for
-//! nothing is given back (see `undo`).
+//! Four states. *Open*: growing. *Recovery*: a loss was inferred from duplicate ACKs or SACKs; lost
+//! segments are sent again while the window comes down, until everything outstanding at the start
+//! is acknowledged. *Reduced*: the same without a loss, after an ECN echo. *Loss*: the timer went
+//! off; everything outstanding counts as lost and is sent again in slow start, unless F-RTO finds
+//! that it was not. What is in flight is always `nxt - una - sacked - missing` (see `scoreboard`),
+//! less the duplicate ACKs where there is no SACK, and a segment may leave while that is below
+//! cwnd. A window of data is reduced for once, whatever signals come: `recover` says how far it
+//! reaches. What was reduced for nothing is given back (see `undo`).
 //!
-//! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC 6582 (NewReno),
-//! RFC 3042 (limited transmit), RFC 8985 (RACK, tail loss probe), RFC 5682 (F-RTO), RFC 6298 (timer), RFC 3168 §6.1
-//! (ECN); Linux and ns-2.35 where these leave a choice.
-//! Deviations: no teardown. No zero-window probe: a window narrower than a segment counts as one
-//! segment. What NextSeg's rule 3 sends again counts as lost, so once and not twice in what is in flight. Without RACK a
-//! lost retransmission waits for the timer.
+//! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC
+//! 6582 (NewReno), RFC 3042 (limited transmit), RFC 8985 (RACK, tail loss probe), RFC 5682 (F-RTO),
+//! RFC 6298 (timer), RFC 3168 §6.1 (ECN); Linux and ns-2.35 where these leave a choice. Deviations:
+//! no teardown. No zero-window probe: a window narrower than a segment counts as one segment. What
+//! NextSeg's rule 3 sends again counts as lost, so once and not twice in what is in flight. Without
+//! RACK a lost retransmission waits for the timer.
 
 mod recovery;
 mod timeouts;
@@ -89,7 +91,8 @@ pub struct Acked {
     pub rtt: Option<Span>,
     /// Segments it newly acknowledged or SACKed.
     pub delivered: u32,
-    /// It acknowledged the last of the transfer. True once: an echo of something sent twice may still come after it.
+    /// It acknowledged the last of the transfer. True once: an echo of something sent twice may
+    /// still come after it.
     pub complete: bool,
 }
 
@@ -158,17 +161,19 @@ pub struct Sender {
     bound: u32,
     /// cwnd in whole segments.
     window: u32,
-    /// Duplicate ACKs that count as having left the network, where there is no SACK. In ns-2's Sack1, below zero: what is lost
-    /// and counts as in flight all the same.
+    /// Duplicate ACKs that count as having left the network, where there is no SACK. In ns-2's
+    /// Sack1, below zero: what is lost and counts as in flight all the same.
     inflation: i32,
     dup_acks: u32,
     phase: Phase,
     /// One segment may be sent again whatever the window says: the first of a recovery.
     force: bool,
-    /// `nxt` when cwnd last stopped the sender: until that is acknowledged cwnd is what limits it (Linux).
+    /// `nxt` when cwnd last stopped the sender: until that is acknowledged cwnd is what limits it
+    /// (Linux).
     limited_until: u32,
     cwr_due: bool,
-    /// One past the window of data that was last reduced for: RFC 6582's `recover`, Linux's high_seq.
+    /// One past the window of data that was last reduced for: RFC 6582's `recover`, Linux's
+    /// high_seq.
     recover: u32,
     /// `una` at the last timeout.
     timed_out: u32,
@@ -310,7 +315,8 @@ impl Sender {
             len: 0,
             stamp: now,
             retransmit: false,
-            // An ECN-setup SYN (RFC 3168 §6.1.1). One that was lost may have been for just that (§6.1.1.1; Linux: tcp_ecn_fallback).
+            // An ECN-setup SYN (RFC 3168 §6.1.1). One that was lost may have been for just that
+            // (§6.1.1.1; Linux: tcp_ecn_fallback).
             cwr: stage == Opening::Begin && self.settings.ecn && self.stats.timeouts == 0,
             ect: false,
             syn: stage == Opening::Begin,
@@ -334,7 +340,9 @@ impl Sender {
     #[inline]
     fn poll_written(&mut self, now: Time) -> Option<Segment> {
         let inflight = self.pipe();
-        if inflight >= self.window && !(self.force && self.first == First::Lost && self.board.missing() > 0) {
+        if inflight >= self.window
+            && !(self.force && self.first == First::Lost && self.board.missing() > 0)
+        {
             if self.probing {
                 return self.poll_probe(now);
             }
@@ -375,7 +383,8 @@ impl Sender {
         // Nothing of this is worth a look while all is well.
         let telling = ack.sack_count > 0 && self.settings.sack;
         let reported = if telling { self.hear_duplicate(ack) } else { None };
-        let amiss = self.phase != Phase::Open || self.board.sacked() > 0 || telling || self.probe.is_some();
+        let amiss =
+            self.phase != Phase::Open || self.board.sacked() > 0 || telling || self.probe.is_some();
         let arrivals = if amiss { self.hear_arrivals(ack, now) } else { Arrivals::default() };
         self.open_edge(ack.ack, ack.window);
         let mut rtt = None;
@@ -393,7 +402,8 @@ impl Sender {
         }
         let dup_acks = self.dup_acks;
         if self.settings.sack {
-            // RFC 6675 §2: without news in its SACK blocks an ACK is no duplicate, only the echo of a segment sent twice.
+            // RFC 6675 §2: without news in its SACK blocks an ACK is no duplicate, only the echo of
+            // a segment sent twice.
             if ack.sack_count > 0 {
                 delivered += self.take_sacks(ack);
             }
@@ -403,7 +413,8 @@ impl Sender {
         }
         let last = self.una.wrapping_sub(1);
         let told = arrivals.sacked_last;
-        if let Some(sent) = told.or_else(|| (acked > 0 && !self.sent.again(last)).then(|| self.sent.at(last)))
+        if let Some(sent) =
+            told.or_else(|| (acked > 0 && !self.sent.again(last)).then(|| self.sent.at(last)))
         {
             self.control.on_arrival(sent, now);
         }
@@ -422,7 +433,8 @@ impl Sender {
         } else {
             let duplicate = self.dup_acks > dup_acks;
             let original = arrivals.original;
-            let heard = Heard { acked, delivered, rtt, echo: ack.echo, original, duplicate, reported };
+            let heard =
+                Heard { acked, delivered, rtt, echo: ack.echo, original, duplicate, reported };
             self.on_ack_amiss(ack, heard, now);
         }
         if lively && !self.judging {
@@ -448,12 +460,14 @@ impl Sender {
             self.rtt.sample(ack.echo, (0, 0), now);
         }
         if self.stats.timeouts > 1 {
-            // RFC 5681 §3.1, but not for a single SYN, since the first timeout is a second only (RFC 6298 §2.1; Linux).
+            // RFC 5681 §3.1, but not for a single SYN, since the first timeout is a second only
+            // (RFC 6298 §2.1; Linux).
             self.control.set_cwnd(1.0);
         }
     }
 
-    /// When `on_deadline` wants to be called: the retransmission timer, or the release of a paced segment.
+    /// When `on_deadline` wants to be called: the retransmission timer, or the release of a paced
+    /// segment.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let timer = self.alarm.at();
@@ -536,8 +550,9 @@ impl Sender {
     fn open_edge(&mut self, ack: u32, window: u64) {
         if window != self.last_window {
             self.last_window = window;
-            // Less than a segment counts as one, or nothing would ever leave: the receiver's silly window avoidance
-            // and the sender's override of it (RFC 9293 §3.8.6.2) come to that, segments being of one size.
+            // Less than a segment counts as one, or nothing would ever leave: the receiver's silly
+            // window avoidance and the sender's override of it (RFC 9293 §3.8.6.2) come to that,
+            // segments being of one size.
             let segments = (window / u64::from(self.settings.mss)).clamp(1, u64::from(u32::MAX));
             self.last_window_segments = segments as u32;
             self.writer.offered(window);
@@ -553,8 +568,12 @@ impl Sender {
         if !self.stopped && self.opening.is_none() {
             let most = self.una.saturating_add(self.settings.max_window);
             self.bound = self.edge.min(self.writer.written()).min(most);
-            if !self.settings.limited_transmit && self.phase == Phase::Open && self.board.sacked() > 0 {
-                // Without limited transmit SACKed segments free no room: nothing new leaves before recovery.
+            if !self.settings.limited_transmit
+                && self.phase == Phase::Open
+                && self.board.sacked() > 0
+            {
+                // Without limited transmit SACKed segments free no room: nothing new leaves before
+                // recovery.
                 self.bound = self.bound.min(self.nxt);
             }
         }
@@ -617,7 +636,8 @@ impl Sender {
         let cwr = self.cwr_due && !retransmit;
         self.cwr_due &= !cwr;
         let ect = self.settings.ecn && !retransmit;
-        let push = if retransmit { self.writer.pushes_again(seq) } else { self.writer.pushes_new(seq) };
+        let push =
+            if retransmit { self.writer.pushes_again(seq) } else { self.writer.pushes_new(seq) };
         Segment { seq, len, stamp: now, retransmit, cwr, ect, syn: false, push, echo: self.echo }
     }
 
@@ -630,7 +650,8 @@ impl Sender {
         self.send(seq, true, now)
     }
 
-    /// Whether what is lost goes before new data: always, but for the moment in which it is in doubt.
+    /// Whether what is lost goes before new data: always, but for the moment in which it is in
+    /// doubt.
     #[inline]
     fn lost_first(&self) -> bool {
         match self.first {
@@ -657,7 +678,8 @@ impl Sender {
         Some(self.resend(seq, now))
     }
 
-    /// A recovery with room in the window and nothing that is certain to be of use: RFC 6675's NextSeg, rules 3 and 4.
+    /// A recovery with room in the window and nothing that is certain to be of use: RFC 6675's
+    /// NextSeg, rules 3 and 4.
     #[inline]
     fn poll_doubtful(&mut self, now: Time) -> Option<Segment> {
         if self.phase != Phase::Recovery
@@ -668,7 +690,8 @@ impl Sender {
             return None;
         }
         if let Some(seq) = self.board.next_doubtful(self.una) {
-            // Rule 3: not SACKed, with fewer than DupThresh SACKed above. No more SACKs may come to make it certain.
+            // Rule 3: not SACKed, with fewer than DupThresh SACKed above. No more SACKs may come to
+            // make it certain.
             self.board.mark_lost_below(seq + 1, self.una);
             self.count_as_sack1();
             return self.poll_lost(now);
@@ -676,9 +699,10 @@ impl Sender {
         if self.rescued {
             return None;
         }
-        // Rule 4, once a recovery: the last segment outstanding, so that the loss of a tail is found by SACK rather than
-        // by the timer. Only what lies above every SACK, and so has not been sent again, can be a lost tail; and what was
-        // first sent during this recovery is too young.
+        // Rule 4, once a recovery: the last segment outstanding, so that the loss of a tail is
+        // found by SACK rather than by the timer. Only what lies above every SACK, and so has not
+        // been sent again, can be a lost tail; and what was first sent during this recovery is too
+        // young.
         let seq = self.board.last_unsacked(self.una, self.nxt)?;
         if seq < self.board.highest() || seq >= self.recover {
             return None;
@@ -693,7 +717,8 @@ impl Sender {
         };
         // More than cwnd may be outstanding when the window has just come down (Linux).
         let window = self.control.cwnd().max(f64::from(self.nxt - self.una));
-        let rate = self.control.pacing_gain() * window * f64::from(self.settings.mss) / srtt.as_secs_f64();
+        let rate =
+            self.control.pacing_gain() * window * f64::from(self.settings.mss) / srtt.as_secs_f64();
         self.release = self.release.max(now) + Span::from_secs_f64(f64::from(len) / rate);
     }
 
@@ -714,21 +739,24 @@ impl Sender {
         Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
     }
 
-    /// An ACK that does not advance SACKs a segment that left at `sent`, and only once: a sample too (Linux). Where it left before
-    /// the first one outstanding last did, there is life in the path, and the timer begins anew.
+    /// An ACK that does not advance SACKs a segment that left at `sent`, and only once: a sample
+    /// too (Linux). Where it left before the first one outstanding last did, there is life in the
+    /// path, and the timer begins anew.
     #[cold]
     fn measure_sacked(&mut self, sent: Time, now: Time) -> bool {
         self.rtt.sample(sent, (self.una, self.nxt), now);
         sent < self.sent.at(self.una)
     }
 
-    /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had its share.
+    /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had
+    /// its share.
     #[inline]
     fn grow(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
-        // In slow start a window that is more than half used counts as the limit: it doubles faster than it fills.
+        // In slow start a window that is more than half used counts as the limit: it doubles faster
+        // than it fills.
         let flight = self.nxt - self.una + acked;
-        let filling =
-            self.control.cwnd() < self.control.ssthresh() && self.control.cwnd() < 2.0 * f64::from(flight);
+        let filling = self.control.cwnd() < self.control.ssthresh()
+            && self.control.cwnd() < 2.0 * f64::from(flight);
         let ack = Ack {
             now,
             acked,
@@ -746,7 +774,8 @@ impl Sender {
 
     fn take_sacks(&mut self, ack: &AckSegment) -> u32 {
         let blocks = &ack.sacks[..usize::from(ack.sack_count)];
-        let new = blocks.iter().map(|&block| self.board.sack(block, self.una, self.nxt, |_, _| ())).sum();
+        let new =
+            blocks.iter().map(|&block| self.board.sack(block, self.una, self.nxt, |_, _| ())).sum();
         if new > 0 {
             self.board.sacks_taken(self.una);
             // An ACK that SACKs something new is a duplicate, whatever else it says (RFC 6675 §2).

@@ -1,7 +1,8 @@
 //! When each outstanding segment last left, and whether it had left before.
 //!
-//! A ring over the sequence numbers from `una` to `nxt`, written once for each segment sent and read only when something is
-//! amiss. It tells an original from a copy (F-RTO), and what was sent before what (RACK).
+//! A ring over the sequence numbers from `una` to `nxt`, written once for each segment sent and
+//! read only when something is amiss. It tells an original from a copy (F-RTO), and what was sent
+//! before what (RACK).
 
 use units::Time;
 

@@ -1,10 +1,12 @@
 //! When timers go off: with a tick of their clock.
 //!
-//! Linux keeps timers in wheels of 64 places. The first one has a place for each tick, the next for every eighth, and so on:
-//! the further ahead a timer is set, the later it may go off, by an eighth at most, and never early. With ticks of 4 ms a
-//! timer of 40 ms is up to 4 ms late, one of 300 ms up to 32.
+//! Linux keeps timers in wheels of 64 places. The first one has a place for each tick, the next for
+//! every eighth, and so on: the further ahead a timer is set, the later it may go off, by an eighth
+//! at most, and never early. With ticks of 4 ms a timer of 40 ms is up to 4 ms late, one of 300 ms
+//! up to 32.
 //!
-//! Source: Linux kernel/time/timer.c (calc_index), and tcp_output.c, tcp_timer.c for the one timer that a sender has.
+//! Source: Linux kernel/time/timer.c (calc_index), and tcp_output.c, tcp_timer.c for the one timer
+//! that a sender has.
 
 use units::{Span, Time};
 
@@ -49,7 +51,8 @@ impl Clock {
         Time(((now.0 / self.tick + ahead) / step + 1) * step * self.tick)
     }
 
-    /// Whether a timer set to `at` goes off by now. One whose time has come between two ticks is set to the next.
+    /// Whether a timer set to `at` goes off by now. One whose time has come between two ticks is
+    /// set to the next.
     pub fn has_come(&self, at: &mut Time, span: Span, now: Time) -> bool {
         if *at > now {
             return false;
@@ -150,7 +153,11 @@ mod tests {
             (3001, 2000, 3008),
             (3001, 2016, 3072),
         ] {
-            assert_eq!(clock.goes_off(ms(at), Span::from_millis(span)), ms(goes_off), "{at}, {span}");
+            assert_eq!(
+                clock.goes_off(ms(at), Span::from_millis(span)),
+                ms(goes_off),
+                "{at}, {span}"
+            );
         }
     }
 
@@ -174,7 +181,9 @@ mod tests {
 
     #[test]
     fn an_alarm_counts_whole_ticks_and_one() {
-        for (set, span, goes_off) in [(1, 40, 44), (3, 38, 44), (4, 40, 48), (5, 300, 320), (8, 444, 480)] {
+        for (set, span, goes_off) in
+            [(1, 40, 44), (3, 38, 44), (4, 40, 48), (5, 300, 320), (8, 444, 480)]
+        {
             let mut alarm = Alarm::new(Clock::new(4_000_000));
             alarm.set(Due::Probe, ms(set), Span::from_millis(span));
             assert_eq!(alarm.has_come(ms(set + span)), None, "{set}, {span}");
@@ -191,6 +200,9 @@ mod tests {
         alarm.set(Due::Judge, ms(1), Span::from_millis(20));
         assert_eq!((alarm.has_come(ms(20)), alarm.has_come(ms(21))), (None, Some(Due::Judge)));
         alarm.off();
-        assert_eq!((alarm.is_on(), alarm.has_come(ms(1000)), alarm.due()), (false, None, Due::Judge));
+        assert_eq!(
+            (alarm.is_on(), alarm.has_come(ms(1000)), alarm.due()),
+            (false, None, Due::Judge)
+        );
     }
 }

@@ -1,12 +1,15 @@
-//! What was sent again may have been sent in vain: then the window was reduced for nothing, and is given back.
+//! What was sent again may have been sent in vain: then the window was reduced for nothing, and is
+//! given back.
 //!
-//! Two kinds of evidence. By timestamps (Eifel): the ACK that advances echoes a stamp from before the first copy left, so the
-//! original had arrived. By duplicate SACKs: the receiver reports as many duplicates as copies were sent.
-//! What is given back is cwnd and ssthresh as they were before, or what they are now if that is more.
+//! Two kinds of evidence. By timestamps (Eifel): the ACK that advances echoes a stamp from before
+//! the first copy left, so the original had arrived. By duplicate SACKs: the receiver reports as
+//! many duplicates as copies were sent. What is given back is cwnd and ssthresh as they were
+//! before, or what they are now if that is more.
 //!
-//! Sources: RFC 3522 and RFC 4015 (Eifel), RFC 2883 and RFC 3708 (DSACK); Linux's tcp_may_undo and what it calls.
-//! Deviations from Linux: none in what is decided, but stamps are ns here and ms there. RFC 9438 §4.9 would have CUBIC
-//! return to its old epoch as well; Linux and so we begin one at the window given back.
+//! Sources: RFC 3522 and RFC 4015 (Eifel), RFC 2883 and RFC 3708 (DSACK); Linux's tcp_may_undo and
+//! what it calls. Deviations from Linux: none in what is decided, but stamps are ns here and ms
+//! there. RFC 9438 §4.9 would have CUBIC return to its old epoch as well; Linux and so we begin one
+//! at the window given back.
 
 use units::Time;
 
@@ -29,8 +32,8 @@ impl Undo {
         Undo { marker: None, unreported: None, first: Time::NEVER, cwnd: 0.0, ssthresh: None }
     }
 
-    /// The window is reduced, from `cwnd` and `ssthresh`. Without a `marker` neither stamps nor duplicates are evidence: F-RTO's
-    /// is the sender's own.
+    /// The window is reduced, from `cwnd` and `ssthresh`. Without a `marker` neither stamps nor
+    /// duplicates are evidence: F-RTO's is the sender's own.
     pub fn begin(&mut self, marker: Option<u32>, cwnd: f64, ssthresh: f64) {
         *self = Undo { marker, cwnd, ssthresh: Some(ssthresh), ..Undo::new() };
     }
@@ -67,7 +70,8 @@ impl Undo {
         self.marker.is_some() && self.unreported == Some(0)
     }
 
-    /// An ACK that advances and echoes `echo` answers the original (Eifel), or no copy has left at all.
+    /// An ACK that advances and echoes `echo` answers the original (Eifel), or no copy has left at
+    /// all.
     pub fn delayed(&self, echo: Time) -> bool {
         self.marker.is_some() && (self.first == Time::NEVER || echo < self.first)
     }

@@ -1,12 +1,14 @@
 //! The receive window: what of the buffer is offered, and how both grow.
 //!
-//! The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs, an RTT from now, twice what it
-//! delivered in the last one. The RTT is that of stamps that data echo: the least one, followed upwards by eighths. What the buffer allows
-//! is not offered at once: the window opens by two segments with each that arrives.
+//! The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs,
+//! an RTT from now, twice what it delivered in the last one. The RTT is that of stamps that data
+//! echo: the least one, followed upwards by eighths. What the buffer allows is not offered at once:
+//! the window opens by two segments with each that arrives.
 //!
-//! Sources: RFC 9293 §3.8.6; Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's arithmetic (tcp_rcv_space_adjust,
-//! tcp_rcv_rtt_update, tcp_grow_window).
-//! Deviations: a buffer of a fixed size is offered whole from the start, where Linux opens that, too. Most tests are the receiver's.
+//! Sources: RFC 9293 §3.8.6; Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's
+//! arithmetic (tcp_rcv_space_adjust, tcp_rcv_rtt_update, tcp_grow_window). Deviations: a buffer of
+//! a fixed size is offered whole from the start, where Linux opens that, too. Most tests are the
+//! receiver's.
 
 use crate::{Millis, Segment, TcpParams};
 use units::{Span, Time};
@@ -32,9 +34,11 @@ pub struct Window {
     told: u64,
     timestamps: bool,
     echo: Option<Millis>,
-    /// The receiver's RTT in eighths of a ns: the least sample, and upwards an eighth of the way with each.
+    /// The receiver's RTT in eighths of a ns: the least sample, and upwards an eighth of the way
+    /// with each.
     rtt: u64,
-    /// Without stamps it is the least time that one window of data took: when this segment is next it is over.
+    /// Without stamps it is the least time that one window of data took: when this segment is next
+    /// it is over.
     rtt_mark: u32,
     rtt_start: Time,
     round_start: Time,
@@ -45,7 +49,8 @@ pub struct Window {
 
 /// No sample yet.
 const NO_RTT: u64 = u64::MAX;
-/// The part of its buffer that Linux takes for advertisable before it has seen how much room a segment's data needs.
+/// The part of its buffer that Linux takes for advertisable before it has seen how much room a
+/// segment's data needs.
 const PART_AT_FIRST: f64 = 0.5;
 
 impl Window {
@@ -131,7 +136,8 @@ impl Window {
         window.saturating_add(below) & !below
     }
 
-    /// What an ACK sent now would offer, bytes, with so much delivered and so much of the buffer taken.
+    /// What an ACK sent now would offer, bytes, with so much delivered and so much of the buffer
+    /// taken.
     #[inline]
     pub fn offered(&self, delivered: u64, taken: u64) -> u64 {
         let left = self.edge.saturating_sub(delivered);
@@ -150,7 +156,8 @@ impl Window {
         self.room(taken) >= self.told
     }
 
-    /// What is left of the window is a half of the room at most, and a half of what could be offered: worth an ACK (tcp_cleanup_rbuf).
+    /// What is left of the window is a half of the room at most, and a half of what could be
+    /// offered: worth an ACK (tcp_cleanup_rbuf).
     #[cold]
     pub fn doubles(&self, taken: u64, delivered: u64) -> bool {
         let left = self.edge.saturating_sub(delivered).saturating_mul(2);
@@ -181,7 +188,8 @@ impl Window {
         window
     }
 
-    /// A segment that answers another ACK than the last one did is a sample of the RTT; the first one takes `one_way` twice.
+    /// A segment that answers another ACK than the last one did is a sample of the RTT; the first
+    /// one takes `one_way` twice.
     #[inline]
     pub fn hear(&mut self, segment: &Segment, mss: u32, one_way: Span, now: Time) {
         if !self.grows() {
@@ -214,8 +222,9 @@ impl Window {
         }
     }
 
-    /// Takes note of what was read: up to `delivered`, with so many bytes behind it, of a gap that is filled, which belong to the next round. While
-    /// autotuning is off or done this is one comparison.
+    /// Takes note of what was read: up to `delivered`, with so many bytes behind it, of a gap that
+    /// is filled, which belong to the next round. While autotuning is off or done this is one
+    /// comparison.
     #[inline]
     pub fn adjust(&mut self, next: u32, delivered: u64, behind: u64, mss: u32, now: Time) {
         if !self.grows() {
@@ -240,8 +249,8 @@ impl Window {
         self.rtt_start = now;
     }
 
-    /// Linux's dynamic right-sizing: room for twice what the last RTT brought and 16 segments, and twice the rate of
-    /// growth on top, so that a sender in slow start is never held back.
+    /// Linux's dynamic right-sizing: room for twice what the last RTT brought and 16 segments, and
+    /// twice the rate of growth on top, so that a sender in slow start is never held back.
     fn end_round(&mut self, delivered: u64, behind: u64, mss: u32) {
         let copied = (delivered - self.round_start_bytes).saturating_sub(behind);
         self.round_start_bytes = delivered;
@@ -280,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_round_that_brought_twice_as_much_asks_for_room_as_linux_s() {
-        // Twice 20 000 bytes and 16 segments are 56 000; the round brought twice the last one, so twice that on top.
+        // Twice 20 000 bytes and 16 segments are 56 000; the round brought twice the last one, so
+        // twice that on top.
         let mut window = window();
         window.round_max = 10_000;
         window.end_round(20_000, 0, 1000);

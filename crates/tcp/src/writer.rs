@@ -1,22 +1,27 @@
-//! The application that sends, and its socket's buffer: when it writes, and so which segments are pushed.
+//! The application that sends, and its socket's buffer: when it writes, and so which segments are
+//! pushed.
 //!
-//! It writes as soon as the socket takes something, and until it takes no more. A socket takes something again when a third of its
-//! buffer is free and no more than one write's bytes are unsent, and then until the buffer is full or two writes' bytes are unsent. The
-//! buffer grows with cwnd: twice what so many segments may take.
+//! It writes as soon as the socket takes something, and until it takes no more. A socket takes
+//! something again when a third of its buffer is free and no more than one write's bytes are
+//! unsent, and then until the buffer is full or two writes' bytes are unsent. The buffer grows with
+//! cwnd: twice what so many segments may take.
 //!
-//! Pushed is the segment that ends such a bout, and each that is further than half of the largest window offered behind the last push. The end
-//! of a write within a bout is not, because the next write goes on with the same segment.
+//! Pushed is the segment that ends such a bout, and each that is further than half of the largest
+//! window offered behind the last push. The end of a write within a bout is not, because the next
+//! write goes on with the same segment.
 //!
-//! Source: Linux net/ipv4/tcp.c (tcp_sendmsg_locked, forced_push), tcp_input.c (tcp_sndbuf_expand), include/net/sock.h (sk_stream_is_writeable).
-//! Deviations: tcp_wmem's maximum doesn't bound the buffer. What a segment takes is what it takes in the guests that were looked at
-//! (docs/tcp.md); kernels with other options differ.
+//! Source: Linux net/ipv4/tcp.c (tcp_sendmsg_locked, forced_push), tcp_input.c (tcp_sndbuf_expand),
+//! include/net/sock.h (sk_stream_is_writeable). Deviations: tcp_wmem's maximum doesn't bound the
+//! buffer. What a segment takes is what it takes in the guests that were looked at (docs/tcp.md);
+//! kernels with other options differ.
 
 use crate::TcpParams;
 use std::collections::VecDeque;
 
 /// What the kernel keeps beside a segment's payload, bytes.
 const OVERHEAD: u64 = 832;
-/// Headers and bookkeeping that it reckons with beside the largest segment, bytes: together they are rounded up to a power of two.
+/// Headers and bookkeeping that it reckons with beside the largest segment, bytes: together they
+/// are rounded up to a power of two.
 const HEADERS: u64 = 576;
 /// Bytes that are not in that power.
 const DESCRIPTOR: u64 = 256;
@@ -42,7 +47,8 @@ pub struct Writer {
     /// The stream's byte up to which all is pushed.
     pushed: u64,
     window_max: u64,
-    /// Segments that are pushed, of those not acknowledged, and the first of them that has not left.
+    /// Segments that are pushed, of those not acknowledged, and the first of them that has not
+    /// left.
     pushes: VecDeque<u32>,
     coming: u32,
 }
@@ -79,7 +85,8 @@ impl Writer {
         self.window_max = self.window_max.max(window);
     }
 
-    /// Writes if the socket takes something; whether it did. `merged`: SACKed segments that the kernel keeps together with the one before.
+    /// Writes if the socket takes something; whether it did. `merged`: SACKed segments that the
+    /// kernel keeps together with the one before.
     #[inline]
     pub fn write(&mut self, una: u32, nxt: u32, merged: u32, cwnd: u32) -> bool {
         if self.written == self.end {
@@ -91,7 +98,8 @@ impl Writer {
             return false;
         }
         let buffer = 2 * self.budget * u64::from(self.peak);
-        let memory = u64::from(self.written - una) * (self.mss + OVERHEAD) - u64::from(merged) * OVERHEAD;
+        let memory =
+            u64::from(self.written - una) * (self.mss + OVERHEAD) - u64::from(merged) * OVERHEAD;
         if 3 * memory > 2 * buffer {
             return false;
         }
@@ -163,7 +171,8 @@ mod tests {
         writer
     }
 
-    /// What was written, in segments, by the time that so many were acknowledged, with `cwnd` more in flight.
+    /// What was written, in segments, by the time that so many were acknowledged, with `cwnd` more
+    /// in flight.
     fn bouts(writer: &mut Writer, acks: impl IntoIterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
         acks.into_iter()
             .filter_map(|(una, cwnd)| {
@@ -175,7 +184,8 @@ mod tests {
 
     #[test]
     fn it_writes_when_linux_writes() {
-        // A guest's slow start: (acknowledged, cwnd) and the segments written, as its socket told them.
+        // A guest's slow start: (acknowledged, cwnd) and the segments written, as its socket told
+        // them.
         let mut w = writer(u32::MAX);
         let slow_start = (0..24).map(|acked| (acked, 10 + acked));
         let told = [(0, 30_408), (4, 47_784), (9, 69_504), (15, 95_568), (23, 130_320)];
@@ -214,7 +224,8 @@ mod tests {
 
     #[test]
     fn without_a_size_of_writes_everything_is_written_and_nothing_pushed() {
-        let mut w = Writer::new(&crate::cc::test::params().with(|p| p.buffers.write_bytes = 0), u32::MAX);
+        let mut w =
+            Writer::new(&crate::cc::test::params().with(|p| p.buffers.write_bytes = 0), u32::MAX);
         assert_eq!((w.written(), w.write(0, 0, 0, 10), w.pushes_new(5)), (u32::MAX, false, false));
     }
 }

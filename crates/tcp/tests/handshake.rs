@@ -38,10 +38,16 @@ fn data_follow_the_ack_that_ends_it() {
     sender.on_ack(&answer, at(87));
     assert_eq!(sender.srtt(), Some(Span::from_millis(80)));
     let sent = burst(&mut sender, at(87));
-    assert!(!sent[0].syn && sent[0].len == 0 && receiver.on_segment(&sent[0], false, at(127)).is_none());
-    assert_eq!(sent[1..].iter().map(|segment| segment.seq).collect::<Vec<_>>(), (0..10).collect::<Vec<_>>());
+    assert!(
+        !sent[0].syn && sent[0].len == 0 && receiver.on_segment(&sent[0], false, at(127)).is_none()
+    );
+    assert_eq!(
+        sent[1..].iter().map(|segment| segment.seq).collect::<Vec<_>>(),
+        (0..10).collect::<Vec<_>>()
+    );
     assert!(sent.iter().all(|segment| segment.echo == Some(Millis(47))));
-    let ack = receiver.on_segment(&sent[1], false, at(127)).expect("the first is acknowledged at once");
+    let ack =
+        receiver.on_segment(&sent[1], false, at(127)).expect("the first is acknowledged at once");
     assert!(!ack.syn && ack.ack == 1);
 }
 
@@ -49,13 +55,16 @@ fn data_follow_the_ack_that_ends_it() {
 fn a_syn_that_is_lost_is_sent_again_each_second_and_then_ever_later() {
     let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
     burst(&mut sender, at(0));
-    for (due, tries) in [(1000, 1), (2000, 2), (3000, 3), (4000, 4), (5000, 5), (7000, 6), (11_000, 7)] {
+    for (due, tries) in
+        [(1000, 1), (2000, 2), (3000, 3), (4000, 4), (5000, 5), (7000, 6), (11_000, 7)]
+    {
         assert_eq!(sender.deadline(), Some(at(due)));
         sender.on_deadline(at(due));
         let [syn] = burst(&mut sender, at(due))[..] else { panic!("a SYN alone") };
         assert!(syn.syn && sender.stats().timeouts == tries);
         if tries == 7 {
-            // An answer to either is an answer; data begin with one segment, since more than one was lost (RFC 5681 §3.1).
+            // An answer to either is an answer; data begin with one segment, since more than one
+            // was lost (RFC 5681 §3.1).
             sender.on_ack(&greeting(&mut receiver, &syn, at(due)), at(due + 80));
             assert_eq!(burst(&mut sender, at(due + 80)).len(), 1 + 1);
             assert_eq!(sender.srtt(), Some(Span::from_millis(80)));
@@ -80,7 +89,8 @@ fn opened(asks: bool, agrees: bool, lost: u64) -> bool {
     sender.on_ack(&answer, now + WAY + WAY);
     let sent = burst(&mut sender, now + WAY + WAY);
     assert!(!sent[0].cwr, "the handshake is over");
-    receiver.on_segment(&sent[1], true, now + WAY + WAY + WAY).is_some_and(|ack| ack.ece) && sent[1].ect
+    receiver.on_segment(&sent[1], true, now + WAY + WAY + WAY).is_some_and(|ack| ack.ece)
+        && sent[1].ect
 }
 
 #[test]
@@ -131,10 +141,12 @@ fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
     // Linux's timers of a second go off with every eighth tick of 4 ms.
     for due in [1056, 3072] {
         assert_eq!(receiver.on_deadline(at(due - 1)), None);
-        let again = receiver.on_deadline(receiver.deadline().expect("it waits")).expect("it goes again");
+        let again =
+            receiver.on_deadline(receiver.deadline().expect("it waits")).expect("it goes again");
         assert!(again.syn && again.echo == at(0));
     }
-    // A SYN again in the meantime: the first one's stamp is echoed, so that this RTT counts from there.
+    // A SYN again in the meantime: the first one's stamp is echoed, so that this RTT counts from
+    // there.
     let second = Segment { stamp: at(3080), ..syn };
     assert_eq!(greeting(&mut receiver, &second, at(3080)).echo, at(0));
     sender.on_ack(&greeting(&mut receiver, &second, at(3080)), at(3200));

@@ -1,9 +1,9 @@
-//! Laws of a connection, whatever its parameters and its path: a sender and a receiver, and between them a channel that
-//! loses, marks, delays and (in some) reorders.
+//! Laws of a connection, whatever its parameters and its path: a sender and a receiver, and between
+//! them a channel that loses, marks, delays and (in some) reorders.
 //!
-//! Every transfer completes, each byte is delivered once and in order; nothing new is sent beyond the windows; a timer runs
-//! while data is outstanding; and what the run-length scoreboard holds to be in flight is what a table with an entry per
-//! segment says by the words of RFC 6675.
+//! Every transfer completes, each byte is delivered once and in order; nothing new is sent beyond
+//! the windows; a timer runs while data is outstanding; and what the run-length scoreboard holds to
+//! be in flight is what a table with an entry per segment says by the words of RFC 6675.
 
 #[path = "common/congestion.rs"]
 mod congestion;
@@ -58,7 +58,8 @@ impl Table {
             Some(first) => assert_eq!(seq, first, "lost segments are sent again in order"),
             None => assert!(!entry.lost, "{seq} is sent a third time"),
         }
-        // NextSeg's rule 1, and rule 3, after which it counts as lost and sent again. Rule 4 changes nothing.
+        // NextSeg's rule 1, and rule 3, after which it counts as lost and sent again. Rule 4
+        // changes nothing.
         if entry.lost || sacked_above {
             (entry.lost, entry.resent) = (true, true);
         }
@@ -101,7 +102,8 @@ struct Channel {
     data_loss: f64,
     ack_loss: f64,
     marks: f64,
-    /// A packet is delayed by up to this more; it overtakes others if that is more than their distance.
+    /// A packet is delayed by up to this more; it overtakes others if that is more than their
+    /// distance.
     jitter_us: u64,
     seed: u64,
 }
@@ -178,13 +180,19 @@ impl World {
             if segment.len == 0 {
                 // But an answer that comes again is acknowledged again.
                 let again = self.sender.stats().timeouts > 0;
-                assert_eq!(segment.cwr, segment.syn && self.params.ecn && !again, "ECN is asked for once");
+                assert_eq!(
+                    segment.cwr,
+                    segment.syn && self.params.ecn && !again,
+                    "ECN is asked for once"
+                );
                 if segment.syn || self.answers == 0 {
                     assert_eq!((una, nxt), (0, 0), "a handshake goes before data");
                 } else {
                     self.answers -= 1;
                 }
-                assert!(self.params.handshake && (!segment.syn || self.sender.deadline().is_some()));
+                assert!(
+                    self.params.handshake && (!segment.syn || self.sender.deadline().is_some())
+                );
                 self.launch(segment, false);
                 continue;
             }
@@ -197,7 +205,9 @@ impl World {
                 assert!(!full || probe, "new data leaves a full window");
                 assert_eq!(segment.seq + 1, nxt);
                 assert!(u64::from(segment.seq) < self.edge, "beyond the receive window");
-                assert!(segment.seq - una < self.params.growth.max_window.unwrap_or(u32::MAX).max(1));
+                assert!(
+                    segment.seq - una < self.params.growth.max_window.unwrap_or(u32::MAX).max(1)
+                );
                 assert_eq!(segment.ect, self.ecn);
             }
             if self.is_modelled() {
@@ -215,7 +225,8 @@ impl World {
         assert!(self.sender.poll(self.now).is_none(), "none is none");
     }
 
-    /// ns-2's Sack1 counts otherwise than RFC 6675; an undo takes marks back, F-RTO lets new data out before lost.
+    /// ns-2's Sack1 counts otherwise than RFC 6675; an undo takes marks back, F-RTO lets new data
+    /// out before lost.
     fn is_modelled(&self) -> bool {
         let LossRecovery { sack, undo, frto, rack, .. } = self.params.recovery;
         sack && self.params.ns2 == Ns2Mode::OFF && !undo && !frto && !rack
@@ -240,7 +251,9 @@ impl World {
         let segment = self.segments.first().map(|&(at, ..)| at);
         let ack = self.acks.first().map(|&(at, _)| at);
         let [timer, delayed] = [self.sender.deadline(), self.receiver.deadline()];
-        let Some(next) = [segment, ack, timer, delayed].into_iter().flatten().min() else { return false };
+        let Some(next) = [segment, ack, timer, delayed].into_iter().flatten().min() else {
+            return false;
+        };
         self.now = self.now.max(next);
         if segment == Some(next) {
             let (_, segment, marked) = self.segments.remove(0);
@@ -260,7 +273,8 @@ impl World {
             let acked = self.sender.on_ack(&ack, self.now);
             assert!(!(self.complete && acked.complete), "a transfer completes once");
             self.complete |= acked.complete;
-            // A SYN that comes after data is answered in vain: whatever that says of data is not heard.
+            // A SYN that comes after data is answered in vain: whatever that says of data is not
+            // heard.
             assert_eq!(self.sender.outstanding().0, if ack.syn { una } else { una.max(ack.ack) });
             if self.is_modelled() {
                 self.table.acknowledged(&ack);
@@ -270,7 +284,10 @@ impl World {
         } else if delayed == Some(next) {
             let reply = self.receiver.on_deadline(self.now);
             let later = self.receiver.deadline() > Some(self.now);
-            assert!(reply.is_some() || later, "the receiver wanted to be woken now, or waits for a tick");
+            assert!(
+                reply.is_some() || later,
+                "the receiver wanted to be woken now, or waits for a tick"
+            );
             self.reply(reply);
         } else {
             let timeouts = self.sender.stats().timeouts;
@@ -313,7 +330,14 @@ fn params() -> impl Strategy<Value = TcpParams> {
                 [dsack, undo, frto, rack, tlp],
                 ns2,
             ),
-            (initial_window, initial_ssthresh, max_window, receive_buffer, growth, receive_window_fraction),
+            (
+                initial_window,
+                initial_ssthresh,
+                max_window,
+                receive_buffer,
+                growth,
+                receive_window_fraction,
+            ),
             (initial_rto, min_rto, tick_ns),
             (delayed_ack_segments, delayed_ack, stretch, quick_acks, mss),
             (sack_delay, write_bytes, timer_tick_ns),
@@ -420,7 +444,12 @@ fn transfers_completely(params: TcpParams, bytes: u64, channel: Channel) {
     let mut events = 0;
     while world.step() {
         events += 1;
-        assert!(events < MOST_EVENTS, "{:?} outstanding at {:?}", world.sender.outstanding(), world.now);
+        assert!(
+            events < MOST_EVENTS,
+            "{:?} outstanding at {:?}",
+            world.sender.outstanding(),
+            world.now
+        );
         assert!(world.receiver.delivered_bytes() <= bytes);
     }
     assert!(world.complete);
@@ -452,7 +481,8 @@ proptest! {
     fn without_loss_or_reordering_nothing_is_sent_twice(
         params in params(), bytes in 1..300_000u64, delay_ms in 1..200u64
     ) {
-        // The timer is longer than the RTT and the delayed ACK together. A probe may well be needless.
+        // The timer is longer than the RTT and the delayed ACK together. A probe may well be
+        // needless.
         let params = params.with(|p| {
 p.recovery.tlp = false;
 p.timers.initial_rto_ns = 3_000_000_000;

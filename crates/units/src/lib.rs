@@ -1,8 +1,9 @@
-//! Time, Span, Rate: the quantities every other room is written in, `Luck`, the seeded generator, and what packets take of a
-//! host's memory.
+//! Time, Span, Rate: the quantities every other room is written in, `Luck`, the seeded generator,
+//! and what packets take of a host's memory.
 //!
-//! A `Time` is a point on the run's clock, a `Span` a length of it; both are u64 nanoseconds and never wrap
-//! (584 years). A `Rate` is bit/s. Arithmetic that mixes them lives here once, with its rounding stated.
+//! A `Time` is a point on the run's clock, a `Span` a length of it; both are u64 nanoseconds and
+//! never wrap (584 years). A `Rate` is bit/s. Arithmetic that mixes them lives here once, with its
+//! rounding stated.
 
 mod luck;
 pub mod memory;
@@ -36,7 +37,8 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// This time in seconds, for arithmetic that is real-valued by definition (CUBIC's cubic, an EWMA).
+    /// This time in seconds, for arithmetic that is real-valued by definition (CUBIC's cubic, an
+    /// EWMA).
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
@@ -87,8 +89,9 @@ impl Rate {
         Rate(mbit * 1_000_000)
     }
 
-    /// The time `bytes` take on a link of this rate, rounded up to the next nanosecond so that a link never
-    /// carries more than its rate. 1500 bytes at 20 Mbit/s take 600 µs. A zero rate has no answer: `None`.
+    /// The time `bytes` take on a link of this rate, rounded up to the next nanosecond so that a
+    /// link never carries more than its rate. 1500 bytes at 20 Mbit/s take 600 µs. A zero rate has
+    /// no answer: `None`.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Option<Span> {
         if self.0 == 0 {

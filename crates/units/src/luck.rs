@@ -1,8 +1,10 @@
-//! Luck: one seeded random stream per component, so that adding a flow does not change another flow's luck.
+//! Luck: one seeded random stream per component, so that adding a flow does not change another
+//! flow's luck.
 //!
-//! The generator is xoshiro256++ (Blackman and Vigna, 2019), its state filled by SplitMix64 from the run's seed
-//! and an FNV-1a hash of the component's name. Both are fixed here rather than taken from a crate because the
-//! stream is part of every result: a dependency's new version must not change a Run.
+//! The generator is xoshiro256++ (Blackman and Vigna, 2019), its state filled by SplitMix64 from
+//! the run's seed and an FNV-1a hash of the component's name. Both are fixed here rather than taken
+//! from a crate because the stream is part of every result: a dependency's new version must not
+//! change a Run.
 
 /// A random stream owned by one component.
 #[derive(Clone, Debug)]
@@ -13,8 +15,9 @@ pub struct Luck {
 impl Luck {
     /// The stream of the component called `name` in the run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Luck {
-        let hash =
-            name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
         let mut x = seed ^ hash;
         Luck { state: std::array::from_fn(|_| splitmix64(&mut x)) }
     }
@@ -40,7 +43,8 @@ impl Luck {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A whole number in [0, bound), without bias worth the name (multiply-shift: off by at most bound / 2^64).
+    /// A whole number in [0, bound), without bias worth the name (multiply-shift: off by at most
+    /// bound / 2^64).
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
@@ -57,7 +61,8 @@ impl Luck {
         -mean * libm::log(1.0 - self.unit())
     }
 
-    /// A standard normal number (Box and Muller; the second of the pair is thrown away to keep streams simple).
+    /// A standard normal number (Box and Muller; the second of the pair is thrown away to keep
+    /// streams simple).
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         radius * libm::cos(std::f64::consts::TAU * self.unit())

@@ -1,13 +1,17 @@
-//! What a packet takes of a Linux host's memory: its `truesize`, which receive buffers and fq_codel's memory_limit count.
+//! What a packet takes of a Linux host's memory: its `truesize`, which receive buffers and
+//! fq_codel's memory_limit count.
 //!
-//! Every packet has a record of its own, and what is shared about its pages lies behind its bytes. How its bytes lie depends on who made it.
-//! TCP takes a small head for the headers and pages for the data. A datagram lies in one piece with its headers: in a small head, or
-//! else in the next power of two. A bare ACK is charged with next to nothing, so that ACKs don't count in a sender's limits.
-//! A packet keeps its maker's charge from host to host of one machine (veth, network namespaces). A real card's driver makes anew
-//! what it receives, and charges what its ring's buffers take: half a page to a page for a full packet.
+//! Every packet has a record of its own, and what is shared about its pages lies behind its bytes.
+//! How its bytes lie depends on who made it. TCP takes a small head for the headers and pages for
+//! the data. A datagram lies in one piece with its headers: in a small head, or else in the next
+//! power of two. A bare ACK is charged with next to nothing, so that ACKs don't count in a sender's
+//! limits. A packet keeps its maker's charge from host to host of one machine (veth, network
+//! namespaces). A real card's driver makes anew what it receives, and charges what its ring's
+//! buffers take: half a page to a page for a full packet.
 //!
-//! Source: Linux net/core/skbuff.c, net/ipv4/tcp_output.c (tcp_stream_alloc_skb, skb_set_tcp_pure_ack) and ip_output.c; read off
-//! a 6.12 kernel on x86-64 for segments, ACKs, SYNs, pings, and datagrams of 64 to 1500 bytes.
+//! Source: Linux net/core/skbuff.c, net/ipv4/tcp_output.c (tcp_stream_alloc_skb,
+//! skb_set_tcp_pure_ack) and ip_output.c; read off a 6.12 kernel on x86-64 for segments, ACKs,
+//! SYNs, pings, and datagrams of 64 to 1500 bytes.
 
 /// The packet's record, bytes.
 pub const RECORD: u64 = 256;
@@ -30,7 +34,8 @@ pub const fn segment(payload: u64) -> u64 {
 /// A datagram or an echo of so many IP bytes.
 pub const fn datagram(ip_bytes: u64) -> u64 {
     let bytes = (ip_bytes + MARGIN).next_multiple_of(CACHE_LINE);
-    let piece = if bytes <= HEADERS { HEADERS + SHARED } else { (bytes + SHARED).next_power_of_two() };
+    let piece =
+        if bytes <= HEADERS { HEADERS + SHARED } else { (bytes + SHARED).next_power_of_two() };
     RECORD + piece
 }
 

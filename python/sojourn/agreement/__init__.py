@@ -1,4 +1,5 @@
-"""Simulator and kernel side by side: the numbers of whole runs (`side_by_side`), and what both did to each packet (`decisions`).
+"""Simulator and kernel side by side: the numbers of whole runs (`side_by_side`), and what both did
+to each packet (`decisions`).
 
 docs/agreement.md is its page; `cases` is the standing set.
 """

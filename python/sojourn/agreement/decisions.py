@@ -1,22 +1,27 @@
-"""Decision by decision: what one queue did to a recorded trace of arrivals, and what ours does to the same.
+"""Decision by decision: what one queue did to a recorded trace of arrivals, and what ours does to
+the same.
 
-A Recording holds every packet that came to a link's queue, in order, and what the queue did to it. `replayed` sends the same
-packets, at the same times, through the simulator's link, and `compare` holds each decision against the other: taken in or dropped on
-arrival, sent, marked, dropped while it waited; in which order packets left, and when.
+A Recording holds every packet that came to a link's queue, in order, and what the queue did to it.
+`replayed` sends the same packets, at the same times, through the simulator's link, and `compare`
+holds each decision against the other: taken in or dropped on arrival, sent, marked, dropped while
+it waited; in which order packets left, and when.
 
 What happens at one instant happens in some order: the recording tells it, and the replay follows.
 
-A packet agrees if both did the same to it, if as many packets had been sent before it, and if it left at the same time. The time of a departure
-is recorded to the nanosecond; a kernel may be later by what it does at the same instant (`GRAIN_NS`). That of a drop is told by
-the kernel's trace to the microsecond.
+A packet agrees if both did the same to it, if as many packets had been sent before it, and if it
+left at the same time. The time of a departure is recorded to the nanosecond; a kernel may be later
+by what it does at the same instant (`GRAIN_NS`). That of a drop is told by the kernel's trace to
+the microsecond.
 
-RED draws random numbers. Ours is told what the recorded draws decided and follows them wherever its own law leaves the choice to luck; so its
-average, its thresholds and its forced decisions are compared one by one, and the draws in sum: as many early drops and marks as
-the probabilities that ours found at each arrival add up to, give or take (`Draws`).
+RED draws random numbers. Ours is told what the recorded draws decided and follows them wherever its
+own law leaves the choice to luck; so its average, its thresholds and its forced decisions are
+compared one by one, and the draws in sum: as many early drops and marks as the probabilities that
+ours found at each arrival add up to, give or take (`Draws`).
 
-fq_codel hashes flows into queues. Ours takes the kernel's hash of each packet, so flows share a queue where they shared one of the kernel's;
-and its memory limit counts what the kernel charged for each packet. A recording of an older sojourn has neither: then no flows share
-a queue, and each packet takes as much as a datagram of its size.
+fq_codel hashes flows into queues. Ours takes the kernel's hash of each packet, so flows share a
+queue where they shared one of the kernel's; and its memory limit counts what the kernel charged for
+each packet. A recording of an older sojourn has neither: then no flows share a queue, and each
+packet takes as much as a datagram of its size.
 
 `engine/recording` is the recording and its file.
 """
@@ -46,14 +51,15 @@ from sojourn.errors import UserError
 from sojourn.scenario import Scenario
 
 GRAIN_NS = 2000
-"""How much later than ours a departure or a drop of the recording may be, while the link's rate stands."""
+"""How much later than ours a departure or a drop of the recording may be, while the link's rate
+stands."""
 _PHASE_NS = 16_000_000
-"""A whole number of the ticks in which Linux's CoDel (1024 ns) and its byte queue limits (4 ms) count the kernel's clock: where in
-them time 0 lies is part of a recording."""
+"""A whole number of the ticks in which Linux's CoDel (1024 ns) and its byte queue limits (4 ms)
+count the kernel's clock: where in them time 0 lies is part of a recording."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
-# ------------------------------------------------------------------------------------------------------- replaying
+# -------------------------------------------------------------------------------------- replaying
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,9 @@ def replayed(recording: Recording) -> Replayed:
 def _rates(recording: Recording) -> list[tuple[int, int]]:
     """(from ns, bit/s) until the last packet."""
     trace = recording.trace
-    return rate_steps(recording.link, int(max(trace.t_ns.max(initial=0), trace.left_ns.max(initial=0))) + 1)
+    return rate_steps(
+        recording.link, int(max(trace.t_ns.max(initial=0), trace.left_ns.max(initial=0))) + 1
+    )
 
 
 def _later(recording: Recording, phase: int) -> dict[str, Any]:
@@ -127,7 +135,8 @@ def _later(recording: Recording, phase: int) -> dict[str, Any]:
 
 
 def _sent_before(fate: Ints, order: Ints) -> Ints:
-    """How many of those that left before each packet were sent. Among those that are dropped at once there is no order."""
+    """How many of those that left before each packet were sent. Among those that are dropped at
+    once there is no order."""
     rows = np.flatnonzero(order >= 0)
     rows = rows[np.argsort(order[rows])]
     sent = np.isin(fate[rows], (SENT, MARKED))
@@ -136,7 +145,7 @@ def _sent_before(fate: Ints, order: Ints) -> Ints:
     return result
 
 
-# ------------------------------------------------------------------------------------------------------- comparing
+# -------------------------------------------------------------------------------------- comparing
 
 
 @dataclass(frozen=True)
@@ -156,7 +165,10 @@ class Side:
         """Counts."""
         count = np.bincount(fate, minlength=len(DID))
         return cls(
-            int(count[SENT] + count[MARKED]), int(count[REFUSED]), int(count[DROPPED]), int(count[MARKED])
+            int(count[SENT] + count[MARKED]),
+            int(count[REFUSED]),
+            int(count[DROPPED]),
+            int(count[MARKED]),
         )
 
 
@@ -193,7 +205,8 @@ class Compared:
     ours: Side
     agreeing: int
     late: int
-    """Departures and drops that agree but are not at the same nanosecond (of a drop: microsecond)."""
+    """Departures and drops that agree but are not at the same nanosecond (of a drop:
+    microsecond)."""
     latest_ns: int
     draws: Draws | None
     first: DecisionDifference | None
@@ -213,7 +226,8 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
     """Holds each decision of a recording against ours (`replayed(recording)`)."""
     ours = replayed(recording) if ours is None else ours
     trace = recording.trace
-    # What waited when the recording ended leaves in a replay: nobody knows what would have become of it.
+    # What waited when the recording ended leaves in a replay: nobody knows what would have become
+    # of it.
     sent = np.isin(trace.fate, (SENT, MARKED))
     open_end = (trace.fate == WAITS) & (ours.order >= int(sent.sum()))
     later = trace.left_ns - ours.left_ns
@@ -250,7 +264,8 @@ def _in_order(trace: Trace, ours: Replayed) -> Mask:
 
 
 def _in_time(trace: Trace, later: Ints, rate_changes: int) -> Mask:
-    """A kernel's rate is changed by a program, which is a little late: from then on either may be ahead."""
+    """A kernel's rate is changed by a program, which is a little late: from then on either may be
+    ahead."""
     early = _resolution(trace) + GRAIN_NS * rate_changes
     return np.asarray((later >= -early) & (later <= early + GRAIN_NS))
 
@@ -295,7 +310,7 @@ def _did(fate: int, left_ns: int, order: int) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------------------- recording
+# -------------------------------------------------------------------------------------- recording
 
 
 class RecordingStopped(KeyboardInterrupt):
@@ -311,7 +326,9 @@ class RecordingStopped(KeyboardInterrupt):
 class RecordingUnfinishedError(UnfinishedError):
     """Some guests did not finish. What the others recorded is kept."""
 
-    def __init__(self, failed: Sequence[Failure], asked: int, recordings: Sequence[Recording]) -> None:
+    def __init__(
+        self, failed: Sequence[Failure], asked: int, recordings: Sequence[Recording]
+    ) -> None:
         super().__init__(failed, asked)
         self.recordings = tuple(recordings)
 
@@ -324,7 +341,8 @@ def record(
     jobs: int | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> list[Recording]:
-    """Runs scenarios, none of them a sweep, in guests that write down what the congested queues do to each packet.
+    """Runs scenarios, none of them a sweep, in guests that write down what the congested queues do
+    to each packet.
 
     Args:
         seeds: how many, counted up from the scenario's; None: its own.
@@ -332,7 +350,8 @@ def record(
 
     Raises:
         UserError: there is no such guest, or the scenario asks for what it has not.
-        RecordingUnfinishedError: some guests did not finish, or what they wrote down can't be trusted.
+        RecordingUnfinishedError: some guests did not finish, or what they wrote down can't be
+            trusted.
         RecordingStopped: on Ctrl-C.
     """
     kernel = find(engine)
@@ -341,7 +360,9 @@ def record(
     work = [
         (scenario, seed)
         for scenario in scenarios
-        for seed in (scenario.seeds if seeds is None else range(scenario.seeds[0], scenario.seeds[0] + seeds))
+        for seed in (
+            scenario.seeds if seeds is None else range(scenario.seeds[0], scenario.seeds[0] + seeds)
+        )
     ]
     first = [(one, one.realise(one.seeds[0])) for one in scenarios]
     for _, realised in first:
@@ -365,7 +386,9 @@ def record(
     with ThreadPoolExecutor(threads, thread_name_prefix="sojourn") as pool:
         futures = [pool.submit(one, number, *each) for number, each in enumerate(work)]
         try:
-            progress(Progress(0, len(work), 0.0, expected_s=expected_s(kernel.name, counted, threads)))
+            progress(
+                Progress(0, len(work), 0.0, expected_s=expected_s(kernel.name, counted, threads))
+            )
             left: set[Future[list[Recording]]] = set(futures)
             while left:
                 ended, left = wait(left, POLL_S, FIRST_COMPLETED)
@@ -383,10 +406,14 @@ def record(
                 raise
             whole = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
             raise RecordingStopped(
-                [recording for future in whole for recording in future.result()], len(work) - len(whole)
+                [recording for future in whole for recording in future.result()],
+                len(work) - len(whole),
             ) from None
     recordings = [
-        recording for future in futures if future.exception() is None for recording in future.result()
+        recording
+        for future in futures
+        if future.exception() is None
+        for recording in future.result()
     ]
     failures = [
         Failure(scenario.label or scenario.title, seed, why)
@@ -402,6 +429,9 @@ def record(
 class Recorder(Engine, Protocol):
     """An engine that can tell what its queues did."""
 
-    def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
-        """What each congested link's queue did to each packet, and the CPU time in ns that it took."""
+    def recordings(
+        self, realised: Realised, reached: Callable[[int], bool]
+    ) -> tuple[list[Recording], int]:
+        """What each congested link's queue did to each packet, and the CPU time in ns that it
+        took."""
         ...

@@ -1,7 +1,8 @@
 """What simulator and kernel are each to run, so that their numbers must agree.
 
-What Linux is known to do otherwise than its manual page says is a `Mechanism`: it names the scenarios by a predicate, and what the
-simulator runs in their place. It excuses no number: with it in place all of them must agree.
+What Linux is known to do otherwise than its manual page says is a `Mechanism`: it names the
+scenarios by a predicate, and what the simulator runs in their place. It excuses no number: with it
+in place all of them must agree.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from sojourn.scenario import Scenario
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Something that Linux does otherwise than its manual page says, and that the simulator, which does as it says, can be told to do."""
+    """Something that Linux does otherwise than its manual page says, and that the simulator, which
+    does as it says, can be told to do."""
 
     name: str
     says: str
@@ -32,7 +34,9 @@ ASLEEP = Mechanism(
     name="red-adaptive-asleep",
     says="tc 6.1 sets red's `adaptive` where Linux reports it but does not start the timer by it: it is red without the word",
     evidence="with the flag put where the kernel looks (the cases `awake`) max_p moves, and agrees with ours",
-    acts_on=lambda words: words[0] == "red" and "adaptive" in words and not {"ns2", "ns3"} & set(words),
+    acts_on=lambda words: (
+        words[0] == "red" and "adaptive" in words and not {"ns2", "ns3"} & set(words)
+    ),
     instead=lambda words: [word for word in words if word != "adaptive"],
 )
 MECHANISMS = (ASLEEP,)
@@ -45,7 +49,8 @@ class Sides:
     ours: Scenario
     theirs: Scenario
     setting: Literal["", "asleep", "awake"] = ""
-    """Of red's `adaptive`: as tc sets it, or put where the kernel looks for it. Empty: it does not occur."""
+    """Of red's `adaptive`: as tc sets it, or put where the kernel looks for it. Empty: it does not
+    occur."""
 
     @property
     def awake(self) -> bool:
@@ -54,14 +59,22 @@ class Sides:
 
 
 def sides(variant: Scenario) -> tuple[Sides, ...]:
-    """The ways to hold a scenario (not a sweep) against the kernel: one, or two where a mechanism acts on one of its disciplines.
+    """The ways to hold a scenario (not a sweep) against the kernel: one, or two where a mechanism
+    acts on one of its disciplines.
 
-    The first is the kernel as tc sets it, beside the simulator told to do as it does; the second is both as the manual page says.
+    The first is the kernel as tc sets it, beside the simulator told to do as it does; the second is
+    both as the manual page says.
     """
-    instead = {key: changed for key, qdisc in _disciplines(variant) if (changed := _instead(qdisc)) != qdisc}
+    instead = {
+        key: changed
+        for key, qdisc in _disciplines(variant)
+        if (changed := _instead(qdisc)) != qdisc
+    }
     if not instead:
         return (Sides(variant, variant),)
-    names = {setting: f"{variant.label or variant.title}, {setting}" for setting in ("asleep", "awake")}
+    names = {
+        setting: f"{variant.label or variant.title}, {setting}" for setting in ("asleep", "awake")
+    }
     asleep, awake = (variant.with_(label=name) for name in names.values())
     return (Sides(asleep.with_(instead), asleep, "asleep"), Sides(awake, awake, "awake"))
 

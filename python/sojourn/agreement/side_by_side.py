@@ -1,16 +1,18 @@
-"""Simulator and kernel side by side: two Summaries of one scenario in, a row for each number out, with a verdict.
+"""Simulator and kernel side by side: two Summaries of one scenario in, a row for each number out,
+with a verdict.
 
-A difference is (sim - kernel) / kernel of the means over the seeds; its 95 % interval is the root of the sum of the squares of both
-sides' intervals. A row is the first of these that holds:
+A difference is (sim - kernel) / kernel of the means over the seeds; its 95 % interval is the root
+of the sum of the squares of both sides' intervals. A row is the first of these that holds:
 
     within      no further apart than the tolerance
     step        further, but by no more than the number's own step
     noise       further, but the interval of the difference reaches into the tolerance: more seeds may tell
     beyond      none of these, or only one side has the number
 
-A step is the least by which one packet, or one event, can change a number: a packet's time at the link's rate for a percentile, 1 for
-a count (of packets, timeouts or transfers, or what a ring holds at most), a full packet in the measured time for goodput. Means and Jain's index have none.
-What neither side has, or neither counted once, is no row.
+A step is the least by which one packet, or one event, can change a number: a packet's time at the
+link's rate for a percentile, 1 for a count (of packets, timeouts or transfers, or what a ring holds
+at most), a full packet in the measured time for goodput. Means and Jain's index have none. What
+neither side has, or neither counted once, is no row.
 
 No engine, no clock, no disk.
 """
@@ -25,7 +27,14 @@ from typing import Literal, get_args
 
 from sojourn.arrays import Json
 from sojourn.metrics import Summary, mean_ci95
-from sojourn.numbers import GroupNumbers, MeanAndInterval, OverSeeds, Percentiles, QueueNumbers, Times
+from sojourn.numbers import (
+    GroupNumbers,
+    MeanAndInterval,
+    OverSeeds,
+    Percentiles,
+    QueueNumbers,
+    Times,
+)
 
 TOLERANCE = 0.05
 FULL_PACKET_BYTES = 1514
@@ -61,7 +70,8 @@ class Case:
 
     @property
     def name(self) -> str:
-        """`10 red adaptive reno 11 ms x4`: Mbit/s, discipline, congestion control, base RTT, flows."""
+        """`10 red adaptive reno 11 ms x4`: Mbit/s, discipline, congestion control, base RTT,
+        flows."""
         rate = "-" if self.rate_bps is None else f"{self.rate_bps / 1e6:g}"
         congestion = "+".join(sorted(self.congestions)) or "-"
         return f"{rate} {self.kind} {congestion} {self.base_rtt_ms:.0f} ms x{self.flows}"
@@ -85,7 +95,8 @@ class NumberRow:
     kernel: float
     kernel_ci95: float
     difference: float
-    """(sim - kernel) / kernel; infinite where only the kernel has none, NaN where a side was not measured."""
+    """(sim - kernel) / kernel; infinite where only the kernel has none, NaN where a side was not
+    measured."""
     ci95: float
     """Half the width of its interval; NaN with one seed."""
     verdict: NumberVerdict
@@ -115,7 +126,8 @@ class Comparison:
 
     @property
     def scatters(self) -> bool:
-        """Seeds differ on some side. Where nothing is drawn at random they do not, and are one sample."""
+        """Seeds differ on some side. Where nothing is drawn at random they do not, and are one
+        sample."""
         return self.samples > 1
 
     def to_dict(self) -> Json:
@@ -131,7 +143,7 @@ class Comparison:
         return {**whole, "agrees": self.agrees, "rows": rows}
 
 
-# ------------------------------------------------------------------------------------------------------ comparing
+# -------------------------------------------------------------------------------------- comparing
 
 
 def compare(
@@ -142,7 +154,8 @@ def compare(
     tolerance: float = TOLERANCE,
     setting: str = "",
 ) -> Comparison:
-    """Every number that both sides should share. `rates`: bit/s of each link, None where nothing limits it. `setting`: see `Sides`.
+    """Every number that both sides should share. `rates`: bit/s of each link, None where nothing
+    limits it. `setting`: see `Sides`.
 
     Raises:
         ValueError: they are not of one scenario.
@@ -174,7 +187,8 @@ def compare(
 
 
 def _congested(a: OverSeeds, b: OverSeeds) -> list[int]:
-    """Positions of the links under study: that where packets wait most, and every other that dropped, marked or lost some."""
+    """Positions of the links under study: that where packets wait most, and every other that
+    dropped, marked or lost some."""
 
     def waited(place: int) -> float:
         return sum(_number(side["queues"][place]["backlog_packets"]["mean"]) for side in (a, b))
@@ -182,7 +196,8 @@ def _congested(a: OverSeeds, b: OverSeeds) -> list[int]:
     def refused(place: int) -> float:
         queues = [side["queues"][place] for side in (a, b)]
         counts = [
-            (queue["dropped_packets"], queue["marked_packets"], queue["lost_packets"]) for queue in queues
+            (queue["dropped_packets"], queue["marked_packets"], queue["lost_packets"])
+            for queue in queues
         ]
         return sum(_number(count) for each in counts for count in each)
 
@@ -231,7 +246,8 @@ def _measures(sim: Summary, kernel: Summary, packet_ms: Mapping[int, float]) -> 
 
 
 def _shares(a: OverSeeds, b: OverSeeds, packet_mbps: float) -> Iterator[_Measure]:
-    """Who got what: the goodput of each [[flow]] entry where there are several, and Jain's index where endless TCP flows share."""
+    """Who got what: the goodput of each [[flow]] entry where there are several, and Jain's index
+    where endless TCP flows share."""
     if len(a["groups"]) > 1:
         for one, other in zip(a["groups"], b["groups"], strict=True):
             numbers = (one["goodput_mbps"], other["goodput_mbps"])
@@ -241,7 +257,9 @@ def _shares(a: OverSeeds, b: OverSeeds, packet_mbps: float) -> Iterator[_Measure
 
 
 def _of_queue(
-    one: QueueNumbers[MeanAndInterval[float]], other: QueueNumbers[MeanAndInterval[float]], packet_ms: float
+    one: QueueNumbers[MeanAndInterval[float]],
+    other: QueueNumbers[MeanAndInterval[float]],
+    packet_ms: float,
 ) -> Iterator[_Measure]:
     """Of one link: its discipline, its wire, and its ring where it has one."""
     link = one["link"]
@@ -257,7 +275,9 @@ def _of_queue(
         yield _Measure(link, "ring max", "packets", 1.0, ours["max"], theirs["max"])
 
 
-def _times(place: str, what: str, one: _Times, other: _Times, packet_ms: float) -> Iterator[_Measure]:
+def _times(
+    place: str, what: str, one: _Times, other: _Times, packet_ms: float
+) -> Iterator[_Measure]:
     yield _Measure(place, f"{what} mean", "ms", 0.0, one["mean"], other["mean"])
     yield _Measure(place, f"{what} p50", "ms", packet_ms, one["p50"], other["p50"])
     yield _Measure(place, f"{what} p95", "ms", packet_ms, one["p95"], other["p95"])
@@ -265,7 +285,9 @@ def _times(place: str, what: str, one: _Times, other: _Times, packet_ms: float) 
 
 
 def _transfers(
-    one: GroupNumbers[MeanAndInterval[float]], other: GroupNumbers[MeanAndInterval[float]], packet_ms: float
+    one: GroupNumbers[MeanAndInterval[float]],
+    other: GroupNumbers[MeanAndInterval[float]],
+    packet_ms: float,
 ) -> Iterator[_Measure]:
     """How many transfers of a group were completed, and how long they took."""
     if "transfers" not in one:
@@ -277,23 +299,28 @@ def _transfers(
     yield _Measure(place, "completion p95", "ms", packet_ms, took["p95"], theirs_took["p95"])
 
 
-def _count(place: str, metric: str, one: MeanAndInterval[float], other: MeanAndInterval[float]) -> _Measure:
+def _count(
+    place: str, metric: str, one: MeanAndInterval[float], other: MeanAndInterval[float]
+) -> _Measure:
     return _Measure(place, metric, "", 1.0, one, other, counted=True)
 
 
 def _of_tcp(side: Summary, key: Literal["retransmits", "timeouts"]) -> MeanAndInterval[float]:
     """Of all TCP flows together."""
     return mean_ci95(
-        sum(flow[key] for flow in run["flows"] if flow["congestion"] is not None) for run in side.sampled
+        sum(flow[key] for flow in run["flows"] if flow["congestion"] is not None)
+        for run in side.sampled
     )
 
 
 def _flow_rtts(sim: Summary, kernel: Summary) -> Iterator[_Measure]:
-    """The mean over TCP's RTT samples, and over the flows of each congestion control, which have one each."""
+    """The mean over TCP's RTT samples, and over the flows of each congestion control, which have
+    one each."""
 
     def mean(side: Summary, control: str | None) -> MeanAndInterval[float]:
         known = (
-            [f["rtt_ms"]["mean"] for f in run["flows"] if f["congestion"] == control] for run in side.sampled
+            [f["rtt_ms"]["mean"] for f in run["flows"] if f["congestion"] == control]
+            for run in side.sampled
         )
         return mean_ci95(math.fsum(values) / len(values) for values in known)
 
@@ -301,7 +328,8 @@ def _flow_rtts(sim: Summary, kernel: Summary) -> Iterator[_Measure]:
         if control is None:
             continue
         theirs = mean(kernel, control)
-        # A kernel that tells its smoothed RTT only, as the guest `qemu` and `netns`, has no samples.
+        # A kernel that tells its smoothed RTT only, as the guest `qemu` and `netns`, has no
+        # samples.
         if not math.isnan(theirs["mean"]):
             yield _Measure(control, "flow rtt", "ms", 0.0, mean(sim, control), theirs)
 
@@ -313,7 +341,9 @@ def _judged(measure: _Measure, tolerance: float) -> NumberRow | None:
         return None
     apart = abs(sim - kernel)
     # A side whose seeds are all the same adds nothing to the interval.
-    halves = [each["ci95"] for each in (measure.sim, measure.kernel) if not math.isnan(each["ci95"])]
+    halves = [
+        each["ci95"] for each in (measure.sim, measure.kernel) if not math.isnan(each["ci95"])
+    ]
     half = math.hypot(*halves) if halves else math.nan
     verdict: NumberVerdict = "beyond"
     if apart <= tolerance * abs(kernel):
@@ -353,7 +383,7 @@ def _finite(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# ---------------------------------------------------------------------------------------------------- many of them
+# ----------------------------------------------------------------------------------- many of them
 
 
 @dataclass(frozen=True)
@@ -366,7 +396,8 @@ class Digest:
     median: float
     """Of the differences' sizes."""
     worst: float
-    """The largest difference, with its sign, of those that are neither steps nor noise, if there are any."""
+    """The largest difference, with its sign, of those that are neither steps nor noise, if there
+    are any."""
     worst_case: str
 
     def to_dict(self) -> Json:
@@ -378,9 +409,11 @@ class Digest:
 
 
 def digest(
-    comparisons: Sequence[Comparison], group: Callable[[Comparison], str] = lambda one: one.case.kind
+    comparisons: Sequence[Comparison],
+    group: Callable[[Comparison], str] = lambda one: one.case.kind,
 ) -> list[Digest]:
-    """How far each number agrees, in groups (by default one for each queue discipline), in the order in which they come."""
+    """How far each number agrees, in groups (by default one for each queue discipline), in the
+    order in which they come."""
     found: dict[tuple[str, str], list[tuple[NumberRow, Comparison]]] = {}
     for one in comparisons:
         for row in one.rows:

@@ -1,8 +1,8 @@
 """The command line: one file per verb.
 
-Data goes to stdout, talk to stderr. Exit 0: fine; 1: a check failed; 2: wrong input, said in two lines (error, hint);
-130: Ctrl-C. Anything else is a bug of ours and shows its traceback. What is slow to import is imported by the verb that
-needs it, so that `sojourn --help` answers at once.
+Data goes to stdout, talk to stderr. Exit 0: fine; 1: a check failed; 2: wrong input, said in two
+lines (error, hint); 130: Ctrl-C. Anything else is a bug of ours and shows its traceback. What is
+slow to import is imported by the verb that needs it, so that `sojourn --help` answers at once.
 """
 
 import os
@@ -65,10 +65,16 @@ TRADES: dict[str, tuple[click.Command, ...]] = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version.",
 )
 def cli() -> None:
-    """A bufferbloat laboratory: queues under TCP in a packet simulator, in the real Linux kernel, and on a live line.
+    """A bufferbloat laboratory: queues under TCP in a packet simulator, in the real Linux kernel,
+    and on a live line.
 
     \b
     sojourn run home-uplink
@@ -98,15 +104,15 @@ cli.add_command(version)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and exits. Being told to end, or a terminal that goes away, is like Ctrl-C: what is finished is kept,
-    nothing is left behind.
+    """Runs the command line and exits. Being told to end, or a terminal that goes away, is like
+    Ctrl-C: what is finished is kept, nothing is left behind.
     """
     for told in (signal.SIGTERM, signal.SIGHUP):
         # What `nohup` has made it ignore, it ignores.
         if signal.getsignal(told) is not signal.SIG_IGN:
             signal.signal(told, signal.default_int_handler)
-    # Memory that polars frees goes back at once: a fifth less at the peak of a run of a thousand flows. Read by its allocator
-    # when it is loaded, hence here.
+    # Memory that polars frees goes back at once: a fifth less at the peak of a run of a thousand
+    # flows. Read by its allocator when it is loaded, hence here.
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
     sys.exit(status(arguments))
 

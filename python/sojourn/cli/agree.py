@@ -36,7 +36,19 @@ STANDING = (
         "jitter",
         "leaving",
     ),
-    *("loss", "onoff", "ring", "rtts", "schedule", "shaper", "udp", "vegas", "vegas-beside", "video", "web"),
+    *(
+        "loss",
+        "onoff",
+        "ring",
+        "rtts",
+        "schedule",
+        "shaper",
+        "udp",
+        "vegas",
+        "vegas-beside",
+        "video",
+        "web",
+    ),
 )
 """In the folder `agreement/cases` of the installed package."""
 QUICK = "quick"
@@ -68,7 +80,9 @@ KERNEL = {
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
 @options.block(options.ExecutionOptions, engine=KERNEL)
-@click.option("--quick", is_flag=True, help="Of the standing set 24 of the 410 cases: some minutes.")
+@click.option(
+    "--quick", is_flag=True, help="Of the standing set 24 of the 410 cases: some minutes."
+)
 @options.one(
     options.VariationOptions,
     "seeds",
@@ -92,7 +106,9 @@ KERNEL = {
     options.OutputOptions,
     out="Keep the Runs of both sides, and agreement.json, in this folder. [default: nothing is kept]",
 )
-@click.option("--all", "everything", is_flag=True, help="Of the standing set, too, show every number.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Of the standing set, too, show every number."
+)
 @options.block(options.TalkOptions)
 def agree(
     paths: tuple[Path, ...],
@@ -107,12 +123,13 @@ def agree(
 ) -> None:
     """Hold the simulator's numbers against the real kernel's.
 
-    Each SCENARIO, with all variants that it sweeps over, runs on both; without any, the standing set: eight queue disciplines, Reno and CUBIC,
-    1, 10 and 50 Mbit/s, base RTTs of 10 and 80 ms, 1, 4 and 16 flows; and ECN, Vegas, UDP, video, losses, rings, shapers and more. Ends with 1 if a
+    Each SCENARIO, with all variants that it sweeps over, runs on both; without any, the standing
+    set: eight queue disciplines, Reno and CUBIC, 1, 10 and 50 Mbit/s, base RTTs of 10 and 80 ms, 1,
+    4 and 16 flows; and ECN, Vegas, UDP, video, losses, rings, shapers and more. Ends with 1 if a
     number differs by more than the tolerance.
 
-    A scenario with Linux's red adaptive is held against the kernel twice: as tc sets it, where it does not adapt, and woken.
-    `sojourn replay` compares decision by decision instead.
+    A scenario with Linux's red adaptive is held against the kernel twice: as tc sets it, where it
+    does not adapt, and woken. `sojourn replay` compares decision by decision instead.
     """
     from sojourn.engine import Interrupted, check
 
@@ -122,7 +139,9 @@ def agree(
     if most_seeds is None:
         most_seeds = 0 if paths else MOST_SEEDS
     variants = (
-        _variants([work.scenario(path, quiet=talk.quiet) for path in paths]) if paths else standing(quick)
+        _variants([work.scenario(path, quiet=talk.quiet) for path in paths])
+        if paths
+        else standing(quick)
     )
     # What the simulator refuses is not to be told after the kernel has run.
     check(variants, "sim")
@@ -154,7 +173,7 @@ def agree(
         raise click.exceptions.Exit(BEYOND)
 
 
-# ------------------------------------------------------------------------------------------------------ the work
+# --------------------------------------------------------------------------------------- the work
 
 
 @dataclass
@@ -195,10 +214,13 @@ class _Case:
     def complete(self) -> bool:
         """Both sides have every seed that was asked for."""
         runs = (self.kernels, self.simulators)
-        return all(run is not None and set(run.seeds) == set(self.theirs.meta.seeds_asked) for run in runs)
+        return all(
+            run is not None and set(run.seeds) == set(self.theirs.meta.seeds_asked) for run in runs
+        )
 
     def further(self, most: int) -> bool:
-        """Whether more seeds may tell more: not where all give the same, nor where the kernel's can't be used."""
+        """Whether more seeds may tell more: not where all give the same, nor where the kernel's
+        can't be used."""
         if self.found is None:
             return False
         open_ = not self.found.tells and self.found.scatters and not self.theirs.meta.invalid
@@ -229,7 +251,9 @@ def standing(quick: bool) -> list[Scenario]:
         return _variants([load(standing_file(f"{name}.toml")) for name in STANDING])
     wanted = tomllib.loads(standing_file(f"{QUICK}.toml").read_text(encoding="utf-8"))
     loaded = {name: load(standing_file(f"{name}.toml")) for name in wanted}
-    return _variants(list(loaded.values()), {loaded[name].title: labels for name, labels in wanted.items()})
+    return _variants(
+        list(loaded.values()), {loaded[name].title: labels for name, labels in wanted.items()}
+    )
 
 
 def standing_file(name: str) -> Path:
@@ -239,7 +263,8 @@ def standing_file(name: str) -> Path:
 def _variants(
     loaded: Sequence[Scenario], wanted: Mapping[str, Sequence[str]] | None = None
 ) -> list[Scenario]:
-    """Every variant of every scenario, or those that are wanted of each title; of several scenarios each says which it is of."""
+    """Every variant of every scenario, or those that are wanted of each title; of several scenarios
+    each says which it is of."""
     variants = []
     for scenario in loaded:
         for variant in scenario.variants():
@@ -267,7 +292,8 @@ def _sides(variants: Sequence[Scenario], how: KernelAsked) -> list[Sides]:
 
 
 def _first(cases: Sequence[_Case], how: KernelAsked, stops: list[UnfinishedError]) -> None:
-    """Runs every case on the kernel, then in the simulator the seeds that the kernel has finished. `stops`: takes what failed."""
+    """Runs every case on the kernel, then in the simulator the seeds that the kernel has finished.
+    `stops`: takes what failed."""
     from sojourn.engine import Interrupted
 
     _check_vacant(cases, how)
@@ -276,7 +302,10 @@ def _first(cases: Sequence[_Case], how: KernelAsked, stops: list[UnfinishedError
         for awake in (False, True):
             those = [case for case in cases if case.sides.awake is awake]
             runs = _run_all(
-                [case.sides.theirs for case in those], _side(how.execution.engine, awake), how, stops
+                [case.sides.theirs for case in those],
+                _side(how.execution.engine, awake),
+                how,
+                stops,
             )
             for case, run in zip(those, runs, strict=True):
                 case.kernels = run
@@ -285,13 +314,18 @@ def _first(cases: Sequence[_Case], how: KernelAsked, stops: list[UnfinishedError
         by_name = {run.name: run for run in stop.runs}
         for case in cases:
             case.kernels = case.kernels or by_name.get(case.sides.theirs.label)
-    # The simulator takes a hundredth of the time, so that what an interrupted kernel has finished can be judged.
+    # The simulator takes a hundredth of the time, so that what an interrupted kernel has finished
+    # can be judged.
     wanted = [case for case in cases if case.begun]
     if interrupted is not None:
-        wanted = [case for case in wanted if set(case.theirs.seeds) == set(case.theirs.meta.seeds_asked)]
+        wanted = [
+            case for case in wanted if set(case.theirs.seeds) == set(case.theirs.meta.seeds_asked)
+        ]
     ours = [case.sides.ours.with_(seeds=list(case.theirs.seeds)) for case in wanted]
     try:
-        for case, run in zip(wanted, _run_all(ours, "sim", replace(how, seeds=None), stops), strict=True):
+        for case, run in zip(
+            wanted, _run_all(ours, "sim", replace(how, seeds=None), stops), strict=True
+        ):
             case.simulators = run
     except Interrupted as stop:
         by_name = {run.name: run for run in stop.runs}
@@ -312,7 +346,9 @@ def _check_vacant(cases: Sequence[_Case], how: KernelAsked) -> None:
     sides: dict[str, list[str]] = {}
     for case in cases:
         sides.setdefault("sim", []).append(case.sides.ours.label)
-        sides.setdefault(_side(how.execution.engine, case.sides.awake), []).append(case.sides.theirs.label)
+        sides.setdefault(_side(how.execution.engine, case.sides.awake), []).append(
+            case.sides.theirs.label
+        )
     for name, labels in sides.items():
         for folder in folder_names(labels):
             check_vacant(how.output.out / name / folder, force=how.output.force)
@@ -357,11 +393,15 @@ def _run_all(
         return stop.runs
 
 
-def _further(cases: Sequence[_Case], most: int, how: KernelAsked, stops: list[UnfinishedError]) -> None:
-    """Runs more seeds of cases that don't tell yet: on the kernel, then in the simulator those that it has finished."""
+def _further(
+    cases: Sequence[_Case], most: int, how: KernelAsked, stops: list[UnfinishedError]
+) -> None:
+    """Runs more seeds of cases that don't tell yet: on the kernel, then in the simulator those that
+    it has finished."""
     seeds = [case.next_seeds(most) for case in cases]
     work.say(
-        f"{_scenarios(cases)} whose numbers don't tell yet: {sum(map(len, seeds))} seeds more", how.talk.quiet
+        f"{_scenarios(cases)} whose numbers don't tell yet: {sum(map(len, seeds))} seeds more",
+        how.talk.quiet,
     )
     for awake in (False, True):
         those = [
@@ -389,7 +429,14 @@ def _run_more(
     work.say(f"{_scenarios(runs)} on {side}", how.talk.quiet)
     try:
         with work.progress(how.talk.quiet) as progress:
-            run_more(runs, scenarios, seeds, engine=_engine(side), jobs=how.execution.jobs, progress=progress)
+            run_more(
+                runs,
+                scenarios,
+                seeds,
+                engine=_engine(side),
+                jobs=how.execution.jobs,
+                progress=progress,
+            )
     except UnfinishedError as stop:
         stops.append(stop)
 
@@ -434,7 +481,9 @@ def _show(
         "invalid": [reason for run in theirs for reason in run.meta.invalid],
         "failed": list(failed),
         "verdicts": agreement.verdicts(found),
-        "cpu_s": {name: _cpu_s(runs) for name, runs in (("sim", ours), (how.execution.engine, theirs))},
+        "cpu_s": {
+            name: _cpu_s(runs) for name, runs in (("sim", ours), (how.execution.engine, theirs))
+        },
         "comparisons": [one.to_dict() for one in found],
         "digest": [one.to_dict() for one in digests],
     }
@@ -453,7 +502,7 @@ def _show(
         work.say(f"wrote {how.output.out}", how.talk.quiet)
 
 
-# ------------------------------------------------------------------------------------------------------ the words
+# -------------------------------------------------------------------------------------- the words
 
 _MARKS = {"within": "yes", "step": "a step", "noise": "noise", "beyond": "NO"}
 

@@ -27,8 +27,9 @@ NONE_CAN = 1
 def check(path: Path, variation: options.VariationOptions, talk: options.TalkOptions) -> None:
     """Say what a scenario would run, without running it.
 
-    Links, flows, variants and seeds; what is doubtful about its words; which engines can run it; and about how many packets, how much CPU
-    time and how large tables that makes. Ends with 2 if the scenario is wrong, with 1 if no engine can run it.
+    Links, flows, variants and seeds; what is doubtful about its words; which engines can run it;
+    and about how many packets, how much CPU time and how large tables that makes. Ends with 2 if
+    the scenario is wrong, with 1 if no engine can run it.
     """
     from sojourn.engine import foresight
 
@@ -38,16 +39,22 @@ def check(path: Path, variation: options.VariationOptions, talk: options.TalkOpt
     variants = scenario.variants()
     fits, cost = foresight.fits(variants), foresight.cost(variants, len(asked))
     found = _outline(scenario, variants, asked, fits, cost)
-    work.show(text.as_json(found, "check") if talk.as_json else _described(found, scenario, variants[0]))
+    work.show(
+        text.as_json(found, "check") if talk.as_json else _described(found, scenario, variants[0])
+    )
     if all(fit.refused for fit in fits):
         raise click.exceptions.Exit(NONE_CAN)
 
 
-# ------------------------------------------------------------------------------------------------------ what is found
+# ---------------------------------------------------------------------------------- what is found
 
 
 def _outline(
-    scenario: Scenario, variants: Sequence[Scenario], seeds: Sequence[int], fits: Sequence[Fit], cost: Cost
+    scenario: Scenario,
+    variants: Sequence[Scenario],
+    seeds: Sequence[int],
+    fits: Sequence[Fit],
+    cost: Cost,
 ) -> dict[str, Any]:
     """All of it as plain values; links and flows are those of the first variant."""
     first = variants[0].realise(seeds[0])
@@ -123,7 +130,9 @@ def _flows(realised: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "count": len(flows),
                 "kind": first["traffic"]["kind"],
                 "congestion": first["traffic"].get("tcp", {}).get("congestion"),
-                "path": [links[index]["name"] for index in first["path"] if links[index]["sampled"]],
+                "path": [
+                    links[index]["name"] for index in first["path"] if links[index]["sampled"]
+                ],
                 "base_rtt_ms": [min(rtts) / 1e6, max(rtts) / 1e6],
                 "start_s": [
                     min(flow["start_ns"] for flow in flows) / 1e9,
@@ -134,7 +143,7 @@ def _flows(realised: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-# -------------------------------------------------------------------------------------------------------- for people
+# ------------------------------------------------------------------------------------- for people
 
 
 def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) -> str:
@@ -146,7 +155,9 @@ def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) ->
     ]
     if found["sweep"]:
         head.append(f"{len(found['variants'])} variants, the first of them below:")
-        head += [f"  {key}: {', '.join(map(str, values))}" for key, values in found["sweep"].items()]
+        head += [
+            f"  {key}: {', '.join(map(str, values))}" for key, values in found["sweep"].items()
+        ]
     flows = _flow_table(found["flows"])
     if any(flow.drawn for flow in first.flows):
         flows += f"\nRTT and start as seed {seeds[0]} draws them; each seed draws its own"
@@ -154,7 +165,9 @@ def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) ->
     if scenario.notes:
         parts.append("\n".join(f"note: {note}" for note in scenario.notes))
     parts.append(
-        "\n".join(line for fit in found["engines"] for line in _engine(fit, len(found["variants"]) or 1))
+        "\n".join(
+            line for fit in found["engines"] for line in _engine(fit, len(found["variants"]) or 1)
+        )
     )
     parts.append(_expected(found["expected"]))
     return "\n\n".join(parts)
@@ -169,7 +182,9 @@ def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
         below = [f"shaper {link['shaper']}"] if link["shaper"] else []
         below += [f"ring {link['ring']}"] if link["ring"] else []
         below += ["loss"] if link["loss"] else []
-        rows.append([link["name"], rate, f"{link['delay_ms']:g} ms", "; ".join([link["qdisc"], *below])])
+        rows.append(
+            [link["name"], rate, f"{link['delay_ms']:g} ms", "; ".join([link["qdisc"], *below])]
+        )
     return text.table(["link", "rate", "delay", "qdisc"], rows, left=4)
 
 

@@ -1,4 +1,5 @@
-"""`sojourn clean`: removes what runs that were killed have left, and guests that newer ones have superseded."""
+"""`sojourn clean`: removes what runs that were killed have left, and guests that newer ones have
+superseded."""
 
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ SOMETHING_LEFT = 1
 def clean(as_json: bool) -> int:
     """Remove what killed runs have left, and superseded guests.
 
-    After kill -9 temporary folders stay, and half-written files in the folder of a Run; processes and namespaces don't. What
-    belongs to a run that lives is left alone. Of the folder that was given with -o only files go which were half
-    written. Of guests those go that newer ones have superseded, and what a setup that was stopped has left; those
-    in use stay. Exit status 1 if something could not be removed.
+    After kill -9 temporary folders stay, and half-written files in the folder of a Run; processes
+    and namespaces don't. What belongs to a run that lives is left alone. Of the folder that was
+    given with -o only files go which were half written. Of guests those go that newer ones have
+    superseded, and what a setup that was stopped has left; those in use stay. Exit status 1 if
+    something could not be removed.
     """
     from sojourn import _core, remains
 

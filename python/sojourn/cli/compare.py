@@ -1,4 +1,5 @@
-"""`sojourn compare`: several queue disciplines at the bottleneck of one scenario, and which of them wins; or Runs, before and after."""
+"""`sojourn compare`: several queue disciplines at the bottleneck of one scenario, and which of them
+wins; or Runs, before and after."""
 
 from __future__ import annotations
 
@@ -25,7 +26,11 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
 @click.argument("path", type=click.Path(path_type=Path), metavar="SCENARIO|RUN")
 @click.argument("qdiscs", nargs=-1, metavar="[QDISC|RUN]...")
 @click.option(
-    "--qdisc", "more", multiple=True, metavar="QDISC", help='One more, e.g. --qdisc "codel target 20ms".'
+    "--qdisc",
+    "more",
+    multiple=True,
+    metavar="QDISC",
+    help='One more, e.g. --qdisc "codel target 20ms".',
 )
 @click.option(
     "--link", metavar="NAME", help="At this link only; a scenario made of [[link]] tables needs it."
@@ -53,11 +58,12 @@ def compare(
 
     Disciplines take turns at the scenario's bottleneck.
 
-    QDISC is in tc(8)'s words, quoted when it has parameters: pfifo "fq_codel target 5ms". A red without parameters gets
-    those that tc-red(8) recommends for the link. Without any: pfifo red codel fq_codel.
+    QDISC is in tc(8)'s words, quoted when it has parameters: pfifo "fq_codel target 5ms". A red
+    without parameters gets those that tc-red(8) recommends for the link. Without any: pfifo red
+    codel fq_codel.
 
-    RUN is a folder that `sojourn run`, `sojourn compare` or `sojourn measure` wrote. Runs of one link and traffic compete; of
-    measurements the first is BEFORE, each other one AFTER it.
+    RUN is a folder that `sojourn run`, `sojourn compare` or `sojourn measure` wrote. Runs of one
+    link and traffic compete; of measurements the first is BEFORE, each other one AFTER it.
     """
     if path.is_dir():
         if more or link or variation.given:
@@ -100,7 +106,13 @@ def compare(
         stops.append(stop)
 
     found = judgement.compare(runs, link=link)
-    _show(runs, found, talk.as_json, dict(zip(found.runs, (run.name for run in runs), strict=True)), stops)
+    _show(
+        runs,
+        found,
+        talk.as_json,
+        dict(zip(found.runs, (run.name for run in runs), strict=True)),
+        stops,
+    )
     if folder is not None:
         _write(runs, folder, suffixes or ("svg",), talk.quiet)
     failed = work.failed(stops)
@@ -109,7 +121,8 @@ def compare(
 
 
 def _check_disciplines(path: Path, words: Sequence[str]) -> None:
-    """Refuses what stands for a discipline and is a file, a folder, or a parameter without the quotes around the whole."""
+    """Refuses what stands for a discipline and is a file, a folder, or a parameter without the
+    quotes around the whole."""
     from sojourn.scenario import Problem, ScenarioError
     from sojourn.scenario.qdisc import QDISCS, WORDS
 
@@ -127,7 +140,8 @@ def _check_disciplines(path: Path, words: Sequence[str]) -> None:
             )
         if number and (word in WORDS or _VALUE.fullmatch(word)):
             begin = max(
-                (i for i in range(number) if words[i].partition(" ")[0] in QDISCS), default=number - 1
+                (i for i in range(number) if words[i].partition(" ")[0] in QDISCS),
+                default=number - 1,
             )
             ends = (i for i in range(number, len(words)) if words[i].partition(" ")[0] in QDISCS)
             whole = " ".join(words[begin : next(ends, len(words))])
@@ -156,7 +170,9 @@ def _check_folders(path: Path, others: Sequence[str]) -> None:
             )
 
 
-def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], talk: options.TalkOptions) -> None:
+def _runs(
+    paths: list[Path], out: Path | None, suffixes: tuple[str, ...], talk: options.TalkOptions
+) -> None:
     """Runs as they lie on disk. Without -o nothing is written: they are kept already."""
     from sojourn import judgement
     from sojourn.figures import series
@@ -166,7 +182,8 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], talk: 
     runs = [run for path in paths for run in Run.find(path)]
     if len(runs) < 2:
         raise UserError(
-            f"{paths[0]} is one Run", "name another one to compare it with: sojourn compare BEFORE AFTER"
+            f"{paths[0]} is one Run",
+            "name another one to compare it with: sojourn compare BEFORE AFTER",
         )
     for run in runs:
         # Numbers are made of some tables; a Run that is damaged elsewhere is not compared either.
@@ -176,7 +193,12 @@ def _runs(paths: list[Path], out: Path | None, suffixes: tuple[str, ...], talk: 
         _before_and_after(runs, talk.as_json)
     else:
         # Two are before and after, whatever they are.
-        _show(runs, judgement.compare(runs, baseline=runs[0] if len(runs) == 2 else None), talk.as_json, {})
+        _show(
+            runs,
+            judgement.compare(runs, baseline=runs[0] if len(runs) == 2 else None),
+            talk.as_json,
+            {},
+        )
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -198,7 +220,8 @@ def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
 
     names = likeness.labels(runs)
     found = [
-        change.compare(runs[0], run, (names[0], name)) for run, name in zip(runs[1:], names[1:], strict=True)
+        change.compare(runs[0], run, (names[0], name))
+        for run, name in zip(runs[1:], names[1:], strict=True)
     ]
     if as_json:
         whole = {"comparisons": [one.to_dict() for one in found]}
@@ -214,11 +237,15 @@ def _show(
     written: dict[str, str],
     stops: Sequence[UnfinishedError] = (),
 ) -> None:
-    """The tables of each contest and what follows from them; `written`: what each Run was called on the command line; `stops`: what failed."""
+    """The tables of each contest and what follows from them; `written`: what each Run was called on
+    the command line; `stops`: what failed."""
     from sojourn import metrics
 
     missing = [one.name for stop in stops for one in stop.runs if not one.seeds]
-    sentences = [*found.sentences(), *(f"{name} is missing: every run of it failed." for name in missing)]
+    sentences = [
+        *found.sentences(),
+        *(f"{name} is missing: every run of it failed." for name in missing),
+    ]
     if as_json:
         links = {contest.link for contest in found.contests}
         whole = {
@@ -235,7 +262,11 @@ def _show(
     titles = list(dict.fromkeys(run.meta.title for run in runs))
     first = runs[0].meta
     same = len({(run.meta.duration_ns, run.meta.warmup_ns) for run in runs}) == 1
-    length = f"{first.duration_ns / 1e9:g} s, {first.warmup_ns / 1e9:g} s warm-up left out; " if same else ""
+    length = (
+        f"{first.duration_ns / 1e9:g} s, {first.warmup_ns / 1e9:g} s warm-up left out; "
+        if same
+        else ""
+    )
     work.show("; ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else ""))
     work.show(f"{length}{_seeds(found)}\n")
     tables = [contest_text.tables(contest) for contest in found.contests]
@@ -248,7 +279,9 @@ def _show(
             "* better than every other in its column, by the 95 % interval of the difference; shortest delay first"
         )
     if any(sign in table for table in tables for sign in "≤≥"):
-        work.show("≤ and ≥ the end of an interval whose other end is that of its range: 0, 100 % or 1")
+        work.show(
+            "≤ and ≥ the end of an interval whose other end is that of its range: 0, 100 % or 1"
+        )
     for run, name in zip(runs, found.runs, strict=True):
         at = next(contest.link for contest in found.contests if name in contest.runs)
         if at is not None and name in written and name != run.meta.link(at).qdisc:

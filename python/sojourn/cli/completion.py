@@ -1,4 +1,5 @@
-"""`sojourn completion`: what makes a shell complete our commands and options. The scripts are click's own."""
+"""`sojourn completion`: what makes a shell complete our commands and options. The scripts are
+click's own."""
 
 from __future__ import annotations
 
@@ -14,18 +15,21 @@ _PLACES = {
     "zsh": ("XDG_DATA_HOME", ".local/share", "zsh/site-functions/_sojourn"),
     "fish": ("XDG_CONFIG_HOME", ".config", "fish/completions/sojourn.fish"),
 }
-"""Where each shell looks for a user's own: a variable, what holds without it (in the home folder), and the file in there."""
+"""Where each shell looks for a user's own: a variable, what holds without it (in the home folder),
+and the file in there."""
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(list(_PLACES)))
-@click.option("--install", is_flag=True, help="Write it where SHELL looks for it, instead of printing it.")
+@click.option(
+    "--install", is_flag=True, help="Write it where SHELL looks for it, instead of printing it."
+)
 @options.one(options.TalkOptions, "quiet")
 def completion(shell: str, install: bool, quiet: bool) -> None:
     """Make a shell complete our commands and options.
 
-    Prints a script for SHELL: bash (4.4 or later, with the package bash-completion), zsh or fish. With --install it is kept for
-    new shells of this user.
+    Prints a script for SHELL: bash (4.4 or later, with the package bash-completion), zsh or fish.
+    With --install it is kept for new shells of this user.
 
     \b
     sojourn completion bash --install
@@ -42,7 +46,11 @@ def completion(shell: str, install: bool, quiet: bool) -> None:
         return
     file = place(*_PLACES[shell])
     work.write_below_home(file, script + "\n")
-    more = f"; have {file.parent} in fpath before compinit" if shell == "zsh" else "; new shells have it"
+    more = (
+        f"; have {file.parent} in fpath before compinit"
+        if shell == "zsh"
+        else "; new shells have it"
+    )
     work.say(f"wrote {file}{more}", quiet)
 
 

@@ -1,4 +1,5 @@
-"""A contest of Runs as tables: a row for each Run; what its users feel and what that costs, then the queue under study.
+"""A contest of Runs as tables: a row for each Run; what its users feel and what that costs, then
+the queue under study.
 
 Pure: a judgement in, text out.
 """
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 """Wider tables are cut into several, each with the names."""
-QUEUE = ("utilisation", "sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "drops", "marks")
+QUEUE = (
+    "utilisation",
+    "sojourn_mean",
+    "sojourn_p50",
+    "sojourn_p95",
+    "sojourn_p99",
+    "drops",
+    "marks",
+)
 LEFT_OUT = ("ping_p50", "completed", "drop_rate")
 """The page has them."""
 
@@ -25,8 +34,14 @@ LEFT_OUT = ("ping_p50", "completed", "drop_rate")
 def tables(contest: Contest) -> str:
     """The numbers; the one of a column that is better than every other carries a star."""
     rows = [row for row in contest.rows if row.quantity.key.partition(":")[0] not in LEFT_OUT]
-    rows = [row for row in rows if row.quantity.key != "ping_loss" or any(mean > 0 for mean in row.means)]
-    rows = [row for row in rows if row.quantity.key != "marks" or any(mean > 0 for mean in row.means)]
+    rows = [
+        row
+        for row in rows
+        if row.quantity.key != "ping_loss" or any(mean > 0 for mean in row.means)
+    ]
+    rows = [
+        row for row in rows if row.quantity.key != "marks" or any(mean > 0 for mean in row.means)
+    ]
     felt = [row for row in rows if row.quantity.key not in QUEUE]
     queue = [row for row in rows if row.quantity.key in QUEUE]
     parts = [part for rows in (felt, queue) for part in _parted(contest, rows)]
@@ -51,14 +66,20 @@ def _heads(rows: Sequence[ContestRow]) -> list[str]:
 
 def _lines(contest: Contest, rows: Sequence[ContestRow]) -> list[list[str]]:
     columns = [_cells(contest, row) for row in rows]
-    return [[contest.called[run], *cells] for run, *cells in zip(contest.runs, *columns, strict=True)]
+    return [
+        [contest.called[run], *cells] for run, *cells in zip(contest.runs, *columns, strict=True)
+    ]
 
 
 def _cells(contest: Contest, row: ContestRow) -> list[str]:
     cells = []
     for run, mean, half in zip(contest.runs, row.means, row.ci95, strict=True):
         entry: MeanAndInterval[float] = {"mean": mean, "ci95": half}
-        shown = text.count(entry) if row.quantity.count else text.with_interval(entry, most=row.quantity.most)
+        shown = (
+            text.count(entry)
+            if row.quantity.count
+            else text.with_interval(entry, most=row.quantity.most)
+        )
         cells.append(f"{shown}{text.BEST if row.best == run else ' '}")
     return cells
 
@@ -69,9 +90,9 @@ def _parted(contest: Contest, rows: Sequence[ContestRow]) -> list[list[ContestRo
     for row in rows:
         if parts:
             tried = [*parts[-1], row]
-            widest = text.table([_name(contest, tried), *_heads(tried)], _lines(contest, tried)).splitlines()[
-                1
-            ]
+            widest = text.table(
+                [_name(contest, tried), *_heads(tried)], _lines(contest, tried)
+            ).splitlines()[1]
             if len(widest) <= WIDTH:
                 parts[-1] = tried
                 continue

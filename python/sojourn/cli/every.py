@@ -1,4 +1,5 @@
-"""`measure --every`: measurements at fixed times, each a Run in one folder and a line of a table."""
+"""`measure --every`: measurements at fixed times, each a Run in one folder and a line of a
+table."""
 
 from __future__ import annotations
 
@@ -17,7 +18,16 @@ if TYPE_CHECKING:
     from sojourn.live.measure.measurement import MeasurementOutcome
     from sojourn.live.measure.over_days import MeasurementEntry
 
-HEADER = ("time", "idle ms", "download adds", "upload adds", "both add", "down Mbit/s", "up Mbit/s", "grade")
+HEADER = (
+    "time",
+    "idle ms",
+    "download adds",
+    "upload adds",
+    "both add",
+    "down Mbit/s",
+    "up Mbit/s",
+    "grade",
+)
 WIDTHS = (19, 7, 13, 11, 8, 11, 9, 5)
 """Of the columns: rows are printed one at a time."""
 MeasuresInto = Callable[[Path], "MeasurementOutcome"]
@@ -39,7 +49,10 @@ def row(entry: MeasurementEntry) -> str:
     cells = [
         when,
         text.number(entry.idle_ms),
-        *(text.number(entry.added_ms.get(load, nothing)) for load in ("download", "upload", "both")),
+        *(
+            text.number(entry.added_ms.get(load, nothing))
+            for load in ("download", "upload", "both")
+        ),
         *(text.number(entry.mbps.get(way, nothing)) for way in ("down", "up")),
         entry.grade or "-",
     ]
@@ -51,11 +64,14 @@ def _line(cells: Sequence[str]) -> str:
     return "  ".join([first.strip().ljust(WIDTHS[0]), *rest])
 
 
-def measure(folder: Path, every_s: float, times: int | None, measured: MeasuresInto, quiet: bool) -> int:
-    """Measures at fixed times, so often or until Ctrl-C, and prints a line of each. Exit status 1: none could be measured.
+def measure(
+    folder: Path, every_s: float, times: int | None, measured: MeasuresInto, quiet: bool
+) -> int:
+    """Measures at fixed times, so often or until Ctrl-C, and prints a line of each. Exit status 1:
+    none could be measured.
 
-    Times are of the clock on the wall: the first is now, the others whole multiples of `every_s` later. Those that pass while
-    something is measured, or while this host sleeps, are left out.
+    Times are of the clock on the wall: the first is now, the others whole multiples of `every_s`
+    later. Those that pass while something is measured, or while this host sleeps, are left out.
     """
     from sojourn.live.measure import over_days as kept
     from sojourn.records import META
@@ -91,7 +107,8 @@ def measure(folder: Path, every_s: float, times: int | None, measured: MeasuresI
 def _one(
     folder: Path, t_ns: int, measured: MeasuresInto, *, first: bool
 ) -> tuple[MeasurementEntry | None, bool]:
-    """One measurement, or why there is none; whether it was interrupted. Nothing at the start of a new folder is a wrong word."""
+    """One measurement, or why there is none; whether it was interrupted. Nothing at the start of a
+    new folder is a wrong word."""
     from sojourn.live.measure import over_days as kept
     from sojourn.live.measure.session import LiveError
 

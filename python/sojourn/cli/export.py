@@ -23,7 +23,10 @@ ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
     "--phase", metavar="NAME", help="flent: which load. [default: both, else upload, else download]"
 )
 @click.option(
-    "--repeat", type=click.IntRange(min=0), metavar="N", help="flent: which repeat. [default: the first]"
+    "--repeat",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="flent: which repeat. [default: the first]",
 )
 @click.option(
     "--test",
@@ -34,7 +37,12 @@ ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
 )
 @options.one(options.TalkOptions, "quiet")
 def export(
-    path: Path, files: tuple[Path, ...], phase: str | None, repeat: int | None, test: str, quiet: bool
+    path: Path,
+    files: tuple[Path, ...],
+    phase: str | None,
+    repeat: int | None,
+    test: str,
+    quiet: bool,
 ) -> None:
     """Write a measurement for flent, or as CSV or JSON."""
     from sojourn.live import flent

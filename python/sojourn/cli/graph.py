@@ -1,4 +1,5 @@
-"""`sojourn graph`: what a monitor recorded, as the smoke graph of any span from seconds to months."""
+"""`sojourn graph`: what a monitor recorded, as the smoke graph of any span from seconds to
+months."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ REMARKS = 40
 )
 @click.option("--from", "begin", metavar="WHEN", help='"2026-11-21 09:00", or "09:00" of today.')
 @click.option("--to", "end", metavar="WHEN", help="Likewise. [default: the latest probe]")
-@click.option("--last", metavar="TIME", help='The latest "10 min", "24 h", "7 d", "2 w". [default: 24 h]')
+@click.option(
+    "--last", metavar="TIME", help='The latest "10 min", "24 h", "7 d", "2 w". [default: 24 h]'
+)
 @click.option("--utc", is_flag=True, help="Times are UTC, not this host's.")
 @click.option(
     "-o",
@@ -63,8 +66,8 @@ def graph(
 ) -> None:
     """Draw what monitor recorded: RTTs, losses, and the traffic beside.
 
-    DB is a file of `sojourn monitor`, also while it runs. Days and months are drawn from roll-ups that hold whole distributions: a median over
-    an hour is that hour's median.
+    DB is a file of `sojourn monitor`, also while it runs. Days and months are drawn from roll-ups
+    that hold whole distributions: a median over an hour is that hour's median.
 
     \b
     sojourn graph monitor.db --last 1h -o hour.png
@@ -104,12 +107,13 @@ def graph(
         figures.save(drawn, out)
     except OSError as error:
         raise UserError(
-            f"can't write {out}: {error.strerror or error}", "name a file in a folder that exists: -o FILE"
+            f"can't write {out}: {error.strerror or error}",
+            "name a file in a folder that exists: -o FILE",
         ) from None
     work.say(f"{out}: {_when(start_s, zone)} to {_when(end_s, zone)}")
 
 
-# ---------------------------------------------------------------------------------------------------------- choosing
+# --------------------------------------------------------------------------------------- choosing
 
 
 def _targets(reader: Reader, names: Sequence[str]) -> list[StoredTarget]:
@@ -118,7 +122,8 @@ def _targets(reader: Reader, names: Sequence[str]) -> list[StoredTarget]:
     for name in names:
         if name not in known:
             raise UserError(
-                f"{reader.path} has no target {name!r}", f"it has: {', '.join(known) or 'none at all'}"
+                f"{reader.path} has no target {name!r}",
+                f"it has: {', '.join(known) or 'none at all'}",
             )
     return [known[name] for name in dict.fromkeys(names)] or list(known.values())
 
@@ -143,7 +148,9 @@ def _span(
 
     held = reader.span()
     if held is None:
-        raise UserError(f"{reader.path} holds no probes yet", "let `sojourn monitor` run for a moment")
+        raise UserError(
+            f"{reader.path} holds no probes yet", "let `sojourn monitor` run for a moment"
+        )
     # A clock that was wrong for a while may have left probes in the future.
     latest = float(min(held[1], time.time()) if held[0] < time.time() else held[1])
     until = latest if end is None else _moment("--to", end, zone)
@@ -173,7 +180,8 @@ def _moment(option: str, written: str, zone: datetime.tzinfo) -> float:
         return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp()
     except (ValueError, OverflowError, OSError):
         raise UserError(
-            f"{option}: {written!r} is no time", 'write "2026-11-21 09:00", "2026-11-21", or "09:00" of today'
+            f"{option}: {written!r} is no time",
+            'write "2026-11-21 09:00", "2026-11-21", or "09:00" of today',
         ) from None
 
 
@@ -181,11 +189,14 @@ def _when(seconds: float, zone: datetime.tzinfo) -> str:
     return f"{datetime.datetime.fromtimestamp(seconds, zone):%Y-%m-%d %H:%M:%S}"
 
 
-# ----------------------------------------------------------------------------------------------------------- reading
+# ---------------------------------------------------------------------------------------- reading
 
 
-def _column_s(reader: Reader, start_s: float, end_s: float, interval_s: float = 0.0) -> tuple[int, int]:
-    """The width of a column, and that of the roll-ups it is made of. A column without a probe is a gap, so it has room for some."""
+def _column_s(
+    reader: Reader, start_s: float, end_s: float, interval_s: float = 0.0
+) -> tuple[int, int]:
+    """The width of a column, and that of the roll-ups it is made of. A column without a probe is a
+    gap, so it has room for some."""
     wanted = max((end_s - start_s) / MOST_COLUMNS, PROBES_A_COLUMN * interval_s)
     column = next((width for width in COLUMNS_S if width >= wanted), COLUMNS_S[-1])
     width = reader.width(start_s, column)

@@ -11,10 +11,14 @@ WHOLE = 1000
 
 
 class Trade(click.Group):
-    """A group of commands. `trades`: what to list them under, and which, in this order; the others are listed last."""
+    """A group of commands. `trades`: what to list them under, and which, in this order; the others
+    are listed last."""
 
     def __init__(
-        self, *args: Any, trades: dict[str, tuple[click.Command, ...]] | None = None, **settings: Any
+        self,
+        *args: Any,
+        trades: dict[str, tuple[click.Command, ...]] | None = None,
+        **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
         self.trades = trades or {}
@@ -23,7 +27,8 @@ class Trade(click.Group):
                 self.add_command(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As click has it, by trade; and a sentence that is too long for a line goes on in the next."""
+        """As click has it, by trade; and a sentence that is too long for a line goes on in the
+        next."""
         listed = {command.name for commands in self.trades.values() for command in commands}
         rest = tuple(command for name, command in self.commands.items() if name not in listed)
         for trade, commands in {**self.trades, "Commands": rest}.items():

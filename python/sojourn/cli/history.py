@@ -13,8 +13,8 @@ from sojourn.cli import every, options, text, work
 def history(folder: Path, as_json: bool) -> None:
     """Print the measurements of a line over days, a line each.
 
-    FOLDER is what `sojourn measure --every` writes. Times are this host's. What the loads add is ms at the 95th percentile of the RTT, above the idle median; the grade is
-    DSLReports's.
+    FOLDER is what `sojourn measure --every` writes. Times are this host's. What the loads add is ms
+    at the 95th percentile of the RTT, above the idle median; the grade is DSLReports's.
     """
     from sojourn.live.measure import over_days as kept
 

@@ -8,9 +8,12 @@ from sojourn.cli import measurement_text, options, work
 
 
 @click.command("import")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.flent.gz...")
+@click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.flent.gz..."
+)
 @options.block(
-    options.OutputOptions, out="Folder of the Run; of several files a folder of them. [default: runs/<file>]"
+    options.OutputOptions,
+    out="Folder of the Run; of several files a folder of them. [default: runs/<file>]",
 )
 @options.one(options.TalkOptions, "quiet")
 def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool) -> None:
@@ -25,7 +28,13 @@ def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool)
     out = output.out
     for path in paths:
         name = slug(path.name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".flent"))
-        folder = work.unused(Path("runs") / name) if out is None else out if len(paths) == 1 else out / name
+        folder = (
+            work.unused(Path("runs") / name)
+            if out is None
+            else out
+            if len(paths) == 1
+            else out / name
+        )
         run = flent.read(path, measurement.MeasurementSettings(out=folder, force=output.force))
         work.show(measurement_text.text_of(findings.find(run)))
         work.say(f"wrote {folder}; as a page: sojourn report {folder}", quiet)

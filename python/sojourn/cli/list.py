@@ -11,13 +11,16 @@ from sojourn.cli import work
 @click.argument(
     "what",
     required=False,
-    type=click.Choice(["qdiscs", "congestion", "engines", "papers", "scenarios", "link-layers", "schemas"]),
+    type=click.Choice(
+        ["qdiscs", "congestion", "engines", "papers", "scenarios", "link-layers", "schemas"]
+    ),
     metavar="[qdiscs|congestion|engines|papers|scenarios|link-layers|schemas]",
 )
 def list_(what: str | None) -> None:
     """List what there is to choose from: disciplines, engines, examples.
 
-    Queue disciplines, congestion controls, engines, papers, link layers, and the example scenarios that `run` takes by name.
+    Queue disciplines, congestion controls, engines, papers, link layers, and the example scenarios
+    that `run` takes by name.
     """
     chosen = [what] if what else list(_LISTS)
     for number, name in enumerate(chosen):

@@ -1,6 +1,7 @@
 """`sojourn man`: the manual page, made of what --help says.
 
-One page for all commands, in man(7)'s macros. The texts are click's: whatever a command's help says, the page says.
+One page for all commands, in man(7)'s macros. The texts are click's: whatever a command's help
+says, the page says.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ _PLACE = ("XDG_DATA_HOME", ".local/share", "man/man1/sojourn.1")
 
 
 @click.command()
-@click.option("--install", is_flag=True, help="Write it where man looks for it, instead of printing it.")
+@click.option(
+    "--install", is_flag=True, help="Write it where man looks for it, instead of printing it."
+)
 @options.one(options.TalkOptions, "quiet")
 def man(install: bool, quiet: bool) -> None:
     """Write the manual page of all commands.
@@ -71,7 +74,11 @@ def _options(context: click.Context) -> Iterator[str]:
     for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context)
         # An argument is in the usage, and what it is in the prose.
-        if record is not None and isinstance(parameter, click.Option) and "--help" not in parameter.opts:
+        if (
+            record is not None
+            and isinstance(parameter, click.Option)
+            and "--help" not in parameter.opts
+        ):
             yield from (".TP", f".B {_plain(record[0])}", _plain(record[1]))
 
 

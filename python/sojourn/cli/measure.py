@@ -13,7 +13,11 @@ from sojourn.cli import every, measurement_text, options, text, work
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
-    from sojourn.live.measure.measurement import MeasurementOutcome, MeasurementProgress, MeasurementSettings
+    from sojourn.live.measure.measurement import (
+        MeasurementOutcome,
+        MeasurementProgress,
+        MeasurementSettings,
+    )
     from sojourn.live.measure.session import ProbeTarget, SessionPlan
     from sojourn.records import Run
 
@@ -70,7 +74,11 @@ class ResultOptions:
     """What becomes of a measurement beside its Run."""
 
     title: str = options.option(
-        "-t", "--title", default="", metavar="TEXT", help="What to call this measurement in comparisons."
+        "-t",
+        "--title",
+        default="",
+        metavar="TEXT",
+        help="What to call this measurement in comparisons.",
     )
     flent: Path | None = options.option(
         "--flent",
@@ -135,16 +143,19 @@ def measure(
 ) -> int:
     """Measure a line: delay idle and under load, goodput, queues.
 
-    HOST runs `sojourn serve`: a name, an address, HOST:PORT or [ADDRESS]:PORT. Phases: idle, download, upload, both, idle, while
-    HOST and the routers on the way to it are pinged: so the page says where the queues are and how deep. With --every a line
-    over days: `sojourn history` prints its table again.
+    HOST runs `sojourn serve`: a name, an address, HOST:PORT or [ADDRESS]:PORT. Phases: idle,
+    download, upload, both, idle, while HOST and the routers on the way to it are pinged: so the
+    page says where the queues are and how deep. With --every a line over days: `sojourn history`
+    prints its table again.
     """
     from sojourn.live import flent
     from sojourn.units import parse_duration
 
     most_ns = None
     if result.fail_above is not None:
-        most_ns = parse_duration(result.fail_above, what="the delay of --fail-above", example="100 ms")
+        most_ns = parse_duration(
+            result.fail_above, what="the delay of --fail-above", example="100 ms"
+        )
     if result.flent is not None:
         flent.check_name(result.flent)
     for file in (result.flent, result.csv):
@@ -176,7 +187,9 @@ def _plan(
     from sojourn.live.measure.session import PlannedPhase, SessionPlan
     from sojourn.units import parse_duration
 
-    idle_ns = parse_duration(phase.idle, what="the length of an idle phase", example="5 s", zero=False)
+    idle_ns = parse_duration(
+        phase.idle, what="the length of an idle phase", example="5 s", zero=False
+    )
     load_ns = parse_duration(load.length, what="the length of a phase", example="10 s", zero=False)
     name, port = server.of(host)
     return SessionPlan(
@@ -187,7 +200,8 @@ def _plan(
         streams=load.streams,
         congestion=load.cc,
         phases=tuple(
-            PlannedPhase(kind, idle_ns if kind == "idle" else load_ns) for kind in phase.kinds or USUAL
+            PlannedPhase(kind, idle_ns if kind == "idle" else load_ns)
+            for kind in phase.kinds or USUAL
         ),
         targets=tuple(_target(words) for words in probe.pings or PINGS),
         probe_interval_ns=parse_duration(probe.interval, what="an interval", zero=False),
@@ -258,7 +272,9 @@ def _series(
     from sojourn.units import parse_duration
 
     assert series.every is not None, "it is asked for"
-    every_ns = parse_duration(series.every, what="the time of --every", example="1 h", zero=False, days=True)
+    every_ns = parse_duration(
+        series.every, what="the time of --every", example="1 h", zero=False, days=True
+    )
     whole_ns = load.repeats * sum(phase.duration_ns for phase in plan.phases)
     if every_ns <= whole_ns:
         raise UserError(
@@ -287,7 +303,9 @@ def _measured(plan: SessionPlan, how: MeasurementSettings, quiet: bool) -> Measu
             # At 0 it is still being asked for.
             nonlocal began
             if now_ns > 0 and not began:
-                work.say(f"measuring the way to {plan.host}: {how.repeats} × about {whole:.0f} s", quiet)
+                work.say(
+                    f"measuring the way to {plan.host}: {how.repeats} × about {whole:.0f} s", quiet
+                )
                 began = True
             return told(repeat, now_ns, whole_ns, phase)
 

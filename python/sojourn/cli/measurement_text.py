@@ -1,4 +1,5 @@
-"""A measurement as people paste it: a line for each phase, what the load adds, where the queue is, every score, how sure that is.
+"""A measurement as people paste it: a line for each phase, what the load adds, where the queue is,
+every score, how sure that is.
 
 Pure: findings and comparisons in, text out.
 """
@@ -24,9 +25,13 @@ def text_of(found: Findings) -> str:
     from sojourn.live.measure import sentences
 
     parts = [
-        found.title if not found.label or found.label in found.title else f"{found.title}: {found.label}",
+        found.title
+        if not found.label or found.label in found.title
+        else f"{found.title}: {found.label}",
         _block(sentences.sentences(found)),
-        f"RTT to {found.target}, ms; goodput, Mbit/s\n{_phases(found)}" if found.target else _phases(found),
+        f"RTT to {found.target}, ms; goodput, Mbit/s\n{_phases(found)}"
+        if found.target
+        else _phases(found),
         *(
             [f"What the load adds to the idle RTT\n{_added(found)}"]
             if any(row.induced for row in found.rows)
@@ -42,7 +47,19 @@ def text_of(found: Findings) -> str:
 def _phases(found: Findings) -> str:
     """In the order of betterspeedtest.sh: min, 10 %, median, mean, 90 %, max."""
     number = text.number
-    header = ["phase", "sent", "loss %", "min", "10 %", "median", "mean", "90 %", "max", "down", "up"]
+    header = [
+        "phase",
+        "sent",
+        "loss %",
+        "min",
+        "10 %",
+        "median",
+        "mean",
+        "90 %",
+        "max",
+        "down",
+        "up",
+    ]
     rows = []
     for row in found.rows:
         rtt = row.spread
@@ -114,7 +131,7 @@ def too_much(added_ms: float, most_ms: float) -> str:
     return f"failed: a load adds {text.number(added_ms)} ms at the 95th percentile, more than {text.number(most_ms)} ms (--fail-above)"
 
 
-# --------------------------------------------------------------------------------------------------- before and after
+# ------------------------------------------------------------------------------- before and after
 
 
 def changes(found: BeforeAfter) -> str:

@@ -61,7 +61,9 @@ BARS_WIDE = 30
     metavar="IF",
     help="Record this interface's traffic. [default: that of the route to the first TARGET]",
 )
-@click.option("--for", "length", metavar="TIME", help="End after so long. [default: Ctrl-C ends it]")
+@click.option(
+    "--for", "length", metavar="TIME", help="End after so long. [default: Ctrl-C ends it]"
+)
 @click.option(
     "--keep",
     default="24 h",
@@ -91,10 +93,11 @@ def monitor(
 ) -> int:
     """Probe hosts ten times a second, for days, into a database.
 
-    A TARGET is a host's name or address, which is sent ICMP echo requests, or udp:HOST:PORT for whoever sends datagrams back (RFC 862). Several of
-    them (the router at home, the first one of the provider, a server) show where the trouble is. Every probe is kept for a
-    day, roll-ups of a second for 3 days, of 10 s for 7, of a minute for 90, of an hour for ever. Exit status 1: no target
-    ever answered.
+    A TARGET is a host's name or address, which is sent ICMP echo requests, or udp:HOST:PORT for
+    whoever sends datagrams back (RFC 862). Several of them (the router at home, the first one of
+    the provider, a server) show where the trouble is. Every probe is kept for a day, roll-ups of a
+    second for 3 days, of 10 s for 7, of a minute for 90, of an hour for ever. Exit status 1: no
+    target ever answered.
 
     \b
     sojourn monitor 192.168.1.1 example.net --page
@@ -105,7 +108,9 @@ def monitor(
 
     ns = _duration("--interval", interval, "100 ms", (LEAST_INTERVAL_MS * 10**6, 3600 * 10**9))
     timeout_ns = _duration("--timeout", timeout, "2 s", (10**6, 60 * 10**9))
-    seconds = None if length is None else _duration("--for", length, "10 min", (10**6, 10**18)) / 1e9
+    seconds = (
+        None if length is None else _duration("--for", length, "10 min", (10**6, 10**18)) / 1e9
+    )
     keep_s = _duration("--keep", keep, "24 h", (60 * 10**9, 10**18)) // 10**9
     names = list(dict.fromkeys(targets))
     aims = [live.aim(name) for name in names]
@@ -119,7 +124,8 @@ def monitor(
             url = stack.enter_context(_served(path, page))
             work.say(f"live at {url}")
         work.say(
-            f"writing to {path}" + (f"; traffic of {monitor.interface}" if monitor.interface else ""),
+            f"writing to {path}"
+            + (f"; traffic of {monitor.interface}" if monitor.interface else ""),
             talk.quiet,
         )
         show = stack.enter_context(_display(talk.quiet))
@@ -153,7 +159,9 @@ def _duration(option: str, written: str, example: str, bounds: tuple[int, int]) 
         error.place = option
         raise
     if ns < least:
-        raise UserError(f"{option}: {written!r} is too short", f"the least is {units.format_duration(least)}")
+        raise UserError(
+            f"{option}: {written!r} is too short", f"the least is {units.format_duration(least)}"
+        )
     return ns
 
 
@@ -162,7 +170,8 @@ def _told_to_end() -> Iterator[threading.Event]:
     """Set by Ctrl-C and SIGTERM, which here interrupt nothing: what is being written is written."""
     ended = threading.Event()
     former = {
-        number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)
+        number: signal.signal(number, lambda *_: ended.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         yield ended
@@ -179,12 +188,13 @@ def _served(path: Path, port: int) -> Iterator[str]:
         yield url
 
 
-# ---------------------------------------------------------------------------------------------------------- showing
+# ---------------------------------------------------------------------------------------- showing
 
 
 @contextlib.contextmanager
 def _display(quiet: bool) -> Iterator[Callable[[Monitor], None]]:
-    """Something to call after each step: a line per target that is refreshed, or without a terminal one now and then."""
+    """Something to call after each step: a line per target that is refreshed, or without a terminal
+    one now and then."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
@@ -220,7 +230,9 @@ def _plain() -> Callable[[Monitor], None]:
 def _lines(monitor: Monitor) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, caption="ms; of the last minute", caption_justify="left")
+    table = Table(
+        box=None, pad_edge=False, caption="ms; of the last minute", caption_justify="left"
+    )
     table.add_column("target")
     for name in ("now", "min", "median", "p90", "max", "lost", "since start", "lost"):
         table.add_column(name, justify="right")
@@ -235,7 +247,8 @@ def _lines(monitor: Monitor) -> Table:
             f"[red]{lost}[/]" if lately["lost"] else lost,
             str(watched.sent),
             _percent(watched.lost, watched.sent),
-            _bars(watched) + (f" [red]{watched.why}[/]" if lately["now"] is None and lately["sent"] else ""),
+            _bars(watched)
+            + (f" [red]{watched.why}[/]" if lately["now"] is None and lately["sent"] else ""),
         )
     return table
 
@@ -276,7 +289,11 @@ def _bars(watched: Watched) -> str:
     top = max(max(most.values()), 1)
     shown = (most.get(second) for second in reversed(range(BARS_WIDE)))
     return "".join(
-        " " if value is None else "[red]x[/]" if value < 0 else BARS[min(value * len(BARS) // (top + 1), 7)]
+        " "
+        if value is None
+        else "[red]x[/]"
+        if value < 0
+        else BARS[min(value * len(BARS) // (top + 1), 7)]
         for value in shown
     )
 
@@ -300,12 +317,16 @@ def _summary(watched: Sequence[Watched], missed: int) -> dict[str, Any]:
     """What --json prints: RTTs in ms, null where there is none."""
 
     def entry(one: Watched) -> dict[str, Any]:
-        rtt: dict[str, float | None] = dict.fromkeys(("min", "p10", "median", "mean", "p90", "p99", "max"))
+        rtt: dict[str, float | None] = dict.fromkeys(
+            ("min", "p10", "median", "mean", "p90", "p99", "max")
+        )
         back = one.sent - one.lost
         if back:
             quantiles = (one.rtt.quantiles(LEVELS.values()) / 1e6).tolist()
             rtt.update(zip(LEVELS, quantiles, strict=True))
-            rtt.update(min=one.rtt.least / 1e6, mean=one.sum_ns / back / 1e6, max=one.rtt.greatest / 1e6)
+            rtt.update(
+                min=one.rtt.least / 1e6, mean=one.sum_ns / back / 1e6, max=one.rtt.greatest / 1e6
+            )
         return {
             "name": one.aim.name,
             "address": one.aim.address,
@@ -323,8 +344,12 @@ def _table(watched: Sequence[Watched], missed: int) -> str:
     columns = ("min", "p10", "median", "mean", "p90", "p99", "max")
     rows = []
     for entry in _summary(watched, missed)["targets"]:
-        rtt = [math.nan if entry["rtt_ms"][name] is None else entry["rtt_ms"][name] for name in columns]
+        rtt = [
+            math.nan if entry["rtt_ms"][name] is None else entry["rtt_ms"][name] for name in columns
+        ]
         lost = _percent(entry["sent"] - entry["received"], entry["sent"])
-        rows.append([entry["name"], str(entry["sent"]), lost, *(text.number(value) for value in rtt)])
+        rows.append(
+            [entry["name"], str(entry["sent"]), lost, *(text.number(value) for value in rtt)]
+        )
     shown = text.table(("target", "sent", "lost", *(f"{name} ms" for name in columns)), rows)
     return shown + (f"\nnot sent, because this host stood still: {missed} probes" if missed else "")

@@ -1,10 +1,11 @@
-"""Options that several verbs take, each declared once: a block is a frozen dataclass whose fields are options.
+"""Options that several verbs take, each declared once: a block is a frozen dataclass whose fields
+are options.
 
     @options.block(options.OutputOptions, out="Folder of the Run.")
     def run(output: options.OutputOptions) -> None: ...
 
-A verb is handed each block as one value, named like the class without `Options`. What it words in its own way it says where it
-takes the block: a help text, or any other of click's settings.
+A verb is handed each block as one value, named like the class without `Options`. What it words in
+its own way it says where it takes the block: a help text, or any other of click's settings.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def option(*names: str, **settings: Any) -> Any:
 
 
 def block(kind: type[Any], **own: OwnWords) -> Option:
-    """Gives a verb the options of a block, in the order of its fields, and their values as one value."""
+    """Gives a verb the options of a block, in the order of its fields, and their values as one
+    value."""
     fields = dataclasses.fields(kind)
     called = kind.__name__.removesuffix("Options").lower()
     assert own.keys() <= {each.name for each in fields}, f"{kind.__name__} has no such options"
@@ -63,10 +65,12 @@ def one(kind: type[Any], name: str, own: OwnWords = "") -> Option:
 
 def _click(field: dataclasses.Field[Any], own: OwnWords) -> Option:
     told = {"help": own} if isinstance(own, str) else own
-    return click.option(*field.metadata["names"], field.name, **{**field.metadata["settings"], **told})
+    return click.option(
+        *field.metadata["names"], field.name, **{**field.metadata["settings"], **told}
+    )
 
 
-# ------------------------------------------------------------------------------------------------- what is kept and said
+# -------------------------------------------------------------------------- what is kept and said
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,9 @@ class OutputOptions:
     """Where results are kept. What that is each verb says itself."""
 
     out: Path | None = option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR")
-    force: bool = option("--force", is_flag=True, help="Replace Runs that are already in the output folder.")
+    force: bool = option(
+        "--force", is_flag=True, help="Replace Runs that are already in the output folder."
+    )
 
 
 @dataclass(frozen=True)
@@ -89,10 +95,12 @@ class TalkOptions:
     """What is printed."""
 
     as_json: bool = option("--json", is_flag=True, help="Print one JSON object instead of text.")
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only.")
+    quiet: bool = option(
+        "-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only."
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------ scenarios
+# -------------------------------------------------------------------------------------- scenarios
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,7 @@ class ExecutionOptions:
     )
 
 
-# ----------------------------------------------------------------------------------------------- a line, and its server
+# ------------------------------------------------------------------------- a line, and its server
 
 LEAST_SECRET = 8
 """Characters. A proof that is overheard can be tried against guesses at leisure."""
@@ -182,7 +190,8 @@ def _secret(_context: click.Context, _parameter: click.Parameter, given: str) ->
 
 
 def secret(help: str) -> Any:
-    """A word, or the file that holds it. The environment keeps it from other users of this host, who see command lines."""
+    """A word, or the file that holds it. The environment keeps it from other users of this host,
+    who see command lines."""
     return option(
         "--secret",
         metavar="WORD|@FILE",
@@ -271,7 +280,9 @@ def _addresses(
     return given
 
 
-def _unit(parse: Callable[[str], int]) -> Callable[[click.Context, click.Parameter, str | None], int | None]:
+def _unit(
+    parse: Callable[[str], int],
+) -> Callable[[click.Context, click.Parameter, str | None], int | None]:
     def read(_context: click.Context, _parameter: click.Parameter, given: str | None) -> int | None:
         return None if given is None else parse(given)
 

@@ -26,7 +26,9 @@ STANDING = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit")
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO|RECORDING]...")
+@click.argument(
+    "paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO|RECORDING]..."
+)
 @options.block(
     options.ExecutionOptions,
     engine=KERNEL,
@@ -51,9 +53,9 @@ def replay(
 ) -> None:
     """Hold each decision of a queue against the kernel's.
 
-    Records what the kernel's queue does to each packet of SCENARIO, and sends the same packets, at the same times, through ours:
-    every arrival, departure, drop and mark is compared. RECORDING is a file that -o has kept. Without any, the standing set. Ends
-    with 1 if a decision differs.
+    Records what the kernel's queue does to each packet of SCENARIO, and sends the same packets, at
+    the same times, through ours: every arrival, departure, drop and mark is compared. RECORDING is
+    a file that -o has kept. Without any, the standing set. Ends with 1 if a decision differs.
     """
     _replay_all(
         paths or tuple(standing_file(f"{name}.toml") for name in STANDING),
@@ -62,7 +64,8 @@ def replay(
 
 
 def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
-    """Compares every scenario, recorded first, and every recording; exits with 1 if a decision differs."""
+    """Compares every scenario, recorded first, and every recording; exits with 1 if a decision
+    differs."""
     from sojourn.agreement.decisions import RecordingStopped, RecordingUnfinishedError
     from sojourn.engine.recording import Recording
 
@@ -108,19 +111,27 @@ def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
         raise click.exceptions.Exit(DIFFER)
 
 
-# ------------------------------------------------------------------------------------------------------ the work
+# --------------------------------------------------------------------------------------- the work
 
 
 def _recorded(paths: Sequence[Path], how: KernelAsked) -> list[Recording]:
     from sojourn.agreement.decisions import record
 
-    variants = [variant for path in paths for variant in work.scenario(path, quiet=how.talk.quiet).variants()]
+    variants = [
+        variant
+        for path in paths
+        for variant in work.scenario(path, quiet=how.talk.quiet).variants()
+    ]
     if not variants:
         return []
     work.say(f"{len(variants)} scenarios on {how.execution.engine}", how.talk.quiet)
     with work.progress(how.talk.quiet) as progress:
         return record(
-            variants, engine=how.execution.engine, seeds=how.seeds, jobs=how.execution.jobs, progress=progress
+            variants,
+            engine=how.execution.engine,
+            seeds=how.seeds,
+            jobs=how.execution.jobs,
+            progress=progress,
         )
 
 
@@ -133,7 +144,9 @@ def _compared(recording: Recording) -> Compared:
 def _check_vacant(folder: Path, force: bool) -> None:
 
     if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise UserError(f"{folder} is not empty", "choose another folder with -o, or replace it with --force")
+        raise UserError(
+            f"{folder} is not empty", "choose another folder with -o, or replace it with --force"
+        )
 
 
 def _keep(recordings: Sequence[Recording], folder: Path) -> None:
@@ -142,12 +155,16 @@ def _keep(recordings: Sequence[Recording], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"can't make {folder}: {error.strerror or error}", "choose another -o") from None
-    for recording, name in zip(recordings, folder_names([each.name for each in recordings]), strict=True):
+        raise UserError(
+            f"can't make {folder}: {error.strerror or error}", "choose another -o"
+        ) from None
+    for recording, name in zip(
+        recordings, folder_names([each.name for each in recordings]), strict=True
+    ):
         recording.save(folder / f"{name}{RECORDING}")
 
 
-# ------------------------------------------------------------------------------------------------------ the words
+# -------------------------------------------------------------------------------------- the words
 
 
 def _table(outcomes: Sequence[Compared]) -> str:
@@ -173,7 +190,9 @@ def _closing(outcomes: Sequence[Compared]) -> str:
     lines = [""]
     for one in outcomes:
         if one.first is not None:
-            lines.append(f"{one.name}, link {one.link}: the first that differs is {one.first.words}")
+            lines.append(
+                f"{one.name}, link {one.link}: the first that differs is {one.first.words}"
+            )
     decisions = sum(one.arrivals for one in outcomes)
     agreeing = sum(one.agreeing for one in outcomes)
     wrong = sum(not one.agrees for one in outcomes)

@@ -21,7 +21,9 @@ INTERRUPTED = 130
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER]...")
-@click.option("--quick", is_flag=True, help="Shorter runs and fewer seeds: all five in a minute and a half.")
+@click.option(
+    "--quick", is_flag=True, help="Shorter runs and fewer seeds: all five in a minute and a half."
+)
 @options.block(
     options.ExecutionOptions,
     engine="What runs them; a kernel runs home-upload, queue-anatomy and video-testbed, in part.",
@@ -44,8 +46,8 @@ def reproduce(
 ) -> None:
     """Rerun papers: their numbers, figures and claims beside ours.
 
-    Each with a verdict. PAPER is one of those that `sojourn list papers` shows; without any, all of them. Ends with 1 if a claim
-    that must hold does not.
+    Each with a verdict. PAPER is one of those that `sojourn list papers` shows; without any, all of
+    them. Ends with 1 if a claim that must hold does not.
     """
     from sojourn import papers
     from sojourn.papers import page
@@ -92,7 +94,11 @@ def reproduce(
     except KeyboardInterrupt:
         # What was stopped is judging and drawing, or what comes before the first run.
         again = " ".join(("--quick",) * quick + ("--redraw", "-o", str(folder)))
-        kept = f": the Runs are kept; to go on: sojourn reproduce {again}" if folder and all_run else ""
+        kept = (
+            f": the Runs are kept; to go on: sojourn reproduce {again}"
+            if folder and all_run
+            else ""
+        )
         work.say(f"\ninterrupted{kept or ('' if all_run else ': nothing had run yet')}")
         raise click.exceptions.Exit(INTERRUPTED) from None
     untrusted = [work.invalid(one.invalid) for one in found]
@@ -138,7 +144,9 @@ def _say_what_is_kept(stopped: Stopped, folder: Path | None) -> None:
     done, asked = (sum(column) for column in zip(*stopped.counts.values(), strict=True))
     work.say(f"\ninterrupted: {done} of {asked} runs had finished")
     for paper, (done, asked) in stopped.counts.items():
-        kept = "nothing kept" if folder is None or not done else f"kept in {folder / paper / 'runs'}"
+        kept = (
+            "nothing kept" if folder is None or not done else f"kept in {folder / paper / 'runs'}"
+        )
         work.say(f"  {paper}: {done} of {asked}; {kept}")
 
 
@@ -172,4 +180,6 @@ def _table(one: Reproduction) -> str:
     seeds = sorted({row.ours.seeds for row in one.rows})
     about = f"{one.paper.id}: {one.paper.title}\n{one.paper.source}{quick}; mean over {' or '.join(map(str, seeds))} seeds ± 95 % interval"
     about = "\n".join([*map(work.refusal, one.invalid), about])
-    return "\n".join([about, "", text.table(header, rows), "", *claims, "", page.sentence([one]), ""])
+    return "\n".join(
+        [about, "", text.table(header, rows), "", *claims, "", page.sentence([one]), ""]
+    )

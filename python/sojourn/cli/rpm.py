@@ -1,4 +1,5 @@
-"""`sojourn rpm`: responsiveness, as clients and servers of draft-ietf-ippm-responsiveness have it, over HTTP/2 and TLS."""
+"""`sojourn rpm`: responsiveness, as clients and servers of draft-ietf-ippm-responsiveness have it,
+over HTTP/2 and TLS."""
 
 from __future__ import annotations
 
@@ -36,11 +37,12 @@ NS = 10**9
 def rpm() -> None:
     """Responsiveness, round trips per minute: serve and measure it.
 
-    By draft-ietf-ippm-responsiveness, over HTTP/2 and TLS. networkQuality and goresponsiveness are clients of the same servers.
+    By draft-ietf-ippm-responsiveness, over HTTP/2 and TLS. networkQuality and goresponsiveness are
+    clients of the same servers.
     """
 
 
-# -------------------------------------------------------------------------------------------------------------- serving
+# ---------------------------------------------------------------------------------------- serving
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,10 @@ class CertificateOptions:
         help="The server's certificate chain, PEM. [default: one made at start, signed by itself]",
     )
     key: Path | None = options.option(
-        "--key", type=click.Path(path_type=Path), metavar="FILE", help="With --cert: its private key, PEM."
+        "--key",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="With --cert: its private key, PEM.",
     )
     names: tuple[str, ...] = options.option(
         "--name",
@@ -98,12 +103,15 @@ class ConnectionOptions:
 @options.block(ConnectionOptions)
 @options.one(options.TalkOptions, "quiet")
 def serve_(
-    listen: options.ListenOptions, certificate: CertificateOptions, connection: ConnectionOptions, quiet: bool
+    listen: options.ListenOptions,
+    certificate: CertificateOptions,
+    connection: ConnectionOptions,
+    quiet: bool,
 ) -> None:
     """Serve clients that measure responsiveness.
 
-    Answers at /.well-known/nq: `sojourn rpm measure`, networkQuality and goresponsiveness take it. Needs no root. Listens on
-    loopback unless --bind says otherwise, and stops at Ctrl-C or SIGTERM.
+    Answers at /.well-known/nq: `sojourn rpm measure`, networkQuality and goresponsiveness take it.
+    Needs no root. Listens on loopback unless --bind says otherwise, and stops at Ctrl-C or SIGTERM.
     """
     from sojourn.live.rpm import RpmService
 
@@ -142,7 +150,9 @@ def _serve(service: RpmService, cert_out: Path | None, span_ns: int | None, quie
         for address, port in server.addresses:
             work.show(f"serving RPM at {live.url(address, port)}")
         if all(live.is_loopback(address) for address, _ in server.addresses):
-            work.say("only this host can reach it; for others: --bind ADDRESS, 0.0.0.0 for all", quiet)
+            work.say(
+                "only this host can reach it; for others: --bind ADDRESS, 0.0.0.0 for all", quiet
+            )
         if server.certificate is not None:
             trusted = "--insecure" if cert_out is None else f"--ca {cert_out}"
             work.say(f"its certificate is its own: sojourn rpm measure URL {trusted}", quiet)
@@ -160,7 +170,7 @@ def _serve(service: RpmService, cert_out: Path | None, span_ns: int | None, quie
         )
 
 
-# ------------------------------------------------------------------------------------------------------------ measuring
+# -------------------------------------------------------------------------------------- measuring
 
 
 @dataclass(frozen=True)
@@ -192,7 +202,8 @@ class TrustOptions:
 @options.one(options.LoadOptions, "repeats")
 @options.one(ResultOptions, "title")
 @options.block(
-    options.OutputOptions, out="Folder of the Run. [default: runs/rpm-<host>; with --json nothing is kept]"
+    options.OutputOptions,
+    out="Folder of the Run. [default: runs/rpm-<host>; with --json nothing is kept]",
 )
 @options.block(options.TalkOptions)
 def measure_(
@@ -237,7 +248,8 @@ def _measure(plan: RpmPlan, how: MeasurementSettings, talk: options.TalkOptions)
 
     least, most = plan.least_ns / NS, plan.most_ns / NS
     work.say(
-        f"measuring the responsiveness of {plan.url}: {how.repeats} × {least:.0f} to {most:.0f} s", talk.quiet
+        f"measuring the responsiveness of {plan.url}: {how.repeats} × {least:.0f} to {most:.0f} s",
+        talk.quiet,
     )
     with work.progress(talk.quiet, lambda step: step) as tell:
         outcome = live.measure(plan, how, _told(tell, plan))
@@ -268,7 +280,8 @@ def _told(tell: work.Tell, plan: RpmPlan) -> RpmProgress:
         words = stages[phase]
         if phase > 0:
             words += f", {text.number(bps / 1e6)} Mbit/s, until {waits_for} is stable"
-        # Stages end when they are stable, mostly sooner: the share is that of the longest it may take.
+        # Stages end when they are stable, mostly sooner: the share is that of the longest it may
+        # take.
         done = max(phase - 1, 0) + min(intervals / per_stage, 1.0) * (phase > 0)
         tell(work.Step(words, done / len(plan.stages)))
         return True
@@ -282,7 +295,9 @@ def _plain(run: Run, parameters: RpmParameters) -> dict[str, Any]:
     from sojourn.live.measure import responsiveness, scores
 
     last = run.meta.facts[str(run.seeds[-1])]
-    idle = {kind: None if math.isnan(ms) else ms for kind, ms in responsiveness.idle_ms(run).items()}
+    idle = {
+        kind: None if math.isnan(ms) else ms for kind, ms in responsiveness.idle_ms(run).items()
+    }
     return {
         "title": run.meta.title,
         "draft": scores.DRAFT,

@@ -14,14 +14,23 @@ from sojourn.cli import options, text, work
 if TYPE_CHECKING:
     from sojourn.arrays import Json
     from sojourn.metrics import Summary
-    from sojourn.numbers import FlowNumbers, GroupNumbers, MeanAndInterval, ProbeNumbers, QueueNumbers
+    from sojourn.numbers import (
+        FlowNumbers,
+        GroupNumbers,
+        MeanAndInterval,
+        ProbeNumbers,
+        QueueNumbers,
+    )
     from sojourn.records import Run
 
 
 @click.command()
-@click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SCENARIO...")
+@click.argument(
+    "scenarios", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SCENARIO..."
+)
 @options.block(
-    options.OutputOptions, out="Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]"
+    options.OutputOptions,
+    out="Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]",
 )
 @options.one(options.FigureOptions, "suffixes", "Also draw figures: svg, pdf or png.")
 @options.block(options.VariationOptions)
@@ -106,7 +115,7 @@ def _folder(path: Path, out: Path | None, scenarios: int) -> Path:
     return out if scenarios == 1 else out / work.stem(path)
 
 
-# ------------------------------------------------------------------------------------------------------ the table
+# -------------------------------------------------------------------------------------- the table
 
 
 def _described(run: Run, summary: Summary) -> str:
@@ -118,7 +127,9 @@ def _described(run: Run, summary: Summary) -> str:
     alike = summary.samples < len(run.seeds)
     if len(run.seeds) > 1:
         seeds = f"{len(run.seeds)} seeds" + (", one sample" if alike else ", mean ±95 % interval")
-    title = f"{meta.title} [{meta.label}]" if meta.label and meta.label != meta.title else meta.title
+    title = (
+        f"{meta.title} [{meta.label}]" if meta.label and meta.label != meta.title else meta.title
+    )
     parts = [
         title,
         f"{summary.duration_s:g} s, of which {summary.warmup_s:g} s warm-up left out; {seeds}",
@@ -139,8 +150,11 @@ _Time = Literal["mean", "p50", "p95", "p99", "max"]
 
 def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) -> str:
     # Links without a rate limit never queue: they have nothing to say.
-    limited = [queue for queue in queues if run.meta.link(queue["link"]).rate_bps is not None] or list(queues)
-    # Hosts' own access links never drop, and may be thousands: they are in the tables and in --json.
+    limited = [
+        queue for queue in queues if run.meta.link(queue["link"]).rate_bps is not None
+    ] or list(queues)
+    # Hosts' own access links never drop, and may be thousands: they are in the tables and in
+    # --json.
     limited = [queue for queue in limited if run.meta.link(queue["link"]).sampled] or limited
     times: tuple[_Time, ...] = ("mean", "p50", "p95", "p99", "max")
     header = ["link", "rate", "qdisc", "util %", "goodput Mbit/s", "dropped", "marked"]
@@ -166,7 +180,8 @@ def _flows(
     flows: Sequence[FlowNumbers[MeanAndInterval[float]]],
     groups: Sequence[GroupNumbers[MeanAndInterval[float]]],
 ) -> str:
-    """Flows of one entry of the scenario as one row: their sum, the mean of their RTTs, and what their users wait for."""
+    """Flows of one entry of the scenario as one row: their sum, the mean of their RTTs, and what
+    their users wait for."""
     members: dict[int, list[FlowNumbers[MeanAndInterval[float]]]] = {}
     for info, flow in zip(run.meta.flows, flows, strict=True):
         if info.kind != "ping":

@@ -17,7 +17,12 @@ NS = 10**9
 
 def _cap(name: str, default: int, help: str) -> Any:
     return options.option(
-        name, type=click.IntRange(1, MOST), default=default, show_default=True, metavar="N", help=help
+        name,
+        type=click.IntRange(1, MOST),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help=help,
     )
 
 
@@ -31,7 +36,9 @@ class CapOptions:
         "Seconds of load that a client may have in an hour, each direction counted by itself.",
     )
     streams: int = _cap("--streams", STREAMS, "TCP connections in one direction.")
-    clients: int = _cap("--clients", CLIENTS, "Sessions at once; a client may have a quarter of them.")
+    clients: int = _cap(
+        "--clients", CLIENTS, "Sessions at once; a client may have a quarter of them."
+    )
     secret: str = options.secret("Let in only clients that have this secret (measure --secret).")
 
 
@@ -43,8 +50,9 @@ class CapOptions:
 def serve(listen: options.ListenOptions, once: bool, cap: CapOptions, quiet: bool) -> None:
     """Take and give load, and turn probes round, for measure.
 
-    Whoever runs `sojourn measure HOST` needs it at the other end. Needs no root. Listens on loopback unless --bind says otherwise,
-    grants each client (an IPv4 address, or an IPv6 network of 64 bits) so much and no more, and stops at Ctrl-C or SIGTERM.
+    Whoever runs `sojourn measure HOST` needs it at the other end. Needs no root. Listens on
+    loopback unless --bind says otherwise, grants each client (an IPv4 address, or an IPv6 network
+    of 64 bits) so much and no more, and stops at Ctrl-C or SIGTERM.
 
     \b
     sojourn serve --bind 0.0.0.0 --for 1h

@@ -1,4 +1,5 @@
-"""`sojourn shape`: prints the commands of a shaper for a live interface, or applies it, with a way back."""
+"""`sojourn shape`: prints the commands of a shaper for a live interface, or applies it, with a way
+back."""
 
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ def shape(
 
     The shaper is a little slower than the line, so the queue is here, and short.
 
-    Prints the exact commands of ip and tc; --apply carries them out, as root, and takes them back unless you confirm in time.
+    Prints the exact commands of ip and tc; --apply carries them out, as root, and takes them back
+    unless you confirm in time.
 
     \b
     sojourn shape eth0 --up 18mbit --down 90mbit --link docsis
@@ -115,7 +117,9 @@ def shape(
         _show(entry, as_json, f"{interface}: kept, {_described(entry)}")
     elif undo:
         entry, differs = applying.undo(interface)
-        words = f"{interface}: put back, but {differs}" if differs else f"{interface}: as it was before"
+        words = (
+            f"{interface}: put back, but {differs}" if differs else f"{interface}: as it was before"
+        )
         _show(replace(entry, why=differs), as_json, differs if applying.absent(entry) else words)
     else:
         wanted = wanted_of(up, down, shaper)
@@ -163,7 +167,8 @@ def apply_shaper(interface: str, wanted: WantedShape, confirm_within: str, as_js
     within_s = parse_duration(confirm_within, what="a time", example="60 s") / 1e9
     if within_s and not 1 <= within_s <= 86_400:
         raise UserError(
-            f"--confirm-within {confirm_within} is not from 1 s to a day", "write 60s; 0s: no need to confirm"
+            f"--confirm-within {confirm_within} is not from 1 s to a day",
+            "write 60s; 0s: no need to confirm",
         )
     entry, planned = applying.apply(interface, wanted, within_s)
     _notes(planned)

@@ -17,7 +17,8 @@ BEST = "*"
 
 
 def as_json(whole: Mapping[str, Any], schema: str = "") -> str:
-    """What --json prints: one object, lines indented, no NaN in it. `schema`: its name in `sojourn.outputs`."""
+    """What --json prints: one object, lines indented, no NaN in it. `schema`: its name in
+    `sojourn.outputs`."""
     if schema:
         from sojourn.outputs import stamped
 
@@ -25,8 +26,11 @@ def as_json(whole: Mapping[str, Any], schema: str = "") -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def with_interval(entry: "MeanAndInterval[float]", scale: float = 1.0, most: float = math.inf) -> str:
-    """`14.2 ±0.3` of {mean, ci95}; without the second part where there is one seed. `most` as in `digits`."""
+def with_interval(
+    entry: "MeanAndInterval[float]", scale: float = 1.0, most: float = math.inf
+) -> str:
+    """`14.2 ±0.3` of {mean, ci95}; without the second part where there is one seed. `most` as in
+    `digits`."""
     return digits.with_interval(entry["mean"] * scale, entry["ci95"] * scale, most)
 
 
@@ -53,7 +57,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
         ]
         return "  ".join(padded).rstrip()
 
-    return "\n".join([line(header), "  ".join("-" * width for width in widths), *(line(row) for row in rows)])
+    return "\n".join(
+        [line(header), "  ".join("-" * width for width in widths), *(line(row) for row in rows)]
+    )
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -1,4 +1,5 @@
-"""`sojourn tune`: finds the rate for a shaper on a live interface, by measuring, and says how well the simulator had foretold it."""
+"""`sojourn tune`: finds the rate for a shaper on a live interface, by measuring, and says how well
+the simulator had foretold it."""
 
 from __future__ import annotations
 
@@ -54,7 +55,11 @@ PROBE_NS = 20 * 10**6
 @options.block(
     options.LoadOptions,
     length={"default": "8 s", "help": "Of each load."},
-    repeats={"default": 3, "type": click.IntRange(1, 100), "help": "How often each rate is tried, in turns."},
+    repeats={
+        "default": 3,
+        "type": click.IntRange(1, 100),
+        "help": "How often each rate is tried, in turns.",
+    },
 )
 @options.block(options.ServerOptions)
 @options.block(
@@ -79,8 +84,9 @@ def tune(
 ) -> int:
     """Find the fastest shaper that keeps delay under load low.
 
-    Measures the line to HOST, where `sojourn serve` runs, without a shaper; predicts in the simulator what a shaper at each rate will do;
-    tries rates around the best in turns; chooses; and says how good the prediction was. Needs root. Leaves IFACE as it found it.
+    Measures the line to HOST, where `sojourn serve` runs, without a shaper; predicts in the
+    simulator what a shaper at each rate will do; tries rates around the best in turns; chooses; and
+    says how good the prediction was. Needs root. Leaves IFACE as it found it.
     """
     from sojourn.engine import folder_names
     from sojourn.live.measure import session
@@ -97,7 +103,9 @@ def tune(
     tried = tuple(sorted({parse_shaped_rate(rate) for rate in rates}))
     folder = output.out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")
     if folder.exists() and not output.force:
-        raise UserError(f"{folder} is there already", "choose another folder with -o, or say --force")
+        raise UserError(
+            f"{folder} is there already", "choose another folder with -o, or say --force"
+        )
     name, port = server.of(host)
     asked = []
     for direction in which:
@@ -112,7 +120,9 @@ def tune(
             probe_interval_ns=PROBE_NS,
             interface=interface,
         )
-        asked.append(search.RateQuestion(interface, direction, wanted, plan, target_ms, load.repeats, tried))
+        asked.append(
+            search.RateQuestion(interface, direction, wanted, plan, target_ms, load.repeats, tried)
+        )
     for question in asked:
         search.check(question)
     results = _all(asked, folder, talk.quiet)
@@ -145,7 +155,9 @@ def _all(asked: Sequence[RateQuestion], folder: Path, quiet: bool) -> list[RateA
     with work.progress(quiet, lambda step: step) as tell:
         for number, one in enumerate(asked):
 
-            def update(words: str, done: float, number: int = number, direction: str = one.direction) -> None:
+            def update(
+                words: str, done: float, number: int = number, direction: str = one.direction
+            ) -> None:
                 tell(work.Step(f"{direction}: {words}", (number + min(done, 1.0)) / len(asked)))
 
             results.append(search.carry_out(one, folder, update))
@@ -159,7 +171,9 @@ def _command(interface: str, found: WantedShape) -> str:
 
     words = ["sojourn shape", interface]
     words += [
-        f"--{name} {write_rate(bps)}" for name, bps in (("up", found.up_bps), ("down", found.down_bps)) if bps
+        f"--{name} {write_rate(bps)}"
+        for name, bps in (("up", found.up_bps), ("down", found.down_bps))
+        if bps
     ]
     if found.qdisc != "fq_codel":
         words.append(f"--qdisc '{found.qdisc}'")
@@ -168,7 +182,7 @@ def _command(interface: str, found: WantedShape) -> str:
     return " ".join([*words, "--apply"])
 
 
-# ---------------------------------------------------------------------------------------------------------------- said
+# ------------------------------------------------------------------------------------------- said
 
 
 def _table(one: RateAnswer) -> str:
@@ -244,7 +258,10 @@ def _prediction(one: RateAnswer) -> list[str]:
     if foretold is None and chosen is None:
         return [line, "It had foretold that none of them would do."]
     if foretold is None:
-        return [line, "It had foretold that none of them would do: the line is better than its model."]
+        return [
+            line,
+            "It had foretold that none of them would do: the line is better than its model.",
+        ]
     if chosen is not None and foretold.bps == chosen.bps:
         return [line, "It would have chosen the same."]
     return [line, f"It would have chosen {write_rate(foretold.bps)}."]
@@ -263,7 +280,9 @@ def _as_json(one: RateAnswer) -> dict[str, Any]:
         },
         "no_shaper": {"measured": _point(one.unshaped), "predicted": _point(one.predicted[0])},
         "measured": [_point(point) for point in one.tried],
-        "predicted": [_point(point) for point in sorted(one.predicted[1:], key=lambda point: point.bps)],
+        "predicted": [
+            _point(point) for point in sorted(one.predicted[1:], key=lambda point: point.bps)
+        ],
         "chosen_bps": choice.point.bps if choice.point else None,
         "sure": choice.sure,
         "why": choice.why,
@@ -293,7 +312,7 @@ def _point(point: Point) -> dict[str, Any]:
     }
 
 
-# --------------------------------------------------------------------------------------------------------------- drawn
+# ------------------------------------------------------------------------------------------ drawn
 
 
 def _draw(one: RateAnswer, host: str, folder: Path) -> Path:
@@ -317,7 +336,9 @@ def _draw(one: RateAnswer, host: str, folder: Path) -> Path:
     try:
         figures.save(tuning(what), file)
     except OSError as error:
-        raise UserError(f"can't draw {file}: {error.strerror or error}", "the Runs are kept") from None
+        raise UserError(
+            f"can't draw {file}: {error.strerror or error}", "the Runs are kept"
+        ) from None
     return file
 
 
@@ -325,4 +346,6 @@ def _tried(point: Point, label: str) -> Tried:
     from sojourn.figures.tuning import Tried
 
     delay, goodput = point.added_ms, point.goodput_mbps
-    return Tried(label, (delay.value, delay.low, delay.high), (goodput.value, goodput.low, goodput.high))
+    return Tried(
+        label, (delay.value, delay.low, delay.high), (goodput.value, goodput.low, goodput.high)
+    )

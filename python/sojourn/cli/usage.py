@@ -1,4 +1,5 @@
-"""A command line that can't be understood, in our two lines: what is wrong, and what to write instead."""
+"""A command line that can't be understood, in our two lines: what is wrong, and what to write
+instead."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ import click
 
 _VERBS = {
     **dict.fromkeys(("validate", "lint", "dry-run", "estimate"), "sojourn check SCENARIO"),
-    **dict.fromkeys(("plot", "draw", "figures"), "sojourn run SCENARIO --figures png, or sojourn report RUN"),
+    **dict.fromkeys(
+        ("plot", "draw", "figures"), "sojourn run SCENARIO --figures png, or sojourn report RUN"
+    ),
     **dict.fromkeys(("show", "view", "open", "summary", "stats"), "sojourn report RUN"),
     **dict.fromkeys(("simulate", "sim", "start"), "sojourn run SCENARIO"),
     **dict.fromkeys(("examples", "scenarios", "qdiscs"), "sojourn list"),
@@ -17,7 +20,9 @@ _VERBS = {
 }
 """Other programs' words for ours."""
 _OPTIONS = {
-    **dict.fromkeys(("-v", "--verbose"), "progress shows by itself on a terminal, and -q turns it off"),
+    **dict.fromkeys(
+        ("-v", "--verbose"), "progress shows by itself on a terminal, and -q turns it off"
+    ),
     **dict.fromkeys(("-V",), "--version"),
     **dict.fromkeys(("--output", "--outdir", "--dir"), "-o DIR"),
     **dict.fromkeys(("--format", "--csv"), "--json; sojourn export writes CSV"),
@@ -32,7 +37,10 @@ _MOVED = {
         "sojourn rpm measure HOST",
     ),
     **dict.fromkeys(
-        (f"serve {each}" for each in ("--rpm", "--cert", "--key", "--name", "--cert-out", "--connections")),
+        (
+            f"serve {each}"
+            for each in ("--rpm", "--cert", "--key", "--name", "--cert-out", "--connections")
+        ),
         "sojourn rpm serve",
     ),
     "agree --replay": "sojourn replay",
@@ -72,7 +80,9 @@ def _said(error: click.ClickException, context: click.Context | None) -> tuple[s
         name = error.param_hint or (error.param and error.param.get_error_hint(context))
         place = str(name).replace("'", "") if name else ""
         # The choices of an argument are in the message.
-        return (f"{place}: " if place and place[0] != "[" else "") + _plain(error.message), _choice(error)
+        return (f"{place}: " if place and place[0] != "[" else "") + _plain(error.message), _choice(
+            error
+        )
     return _plain(error.format_message()), ""
 
 
@@ -81,14 +91,18 @@ def _choice(error: click.BadParameter) -> str:
     given = re.match(r"'(.*?)' is not one of", error.message)
     if given is None or error.param is None or not isinstance(error.param.type, click.Choice):
         return ""
-    near = difflib.get_close_matches(given[1], [str(each) for each in error.param.type.choices], n=1)
+    near = difflib.get_close_matches(
+        given[1], [str(each) for each in error.param.type.choices], n=1
+    )
     return f"did you mean {near[0]}?" if near else ""
 
 
 def _plain(message: str) -> str:
     """As our own messages are: small at the beginning, no full stop at the end."""
     first = message.split(" ", 1)[0]
-    small = message[:1].lower() + message[1:] if first.isalpha() and not first.isupper() else message
+    small = (
+        message[:1].lower() + message[1:] if first.isalpha() and not first.isupper() else message
+    )
     return small.rstrip(".")
 
 

@@ -27,8 +27,9 @@ def verify(paths: tuple[Path, ...], jobs: int | None, talk: options.TalkOptions)
 
     Tables are compared cell by cell.
 
-    RUN is the folder of a Run, or of a comparison or sweep: then all its Runs. Ends with 1 if a table differs, with 2 if a
-    Run can't be run again: a measurement, a Run of netns, a kernel whose guest is not there.
+    RUN is the folder of a Run, or of a comparison or sweep: then all its Runs. Ends with 1 if a
+    table differs, with 2 if a Run can't be run again: a measurement, a Run of netns, a kernel whose
+    guest is not there.
     """
     from sojourn.engine.verify import verify as verified
     from sojourn.records import Run
@@ -38,7 +39,9 @@ def verify(paths: tuple[Path, ...], jobs: int | None, talk: options.TalkOptions)
         found = verified(runs, jobs=jobs, progress=progress)
     equal = all(one.equal for one in found)
     if talk.as_json:
-        work.show(text.as_json({"equal": equal, "runs": [one.to_dict() for one in found]}, "verify"))
+        work.show(
+            text.as_json({"equal": equal, "runs": [one.to_dict() for one in found]}, "verify")
+        )
     else:
         work.show("\n".join(map(described, found)))
     if not equal:
@@ -46,11 +49,14 @@ def verify(paths: tuple[Path, ...], jobs: int | None, talk: options.TalkOptions)
 
 
 def described(one: Verification) -> str:
-    """What became of a Run: why it may differ, and of each seed how many tables do and the first of them."""
+    """What became of a Run: why it may differ, and of each seed how many tables do and the first of
+    them."""
     run, meta = one.run, one.run.meta
     lines = [f"{run.path}: {'every table is equal' if one.equal else 'DIFFERS'}"]
     if one.same_scenario is False:
-        lines.append("  scenario.toml is not what was run: its text, or what it means, has changed since")
+        lines.append(
+            "  scenario.toml is not what was run: its text, or what it means, has changed since"
+        )
     engine = f"  engine {meta.engine}, {_build(one)}"
     if one.same_build is False:
         lines.append(engine)

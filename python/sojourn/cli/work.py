@@ -1,4 +1,5 @@
-"""What the verbs that run scenarios share: seeds and changes, progress with an ETA, and what Ctrl-C leaves behind."""
+"""What the verbs that run scenarios share: seeds and changes, progress with an ETA, and what Ctrl-C
+leaves behind."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
 
 PLAIN_EVERY_S = 30.0
-"""Without a terminal progress is a line this often: enough to see that it lives, not enough to fill a log."""
+"""Without a terminal progress is a line this often: enough to see that it lives, not enough to fill
+a log."""
 
 LONG_S = 10.0
 """What takes longer is told ahead."""
@@ -41,7 +43,8 @@ STDIN = "-"
 
 
 def scenario(path: Path, changes: Sequence[str] = (), quiet: bool = False) -> Scenario:
-    """The scenario in a file, of an example's name or (`-`) on stdin, with every --set applied; what is to be noted about it is said."""
+    """The scenario in a file, of an example's name or (`-`) on stdin, with every --set applied;
+    what is to be noted about it is said."""
     from sojourn.scenario import load, loads, read
 
     if str(path) == STDIN:
@@ -61,7 +64,8 @@ def tell_notes(scenarios: Sequence[Scenario], quiet: bool) -> None:
 
 
 def check_words(paths: Sequence[Path], changes: Sequence[str]) -> None:
-    """Refuses what is left over of a --set whose value has blanks and no quotes: `--set bottleneck.rate=5 Mbit/s`."""
+    """Refuses what is left over of a --set whose value has blanks and no quotes:
+    `--set bottleneck.rate=5 Mbit/s`."""
     if not changes:
         return
     from sojourn.scenario.qdisc import WORDS
@@ -90,14 +94,16 @@ def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
         key, equals, value = change.partition("=")
         if not equals or not key.strip():
             raise UserError(
-                f"--set: {change!r} is not KEY=VALUE", "write --set KEY=VALUE, like --set duration='10 s'"
+                f"--set: {change!r} is not KEY=VALUE",
+                "write --set KEY=VALUE, like --set duration='10 s'",
             )
         pairs[key.strip()] = _value(value.strip())
     return scenario.with_(pairs) if pairs else scenario
 
 
 def _value(written: str) -> Any:
-    """What a scenario file would hold: numbers, booleans, lists and quoted text as in TOML, all else as text."""
+    """What a scenario file would hold: numbers, booleans, lists and quoted text as in TOML, all
+    else as text."""
     import tomllib
 
     try:
@@ -119,7 +125,8 @@ def unused(folder: Path) -> Path:
 def show(words: str) -> None:
     """Data: to stdout, without control characters but ends of lines and tabs.
 
-    A reader that goes away (`| head`) has seen enough: the work goes on, so that what is kept on disk is whole.
+    A reader that goes away (`| head`) has seen enough: the work goes on, so that what is kept on
+    disk is whole.
     """
     try:
         click.echo(foreign.plain(words, lines=True))
@@ -130,7 +137,8 @@ def show(words: str) -> None:
             return
 
         raise UserError(
-            f"can't write to stdout: {error.strerror or error}", "make room, or send the output elsewhere"
+            f"can't write to stdout: {error.strerror or error}",
+            "make room, or send the output elsewhere",
         ) from None
 
 
@@ -162,7 +170,9 @@ def simulated(p: Progress) -> Step:
     ahead = ""
     if p.expected_s is not None and p.expected_s > LONG_S:
         ahead = f"{p.runs} {'run' if p.runs == 1 else 'runs'}: about {_time(p.expected_s)}"
-    return Step(f"{p.finished} of {p.runs} runs{failed}", p.fraction, p.finished + p.failed == p.runs, ahead)
+    return Step(
+        f"{p.finished} of {p.runs} runs{failed}", p.fraction, p.finished + p.failed == p.runs, ahead
+    )
 
 
 def _time(seconds: float) -> str:
@@ -174,7 +184,8 @@ def _time(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress(quiet: bool, step: Callable[[Any], Step] = simulated) -> Iterator[Tell]:
-    """Something to call with each Progress (whatever `step` understands): a bar with an ETA on a terminal, else a line now and then."""
+    """Something to call with each Progress (whatever `step` understands): a bar with an ETA on a
+    terminal, else a line now and then."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
@@ -188,9 +199,20 @@ def progress(quiet: bool, step: Callable[[Any], Step] = simulated) -> Iterator[T
 @contextlib.contextmanager
 def _bar() -> Iterator[Callable[[Step], None]]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("ETA"),
+    )
     console = Console(stderr=True)
     with Progress(
         *columns, TimeRemainingColumn(elapsed_when_finished=True), console=console, transient=True
@@ -229,7 +251,8 @@ INVALID = 1
 
 
 def invalid(runs: Sequence[Run]) -> bool:
-    """Says of each Run whose numbers are not to be used that they are not, and why. True: there is one."""
+    """Says of each Run whose numbers are not to be used that they are not, and why. True: there is
+    one."""
     found = [run for run in runs if run.meta.invalid]
     for run in found:
         say(refusal(run))
@@ -241,7 +264,10 @@ def refusal(run: Run) -> str:
     if not run.meta.invalid:
         return ""
     return "\n".join(
-        [f"INVALID: the numbers of {run.name} are not to be used", *(f"  {why}" for why in run.meta.invalid)]
+        [
+            f"INVALID: the numbers of {run.name} are not to be used",
+            *(f"  {why}" for why in run.meta.invalid),
+        ]
     )
 
 
@@ -283,7 +309,7 @@ def interrupted(stop: Interrupted, kept: bool) -> NoReturn:
     raise click.exceptions.Exit(130)
 
 
-# ------------------------------------------------------------------------------------------------------------ files
+# ------------------------------------------------------------------------------------------ files
 
 
 def check_parent(file: Path | None) -> None:
@@ -313,12 +339,13 @@ def write_below_home(file: Path, words: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"can't make {file.parent}: {error.strerror or error}", "without --install it is printed"
+            f"can't make {file.parent}: {error.strerror or error}",
+            "without --install it is printed",
         ) from None
     write(file, words)
 
 
-# ---------------------------------------------------------------------------------------------------------- figures
+# ---------------------------------------------------------------------------------------- figures
 
 FORMATS = ("svg", "pdf", "png")
 
@@ -333,7 +360,9 @@ def check_suffixes(suffixes: Sequence[str], option: str = "--figures") -> None:
     """Refuses what figures can't be written as."""
     for suffix in _formats(suffixes):
         if suffix not in FORMATS:
-            raise click.BadParameter(f"{suffix!r} is not one of {', '.join(FORMATS)}", param_hint=option)
+            raise click.BadParameter(
+                f"{suffix!r} is not one of {', '.join(FORMATS)}", param_hint=option
+            )
 
 
 def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:
@@ -349,6 +378,7 @@ def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:
                 drawn += 1
     except OSError as error:
         raise UserError(
-            f"can't draw into {folder}: {error.strerror or error}", "the Runs are kept: draw them elsewhere"
+            f"can't draw into {folder}: {error.strerror or error}",
+            "the Runs are kept: draw them elsewhere",
         ) from None
     return drawn

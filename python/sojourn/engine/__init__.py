@@ -1,4 +1,5 @@
-"""Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel in a guest, `netns` this host's own."""
+"""Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel
+in a guest, `netns` this host's own."""
 
 from sojourn.engine.compare import variants
 from sojourn.engine.protocol import Engine, fingerprint

@@ -1,7 +1,8 @@
 """What running a scenario would take, and which engines can: told before anything runs.
 
-Packets follow from rates and lengths: what sends at a rate of its own sends that, and what sends as fast as it may shares what is left of the
-slowest link on its way evenly with the others there. CPU time and disk follow from packets, runs and rows. All of it is about right, no more.
+Packets follow from rates and lengths: what sends at a rate of its own sends that, and what sends as
+fast as it may shares what is left of the slowest link on its way evenly with the others there. CPU
+time and disk follow from packets, runs and rows. All of it is about right, no more.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ TAKES: dict[str, tuple[float, float, float]] = {
     "kernel-qemu": (6.0, 0.2, 3_300),
     "netns": (5.0, 1.0, math.inf),
 }
-"""CPU seconds of a run, and of each second of it; packets in a CPU second. Measured at 1 to 1000 Mbit/s, 1 to 64 flows: about right within a
-third. `kernel-qemu` is ten times slower than `kernel-uml` once was, with taps as it has (docs/kernel.md). `netns` does not compute, it waits."""
+"""CPU seconds of a run, and of each second of it; packets in a CPU second. Measured at 1 to
+1000 Mbit/s, 1 to 64 flows: about right within a third. `kernel-qemu` is ten times slower than
+`kernel-uml` once was, with taps as it has (docs/kernel.md). `netns` does not compute, it waits."""
 ROW_BYTES = 40
 """A row of a time line in Parquet: measured 8 to 30."""
 FOLDER_BYTES = 500_000
@@ -36,7 +38,8 @@ FOLDER_BYTES = 500_000
 TYPICAL_PACKET_BYTES = 700
 """Between full packets and acknowledgements."""
 _KERNELS: dict[str, tuple[Wiring, bool]] = {"kernel": ("simnic", True), "netns": ("veth", False)}
-"""How links are wired, and whether the kernel is the run's own; `kernel` is the better of its two guests."""
+"""How links are wired, and whether the kernel is the run's own; `kernel` is the better of its two
+guests."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Fit:
     """What of them it can't do, each with its place."""
     hint: str
     not_ready: str | None
-    """Why it can't be used on this host yet, or what of the scenarios this host's kernel lacks; None: it can."""
+    """Why it can't be used on this host yet, or what of the scenarios this host's kernel lacks;
+    None: it can."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,9 @@ def cost(variants: Sequence[Scenario], seeds: int) -> Cost:
     realised = [variant.realise(variant.seeds[0]) for variant in variants]
     runs = len(realised) * seeds
     packets = seeds * sum(map(expected_packets, realised))
-    sim, guest = (seeds * sum(run_s(name, one) for one in realised) for name in ("sim", "kernel-uml"))
+    sim, guest = (
+        seeds * sum(run_s(name, one) for one in realised) for name in ("sim", "kernel-uml")
+    )
     return Cost(runs, packets, sim, guest, seeds * sum(map(expected_bytes, realised)))
 
 
@@ -121,7 +127,8 @@ def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
 
 
 def _lacking(realised: Sequence[Realised]) -> str | None:
-    """What of these this host's own kernel does not have, as `netns` itself finds it before a run; None: nothing."""
+    """What of these this host's own kernel does not have, as `netns` itself finds it before a run;
+    None: nothing."""
     engine = find("netns")
     lines: dict[str, None] = {}
     hints: dict[str, None] = {}
@@ -134,7 +141,7 @@ def _lacking(realised: Sequence[Realised]) -> str | None:
     return "; ".join([*lines, *hints]) or None
 
 
-# ---------------------------------------------------------------------------------------------------------- packets
+# ---------------------------------------------------------------------------------------- packets
 
 
 def expected_packets(realised: Realised) -> int:
@@ -159,10 +166,14 @@ def expected_packets(realised: Realised) -> int:
     for flow, seconds, size in greedy:
         bps = min(left[link] / sharing[link] for link in flow["path"])
         # What no link holds back is held back by its window.
-        bps = min(bps, 8 * flow["traffic"]["tcp"]["receive_buffer_max"] / _base_rtt_s(flow, realised))
+        bps = min(
+            bps, 8 * flow["traffic"]["tcp"]["receive_buffer_max"] / _base_rtt_s(flow, realised)
+        )
         sent = bps * seconds / (8 * size)
         whole = flow["traffic"]["bytes"]
-        packets += sent if whole is None else min(sent, math.ceil(whole / flow["traffic"]["tcp"]["mss"]))
+        packets += (
+            sent if whole is None else min(sent, math.ceil(whole / flow["traffic"]["tcp"]["mss"]))
+        )
     return round(packets)
 
 
@@ -171,7 +182,8 @@ def capacity_bps(link: Mapping[str, Any], duration_ns: int) -> float:
     steps, period = link["rate"], link["rate_period_ns"] or duration_ns
     ends = [step["at_ns"] for step in steps[1:]] + [period]
     bits = sum(
-        step["bps"] * max(0, min(end, period) - step["at_ns"]) for step, end in zip(steps, ends, strict=False)
+        step["bps"] * max(0, min(end, period) - step["at_ns"])
+        for step, end in zip(steps, ends, strict=False)
     )
     limit = slower([bits // period] if steps else [], link["shaper"])
     return math.inf if limit is None else float(limit)
@@ -183,7 +195,8 @@ def slower(rate: list[int], shaper: Mapping[str, Any] | None) -> int | None:
 
 
 def _own_rate(flow: Mapping[str, Any], realised: Realised) -> tuple[float, float]:
-    """What a flow sends by itself, bit/s, infinite where only its way bounds it; and bytes of a packet."""
+    """What a flow sends by itself, bit/s, infinite where only its way bounds it; and bytes of a
+    packet."""
     match flow["traffic"]:
         case {"kind": "ping", "interval_ns": interval, "packet_bytes": size}:
             return 8e9 * size / interval, size
@@ -192,7 +205,11 @@ def _own_rate(flow: Mapping[str, Any], realised: Realised) -> tuple[float, float
             return bps * share, size
         case {"kind": "video", "frames": {"source": "model", "bps": bps}, "payload_bytes": size}:
             return bps, size
-        case {"kind": "video", "frames": {"frames": frames, "period_ns": period}, "payload_bytes": size}:
+        case {
+            "kind": "video",
+            "frames": {"frames": frames, "period_ns": period},
+            "payload_bytes": size,
+        }:
             return 8e9 * sum(bytes_ for _, bytes_ in frames) / period, size
         case {"kind": "transfers", "bytes": size, "pause_ns": pause, "tcp": tcp}:
             round_s = _mean(pause) / 1e9 + 2 * _base_rtt_s(flow, realised)
@@ -219,11 +236,12 @@ def _base_rtt_s(flow: Mapping[str, Any], realised: Realised) -> float:
     return max(1e-4, ns / 1e9)
 
 
-# ------------------------------------------------------------------------------------------------------------- disk
+# ------------------------------------------------------------------------------------------- disk
 
 
 def expected_bytes(realised: Mapping[str, Any]) -> int:
-    """Roughly what one seed takes on disk, rather too much: rows of the time lines, and packets where they are kept."""
+    """Roughly what one seed takes on disk, rather too much: rows of the time lines, and packets
+    where they are kept."""
     duration_ns, record = realised["duration_ns"], realised["record"]
     rows = len(realised["links"]) * duration_ns // max(1, record["queue_ns"])
     rows += len(realised["flows"]) * duration_ns // max(1, record["flow_ns"])
@@ -234,7 +252,10 @@ def expected_bytes(realised: Mapping[str, Any]) -> int:
     )
     if record["packets"]:
         bits = sum(
-            slower([max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]) or 0
+            slower(
+                [max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]
+            )
+            or 0
             for link in realised["links"]
         )
         rows += bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)

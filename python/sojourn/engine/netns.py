@@ -1,13 +1,17 @@
-"""This host's own kernel as an engine: the plan of engine/kernel/, carried out in namespaces of this host, in real time.
+"""This host's own kernel as an engine: the plan of engine/kernel/, carried out in namespaces of
+this host, in real time.
 
-The guest's program does the same here as in a guest, as a root that has namespaces of its own: root itself, or any user in a user
-namespace where the kernel lets him. All that it makes hangs on that one process: its network namespaces have names in a mount namespace
-that nobody else sees, every device is made inside one of them, and it dies with the thread that started it (PR_SET_PDEATHSIG). What it
-reads and writes are files without names. So nothing of it is left however a run ends. What else a killed sojourn leaves, whatever its
-engine, is noted (sojourn/remains.py) for the next one, or `sojourn clean`, to remove.
+The guest's program does the same here as in a guest, as a root that has namespaces of its own: root
+itself, or any user in a user namespace where the kernel lets him. All that it makes hangs on that
+one process: its network namespaces have names in a mount namespace that nobody else sees, every
+device is made inside one of them, and it dies with the thread that started it (PR_SET_PDEATHSIG).
+What it reads and writes are files without names. So nothing of it is left however a run ends. What
+else a killed sojourn leaves, whatever its engine, is noted (sojourn/remains.py) for the next one,
+or `sojourn clean`, to remove.
 
-What the kernel has is tried beforehand, in a namespace that is thrown away, with the words of the scenario. Real time is watched: a run whose
-links or whose program were held up is marked invalid. Runs go one after another.
+What the kernel has is tried beforehand, in a namespace that is thrown away, with the words of the
+scenario. Real time is watched: a run whose links or whose program were held up is marked invalid.
+Runs go one after another.
 """
 
 from __future__ import annotations
@@ -59,18 +63,18 @@ PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux"}
 """What is called, and the package that has it."""
 STARTED = "@START"
 GUEST_INSTEAD = "or run it in a guest, which needs neither root nor modules: -e kernel"
-WITHOUT_NETEM = (
-    'a scenario whose links have delay = "0 s" and no loss, and whose flows have no rtt, needs no netem'
-)
+WITHOUT_NETEM = 'a scenario whose links have delay = "0 s" and no loss, and whose flows have no rtt, needs no netem'
 GRACE_S = 10.0
 """Beyond the program's own deadline."""
 MOST_SLOW = 0.01
-"""A link that had packets waiting and sent this much less than its rate gives a wrong picture of its queue."""
+"""A link that had packets waiting and sent this much less than its rate gives a wrong picture of
+its queue."""
 LEAST_BUSY_NS = 10**8
 """Of waiting, before that can be told."""
 LATE_NS = 5 * 10**6
 MOST_LATE = 0.02
-"""A program that is later than that more often than this makes another traffic than it is told to."""
+"""A program that is later than that more often than this makes another traffic than it is told
+to."""
 TYPICAL = tuple(record.least for record in QDISCS.values() if record.in_linux())
 """A queue discipline of each kind that Linux has."""
 CONGESTION = tuple(record.name for record in linux.CONGESTION.values() if record.in_linux)
@@ -98,7 +102,8 @@ class Netns:
 
     @functools.cached_property
     def build(self) -> str:
-        """Names this host's kernel, our program, and what plans and reads its measurements. No two runs give the same tables."""
+        """Names this host's kernel, our program, and what plans and reads its measurements. No two
+        runs give the same tables."""
         return build("netns", f"{platform.release()} {platform.version()}")
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
@@ -133,12 +138,15 @@ class Netns:
             return outcome(
                 realised,
                 file,
-                lambda archive: [*selfcheck.doubts(realised, archive, "host"), *doubts(realised, archive)],
+                lambda archive: [
+                    *selfcheck.doubts(realised, archive, "host"),
+                    *doubts(realised, archive),
+                ],
                 cpu_ns,
             )
 
 
-# ------------------------------------------------------------------------------------------------------ one run
+# ---------------------------------------------------------------------------------------- one run
 
 
 def _carry_out(
@@ -150,7 +158,12 @@ def _carry_out(
     """Runs the program; `files`: the plan, the archive, what it says."""
     given, measured, console = files
     words = [str(program())]
-    words += ["--plan", f"/proc/self/fd/{given.fileno()}", "--out", f"/proc/self/fd/{measured.fileno()}"]
+    words += [
+        "--plan",
+        f"/proc/self/fd/{given.fileno()}",
+        "--out",
+        f"/proc/self/fd/{measured.fileno()}",
+    ]
     limit_s = planned["deadline_ns"] / 1e9 + GRACE_S
     child = Child(
         # A user namespace's root may not make /run/netns in the host's /run.
@@ -169,7 +182,9 @@ def _carry_out(
         nonlocal began
         if began is None and STARTED in _said(console):
             began = time.monotonic()
-        passed = 0 if began is None else int((time.monotonic() - began) * 1e9) - planned["settle_ns"]
+        passed = (
+            0 if began is None else int((time.monotonic() - began) * 1e9) - planned["settle_ns"]
+        )
         return not reached(max(0, min(passed, planned["duration_ns"])))
 
     status, usage, overdue = see_to_its_end(child, stopped)
@@ -182,7 +197,8 @@ def _carry_out(
 
 
 def _prefer(process: int) -> None:
-    """The program sleeps nearly all of the time; when it wakes up it is not to wait for whoever computes. What it starts is ordinary."""
+    """The program sleeps nearly all of the time; when it wakes up it is not to wait for whoever
+    computes. What it starts is ordinary."""
     # User namespaces have no such privilege; `doubts` tells whether it was needed.
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(process, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
@@ -210,13 +226,15 @@ def _ending(said: str, status: int, overdue_s: float | None) -> GuestRunError:
         name = signal.Signals(os.WTERMSIG(status)).name
         return GuestRunError("killed", f"the run was killed by {name}", "somebody ended it", said)
     if BEGUN not in said:
-        return GuestRunError("refused", "the run did not start", GUEST_INSTEAD.removeprefix("or "), said)
+        return GuestRunError(
+            "refused", "the run did not start", GUEST_INSTEAD.removeprefix("or "), said
+        )
     return GuestRunError(
         "gave up", "the run ended before it had written its results", "please report it", said
     )
 
 
-# ------------------------------------------------------------------------------------------------------- the way in
+# ------------------------------------------------------------------------------------- the way in
 
 
 @dataclass(frozen=True)
@@ -228,11 +246,23 @@ class Way:
     """Of unshare(1)."""
 
     def command(self, script: str, words: Sequence[str] = ()) -> list[str]:
-        """The command line of a script as such a root, in a namespace where nothing is; the words are its arguments.
+        """The command line of a script as such a root, in a namespace where nothing is; the words
+        are its arguments.
 
         Each of its steps becomes the next one, so that all of it is one process.
         """
-        return ["unshare", *self.options, "--net", "--mount", "--", "sh", "-c", script, "sh", *words]
+        return [
+            "unshare",
+            *self.options,
+            "--net",
+            "--mount",
+            "--",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            *words,
+        ]
 
 
 ROOT = Way("as root", ())
@@ -247,10 +277,13 @@ def way() -> Way:
     """
     if sys.platform != "linux":
         raise GuestError("the engine netns is Linux's own", "use the engine sim")
-    absent = {name: package for name, package in PROGRAMS.items() if shutil.which(name, path=PATH) is None}
+    absent = {
+        name: package for name, package in PROGRAMS.items() if shutil.which(name, path=PATH) is None
+    }
     if absent:
         raise GuestError(
-            f"{', '.join(absent)}: not in {PATH}", f"Debian: apt-get install {' '.join(set(absent.values()))}"
+            f"{', '.join(absent)}: not in {PATH}",
+            f"Debian: apt-get install {' '.join(set(absent.values()))}",
         )
     program()
     reasons = []
@@ -260,7 +293,11 @@ def way() -> Way:
         if words is None:
             return one
         reasons.append(f"{one.name}: {words}")
-    hint = "run it as root" if os.geteuid() else "run it where root has CAP_SYS_ADMIN and CAP_NET_ADMIN"
+    hint = (
+        "run it as root"
+        if os.geteuid()
+        else "run it where root has CAP_SYS_ADMIN and CAP_NET_ADMIN"
+    )
     raise GuestError(
         f"network namespaces can't be made here: {'; '.join(reasons)}",
         f"{hint}; or allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone);"
@@ -291,7 +328,7 @@ def lacks() -> str | None:
     return ", ".join(absent) or None
 
 
-# ------------------------------------------------------------------------------------------------- what the kernel has
+# ---------------------------------------------------------------------------- what the kernel has
 
 
 _RATE = tc.queue(
@@ -326,7 +363,8 @@ def _missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Iter
         if words := _unknown(name, there):
             yield _Missing("flow: congestion", f"{name}: {words}", _module(name))
         for parameter in linux.CONGESTION[name].module_settings:
-            # The scenario's is the usual one: the plan refuses others, since this kernel is everybody's.
+            # The scenario's is the usual one: the plan refuses others, since this kernel is
+            # everybody's.
             file = MODULES / f"tcp_{name}" / "parameters" / parameter.removeprefix("vegas_")
             if file.exists() and int(file.read_text()) != int(PROFILES["linux"][parameter]):
                 usual = int(PROFILES["linux"][parameter])
@@ -381,7 +419,8 @@ def _words(there: Way, script: str) -> str | None:
 
 
 def _unknown(congestion: str, there: Way) -> str | None:
-    """Why a congestion control can't be had; None if it can. For root the kernel loads its module."""
+    """Why a congestion control can't be had; None if it can. For root the kernel loads its
+    module."""
     if congestion in _AVAILABLE.read_text(encoding="ascii").split():
         return None
     if there != ROOT:
@@ -406,7 +445,9 @@ def _module(name: str) -> str:
     if there:
         return f"modprobe {module}, as root"
     if folder.is_dir():
-        return f"{module} is a module of Debian's linux-image-amd64, of Fedora's kernel-modules-extra"
+        return (
+            f"{module} is a module of Debian's linux-image-amd64, of Fedora's kernel-modules-extra"
+        )
     option = (
         f"CONFIG_TCP_CONG_{'HSTCP' if name == 'highspeed' else name.upper()}"
         if tcp
@@ -415,14 +456,14 @@ def _module(name: str) -> str:
     return f"{module} is missing: this kernel ({platform.release()}) has no modules, and was built without {option}"
 
 
-# ------------------------------------------------------------------------------------------------------ real time
+# -------------------------------------------------------------------------------------- real time
 
 
 def doubts(realised: Realised, archive: Archive) -> list[str]:
     """Whether something held the run up; each reason a sentence.
 
-    A processor that others keep busy is no doubt by itself: packets and this program go before them, as a rule. What is looked at is what
-    would have come of it.
+    A processor that others keep busy is no doubt by itself: packets and this program go before
+    them, as a rule. What is looked at is what would have come of it.
     """
     found = []
     for number, tap in enumerate(archive.index["taps"]):
@@ -432,18 +473,29 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
             slow, waited = selfcheck.slowness(
                 link, passage, realised["duration_ns"], bool(realised.get("offloads"))
             )
-            if slow > MOST_SLOW and waited >= LEAST_BUSY_NS and not Qdisc.from_params(link["qdisc"]).shapes:
-                found.append(f"link {link['name']!r} sent {slow:.1%} less than its rate while packets waited")
+            if (
+                slow > MOST_SLOW
+                and waited >= LEAST_BUSY_NS
+                and not Qdisc.from_params(link["qdisc"]).shapes
+            ):
+                found.append(
+                    f"link {link['name']!r} sent {slow:.1%} less than its rate while packets waited"
+                )
     late, due = lateness(
-        archive.tables["device"]["t_ns"], int(realised["record"]["queue_ns"]), realised["duration_ns"]
+        archive.tables["device"]["t_ns"],
+        int(realised["record"]["queue_ns"]),
+        realised["duration_ns"],
     )
     if late > max(1, MOST_LATE * due):
-        found.append(f"{late} of {due} samples came more than {LATE_NS // 10**6} ms late or not at all")
+        found.append(
+            f"{late} of {due} samples came more than {LATE_NS // 10**6} ms late or not at all"
+        )
     return found
 
 
 def lateness(times: Ints, interval: int, end: int) -> tuple[int, int]:
-    """Of the samples that were due every `interval` before the end: how many came late or not at all, and how many were due."""
+    """Of the samples that were due every `interval` before the end: how many came late or not at
+    all, and how many were due."""
     if not len(times) or interval <= 0:
         return 0, 0
     due = -(-end // interval)

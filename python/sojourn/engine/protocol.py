@@ -64,24 +64,28 @@ class Engine(Protocol):
         ...
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
-        """What holds for its runs that no scenario says, or leaves open: to be kept with the Run."""
+        """What holds for its runs that no scenario says, or leaves open: to be kept with the
+        Run."""
         ...
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """The tables of one seed.
 
-        `reached` is told the time of the run, ns, now and then; once it says False the run is given up with `Cancelled`.
+        `reached` is told the time of the run, ns, now and then; once it says False the run is given
+        up with `Cancelled`.
         """
         ...
 
 
 def fingerprint(what: str, build: str) -> str:
-    """Of a Run: of what is run (`Scenario.fingerprint`) and of the build of the engine. Equal where the tables will be."""
+    """Of a Run: of what is run (`Scenario.fingerprint`) and of the build of the engine. Equal where
+    the tables will be."""
     return hashlib.sha256(f"{what}\n{build}\n".encode()).hexdigest()
 
 
 def by_reason(refused: Iterable[tuple[str, str]]) -> list[str]:
-    """(place, why) as lines, one for each reason: two ways of a link, or a thousand flows, are refused in one breath."""
+    """(place, why) as lines, one for each reason: two ways of a link, or a thousand flows, are
+    refused in one breath."""
     places: dict[str, list[str]] = {}
     for place, why in refused:
         places.setdefault(why, []).append(place)

@@ -1,7 +1,8 @@
 """What one queue did to each packet that came to it, in order: a value and its file.
 
-An engine that can tell writes it (`engine/kernel/observed/recorded`); `agreement/decisions` holds the simulator's queue against it.
-A recording is a Parquet file, the link and what was recorded in its metadata, and needs no kernel to be read.
+An engine that can tell writes it (`engine/kernel/observed/recorded`); `agreement/decisions` holds
+the simulator's queue against it. A recording is a Parquet file, the link and what was recorded in
+its metadata, and needs no kernel to be read.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ SENT, MARKED, REFUSED, DROPPED, WAITS = range(5)
 
 @dataclass(frozen=True)
 class Trace:
-    """Packets that came to a queue, in their order, and what it did to them; columns of one length."""
+    """Packets that came to a queue, in their order, and what it did to them; columns of one
+    length."""
 
     t_ns: Ints
     """When it came."""
@@ -55,7 +57,8 @@ class Trace:
     hash: Ints | None = None
     """The kernel's hash of its flow (skb_get_hash), 32 bits; -1: not known. None: not recorded."""
     truesize: Ints | None = None
-    """What it took of the kernel's memory as it came (skb->truesize), bytes; -1: not known. None: not recorded."""
+    """What it took of the kernel's memory as it came (skb->truesize), bytes; -1: not known. None:
+    not recorded."""
 
     def __len__(self) -> int:
         return len(self.t_ns)
@@ -105,10 +108,14 @@ class Recording:
         columns = pl.DataFrame(known).with_columns(pl.col("bytes", "flow").cast(pl.Int32))
         try:
             with remains.beside(Path(path)) as temporary:
-                columns.write_parquet(temporary, compression="zstd", metadata={_META: json.dumps(about)})
+                columns.write_parquet(
+                    temporary, compression="zstd", metadata={_META: json.dumps(about)}
+                )
                 temporary.replace(path)
         except OSError as error:
-            raise UserError(f"can't write {path}: {error.strerror or error}", "choose another -o") from None
+            raise UserError(
+                f"can't write {path}: {error.strerror or error}", "choose another -o"
+            ) from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
@@ -121,9 +128,15 @@ class Recording:
             file = Path(path)
             about = json.loads(pl.read_parquet_metadata(file)[_META])
             if about.pop("format") != FORMAT:
-                raise UserError(f"{path} was written by another version of sojourn", "record it again")
+                raise UserError(
+                    f"{path} was written by another version of sojourn", "record it again"
+                )
             table = pl.read_parquet(file)
-            names = [name for name in Trace.__annotations__ if name in table.columns or name not in _MAY_LACK]
+            names = [
+                name
+                for name in Trace.__annotations__
+                if name in table.columns or name not in _MAY_LACK
+            ]
             columns = {name: table[name].cast(pl.Int64).to_numpy() for name in names}
             return cls(**about, trace=Trace(**columns))
         except (OSError, pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:

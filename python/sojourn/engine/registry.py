@@ -1,6 +1,7 @@
 """The engines by name: `find` gives one, `why_not` says why one can't be used here.
 
-An engine is imported when it is asked for: the simulator needs the compiled core, the kernel a guest.
+An engine is imported when it is asked for: the simulator needs the compiled core, the kernel a
+guest.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def find(name: str) -> Engine:
 
 
 def find_awake(name: str) -> Engine:
-    """The engine of this name with a kernel whose red adapts where it is told to; as tc sets it, Linux's never does.
+    """The engine of this name with a kernel whose red adapts where it is told to; as tc sets it,
+    Linux's never does.
 
     Raises:
         UserError: it has none such, and why.
@@ -79,7 +81,8 @@ def why_not(name: str) -> str | None:
 
 
 def stands_for(name: str) -> str | None:
-    """The engine that a name which leaves it open means here; None: it is itself one, or none can be used."""
+    """The engine that a name which leaves it open means here; None: it is itself one, or none can
+    be used."""
     if name != "kernel" or not _core.LINUX:
         return None
     from sojourn.engine.kernel.guest import NAMES, ready
@@ -89,7 +92,8 @@ def stands_for(name: str) -> str | None:
 
 
 def lacks(name: str) -> str | None:
-    """What an engine that can be used here does not have here; None if it has all that it ever has."""
+    """What an engine that can be used here does not have here; None if it has all that it ever
+    has."""
     if name != "netns" or not _core.LINUX:
         return None
     from sojourn.engine import netns

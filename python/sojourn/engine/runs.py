@@ -1,9 +1,11 @@
-"""Runs of several variants and seeds, each on a thread of its own, into Runs on disk, by any engine.
+"""Runs of several variants and seeds, each on a thread of its own, into Runs on disk, by any
+engine.
 
-One run is one serial chain of events, so it takes one core; runs are independent of each other, so they go in
-parallel. The simulator lets go of the GIL and a guest is a process, hence threads suffice: this thread hands out the work,
-writes each seed as soon as it is finished, tells how far all of them are, and listens for Ctrl-C. Nothing that is written
-depends on how many threads there were or which was first. A seed that the engine can't finish (`UserError`: a guest that gave up) is
+One run is one serial chain of events, so it takes one core; runs are independent of each other, so
+they go in parallel. The simulator lets go of the GIL and a guest is a process, hence threads
+suffice: this thread hands out the work, writes each seed as soon as it is finished, tells how far
+all of them are, and listens for Ctrl-C. Nothing that is written depends on how many threads there
+were or which was first. A seed that the engine can't finish (`UserError`: a guest that gave up) is
 left out and told when all others are done; what can't be written, and a bug, stop the work.
 """
 
@@ -92,7 +94,8 @@ class Failure:
 
 
 class UnfinishedError(UserError):
-    """The engine could not finish some of the seeds, `failed` of `asked`. The others had their turn and are kept: `runs`, of which some may have none."""
+    """The engine could not finish some of the seeds, `failed` of `asked`. The others had their turn
+    and are kept: `runs`, of which some may have none."""
 
     def __init__(self, failed: Sequence[Failure], asked: int, runs: Sequence[Run] = ()) -> None:
         lines = by_reason((f"{one.run}, seed {one.seed}", one.error.problem) for one in failed)
@@ -108,7 +111,10 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C. The seeds that had finished are kept."""
 
     def __init__(
-        self, runs: Sequence[Run], missing: Sequence[tuple[Run, int]], failed: UnfinishedError | None = None
+        self,
+        runs: Sequence[Run],
+        missing: Sequence[tuple[Run, int]],
+        failed: UnfinishedError | None = None,
     ) -> None:
         super().__init__()
         self.runs = tuple(runs)
@@ -130,12 +136,14 @@ def run(
 ) -> Run:
     """Runs one scenario: a Scenario, the path of its file, or the name of an example.
 
-    `seeds`: how many, counted up from the scenario's own, or which. `out`: the folder of the Run; None: a temporary one
-    that lives as long as the Run. `engine`: see `ENGINES`. `jobs`: threads; None: as many as there are cores. `force`: replace a Run in `out`.
+    `seeds`: how many, counted up from the scenario's own, or which. `out`: the folder of the Run;
+    None: a temporary one that lives as long as the Run. `engine`: see `ENGINES`. `jobs`: threads;
+    None: as many as there are cores. `force`: replace a Run in `out`.
 
     Raises:
         UserError: the engine can't run it, or what it gave can't be written.
-        UnfinishedError: the engine could not finish some of the seeds. The others are in its `runs`.
+        UnfinishedError: the engine could not finish some of the seeds. The others are in its
+            `runs`.
         Interrupted: on Ctrl-C.
     """
     variants = _loaded(scenario).variants()
@@ -157,7 +165,8 @@ def run_all(
     force: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Run]:
-    """Runs several scenarios, or all variants of one that sweeps; a Run each, in `out` a folder each.
+    """Runs several scenarios, or all variants of one that sweeps; a Run each, in `out` a folder
+    each.
 
     `engine`: its name, or itself. The other arguments, and what is raised, are those of `run`.
     """
@@ -171,7 +180,8 @@ def run_all(
     folders = None if out is None else [Path(out) / name for name in names]
     if out is not None and (Path(out) / META).exists():
         raise UserError(
-            f"{out} is itself a Run, not a folder for {len(variants)}", "choose another folder with -o"
+            f"{out} is itself a Run, not a folder for {len(variants)}",
+            "choose another folder with -o",
         )
     return _run(variants, folders, _How(engine, jobs, force, progress), seeds=seeds, parent=out)
 
@@ -185,7 +195,8 @@ def run_each(
     force: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Run]:
-    """Runs several scenarios, each with its own seeds and into its own folder, none of them a sweep.
+    """Runs several scenarios, each with its own seeds and into its own folder, none of them a
+    sweep.
 
     The other arguments, and what is raised, are those of `run`.
     """
@@ -244,7 +255,8 @@ def run_more(
 
 
 def check(scenarios: Iterable[Scenario], engine: str) -> None:
-    """Refuses scenarios that the engine can't run, any variant of them, as `run_all` does before it runs any.
+    """Refuses scenarios that the engine can't run, any variant of them, as `run_all` does before it
+    runs any.
 
     Raises:
         UserError: the engine can't run one, or can't be used here.
@@ -265,7 +277,7 @@ def folder_names(labels: Sequence[str]) -> list[str]:
     return names
 
 
-# ------------------------------------------------------------------------------------------------------- the work
+# --------------------------------------------------------------------------------------- the work
 
 
 @dataclass
@@ -303,14 +315,17 @@ def _run(
 ) -> list[Run]:
     engine = _engine(how.engine)
     asked = [_seeds(variant, seeds) for variant in variants]
-    # Seeds differ in what is drawn, not in shape: the first shows what will be written, and how much.
+    # Seeds differ in what is drawn, not in shape: the first shows what will be written, and how
+    # much.
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
     for realised in first:
         engine.check(realised)
     if folders is not None:
         for folder in folders:
             check_vacant(folder, force=how.force)
-        needed = sum(len(each) * expected_bytes(one) for each, one in zip(asked, first, strict=True))
+        needed = sum(
+            len(each) * expected_bytes(one) for each, one in zip(asked, first, strict=True)
+        )
         check_room(folders[0], needed)
     places: Sequence[Path | None] = folders or [None] * len(variants)
     runs = [
@@ -356,7 +371,8 @@ def _work_off(
 
     try:
         progress(ahead)
-        # Not more than are written down soon: what is finished lies in memory until then, and Ctrl-C has to wait for it.
+        # Not more than are written down soon: what is finished lies in memory until then, and
+        # Ctrl-C has to wait for it.
         waiting = iter(jobs)
         for job in itertools.islice(waiting, 2 * threads):
             hand_out(job)
@@ -396,7 +412,8 @@ def _progress(jobs: Sequence[_Job]) -> Progress:
     finished = sum(job.written for job in jobs)
     failed = sum(job.error is not None for job in jobs)
     simulated = sum(job.reached_ns for job in jobs) / sum(job.scenario.duration for job in jobs)
-    # To set up and write down a run costs something, too: of one run nothing to speak of, of thousands about half of all.
+    # To set up and write down a run costs something, too: of one run nothing to speak of, of
+    # thousands about half of all.
     share = 0.5 * len(jobs) / (len(jobs) + 20)
     fraction = (1 - share) * simulated + share * (finished + failed) / len(jobs)
     return Progress(finished, len(jobs), fraction, failed)
@@ -428,7 +445,12 @@ def _abandon(pool: ThreadPoolExecutor, stop: threading.Event, jobs: Sequence[_Jo
     pool.shutdown(cancel_futures=True)
     for job in jobs:
         future = job.future
-        if not job.written and future.done() and not future.cancelled() and future.exception() is None:
+        if (
+            not job.written
+            and future.done()
+            and not future.cancelled()
+            and future.exception() is None
+        ):
             # A disk that was full once may be so again: what stopped the work is what is told.
             with contextlib.suppress(UserError):
                 _write(job)
@@ -452,7 +474,7 @@ def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> Outcome:
     return outcome
 
 
-# ------------------------------------------------------------------------------------------------- before the work
+# -------------------------------------------------------------------------------- before the work
 
 
 def _engine(which: str | Engine) -> Engine:
@@ -467,7 +489,9 @@ def _seeds(scenario: Scenario, asked: int | Sequence[int] | None) -> list[int]:
     if asked is None:
         return list(scenario.seeds)
     first = scenario.seeds[0]
-    seeds = list(range(first, first + asked)) if isinstance(asked, int) else list(dict.fromkeys(asked))
+    seeds = (
+        list(range(first, first + asked)) if isinstance(asked, int) else list(dict.fromkeys(asked))
+    )
     if not seeds:
         raise ValueError(f"seeds={asked!r}: at least one is needed")
     return seeds
@@ -526,7 +550,8 @@ def _create(
 
 @functools.cache
 def _host() -> Mapping[str, str]:
-    """What a Run keeps of where it was made. Packages are looked for on disk: once for hundreds of Runs."""
+    """What a Run keeps of where it was made. Packages are looked for on disk: once for hundreds of
+    Runs."""
     return {
         "system": platform.system(),
         "release": platform.release(),

@@ -28,7 +28,9 @@ class Simulator:
         needed = list(linux.needed(realised))
         if not needed:
             return
-        lines = by_reason((place, f"the simulator has no {name}, Linux has") for place, name in needed)
+        lines = by_reason(
+            (place, f"the simulator has no {name}, Linux has") for place, name in needed
+        )
         names = dict.fromkeys(name for _, name in needed)
         nearest = [f"{near} for {name}" for name in names if (near := linux.nearest(name))]
         ready = _ready() if _core.LINUX else ", on Linux"
@@ -36,7 +38,8 @@ class Simulator:
         raise UserError("\n".join(lines), f"run it with -e kernel{ready}{here}")
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
-        """Which kernel `variant linux` stands for, where a discipline is that; else the scenario says everything."""
+        """Which kernel `variant linux` stands for, where a discipline is that; else the scenario
+        says everything."""
         return {"variant linux": f"of {linux.LINUX_RELEASE}"} if linux.as_linux(realised) else {}
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
@@ -45,7 +48,8 @@ class Simulator:
 
 
 def simulate(scenario: Scenario, seed: int) -> Tables:
-    """The tables of one seed as the core hands them over, in memory: numbers for names, and `engine` with cpu_ns."""
+    """The tables of one seed as the core hands them over, in memory: numbers for names, and
+    `engine` with cpu_ns."""
     tables, cpu_ns = _tables(scenario.realise(seed), None)
     return {**tables, "engine": {**tables["engine"], "cpu_ns": np.array([cpu_ns], dtype=np.int64)}}
 

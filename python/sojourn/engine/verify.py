@@ -1,11 +1,13 @@
 """A Run, run again: is every table of it what it was?
 
-What decides a simulation's tables is its scenario.toml, each seed and the build of the engine, and of a kernel in virtual time the
-guest. So every seed that finished is run again, by the engine that made it, and its tables are compared cell by cell. (Another
-version of polars may write the same cells in other bytes.) Why they differ, where they do: scenario.toml and the seeds are held
-against the Run's fingerprint, and the engine's build against the one recorded.
+What decides a simulation's tables is its scenario.toml, each seed and the build of the engine, and
+of a kernel in virtual time the guest. So every seed that finished is run again, by the engine that
+made it, and its tables are compared cell by cell. (Another version of polars may write the same
+cells in other bytes.) Why they differ, where they do: scenario.toml and the seeds are held against
+the Run's fingerprint, and the engine's build against the one recorded.
 
-What was measured in real time (a live line, `netns`) can't be run again; `check_tables` is all that can be said of it.
+What was measured in real time (a live line, `netns`) can't be run again; `check_tables` is all that
+can be said of it.
 """
 
 from __future__ import annotations
@@ -66,9 +68,11 @@ class Verification:
     build: str
     """The engine's, now."""
     same_scenario: bool | None
-    """scenario.toml and the seeds are those that the fingerprint names; None: a Run of sojourn 0.1, whose does not tell."""
+    """scenario.toml and the seeds are those that the fingerprint names; None: a Run of sojourn 0.1,
+    whose does not tell."""
     meta: tuple[str, ...]
-    """What meta.json says otherwise than that of now, of `DECIDED`: numbers are computed with it."""
+    """What meta.json says otherwise than that of now, of `DECIDED`: numbers are computed with
+    it."""
     tables: tuple[TableComparison, ...]
 
     @property
@@ -88,12 +92,18 @@ class Verification:
             "run": str(self.run.path),
             "equal": self.equal,
             "engine": self.run.meta.engine,
-            "build": {"recorded": self.run.meta.engine_build, "now": self.build, "same": self.same_build},
+            "build": {
+                "recorded": self.run.meta.engine_build,
+                "now": self.build,
+                "same": self.same_build,
+            },
             "same_scenario": self.same_scenario,
             "meta": list(self.meta),
             "seeds": list(self.run.seeds),
             "seeds_not_finished": sorted(set(self.run.meta.seeds_asked) - set(self.run.seeds)),
-            "tables": [{**dataclasses.asdict(table), "equal": table.equal} for table in self.tables],
+            "tables": [
+                {**dataclasses.asdict(table), "equal": table.equal} for table in self.tables
+            ],
         }
 
 
@@ -103,7 +113,8 @@ def verify(
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Verification]:
-    """Runs every finished seed of these Runs again, in a temporary place, and compares their tables.
+    """Runs every finished seed of these Runs again, in a temporary place, and compares their
+    tables.
 
     `jobs`: threads; None: as many as there are cores.
 
@@ -129,7 +140,11 @@ def verify(
                     runs[i],
                     engine.build,
                     _same_scenario(runs[i], scenarios[i]),
-                    tuple(name for name in DECIDED if getattr(runs[i].meta, name) != getattr(one.meta, name)),
+                    tuple(
+                        name
+                        for name in DECIDED
+                        if getattr(runs[i].meta, name) != getattr(one.meta, name)
+                    ),
                     tuple(_compared(runs[i], one)),
                 )
     return [found[i] for i in range(len(runs))]
@@ -149,7 +164,9 @@ def check_tables(run: Run) -> int:
 
 def _engine_of(run: Run) -> str:
     if not run.seeds:
-        raise UserError(f"{run.path}: no seed has finished", "there is nothing to verify: run it again")
+        raise UserError(
+            f"{run.path}: no seed has finished", "there is nothing to verify: run it again"
+        )
     if run.meta.engine not in ENGINES:
         count = check_tables(run)
         whole = f"; its {count} tables are whole" if run.meta.checksums else ""
@@ -169,7 +186,9 @@ def _scenario_of(run: Run) -> Scenario:
     file = run.path / SCENARIO
     scenario = loads(run.scenario_text, name=str(file), folder=run.path)
     if scenario.sweep:
-        raise UserError(f"{file} sweeps: it is not what this Run was made of", "run the scenario again")
+        raise UserError(
+            f"{file} sweeps: it is not what this Run was made of", "run the scenario again"
+        )
     return scenario
 
 
@@ -180,7 +199,7 @@ def _same_scenario(run: Run, scenario: Scenario) -> bool | None:
     return named == run.meta.fingerprint
 
 
-# --------------------------------------------------------------------------------------------------------- comparing
+# -------------------------------------------------------------------------------------- comparing
 
 
 def _compared(recorded: Run, again: Run) -> Iterable[TableComparison]:
@@ -190,7 +209,9 @@ def _compared(recorded: Run, again: Run) -> Iterable[TableComparison]:
             if name not in theirs | ours:
                 continue
             if name not in theirs or name not in ours:
-                yield TableComparison(seed, name, "missing in the Run" if name in ours else "not made now")
+                yield TableComparison(
+                    seed, name, "missing in the Run" if name in ours else "not made now"
+                )
                 continue
             yield _compared_table(recorded, again, seed, name)
 
@@ -214,7 +235,8 @@ def _compared_table(recorded: Run, again: Run, seed: int, name: str) -> TableCom
 
 
 def first_difference(recorded: pl.DataFrame, now: pl.DataFrame) -> CellDifference | None:
-    """The first cell that differs, of tables with the same columns, in the rows that both have; None: none does."""
+    """The first cell that differs, of tables with the same columns, in the rows that both have;
+    None: none does."""
     rows = min(recorded.height, now.height)
     first: tuple[int, str] | None = None
     for column in recorded.columns:

@@ -1,4 +1,5 @@
-"""Figures that people look at instead of reading: one function per figure, Runs in, a matplotlib Figure out.
+"""Figures that people look at instead of reading: one function per figure, Runs in, a matplotlib
+Figure out.
 
     from sojourn import Run, figures
 
@@ -37,7 +38,8 @@ __all__ = [
 
 
 def all_for(runs: Sequence[Run]) -> dict[str, Figure]:
-    """Every figure that these Runs can fill, by a name that can be a file's: "timeline-fq_codel", "cdf-sojourn"."""
+    """Every figure that these Runs can fill, by a name that can be a file's: "timeline-fq_codel",
+    "cdf-sojourn"."""
     series.check(runs)
     found: dict[str, Figure] = {}
     for run, link in zip(runs, series.bottlenecks(runs), strict=True):

@@ -1,7 +1,9 @@
-"""Runs side by side: bars with 95 % intervals, and delay against goodput, where a queue discipline has to choose.
+"""Runs side by side: bars with 95 % intervals, and delay against goodput, where a queue discipline
+has to choose.
 
-The ellipse is that of Winstein and Balakrishnan (TCP ex Machina, SIGCOMM 2013) which RFC 7928 §2.6 takes up: one
-standard deviation of the Gaussian fitted to the seeds' points, its tilt their covariance.
+The ellipse is that of Winstein and Balakrishnan (TCP ex Machina, SIGCOMM 2013) which RFC 7928 §2.6
+takes up: one standard deviation of the Gaussian fitted to the seeds' points, its tilt their
+covariance.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ SHOWN = (
 
 @style.drawn
 def bars(runs: Sequence[Run]) -> Figure:
-    """Goodput, utilisation, sojourn, ping and drops of each Run: means over seeds with 95 % intervals."""
+    """Goodput, utilisation, sojourn, ping and drops of each Run: means over seeds with 95 %
+    intervals."""
     series.check(runs)
     measured = quantities.measure(runs)
     looks = style.looks(runs, [one.link for one in measured])
@@ -47,7 +50,11 @@ def bars(runs: Sequence[Run]) -> Figure:
         f"{series.subtitle(runs)} · bars: mean over seeds; whiskers: its 95 % confidence interval",
     )
     grid = style.panels(
-        figure, style.Margins(top=top + 0.3, left=left, right=0.3, bottom=0.35), [1] * rows, columns, gap=0.55
+        figure,
+        style.Margins(top=top + 0.3, left=left, right=0.3, bottom=0.35),
+        [1] * rows,
+        columns,
+        gap=0.55,
     )
     cells = [axes for row in grid for axes in row]
     if not shown:
@@ -60,7 +67,12 @@ def bars(runs: Sequence[Run]) -> Figure:
 
 
 def _bars(
-    axes: Axes, quantity: Quantity, measured: Sequence[Measured], looks: Sequence[style.Look], *, first: bool
+    axes: Axes,
+    quantity: Quantity,
+    measured: Sequence[Measured],
+    looks: Sequence[style.Look],
+    *,
+    first: bool,
 ) -> None:
     arrow = "less is better" if quantity.better == "less" else "more is better"
     unit = f" [{quantity.unit}]" if quantity.unit else ""
@@ -116,7 +128,7 @@ def _bars(
     )
 
 
-# ----------------------------------------------------------------------------------------------------------- tradeoff
+# --------------------------------------------------------------------------------------- tradeoff
 
 
 @dataclass(frozen=True)
@@ -131,7 +143,8 @@ class Contour:
 
 
 def one_sigma(x: Sequence[float], y: Sequence[float]) -> Contour | None:
-    """The 1-sigma contour of the Gaussian with the points' mean and covariance; None for fewer than three points."""
+    """The 1-sigma contour of the Gaussian with the points' mean and covariance; None for fewer than
+    three points."""
     points = np.array([x, y], dtype=np.float64)
     points = points[:, np.isfinite(points).all(axis=0)]
     if points.shape[1] < 3:
@@ -140,12 +153,15 @@ def one_sigma(x: Sequence[float], y: Sequence[float]) -> Contour | None:
     spread = np.sqrt(np.maximum(spread, 0))
     tilt = float(np.degrees(np.arctan2(axes[1, 1], axes[0, 1])))
     centre = points.mean(axis=1)
-    return Contour(float(centre[0]), float(centre[1]), 2 * float(spread[1]), 2 * float(spread[0]), tilt)
+    return Contour(
+        float(centre[0]), float(centre[1]), 2 * float(spread[1]), 2 * float(spread[0]), tilt
+    )
 
 
 @style.drawn
 def tradeoff(runs: Sequence[Run]) -> Figure:
-    """Mean sojourn at the bottleneck against goodput: a point per Run, its seeds as dots, their 1-sigma ellipse."""
+    """Mean sojourn at the bottleneck against goodput: a point per Run, its seeds as dots, their
+    1-sigma ellipse."""
     series.check(runs)
     measured = quantities.measure(runs)
     looks = style.looks(runs, [one.link for one in measured])
@@ -210,7 +226,8 @@ def _scale(axes: Axes, points: Floats) -> None:
     else:
         axes.set_xlim(0, max(float(delay.max()) * 1.35, 1e-3))
     low, high = float(goodput.min()), float(goodput.max())
-    # Goodputs that differ by little are shown apart, on an axis that then does not begin at 0; by much, from 0.
+    # Goodputs that differ by little are shown apart, on an axis that then does not begin at 0; by
+    # much, from 0.
     room = max(high - low, 0.02 * high, 1e-3)
     axes.set_ylim(max(0.0, low - 0.6 * room) if low > 0.5 * high else 0.0, high + 0.45 * room)
 
@@ -221,7 +238,13 @@ def _better(axes: Axes) -> None:
         arrowprops={"arrowstyle": "-|>", "color": style.MUTED, "linewidth": 1.4, "mutation_scale": 12},
     )  # fmt: skip
     axes.annotate(
-        "better", (0.105, 0.875), xycoords="axes fraction", size=8.5, color=style.MUTED, ha="left", va="top"
+        "better",
+        (0.105, 0.875),
+        xycoords="axes fraction",
+        size=8.5,
+        color=style.MUTED,
+        ha="left",
+        va="top",
     )
 
 
@@ -230,13 +253,16 @@ MOST_NAMES = 12
 
 
 def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -> None:
-    """Writes each Run's name beside its point: right of it, or left, above or below, wherever it covers nothing.
+    """Writes each Run's name beside its point: right of it, or left, above or below, wherever it
+    covers nothing.
 
     Where dozens of points leave no room for a name, it is left out: the bars have them all.
     """
     point = axes.figure.dpi / 72
     at = {look.label: axes.transData.transform(centre) for look, centre in ends}
-    covered = [_Box(x - 5 * point, x + 5 * point, y - 5 * point, y + 5 * point) for x, y in at.values()]
+    covered = [
+        _Box(x - 5 * point, x + 5 * point, y - 5 * point, y + 5 * point) for x, y in at.values()
+    ]
     for look, centre in ends:
         x, y = at[look.label]
         text = style.shorten(look.label, 40)
@@ -252,7 +278,9 @@ def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -
                 (0, 11 + away, 0.5),
             )
         ]
-        boxes = [_Box(left, left + wide, middle - high / 2, middle + high / 2) for left, middle in tried]
+        boxes = [
+            _Box(left, left + wide, middle - high / 2, middle + high / 2) for left, middle in tried
+        ]
         inside = [
             box
             for box in boxes

@@ -1,4 +1,5 @@
-"""How long packets waited, as a distribution: one curve per Run, or per phase of one, seeds pooled, the 95th and 99th percentile marked."""
+"""How long packets waited, as a distribution: one curve per Run, or per phase of one, seeds pooled,
+the 95th and 99th percentile marked."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ MARKED = (0.5, 0.95, 0.99)
 
 
 def distribution(run: Run, what: What, link: str | None) -> Distribution:
-    """The distribution of one Run, all its seeds together, warm-up left out; of sojourn times at this link."""
+    """The distribution of one Run, all its seeds together, warm-up left out; of sojourn times at
+    this link."""
     if what == "sojourn":
         return series.sojourns(run, link)
     return series.rtts(run) if what == "rtt" else series.ping_rtts(run)
@@ -34,7 +36,8 @@ def distribution(run: Run, what: What, link: str | None) -> Distribution:
 
 @style.drawn
 def cdf(runs: Sequence[Run], what: What = "sojourn", phase: str | None = None) -> Figure:
-    """Cumulative distributions of sojourn times, of TCP's RTT samples or of ping RTTs (of one phase), one curve per Run."""
+    """Cumulative distributions of sojourn times, of TCP's RTT samples or of ping RTTs (of one
+    phase), one curve per Run."""
     series.check(runs)
     links = series.bottlenecks(runs)
     if phase is not None:
@@ -47,12 +50,15 @@ def cdf(runs: Sequence[Run], what: What = "sojourn", phase: str | None = None) -
 
 @style.drawn
 def cdf_by_phase(run: Run, probe: str | None = None) -> Figure:
-    """Cumulative distributions of a measurement's ping RTTs, one curve per phase: of one target, the first unless told."""
+    """Cumulative distributions of a measurement's ping RTTs, one curve per phase: of one target,
+    the first unless told."""
     series.check([run])
     probe = next(iter(series.answered(run)), None) if probe is None else probe
     names = series.phase_names([run])
     found = [series.ping_rtts(run, probe, name) for name in names]
-    return _drawn([run], f"RTT to {probe}" if probe is not None else WORDS["ping"], found, phase_looks(names))
+    return _drawn(
+        [run], f"RTT to {probe}" if probe is not None else WORDS["ping"], found, phase_looks(names)
+    )
 
 
 def phase_looks(names: Sequence[str]) -> list[style.Look]:
@@ -62,7 +68,9 @@ def phase_looks(names: Sequence[str]) -> list[style.Look]:
         idle = name.startswith("idle")
         nth = sum(earlier.startswith(name.split(" ")[0]) for earlier in names[: names.index(name)])
         colour = style.INK if idle else style.phase_colour(name)
-        looks.append(style.Look(name, colour, style.DASHES[nth % len(style.DASHES)], "osD^"[nth % 4]))
+        looks.append(
+            style.Look(name, colour, style.DASHES[nth % len(style.DASHES)], "osD^"[nth % 4])
+        )
     return looks
 
 
@@ -89,7 +97,9 @@ def _drawn(
     if logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(max(low / 1.5, most / 1e5), most * 1.3)
-        axes.xaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0) if most / low < 1e3 else (1.0,)))
+        axes.xaxis.set_major_locator(
+            LogLocator(10, subs=(1.0, 2.0, 5.0) if most / low < 1e3 else (1.0,))
+        )
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
     else:
@@ -101,7 +111,14 @@ def _drawn(
         if not one.samples:
             continue
         x, fraction = one.drawn(floor if logarithmic else 0.0)
-        axes.plot(x, fraction, color=look.colour, linestyle=look.dash, linewidth=1.6, gid=f"cdf {look.label}")
+        axes.plot(
+            x,
+            fraction,
+            color=look.colour,
+            linestyle=look.dash,
+            linewidth=1.6,
+            gid=f"cdf {look.label}",
+        )
         at = [one.quantile(level) for level in MARKED[1:]]
         axes.plot(
             np.maximum(at, floor), MARKED[1:], linestyle="none", marker=look.marker, markersize=4.5, color=look.colour,
@@ -124,7 +141,14 @@ def _table(figure: Figure, found: Sequence[Distribution], looks: Sequence[style.
 
     def write(x: float, y: float, text: str, colour: str, align: str) -> None:
         figure.text(
-            x / width, y / height, text, size=8, color=colour, ha=align, va="center", parse_math=False
+            x / width,
+            y / height,
+            text,
+            size=8,
+            color=colour,
+            ha=align,
+            va="center",
+            parse_math=False,
         )
 
     for x, text in zip(columns, ["p50", "p95", "p99", "largest", "samples"], strict=True):
@@ -140,6 +164,8 @@ def _table(figure: Figure, found: Sequence[Distribution], looks: Sequence[style.
         write(1.35, y, style.shorten(look.label, 40), style.INK, "left")
         numbers = [one.quantile(level) for level in MARKED] + [one.quantile(1.0)]
         for x, value in zip(
-            columns, [*map(series.number, numbers), f"{one.samples:,}".replace(",", "\u202f")], strict=True
+            columns,
+            [*map(series.number, numbers), f"{one.samples:,}".replace(",", "\u202f")],
+            strict=True,
         ):
             write(x, y, value, style.INK, "right")

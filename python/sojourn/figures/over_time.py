@@ -1,7 +1,9 @@
-"""One Run over time: what the flows got, what the queue did to them, and why. A measurement's phases are shaded and named.
+"""One Run over time: what the flows got, what the queue did to them, and why. A measurement's
+phases are shaded and named.
 
-Panels stacked on one time axis: goodput, sojourn and ping, backlog with the discipline's own state over it, drops
-and marks by cause, cwnd. A cause and its effect stand above each other. The warm-up is shaded and named.
+Panels stacked on one time axis: goodput, sojourn and ping, backlog with the discipline's own state
+over it, drops and marks by cause, cwnd. A cause and its effect stand above each other. The warm-up
+is shaded and named.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ STRIPES = 1200
 
 @style.drawn
 def timeline(run: Run, seed: int | None = None, link: str | None = None) -> Figure:
-    """The time line of one seed (the first, unless told) at one link (the bottleneck, unless told)."""
+    """The time line of one seed (the first, unless told) at one link (the bottleneck, unless
+    told)."""
     series.check([run])
     seed = run.seeds[0] if seed is None else seed
     link = series.bottleneck(run) if link is None else link
@@ -93,7 +96,9 @@ class _View:
         self.state = series.state(self.queue, run.meta.link(link)) if link is not None else None
         names = [flow.name for flow in series.carriers(run)]
         self.looks = {name: style.flow_look(i) for i, name in enumerate(names)}
-        self.looks |= {word: (style.phase_colour(word), style.SOLID) for word in series.WAYS.values()}
+        self.looks |= {
+            word: (style.phase_colour(word), style.SOLID) for word in series.WAYS.values()
+        }
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,8 @@ def _end(line: Line) -> tuple[float, float] | None:
     known = np.flatnonzero(np.isfinite(line.y))
     if known.size == 0:
         return None
-    # The level at the end: the middle of the last thirtieth, so that a label does not sit on a momentary spike.
+    # The level at the end: the middle of the last thirtieth, so that a label does not sit on a
+    # momentary spike.
     last = known[-max(known.size // 30, 1) :]
     return float(line.t[known[-1]]), float(np.median(line.y[last]))
 
@@ -129,7 +135,7 @@ def _label_ends(axes: Axes, ends: Mapping[str, tuple[Line, str]]) -> None:
     style.direct_labels(axes, labels)
 
 
-# ------------------------------------------------------------------------------------------------------------ panels
+# ----------------------------------------------------------------------------------------- panels
 
 
 def _goodput(axes: Axes, view: _View) -> None:
@@ -163,7 +169,8 @@ def _goodput(axes: Axes, view: _View) -> None:
 
 
 def _rate_of_all(view: _View) -> float | None:
-    """The link's rate, Mbit/s, where every flow that carries data crosses it: else their sum is no share of it."""
+    """The link's rate, Mbit/s, where every flow that carries data crosses it: else their sum is no
+    share of it."""
     if view.link is None:
         return None
     rate = view.run.meta.link(view.link).rate_bps
@@ -199,7 +206,9 @@ def _band(axes: Axes, lines: Mapping[str, Line], what: str) -> None:
     low, high = series.thin(Line(t, low), BUCKETS // 2), series.thin(Line(t, high), BUCKETS // 2)
     grid = np.union1d(low.t, high.t)
     bottom, top = np.interp(grid, low.t, low.y), np.interp(grid, high.t, high.y)
-    axes.fill_between(grid, bottom, top, color=style.SKY, alpha=0.45, linewidth=0, gid=f"{what} band")
+    axes.fill_between(
+        grid, bottom, top, color=style.SKY, alpha=0.45, linewidth=0, gid=f"{what} band"
+    )
     middle = Line(t, median)
     _plot(axes, middle, _Pen(style.BLUE), f"{what} median")
     axes.autoscale_view()
@@ -255,12 +264,15 @@ def _sojourn(axes: Axes, view: _View) -> None:
 
 
 def logarithmic(axes: Axes, values: Floats) -> None:
-    """A logarithmic y axis where the values span more than a factor of 30, else a linear one from 0."""
+    """A logarithmic y axis where the values span more than a factor of 30, else a linear one
+    from 0."""
     low, high = float(np.quantile(values, 0.02)), float(values.max())
     if high / low > 30:
         axes.set_yscale("log", nonpositive="clip")
         axes.set_ylim(max(low / 1.5, high / 1e5), high * 1.6)
-        axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0, 3.0)))
+        axes.yaxis.set_major_locator(
+            LogLocator(10, subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0, 3.0))
+        )
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(0, high * 1.08)
@@ -295,7 +307,9 @@ def _backlog(axes: Axes, view: _View) -> None:
     for name, level in state.levels.items():
         if level <= 1.6 * axes.get_ylim()[1]:
             axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * level))
-            axes.axhline(level, color=style.MUTED, linewidth=0.8, linestyle=style.SHORT, gid=f"level {name}")
+            axes.axhline(
+                level, color=style.MUTED, linewidth=0.8, linestyle=style.SHORT, gid=f"level {name}"
+            )
             ends[f"{name} {series.number(level)} {unit}"] = (
                 Line(np.array([0.0]), np.array([level])),
                 style.MUTED,

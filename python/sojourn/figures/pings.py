@@ -1,8 +1,10 @@
-"""The density graph of pings, after Julius Plenz ("Trying the CoDel Bufferbloat solution locally", 2012).
+"""The density graph of pings, after Julius Plenz ("Trying the CoDel Bufferbloat solution locally",
+2012).
 
-The grid is in seconds; a second holds some ten pings, and their spread about the second's median, the black line, is
-shown as nested bands: the lighter, the further from the median. A line alone would hide that a queue makes pings
-unsteady, not only slow. Over minutes and hours a column is several seconds; the figure says how many.
+The grid is in seconds; a second holds some ten pings, and their spread about the second's median,
+the black line, is shown as nested bands: the lighter, the further from the median. A line alone
+would hide that a queue makes pings unsteady, not only slow. Over minutes and hours a column is
+several seconds; the figure says how many.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ from sojourn.figures import series, style
 from sojourn.records import Run, RunError
 
 SHADES = ("#dbe9f6", "#b7d4ea", "#89bedc", "#539ecd", "#2b7bba")
-"""From the outermost band (all pings of the column) to the innermost (the middle fifth): lighter is further out."""
+"""From the outermost band (all pings of the column) to the innermost (the middle fifth): lighter is
+further out."""
 
 
 @style.drawn
 def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figure:
-    """Pings of one probe (the first, unless told) over time, in one seed (the first, unless told)."""
+    """Pings of one probe (the first, unless told) over time, in one seed (the first, unless
+    told)."""
     series.check([run])
     names = series.answered(run) if series.is_measured(run) else series.probes(run)
     if probe is None and names:
@@ -39,7 +43,11 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
     figure = style.blank(10, 3.9)
     width = f"{columns.column_s:g} s"
     each = float(np.median(columns.sent[columns.sent > 0])) if columns.sent.any() else 0.0
-    explained = f"{probe}: each column is {width}, about {each:g} pings" if probe is not None else "no probe"
+    explained = (
+        f"{probe}: each column is {width}, about {each:g} pings"
+        if probe is not None
+        else "no probe"
+    )
     top = style.heading(
         figure,
         series.title([run]),

@@ -1,8 +1,10 @@
-"""What figures and the report draw, taken out of a Run's tables: plain arrays, in the units people read.
+"""What figures and the report draw, taken out of a Run's tables: plain arrays, in the units people
+read.
 
-Times are seconds, sojourn times and RTTs milliseconds, rates Mbit/s (10^6 bit/s). A value that a table marks as
-missing (null) is NaN here and leaves a gap in a line. Nothing is averaged or smoothed: a figure shows what the
-tables hold, or, where there are more points than pixels, the least and the largest of every few (`thin`).
+Times are seconds, sojourn times and RTTs milliseconds, rates Mbit/s (10^6 bit/s). A value that a
+table marks as missing (null) is NaN here and leaves a gap in a line. Nothing is averaged or
+smoothed: a figure shows what the tables hold, or, where there are more points than pixels, the
+least and the largest of every few (`thin`).
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class Line:
 EMPTY = Line(np.empty(0), np.empty(0))
 
 
-# --------------------------------------------------------------------------------------------------------- choosing
+# --------------------------------------------------------------------------------------- choosing
 
 
 def probes(run: Run) -> list[str]:
@@ -57,13 +59,14 @@ def carriers(run: Run) -> list[FlowInfo]:
 
 
 def sampled(run: Run) -> list[str]:
-    """Names in the `rtt` table that stand for TCP flows: other flows record one-way delays there."""
+    """Names in the `rtt` table that stand for TCP flows: other flows record one-way delays
+    there."""
     others = {flow.name for flow in run.meta.flows if flow.congestion is None}
     names = run.table("rtt")["flow"].unique(maintain_order=True).to_list() if run.seeds else []
     return [name for name in names if name not in others]
 
 
-# ---------------------------------------------------------------------------------------------------- lines over time
+# -------------------------------------------------------------------------------- lines over time
 
 
 def queue(run: Run, seed: int, link: str | None) -> pl.DataFrame:
@@ -87,7 +90,11 @@ def goodputs(run: Run, seed: int) -> dict[str, Line]:
     """Mbit/s of each data flow in each interval, from delivered_bytes."""
     table = run.table("flow", seed)
     return {
-        name: _rate(part["t_ns"].to_numpy(), part["delivered_bytes"].to_numpy(), since_0=not is_measured(run))
+        name: _rate(
+            part["t_ns"].to_numpy(),
+            part["delivered_bytes"].to_numpy(),
+            since_0=not is_measured(run),
+        )
         for name, part in _by_flow(run, table)
     }
 
@@ -97,7 +104,8 @@ WAYS = {"down": "download", "up": "upload"}
 
 
 def by_direction(run: Run, lines: Mapping[str, Line]) -> dict[str, Line]:
-    """Lines of a measurement's connections, summed for each direction: "download", "upload". Where nothing was sent is a gap."""
+    """Lines of a measurement's connections, summed for each direction: "download", "upload". Where
+    nothing was sent is a gap."""
     summed = {}
     for direction, word in WAYS.items():
         mine = [line for name, line in lines.items() if run.meta.flow(name).direction == direction]
@@ -107,24 +115,29 @@ def by_direction(run: Run, lines: Mapping[str, Line]) -> dict[str, Line]:
 
 
 def gaps(line: Line) -> Line:
-    """A line with a gap wherever samples are much further apart than usual: it does not go on through what was not measured."""
+    """A line with a gap wherever samples are much further apart than usual: it does not go on
+    through what was not measured."""
     if line.t.size < 3:
         return line
     apart = np.diff(line.t)
     after = np.flatnonzero(apart > 5 * np.median(apart)) + 1
     return Line(
-        np.insert(line.t, after, (line.t[after - 1] + line.t[after]) / 2), np.insert(line.y, after, np.nan)
+        np.insert(line.t, after, (line.t[after - 1] + line.t[after]) / 2),
+        np.insert(line.y, after, np.nan),
     )
 
 
 def is_measured(run: Run) -> bool:
-    """Whether the Run is a measurement, made of phases: its flows come and go, and there is no warm-up."""
+    """Whether the Run is a measurement, made of phases: its flows come and go, and there is no
+    warm-up."""
     return bool(run.meta.phases)
 
 
 def spans(run: Run, seed: int) -> list[tuple[str, float, float]]:
     """The phases of one seed: name, begin and end in seconds."""
-    return [(phase.name, phase.start_ns / 1e9, phase.end_ns / 1e9) for phase in run.meta.phases_of(seed)]
+    return [
+        (phase.name, phase.start_ns / 1e9, phase.end_ns / 1e9) for phase in run.meta.phases_of(seed)
+    ]
 
 
 def phase_names(runs: Sequence[Run]) -> list[str]:
@@ -136,23 +149,30 @@ def cwnds(run: Run, seed: int) -> dict[str, Line]:
     """cwnd of each TCP flow, kB (1000 bytes)."""
     table = run.table("flow", seed)
     tcp = {flow.name for flow in run.meta.flows if flow.congestion is not None}
-    return {name: column(part, "cwnd_bytes", 1e-3) for name, part in _by_flow(run, table) if name in tcp}
+    return {
+        name: column(part, "cwnd_bytes", 1e-3) for name, part in _by_flow(run, table) if name in tcp
+    }
 
 
 def pings(run: Run, seed: int, probe: str) -> Line:
     """RTTs of one probe in ms at the time of sending, NaN when lost."""
-    return column(run.table("probe", seed).filter(pl.col("probe") == probe).sort("t_ns"), "rtt_ns", 1e-6)
+    return column(
+        run.table("probe", seed).filter(pl.col("probe") == probe).sort("t_ns"), "rtt_ns", 1e-6
+    )
 
 
 def _by_flow(run: Run, table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     parts = {str(key[0]): part for key, part in table.partition_by("flow", as_dict=True).items()}
-    return [(flow.name, parts[flow.name].sort("t_ns")) for flow in carriers(run) if flow.name in parts]
+    return [
+        (flow.name, parts[flow.name].sort("t_ns")) for flow in carriers(run) if flow.name in parts
+    ]
 
 
 def _rate(t_ns: NDArray[np.int64], total_bytes: NDArray[np.int64], *, since_0: bool = True) -> Line:
     if t_ns.size == 0:
         return EMPTY
-    # The first interval begins at 0, when nothing had been delivered; that of a connection that began later is like its second.
+    # The first interval begins at 0, when nothing had been delivered; that of a connection that
+    # began later is like its second.
     began = 0 if since_0 or t_ns.size < 2 else max(2 * int(t_ns[0]) - int(t_ns[1]), 0)
     before = np.concatenate(([began], t_ns[:-1]))
     took = (t_ns - before) / 1e9
@@ -176,8 +196,8 @@ def total(lines: Sequence[Line]) -> Line:
 def ceiling(goodput: Line, rate_mbps: float | None = None) -> float | None:
     """Where an axis of goodput had better end, Mbit/s; None: at the largest value.
 
-    What waited behind a lost segment reaches the application at once when the hole is filled: a peak far above any
-    link's rate, which would press all else to the floor.
+    What waited behind a lost segment reaches the application at once when the hole is filled: a
+    peak far above any link's rate, which would press all else to the floor.
     """
     known = goodput.y[np.isfinite(goodput.y)]
     if known.size == 0:
@@ -202,7 +222,7 @@ def quantiles(lines: Sequence[Line], levels: Sequence[float]) -> tuple[Floats, F
     )
 
 
-# ------------------------------------------------------------------------------------------------ a discipline's state
+# --------------------------------------------------------------------------- a discipline's state
 
 
 _STATE_WORDS = {
@@ -259,16 +279,26 @@ def state(table: pl.DataFrame, link: LinkInfo) -> State:
             if size is not None:
                 levels[threshold] = size * scale
     own = next(
-        ((_STATE_WORDS[name], held[name]) for name in ("flows", "count", "probability") if name in held), None
+        (
+            (_STATE_WORDS[name], held[name])
+            for name in ("flows", "count", "probability")
+            if name in held
+        ),
+        None,
     )
-    if own is not None and own[0] == "maximum probability" and np.nanmin(own[1].y) == np.nanmax(own[1].y):
+    if (
+        own is not None
+        and own[0] == "maximum probability"
+        and np.nanmin(own[1].y) == np.nanmax(own[1].y)
+    ):
         # RED's is a parameter unless it adapts.
         own = None
     return State(in_bytes, same, levels, own, estimate)
 
 
 def counts_bytes(table: pl.DataFrame, kind: str) -> bool:
-    """Whether the discipline's limit and average are bytes: bfifo's are; RED's may be either, and its average tells."""
+    """Whether the discipline's limit and average are bytes: bfifo's are; RED's may be either, and
+    its average tells."""
     if kind == "bfifo":
         return True
     if kind != "red":
@@ -297,7 +327,7 @@ def _tc_size(words: Sequence[str], key: str) -> float | None:
     return None
 
 
-# ------------------------------------------------------------------------------------------------------------- drops
+# ------------------------------------------------------------------------------------------ drops
 
 
 @dataclass(frozen=True)
@@ -329,7 +359,8 @@ def losses(run: Run, seed: int, link: str | None) -> list[Losses]:
 
 
 def _counted(run: Run, seed: int, link: str | None) -> list[Losses]:
-    """From the queue's own counters, where its drops were not seen one by one: all of an interval at its end."""
+    """From the queue's own counters, where its drops were not seen one by one: all of an interval
+    at its end."""
     table = queue(run, seed, link)
     t = table["t_ns"].to_numpy() / 1e9
     found = []
@@ -340,12 +371,13 @@ def _counted(run: Run, seed: int, link: str | None) -> list[Losses]:
     return found
 
 
-# ------------------------------------------------------------------------------------------------------ distributions
+# ---------------------------------------------------------------------------------- distributions
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """A cumulative distribution, pooled over seeds: at least `fraction[i]` of the samples are at most `x[i]` ms."""
+    """A cumulative distribution, pooled over seeds: at least `fraction[i]` of the samples are at
+    most `x[i]` ms."""
 
     x: Floats
     fraction: Floats
@@ -386,7 +418,9 @@ def ping_rtts(run: Run, probe: str | None = None, phase: str | None = None) -> D
     """
     if not run.seeds:
         return NOTHING
-    table = run.table("probe").filter(pl.col("rtt_ns").is_not_null() & (pl.col("t_ns") >= run.meta.warmup_ns))
+    table = run.table("probe").filter(
+        pl.col("rtt_ns").is_not_null() & (pl.col("t_ns") >= run.meta.warmup_ns)
+    )
     if probe is None and is_measured(run):
         probe = next(iter(answered(run)), None)
     if probe is not None:
@@ -428,15 +462,17 @@ def _binned(table: pl.DataFrame, count: str) -> Distribution:
     return Distribution(x, np.column_stack((before, up_to)).ravel(), int(counts.sum()))
 
 
-# ----------------------------------------------------------------------------------------------------------- thinning
+# --------------------------------------------------------------------------------------- thinning
 
 
 def thin(line: Line, buckets: int) -> Line:
-    """At most two points of each of `buckets` equal spans of time: the least and the largest, in their order.
+    """At most two points of each of `buckets` equal spans of time: the least and the largest, in
+    their order.
 
-    What a screen shows of a line is, in each column of pixels, its range: that survives, and with it every spike.
-    Means or every n-th point would hide just what this laboratory is about. A line that has no more than two points
-    a bucket is returned as it is; in a thinned line a bucket that holds a gap keeps one NaN.
+    What a screen shows of a line is, in each column of pixels, its range: that survives, and with
+    it every spike. Means or every n-th point would hide just what this laboratory is about. A line
+    that has no more than two points a bucket is returned as it is; in a thinned line a bucket that
+    holds a gap keeps one NaN.
     """
     n = line.t.size
     if n <= 2 * buckets:
@@ -460,7 +496,7 @@ def thin(line: Line, buckets: int) -> Line:
     return Line(line.t[kept], line.y[kept])
 
 
-# ------------------------------------------------------------------------------------------------------------ density
+# ---------------------------------------------------------------------------------------- density
 
 
 @dataclass(frozen=True)
@@ -488,7 +524,8 @@ DENSITY_LEVELS = np.linspace(0, 1, 11)
 
 
 def density(line: Line, duration_s: float, most: int = 720) -> Density:
-    """Columns of one second, as in the graph by Plenz, or of more where that would be more than `most` columns."""
+    """Columns of one second, as in the graph by Plenz, or of more where that would be more than
+    `most` columns."""
     width = next((float(s) for s in COLUMNS_S if duration_s / s <= most), duration_s / most)
     columns = max(int(np.ceil(duration_s / width)), 1)
     which = np.minimum((line.t / width).astype(np.int64), columns - 1)
@@ -509,13 +546,15 @@ def density(line: Line, duration_s: float, most: int = 720) -> Density:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- words
+# ------------------------------------------------------------------------------------------ words
 
 
 def subtitle(runs: Sequence[Run], seed: int | None = None) -> str:
     """Engine, seeds, length and warm-up, for the line under a figure's title."""
     first = runs[0].meta
-    engines = ", ".join(dict.fromkeys(f"{run.meta.engine} {run.meta.version}".strip() for run in runs))
+    engines = ", ".join(
+        dict.fromkeys(f"{run.meta.engine} {run.meta.version}".strip() for run in runs)
+    )
     word = "repeat" if all(map(is_measured, runs)) else "seed"
     if seed is not None:
         seeds = f"{word} {seed}"
@@ -532,7 +571,8 @@ def subtitle(runs: Sequence[Run], seed: int | None = None) -> str:
 
 
 def title(runs: Sequence[Run]) -> str:
-    """The scenario in a sentence: its title, with the label when a single Run of a comparison is shown."""
+    """The scenario in a sentence: its title, with the label when a single Run of a comparison is
+    shown."""
     titles = list(dict.fromkeys(run.meta.title for run in runs))
     text = "; ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else "")
     if len(runs) == 1 and runs[0].meta.label and runs[0].meta.label not in text:

@@ -1,9 +1,12 @@
-"""Pings of days and months: the smoke of SmokePing (Tobias Oetiker, 2001) as nested bands, loss by colour, traffic below.
+"""Pings of days and months: the smoke of SmokePing (Tobias Oetiker, 2001) as nested bands, loss by
+colour, traffic below.
 
-Over any span a column is some seconds, minutes or hours, whatever fills the width. Its median is a tick, black if nothing was lost and
-else coloured by how much; around it bands, the lighter the further from the median, from all of the column's RTTs to their middle
-fifth. SmokePing pairs the i-th least with the i-th greatest of its 20 pings in greys; with hundreds of pings to a column quantiles are
-the same thing. Of short spans the probes themselves are shown too. Where nothing was sent there is nothing: a shaded gap.
+Over any span a column is some seconds, minutes or hours, whatever fills the width. Its median is a
+tick, black if nothing was lost and else coloured by how much; around it bands, the lighter the
+further from the median, from all of the column's RTTs to their middle fifth. SmokePing pairs the
+i-th least with the i-th greatest of its 20 pings in greys; with hundreds of pings to a column
+quantiles are the same thing. Of short spans the probes themselves are shown too. Where nothing was
+sent there is nothing: a shaded gap.
 
 What the interface carried lies below on the same axis of time: down above zero, up below it.
 """
@@ -33,7 +36,8 @@ LOSSES = (
     (0.25, "#c0392b", "< 25 %"),
     (1.0, "#7b0d1e", "more"),
 )
-"""Up to which share of a column's probes were lost, the colour of its median, and what the legend says. Each is darker than the one before."""
+"""Up to which share of a column's probes were lost, the colour of its median, and what the legend
+says. Each is darker than the one before."""
 GAP = "#f1f1f1"
 DOWN, UP = style.BLUE, style.VERMILLION
 PROBES = 6000
@@ -83,7 +87,8 @@ def smoke(
     end_s: float,
     zone: datetime.tzinfo,
 ) -> Figure:
-    """A panel for each target, one for each interface, over one span of time (s, UTC since 1970), shown in this time zone."""
+    """A panel for each target, one for each interface, over one span of time (s, UTC since 1970),
+    shown in this time zone."""
     span = end_s - start_s
     heights = [2.1] * len(targets) + [1.1] * len(carried)
     figure = style.blank(11, 1.6 + sum(heights) + 0.3 * (len(heights) - 1))
@@ -100,7 +105,10 @@ def smoke(
     panels = [
         row[0]
         for row in style.panels(
-            figure, style.Margins(top=top + 0.22, right=0.8 if lossy else 0.3, bottom=0.65), heights, gap=0.3
+            figure,
+            style.Margins(top=top + 0.22, right=0.8 if lossy else 0.3, bottom=0.65),
+            heights,
+            gap=0.3,
         )
     ]
     for axes, target in zip(panels, targets, strict=False):
@@ -111,7 +119,12 @@ def smoke(
         axes.set_xlim(0, span)
         for remark in remarks:
             axes.axvline(
-                remark.t, color=style.MUTED, linewidth=0.6, linestyle=(0, (2, 2)), zorder=1, gid="remark"
+                remark.t,
+                color=style.MUTED,
+                linewidth=0.6,
+                linestyle=(0, (2, 2)),
+                zorder=1,
+                gid="remark",
             )
         _dates(axes, start_s, span, zone, named=axes is panels[-1])
     for remark in _apart(remarks, span):
@@ -148,7 +161,9 @@ def _target(axes: Axes, target: Smoke, span: float) -> None:
     which = np.searchsorted(bounds, share, side="left")
     for i, (_, colour, _) in enumerate(LOSSES):
         shown = (which == i) & np.isfinite(columns.median)
-        ticks = np.stack([np.column_stack((x, columns.median))[shown] for x in (columns.t, right)], axis=1)
+        ticks = np.stack(
+            [np.column_stack((x, columns.median))[shown] for x in (columns.t, right)], axis=1
+        )
         axes.add_collection(
             LineCollection(list(ticks), colors=colour, linewidths=1.6, gid=f"median {i}", zorder=3),
             autolim=False,
@@ -156,7 +171,9 @@ def _target(axes: Axes, target: Smoke, span: float) -> None:
     # A column from which nothing came back has no median: it is filled.
     dead = (columns.sent > 0) & (columns.lost == columns.sent)
     for begin, end in zip(columns.t[dead], right[dead], strict=True):
-        axes.axvspan(begin, end, color=LOSSES[-1][1], alpha=0.45, linewidth=0, zorder=1, gid="all lost")
+        axes.axvspan(
+            begin, end, color=LOSSES[-1][1], alpha=0.45, linewidth=0, zorder=1, gid="all lost"
+        )
     if lost:
         shown = columns.lost > 0
         axes.vlines(
@@ -174,7 +191,9 @@ def _target(axes: Axes, target: Smoke, span: float) -> None:
             ((columns.t + right) / 2)[over], np.full(int(over.sum()), 0.985), "^", transform=axes.get_xaxis_transform(),
             color=style.MUTED, markersize=3, clip_on=False, gid="beyond",
         )  # fmt: skip
-    said = f"{lost:,} of {sent:,} lost ({series.number(100 * lost / sent)} %)".replace(",", "\u202f")
+    said = f"{lost:,} of {sent:,} lost ({series.number(100 * lost / sent)} %)".replace(
+        ",", "\u202f"
+    )
     if np.isnan(most):
         axes.set_yticks([])
     else:
@@ -220,10 +239,17 @@ def _traffic(axes: Axes, carried: Carried, span: float) -> None:
         (carried.up_mbps, carried.up_most, -1, UP, "up"),
     ):
         x = np.column_stack((carried.t, np.minimum(carried.t + carried.column_s, span))).ravel()
-        axes.fill_between(x, 0, np.repeat(sign * mean, 2), color=colour, linewidth=0, alpha=0.85, gid=name)
+        axes.fill_between(
+            x, 0, np.repeat(sign * mean, 2), color=colour, linewidth=0, alpha=0.85, gid=name
+        )
         if carried.column_s > 1:
             axes.plot(
-                x, np.repeat(sign * most, 2), color=colour, linewidth=0.5, alpha=0.7, gid=f"{name} most"
+                x,
+                np.repeat(sign * most, 2),
+                color=colour,
+                linewidth=0.5,
+                alpha=0.7,
+                gid=f"{name} most",
             )
     axes.axhline(0, color=style.INK, linewidth=0.5)
     axes.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")

@@ -1,10 +1,13 @@
-"""How our figures look, in one place: colours, line styles, titles, and files that are the same on every rerun.
+"""How our figures look, in one place: colours, line styles, titles, and files that are the same on
+every rerun.
 
-Each queue discipline has one colour and one dash everywhere, from the palette of Okabe and Ito (Color Universal
-Design, 2008), which people with any colour vision tell apart; the dash tells them apart on a grey printer. Several
-Runs of one discipline (a sweep of its limit, say) share its hue, from dark to light, and differ in dash.
+Each queue discipline has one colour and one dash everywhere, from the palette of Okabe and Ito
+(Color Universal Design, 2008), which people with any colour vision tell apart; the dash tells them
+apart on a grey printer. Several Runs of one discipline (a sweep of its limit, say) share its hue,
+from dark to light, and differ in dash.
 
-Nothing here touches pyplot or its global state: a figure is a `matplotlib.figure.Figure`, drawn under `sheet()`.
+Nothing here touches pyplot or its global state: a figure is a `matplotlib.figure.Figure`, drawn
+under `sheet()`.
 """
 
 from __future__ import annotations
@@ -104,7 +107,8 @@ _SHEET: dict[str, Any] = {
     "legend.fontsize": 8,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
-    # The same bytes on every rerun: ids in an SVG come from a salted hash, text stays text, fonts are embedded as TrueType.
+    # The same bytes on every rerun: ids in an SVG come from a salted hash, text stays text, fonts
+    # are embedded as TrueType.
     "svg.hashsalt": "sojourn",
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
@@ -133,7 +137,7 @@ def drawn(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
     return under_sheet
 
 
-# ------------------------------------------------------------------------------------------------------- who is who
+# ------------------------------------------------------------------------------------- who is who
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,10 @@ def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
     labels = likeness.labels(runs)
     if all(run.meta.phases for run in runs):
         # What makes measurements differ is not their local qdisc.
-        return [Look(label, *flow_look(i), _MARKERS[i % len(_MARKERS)]) for i, label in enumerate(labels)]
+        return [
+            Look(label, *flow_look(i), _MARKERS[i % len(_MARKERS)])
+            for i, label in enumerate(labels)
+        ]
     kinds = [qdisc_kind(run, link) for run, link in zip(runs, links, strict=True)]
     found = []
     for i, (label, kind) in enumerate(zip(labels, kinds, strict=True)):
@@ -187,16 +194,18 @@ def flow_look(i: int) -> tuple[str, Dash]:
     return FLOWS[i % len(FLOWS)], DASHES[i % len(DASHES)]
 
 
-# --------------------------------------------------------------------------------------------------- figure and axes
+# -------------------------------------------------------------------------------- figure and axes
 
 
 def heading(figure: Figure, title: str, subtitle: str) -> float:
-    """The title, a sentence that states the scenario, and the line under it: engine, seeds, warm-up.
+    """The title, a sentence that states the scenario, and the line under it: engine, seeds,
+    warm-up.
 
     Wrapped to the figure's width. Returns the height it takes, in inches.
     """
     width, height = figure.get_size_inches()
-    # A bold character of DejaVu Sans at 11 points is 0.09 inches wide on average, a normal one at 8 points 0.058.
+    # A bold character of DejaVu Sans at 11 points is 0.09 inches wide on average, a normal one at 8
+    # points 0.058.
     lines = _wrap(title, int((width - 0.3) / 0.096))
     subtitles = _wrap(subtitle, int((width - 0.3) / 0.0605))
     top = 0.12
@@ -214,7 +223,8 @@ def heading(figure: Figure, title: str, subtitle: str) -> float:
 
 
 def blank(width: float, height: float) -> Figure:
-    """An empty figure, inches. Panels are placed by `panels`, in inches too, so that labels beside lines have room."""
+    """An empty figure, inches. Panels are placed by `panels`, in inches too, so that labels beside
+    lines have room."""
     return Figure(figsize=(width, height), dpi=110)
 
 
@@ -229,7 +239,11 @@ class Margins:
 
 
 def panels(
-    figure: Figure, margins: Margins, heights: Sequence[float] = (1,), columns: int = 1, gap: float = 0.2
+    figure: Figure,
+    margins: Margins,
+    heights: Sequence[float] = (1,),
+    columns: int = 1,
+    gap: float = 0.2,
 ) -> list[list[Axes]]:
     """Rows of axes inside the margins, `gap` inches between rows."""
     width, height = figure.get_size_inches()
@@ -241,7 +255,8 @@ def panels(
         top=1 - margins.top / height, bottom=margins.bottom / height,
     )  # fmt: skip
     return [
-        [figure.add_subplot(grid[row, column]) for column in range(columns)] for row in range(len(heights))
+        [figure.add_subplot(grid[row, column]) for column in range(columns)]
+        for row in range(len(heights))
     ]
 
 
@@ -269,7 +284,8 @@ def corner(axes: Axes, text: str, colour: str = MUTED) -> None:
 
 
 def direct_labels(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> None:
-    """Writes each (text, x, y, colour) beside its line's end, moved apart vertically where they would overlap."""
+    """Writes each (text, x, y, colour) beside its line's end, moved apart vertically where they
+    would overlap."""
     step = 0.145  # inches between baselines of 7.5 point text
     inch = axes.figure.dpi
     panel = axes.bbox
@@ -297,7 +313,9 @@ def shade_warmup(axes: Sequence[Axes], warmup: float, end: float) -> None:
     if warmup <= 0:
         return
     for panel in axes:
-        panel.axvspan(0, min(warmup, end), color="#000000", alpha=0.06, linewidth=0, zorder=0, gid="warm-up")
+        panel.axvspan(
+            0, min(warmup, end), color="#000000", alpha=0.06, linewidth=0, zorder=0, gid="warm-up"
+        )
     wide = warmup > 0.08 * end
     axes[0].annotate(
         "warm-up", (min(warmup, end) / 2 if wide else 0, 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
@@ -315,7 +333,8 @@ def phase_colour(name: str) -> str:
 
 
 def shade_phases(axes: Sequence[Axes], spans: Sequence[tuple[str, float, float]]) -> None:
-    """Shades a measurement's loaded phases in every panel, and names all of them along the top of the first."""
+    """Shades a measurement's loaded phases in every panel, and names all of them along the top of
+    the first."""
     for name, start, end in spans:
         for panel in axes:
             if not name.startswith("idle"):
@@ -344,7 +363,7 @@ def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(" ".join(text.split()), width, max_lines=3, placeholder=" …") or [""]
 
 
-# ------------------------------------------------------------------------------------------------------------- files
+# ------------------------------------------------------------------------------------------ files
 
 
 FORMATS = ("svg", "png", "pdf")
@@ -360,7 +379,8 @@ class FormatError(UserError, ValueError):
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Writes the figure as PNG, SVG or PDF, by the file's ending. The same figure gives the same bytes."""
+    """Writes the figure as PNG, SVG or PDF, by the file's ending. The same figure gives the same
+    bytes."""
     file = Path(path)
     kind = file.suffix.lower().lstrip(".")
     if kind not in FORMATS:

@@ -1,4 +1,5 @@
-"""Delay against goodput for each rate that a shaper was tried at: what was measured, and what had been predicted."""
+"""Delay against goodput for each rate that a shaper was tried at: what was measured, and what had
+been predicted."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ class Tuning:
 
 @style.drawn
 def tuning(what: Tuning) -> Figure:
-    """Induced delay (95th percentile) against goodput: measured points with their 95 % intervals over the predicted line."""
+    """Induced delay (95th percentile) against goodput: measured points with their 95 % intervals
+    over the predicted line."""
     figure = style.blank(7.6, 5.2)
     top = style.heading(figure, what.title, what.subtitle)
     axes = style.panels(figure, style.Margins(top=top + 0.1, right=0.3, bottom=0.55))[0][0]
@@ -55,7 +57,10 @@ def tuning(what: Tuning) -> Figure:
     axes.set_ylabel("goodput [Mbit/s]")
     every = [*what.measured, *what.predicted, *what.unshaped]
     delays = [
-        value for one in every for value in (*one.delay, what.target_ms) if math.isfinite(value) and value > 0
+        value
+        for one in every
+        for value in (*one.delay, what.target_ms)
+        if math.isfinite(value) and value > 0
     ]
     low = max(min(delays), LEAST_MS)
     if max(delays) / low > LOG_FROM:
@@ -66,7 +71,9 @@ def tuning(what: Tuning) -> Figure:
         axes.xaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_xlim(0, max(delays) * 1.2)
-    goodputs = [one.goodput[0] for one in [*what.measured, *what.unshaped] if math.isfinite(one.goodput[0])]
+    goodputs = [
+        one.goodput[0] for one in [*what.measured, *what.unshaped] if math.isfinite(one.goodput[0])
+    ]
     # The prediction goes on to slower rates than were tried.
     axes.set_ylim(LOWEST * min(goodputs), max(goodputs) * 1.1)
     axes.axvspan(axes.get_xlim()[0], what.target_ms, color=style.GREEN, alpha=0.08, linewidth=0)
@@ -97,7 +104,9 @@ def _points(axes: Axes, what: Tuning) -> None:
     colour = style.BLUE
     for number, one in enumerate(what.measured):
         bars = [
-            [[max(value - low, 0.0)], [max(high - value, 0.0)]] if math.isfinite(low + high) else None
+            [[max(value - low, 0.0)], [max(high - value, 0.0)]]
+            if math.isfinite(low + high)
+            else None
             for value, low, high in (one.delay, one.goodput)
         ]
         axes.errorbar(

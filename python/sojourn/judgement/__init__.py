@@ -1,22 +1,27 @@
-"""Who does better, in what, by how much, and what it costs: the one judge of Runs, whose verdict every face shows. Pure.
+"""Who does better, in what, by how much, and what it costs: the one judge of Runs, whose verdict
+every face shows. Pure.
 
     found = sojourn.compare(runs)
     found.contests[0].winner                # the label of a Run, or None
     print("\\n".join(found.sentences()))
 
-Like is compared with like: Runs compete only if link, rate, RTT, traffic and engine are the same (`likeness`). Within
-such a contest every pair of Runs is compared in every quantity (`quantities`), each pair by the 95 % interval of the difference:
+Like is compared with like: Runs compete only if link, rate, RTT, traffic and engine are the same
+(`likeness`). Within such a contest every pair of Runs is compared in every quantity (`quantities`),
+each pair by the 95 % interval of the difference:
 
     paired      simulations by one engine of the same seeds share their luck, so Student's t over the differences by seed
     Welch       else
     one sample  where a side has one seed, or its seeds are all the same run: no interval, and nobody is better
 
-A Run is better in a quantity if the interval leaves out 0 and the difference is no trifle (`LEAST_SHARE`). It beats
-another if it is better in something that is felt and worse in nothing that is felt, unless that costs more than `MOST_COST` of the
-goodput of either way. The winner beats all others. Where nothing is felt (no ping, no transfer, no call), the sojourn
-times of all packets take that place, mean and quantiles alike: under fair queueing a few packets wait long so that most do not.
+A Run is better in a quantity if the interval leaves out 0 and the difference is no trifle
+(`LEAST_SHARE`). It beats another if it is better in something that is felt and worse in nothing
+that is felt, unless that costs more than `MOST_COST` of the goodput of either way. The winner beats
+all others. Where nothing is felt (no ping, no transfer, no call), the sojourn times of all packets
+take that place, mean and quantiles alike: under fair queueing a few packets wait long so that most
+do not.
 
-Intervals are of each quantity on its own: of twenty comparisons without any effect one is expected to look like one.
+Intervals are of each quantity on its own: of twenty comparisons without any effect one is expected
+to look like one.
 """
 
 from __future__ import annotations
@@ -37,7 +42,8 @@ from sojourn.records import Run
 __all__ = ["Contest", "ContestRow", "Difference", "Judgement", "compare", "judge"]
 
 LEAST_SHARE = 0.02
-"""Values that differ by less, as a share of the larger, are alike, however sure the difference is."""
+"""Values that differ by less, as a share of the larger, are alike, however sure the difference
+is."""
 MOST_COST = 0.25
 """A Run that loses more of its goodput, one way, than this does not win by a shorter delay."""
 
@@ -65,7 +71,8 @@ class Judgement:
         return {"runs": list(self.runs), "contests": [_plain(contest) for contest in self.contests]}
 
     def to_frame(self) -> pl.DataFrame:
-        """A row for each Run and quantity: conditions, run, key, quantity, unit, mean, ci95 (null: no interval), best."""
+        """A row for each Run and quantity: conditions, run, key, quantity, unit, mean, ci95 (null:
+        no interval), best."""
         return pl.DataFrame(
             [
                 {
@@ -98,7 +105,10 @@ def _plain(contest: Contest) -> dict[str, Any]:
 
     rows = [
         {
-            **{name: getattr(row.quantity, name) for name in ("key", "name", "unit", "of", "role", "better")},
+            **{
+                name: getattr(row.quantity, name)
+                for name in ("key", "name", "unit", "of", "role", "better")
+            },
             "values": {
                 run: {"mean": finite(mean), "ci95": finite(ci95)}
                 for run, mean, ci95 in zip(contest.runs, row.means, row.ci95, strict=True)
@@ -114,7 +124,17 @@ def _plain(contest: Contest) -> dict[str, Any]:
         differences.append({**plain, "difference": apart})
     simple = {
         name: getattr(contest, name)
-        for name in ("conditions", "link", "called", "seeds", "samples", "same", "by", "baseline", "winner")
+        for name in (
+            "conditions",
+            "link",
+            "called",
+            "seeds",
+            "samples",
+            "same",
+            "by",
+            "baseline",
+            "winner",
+        )
     }
     return {
         **simple,
@@ -127,10 +147,12 @@ def _plain(contest: Contest) -> dict[str, Any]:
     }
 
 
-# ------------------------------------------------------------------------------------------------------------ judging
+# ---------------------------------------------------------------------------------------- judging
 
 
-def compare(runs: Iterable[Run], *, link: str | None = None, baseline: Run | None = None) -> Judgement:
+def compare(
+    runs: Iterable[Run], *, link: str | None = None, baseline: Run | None = None
+) -> Judgement:
     """Compares Runs: `judge` of their numbers at this link, or where most packets waited.
 
     Raises RunError for a Run without a finished seed.
@@ -144,7 +166,8 @@ def compare(runs: Iterable[Run], *, link: str | None = None, baseline: Run | Non
 
 
 def judge(measured: Sequence[Measured], baseline: int | None = None) -> Judgement:
-    """The verdict on Runs with their numbers. `baseline`: the position of the one that the others are measured against."""
+    """The verdict on Runs with their numbers. `baseline`: the position of the one that the others
+    are measured against."""
     runs = [one.run for one in measured]
     names = likeness.labels(runs)
     groups = likeness.alike(runs)
@@ -155,7 +178,9 @@ def judge(measured: Sequence[Measured], baseline: int | None = None) -> Judgemen
         competing = len(groups) > 1 and len(members) > 1
         short = likeness.choices([runs[i] for i in members]) if competing else labels
         asked = members.index(baseline) if baseline in members else None
-        contests.append(_contest([measured[i] for i in members], _Names(labels, short, apart), asked))
+        contests.append(
+            _contest([measured[i] for i in members], _Names(labels, short, apart), asked)
+        )
     return Judgement(tuple(names), tuple(contests))
 
 
@@ -189,7 +214,8 @@ class _Field:
             (
                 a
                 for a in among
-                if len(among) > 1 and all(self.verdicts[key, a, b] == "better" for b in among if b != a)
+                if len(among) > 1
+                and all(self.verdicts[key, a, b] == "better" for b in among if b != a)
             ),
             None,
         )
@@ -216,7 +242,9 @@ def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) ->
         if a != b
     }
     verdicts = {
-        (quantity.key, a, b): _verdict(quantity, measured[a], measured[b], intervals[quantity.key, a, b])
+        (quantity.key, a, b): _verdict(
+            quantity, measured[a], measured[b], intervals[quantity.key, a, b]
+        )
         for quantity in shown
         for a in everyone
         for b in everyone
@@ -227,7 +255,8 @@ def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) ->
     base = _baseline(measured, order) if asked is None else asked
     front = [a for a in order if not any(field.beats(b, a) for b in everyone if b != a)]
     winner = next(
-        (a for a in order if len(order) > 1 and all(field.beats(a, b) for b in everyone if b != a)), None
+        (a for a in order if len(order) > 1 and all(field.beats(a, b) for b in everyone if b != a)),
+        None,
     )
     rows = []
     for quantity in shown:
@@ -262,17 +291,27 @@ def _contest(measured: Sequence[Measured], called: _Names, asked: int | None) ->
             if a not in front
         },
         strengths={
-            names[i]: tuple(each.name for each in weighed if field.best(each.key, front) == i) for i in front
+            names[i]: tuple(each.name for each in weighed if field.best(each.key, front) == i)
+            for i in front
         },
         differences=tuple(
-            _difference(field, names, quantity, i, base) for i in order if i != base for quantity in shown
+            _difference(field, names, quantity, i, base)
+            for i in order
+            if i != base
+            for quantity in shown
         ),
     )
 
 
-def _ranked(measured: Sequence[Measured], names: Sequence[str], deciding: Sequence[Quantity]) -> list[int]:
-    """The shortest p95 of the pings first, or the first that decides where there is none; unknown last."""
-    key = next((each.key for each in deciding if each.key == "ping_p95"), deciding[0].key if deciding else "")
+def _ranked(
+    measured: Sequence[Measured], names: Sequence[str], deciding: Sequence[Quantity]
+) -> list[int]:
+    """The shortest p95 of the pings first, or the first that decides where there is none; unknown
+    last."""
+    key = next(
+        (each.key for each in deciding if each.key == "ping_p95"),
+        deciding[0].key if deciding else "",
+    )
     values = [one.over_seeds(key)[0] for one in measured]
     return sorted(
         range(len(measured)),
@@ -290,7 +329,9 @@ def _baseline(measured: Sequence[Measured], order: Sequence[int]) -> int:
     return fifos[-1] if fifos and len(fifos) < len(order) else order[-1]
 
 
-def _difference(field: _Field, names: Sequence[str], quantity: Quantity, a: int, b: int) -> Difference:
+def _difference(
+    field: _Field, names: Sequence[str], quantity: Quantity, a: int, b: int
+) -> Difference:
     return Difference(
         key=quantity.key,
         name=quantity.name,

@@ -1,4 +1,5 @@
-"""What a judgement says of Runs that compete: a row for each quantity, and each Run's differences against the others."""
+"""What a judgement says of Runs that compete: a row for each quantity, and each Run's differences
+against the others."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class Difference:
     difference: Interval
     """value - reference, in the unit; NaN ends: no interval."""
     verdict: Verdict
-    """Of `run`: better, worse; alike: by no more than chance or than anybody cares; unknown: no interval; neither: no way is better."""
+    """Of `run`: better, worse; alike: by no more than chance or than anybody cares; unknown: no
+    interval; neither: no way is better."""
 
     @property
     def share(self) -> float:
@@ -68,7 +70,8 @@ class Contest:
     """Runs that are alike but for what was chosen."""
 
     conditions: str
-    """What sets it apart from the other contests: "rate 5 Mbit/s"; empty where it is the only one."""
+    """What sets it apart from the other contests: "rate 5 Mbit/s"; empty where it is the only
+    one."""
     link: str | None
     """The one under study."""
     runs: tuple[str, ...]
@@ -85,7 +88,8 @@ class Contest:
     """How differences have their intervals; mixed pairs count as the weaker."""
     rows: tuple[ContestRow, ...]
     baseline: str
-    """What the others are measured against: a plain FIFO, or else the Run that does worst; or as it was asked."""
+    """What the others are measured against: a plain FIFO, or else the Run that does worst; or as it
+    was asked."""
     winner: str | None
     """Beats every other; None: nobody does, or there is one Run or one sample."""
     front: tuple[str, ...]

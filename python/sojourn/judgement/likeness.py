@@ -1,8 +1,9 @@
 """What a Run is of, and how Runs differ: which of them compete, and what to call each.
 
-A scenario is conditions and choices. Conditions are what the line and its users are: rate, delay, losses, RTTs, flows, how long.
-Choices are what who runs the line or its ends can set: the queue discipline and what lies below it, and TCP. Runs whose
-conditions are equal are alike and compete by their choices; all others stand side by side.
+A scenario is conditions and choices. Conditions are what the line and its users are: rate, delay,
+losses, RTTs, flows, how long. Choices are what who runs the line or its ends can set: the queue
+discipline and what lies below it, and TCP. Runs whose conditions are equal are alike and compete by
+their choices; all others stand side by side.
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ from sojourn.records import Run
 from sojourn.scenario import ScenarioError, loads
 
 CHOICES = frozenset(
-    {"qdisc", "shaper", "ring", "bql", "coalesce", "congestion", "ecn", "profile", "tcp", "offloads"}
+    {
+        "qdisc",
+        "shaper",
+        "ring",
+        "bql",
+        "coalesce",
+        "congestion",
+        "ecn",
+        "profile",
+        "tcp",
+        "offloads",
+    }
 )
 """Keys of a scenario that are choices, with all below them."""
 SILENT = frozenset({"title", "label", "seed", "seeds", "record", "sweep"})
@@ -46,7 +58,8 @@ def facts(run: Run) -> Facts:
 
 @lru_cache(maxsize=256)
 def _written(text: str, folder: Path) -> Facts:
-    """What the scenario means; of one that this version can't read, its keys as they are written."""
+    """What the scenario means; of one that this version can't read, its keys as they are
+    written."""
     try:
         return loads(text, folder=folder).meaning()
     except ScenarioError:
@@ -55,7 +68,11 @@ def _written(text: str, folder: Path) -> Facts:
         document: Mapping[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         document = {}
-    return {path: value for path, value in _leaves(document) if path[0] not in SILENT and path[-1] != "qdisc"}
+    return {
+        path: value
+        for path, value in _leaves(document)
+        if path[0] not in SILENT and path[-1] != "qdisc"
+    }
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -93,7 +110,8 @@ def alike(runs: Sequence[Run]) -> list[list[int]]:
 
 
 def differences(every: Sequence[Facts]) -> list[tuple[str, ...]]:
-    """The keys whose values are not the same in all of these, in the order of their first mention."""
+    """The keys whose values are not the same in all of these, in the order of their first
+    mention."""
     keys = dict.fromkeys(path for each in every for path in each)
     varying = [path for path in keys if any(each.get(path) != every[0].get(path) for each in every)]
     # That flows or links differ follows from the key that says so, where there is one.
@@ -111,7 +129,11 @@ def words(found: Facts, keys: Sequence[tuple[str, ...]]) -> str:
         name = last
         several = [other for other in keys if other[-1] == last and _has(found, other)]
         # What is the same of all of them, like the rate of both ways, is said once.
-        if len(several) > 1 and len(path) > 1 and any(found.get(other) != value for other in several):
+        if (
+            len(several) > 1
+            and len(path) > 1
+            and any(found.get(other) != value for other in several)
+        ):
             name = ".".join(path[-2:])
         if path in (("duration",), ("warmup",)):
             said.append(f"{name} {value / 1e9:g} s" if isinstance(value, int) else name)
@@ -130,7 +152,8 @@ def _has(found: Facts, path: tuple[str, ...]) -> bool:
 
 
 def headings(runs: Sequence[Run]) -> list[str]:
-    """Of Runs that are not alike: what sets each apart; its title where flows or links differ in kind."""
+    """Of Runs that are not alike: what sets each apart; its title where flows or links differ in
+    kind."""
     if len(runs) < 2:
         return [""] * len(runs)
     every = [conditions(facts(run)) for run in runs]
@@ -171,7 +194,8 @@ def choices(runs: Sequence[Run]) -> list[str]:
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
-    """What to call each Run, all different: its name, with what else sets it apart from others of that name."""
+    """What to call each Run, all different: its name, with what else sets it apart from others of
+    that name."""
     names = [run.name for run in runs]
     found: dict[int, Facts] = {}
     said = list(names)
@@ -199,7 +223,12 @@ def _by_folder(said: Sequence[str], paths: Sequence[Path]) -> list[str]:
             continue
         parts = [paths[i].absolute().parts for i in same]
         deep = next(
-            (n for n in range(1, max(map(len, parts))) if len({each[-n:] for each in parts}) == len(same)), 0
+            (
+                n
+                for n in range(1, max(map(len, parts)))
+                if len({each[-n:] for each in parts}) == len(same)
+            ),
+            0,
         )
         for nth, (i, each) in enumerate(zip(same, parts, strict=True)):
             # Without a difference it is one Run, given again.

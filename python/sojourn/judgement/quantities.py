@@ -1,7 +1,8 @@
-"""The numbers by which Runs are compared: what each is called, its unit, which way is better, and what part it has in a verdict.
+"""The numbers by which Runs are compared: what each is called, its unit, which way is better, and
+what part it has in a verdict.
 
-One list for the terminal, the bars, the page and the verdict, so that they can't disagree. The numbers are those of
-`sojourn.metrics`, at the link under study and over the samples.
+One list for the terminal, the bars, the page and the verdict, so that they can't disagree. The
+numbers are those of `sojourn.metrics`, at the link under study and over the samples.
 
     felt      by those who use the line: pings, completion times of transfers, late packets of calls and video. They decide.
     queue     sojourn times at the link under study. They decide where there is nothing that is felt.
@@ -84,7 +85,9 @@ def _at(entry: object, path: Sequence[str]) -> float:
 
 def _jain(seed: SeedNumbers, queue: QueueNumbers[float] | None) -> float:
     """Among the flows that share the link under study; nothing to be fair about with one."""
-    endless = [flow for flow in seed["flows"] if flow["kind"] == "bulk" and flow["congestion"] is not None]
+    endless = [
+        flow for flow in seed["flows"] if flow["kind"] == "bulk" and flow["congestion"] is not None
+    ]
     return float(queue["jain"]) if queue is not None and len(endless) > 1 else math.nan
 
 
@@ -154,7 +157,14 @@ def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
         read = _group(name, "transfers", "completed")
         found.append(
             Quantity(
-                f"completed:{name}", f"{name} completed", "", "more", read, of=name, short="done", count=True
+                f"completed:{name}",
+                f"{name} completed",
+                "",
+                "more",
+                read,
+                of=name,
+                short="done",
+                count=True,
             )
         )
     if "late_rate" in group:
@@ -201,7 +211,8 @@ class Measured:
         return {}
 
     def per_seed(self, key: str) -> list[float]:
-        """The quantity of each sample, NaN where it can't be said; empty where the scenario has no such quantity."""
+        """The quantity of each sample, NaN where it can't be said; empty where the scenario has no
+        such quantity."""
         if key not in self.quantities:
             return []
         if key not in self._values:
@@ -225,13 +236,17 @@ def measure(runs: Sequence[Run], link: str | None = None) -> list[Measured]:
 
 
 def known(measured: Sequence[Measured], keys: Sequence[str] | None = None) -> list[Quantity]:
-    """Those quantities that at least one Run has, in the order of `keys` or of the first Run that has them.
+    """Those quantities that at least one Run has, in the order of `keys` or of the first Run that
+    has them.
 
     A key that ends in ":" stands for that quantity of every [[flow]] entry.
     """
     every: dict[str, Quantity] = {}
     for one in measured:
-        every = {**every, **{key: value for key, value in one.quantities.items() if key not in every}}
+        every = {
+            **every,
+            **{key: value for key, value in one.quantities.items() if key not in every},
+        }
     wanted = (
         list(every)
         if keys is None
@@ -242,17 +257,23 @@ def known(measured: Sequence[Measured], keys: Sequence[str] | None = None) -> li
             if key == asked or (asked[-1] == ":" and key.startswith(asked))
         ]
     )
-    return [every[key] for key in wanted if any(not math.isnan(one.over_seeds(key)[0]) for one in measured)]
+    return [
+        every[key]
+        for key in wanted
+        if any(not math.isnan(one.over_seeds(key)[0]) for one in measured)
+    ]
 
 
-# ------------------------------------------------------------------------------------------------- the link under study
+# --------------------------------------------------------------------------- the link under study
 
 
 def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
-    """The link under study of each Run: where most packets waited, on average over time and over all seeds.
+    """The link under study of each Run: where most packets waited, on average over time and over
+    all seeds.
 
-    Runs with the same links are asked about the same one: the one where most waited in all of them together, of those
-    links whose disciplines they compare. (A discipline that works may have its longest queue elsewhere.)
+    Runs with the same links are asked about the same one: the one where most waited in all of them
+    together, of those links whose disciplines they compare. (A discipline that works may have its
+    longest queue elsewhere.)
     """
     backlogs = [_backlogs(run) for run in runs]
     if len({tuple(sorted(backlog)) for backlog in backlogs}) == 1:
@@ -261,7 +282,9 @@ def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
         ] or list(backlogs[0])
         together = {link: sum(backlog[link] for backlog in backlogs) for link in compared}
         backlogs = [together] * len(runs)
-    return [max(backlog, key=lambda link: backlog[link]) if backlog else None for backlog in backlogs]
+    return [
+        max(backlog, key=lambda link: backlog[link]) if backlog else None for backlog in backlogs
+    ]
 
 
 def bottleneck(run: Run) -> str | None:
@@ -270,8 +293,11 @@ def bottleneck(run: Run) -> str | None:
 
 
 def _backlogs(run: Run) -> dict[str, float]:
-    """Mean backlog of each link that is sampled, in packets; of equals a link with a rate limit comes first, as `max` needs it."""
-    links = sorted((link for link in run.meta.links if link.sampled), key=lambda link: link.rate_bps is None)
+    """Mean backlog of each link that is sampled, in packets; of equals a link with a rate limit
+    comes first, as `max` needs it."""
+    links = sorted(
+        (link for link in run.meta.links if link.sampled), key=lambda link: link.rate_bps is None
+    )
     held = dict.fromkeys([link.name for link in links], 0.0)
     if run.seeds:
         means = run.table("links").group_by("link").agg(pl.col("backlog_mean_packets").mean())

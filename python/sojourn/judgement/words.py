@@ -1,4 +1,5 @@
-"""A judgement in sentences and as a table in HTML. Nothing is decided here: every word follows from the data of a Contest."""
+"""A judgement in sentences and as a table in HTML. Nothing is decided here: every word follows from
+the data of a Contest."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ MOST_CONTESTS = 12
 HEADLINES = ("ping_p95", "ping_mean", "ping_loss", "completion_mean", "completion_p95", "late")
 """Of what is felt by the same flows the first of these that changed is told."""
 LEAST_COUNT = 0.02
-"""Numbers of finished transfers that differ by more, as a share of the larger, are told with the times."""
+"""Numbers of finished transfers that differ by more, as a share of the larger, are told with the
+times."""
 
 
 def sentences(contests: Sequence[Contest]) -> list[str]:
@@ -50,7 +52,9 @@ def _alone(contest: Contest) -> str:
 
 
 def _tally(contests: Sequence[Contest]) -> str:
-    won = Counter(contest.called[contest.winner] for contest in contests if contest.winner is not None)
+    won = Counter(
+        contest.called[contest.winner] for contest in contests if contest.winner is not None
+    )
     undecided = len(contests) - sum(won.values())
     parts = [f"{run} wins {count}" for run, count in won.most_common()]
     parts += [f"{undecided} {'has' if undecided == 1 else 'have'} no winner"] if undecided else []
@@ -74,12 +78,14 @@ def of_contest(contest: Contest) -> list[str]:
     return _undecided(contest)
 
 
-# ------------------------------------------------------------------------------------------------------------ verdicts
+# --------------------------------------------------------------------------------------- verdicts
 
 
 def _won(contest: Contest, winner: str) -> list[str]:
     called = contest.called
-    wins = f"{called[winner]} wins" + (" against each of the others" if len(contest.runs) > 2 else "")
+    wins = f"{called[winner]} wins" + (
+        " against each of the others" if len(contest.runs) > 2 else ""
+    )
     reference = contest.baseline if contest.baseline != winner else contest.runs[-1]
     found = contest.against(winner, reference)
     return [
@@ -120,18 +126,24 @@ def _undecided(contest: Contest) -> list[str]:
         parts = [f"{run} is better{than} for {_and(names)}" for run, names in strengths.items()]
         said = [f"No winner{among}: {'; '.join(parts)}.{beaten}"]
     elif many:
-        said = [f"No winner: of {_and(front)} none is better than each of the others for anything.{beaten}"]
+        said = [
+            f"No winner: of {_and(front)} none is better than each of the others for anything.{beaten}"
+        ]
     else:
         said = [f"No winner: {_and(front)} can't be told apart.{beaten}"]
     for run in contest.front:
-        if run != contest.baseline and (changed := _changed(contest.against(run, contest.baseline))):
+        if run != contest.baseline and (
+            changed := _changed(contest.against(run, contest.baseline))
+        ):
             said.append(f"{called[run]} against {called[contest.baseline]}: {changed}")
     return said
 
 
 def _changed(found: Sequence[Difference]) -> str:
     felt = any(each.role == "felt" for each in found)
-    weighed = [each for each in found if each.role in (("felt", "cost") if felt else ("queue", "cost"))]
+    weighed = [
+        each for each in found if each.role in (("felt", "cost") if felt else ("queue", "cost"))
+    ]
     parts = [
         f"{word}: {'; '.join(_all_told(those, found))}."
         for word, verdict in (("better", "better"), ("worse", "worse"))
@@ -142,7 +154,9 @@ def _changed(found: Sequence[Difference]) -> str:
 
 def _one_sample(contest: Contest) -> list[str]:
     rows = [
-        row for row in contest.rows if _headline(row.quantity.key) in ("ping_p95", "completion_mean", "late")
+        row
+        for row in contest.rows
+        if _headline(row.quantity.key) in ("ping_p95", "completion_mean", "late")
     ]
     rows += [
         row
@@ -175,7 +189,7 @@ def alike_seeds(seeds: int) -> str:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- pieces
+# ----------------------------------------------------------------------------------------- pieces
 
 
 def _headline(key: str) -> str:
@@ -194,7 +208,8 @@ def _headlines(found: Sequence[Difference]) -> list[Difference]:
 
 
 def _all_told(those: Sequence[Difference], found: Sequence[Difference]) -> list[str]:
-    """Each of those; once with each owner's completion times, of how many transfers they are, where that differs.
+    """Each of those; once with each owner's completion times, of how many transfers they are, where
+    that differs.
 
     A completion time is of finished transfers only.
     """
@@ -203,7 +218,9 @@ def _all_told(those: Sequence[Difference], found: Sequence[Difference]) -> list[
     for one in those:
         many = counts.pop(one.of, None) if _headline(one.key).startswith("completion") else None
         differ = many is not None and _differs(many.value, many.reference)
-        told.append(f"{_told(one)}, {_briefly(many)}" if many is not None and differ else _told(one))
+        told.append(
+            f"{_told(one)}, {_briefly(many)}" if many is not None and differ else _told(one)
+        )
     return told
 
 
@@ -217,7 +234,9 @@ def _told(one: Difference) -> str:
     apart = one.difference
     # Shares of 0 to 100 % differ by no more than 100 points.
     low, high = (
-        (max(apart.low, -100.0), min(apart.high, 100.0)) if one.unit == "%" else (apart.low, apart.high)
+        (max(apart.low, -100.0), min(apart.high, 100.0))
+        if one.unit == "%"
+        else (apart.low, apart.high)
     )
     ends = [number(end, decimals(apart.value)) for end in (low, high)]
     points = " points" if one.unit == "%" else ""
@@ -245,13 +264,15 @@ def _and(parts: Sequence[str]) -> str:
     return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-# ---------------------------------------------------------------------------------------------------------------- HTML
+# ------------------------------------------------------------------------------------------- HTML
 
 
 def html_table(contest: Contest, shown: Sequence[str] | None = None) -> str:
     """The rows of a contest as columns, a line for each Run; the best of a column is strong."""
     rows = [row for row in contest.rows if shown is None or row.quantity.key in shown]
-    head = "".join(f"<th>{escape(row.quantity.name)} {escape(row.quantity.unit)}</th>" for row in rows)
+    head = "".join(
+        f"<th>{escape(row.quantity.name)} {escape(row.quantity.unit)}</th>" for row in rows
+    )
     lines = []
     for i, run in enumerate(contest.runs):
         cells = [
@@ -261,6 +282,4 @@ def html_table(contest: Contest, shown: Sequence[str] | None = None) -> str:
         ]
         lines.append(f"<tr><th>{escape(run)}</th>{''.join(cells)}</tr>")
     caption = f"<caption>{escape(contest.conditions)}</caption>" if contest.conditions else ""
-    return (
-        f"<table>{caption}<thead><tr><th>Run</th>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-    )
+    return f"<table>{caption}<thead><tr><th>Run</th>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"

@@ -1,4 +1,5 @@
-"""What the operations of `tc` say, as pyroute2 and the kernel take it: handles, options, size tables.
+"""What the operations of `tc` say, as pyroute2 and the kernel take it: handles, options, size
+tables.
 
 Sums are tc(8)'s, so that the kernel is told by netlink what it would be told by the command. Pure.
 
@@ -38,7 +39,9 @@ def handle(name: str) -> int:
 
 def handle_name(handle: int) -> str:
     """The other way round."""
-    return f"{handle >> 16:x}:{handle & 0xFFFF or '':x}" if handle & 0xFFFF else f"{handle >> 16:x}:"
+    return (
+        f"{handle >> 16:x}:{handle & 0xFFFF or '':x}" if handle & 0xFFFF else f"{handle >> 16:x}:"
+    )
 
 
 def options(qdisc: Qdisc | tc.Htb) -> dict[str, Any]:
@@ -47,7 +50,9 @@ def options(qdisc: Qdisc | tc.Htb) -> dict[str, Any]:
         glob = {"version": 3, "rate2quantum": 10, "defcls": int(str(qdisc.default), 16), "debug": 0}
         return {"attrs": [["TCA_HTB_INIT", {**glob, "direct_pkts": 0}]]}
     if (told := qdisc.options()) is None:
-        raise UserError(f"no shaper is built with {qdisc.kind}", "use fq_codel, codel, cake, bfifo or pfifo")
+        raise UserError(
+            f"no shaper is built with {qdisc.kind}", "use fq_codel, codel, cake, bfifo or pfifo"
+        )
     if any(name.startswith("TCA_") for name, _ in told):
         return {"attrs": [list(each) for each in told]}
     return dict(told)
@@ -58,7 +63,11 @@ def htb_class(asked: tc.SetClass) -> dict[str, Any]:
     bytes_per_second = asked.bps // 8
     ticks = _ticks(asked.burst_bytes, bytes_per_second)
     most = 2**32 - 1
-    one = {"rate": min(bytes_per_second, most), "overhead": asked.overhead_bytes, "mpu": asked.minimum_bytes}
+    one = {
+        "rate": min(bytes_per_second, most),
+        "overhead": asked.overhead_bytes,
+        "mpu": asked.minimum_bytes,
+    }
     each = {
         f"{word}{name}": value
         for word in ("rate", "ceil")
@@ -70,14 +79,19 @@ def htb_class(asked: tc.SetClass) -> dict[str, Any]:
         )
     }
     params = {**each, "buffer": ticks, "cbuffer": ticks, "quantum": asked.quantum, "prio": 0}
-    attributes: list[list[Any]] = [["TCA_HTB_PARMS", params], ["TCA_HTB_RTAB", True], ["TCA_HTB_CTAB", True]]
+    attributes: list[list[Any]] = [
+        ["TCA_HTB_PARMS", params],
+        ["TCA_HTB_RTAB", True],
+        ["TCA_HTB_CTAB", True],
+    ]
     if bytes_per_second > most:
         attributes += [["TCA_HTB_RATE64", bytes_per_second], ["TCA_HTB_CEIL64", bytes_per_second]]
     return {"attrs": attributes}
 
 
 def _ticks(size: int, bytes_per_second: int) -> int:
-    """How long these bytes take, in the kernel's ticks of 64 ns, by way of whole microseconds as in tc(8)."""
+    """How long these bytes take, in the kernel's ticks of 64 ns, by way of whole microseconds as in
+    tc(8)."""
     microseconds = size * 10**6 // bytes_per_second
     return microseconds * 1000 // 64
 
@@ -95,11 +109,12 @@ def everything_to(index: int) -> dict[str, Any]:
     return options
 
 
-# -------------------------------------------------------------------------------------------------- what is said again
+# ----------------------------------------------------------------------------- what is said again
 
 
 def with_table(stab: bytes) -> bytes:
-    """The kernel doesn't show a size table's numbers; they follow from the rest as tc(8) computes them."""
+    """The kernel doesn't show a size table's numbers; they follow from the rest as tc(8) computes
+    them."""
     base = stab[4 : 4 + _SIZES.size]
     cell_log, size_log, _, _, layer, least, _, entries = _SIZES.unpack(base)
     if entries == 0:
@@ -111,7 +126,12 @@ def with_table(stab: bytes) -> bytes:
             size = -(-size // _ATM_PAYLOAD) * _ATM_CELL
         sizes.append(min(size >> size_log, 0xFFFF))
     table = struct.pack(f"{entries}H", *sizes)
-    return stab[: 4 + _SIZES.size] + struct.pack("HH", 4 + len(table), 2) + table + bytes(-len(table) % 4)
+    return (
+        stab[: 4 + _SIZES.size]
+        + struct.pack("HH", 4 + len(table), 2)
+        + table
+        + bytes(-len(table) % 4)
+    )
 
 
 def askable(options: bytes, flags_number: int) -> bytes:

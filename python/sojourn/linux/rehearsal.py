@@ -1,7 +1,9 @@
-"""Before an interface is changed: can what it has be put back, and will the kernel carry out what is wanted?
+"""Before an interface is changed: can what it has be put back, and will the kernel carry out what
+is wanted?
 
-Not everything can be put back by saying it again: some disciplines (red) take more than they show. So it is tried first: in a namespace that
-is thrown away, a device of the same name, number and queues gets the same, and must then look the same to tc(8).
+Not everything can be put back by saying it again: some disciplines (red) take more than they show.
+So it is tried first: in a namespace that is thrown away, a device of the same name, number and
+queues gets the same, and must then look the same to tc(8).
 
 Source: network_namespaces(7), unshare(2).
 """
@@ -44,9 +46,11 @@ class NotRestorableError(UserError):
 
 
 def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
-    """Tries in a namespace of its own whether the former state can be put back, then whether the operations can be carried out.
+    """Tries in a namespace of its own whether the former state can be put back, then whether the
+    operations can be carried out.
 
-    Where nothing is to be put back and no namespace can be made (a container with CAP_NET_ADMIN alone), nothing is tried.
+    Where nothing is to be put back and no namespace can be made (a container with CAP_NET_ADMIN
+    alone), nothing is tried.
 
     Raises:
         NotRestorableError: the former state would not be what it was.
@@ -56,7 +60,9 @@ def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
     with Kernel() as kernel:
         # What filters send to other devices names these by number.
         others = (
-            [kernel.former(name) for name in kernel.names() if name != former.name] if former.made else []
+            [kernel.former(name) for name in kernel.names() if name != former.name]
+            if former.made
+            else []
         )
 
     def work() -> None:
@@ -69,7 +75,8 @@ def rehearse(former: Former, operations: Sequence[tc.Operation]) -> None:
                     raise NotRestorableError(f"{error.what}: {error.words}") from None
                 # What is the kernel's own differs between kinds of devices, and stays.
                 before, again = (
-                    _OWN.sub("", words) for words in (former.words, scratch.former(former.name).words)
+                    _OWN.sub("", words)
+                    for words in (former.words, scratch.former(former.name).words)
                 )
                 if again != before:
                     raise NotRestorableError(_difference(before, again))
@@ -95,11 +102,16 @@ def _changed_default(former: Former) -> str:
     fixed = {"noqueue", "noop", "mq", default}
     kinds = [one.kind for one in former.things if one.sort == "qdisc" and not one.handle]
     found = next((kind for kind in kinds if kind not in fixed), None)
-    return f"its default {found} would become {default} (sysctl net.core.default_qdisc)" if found else ""
+    return (
+        f"its default {found} would become {default} (sysctl net.core.default_qdisc)"
+        if found
+        else ""
+    )
 
 
 def _hidden(former: Former) -> str:
-    """What the kernel has and does not show. Other disciplines of which it hides something refuse to be made without."""
+    """What the kernel has and does not show. Other disciplines of which it hides something refuse
+    to be made without."""
     for one in former.things:
         # tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter.
         if one.kind == "netem" and any(one.attribute(OPTIONS)[20:24]):
@@ -128,7 +140,8 @@ def _difference(before: str, after: str) -> str:
 
 
 def in_a_namespace(work: Callable[[], T]) -> T:
-    """Calls `work` in a network namespace that is gone afterwards. It is a thread's own, so this process stays where it is."""
+    """Calls `work` in a network namespace that is gone afterwards. It is a thread's own, so this
+    process stays where it is."""
     result: list[T] = []
     failed: list[BaseException] = []
 

@@ -1,8 +1,11 @@
-"""The kernel's traffic control by netlink: carries out the operations of `tc`, keeps what was on an interface, puts it back.
+"""The kernel's traffic control by netlink: carries out the operations of `tc`, keeps what was on an
+interface, puts it back.
 
-What an interface has is kept as the kernel says it: each queue discipline, class and filter with its attributes as they came. Putting back is
-saying the same to the kernel again, parents before children. What the kernel put there by itself (handle 0:) it puts there by itself again.
-Not everything can be put back that way: `rehearsal` tries it first. `encoding` has the words of netlink for tc's. Everything else about netlink is pyroute2's.
+What an interface has is kept as the kernel says it: each queue discipline, class and filter with
+its attributes as they came. Putting back is saying the same to the kernel again, parents before
+children. What the kernel put there by itself (handle 0:) it puts there by itself again. Not
+everything can be put back that way: `rehearsal` tries it first. `encoding` has the words of netlink
+for tc's. Everything else about netlink is pyroute2's.
 
 Source: rtnetlink(7), linux/pkt_sched.h, linux/pkt_cls.h, linux/rtnetlink.h.
 """
@@ -48,9 +51,11 @@ _CLASSES = {"htb", "hfsc", "drr", "qfq"}
 _HOOKS = (0xFFFFFFF2, 0xFFFFFFF3)
 """Of clsact: where its filters hang, in place of its handle."""
 _FIRST_TABLE = 0x800
-"""The kernel's own hash table of the first preference of u32 on a parent; the next one's has the next number."""
+"""The kernel's own hash table of the first preference of u32 on a parent; the next one's has the
+next number."""
 _LINK = 3
-"""The attribute of a filter of u32 that goes on in another table (linux/pkt_cls.h: TCA_U32_LINK)."""
+"""The attribute of a filter of u32 that goes on in another table (linux/pkt_cls.h:
+TCA_U32_LINK)."""
 _FLAGS = {"u32": 11, "flower": 22, "matchall": 3}
 """The attribute of a filter's flags, in which the kernel also answers."""
 
@@ -70,7 +75,8 @@ class Interface:
     name: str
     index: int
     kind: str
-    """`ethernet`, `wireless`, `loopback`, `ppp`, or the kind of a virtual one: `wireguard`, `bridge`, `veth`."""
+    """`ethernet`, `wireless`, `loopback`, `ppp`, or the kind of a virtual one: `wireguard`,
+    `bridge`, `veth`."""
     mtu: int
     header_bytes: int
     """Of its link layer, in the length of a packet at its queue."""
@@ -132,7 +138,9 @@ class Former:
 
     @property
     def root(self) -> TcObject | None:
-        return next((one for one in self.things if one.sort == "qdisc" and one.parent == ROOT), None)
+        return next(
+            (one for one in self.things if one.sort == "qdisc" and one.parent == ROOT), None
+        )
 
     @property
     def has_own_root(self) -> bool:
@@ -159,8 +167,13 @@ class Former:
 
 
 def _table(thing: TcObject) -> int | None:
-    """The number of the hash table that a filter of u32 is; None: it is no table. From 0x800 on they are the kernel's own."""
-    return thing.handle >> 20 if thing.kind == "u32" and thing.handle and not thing.handle & 0xFFFFF else None
+    """The number of the hash table that a filter of u32 is; None: it is no table. From 0x800 on
+    they are the kernel's own."""
+    return (
+        thing.handle >> 20
+        if thing.kind == "u32" and thing.handle and not thing.handle & 0xFFFFF
+        else None
+    )
 
 
 def _was_made(thing: TcObject) -> bool:
@@ -173,7 +186,7 @@ def _was_made(thing: TcObject) -> bool:
     return thing.handle != 0 and (table is None or table < _FIRST_TABLE)
 
 
-# ---------------------------------------------------------------------------------------------------------- the kernel
+# ------------------------------------------------------------------------------------- the kernel
 
 
 class _Message(nlmsg):  # type: ignore[misc]
@@ -219,7 +232,7 @@ class Kernel:
         self._tc.close()
         self._links.close()
 
-    # ------------------------------------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------------------------- looking
 
     def names(self) -> list[str]:
         """Of the interfaces."""
@@ -246,7 +259,9 @@ class Kernel:
         )
 
     def _link(self, name: str) -> Any:
-        return next((link for link in self._links.get_links() if link.get_attr("IFLA_IFNAME") == name), None)
+        return next(
+            (link for link in self._links.get_links() if link.get_attr("IFLA_IFNAME") == name), None
+        )
 
     def _index(self, name: str) -> int:
         link = self._link(name)
@@ -263,8 +278,12 @@ class Kernel:
         qdiscs = _ordered(self._things("qdisc", index, 0))
         classes = _ordered(self._things("class", index, 0))
         owners = [one for one in (*qdiscs, *classes) if one.handle]
-        parents = [hook for one in owners for hook in (_HOOKS if one.kind == "clsact" else (one.handle,))]
-        filters = [one for parent in parents for one in _sown(self._things("filter", index, parent))]
+        parents = [
+            hook for one in owners for hook in (_HOOKS if one.kind == "clsact" else (one.handle,))
+        ]
+        filters = [
+            one for parent in parents for one in _sown(self._things("filter", index, parent))
+        ]
         return Former(
             name,
             index,
@@ -293,10 +312,12 @@ class Kernel:
                 if cell[0] != "UNKNOWN" and int(cell[0].removeprefix("TCA_")) in _SAID_AGAIN
             )
             info = each["info"] if sort == "filter" else 0
-            found.append(TcObject(sort, each["family"], each["handle"], each["parent"], info, attributes))
+            found.append(
+                TcObject(sort, each["family"], each["handle"], each["parent"], info, attributes)
+            )
         return found
 
-    # ------------------------------------------------------------------------------------------------- acting
+    # -------------------------------------------------------------------------------------- acting
 
     def do(self, operation: tc.Operation) -> None:
         """Carries out an operation."""
@@ -334,7 +355,10 @@ class Kernel:
                 )
             case tc.Redirect(device, to):
                 protocol = socket.htons(_EVERY_PROTOCOL)
-                attributes = [("TCA_KIND", "u32"), ("TCA_OPTIONS", encoding.everything_to(self._index(to)))]
+                attributes = [
+                    ("TCA_KIND", "u32"),
+                    ("TCA_OPTIONS", encoding.everything_to(self._index(to))),
+                ]
                 index, info = self._index(device), tc.PREFERENCE << 16 | protocol
                 self._ask("filter", index, 0, encoding.handle(tc.INGRESS), attributes, info)
 
@@ -348,7 +372,12 @@ class Kernel:
         info: int = 0,
     ) -> None:
         message = tcmsg.tcmsg()
-        message["index"], message["handle"], message["parent"], message["info"] = index, handle, parent, info
+        message["index"], message["handle"], message["parent"], message["info"] = (
+            index,
+            handle,
+            parent,
+            info,
+        )
         message["attrs"] = list(attributes)
         self._tc.nlm_request(message, _SORTS[sort][0], _REQUEST | _ACK | _CREATE | _EXCLUSIVE)
 
@@ -358,7 +387,7 @@ class Kernel:
         message["handle"] = encoding.handle(tc.INGRESS) if parent == INGRESS else 0
         self._tc.nlm_request(message, rtnl.RTM_DELQDISC, _REQUEST | _ACK)
 
-    # ------------------------------------------------------------------------------------------- putting back
+    # -------------------------------------------------------------------------------- putting back
 
     def put_back(self, former: Former) -> None:
         """Makes the interface what it was."""
@@ -376,13 +405,19 @@ class Kernel:
             self._links.link("set", index=index, txqlen=former.queue_length)
         for thing in former.made:
             message = _Message()
-            message["family"], message["index"], message["handle"] = thing.family, index, thing.handle
+            message["family"], message["index"], message["handle"] = (
+                thing.family,
+                index,
+                thing.handle,
+            )
             message["parent"], message["info"] = thing.parent, thing.info
             message["attrs"] = [
                 (f"TCA_{number}", value, flags) for number, flags, value in _said_again(thing)
             ]
             try:
-                self._tc.nlm_request(message, _SORTS[thing.sort][0], _REQUEST | _ACK | _CREATE | _EXCLUSIVE)
+                self._tc.nlm_request(
+                    message, _SORTS[thing.sort][0], _REQUEST | _ACK | _CREATE | _EXCLUSIVE
+                )
             except NetlinkError as error:
                 raise _refused(
                     f"{thing.sort} {encoding.handle_name(thing.handle)} {thing.kind}", error
@@ -390,7 +425,12 @@ class Kernel:
 
     def double(self, name: str, former: Former) -> None:
         """A device that looks like another: name, number, queues. For rehearsals."""
-        asked = {"ifname": name, "kind": "ifb", "num_tx_queues": former.queues, "txqlen": former.queue_length}
+        asked = {
+            "ifname": name,
+            "kind": "ifb",
+            "num_tx_queues": former.queues,
+            "txqlen": former.queue_length,
+        }
         try:
             try:
                 self._links.link("add", index=former.index, **asked)
@@ -420,10 +460,12 @@ def _ordered(things: Iterable[TcObject]) -> list[TcObject]:
 
 
 def _sown(filters: Sequence[TcObject]) -> list[TcObject]:
-    """The filters of one parent in an order in which they can be made. u32's hash tables can be filled and linked across preferences.
+    """The filters of one parent in an order in which they can be made. u32's hash tables can be
+    filled and linked across preferences.
 
-    Preferences get the kernel's tables in the order in which they are first heard of, so that is the order of those tables' numbers. First comes
-    what makes each known: its own tables, of which the kernel shows the latest first, or else a filter, one that links to no table if there is one.
+    Preferences get the kernel's tables in the order in which they are first heard of, so that is
+    the order of those tables' numbers. First comes what makes each known: its own tables, of which
+    the kernel shows the latest first, or else a filter, one that links to no table if there is one.
     Other links come last.
     """
     u32 = [one for one in filters if one.kind == "u32" and one.handle]
@@ -478,9 +520,11 @@ def _said_again(thing: TcObject) -> Iterator[tuple[int, int, bytes]]:
             yield number, flags, value
 
 
-# -------------------------------------------------------------------------------------------------- what tc(8) shows
+# ------------------------------------------------------------------------------- what tc(8) shows
 
-_COUNTED = re.compile(r"refcnt \d+ ?|direct_packets_stat \d+|\bref \d+ bind \d+|[ \t]+$", re.MULTILINE)
+_COUNTED = re.compile(
+    r"refcnt \d+ ?|direct_packets_stat \d+|\bref \d+ bind \d+|[ \t]+$", re.MULTILINE
+)
 """What differs from moment to moment."""
 
 
@@ -495,16 +539,19 @@ def shown(device: str, parents: Sequence[int]) -> str:
         raise UserError(f"tc: not in {PATH}", "Debian: apt-get install iproute2")
     asked = [["qdisc", "show", "dev", device], ["class", "show", "dev", device]]
     asked += [
-        ["filter", "show", "dev", device, "parent", f"{one >> 16:x}:{one & 0xFFFF:x}"] for one in parents
+        ["filter", "show", "dev", device, "parent", f"{one >> 16:x}:{one & 0xFFFF:x}"]
+        for one in parents
     ]
     said = []
     for words in asked:
-        done = subprocess.run([tc_program, "-d", *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [tc_program, "-d", *words], capture_output=True, text=True, check=False
+        )
         said.append(done.stdout)
     return _COUNTED.sub("", "".join(said))
 
 
-# --------------------------------------------------------------------------------------------------------- interfaces
+# ------------------------------------------------------------------------------------- interfaces
 
 _ETHERNET, _PPP, _LOOPBACK = 1, 512, 772
 _WITH_ETHERNET_HEADER = {_ETHERNET, _LOOPBACK}

@@ -1,20 +1,22 @@
 """Linux traffic control in its own words: the one module that writes tc(8)'s commands.
 
-A scenario's queue discipline, shaper and wire become lines for `tc -batch`. A discipline's words are its record's
-(crates/tc): everything is spelt out, so that no default of a kernel or of a tc decides anything; of those that Linux
-alone has the words are passed on as they are. What Linux does not have (adt, ns-2's red, a variant of CoDel) is refused,
-with what to write instead.
+A scenario's queue discipline, shaper and wire become lines for `tc -batch`. A discipline's words
+are its record's (crates/tc): everything is spelt out, so that no default of a kernel or of a tc
+decides anything; of those that Linux alone has the words are passed on as they are. What Linux does
+not have (adt, ns-2's red, a variant of CoDel) is refused, with what to write instead.
 
-The tree on a device is the same everywhere: what limits the rate is `htb` with the handle 1:, the discipline has the handle 10:.
+The tree on a device is the same everywhere: what limits the rate is `htb` with the handle 1:, the
+discipline has the handle 10:.
 
     root  10: codel                                     the driver sends at the link's rate
     root   1: htb -- class 1:1 -- 10: codel             a shaper, or htb in the place of a transmitter
     root   1: htb -- class 1:1 -- class 1:2 -- 10: codel    both: the shaper's class borrows nothing
 
-A shaper of a live interface is a list of operations, each a value: `command` writes one as a line for a terminal, and linux/rtnl says the
-same to the kernel.
+A shaper of a live interface is a list of operations, each a value: `command` writes one as a line
+for a terminal, and linux/rtnl says the same to the kernel.
 
-Source: tc-htb(8), tc-stab(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8), tc-cake(8), tc-u32(8), ip-link(8).
+Source: tc-htb(8), tc-stab(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8),
+tc-cake(8), tc-u32(8), ip-link(8).
 """
 
 import re
@@ -38,7 +40,8 @@ _LEAST_RATE = 8
 """htb counts in bytes a second."""
 _FULL_PACKET = 1514
 _ORDERED = "1tbit"
-"""A rate at which netem keeps the order: with one, no packet overtakes another; a full packet takes 12 ns."""
+"""A rate at which netem keeps the order: with one, no packet overtakes another; a full packet takes
+12 ns."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Transmitter:
     cells: str = "none"
 
 
-# ------------------------------------------------------------------------------------------------------ disciplines
+# ------------------------------------------------------------------------------------ disciplines
 
 
 def discipline(params: Mapping[str, Any]) -> str:
@@ -64,11 +67,12 @@ def discipline(params: Mapping[str, Any]) -> str:
 
 
 def queue_length(params: Mapping[str, Any]) -> int | None:
-    """The device's txqueuelen, where that is a discipline's limit; it is to be set before the discipline is made."""
+    """The device's txqueuelen, where that is a discipline's limit; it is to be set before the
+    discipline is made."""
     return Qdisc.from_params(params).queue_length
 
 
-# ---------------------------------------------------------------------------------------------------------- devices
+# ---------------------------------------------------------------------------------------- devices
 
 
 def queue(
@@ -81,7 +85,8 @@ def queue(
 ) -> list[str]:
     """The lines that give a device its queue.
 
-    `header_bytes` is what the discipline is to count beside the IP packet: where that is not Linux's own 14, tc-stab(8) mends its count.
+    `header_bytes` is what the discipline is to count beside the IP packet: where that is not
+    Linux's own 14, tc-stab(8) mends its count.
 
     Raises:
         UserError: see `discipline`; a shaper faster than the transmitter below it.
@@ -137,25 +142,32 @@ def _transmission(device: str, transmitter: Transmitter, header_bytes: int) -> s
 def _class(bps: int, burst: int, charge: str, quantum: int = _FULL_PACKET) -> str:
     if bps < _LEAST_RATE:
         raise UserError(f"htb has no rate of {bps} bit/s", f"the least is {_LEAST_RATE} bit/s")
-    # ceil and cburst are as rate and burst: one class alone has nobody to borrow from. The quantum shares between
-    # classes; without it the kernel complains of the one it would choose.
-    return f"htb rate {bps}bit ceil {bps}bit burst {burst}b cburst {burst}b quantum {quantum}{charge}"
+    # ceil and cburst are as rate and burst: one class alone has nobody to borrow from. The quantum
+    # shares between classes; without it the kernel complains of the one it would choose.
+    return (
+        f"htb rate {bps}bit ceil {bps}bit burst {burst}b cburst {burst}b quantum {quantum}{charge}"
+    )
 
 
 def _charge(overhead: int, minimum: int, cells: str) -> str:
     if cells == "ptm":
-        raise UserError("htb knows no PTM (65 bytes for each 64)", "describe the link by `ethernet` or `atm`")
+        raise UserError(
+            "htb knows no PTM (65 bytes for each 64)", "describe the link by `ethernet` or `atm`"
+        )
     words = f" overhead {overhead}" if overhead else ""
     words += f" mpu {minimum}" if minimum else ""
     return words + (" linklayer atm" if cells == "atm" else "")
 
 
 def elsewhere(line: str, device: str) -> tuple[str, str] | None:
-    """A line that adds a discipline, as the root of another device: the discipline's name, the line. None for other lines."""
+    """A line that adds a discipline, as the root of another device: the discipline's name, the
+    line. None for other lines."""
     found = _ADDS.match(line)
     if found is None:
         return None
-    return found["kind"], f"qdisc add dev {device} root handle {ROOT} {found['stab'] or ''}{found['rest']}"
+    return found[
+        "kind"
+    ], f"qdisc add dev {device} root handle {ROOT} {found['stab'] or ''}{found['rest']}"
 
 
 _ADDS = re.compile(
@@ -163,8 +175,11 @@ _ADDS = re.compile(
 )
 
 
-def wire(device: str, delay_ns: int, loss: Mapping[str, Any] | None = None, *, jitter_ns: int = 0) -> str:
-    """The line that makes a device delay what it sends, lose some of it, or scatter it with its order kept."""
+def wire(
+    device: str, delay_ns: int, loss: Mapping[str, Any] | None = None, *, jitter_ns: int = 0
+) -> str:
+    """The line that makes a device delay what it sends, lose some of it, or scatter it with its
+    order kept."""
     words = [f"qdisc add dev {device} root netem limit {DELAY_LIMIT}"]
     if jitter_ns:
         # Uniform around the middle: from the delay to the delay and the whole jitter.
@@ -189,7 +204,7 @@ def _percent(fraction: float) -> str:
     return f"{fraction * 100:.10f}".rstrip("0").rstrip(".") + "%"
 
 
-# ------------------------------------------------------------------------------------------------------- operations
+# ------------------------------------------------------------------------------------- operations
 
 
 INGRESS = "ffff:"

@@ -1,4 +1,5 @@
-"""Five papers on queues, rerun: every table, figure and claim, the published number beside ours, with a verdict.
+"""Five papers on queues, rerun: every table, figure and claim, the published number beside ours,
+with a verdict.
 
     from sojourn import papers
 
@@ -6,8 +7,8 @@
     for row in adt.rows:
         print(row.number.what, row.number.published, row.ours.mean, row.verdict)
 
-One folder per paper, with the same files in each: `folder` says which. `paper` says what a paper is made of, `verdict` how
-it is judged, `page` how it is shown.
+One folder per paper, with the same files in each: `folder` says which. `paper` says what a paper is
+made of, `verdict` how it is judged, `page` how it is shown.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from sojourn.papers.verdict import Verdict
 __all__ = ["NAMES", "Evidence", "Paper", "Reproduction", "Seed", "Verdict", "load", "reproduce"]
 
 NAMES = ("home-upload", "queue-anatomy", "video-testbed", "adt", "red-droptail")
-"""The papers, in the order in which they tell the story: from a laggy home line to the queue disciplines' simulations."""
+"""The papers, in the order in which they tell the story: from a laggy home line to the queue
+disciplines' simulations."""
 
 
 @cache

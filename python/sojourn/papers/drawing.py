@@ -1,4 +1,5 @@
-"""What the papers' figures have in common: ours as a line with its 95 % interval, the published values as hollow marks.
+"""What the papers' figures have in common: ours as a line with its 95 % interval, the published
+values as hollow marks.
 
 figure, [[axes]] = sheet("Figure 2: delay over users", evidence, USERS)
 curve(axes, "RED", evidence.over(variants, m.delay_ms), look("red"), published=values)
@@ -40,7 +41,8 @@ def sheet(
     margins: style.Margins | None = None,
     spread: str = "95 % interval",
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A figure with its title, a line that says what was run, and rows of axes. To be called under `style.drawn`.
+    """A figure with its title, a line that says what was run, and rows of axes. To be called under
+    `style.drawn`.
 
     `rows`: relative heights. `size`: inches. `says`: what to add to the line under the title.
     `spread`: what the bars around a mean are; empty: there are none.
@@ -76,12 +78,15 @@ def curve(
     published: Mapping[int, float] | Mapping[float, float] | None = None,
     marker: str = "o",
 ) -> None:
-    """Our means over x joined by a line, with their 95 % intervals; published values as hollow marks joined by dots."""
+    """Our means over x joined by a line, with their 95 % intervals; published values as hollow
+    marks joined by dots."""
     colour, dash = drawn
     x = list(ours)
     mean = np.array([one.mean for one in ours.values()])
     half = np.array([0.0 if math.isnan(one.ci95) else one.ci95 for one in ours.values()])
-    axes.plot(x, mean, color=colour, linestyle=dash, marker=marker, markersize=3.5, label=f"{label}, ours")
+    axes.plot(
+        x, mean, color=colour, linestyle=dash, marker=marker, markersize=3.5, label=f"{label}, ours"
+    )
     axes.errorbar(x, mean, yerr=half, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
     if published is not None:
         known = [(at, value) for at, value in published.items() if at in ours]
@@ -120,8 +125,8 @@ def note(
 ) -> None:
     """Words in a panel or beside it, `by` points from `at`.
 
-    `of`: whether `at` is (x, y) in "data", shares of the "panel", a "row" (share of the width, y) or a "column" (x, share of
-    the height). `more`: `ha`, `va`, `weight`.
+    `of`: whether `at` is (x, y) in "data", shares of the "panel", a "row" (share of the width, y)
+    or a "column" (x, share of the height). `more`: `ha`, `va`, `weight`.
     """
     axes.annotate(
         text,
@@ -141,7 +146,9 @@ def level(axes: Axes, value: float, text: str, *, right: bool = True) -> None:
     """A published value that holds for a whole panel: a dotted line with its words at one end."""
     axes.axhline(value, color=style.INK, linestyle=":", linewidth=0.9)
     x, by = (1, (-2, 2)) if right else (0, (4, 3))
-    note(axes, text, (x, value), by, of="row", size=7.5, ha="right" if right else "left", va="bottom")
+    note(
+        axes, text, (x, value), by, of="row", size=7.5, ha="right" if right else "left", va="bottom"
+    )
 
 
 def row_labels(axes: Axes, labels: Sequence[str]) -> None:
@@ -166,11 +173,14 @@ def grid_of_numbers(
     colours: NDArray[np.float64],
     **look: Any,
 ) -> None:
-    """A field for each row and column, the first row at the bottom: `colours` as `imshow` takes them, `fields` in words."""
+    """A field for each row and column, the first row at the bottom: `colours` as `imshow` takes
+    them, `fields` in words."""
     axes.imshow(colours, origin="lower", aspect="auto", **look)
     axes.grid(visible=False)
     for (row, column), value in np.ndenumerate(fields):
-        axes.text(column, row, shown(float(value)), ha="center", va="center", size=8, color=style.INK)
+        axes.text(
+            column, row, shown(float(value)), ha="center", va="center", size=8, color=style.INK
+        )
 
 
 def legend(axes: Axes, columns: int = 1) -> None:

@@ -20,7 +20,8 @@ At = TypeVar("At")
 
 
 class NotRun(Exception):  # noqa: N818  (a gap that is meant to be, not an error)
-    """What was asked of the evidence is not there: engines other than the simulator run a part of a paper."""
+    """What was asked of the evidence is not there: engines other than the simulator run a part of a
+    paper."""
 
 
 class Seed:
@@ -45,7 +46,9 @@ class Seed:
     def numbers(self) -> SeedNumbers:
         """Everything that `sojourn run --json` says of this seed."""
         needed = ("links", "flows", "sojourn", "rtt", "probe", "drops", "transfers", "engine")
-        return metrics.seed_summary(self.run.meta, self.number, {name: self.table(name) for name in needed})
+        return metrics.seed_summary(
+            self.run.meta, self.number, {name: self.table(name) for name in needed}
+        )
 
     def queue(self, link: str = "down") -> QueueNumbers[float]:
         """The numbers of one link's queue."""
@@ -76,7 +79,8 @@ Measure: TypeAlias = Callable[[Seed], float]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A quantity over seeds: mean, half the width of its 95 % confidence interval, and the seeds' values."""
+    """A quantity over seeds: mean, half the width of its 95 % confidence interval, and the seeds'
+    values."""
 
     mean: float
     ci95: float
@@ -129,7 +133,8 @@ class Evidence:
     _known: dict[tuple[Variant, Measure], Estimate] = field(default_factory=dict)
 
     def asked(self, question: Callable[[Evidence], Answer]) -> Answer | None:
-        """What a check or a figure makes of it; None where it needs what this engine does not run."""
+        """What a check or a figure makes of it; None where it needs what this engine does not
+        run."""
         try:
             return question(self)
         except NotRun:
@@ -147,7 +152,8 @@ class Evidence:
             return missing.format(f"not run on the engine {self.engine}: {gap}")
 
     def variants(self, study: Study) -> tuple[Variant, ...]:
-        """The variants of a study that were run; another engine than the simulator may not run the study at all."""
+        """The variants of a study that were run; another engine than the simulator may not run the
+        study at all."""
         found = tuple(variant for variant in self.runs if variant.study == study.id)
         if self.engine != "sim" and not found:
             raise NotRun(f"the study {study.id}")
@@ -187,7 +193,9 @@ class Evidence:
 
     def over(self, variants: Mapping[At, Variant], measure: Measure) -> Along[At, Estimate]:
         """A measure along variants, by what tells them apart: those that were run."""
-        return Along((at, self.estimate(one, measure)) for at, one in variants.items() if self.has(one))
+        return Along(
+            (at, self.estimate(one, measure)) for at, one in variants.items() if self.has(one)
+        )
 
     def means(self, variants: Mapping[At, Variant], measure: Measure) -> Along[At, float]:
         """As `over`, the means alone."""
@@ -197,5 +205,7 @@ class Evidence:
         self, one: Variant, other: Variant, measure: Measure, how: Callable[[float, float], float]
     ) -> Estimate:
         """A number made of two variants, seed by seed: `how(one, other)`."""
-        pairs = zip(self.estimate(one, measure).values, self.estimate(other, measure).values, strict=True)
+        pairs = zip(
+            self.estimate(one, measure).values, self.estimate(other, measure).values, strict=True
+        )
         return estimated(how(a, b) for a, b in pairs)

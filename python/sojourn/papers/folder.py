@@ -8,8 +8,8 @@
     claims.py        checks of the sentences, and sentences that hold numbers of our Runs
     figures.py       functions that draw, and `story`: the bars of the overview
 
-published.toml names functions, studies and variants; here they are looked up, so that a name that drifts is found when
-the paper is loaded.
+published.toml names functions, studies and variants; here they are looked up, so that a name that
+drifts is found when the paper is loaded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def read(package: str) -> Paper:
         PublishedError: its published.toml names what is not there.
     """
     modules = {
-        name: import_module(f"{package}.{name}") for name in ("studies", "measures", "claims", "figures")
+        name: import_module(f"{package}.{name}")
+        for name in ("studies", "measures", "claims", "figures")
     }
     folder = Path(str(modules["studies"].__file__)).parent
     said = published.read(folder / "published.toml")
@@ -69,7 +70,9 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
         unit=entry["unit"],
         published=entry.get("published"),
         variant=study[variant],
-        measure=_function(entry["measure"], modules["measures"], id_) if "measure" in entry else None,
+        measure=_function(entry["measure"], modules["measures"], id_)
+        if "measure" in entry
+        else None,
         tolerance=None if tolerance is None else _tolerance(tolerance, id_),
         relation=entry.get("relation", "="),
         against=tuple(entry.get("against", ())),
@@ -127,7 +130,9 @@ def _function(named: str | Entry, module: ModuleType, place: str) -> Callable[..
     """The function of this name; `of`: what it takes after the evidence."""
     entry = {"by": named} if isinstance(named, str) else named
     there = {name for name, value in vars(module).items() if callable(value)}
-    function: Callable[..., Any] = getattr(module, _known(entry["by"], there, f"{place}: {module.__name__}"))
+    function: Callable[..., Any] = getattr(
+        module, _known(entry["by"], there, f"{place}: {module.__name__}")
+    )
     if "of" not in entry:
         return function
     return partial(_asked, function, tuple(entry["of"]))

@@ -1,4 +1,5 @@
-"""One page per paper and one over all of them: claims, pictures, numbers beside numbers, readings, what was run.
+"""One page per paper and one over all of them: claims, pictures, numbers beside numbers, readings,
+what was run.
 
     DIR/index.html                 the overview: the story in one picture, every claim with its verdict
     DIR/PAPER/index.html           the paper, self-contained
@@ -67,7 +68,9 @@ def write(found: Sequence[Reproduction], folder: Path) -> Path:
 def check(papers: Sequence[Paper], folder: Path) -> None:
     """Refuses a folder in which a page of somebody else's would be overwritten."""
     for path in (folder / "index.html", *(folder / paper.id / "index.html" for paper in papers)):
-        if path.is_dir() or (path.is_file() and _MADE not in path.read_text("utf-8", errors="replace")):
+        if path.is_dir() or (
+            path.is_file() and _MADE not in path.read_text("utf-8", errors="replace")
+        ):
             raise UserError(f"{path} is not a page of sojourn's", "choose another folder with -o")
 
 
@@ -85,13 +88,14 @@ def _write_paper(one: Reproduction, folder: Path) -> Pictures:
             figures.save(figure, drawings / f"{picture.id}.svg")
             pictures[picture] = parts.svg(figure, picture.title)
     (folder / "rows.json").write_text(
-        json.dumps(one.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+        json.dumps(one.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        encoding="utf-8",
     )
     (folder / "index.html").write_text(_paper(one, pictures), encoding="utf-8")
     return pictures
 
 
-# ---------------------------------------------------------------------------------------- one paper
+# -------------------------------------------------------------------------------------- one paper
 
 
 def _paper(one: Reproduction, pictures: Pictures) -> str:
@@ -125,7 +129,8 @@ def _heading(source: str, title: str) -> str:
 
 
 def _claims(found: Sequence[Reproduction], drawn: Mapping[str, Pictures], links: str) -> str:
-    """The table of claims; `links` leads from the page to the folders of the papers, empty on a paper's own page."""
+    """The table of claims; `links` leads from the page to the folders of the papers, empty on a
+    paper's own page."""
     rows = []
     for one in found:
         base = f"{links}{one.paper.id}/index.html" if links else ""
@@ -140,7 +145,9 @@ def _claims(found: Sequence[Reproduction], drawn: Mapping[str, Pictures], links:
         ]
     return (
         _TABLE.format("Claims") + '<thead><tr><th scope="col">The source says</th>'
-        '<th scope="col">Verdict</th><th scope="col">Found</th></tr></thead><tbody>' + "\n".join(rows) + _END
+        '<th scope="col">Verdict</th><th scope="col">Found</th></tr></thead><tbody>'
+        + "\n".join(rows)
+        + _END
     )
 
 
@@ -170,7 +177,9 @@ def _numbers(one: Reproduction) -> str:
         parts_.append(_number(row))
     seeds = sorted({row.ours.seeds for row in one.rows})
     left_out = (
-        f" {one.left_out} more numbers need the full version." if one.evidence.quick and one.left_out else ""
+        f" {one.left_out} more numbers need the full version."
+        if one.evidence.quick and one.left_out
+        else ""
     )
     return (
         _TABLE.format("Numbers") + "<caption>Ours: mean over "
@@ -217,7 +226,8 @@ def ours(row: Row) -> str:
 
 
 def difference(row: Row) -> str:
-    """`+4 %`, or in the number's unit where the tolerance is; empty for bounds and what isn't stated."""
+    """`+4 %`, or in the number's unit where the tolerance is; empty for bounds and what isn't
+    stated."""
     number = row.number
     if number.published is None or number.relation != "=" or math.isnan(row.difference):
         return ""
@@ -228,7 +238,8 @@ def difference(row: Row) -> str:
 
 def _readings(one: Reproduction) -> str:
     return (
-        _TABLE.format("Readings") + '<thead><tr><th scope="col">Parameter</th><th scope="col">The source</th>'
+        _TABLE.format("Readings")
+        + '<thead><tr><th scope="col">Parameter</th><th scope="col">The source</th>'
         '<th scope="col">Chosen</th><th scope="col">Why</th><th scope="col">Other readings</th></tr></thead><tbody>'
         + "\n".join(_reading(reading, one) for reading in one.paper.readings)
         + _END
@@ -238,11 +249,18 @@ def _readings(one: Reproduction) -> str:
 def _reading(reading: Reading, one: Reproduction) -> str:
     others = worded(reading.others, one.evidence)
     found = (
-        "<small>Found by search: its agreement is no independent proof.</small>" if reading.searched else ""
+        "<small>Found by search: its agreement is no independent proof.</small>"
+        if reading.searched
+        else ""
     )
     cells = "".join(
         f"<td><p>{escape(text)}</p>{more}</td>"
-        for text, more in ((reading.source, ""), (reading.chosen, found), (reading.why, ""), (others, ""))
+        for text, more in (
+            (reading.source, ""),
+            (reading.chosen, found),
+            (reading.why, ""),
+            (others, ""),
+        )
     )
     return f'<tr><th scope="row">{escape(reading.parameter)}</th>{cells}</tr>'
 
@@ -273,7 +291,7 @@ def _study(study: Study, one: Reproduction) -> str:
     )
 
 
-# ----------------------------------------------------------------------------------------- overview
+# --------------------------------------------------------------------------------------- overview
 
 
 def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> str:
@@ -304,7 +322,9 @@ def _papers(found: Sequence[Reproduction]) -> str:
             f"<small>{escape(one.paper.source)}</small></th>"
             f'<td class="number">{held[Verdict.REPRODUCED]} of {len(one.claims)}</td>{cells}</tr>'
         )
-    head = "".join(f'<th scope="col" class="number">{escape(str(verdict))}</th>' for verdict in Verdict)
+    head = "".join(
+        f'<th scope="col" class="number">{escape(str(verdict))}</th>' for verdict in Verdict
+    )
     return (
         _TABLE.format("Papers")
         + '<thead><tr><th scope="col">Paper</th><th scope="col" class="number">claims that hold</th>'
@@ -312,7 +332,7 @@ def _papers(found: Sequence[Reproduction]) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------- pieces
+# ----------------------------------------------------------------------------------------- pieces
 
 
 def sentence(found: Sequence[Reproduction]) -> str:
@@ -334,7 +354,9 @@ def sentence(found: Sequence[Reproduction]) -> str:
 
 def _sentences(found: Sequence[Reproduction]) -> list[str]:
     said = [sentence(found)]
-    refused = [f"{run.name} ({'; '.join(run.meta.invalid)})" for one in found for run in one.invalid]
+    refused = [
+        f"{run.name} ({'; '.join(run.meta.invalid)})" for one in found for run in one.invalid
+    ]
     if refused:
         said.insert(0, f"Invalid, so that verdicts on them say nothing: {', '.join(refused)}.")
     if any(one.evidence.quick for one in found):

@@ -1,4 +1,5 @@
-"""What a paper is made of: studies that are run, numbers and claims that are judged, readings, pictures.
+"""What a paper is made of: studies that are run, numbers and claims that are judged, readings,
+pictures.
 
 A paper's folder states all of it as plain values (`folder` says in which file):
 
@@ -8,7 +9,8 @@ A paper's folder states all of it as plain values (`folder` says in which file):
     Reading   a parameter that the source leaves open: what was chosen, why, what other readings give
     Picture   a figure of the source, drawn from our Runs
 
-Studies become Runs, Runs give `Evidence`, and `verdict` judges. Nothing here runs or draws anything.
+Studies become Runs, Runs give `Evidence`, and `verdict` judges. Nothing here runs or draws
+anything.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ Sentence = str | Callable[[Evidence], str]
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far ours may lie from the published number and still be called reproduced, and why that far."""
+    """How far ours may lie from the published number and still be called reproduced, and why that
+    far."""
 
     size: float
     because: str
@@ -72,11 +75,13 @@ class Number:
     """Needed wherever `published` is a value (relation "=")."""
     relation: Relation = "="
     against: tuple[str, ...] = ()
-    """Numbers that this one stands to in an order: where the value isn't reproduced, the order may still hold."""
+    """Numbers that this one stands to in an order: where the value isn't reproduced, the order may
+    still hold."""
     reason: Sentence = ""
     """Why it is not reproduced, found by experiment; shown only if it is not."""
     whole: Callable[[Evidence], Estimate] | None = None
-    """For a number made of several variants ("90 % below RED"): ours as a whole, instead of `measure` on one variant."""
+    """For a number made of several variants ("90 % below RED"): ours as a whole, instead of
+    `measure` on one variant."""
 
     def ours(self, evidence: Evidence) -> Estimate:
         """Ours."""
@@ -107,7 +112,8 @@ class Claim:
     pictures: tuple[str, ...] = ()
     """Pictures that show it, by id."""
     must_hold: bool = False
-    """A reproduction in which it fails is broken: `sojourn reproduce` ends with 1 and the tests fail."""
+    """A reproduction in which it fails is broken: `sojourn reproduce` ends with 1 and the tests
+    fail."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,8 @@ class Reading:
     others: Sentence = ""
     """What other readings give: measured, so written from the evidence."""
     searched: bool = False
-    """Found by a search for what fits the published numbers, so their agreement is no independent proof."""
+    """Found by a search for what fits the published numbers, so their agreement is no independent
+    proof."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +194,8 @@ class Paper:
             )
             assert set(number.against) <= numbers, f"{self.id}: {number.id}: against what?"
             stated = number.published is not None and number.relation == "="
-            assert not stated or number.tolerance is not None, f"{self.id}: {number.id}: no tolerance"
+            assert not stated or number.tolerance is not None, (
+                f"{self.id}: {number.id}: no tolerance"
+            )
         for claim in self.claims:
             assert set(claim.pictures) <= pictures, f"{self.id}: {claim.id}: no such picture"

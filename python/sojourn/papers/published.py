@@ -9,10 +9,12 @@
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, others, searched
 
-An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and column, which say what
-differs from the entry. A list in a row has one value for each column, "" where the column's own holds (of `against`,
-a list already, a list of lists). What is no field is a word: {word} in any text stands for it. A function is named: `measure = "delay_ms"`, or
-`{ by = "narrower", of = ["RED"] }` with what it takes beside the evidence. `folder` looks functions up.
+An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and
+column, which say what differs from the entry. A list in a row has one value for each column, ""
+where the column's own holds (of `against`, a list already, a list of lists). What is no field is a
+word: {word} in any text stands for it. A function is named: `measure = "delay_ms"`, or
+`{ by = "narrower", of = ["RED"] }` with what it takes beside the evidence. `folder` looks functions
+up.
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ def read(path: Path) -> Published:
     """The file at `path`.
 
     Raises:
-        PublishedError: a field is missing or unknown, a word is used nowhere or not there, an id is there twice.
+        PublishedError: a field is missing or unknown, a word is used nowhere or not there, an id is
+            there twice.
     """
     raw = tomllib.loads(path.read_text(encoding="utf-8"))
     words = raw.get("words", {})
@@ -80,7 +83,9 @@ def read(path: Path) -> Published:
 
     def entries(kind: str, fields: frozenset[str], key: str) -> list[Entry]:
         found = [
-            one for each in raw.get(kind, ()) for one in _entries(each, fields, words, f"{path}: {kind}")
+            one
+            for each in raw.get(kind, ())
+            for one in _entries(each, fields, words, f"{path}: {kind}")
         ]
         names = [one.get(key) for one in found]
         if len(set(names)) < len(names):
@@ -139,7 +144,9 @@ def _cell(row: Entry, at: int, columns: int, place: str) -> Entry:
             found[key] = value
             continue
         if len(value) != columns:
-            raise PublishedError(f"{place}: {key} = {value} has not a value for each of {columns} columns")
+            raise PublishedError(
+                f"{place}: {key} = {value} has not a value for each of {columns} columns"
+            )
         if value[at] != "":
             found[key] = value[at]
     return found

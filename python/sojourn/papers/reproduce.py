@@ -1,7 +1,7 @@
 """Running papers: every study's variants and seeds in one go, then judged.
 
-The Runs of a paper lie in DIR/PAPER/runs/STUDY/VARIANT, so that any of them can be opened with `sojourn report`. Asked to
-`redraw`, nothing is run: the Runs that lie there are judged again.
+The Runs of a paper lie in DIR/PAPER/runs/STUDY/VARIANT, so that any of them can be opened with
+`sojourn report`. Asked to `redraw`, nothing is run: the Runs that lie there are judged again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,11 @@ class Reproduction:
     @property
     def broken(self) -> list[ClaimRow]:
         """Claims that must hold and do not: the reproduction itself is at fault."""
-        return [row for row in self.claims if row.claim.must_hold and row.verdict is Verdict.NOT_REPRODUCED]
+        return [
+            row
+            for row in self.claims
+            if row.claim.must_hold and row.verdict is Verdict.NOT_REPRODUCED
+        ]
 
     @property
     def invalid(self) -> list[Run]:
@@ -87,16 +91,20 @@ class Reproduction:
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C. `finished` are the papers whose Runs were all there; `counts` says of each paper how many were, and of how many."""
+    """Ctrl-C. `finished` are the papers whose Runs were all there; `counts` says of each paper how
+    many were, and of how many."""
 
-    def __init__(self, finished: Sequence[Reproduction], counts: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(
+        self, finished: Sequence[Reproduction], counts: Mapping[str, tuple[int, int]]
+    ) -> None:
         super().__init__()
         self.finished = tuple(finished)
         self.counts = counts
 
 
 class ReproductionUnfinishedError(UnfinishedError):
-    """Some runs failed. `finished` are the papers none of whose did; `left_out` are the names of the others."""
+    """Some runs failed. `finished` are the papers none of whose did; `left_out` are the names of
+    the others."""
 
     def __init__(
         self, stop: UnfinishedError, finished: Sequence[Reproduction], left_out: Sequence[str]
@@ -125,10 +133,12 @@ def reproduce(
     redraw: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Reproduction]:
-    """Runs and judges papers. `out`: the folder of their Runs; None: a temporary one that lives as long as the result.
+    """Runs and judges papers. `out`: the folder of their Runs; None: a temporary one that lives as
+    long as the result.
 
-    `quick`: shorter and with fewer seeds. `engine`: another than the simulator runs the part of a paper that it can. `redraw`: take the Runs that are in `out`. `jobs`: threads. `force`: replace Runs
-    in `out`.
+    `quick`: shorter and with fewer seeds. `engine`: another than the simulator runs the part of a
+    paper that it can. `redraw`: take the Runs that are in `out`. `jobs`: threads. `force`: replace
+    Runs in `out`.
 
     Raises:
         UserError: an engine can't run a paper, or a Run can't be written or reopened.
@@ -165,20 +175,30 @@ class _How:
 
 
 def _reproduce(
-    papers: Sequence[Paper], what: _What, root: Path, progress: Callable[[Progress], None] | None, how: _How
+    papers: Sequence[Paper],
+    what: _What,
+    root: Path,
+    progress: Callable[[Progress], None] | None,
+    how: _How,
 ) -> list[Reproduction]:
     work = [job for paper in papers for job in _jobs(paper, what, root / paper.id / "runs")]
     for paper in papers:
         if not any(job.paper is paper for job in work):
             raise UserError(
-                f"nothing of the paper {paper.id} can be run on the engine {what.engine}", "run it on sim"
+                f"nothing of the paper {paper.id} can be run on the engine {what.engine}",
+                "run it on sim",
             )
     if how.redraw:
         return _judged(papers, work, [_reopened(job, find(what.engine)) for job in work], what)
     scenarios, folders = [job.scenario for job in work], [job.folder for job in work]
     try:
         runs = run_each(
-            scenarios, folders, engine=what.engine, jobs=how.jobs, force=how.force, progress=progress
+            scenarios,
+            folders,
+            engine=what.engine,
+            jobs=how.jobs,
+            force=how.force,
+            progress=progress,
         )
     except (Interrupted, UnfinishedError) as stop:
         counts = {paper.id: (0, 0) for paper in papers}
@@ -190,7 +210,9 @@ def _reproduce(
         if isinstance(stop, Interrupted):
             raise Stopped(_judged(complete, work, stop.runs, what), counts) from None
         left_out = [paper.id for paper in papers if paper not in complete]
-        raise ReproductionUnfinishedError(stop, _judged(complete, work, stop.runs, what), left_out) from None
+        raise ReproductionUnfinishedError(
+            stop, _judged(complete, work, stop.runs, what), left_out
+        ) from None
     return _judged(papers, work, runs, what)
 
 
@@ -214,7 +236,9 @@ def _judged(
         its = {job.variant: run for job, run in zip(work, runs, strict=True) if job.paper is paper}
         evidence = Evidence(what.quick, its, what.engine)
         found.append(
-            Reproduction(paper, evidence, verdict.rows(paper, evidence), verdict.claims(paper, evidence))
+            Reproduction(
+                paper, evidence, verdict.rows(paper, evidence), verdict.claims(paper, evidence)
+            )
         )
     return found
 

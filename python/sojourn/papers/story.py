@@ -1,7 +1,8 @@
-"""The overview's picture: in each paper's system, the delay of empty queues, of bloated ones and of cured ones.
+"""The overview's picture: in each paper's system, the delay of empty queues, of bloated ones and of
+cured ones.
 
-One logarithmic axis for all five, because that is the point: the same cure works from a home line of 1 Mbit/s to a router
-of 200 Mbit/s. What the cure cost stands beside its bar.
+One logarithmic axis for all five, because that is the point: the same cure works from a home line
+of 1 Mbit/s to a router of 200 Mbit/s. What the cure cost stands beside its bar.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def draw(found: Sequence[Reproduction]) -> Figure:
         + ("five papers" if len(found) == 5 else ", ".join(one.paper.id for one in found)),
         f"engine {', '.join(engine)} · mean over seeds · what the cure cost stands beside its bar",
     )
-    axes = style.panels(figure, style.Margins(top=top + 0.25, left=2.9, right=2.1, bottom=0.55))[0][0]
+    axes = style.panels(figure, style.Margins(top=top + 0.25, left=2.9, right=2.1, bottom=0.55))[0][
+        0
+    ]
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.set_xlabel("delay [ms], logarithmic")
@@ -49,7 +52,9 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     at = 0.0
     for one, bars in stories:
         name = f"{one.paper.id}: {one.paper.story_axis}"
-        note(axes, name, (0, at), (-6, 0), of="row", size=8.5, ha="right", va="center", weight="bold")
+        note(
+            axes, name, (0, at), (-6, 0), of="row", size=8.5, ha="right", va="center", weight="bold"
+        )
         at += 1.05
         for bar in bars:
             _bar(axes, bar, at, least)

@@ -1,4 +1,5 @@
-"""The experiments of a paper: a scenario file, and its variants as objects that numbers, claims and figures name."""
+"""The experiments of a paper: a scenario file, and its variants as objects that numbers, claims and
+figures name."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ Changes: TypeAlias = "Mapping[str, Any]"
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant of a study: what a Run is made of, and what numbers are measured on. `Study.__getitem__` gives them."""
+    """One variant of a study: what a Run is made of, and what numbers are measured on.
+    `Study.__getitem__` gives them."""
 
     study: str
     name: str
@@ -26,7 +28,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class Study:
-    """One experiment of the source: a scenario file of the paper's folder, and its variants by name."""
+    """One experiment of the source: a scenario file of the paper's folder, and its variants by
+    name."""
 
     id: str
     what: str
@@ -40,8 +43,8 @@ class Study:
     """The variants that the quick version runs; None: all."""
     quick_seeds: int = 3
     kernel_variants: Mapping[str, Changes] | Collection[str] | None = ()
-    """The variants that are run on the real kernel too; None: all. A guest takes a hundred times as long.
-    A mapping says what differs there."""
+    """The variants that are run on the real kernel too; None: all. A guest takes a hundred times as
+    long. A mapping says what differs there."""
     kernel_seeds: int = 3
 
     def __getitem__(self, name: str) -> Variant:
@@ -66,11 +69,17 @@ class Study:
         wanted = [self.quick_variants] if quick else []
         if engine != "sim":
             wanted.append(self.kernel_variants)
-        kept = [name for name in self.variants if all(some is None or name in some for some in wanted)]
+        kept = [
+            name for name in self.variants if all(some is None or name in some for some in wanted)
+        ]
         seeds = self.quick_seeds if quick else self.seeds
         if engine != "sim":
             seeds = min(seeds, self.kernel_seeds)
-        there = self.kernel_variants if engine != "sim" and isinstance(self.kernel_variants, Mapping) else {}
+        there = (
+            self.kernel_variants
+            if engine != "sim" and isinstance(self.kernel_variants, Mapping)
+            else {}
+        )
         return {
             self[name]: base.with_(
                 {**self.variants[name], **(self.quick if quick else {}), **there.get(name, {})},

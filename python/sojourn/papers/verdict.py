@@ -5,9 +5,10 @@
     not reproduced           neither; the reason beside it was found by experiment
     not stated in the text   the value exists only in a lost picture: ours is shown alone
 
-The tolerance does not grow with our uncertainty: an interval that is wide because seeds are few proves nothing. An order
-holds only if the paired difference of the seeds has an interval that leaves out zero; where the source shows two equal
-numbers, ours must differ by no more than the tolerance.
+The tolerance does not grow with our uncertainty: an interval that is wide because seeds are few
+proves nothing. An order holds only if the paired difference of the seeds has an interval that
+leaves out zero; where the source shows two equal numbers, ours must differ by no more than the
+tolerance.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ def worded(said: Sentence, evidence: Evidence) -> str:
 
 
 def claims(paper: Paper, evidence: Evidence) -> list[ClaimRow]:
-    """The paper's claims, checked: on another engine than the simulator those whose studies it runs."""
+    """The paper's claims, checked: on another engine than the simulator those whose studies it
+    runs."""
     checked = ((claim, evidence.asked(claim.check)) for claim in paper.claims)
     return [_judged(claim, finding) for claim, finding in checked if finding is not None]
 
@@ -176,8 +178,8 @@ def _same_order(number: Number, ours: Estimate, other: Number, theirs: Estimate)
 def difference(one: Estimate, other: Estimate) -> tuple[float, float]:
     """The 95 % interval of the mean of one less the other.
 
-    The same seeds draw the same start times and RTTs, so differences are taken seed by seed. One seed tells no
-    interval: NaN, which is neither above zero nor below.
+    The same seeds draw the same start times and RTTs, so differences are taken seed by seed. One
+    seed tells no interval: NaN, which is neither above zero nor below.
     """
     count = min(len(one.values), len(other.values))
     apart = [a - b for a, b in zip(one.values[:count], other.values[:count], strict=True)]

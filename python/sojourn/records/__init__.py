@@ -16,7 +16,16 @@ from sojourn.records.disk import (
     write_whole,
 )
 from sojourn.records.run import Run
-from sojourn.records.schema import TABLES, ColumnSchema, Names, columns, dtype, frame, names_of, nothing
+from sojourn.records.schema import (
+    TABLES,
+    ColumnSchema,
+    Names,
+    columns,
+    dtype,
+    frame,
+    names_of,
+    nothing,
+)
 
 __all__ = [
     "FORMAT",

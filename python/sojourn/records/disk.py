@@ -28,7 +28,7 @@ class RunError(UserError):
     """A Run can't be read, written or used."""
 
 
-# --------------------------------------------------------------------------------------------------------- what is written
+# -------------------------------------------------------------------------------- what is written
 
 
 def write_index(folder: Path, names: Iterable[str]) -> None:
@@ -42,7 +42,8 @@ def write_index(folder: Path, names: Iterable[str]) -> None:
 
 
 def check_vacant(folder: Path, *, force: bool = False) -> None:
-    """Refuses a folder that a new Run would overwrite: anything not empty, except one of our Runs when `force`."""
+    """Refuses a folder that a new Run would overwrite: anything not empty, except one of our Runs
+    when `force`."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
     try:
@@ -57,12 +58,14 @@ def check_vacant(folder: Path, *, force: bool = False) -> None:
     read_meta(folder / META)
     if not force:
         raise RunError(
-            f"{folder} already holds a Run", "choose another folder with -o, or replace it with --force"
+            f"{folder} already holds a Run",
+            "choose another folder with -o, or replace it with --force",
         )
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:
-    """Refuses a folder that can't be written to, or whose disk has less than `needed_bytes` free."""
+    """Refuses a folder that can't be written to, or whose disk has less than `needed_bytes`
+    free."""
     parent = folder
     while not parent.exists() and parent != parent.parent:
         parent = parent.parent
@@ -96,7 +99,8 @@ def write_whole(file: Path, content: bytes) -> None:
 
 
 def make(file: Path, content: bytes) -> None:
-    """Writes a file that is not there yet: of two Runs that start at once in one folder, one is refused."""
+    """Writes a file that is not there yet: of two Runs that start at once in one folder, one is
+    refused."""
     with file.open("xb") as stream:
         try:
             stream.write(content)
@@ -114,14 +118,16 @@ def remove_run(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-# ------------------------------------------------------------------------------------------------------------ what is read
+# ----------------------------------------------------------------------------------- what is read
 
 
 def read_meta(file: Path) -> Meta:
     try:
         return metas.read(content_of(file))
     except metas.NewerError as newer:
-        raise RunError(f"{file} was written by a newer sojourn ({newer})", "update sojourn") from None
+        raise RunError(
+            f"{file} was written by a newer sojourn ({newer})", "update sojourn"
+        ) from None
     except ValueError as error:
         raise RunError(
             f"{file} is damaged or not a Run's: {error}", "run it again into a new folder"
@@ -159,7 +165,9 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
         raise damaged(file, f"it is no table {file.stem!r}")
     for column in columns:
         has = found.get(column.name, dtype(column))
-        if has != dtype(column) and not (old and has.is_numeric() and dtype(column) is not pl.String):
+        if has != dtype(column) and not (
+            old and has.is_numeric() and dtype(column) is not pl.String
+        ):
             raise damaged(file, f"its column {column.name} holds {has}")
     try:
         table = table.select(
@@ -184,7 +192,11 @@ def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
             return f"it has a {column.name} that the Run has not"
     # Of a measurement a later repeat may have brought more.
     key = name.removesuffix("s")
-    if name in ("links", "flows") and not meta.phases and sorted(table[key].to_list()) != sorted(known[key]):
+    if (
+        name in ("links", "flows")
+        and not meta.phases
+        and sorted(table[key].to_list()) != sorted(known[key])
+    ):
         return f"it has not one row for each {key} of the Run"
     if name == "engine" and table.height != 1:
         return "it has not one row"

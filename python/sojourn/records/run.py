@@ -5,10 +5,11 @@
     RUN/seed-1/*.parquet    one file per table, zstd
     RUN/seed-1/SHA256SUMS   a line for each of them, as sha256sum(1) writes and checks it; its own sum is in meta.json
 
-A seed is there whole or not at all: its tables are written to a temporary sibling, which is then renamed; only after
-that does meta.json, itself replaced in one step, name the seed. So a Run can be interrupted anywhere, and read while
-it grows. Whatever is read is checked first: its sum, its columns, and that it is of this Run's links and flows.
-Numbers and figures are made from Runs only: `sojourn.metrics.summary(run)` computes the summary.
+A seed is there whole or not at all: its tables are written to a temporary sibling, which is then
+renamed; only after that does meta.json, itself replaced in one step, name the seed. So a Run can be
+interrupted anywhere, and read while it grows. Whatever is read is checked first: its sum, its
+columns, and that it is of this Run's links and flows. Numbers and figures are made from Runs only:
+`sojourn.metrics.summary(run)` computes the summary.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class Run:
         return foreign.plain(text, lines=True)
 
     def tables(self, seed: int | None = None) -> tuple[str, ...]:
-        """Names of the tables that this Run holds of a seed (None: of its first); `packets` only if it was asked for."""
+        """Names of the tables that this Run holds of a seed (None: of its first); `packets` only if
+        it was asked for."""
         if not self.seeds:
             return ()
         folder = self._seed_folder(self.seeds[0] if seed is None else seed)
@@ -134,12 +136,16 @@ class Run:
             self._check_sum(file, content, seed)
             return read_table(file, content, self.meta)
         except RunError:
-            # With `force` another process may have put a Run of its own there since this one was opened.
+            # With `force` another process may have put a Run of its own there since this one was
+            # opened.
             self._check_ours()
             raise
 
     def _check_sum(self, file: Path, content: bytes, seed: int) -> None:
-        if self.meta.format >= 2 and self._listed(seed).get(file.name) != hashlib.sha256(content).hexdigest():
+        if (
+            self.meta.format >= 2
+            and self._listed(seed).get(file.name) != hashlib.sha256(content).hexdigest()
+        ):
             raise damaged(file, f"its SHA-256 is not the one in {SUMS}")
 
     def _listed(self, seed: int) -> dict[str, str]:
@@ -150,24 +156,29 @@ class Run:
             if hashlib.sha256(listed).hexdigest() != self.meta.checksums[str(seed)]:
                 raise damaged(file, "it is not the one that meta.json names")
             lines = listed.decode(errors="replace").splitlines()
-            self._sums[seed] = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+            self._sums[seed] = {
+                name: digest for digest, _, name in (line.partition("  ") for line in lines)
+            }
         return self._sums[seed]
 
     def _seed_folder(self, seed: int) -> Path:
         return self.path / f"seed-{seed}"
 
-    # -------------------------------------------------------------------------------------------------- reading
+    # ------------------------------------------------------------------------------------- reading
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Run:
         """Opens the Run in this folder."""
         folder = Path(path)
         if not folder.is_dir():
-            raise RunError(f"{folder} is not a folder", "give the folder that `sojourn run -o` wrote")
+            raise RunError(
+                f"{folder} is not a folder", "give the folder that `sojourn run -o` wrote"
+            )
         file = folder / META
         if not file.is_file():
             raise RunError(
-                f"{folder} is not a Run: it has no {META}", "give the folder that `sojourn run -o` wrote"
+                f"{folder} is not a Run: it has no {META}",
+                "give the folder that `sojourn run -o` wrote",
             )
         return cls(folder, read_meta(file))
 
@@ -187,10 +198,12 @@ class Run:
             raise RunError(f"{index} is not a list of Runs", "run the comparison again") from None
         return [cls.open(folder / name) for name in names]
 
-    # -------------------------------------------------------------------------------------------------- writing
+    # ------------------------------------------------------------------------------------- writing
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], meta: Meta, scenario: str, *, force: bool = False) -> Run:
+    def create(
+        cls, path: str | os.PathLike[str], meta: Meta, scenario: str, *, force: bool = False
+    ) -> Run:
         """Starts a Run: the folder, the scenario, meta.json without seeds.
 
         A folder with something in it is refused, unless it is a Run and `force` says it may go.
@@ -201,10 +214,14 @@ class Run:
             folder.mkdir(parents=True, exist_ok=True)
             remove_run(folder)
             make(folder / SCENARIO, scenario.encode())
-            run = cls(folder, dataclasses.replace(meta, seeds=(), cpu_s={}, checksums={}, invalid=()))
+            run = cls(
+                folder, dataclasses.replace(meta, seeds=(), cpu_s={}, checksums={}, invalid=())
+            )
             run._write_meta()
         except FileExistsError:
-            raise RunError(f"{folder} already holds a Run", "choose another folder with -o") from None
+            raise RunError(
+                f"{folder} already holds a Run", "choose another folder with -o"
+            ) from None
         except OSError as error:
             raise RunError(
                 f"can't write to {folder}: {error.strerror or error}", "choose another folder"
@@ -271,9 +288,12 @@ class Run:
             ) from None
 
     def ask(self, seeds: Sequence[int], fingerprint: str) -> None:
-        """More seeds are to come: all that are asked for now, and the fingerprint of what will then have been run."""
+        """More seeds are to come: all that are asked for now, and the fingerprint of what will then
+        have been run."""
         self._check_ours()
-        self.meta = dataclasses.replace(self.meta, seeds_asked=tuple(seeds), fingerprint=fingerprint)
+        self.meta = dataclasses.replace(
+            self.meta, seeds_asked=tuple(seeds), fingerprint=fingerprint
+        )
         try:
             self._write_meta()
         except OSError as error:
@@ -283,7 +303,8 @@ class Run:
             ) from None
 
     def _check_ours(self) -> None:
-        """Refuses to mix tables of two Runs: with `force`, someone else may have taken the folder meanwhile; or removed it."""
+        """Refuses to mix tables of two Runs: with `force`, someone else may have taken the folder
+        meanwhile; or removed it."""
         file = self.path / META
         if not file.is_file():
             raise RunError(
@@ -297,7 +318,9 @@ class Run:
 
     def _write_meta(self) -> None:
         # Its format first, and whatever it was: it is written in ours.
-        whole = {"format": FORMAT} | dataclasses.asdict(dataclasses.replace(self.meta, format=FORMAT))
+        whole = {"format": FORMAT} | dataclasses.asdict(
+            dataclasses.replace(self.meta, format=FORMAT)
+        )
         text = json.dumps(whole, indent=2, ensure_ascii=False)
         write_whole(self.path / META, (text + "\n").encode())
 

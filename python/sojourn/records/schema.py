@@ -2,9 +2,9 @@
 
 crates/tables declares every table: `_core.TABLES` is that declaration, and nothing here repeats it.
 
-Every column has its unit in its name. Columns are integers, except means, the disciplines' own state and
-what may pass 2^63 in a run of years (reals), and names (strings). What there is none of is null; an
-engine hands it over as -1 in a column of integers, NaN in one of reals.
+Every column has its unit in its name. Columns are integers, except means, the disciplines' own
+state and what may pass 2^63 in a run of years (reals), and names (strings). What there is none of
+is null; an engine hands it over as -1 in a column of integers, NaN in one of reals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,17 @@ import polars as pl
 
 from sojourn._core import TABLES, ColumnSchema
 
-__all__ = ["NONE", "TABLES", "ColumnSchema", "Names", "columns", "dtype", "frame", "names_of", "nothing"]
+__all__ = [
+    "NONE",
+    "TABLES",
+    "ColumnSchema",
+    "Names",
+    "columns",
+    "dtype",
+    "frame",
+    "names_of",
+    "nothing",
+]
 
 NONE = -1
 """How an engine's column of integers says "none"."""
@@ -38,9 +48,12 @@ def names_of(table: str) -> tuple[str, ...]:
 
 
 def nothing(table: str, rows: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-    """A table of so many rows that say nothing, as an engine hands it over: "none" in every column."""
+    """A table of so many rows that say nothing, as an engine hands it over: "none" in every
+    column."""
     return {
-        column.name: np.full(rows, np.nan) if column.kind == "real" else np.full(rows, NONE, dtype=np.int64)
+        column.name: np.full(rows, np.nan)
+        if column.kind == "real"
+        else np.full(rows, NONE, dtype=np.int64)
         for column in TABLES[table].columns
     }
 
@@ -59,17 +72,22 @@ class Names:
 
 
 def frame(name: str, columns: Mapping[str, np.ndarray[Any, Any]], names: Names) -> pl.DataFrame:
-    """One of an engine's tables as a DataFrame: its columns as declared, links, flows and causes named."""
+    """One of an engine's tables as a DataFrame: its columns as declared, links, flows and causes
+    named."""
     expected = set(names_of(name))
     if set(columns) != expected:
         differing = sorted(set(columns) ^ expected)
         raise ValueError(f"the engine's table {name!r} is not as declared: {', '.join(differing)}")
-    return pl.DataFrame([_series(column, columns[column.name], names) for column in TABLES[name].columns])
+    return pl.DataFrame(
+        [_series(column, columns[column.name], names) for column in TABLES[name].columns]
+    )
 
 
 def columns(name: str, table: pl.DataFrame, names: Names) -> dict[str, np.ndarray[Any, Any]]:
     """The reverse of `frame`: a table as the core takes it."""
-    return {column.name: _array(column, table[column.name], names) for column in TABLES[name].columns}
+    return {
+        column.name: _array(column, table[column.name], names) for column in TABLES[name].columns
+    }
 
 
 def _array(column: ColumnSchema, series: pl.Series, names: Names) -> np.ndarray[Any, Any]:
@@ -87,4 +105,6 @@ def _series(column: ColumnSchema, values: np.ndarray[Any, Any], names: Names) ->
         signed = values.dtype.kind == "i"
         return (series.set(series == NONE, None) if signed else series).cast(dtype(column))
     lookup = names.of(column)
-    return pl.Series(column.name, lookup, dtype=pl.String).gather(pl.Series(values, dtype=pl.UInt32))
+    return pl.Series(column.name, lookup, dtype=pl.String).gather(
+        pl.Series(values, dtype=pl.UInt32)
+    )

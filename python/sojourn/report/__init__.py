@@ -1,16 +1,18 @@
-"""One self-contained page from Runs: everything in it, nothing fetched, readable from a disk or an e-mail.
+"""One self-contained page from Runs: everything in it, nothing fetched, readable from a disk or an
+e-mail.
 
     from sojourn import Run, report
 
     report.write(Run.find("runs/comparison"), "report.html")
 
-The page opens with the verdict and the picture of delay over time; then come the numbers, the time lines with one shared
-cursor and zoom, the distributions, the trade-off, and what exactly was run. It asks the network for nothing, and a
-Content-Security-Policy in it says so to the browser. Charts are drawn by uPlot (vendor/), bars and ellipses are SVG.
+The page opens with the verdict and the picture of delay over time; then come the numbers, the time
+lines with one shared cursor and zoom, the distributions, the trade-off, and what exactly was run.
+It asks the network for nothing, and a Content-Security-Policy in it says so to the browser. Charts
+are drawn by uPlot (vendor/), bars and ellipses are SVG.
 
-Whatever comes from a scenario (titles, names, the text itself) is data: it goes through `html.escape` into the page
-and, in the script's data, with every `<` as \\u003c, so that it can't end the script. Written again from the same
-Runs, the page has the same bytes.
+Whatever comes from a scenario (titles, names, the text itself) is data: it goes through
+`html.escape` into the page and, in the script's data, with every `<` as \\u003c, so that it can't
+end the script. Written again from the same Runs, the page has the same bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +32,15 @@ from sojourn.report import data, live, parts, verdict
 __all__ = ["render", "write"]
 
 USERS = (
-    *("ping_p50", "ping_p95", "ping_loss", "completion_mean:", "completion_p95:", "completed:", "late:"),
+    *(
+        "ping_p50",
+        "ping_p95",
+        "ping_loss",
+        "completion_mean:",
+        "completion_p95:",
+        "completed:",
+        "late:",
+    ),
     *("goodput", "goodput_other", "jain"),
 )
 QUEUE = ("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "utilisation", "drop_rate")
@@ -45,7 +55,9 @@ def write(runs: Sequence[Run], path: str | Path) -> Path:
     try:
         write_whole(file, page.encode())
     except OSError as error:
-        raise RunError(f"can't write {file}: {error.strerror or error}", "choose another file") from None
+        raise RunError(
+            f"can't write {file}: {error.strerror or error}", "choose another file"
+        ) from None
     return file
 
 
@@ -67,7 +79,9 @@ def render(runs: Sequence[Run]) -> str:
         verdict=_refusals(runs, labels)
         + "\n".join(
             f"<p>{escape(sentence)}</p>"
-            for sentence in (page.sentences() if page is not None else verdict.sentences(measured, found))
+            for sentence in (
+                page.sentences() if page is not None else verdict.sentences(measured, found)
+            )
         ),
         css=parts.text("vendor/uPlot.min.css")
         + parts.text("page.css")
@@ -86,7 +100,7 @@ def render(runs: Sequence[Run]) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ pieces
+# ----------------------------------------------------------------------------------------- pieces
 
 
 def _refusals(runs: Sequence[Run], labels: Sequence[str]) -> str:
@@ -135,7 +149,9 @@ def _numbers(measured: Sequence[Measured], found: Judgement) -> str:
         for row in contest.rows
         if row.best is not None
     }
-    star = "; ★ marks what is better than every other Run of the same link and traffic" if best else ""
+    star = (
+        "; ★ marks what is better than every other Run of the same link and traffic" if best else ""
+    )
     about = f'<p class="hint">{_how(measured)}, without the warm-up{star}.<span class="narrow"> Tables scroll sideways.</span></p>'
     return about + "".join(
         _table(heading, shown, measured, found.runs, best) for heading, shown in parts if shown
@@ -204,33 +220,49 @@ def _facts(one: Measured, label: str) -> str:
     missing = sorted(set(meta.seeds_asked) - set(one.run.seeds))
     if missing:
         facts.append((f"{seeds} not finished", ", ".join(map(str, missing))))
-    warmup = "" if series.is_measured(one.run) else f", of which {series.seconds(meta.warmup_ns)} warm-up"
+    warmup = (
+        ""
+        if series.is_measured(one.run)
+        else f", of which {series.seconds(meta.warmup_ns)} warm-up"
+    )
     duration_ns = round(meta.duration_ns, -8) if series.is_measured(one.run) else meta.duration_ns
     facts.append(("Duration", series.seconds(duration_ns) + warmup))
     for link in meta.links:
         if series.is_measured(one.run):
             below = f" under {link.shaper}" if link.shaper else ""
             facts.append(
-                (f"Local link {link.name}", f"qdisc {link.qdisc}{below}" if link.qdisc else "counters only")
+                (
+                    f"Local link {link.name}",
+                    f"qdisc {link.qdisc}{below}" if link.qdisc else "counters only",
+                )
             )
             continue
         bps = rate[link.name]
         speed = f"{series.number(bps / 1e6)} Mbit/s" if bps is not None else "no rate limit"
         here = " (the bottleneck)" if link.name == one.link else ""
         queue = f"qdisc {link.qdisc}" + (f" over {link.below}" if link.below else "")
-        facts.append((f"Link {link.name}{here}", f"{speed}, delay {link.delay_ns / 1e6:g} ms, {queue}"))
+        facts.append(
+            (f"Link {link.name}{here}", f"{speed}, delay {link.delay_ns / 1e6:g} ms, {queue}")
+        )
     kinds = [" ".join(filter(None, (flow.kind, flow.congestion))) for flow in meta.flows]
     counted = ", ".join(f"{kinds.count(kind)} × {kind}" for kind in dict.fromkeys(kinds))
     facts += [("Flows", counted or "none"), ("Fingerprint", meta.fingerprint or "none")]
     if not series.is_measured(one.run):
         facts.append(("Build of the engine", meta.engine_build or "not recorded: of sojourn 0.1"))
     if meta.conditions:
-        facts.append(("Conditions", ", ".join(f"{key} {value}" for key, value in meta.conditions.items())))
+        facts.append(
+            ("Conditions", ", ".join(f"{key} {value}" for key, value in meta.conditions.items()))
+        )
     facts.append(
-        ("Host", ", ".join(f"{key} {value}" for key, value in sorted(meta.host.items())) or "not recorded")
+        (
+            "Host",
+            ", ".join(f"{key} {value}" for key, value in sorted(meta.host.items()))
+            or "not recorded",
+        )
     )
     rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in facts
     )
     return (
         f"<details><summary>{escape(label)}</summary>"
@@ -247,7 +279,8 @@ def _pictures(runs: Sequence[Run]) -> tuple[str, str]:
         figures.bars(runs), "Bars of the numbers in the table above, with 95 % confidence intervals"
     )
     tradeoff = parts.svg(
-        figures.tradeoff(runs), "Mean sojourn at the bottleneck against goodput, a point for each Run"
+        figures.tradeoff(runs),
+        "Mean sojourn at the bottleneck against goodput, a point for each Run",
     )
     return (
         f'<div class="picture">{bars}</div>',

@@ -1,7 +1,8 @@
 """Phases of several measurements on one axis of time.
 
-Between two phases the load's queue drains, and a deep one takes its time: the phases of two measurements of one plan come apart. Side by
-side they are drawn so that each phase begins at one place. Inside phases time is as it was; what lies between them is stretched.
+Between two phases the load's queue drains, and a deep one takes its time: the phases of two
+measurements of one plan come apart. Side by side they are drawn so that each phase begins at one
+place. Inside phases time is as it was; what lies between them is stretched.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ Spans = list[tuple[str, float, float]]
 
 
 def common(runs: Sequence[Run]) -> Spans:
-    """The phases that all repeats of all Runs are aligned to, each as long, and as far from the one before it, as in any; empty where
-    they had not the same."""
+    """The phases that all repeats of all Runs are aligned to, each as long, and as far from the one
+    before it, as in any; empty where they had not the same."""
     every = [series.spans(run, seed) for run in runs for seed in run.seeds]
     if not every or any(
         [name for name, _, _ in spans] != [name for name, _, _ in every[0]] for spans in every

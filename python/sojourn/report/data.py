@@ -1,9 +1,11 @@
-"""What the page draws, packed: every line in several levels of detail, as base64 of little-endian float32.
+"""What the page draws, packed: every line in several levels of detail, as base64 of little-endian
+float32.
 
-A line of a million points is not sent to the screen as a million points. It is embedded thinned to the least and the
-largest of every few, coarse to fine (`LEVELS`); the page shows the coarsest level that still fills the window's
-columns and takes a finer one on zooming. Peaks survive in every level. The finest level of a long line may itself
-be thinned (`LEVELS[-1]`): the tables in the Run folder keep everything.
+A line of a million points is not sent to the screen as a million points. It is embedded thinned to
+the least and the largest of every few, coarse to fine (`LEVELS`); the page shows the coarsest level
+that still fills the window's columns and takes a finer one on zooming. Peaks survive in every
+level. The finest level of a long line may itself be thinned (`LEVELS[-1]`): the tables in the Run
+folder keep everything.
 """
 
 from __future__ import annotations
@@ -82,16 +84,20 @@ def payload(runs: Sequence[Run]) -> Json:
                 views.append({"run": i, **_view(run, run.seeds[nth], links[i], buffers, common)})
                 if nth == 0:
                     waits["ping"] += [
-                        series.pings(run, run.seeds[0], probe).y for probe in series.answered(run)[:1]
+                        series.pings(run, run.seeds[0], probe).y
+                        for probe in series.answered(run)[:1]
                     ]
                     waits["mean"].append(
-                        series.column(series.queue(run, run.seeds[0], links[i]), "sojourn_mean_ns", 1e-6).y
+                        series.column(
+                            series.queue(run, run.seeds[0], links[i]), "sojourn_mean_ns", 1e-6
+                        ).y
                     )
     return {
         "duration": alignment.end_s(runs, common),
         "warmup": max(run.meta.warmup_ns for run in runs) / 1e9,
         "runs": [
-            {"name": look.label, "colour": both(look.colour), "dash": dash(look.dash)} for look in looks
+            {"name": look.label, "colour": both(look.colour), "dash": dash(look.dash)}
+            for look in looks
         ],
         "views": views,
         "measured": all(map(series.is_measured, runs)),
@@ -105,7 +111,7 @@ def payload(runs: Sequence[Run]) -> Json:
     }
 
 
-# ------------------------------------------------------------------------------------------------------ one time line
+# ---------------------------------------------------------------------------------- one time line
 
 
 def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: alignment.Spans) -> Json:
@@ -171,7 +177,9 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
         looks = {word: (style.phase_colour(word), style.SOLID) for word in series.WAYS.values()}
     together = series.total(list(goodputs.values()))
     top = series.ceiling(together)
-    capped = {"top": top, "hint": f"peaks above the axis: {series.PEAKS}"} if top is not None else {}
+    capped = (
+        {"top": top, "hint": f"peaks above the axis: {series.PEAKS}"} if top is not None else {}
+    )
     total = []
     if len(goodputs) > 1 and not measured:
         # Dashed: the seventh flow's line is black and solid.
@@ -237,14 +245,22 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
     unit = "kB" if state.in_bytes else "packets"
     entries = [entry("backlog", backlog, buffers, style.BLUE, fill=True)]
     for i, (name, line) in enumerate(state.same_unit.items()):
-        entries.append(entry(name, line, buffers, (style.VERMILLION, style.GREEN)[i % 2], width=1.6))
+        entries.append(
+            entry(name, line, buffers, (style.VERMILLION, style.GREEN)[i % 2], width=1.6)
+        )
     most = float(np.nanmax(backlog.y)) if np.isfinite(backlog.y).any() else 0.0
     remark = ""
     for name, level in state.levels.items():
         if level <= 1.6 * max(most, 1.0):
             flat = Line(np.array([0.0, run.meta.duration_ns / 1e9]), np.array([level, level]))
             entries.append(
-                entry(f"{name} {series.number(level)} {unit}", flat, buffers, style.MUTED, dash_=style.SHORT)
+                entry(
+                    f"{name} {series.number(level)} {unit}",
+                    flat,
+                    buffers,
+                    style.MUTED,
+                    dash_=style.SHORT,
+                )
             )
         else:
             remark += f"; {name} {series.number(level)} {unit}, off the scale"
@@ -258,7 +274,9 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
         add(title.get(name, name.capitalize()), "", [entry(name, line, buffers, style.VERMILLION)])
 
 
-def _flows(lines: dict[str, Line], looks: dict[str, tuple[str, style.Dash]], buffers: Buffers) -> list[Json]:
+def _flows(
+    lines: dict[str, Line], looks: dict[str, tuple[str, style.Dash]], buffers: Buffers
+) -> list[Json]:
     return [
         {**entry(name, line, buffers, looks[name][0], dash_=looks[name][1]), "flow": name}
         for name, line in lines.items()
@@ -299,7 +317,7 @@ def spans_decades(values: Sequence[Floats]) -> bool:
     return bool(together.size and together.max() / np.quantile(together, 0.02) > 30)
 
 
-# ------------------------------------------------------------------------------------------------------ distributions
+# ---------------------------------------------------------------------------------- distributions
 
 
 def _cdfs(runs: Sequence[Run], links: Sequence[str | None], buffers: Buffers) -> list[Json]:
@@ -307,9 +325,15 @@ def _cdfs(runs: Sequence[Run], links: Sequence[str | None], buffers: Buffers) ->
         return _cdfs_of_phases(runs, buffers)
     found = []
     for what in ("ping", "sojourn", "rtt"):
-        curves = [distribution.distribution(run, what, link) for run, link in zip(runs, links, strict=True)]
+        curves = [
+            distribution.distribution(run, what, link)
+            for run, link in zip(runs, links, strict=True)
+        ]
         found += _cdf(
-            f"CDF of the {distribution.WORDS[what]}", curves, [{"run": i} for i in range(len(runs))], buffers
+            f"CDF of the {distribution.WORDS[what]}",
+            curves,
+            [{"run": i} for i in range(len(runs))],
+            buffers,
         )
     return found
 
@@ -332,7 +356,9 @@ def _cdfs_of_phases(runs: Sequence[Run], buffers: Buffers) -> list[Json]:
     found = []
     for name in names:
         curves = [series.ping_rtts(run, phase=name) for run in runs]
-        found += _cdf(f"CDF of the ping RTT, {name}", curves, [{"run": i} for i in range(len(runs))], buffers)
+        found += _cdf(
+            f"CDF of the ping RTT, {name}", curves, [{"run": i} for i in range(len(runs))], buffers
+        )
     return found
 
 
@@ -356,7 +382,8 @@ def _cdf(
 
 
 def _ascending(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """At most 1000 points of a curve, one of each x: the last, so that the curve keeps where it arrives."""
+    """At most 1000 points of a curve, one of each x: the last, so that the curve keeps where it
+    arrives."""
     if x.size > 1000:
         at = np.unique(np.linspace(0, x.size - 1, 1000).astype(np.int64))
         x, y = x[at], y[at]
@@ -369,7 +396,7 @@ def _ascending(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     )
 
 
-# ----------------------------------------------------------------------------------------------------- colours, dashes
+# -------------------------------------------------------------------------------- colours, dashes
 
 INK = "ink"
 
@@ -390,7 +417,8 @@ def entry(
 
 
 def both(colour: str) -> list[str]:
-    """A colour on a light page and on a dark one, where all are lifted, so that none meets another."""
+    """A colour on a light page and on a dark one, where all are lifted, so that none meets
+    another."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
     lifted = colorsys.hls_to_rgb(hue, 0.45 + 0.5 * lightness, saturation)

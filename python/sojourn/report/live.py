@@ -1,4 +1,5 @@
-"""What a page of measurements says in words and tables: phases, what the load adds, changes, scores, how sure that is."""
+"""What a page of measurements says in words and tables: phases, what the load adds, changes,
+scores, how sure that is."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ class Page:
         several = len(self.found) > 1
         for found, label in zip(self.found, self.labels, strict=True):
             heading = f"<h3>{escape(label)}</h3>" if several else ""
-            parts.append(heading + _phases(found) + (_targets(found) if len(found.others) > 1 else ""))
+            parts.append(
+                heading + _phases(found) + (_targets(found) if len(found.others) > 1 else "")
+            )
             if several:
                 parts.append(_paragraphs(sentences.sentences(found)))
         parts.append(_scores(self.found, self.labels))
@@ -52,14 +55,23 @@ def _paragraphs(sentences: Sequence[str]) -> str:
 
 
 def _table(
-    caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], kinds: Mapping[int, str] | None = None
+    caption: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    kinds: Mapping[int, str] | None = None,
 ) -> str:
     """Cells are HTML. `kinds`: the class of a column that does not hold numbers."""
-    classes = [f' class="{(kinds or {})[i]}"' if i in (kinds or {}) else "" for i in range(len(head))]
-    header = "".join(f'<th scope="col"{kind}>{cell}</th>' for cell, kind in zip(head, classes, strict=True))
+    classes = [
+        f' class="{(kinds or {})[i]}"' if i in (kinds or {}) else "" for i in range(len(head))
+    ]
+    header = "".join(
+        f'<th scope="col"{kind}>{cell}</th>' for cell, kind in zip(head, classes, strict=True)
+    )
 
     def line(row: Sequence[str]) -> str:
-        cells = "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(row[1:], classes[1:], strict=True))
+        cells = "".join(
+            f"<td{kind}>{cell}</td>" for cell, kind in zip(row[1:], classes[1:], strict=True)
+        )
         return f'<tr><th scope="row">{row[0]}</th>{cells}</tr>'
 
     body = "".join(map(line, rows))
@@ -95,9 +107,7 @@ def _row(row: PhaseRow) -> list[str]:
 def _interval(interval: Interval) -> str:
     if math.isnan(interval.low):
         return number(interval.value)
-    return (
-        f'{number(interval.value)} <small class="ci">{number(interval.low)} … {number(interval.high)}</small>'
-    )
+    return f'{number(interval.value)} <small class="ci">{number(interval.low)} … {number(interval.high)}</small>'
 
 
 def _targets(found: Findings) -> str:
@@ -135,7 +145,9 @@ def _changes(one: BeforeAfter) -> str:
 def _scores(found: Sequence[Findings], labels: Sequence[str]) -> str:
     """A row for each score of each measurement, the same scores beside each other."""
     names = list(dict.fromkeys(score.name for one in found for score in one.scores))
-    phases = list(dict.fromkeys(phase for one in found for score in one.scores for phase in score.phases))
+    phases = list(
+        dict.fromkeys(phase for one in found for score in one.scores for phase in score.phases)
+    )
     if not names:
         return ""
     rows = []

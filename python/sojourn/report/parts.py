@@ -1,6 +1,8 @@
-"""What every page of ours is made of: pictures in the page's colours, safe data, the pieces of text beside this file.
+"""What every page of ours is made of: pictures in the page's colours, safe data, the pieces of text
+beside this file.
 
-Whatever comes from a scenario is data: `safe_json` can't end a script, and `svg` recolours style attributes only.
+Whatever comes from a scenario is data: `safe_json` can't end a script, and `svg` recolours style
+attributes only.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 def svg(figure: Figure, says: str) -> str:
-    """A figure as SVG inside the page: without heading (the page has one), prologue and metadata, in the page's colours."""
+    """A figure as SVG inside the page: without heading (the page has one), prologue and metadata,
+    in the page's colours."""
     for heading in list(figure.texts):
         heading.remove()
     drawn = style.render(figure, "svg", cropped=True).decode("utf-8")
@@ -56,7 +59,11 @@ def colours(page: str) -> str:
     """Rules that lift, on a dark page, the colours that the page's SVGs use."""
     used = sorted(set(re.findall(r"var\(--c-([0-9a-f]{6}),", page)))
     rules = " ".join(f"--c-{colour}: {data.both('#' + colour)[1]};" for colour in used)
-    return f"@media (prefers-color-scheme: dark) {{ :root:not(.printing) {{ {rules} }} }}\n" if used else ""
+    return (
+        f"@media (prefers-color-scheme: dark) {{ :root:not(.printing) {{ {rules} }} }}\n"
+        if used
+        else ""
+    )
 
 
 def safe_json(value: object) -> str:

@@ -1,4 +1,5 @@
-"""The page's first sentences on Runs that were not measured: of several what the judge says, of one what its queues add."""
+"""The page's first sentences on Runs that were not measured: of several what the judge says, of one
+what its queues add."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@
         for seed in variant.seeds:
             engine.run(variant.realise(seed))
 
-A scenario's meaning is defined in crates/scenario and nowhere else; docs/scenario.md is the reference of the language.
+A scenario's meaning is defined in crates/scenario and nowhere else; docs/scenario.md is the
+reference of the language.
 """
 
 from pathlib import Path
@@ -25,19 +26,26 @@ __all__ = ["Problem", "Qdisc", "Scenario", "ScenarioError", "dotted_key", "load"
 
 
 def load(path: str | Path) -> Scenario:
-    """The scenario in a file, or the example of this name (`home-uplink`); every problem at once in one ScenarioError."""
+    """The scenario in a file, or the example of this name (`home-uplink`); every problem at once in
+    one ScenarioError."""
     name = str(path)
     if "\0" in name:
-        raise _unreadable(name, "the name holds a NUL character", "give the name of a scenario file")
+        raise _unreadable(
+            name, "the name holds a NUL character", "give the name of a scenario file"
+        )
     path = examples.find(Path(path))
     name = str(path)
     try:
         with path.open("rb") as file:
             text = read(file, name)
     except IsADirectoryError:
-        raise _unreadable(name, "this is a folder, not a scenario file", "name a .toml file in it") from None
+        raise _unreadable(
+            name, "this is a folder, not a scenario file", "name a .toml file in it"
+        ) from None
     except OSError as error:
-        raise _unreadable(name, f"can't read it: {error.strerror or error}", "is the name right?") from None
+        raise _unreadable(
+            name, f"can't read it: {error.strerror or error}", "is the name right?"
+        ) from None
     return loads(text, name=name, folder=path.parent)
 
 
@@ -45,7 +53,9 @@ def read(file: BinaryIO, name: str) -> str:
     """The text of an open scenario file that messages call `name`."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        problem = Problem("the file is larger than 16 MiB: not a scenario", "", (), plain(name), 1, 1)
+        problem = Problem(
+            "the file is larger than 16 MiB: not a scenario", "", (), plain(name), 1, 1
+        )
         raise ScenarioError([problem])
     try:
         return data.decode()
@@ -70,6 +80,12 @@ def _not_utf8(name: str, data: bytes, at: int) -> ScenarioError:
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     source = data.decode("utf-8", errors="replace").split("\n")[line - 1].rstrip("\r")
     problem = Problem(
-        "not UTF-8 text", "is this a scenario file? save it as UTF-8", (), plain(name), line, column, source
+        "not UTF-8 text",
+        "is this a scenario file? save it as UTF-8",
+        (),
+        plain(name),
+        line,
+        column,
+        source,
     )
     return ScenarioError([problem])

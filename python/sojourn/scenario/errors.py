@@ -1,4 +1,5 @@
-"""What is wrong with a scenario: every problem at once, each with its place, its key, and what to write instead.
+"""What is wrong with a scenario: every problem at once, each with its place, its key, and what to
+write instead.
 
 home.toml:3:12: duration: a duration needs a unit; 60 is a bare number
      3 | duration = 60
@@ -18,7 +19,8 @@ __all__ = ["Problem", "ScenarioError"]
 
 
 class ScenarioError(UserError, ValueError):
-    """A scenario that can't be used: every problem of it, each with its place and its hint in the text."""
+    """A scenario that can't be used: every problem of it, each with its place and its hint in the
+    text."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         told = [str(problem) for problem in problems[:MOST_TOLD]]

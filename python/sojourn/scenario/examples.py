@@ -1,6 +1,7 @@
 """The scenarios that come with sojourn, by name, and what was meant by a file that is not there.
 
-They are the folder `scenarios` of the repository, which lies beside this package's modules in an installed one (in the tree by a link).
+They are the folder `scenarios` of the repository, which lies beside this package's modules in an
+installed one (in the tree by a link).
 """
 
 from pathlib import Path
@@ -19,7 +20,8 @@ def names() -> list[str]:
 
 
 def find(path: Path) -> Path:
-    """The file that is meant: the path itself, or the example of this name where there is no such file.
+    """The file that is meant: the path itself, or the example of this name where there is no such
+    file.
 
     Raises:
         ScenarioError: there is neither; with the nearest that there is.
@@ -38,8 +40,14 @@ def find(path: Path) -> Path:
     if name in names():
         return FOLDER / (name + SUFFIX)
     if name.endswith(SUFFIX) and path.stem in names():
-        raise _missing(name, f"{path.stem} alone, without path and {SUFFIX}, is the example of that name")
-    files = [str(each) for each in sorted(path.parent.glob(f"*{SUFFIX}"))] if path.parent.is_dir() else []
+        raise _missing(
+            name, f"{path.stem} alone, without path and {SUFFIX}, is the example of that name"
+        )
+    files = (
+        [str(each) for each in sorted(path.parent.glob(f"*{SUFFIX}"))]
+        if path.parent.is_dir()
+        else []
+    )
     if guess := nearest(name, [*files, *names()]):
         raise _missing(name, f"did you mean {guess}? sojourn list scenarios names the examples")
     raise _missing(name, "name a scenario file, or an example: sojourn list scenarios")

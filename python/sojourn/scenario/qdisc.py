@@ -1,7 +1,8 @@
 """tc(8)'s words, as the core reads and writes them: queue disciplines, shapers, link layers.
 
-`Qdisc.parse("fq_codel target 5ms")`, `Shaper.parse("htb rate 1mbit")`, `LinkLayer.parse("pppoe-ptm")`: a text means
-here what it means in a terminal. `QDISCS` has what is known of each discipline. All of it is crates/tc's.
+`Qdisc.parse("fq_codel target 5ms")`, `Shaper.parse("htb rate 1mbit")`,
+`LinkLayer.parse("pppoe-ptm")`: a text means here what it means in a terminal. `QDISCS` has what is
+known of each discipline. All of it is crates/tc's.
 """
 
 from sojourn._core import (
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 WORDS = frozenset(
-    word for record in QDISCS.values() for variant in record.variants for word, _ in record.words(variant)
+    word
+    for record in QDISCS.values()
+    for variant in record.variants
+    for word, _ in record.words(variant)
 ) | {"variant"}
 """Every word that stands behind the name of some discipline."""

@@ -1,8 +1,8 @@
 //! Datagrams: constant rate, on/off, and RTP video, by the simulator's own generators.
 //!
-//! Sender and receiver are one program, so what was sent when is kept here and looked up by the sequence number that each
-//! datagram carries: RTP's own 16 bits for video, 32 bits in front of the payload otherwise. The time of arrival is the kernel's
-//! stamp at the receiving host.
+//! Sender and receiver are one program, so what was sent when is kept here and looked up by the
+//! sequence number that each datagram carries: RTP's own 16 bits for video, 32 bits in front of the
+//! payload otherwise. The time of arrival is the kernel's stamp at the receiving host.
 //!
 //! Source of the header: RFC 3550 §5.1, payload type 96, clock 90 kHz.
 
@@ -140,7 +140,8 @@ impl Datagrams {
         self.received.push(NEVER);
         match sys::send(&self.sender, &self.buffer[..payload]) {
             Err(error)
-                if error.kind() == ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) =>
+                if error.kind() == ErrorKind::WouldBlock
+                    || error.raw_os_error() == Some(libc::ENOBUFS) =>
             {
                 Ok(())
             }
@@ -165,7 +166,9 @@ impl Datagrams {
                 u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
             };
             // A copy that comes later is not its arrival.
-            if let Some(slot) = self.received.get_mut(sequence as usize).filter(|slot| **slot == NEVER) {
+            if let Some(slot) =
+                self.received.get_mut(sequence as usize).filter(|slot| **slot == NEVER)
+            {
                 *slot = context.clock.stamp(stamp);
             }
         }

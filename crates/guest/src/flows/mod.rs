@@ -1,7 +1,8 @@
 //! Flows: each kind of traffic, and what is recorded of it.
 //!
-//! A flow's sockets that wait are opened before the run begins, those that connect when the flow starts. A flow that
-//! fails (a connection refused, no route) says so in the results and does not end the run.
+//! A flow's sockets that wait are opened before the run begins, those that connect when the flow
+//! starts. A flow that fails (a connection refused, no route) says so in the results and does not
+//! end the run.
 
 mod datagrams;
 mod probes;
@@ -29,7 +30,8 @@ pub struct Tables {
     pub tcp: Rows<{ tcp::COLUMNS }>,
     /// Completed transfers: flow, start, end (the last byte is acknowledged), bytes.
     pub transfers: Rows<4>,
-    /// Every datagram: flow, sequence, sent, received (or -1), bytes of the IP packet, frame (or -1).
+    /// Every datagram: flow, sequence, sent, received (or -1), bytes of the IP packet, frame (or
+    /// -1).
     pub datagrams: Rows<6>,
     /// Every probe: flow, sequence, sent, turned round at the far end (or -1), received (or -1).
     pub probes: Rows<5>,
@@ -113,7 +115,15 @@ impl Flow {
             last: 0,
             due: None,
         });
-        Ok(Flow { index, name: spec.name.clone(), stopped: false, error: None, errors: 0, jitter, kind })
+        Ok(Flow {
+            index,
+            name: spec.name.clone(),
+            stopped: false,
+            error: None,
+            errors: 0,
+            jitter,
+            kind,
+        })
     }
 
     /// What was due at `due`: its start, its next packet, its next connection.
@@ -244,7 +254,8 @@ impl Flow {
     }
 }
 
-/// The least pause after a connection that failed, ns: one that fails at once does so 100 times a second, not for ever.
+/// The least pause after a connection that failed, ns: one that fails at once does so 100 times a
+/// second, not for ever.
 const AFTER_FAILURE: i64 = 10_000_000;
 
 /// The addresses of a flow's ends, with its port at the far one.
@@ -252,13 +263,15 @@ fn far_end(flow: &plan::Flow) -> SocketAddr {
     SocketAddr::new(flow.to.address, flow.port)
 }
 
-/// Memory that a datagram socket may fill, bytes: what waits in a queue of the sender's own host counts against it, and a
-/// queue under study must drop by itself.
+/// Memory that a datagram socket may fill, bytes: what waits in a queue of the sender's own host
+/// counts against it, and a queue under study must drop by itself.
 const SOCKET_MEMORY: i32 = 64 << 20;
 
-/// Lets a socket fill that much; what is allowed without the privilege is taken where it is missing.
+/// Lets a socket fill that much; what is allowed without the privilege is taken where it is
+/// missing.
 fn allow_memory(fd: &impl std::os::fd::AsRawFd) -> io::Result<()> {
-    for (forced, plain) in [(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)]
+    for (forced, plain) in
+        [(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)]
     {
         probe::sys::set_option(fd, libc::SOL_SOCKET, forced, SOCKET_MEMORY)
             .or_else(|_| probe::sys::set_option(fd, libc::SOL_SOCKET, plain, SOCKET_MEMORY))?;
@@ -266,7 +279,8 @@ fn allow_memory(fd: &impl std::os::fd::AsRawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Those who hear pings at the far ends: one for each address, so a host with a thousand pings hears each once.
+/// Those who hear pings at the far ends: one for each address, so a host with a thousand pings
+/// hears each once.
 pub struct Hearers {
     hearers: Vec<Hearer>,
     /// Which flow an identifier belongs to.
@@ -301,7 +315,9 @@ impl Hearers {
                     context.epoll.add(&hearer, Interest::Readable, For::Hearer.token(i))?;
                     Ok(hearer)
                 })
-                .map_err(|e| format!("hearing pings at {} in {}: {e}", end.address, end.namespace))?;
+                .map_err(|e| {
+                    format!("hearing pings at {} in {}: {e}", end.address, end.namespace)
+                })?;
             hearers.push(hearer);
         }
         Ok(Hearers { hearers, flows })

@@ -1,7 +1,7 @@
 //! Probes: pings that the far kernel answers, and our own echo.
 //!
-//! Of each request there is when it was sent, when it reached the far end and when its reply came back, the latter two by the kernels'
-//! stamps. What has no reply at the end is lost.
+//! Of each request there is when it was sent, when it reached the far end and when its reply came
+//! back, the latter two by the kernels' stamps. What has no reply at the end is lost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -49,7 +49,11 @@ impl Probes {
                     Ok(pinger)
                 })?;
                 context.epoll.add(&pinger, Interest::Readable, For::Sender.token(index))?;
-                (Ends::Ping(pinger), interval_ns, packet_bytes - spec.headers() + icmp::HEADER as u32)
+                (
+                    Ends::Ping(pinger),
+                    interval_ns,
+                    packet_bytes - spec.headers() + icmp::HEADER as u32,
+                )
             }
             Traffic::Echo { interval_ns, packet_bytes } => {
                 let open = |own: SocketAddr| {
@@ -125,7 +129,8 @@ impl Probes {
             Ends::Echo { client, .. } => context.batch.receive(client)?,
         };
         for datagram in context.batch.datagrams() {
-            let (Some(latest), Some(stamp)) = (self.sent.len().checked_sub(1), datagram.stamp) else {
+            let (Some(latest), Some(stamp)) = (self.sent.len().checked_sub(1), datagram.stamp)
+            else {
                 continue;
             };
             let (sequence, turned) = match &self.ends {

@@ -1,8 +1,9 @@
 //! TCP: one connection, or transfers one after another.
 //!
-//! The sender connects, whichever way the data flow; its listener waits from the beginning. Numbers that a connection counts
-//! are summed over all of a flow's connections, so the tables see one flow. Sizes and pauses are drawn as the simulator
-//! draws them: size, pause, size, ... from the stream `<flow>/traffic`.
+//! The sender connects, whichever way the data flow; its listener waits from the beginning. Numbers
+//! that a connection counts are summed over all of a flow's connections, so the tables see one
+//! flow. Sizes and pauses are drawn as the simulator draws them: size, pause, size, ... from the
+//! stream `<flow>/traffic`.
 
 use std::io;
 
@@ -61,7 +62,8 @@ impl Totals {
             bytes_retrans: self.bytes_retrans + info.bytes_retrans as i64,
             data_segs_out: self.data_segs_out + i64::from(info.data_segs_out),
             delivered_segments: self.delivered_segments + i64::from(info.delivered_segments),
-            delivered_ce_segments: self.delivered_ce_segments + i64::from(info.delivered_ce_segments),
+            delivered_ce_segments: self.delivered_ce_segments
+                + i64::from(info.delivered_ce_segments),
             timeouts: self.timeouts + info.total_rto.map_or(0, i64::from),
         }
     }
@@ -70,7 +72,8 @@ impl Totals {
 /// Columns of the table `tcp`.
 pub const COLUMNS: usize = 35;
 
-/// The table `tcp`. What the moment has is -1 while no connection is open; what is counted is so since the flow's start.
+/// The table `tcp`. What the moment has is -1 while no connection is open; what is counted is so
+/// since the flow's start.
 pub fn tcp_rows() -> Rows<COLUMNS> {
     Rows::new([
         "t_ns",
@@ -125,9 +128,11 @@ impl Tcp {
             _ => unreachable!("only TCP traffic is opened here"),
         };
         let options = options(tcp, spec.ds);
-        // DCTCP's receiver tells of each mark by itself: with another's, its sender would cut its window as Reno does.
+        // DCTCP's receiver tells of each mark by itself: with another's, its sender would cut its
+        // window as Reno does.
         let both = options.congestion.clone().filter(|name| name == "dctcp");
-        let listen = || Listener::new(far_end(spec), &Options { congestion: both, ..options.clone() });
+        let listen =
+            || Listener::new(far_end(spec), &Options { congestion: both, ..options.clone() });
         let listener = context.world.inside(Some(&spec.to.namespace), listen)?;
         context.epoll.add(&listener, Interest::Readable, For::Listener.token(index))?;
         // Its absence is better known before the run than during it.
@@ -156,7 +161,8 @@ impl Tcp {
     /// Begins the next connection.
     pub fn connect(&mut self, context: &mut Context) -> io::Result<()> {
         let spec = &context.plan.flows[self.index];
-        let connect = || Sender::connect(spec.from.address, far_end(spec), self.bytes, &self.options);
+        let connect =
+            || Sender::connect(spec.from.address, far_end(spec), self.bytes, &self.options);
         self.began = context.clock.now();
         self.connections += 1;
         let sender = context.world.inside(Some(&spec.from.namespace), connect)?;
@@ -165,11 +171,16 @@ impl Tcp {
         Ok(())
     }
 
-    /// Connections that have come in. One that comes while another is open takes its place: the sender gave the old one up.
+    /// Connections that have come in. One that comes while another is open takes its place: the
+    /// sender gave the old one up.
     pub fn accept(&mut self, context: &mut Context) -> io::Result<()> {
         while let Some(receiver) = self.listener.accept()? {
             context.read_in_kernel(&receiver)?;
-            context.epoll.add(&receiver, Interest::ReadableEdge, For::Receiver.token(self.index))?;
+            context.epoll.add(
+                &receiver,
+                Interest::ReadableEdge,
+                For::Receiver.token(self.index),
+            )?;
             self.receiver = Some(receiver);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! What each source has had of the server in an hour: load and bytes, over all its sessions.
 //!
-//! A source is a `probe::source`. All of a source's clients share its account; it is begun anew an hour after it was opened.
+//! A source is a `probe::source`. All of a source's clients share its account; it is begun anew an
+//! hour after it was opened.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -58,7 +59,8 @@ impl Account {
         self.bytes.set(self.bytes.get() + bytes);
     }
 
-    /// Whether the server's owner is to be told that this source is refused something: once an hour.
+    /// Whether the server's owner is to be told that this source is refused something: once an
+    /// hour.
     pub fn tell_refused(&self) -> bool {
         !self.told.replace(true)
     }
@@ -72,7 +74,9 @@ impl Accounts {
     /// The account of whoever has this address.
     pub fn of(&mut self, address: IpAddr, now: i64) -> Rc<Account> {
         if self.0.len() >= MANY {
-            self.0.retain(|_, account| Rc::strong_count(account) > 1 || now - account.opened.get() < HOUR);
+            self.0.retain(|_, account| {
+                Rc::strong_count(account) > 1 || now - account.opened.get() < HOUR
+            });
         }
         let fresh = || Rc::new(Account { opened: Cell::new(now), ..Account::default() });
         let account = self.0.entry(probe::source(address)).or_insert_with(fresh);

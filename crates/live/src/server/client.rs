@@ -21,7 +21,8 @@ const SECOND: i64 = 1_000_000_000;
 const GATHER: i64 = 15 * SECOND;
 /// For what is under way to arrive when a load has ended.
 const DRAIN: i64 = 5 * SECOND;
-/// When nothing has come for so long then, nothing will: the end of a connection may be lost like any packet.
+/// When nothing has come for so long then, nothing will: the end of a connection may be lost like
+/// any packet.
 const QUIET: i64 = SECOND / 2;
 /// Samples of one client at most: their memory is ours.
 const SAMPLES: u64 = 200_000;
@@ -50,7 +51,9 @@ enum State {
 impl State {
     fn until(self) -> Option<i64> {
         match self {
-            State::Gathering(t) | State::Complete(t) | State::Going(t) | State::Draining(t) => Some(t),
+            State::Gathering(t) | State::Complete(t) | State::Going(t) | State::Draining(t) => {
+                Some(t)
+            }
             State::Over => None,
         }
     }
@@ -190,7 +193,8 @@ impl Client {
         loads.chain([self.silent_until]).min()
     }
 
-    /// Reads what the client says. What begins to send is put into `begun`: (load, stream, descriptor). An error is why it is to go.
+    /// Reads what the client says. What begins to send is put into `begun`: (load, stream,
+    /// descriptor). An error is why it is to go.
     pub fn on_readable(
         &mut self,
         now: i64,
@@ -202,22 +206,28 @@ impl Client {
         match self.lines.read(&mut self.stream) {
             Ok(0) => return Err("it closed the connection".into()),
             Ok(_) => {}
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(()),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(());
+            }
             Err(error) => return Err(error.to_string()),
         }
         // What comes at once is at most a line's length: not many lines wait at any time.
         while let Some(line) = self.lines.next_line().map_err(|e| self.refused(e.to_string()))? {
-            let request = protocol::parse::<Request>(&line).map_err(|e| self.refused(e.to_string()))?;
+            let request =
+                protocol::parse::<Request>(&line).map_err(|e| self.refused(e.to_string()))?;
             self.silent_until = now + silence;
             match request {
                 Request::Clock { at } => self.say(&Reply::Clock { asked: at, at: clock.now() }),
                 Request::Heard => {
                     let latest = known.heard(self.token).latest();
-                    let (latest, bits) = latest.map_or((None, 0), |(latest, bits)| (Some(latest), bits));
+                    let (latest, bits) =
+                        latest.map_or((None, 0), |(latest, bits)| (Some(latest), bits));
                     self.say(&Reply::Heard { latest, bits });
                 }
                 Request::Bye => return Err("it was done".into()),
-                Request::Stop { load } if self.loads.contains_key(&load) => self.stop(load, "", now),
+                Request::Stop { load } if self.loads.contains_key(&load) => {
+                    self.stop(load, "", now)
+                }
                 Request::Stop { load } => self.answer(Err(format!("there is no load {load}"))),
                 Request::Go { load } => {
                     if let Err(why) = self.go(load, now, begun) {
@@ -227,7 +237,8 @@ impl Client {
                 Request::Ask { streams, seconds, congestion } => {
                     let (caps, had) = (self.caps, self.account.milliseconds(now));
                     let granted = self.caps.streams(streams);
-                    let granted = granted.and_then(|()| self.caps.seconds(had, u64::from(seconds) * 1000));
+                    let granted =
+                        granted.and_then(|()| self.caps.seconds(had, u64::from(seconds) * 1000));
                     let granted = granted.and_then(|()| caps.bytes(self.settle(now)));
                     let granted = granted.and_then(|()| check_congestion(congestion.as_deref()));
                     self.answer(granted.map(|()| Reply::Granted));
@@ -255,7 +266,9 @@ impl Client {
     }
 
     fn make(&mut self, request: Request, now: i64) -> Result<Reply, String> {
-        let Request::Load { load, direction, streams, milliseconds, congestion, sample_ms } = request else {
+        let Request::Load { load, direction, streams, milliseconds, congestion, sample_ms } =
+            request
+        else {
             unreachable!("only a load is made");
         };
         self.caps.streams(streams)?;
@@ -310,7 +323,8 @@ impl Client {
         self.loads.get(&number).is_some_and(|served| served.load.sends())
     }
 
-    /// A data connection has come, which may. `early`: bytes of it that were read with its first line.
+    /// A data connection has come, which may. `early`: bytes of it that were read with its first
+    /// line.
     pub fn join(&mut self, number: u32, stream: u32, fd: OwnedFd, early: u64, now: i64) {
         let Some(served) = self.loads.get_mut(&number) else {
             return;
@@ -332,12 +346,21 @@ impl Client {
     }
 
     /// Begins a load. An error is why it can't; of one that is over its end was said.
-    fn go(&mut self, number: u32, now: i64, begun: &mut Vec<(u32, u32, RawFd)>) -> Result<(), String> {
-        let served = self.loads.get_mut(&number).ok_or_else(|| format!("there is no load {number}"))?;
+    fn go(
+        &mut self,
+        number: u32,
+        now: i64,
+        begun: &mut Vec<(u32, u32, RawFd)>,
+    ) -> Result<(), String> {
+        let served =
+            self.loads.get_mut(&number).ok_or_else(|| format!("there is no load {number}"))?;
         match served.state {
             State::Complete(_) => {}
             State::Gathering(_) => {
-                return Err(format!("load {number} waits for {} of its streams", served.load.absent()));
+                return Err(format!(
+                    "load {number} waits for {} of its streams",
+                    served.load.absent()
+                ));
             }
             State::Going(_) => return Err(format!("load {number} goes on already")),
             State::Draining(_) | State::Over => return Ok(()),
@@ -419,13 +442,16 @@ impl Client {
         let spent = self.caps.bytes(moved).err();
         let numbers: Vec<u32> = self.loads.keys().copied().collect();
         for number in numbers {
-            let served = &mut self.loads.get_mut(&number).expect("its number is of those there are");
+            let served =
+                &mut self.loads.get_mut(&number).expect("its number is of those there are");
             match served.state {
                 State::Gathering(until) if now >= until => {
                     let absent = served.load.absent();
                     self.stop(number, &format!("{absent} of its streams did not come"), now);
                 }
-                State::Complete(until) if now >= until => self.stop(number, "it was not begun", now),
+                State::Complete(until) if now >= until => {
+                    self.stop(number, "it was not begun", now)
+                }
                 State::Going(until) => {
                     if now >= served.due {
                         served.load.sample(now);

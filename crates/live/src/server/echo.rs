@@ -1,7 +1,8 @@
 //! The server's echoes, on a thread of their own which the load does not disturb.
 //!
-//! A datagram is turned round only if it bears a client's token and comes from that client's address, with as many bytes as it came
-//! with and not oftener than `MOST` a second. So nobody gets anything he did not ask for, and none more than he sent.
+//! A datagram is turned round only if it bears a client's token and comes from that client's
+//! address, with as many bytes as it came with and not oftener than `MOST` a second. So nobody gets
+//! anything he did not ask for, and none more than he sent.
 
 use std::collections::HashMap;
 use std::io;
@@ -42,7 +43,8 @@ impl Known {
 
     /// Lets a client in.
     pub fn add(&self, token: u64, address: IpAddr) {
-        self.lock().insert(token, Client { address, heard: Heard::default(), second: 0, in_second: 0 });
+        self.lock()
+            .insert(token, Client { address, heard: Heard::default(), second: 0, in_second: 0 });
     }
 
     /// Forgets a client.
@@ -59,7 +61,8 @@ impl Known {
     fn reply(&self, bytes: &[u8], length: usize, from: IpAddr, now: i64) -> Option<Vec<u8>> {
         let echo = Echo::parse(bytes)?;
         let mut clients = self.lock();
-        let client = clients.get_mut(&echo.token).filter(|client| client.address == from.to_canonical())?;
+        let client =
+            clients.get_mut(&echo.token).filter(|client| client.address == from.to_canonical())?;
         if client.second != now / SECOND {
             (client.second, client.in_second) = (now / SECOND, 0);
         }
@@ -84,11 +87,20 @@ pub fn socket(at: SocketAddr) -> io::Result<OwnedFd> {
 
 /// An IPv6 socket leaves IPv4 to another one.
 pub fn only_v6(fd: &OwnedFd, address: IpAddr) -> io::Result<()> {
-    if address.is_ipv6() { sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1) } else { Ok(()) }
+    if address.is_ipv6() {
+        sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1)
+    } else {
+        Ok(())
+    }
 }
 
 /// Turns echoes round until `stop`.
-pub fn turn_round(sockets: &[OwnedFd], known: &Known, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
+pub fn turn_round(
+    sockets: &[OwnedFd],
+    known: &Known,
+    clock: Clock,
+    stop: &AtomicBool,
+) -> io::Result<()> {
     sys::prefer_thread();
     let mut epoll = Epoll::new()?;
     for (index, fd) in sockets.iter().enumerate() {
@@ -157,7 +169,9 @@ mod tests {
     #[test]
     fn nobody_gets_more_than_his_share_of_a_second() {
         let known = known();
-        let got = (0..3000).filter(|&i| known.reply(&request(7, i), 64, HERE, SECOND + 5).is_some()).count();
+        let got = (0..3000)
+            .filter(|&i| known.reply(&request(7, i), 64, HERE, SECOND + 5).is_some())
+            .count();
         assert_eq!(got, MOST as usize);
         assert!(known.reply(&request(7, 3000), 64, HERE, 2 * SECOND).is_some());
     }

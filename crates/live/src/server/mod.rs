@@ -1,12 +1,14 @@
 //! The server: takes and gives load within its caps, answers clocks, turns echoes round.
 //!
-//! One thread has all clients' connections, by one epoll; nothing on it waits for anybody. A connection that has not said what it is within
-//! `PATIENCE` is closed, so is a client that has been silent for `SILENCE`: half-open connections don't stay. Every line has
-//! a longest length, every buffer a largest size, every load an end.
+//! One thread has all clients' connections, by one epoll; nothing on it waits for anybody. A
+//! connection that has not said what it is within `PATIENCE` is closed, so is a client that has
+//! been silent for `SILENCE`: half-open connections don't stay. Every line has a longest length,
+//! every buffer a largest size, every load an end.
 //!
-//! No source (`probe::source`) can lock the others out: where there are `NEWCOMERS` connections that have not said what they
-//! are, the source that has most of them loses its oldest for each new one; a source has a quarter of the clients at most; its load and
-//! bytes are counted over an hour (`accounts`). A server with a secret lets in only who proves to have it.
+//! No source (`probe::source`) can lock the others out: where there are `NEWCOMERS` connections
+//! that have not said what they are, the source that has most of them loses its oldest for each new
+//! one; a source has a quarter of the clients at most; its load and bytes are counted over an hour
+//! (`accounts`). A server with a secret lets in only who proves to have it.
 
 mod accounts;
 mod client;
@@ -123,11 +125,16 @@ impl Server {
         let mut port = options.port;
         for &address in wanted {
             let at = SocketAddr::new(address, port);
-            let said = |e: io::Error, what: &str| io::Error::new(e.kind(), format!("{at} ({what}): {e}"));
+            let said =
+                |e: io::Error, what: &str| io::Error::new(e.kind(), format!("{at} ({what}): {e}"));
             let listener = match listen(at) {
                 Ok(listener) => listener,
                 // A host may do without one of the families.
-                Err(e) if optional && e.kind() != ErrorKind::AddrInUse && !server.listeners.is_empty() => {
+                Err(e)
+                    if optional
+                        && e.kind() != ErrorKind::AddrInUse
+                        && !server.listeners.is_empty() =>
+                {
                     continue;
                 }
                 Err(e) => return Err(said(e, "TCP")),
@@ -151,15 +158,16 @@ impl Server {
         Stopper(self.stop.clone())
     }
 
-    /// Serves until its owner or its `Stopper` says so or, if `once`, until the first client is gone. May be called again.
+    /// Serves until its owner or its `Stopper` says so or, if `once`, until the first client is
+    /// gone. May be called again.
     pub fn serve(&self, once: bool, owner: &mut impl Owner) -> io::Result<()> {
         let clock = Clock::starting_in(0);
         let known = echo::Known::default();
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let echoes = scope.spawn(|| echo::turn_round(&self.datagrams, &known, clock, &over));
-            let result =
-                Serving::new(self, clock, known.clone()).and_then(|mut serving| serving.run(once, owner));
+            let result = Serving::new(self, clock, known.clone())
+                .and_then(|mut serving| serving.run(once, owner));
             over.store(true, Ordering::Relaxed);
             let echoed = echoes.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             result.and(echoed)
@@ -289,18 +297,26 @@ impl<'a> Serving<'a> {
             let until = self.clock.now() + PATIENCE;
             self.conns.insert(
                 key,
-                Conn::New(Newcomer { stream, from, lines: Lines::new(LINE), until, challenge: None }),
+                Conn::New(Newcomer {
+                    stream,
+                    from,
+                    lines: Lines::new(LINE),
+                    until,
+                    challenge: None,
+                }),
             );
         }
     }
 
-    /// Where there are too many connections that have not said what they are, the source with most of them loses its oldest.
+    /// Where there are too many connections that have not said what they are, the source with most
+    /// of them loses its oldest.
     fn make_room(&mut self) {
         let mut by_source: HashMap<IpAddr, (usize, u64)> = HashMap::new();
         let mut all = 0;
         for (&key, conn) in &self.conns {
             if let Conn::New(newcomer) = conn {
-                let (count, oldest) = by_source.entry(probe::source(newcomer.from)).or_insert((0, key));
+                let (count, oldest) =
+                    by_source.entry(probe::source(newcomer.from)).or_insert((0, key));
                 (*count, *oldest) = (*count + 1, key.min(*oldest));
                 all += 1;
             }
@@ -338,18 +354,25 @@ impl<'a> Serving<'a> {
                 self.has_room(newcomer.from)
             }
             Ok(Request::Prove { proof }) => match &newcomer.challenge {
-                Some(nonce) if self.server.secret.is_proof(nonce, &proof) => self.has_room(newcomer.from),
+                Some(nonce) if self.server.secret.is_proof(nonce, &proof) => {
+                    self.has_room(newcomer.from)
+                }
                 Some(_) => Err("that is not this server's secret".into()),
                 None => Err("the first thing to say is hello".into()),
             },
-            Ok(_) if newcomer.challenge.is_some() => Err("the challenge is to be answered first".into()),
+            Ok(_) if newcomer.challenge.is_some() => {
+                Err("the challenge is to be answered first".into())
+            }
             Ok(Request::Hello { version }) => Err(format!(
                 "this server speaks version {VERSION} of the protocol, the client version {version}; use one release of sojourn"
             )),
             Ok(Request::Stream { token, load, stream }) => {
-                let found =
-                    self.client_of(token, newcomer.from).ok_or("no client has this token".to_string());
-                match found.and_then(|(owner, client)| client.may_join(load, stream).map(|()| owner)) {
+                let found = self
+                    .client_of(token, newcomer.from)
+                    .ok_or("no client has this token".to_string());
+                match found
+                    .and_then(|(owner, client)| client.may_join(load, stream).map(|()| owner))
+                {
                     Ok(owner) => {
                         self.join(key, newcomer, Conn::Data { client: owner, load, stream });
                         return;
@@ -360,7 +383,9 @@ impl<'a> Serving<'a> {
             Ok(_) => Err("the first thing to say is hello".into()),
             Err(why) => Err(why),
         };
-        match result.and_then(|()| crate::token().map_err(|e| format!("no token could be made: {e}"))) {
+        match result
+            .and_then(|()| crate::token().map_err(|e| format!("no token could be made: {e}")))
+        {
             Ok(token) => self.let_in(key, newcomer, token, owner),
             Err(why) => {
                 if self.accounts.of(newcomer.from, self.clock.now()).tell_refused() {
@@ -433,7 +458,8 @@ impl<'a> Serving<'a> {
             return;
         };
         if client.sends(load) {
-            // What a receiver says does not matter; it is waited for again when there is something to send.
+            // What a receiver says does not matter; it is waited for again when there is something
+            // to send.
             let _ = self.epoll.remove(&newcomer.stream);
         }
         client.join(load, stream, newcomer.stream.into(), newcomer.lines.rest() as u64, now);
@@ -466,8 +492,13 @@ impl<'a> Serving<'a> {
         if let Some(Conn::Control(mut client)) = self.conns.remove(&key) {
             client.leave(self.clock.now());
             self.known.remove(client.token());
-            self.conns.retain(|_, conn| !matches!(conn, Conn::Data { client, .. } if *client == key));
-            owner.tell(&format!("{} is gone ({why}): {:.1} MB", client.from(), client.moved() as f64 / 1e6));
+            self.conns
+                .retain(|_, conn| !matches!(conn, Conn::Data { client, .. } if *client == key));
+            owner.tell(&format!(
+                "{} is gone ({why}): {:.1} MB",
+                client.from(),
+                client.moved() as f64 / 1e6
+            ));
             self.gone = true;
         }
     }

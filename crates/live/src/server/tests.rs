@@ -37,7 +37,8 @@ fn serving(caps: Caps, work: impl FnOnce(SocketAddr)) -> Vec<String> {
 
 fn serving_with(secret: &str, caps: Caps, work: impl FnOnce(SocketAddr)) -> Vec<String> {
     let server =
-        Server::bind(&Options { port: 0, caps, secret: Secret::new(secret), ..Options::default() }).unwrap();
+        Server::bind(&Options { port: 0, caps, secret: Secret::new(secret), ..Options::default() })
+            .unwrap();
     let (address, stopper) = (server.addresses()[0], server.stopper());
     let mut owner = Listening::default();
     std::thread::scope(|scope| {
@@ -148,15 +149,21 @@ fn a_download_ends_by_itself_and_its_samples_are_told_afterwards() {
             if reply["say"] != "samples" {
                 break reply;
             }
-            rows.extend(serde_json::from_value::<Vec<crate::load::Row>>(reply["rows"].clone()).unwrap());
+            rows.extend(
+                serde_json::from_value::<Vec<crate::load::Row>>(reply["rows"].clone()).unwrap(),
+            );
         };
         assert_eq!(over, json!({"say": "over", "load": 1, "why": ""}));
         assert!(rows.iter().any(|row| row.stream == 1 && row.cwnd > 0 && row.received == -1));
         let last = (0..2).map(|s| rows.iter().rfind(|row| row.stream == s).unwrap());
-        let (acked, sent) =
-            last.fold((0, 0), |(acked, sent), row| (acked + row.acked as u64, sent + row.sent as u64));
-        // The last samples are of just before the reset: until then, what lay unsent in the sockets may still go.
-        assert!(acked > 0 && (acked..=sent + 2 * UNSENT).contains(&received), "{acked} {received} {sent}");
+        let (acked, sent) = last
+            .fold((0, 0), |(acked, sent), row| (acked + row.acked as u64, sent + row.sent as u64));
+        // The last samples are of just before the reset: until then, what lay unsent in the sockets
+        // may still go.
+        assert!(
+            acked > 0 && (acked..=sent + 2 * UNSENT).contains(&received),
+            "{acked} {received} {sent}"
+        );
         talk.say(json!({"do": "bye"}));
         assert_eq!(talk.hear(), Value::Null);
     });
@@ -199,13 +206,18 @@ fn what_is_more_than_the_caps_is_refused_in_words() {
         assert_eq!(talk.ask(ask(2, 10, Value::Null)), json!({"say": "granted"}));
         assert!(refusal(&talk.ask(ask(3, 10, Value::Null))).contains("2 streams"));
         assert!(refusal(&talk.ask(ask(2, 11, Value::Null))).contains("10 s of load"));
-        assert!(refusal(&talk.ask(ask(2, 10, "bloat".into()))).contains("no congestion control 'bloat'"));
+        assert!(
+            refusal(&talk.ask(ask(2, 10, "bloat".into())))
+                .contains("no congestion control 'bloat'")
+        );
         let mut second = Talk::with(address);
         let reply = second.ask(json!({"do": "hello", "version": VERSION}));
         assert!(refusal(&reply).contains("try later"), "{reply}");
         // Seconds are those of all loads together.
         assert_eq!(talk.ask(load(1, "down", 1, 9000))["say"], "ready");
-        assert!(refusal(&talk.ask(load(2, "up", 1, 2000))).contains("9 s are used, 2 s were asked"));
+        assert!(
+            refusal(&talk.ask(load(2, "up", 1, 2000))).contains("9 s are used, 2 s were asked")
+        );
         assert!(refusal(&talk.ask(load(1, "up", 1, 500))).contains("a load 1 already"));
         // Bytes end a load.
         let mut data = Talk::with(address);
@@ -248,8 +260,9 @@ fn download(talk: &mut Talk, token: u64, address: SocketAddr, milliseconds: u32)
 
 #[test]
 fn what_a_source_has_had_counts_against_its_next_sessions() {
-    let ask =
-        |talk: &mut Talk| talk.ask(json!({"do": "ask", "streams": 1, "seconds": 1, "congestion": null}));
+    let ask = |talk: &mut Talk| {
+        talk.ask(json!({"do": "ask", "streams": 1, "seconds": 1, "congestion": null}))
+    };
     let caps = Caps { seconds: 1, clients: 8, ..Caps::default() };
     serving(caps, |address| {
         let (mut talk, _) = Talk::hello(address);
@@ -260,7 +273,10 @@ fn what_a_source_has_had_counts_against_its_next_sessions() {
         assert_eq!(talk.hear(), Value::Null);
         let (mut talk, token) = Talk::hello(address);
         assert_eq!(ask(&mut talk)["say"], "granted");
-        assert_eq!(download(&mut talk, token, address, 200), json!({"say": "over", "load": 1, "why": ""}));
+        assert_eq!(
+            download(&mut talk, token, address, 200),
+            json!({"say": "over", "load": 1, "why": ""})
+        );
         drop(talk);
         let (mut talk, _) = Talk::hello(address);
         assert!(refusal(&ask(&mut talk)).contains("1 s of load in an hour"));
@@ -278,7 +294,8 @@ fn what_a_source_has_had_counts_against_its_next_sessions() {
 #[test]
 fn no_source_locks_the_others_out() {
     let said = serving(Caps { clients: 8, ..Caps::default() }, |address| {
-        // Half-open connections of one source make room for those of another, and for its own newer ones.
+        // Half-open connections of one source make room for those of another, and for its own newer
+        // ones.
         let half_open: Vec<Talk> = (0..NEWCOMERS + 30).map(|_| Talk::with(address)).collect();
         let hello = json!({"do": "hello", "version": VERSION});
         let mut other = Talk::between("127.0.0.2", address);
@@ -293,7 +310,8 @@ fn no_source_locks_the_others_out() {
         let reply = Talk::with(address).ask(hello);
         assert!(refusal(&reply).contains("try later"));
     });
-    let refused = said.iter().filter(|words| words.contains("127.0.0.1 was refused: this server has 2"));
+    let refused =
+        said.iter().filter(|words| words.contains("127.0.0.1 was refused: this server has 2"));
     assert_eq!(refused.count(), 1, "once an hour: {said:?}");
 }
 
@@ -304,7 +322,10 @@ fn words_about_loads_that_can_not_be_are_answered() {
         assert!(refusal(&talk.ask(json!({"do": "go", "load": 9}))).contains("no load 9"));
         assert!(refusal(&talk.ask(json!({"do": "stop", "load": 9}))).contains("no load 9"));
         assert_eq!(talk.ask(load(1, "up", 1, 5000))["say"], "ready");
-        assert!(refusal(&talk.ask(json!({"do": "go", "load": 1}))).contains("waits for 1 of its streams"));
+        assert!(
+            refusal(&talk.ask(json!({"do": "go", "load": 1})))
+                .contains("waits for 1 of its streams")
+        );
         let mut data = Talk::with(address);
         data.say(json!({"do": "stream", "token": token, "load": 1, "stream": 0}));
         assert_eq!(talk.hear()["say"], "complete");
@@ -332,7 +353,10 @@ fn a_server_with_a_secret_lets_in_only_who_proves_to_have_it() {
         assert_eq!(first.ask(proof)["say"], "welcome");
         let mut third = Talk::with(address);
         let nonce = third.ask(hello.clone())["nonce"].clone();
-        assert!(refusal(&third.ask(prove("battery staple", &nonce))).contains("not this server's secret"));
+        assert!(
+            refusal(&third.ask(prove("battery staple", &nonce)))
+                .contains("not this server's secret")
+        );
         let mut fourth = Talk::with(address);
         fourth.say(hello.clone());
         assert!(
@@ -389,7 +413,10 @@ fn strangers_get_nothing() {
         let got = socket.recv(&mut room).unwrap();
         let echo = Echo::parse(&room[..got]).unwrap();
         assert_eq!((got, echo.sequence, echo.heard), (64, 5, 1));
-        assert_eq!(talk.ask(json!({"do": "heard"})), json!({"say": "heard", "latest": 5, "bits": 1}));
+        assert_eq!(
+            talk.ask(json!({"do": "heard"})),
+            json!({"say": "heard", "latest": 5, "bits": 1})
+        );
     });
 }
 
@@ -400,7 +427,9 @@ fn a_client_that_goes_away_makes_room_and_once_is_once() {
         for _ in 0..3 {
             // The place may be free a moment later than the connection is.
             let until = Instant::now() + Duration::from_secs(PATIENCE_S);
-            while Talk::with(address).ask(json!({"do": "hello", "version": VERSION}))["say"] != "welcome" {
+            while Talk::with(address).ask(json!({"do": "hello", "version": VERSION}))["say"]
+                != "welcome"
+            {
                 assert!(Instant::now() < until, "the place is never free");
             }
         }

@@ -1,14 +1,18 @@
-//! The server's clock on ours, from exchanges: each says when it was sent and came back here, and when it was turned round there.
+//! The server's clock on ours, from exchanges: each says when it was sent and came back here, and
+//! when it was turned round there.
 //!
-//! An exchange that was not delayed puts the server's moment in the middle of ours (RFC 5905 §8); one that was is off by half the difference of its two
-//! delays. So of each second only the quickest counts (RFC 5905 §10, the clock filter), and only if it was nearly as quick as the quickest of
-//! all. The line through them is Theil and Sen's: the median of the slopes of all pairs. How far off it may be is half the least round trip,
-//! since a path may be longer one way than the other, and the samples' median distance from the line.
+//! An exchange that was not delayed puts the server's moment in the middle of ours (RFC 5905 §8);
+//! one that was is off by half the difference of its two delays. So of each second only the
+//! quickest counts (RFC 5905 §10, the clock filter), and only if it was nearly as quick as the
+//! quickest of all. The line through them is Theil and Sen's: the median of the slopes of all
+//! pairs. How far off it may be is half the least round trip, since a path may be longer one way
+//! than the other, and the samples' median distance from the line.
 
 const SECOND: i64 = 1_000_000_000;
 /// An exchange is nearly as quick as the quickest up to this, ns, or a tenth more.
 const NEARLY: i64 = 200_000;
-/// A slope is told from exchanges at least this far apart: quartz clocks differ by less than 100 ppm, so by 0.1 ms a second.
+/// A slope is told from exchanges at least this far apart: quartz clocks differ by less than 100
+/// ppm, so by 0.1 ms a second.
 const APART: i64 = 5 * SECOND;
 /// Quartz clocks, disciplined or not, don't differ by more.
 const MOST_DRIFT: f64 = 500e-6;
@@ -109,7 +113,8 @@ mod tests {
 
     #[test]
     fn offset_and_drift_are_found_below_a_queue() {
-        // 20/s for a minute; from second 10 to 50 up to 300 ms of queue in one direction or the other.
+        // 20/s for a minute; from second 10 to 50 up to 300 ms of queue in one direction or the
+        // other.
         let all: Vec<Exchange> = (0..1200)
             .map(|i| {
                 let (sent, queue) = (i * 50 * MS, (i * 37 % 300) * MS);

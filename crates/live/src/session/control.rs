@@ -29,7 +29,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Connects to the first of the host's addresses that answers. `go_on` is asked now and then, here and below.
+    /// Connects to the first of the host's addresses that answers. `go_on` is asked now and then,
+    /// here and below.
     pub fn connect(plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> Result<Control, Failure> {
         let patience = Duration::from_nanos(plan.patience_ns as u64);
         let (host, port) = (plan.host.as_str(), plan.port);
@@ -86,7 +87,9 @@ impl Control {
     /// Says something.
     pub fn say(&mut self, request: &Request) -> Result<(), Gone> {
         let line = protocol::line(request);
-        self.stream.write_all(&line).map_err(|e| Gone(format!("the server can't be told anything: {e}")))
+        self.stream
+            .write_all(&line)
+            .map_err(|e| Gone(format!("the server can't be told anything: {e}")))
     }
 
     /// What the server says next, if it says something in time.
@@ -112,7 +115,8 @@ impl Control {
     }
 
     fn next(&mut self) -> Result<Option<Reply>, Gone> {
-        let strange = |e: std::io::Error| Gone(format!("what the server says is not understood: {e}"));
+        let strange =
+            |e: std::io::Error| Gone(format!("what the server says is not understood: {e}"));
         match self.lines.next_line().map_err(strange)? {
             None => Ok(None),
             Some(line) => match protocol::parse(&line).map_err(strange)? {
@@ -123,13 +127,21 @@ impl Control {
     }
 
     /// Says hello, and proves to have the secret if that is asked for; the welcome.
-    pub fn hello(&mut self, own: &Secret, go_on: &mut dyn FnMut() -> bool) -> Result<Reply, Failure> {
+    pub fn hello(
+        &mut self,
+        own: &Secret,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
         let address = self.address;
-        self.say(&Request::Hello { version: VERSION }).map_err(|Gone(why)| Failure::new(why, ""))?;
+        self.say(&Request::Hello { version: VERSION })
+            .map_err(|Gone(why)| Failure::new(why, ""))?;
         let mut answer = self.answer(go_on);
         if let Ok(Reply::Challenge { nonce }) = &answer {
             if own.is_none() {
-                return Err(Failure::new(format!("{address} lets in only who has its secret"), GIVE_SECRET));
+                return Err(Failure::new(
+                    format!("{address} lets in only who has its secret"),
+                    GIVE_SECRET,
+                ));
             }
             let proof = own.prove(nonce);
             self.say(&Request::Prove { proof }).map_err(|Gone(why)| Failure::new(why, ""))?;
@@ -140,9 +152,13 @@ impl Control {
         }
         match answer {
             Ok(welcome @ Reply::Welcome { .. }) => Ok(welcome),
-            Ok(Reply::Refused { why }) => Err(Failure::new(format!("{address} refused: {why}"), "")),
+            Ok(Reply::Refused { why }) => {
+                Err(Failure::new(format!("{address} refused: {why}"), ""))
+            }
             Ok(_) => Err(Failure::new(format!("{address} speaks another language"), NO_SERVER)),
-            Err(Gone(why)) => Err(Failure::new(format!("{address} did not say welcome: {why}"), NO_SERVER)),
+            Err(Gone(why)) => {
+                Err(Failure::new(format!("{address} did not say welcome: {why}"), NO_SERVER))
+            }
         }
     }
 
@@ -150,7 +166,9 @@ impl Control {
     pub fn answer(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Reply, Gone> {
         let until = Instant::now() + self.patience;
         while go_on() {
-            if let Some(reply) = self.hear(LOOK.min(until.saturating_duration_since(Instant::now())))? {
+            if let Some(reply) =
+                self.hear(LOOK.min(until.saturating_duration_since(Instant::now())))?
+            {
                 return Ok(reply);
             }
             if Instant::now() >= until {
@@ -162,7 +180,11 @@ impl Control {
 }
 
 /// Connects.
-fn dial(to: SocketAddr, patience: Duration, go_on: &mut dyn FnMut() -> bool) -> io::Result<TcpStream> {
+fn dial(
+    to: SocketAddr,
+    patience: Duration,
+    go_on: &mut dyn FnMut() -> bool,
+) -> io::Result<TcpStream> {
     let any: IpAddr = match to.ip() {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -189,6 +211,5 @@ fn dial(to: SocketAddr, patience: Duration, go_on: &mut dyn FnMut() -> bool) -> 
     Ok(stream)
 }
 
-const GIVE_SECRET: &str =
-    "give the one that `sojourn serve` has there: --secret @FILE, or the environment's SOJOURN_SECRET";
+const GIVE_SECRET: &str = "give the one that `sojourn serve` has there: --secret @FILE, or the environment's SOJOURN_SECRET";
 const NO_SERVER: &str = "see that it is `sojourn serve` that listens at this port";

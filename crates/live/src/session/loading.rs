@@ -172,8 +172,10 @@ fn connect(
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let options =
-        Options { congestion: spec.congestion.clone().filter(|_| load.sends()), ..Options::default() };
+    let options = Options {
+        congestion: spec.congestion.clone().filter(|_| load.sends()),
+        ..Options::default()
+    };
     let mut coming: Vec<Option<OwnedFd>> = Vec::new();
     for stream in 0..spec.streams {
         let fd = sys::socket(Kind::Stream, any)?;
@@ -202,7 +204,8 @@ fn connect(
                 continue;
             };
             sys::take_error(&fd)?;
-            let first = Request::Stream { token: spec.token, load: spec.number, stream: stream as u32 };
+            let first =
+                Request::Stream { token: spec.token, load: spec.number, stream: stream as u32 };
             let line = protocol::line(&first);
             // The first bytes of a connection find room.
             if sys::send(&fd, &line)? != line.len() {

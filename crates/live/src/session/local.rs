@@ -1,7 +1,8 @@
 //! This host's end of the link: an interface's root qdisc and counters, by netlink.
 //!
-//! The root counts for all below it: the kernel propagates backlog and drops upwards (sch_api.c, qdisc_tree_reduce_backlog), and mq adds its
-//! children up. What is received passes no qdisc; of that there are the interface's counters.
+//! The root counts for all below it: the kernel propagates backlog and drops upwards (sch_api.c,
+//! qdisc_tree_reduce_backlog), and mq adds its children up. What is received passes no qdisc; of
+//! that there are the interface's counters.
 
 use std::io;
 use std::net::IpAddr;
@@ -82,7 +83,8 @@ impl Local {
     pub fn new(device: u32, name: &str) -> io::Result<Local> {
         let mut netlink = Netlink::new()?;
         netlink.counters(device)?;
-        let qdiscs: Vec<Qdisc> = netlink.qdiscs()?.into_iter().filter(|q| q.device == device).collect();
+        let qdiscs: Vec<Qdisc> =
+            netlink.qdiscs()?.into_iter().filter(|q| q.device == device).collect();
         Ok(Local {
             netlink,
             device,

@@ -1,8 +1,9 @@
 //! A session with a server: phases of load, probes all the while, and what came of it.
 //!
-//! This thread says what is done when and reads this host's interface; the probes have a thread of their own, and so has each direction of load. The
-//! server's samples are said after each phase, so that saying them disturbs nothing. However a session ends, whole or by the
-//! server's going away or by its owner's wish, what was measured until then is handed over with the reason.
+//! This thread says what is done when and reads this host's interface; the probes have a thread of
+//! their own, and so has each direction of load. The server's samples are said after each phase, so
+//! that saying them disturbs nothing. However a session ends, whole or by the server's going away
+//! or by its owner's wish, what was measured until then is handed over with the reason.
 
 mod clock;
 mod control;
@@ -67,7 +68,8 @@ impl Failure {
 
 /// Who looks on.
 pub trait Watcher {
-    /// The session has reached `now` of about `total` ns, in this phase ("": between two). False ends it.
+    /// The session has reached `now` of about `total` ns, in this phase ("": between two). False
+    /// ends it.
     fn reached(&mut self, now: i64, total: i64, phase: &str) -> bool;
 }
 
@@ -239,14 +241,20 @@ fn ask(control: &mut Control, plan: &Plan, go_on: &mut dyn FnMut() -> bool) -> R
 }
 
 /// The interface to watch: the one asked for, or that on the way.
-fn watch(plan: &Plan, around: &Surroundings, notes: &mut Vec<String>) -> Result<Option<Local>, Failure> {
+fn watch(
+    plan: &Plan,
+    around: &Surroundings,
+    notes: &mut Vec<String>,
+) -> Result<Option<Local>, Failure> {
     let wanted = match plan.interface.as_deref() {
         Some("") => return Ok(None),
         Some(name) => Some(name),
         None => around.device.as_deref(),
     };
     let Some(name) = wanted else {
-        notes.push("no interface is watched: this host has no route to the server that it tells of".into());
+        notes.push(
+            "no interface is watched: this host has no route to the server that it tells of".into(),
+        );
         return Ok(None);
     };
     let Some((index, _)) = around.devices.iter().find(|(_, known)| known == name) else {
@@ -312,7 +320,11 @@ impl Session<'_> {
     }
 
     /// What is left of the session: the last replies, what the server heard.
-    fn finish(&mut self, probing: Probing, ended: &Result<(), End>) -> Result<(Probed, i64), Failure> {
+    fn finish(
+        &mut self,
+        probing: Probing,
+        ended: &Result<(), End>,
+    ) -> Result<(Probed, i64), Failure> {
         let duration = self.clock.now();
         self.sample(duration);
         let probed = probing
@@ -327,7 +339,7 @@ impl Session<'_> {
         Ok((probed, duration))
     }
 
-    // ------------------------------------------------------------------------------------------------------ phases
+    // ------------------------------------------------------------------------------------- phases
 
     fn begin(&mut self, kind: Kind) {
         let start = self.clock.now();
@@ -440,11 +452,14 @@ impl Session<'_> {
             loading.go();
         }
         let ended_early = |s: &Session| {
-            going.iter().any(|(number, loading)| loading.is_finished() || s.said[number].over.is_some())
+            going
+                .iter()
+                .any(|(number, loading)| loading.is_finished() || s.said[number].over.is_some())
         };
         // The server ends a load by itself when its time is over, perhaps a moment before ours is.
         let result = self.wait(duration, |s| {
-            let near = s.phases.last().is_none_or(|p| s.clock.now() - p.start >= duration - SECOND / 2);
+            let near =
+                s.phases.last().is_none_or(|p| s.clock.now() - p.start >= duration - SECOND / 2);
             !near && ended_early(s)
         });
         self.end(matches!(result, Ok(false)));
@@ -453,7 +468,8 @@ impl Session<'_> {
 
     /// Waits for the ends of loads.
     fn drain(&mut self, limit: i64, going: &[(u32, Loading)]) -> Result<bool, End> {
-        // The end of a connection may be lost like any packet; what the server says comes behind what it sent.
+        // The end of a connection may be lost like any packet; what the server says comes behind
+        // what it sent.
         let over = |s: &Session| {
             going.iter().all(|(number, loading)| {
                 let said = s.said[number].over.as_ref();
@@ -467,10 +483,15 @@ impl Session<'_> {
         }
     }
 
-    // ----------------------------------------------------------------------------------------------------- waiting
+    // ------------------------------------------------------------------------------------ waiting
 
     /// Waits until something is so, or the server is taken for gone.
-    fn expect(&mut self, limit: i64, what: &str, done: impl Fn(&Session) -> bool) -> Result<(), End> {
+    fn expect(
+        &mut self,
+        limit: i64,
+        what: &str,
+        done: impl Fn(&Session) -> bool,
+    ) -> Result<(), End> {
         if self.wait(limit, done)? {
             return Ok(());
         }
@@ -482,7 +503,12 @@ impl Session<'_> {
         self.wait_on(limit, true, done)
     }
 
-    fn wait_on(&mut self, limit: i64, watched: bool, done: impl Fn(&Session) -> bool) -> Result<bool, End> {
+    fn wait_on(
+        &mut self,
+        limit: i64,
+        watched: bool,
+        done: impl Fn(&Session) -> bool,
+    ) -> Result<bool, End> {
         let until = self.clock.now() + limit;
         loop {
             if done(self) {
@@ -514,7 +540,9 @@ impl Session<'_> {
             }
             // Threads have nothing to say here: they are looked at now and then.
             let next = until.min(self.next_watch).min(self.next_sample).min(now + 20 * MS);
-            if let Some(reply) = self.control.hear(Duration::from_nanos((next - now).max(0) as u64))? {
+            if let Some(reply) =
+                self.control.hear(Duration::from_nanos((next - now).max(0) as u64))?
+            {
                 self.take(reply);
             }
         }

@@ -110,7 +110,12 @@ impl Plan {
             return Err("phases: none".into());
         }
         for (i, phase) in self.phases.iter().enumerate() {
-            within(&format!("phases[{i}].duration_ns"), phase.duration_ns, 100 * MS, 86_400_000 * MS)?;
+            within(
+                &format!("phases[{i}].duration_ns"),
+                phase.duration_ns,
+                100 * MS,
+                86_400_000 * MS,
+            )?;
         }
         if !matches!(self.family, None | Some(4 | 6)) {
             return Err("family: neither 4 nor 6".into());
@@ -142,9 +147,11 @@ impl Plan {
         u32::try_from((loaded.sum::<i64>() + 999_999_999) / 1_000_000_000).unwrap_or(u32::MAX)
     }
 
-    /// The names of the phases: those of their kinds, numbered where a loaded one comes more than once.
+    /// The names of the phases: those of their kinds, numbered where a loaded one comes more than
+    /// once.
     pub fn phase_names(&self) -> Vec<String> {
-        let count = |kind: Kind, end: usize| self.phases[..end].iter().filter(|p| p.kind == kind).count();
+        let count =
+            |kind: Kind, end: usize| self.phases[..end].iter().filter(|p| p.kind == kind).count();
         let name = |(i, phase): (usize, &Phase)| {
             let before = count(phase.kind, i);
             match phase.kind {

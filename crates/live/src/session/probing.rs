@@ -1,4 +1,5 @@
-//! The probe thread: it does nothing but send requests when they are due and take replies in, and it is preferred to all others.
+//! The probe thread: it does nothing but send requests when they are due and take replies in, and
+//! it is preferred to all others.
 
 use std::io;
 use std::sync::Arc;
@@ -33,7 +34,12 @@ const LOOK: u32 = 100;
 
 impl Probing {
     /// Begins. When it is stopped it waits up to `linger` ns for the replies to what is on the way.
-    pub fn start(mut prober: Prober, targets: usize, clock: Clock, linger: i64) -> io::Result<Probing> {
+    pub fn start(
+        mut prober: Prober,
+        targets: usize,
+        clock: Clock,
+        linger: i64,
+    ) -> io::Result<Probing> {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();
         let thread = std::thread::Builder::new().name("probes".into()).spawn(move || {
@@ -52,7 +58,12 @@ impl Probing {
     }
 }
 
-fn probe(prober: &mut Prober, clock: &Clock, stop: &AtomicBool, linger: i64) -> io::Result<Vec<Sample>> {
+fn probe(
+    prober: &mut Prober,
+    clock: &Clock,
+    stop: &AtomicBool,
+    linger: i64,
+) -> io::Result<Vec<Sample>> {
     let mut epoll = Epoll::new()?;
     let timer = Timer::new()?;
     epoll.add(&timer, Interest::ReadableEdge, TIMER)?;

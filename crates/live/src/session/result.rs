@@ -17,7 +17,12 @@ const TOLD: u64 = 64;
 const STEPPED: i64 = 100 * MS;
 
 /// Makes them. `duration`: the session's time at its end.
-pub fn make(mut session: Session, probed: Probed, ended: &Result<(), End>, duration: i64) -> Measured {
+pub fn make(
+    mut session: Session,
+    probed: Probed,
+    ended: &Result<(), End>,
+    duration: i64,
+) -> Measured {
     let offsets = Offsets::of(&session, &probed.samples);
     let probes = requests(&session, &probed.samples, offsets.best());
     let plan = session.plan;
@@ -111,7 +116,7 @@ fn congestion(session: &Session, direction: Direction) -> String {
     session.plan.congestion.clone().unwrap_or(default)
 }
 
-// -------------------------------------------------------------------------------------------------------------- clocks
+// ----------------------------------------------------------------------------------------- clocks
 
 /// The server's clock by the two ways there are to ask for it.
 struct Offsets {
@@ -147,7 +152,7 @@ impl Offsets {
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------- probes
+// ----------------------------------------------------------------------------------------- probes
 
 /// The requests of each target, in their order.
 fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> Vec<Vec<Request>> {
@@ -231,7 +236,8 @@ impl Told {
     }
 }
 
-/// Lost requests, and where: (all, on the way there, on the way back); the latter two only if all are known.
+/// Lost requests, and where: (all, on the way there, on the way back); the latter two only if all
+/// are known.
 fn lost<'a>(requests: impl Iterator<Item = &'a Request>) -> (usize, Option<usize>, Option<usize>) {
     let (mut all, mut there, mut back, mut unknown) = (0, 0, 0, 0);
     for request in requests.filter(|request| request.rtt.is_none()) {
@@ -286,7 +292,10 @@ fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) 
         }
         let counts = probed.counts[index];
         if counts.missed > 0 {
-            notes.push(format!("{} slots of {} were missed: this host stood still", counts.missed, aim.name));
+            notes.push(format!(
+                "{} slots of {} were missed: this host stood still",
+                counts.missed, aim.name
+            ));
         }
         told.push(json!({
             "name": aim.name, "how": aim.how.word(), "address": aim.address.to_string(), "socket": aim.socket,
@@ -299,7 +308,7 @@ fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) 
     told
 }
 
-// --------------------------------------------------------------------------------------------------------------- facts
+// ------------------------------------------------------------------------------------------ facts
 
 fn facts(
     mut session: Session,
@@ -344,7 +353,8 @@ fn facts(
         })
         .collect();
     let mut late: Vec<i64> = probed.samples.iter().map(|sample| sample.lateness).collect();
-    let [p50, p90, p99, max] = tables::quantiles(&mut late, [0.5, 0.9, 0.99, 1.0]).unwrap_or([0; 4]);
+    let [p50, p90, p99, max] =
+        tables::quantiles(&mut late, [0.5, 0.9, 0.99, 1.0]).unwrap_or([0; 4]);
     let priority = match probed.priority {
         Priority::Realtime => "realtime",
         Priority::Raised => "raised",
@@ -426,7 +436,10 @@ mod tests {
         assert_eq!(arrived, [true, false, true, true, false, false, true].map(Some));
         // Without the server's last word the end is not known.
         let told = Told::of(&samples, None);
-        assert_eq!((told.arrived(1), told.arrived(2), told.arrived(5)), (Some(false), Some(true), None));
+        assert_eq!(
+            (told.arrived(1), told.arrived(2), told.arrived(5)),
+            (Some(false), Some(true), None)
+        );
         // One who heard nothing at all.
         let none = [lost_one(0), lost_one(1)];
         let told = Told::of(&none.iter().collect::<Vec<_>>(), Some((0, 0)));

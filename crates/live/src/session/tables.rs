@@ -20,9 +20,10 @@ fn whole(value: i64) -> u64 {
     value.max(0) as u64
 }
 
-// ------------------------------------------------------------------------------------------------------------ streams
+// ---------------------------------------------------------------------------------------- streams
 
-/// One TCP connection over its life, on our clock: its receiver's samples, each with its sender's nearest in time.
+/// One TCP connection over its life, on our clock: its receiver's samples, each with its sender's
+/// nearest in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
     /// (when, bytes delivered, the sender's sample).
@@ -55,8 +56,14 @@ impl Stream {
     }
 }
 
-/// The streams of a load. `acked`: the receiver's samples are missing, so what its acknowledgements say stands in for them.
-pub fn streams(pair: &Pair, count: usize, offset: Option<&Offset>, interval: i64) -> (Vec<Stream>, bool) {
+/// The streams of a load. `acked`: the receiver's samples are missing, so what its acknowledgements
+/// say stands in for them.
+pub fn streams(
+    pair: &Pair,
+    count: usize,
+    offset: Option<&Offset>,
+    interval: i64,
+) -> (Vec<Stream>, bool) {
     let theirs: Vec<Row> = offset.map_or_else(Vec::new, |offset| {
         pair.theirs.iter().map(|row| Row { t: offset.ours(row.t), ..*row }).collect()
     });
@@ -80,7 +87,8 @@ pub fn streams(pair: &Pair, count: usize, offset: Option<&Offset>, interval: i64
 /// The sample nearest in time, if within an interval.
 fn nearest(rows: &[Row], t: i64, interval: i64) -> Option<Row> {
     let after = rows.partition_point(|row| row.t < t);
-    let around = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|i| rows.get(i));
+    let around =
+        [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|i| rows.get(i));
     around.min_by_key(|row| (row.t - t).abs()).filter(|row| (row.t - t).abs() <= interval).copied()
 }
 
@@ -110,9 +118,11 @@ pub fn flow(streams: &[Stream]) -> Table {
 
 /// The table `flows`: the streams from flow 0 on, then the probes.
 pub fn flows(streams: &[Stream], probes: &[Vec<Request>]) -> Table {
-    let streams = streams.iter().enumerate().map(|(number, stream)| of_stream(number as u32, stream));
+    let streams =
+        streams.iter().enumerate().map(|(number, stream)| of_stream(number as u32, stream));
     let first = streams.len();
-    let probes = probes.iter().enumerate().map(|(index, asked)| of_probe((first + index) as u32, asked));
+    let probes =
+        probes.iter().enumerate().map(|(index, asked)| of_probe((first + index) as u32, asked));
     flows::Columns::from_iter(streams.chain(probes)).into_table()
 }
 
@@ -161,7 +171,7 @@ fn of_probe(number: u32, requests: &[Request]) -> flows::Row {
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------- links
+// ------------------------------------------------------------------------------------------ links
 
 /// What a link counted up to a sample.
 #[derive(Clone, Copy, Default)]
@@ -195,10 +205,14 @@ fn counts(samples: &[Sample]) -> [Vec<(i64, Count)>; 2] {
         dropped: sample.counters.received_dropped as i64,
         backlog: None,
     };
-    [samples.iter().map(|s| (s.t, out(s))).collect(), samples.iter().map(|s| (s.t, into(s))).collect()]
+    [
+        samples.iter().map(|s| (s.t, out(s))).collect(),
+        samples.iter().map(|s| (s.t, into(s))).collect(),
+    ]
 }
 
-/// What was counted between two samples. A qdisc that was replaced in between, or never counted below a noqueue, begins anew.
+/// What was counted between two samples. A qdisc that was replaced in between, or never counted
+/// below a noqueue, begins anew.
 fn between(before: Count, after: Count) -> Count {
     let grown = |a: i64, b: i64| if b >= a { b - a } else { b };
     Count {
@@ -250,7 +264,12 @@ fn queue_row(link: LinkId, t: i64, step: &Count) -> queue::Row {
 }
 
 /// Totals of a link over all its samples, `span` ns.
-fn link_row(link: LinkId, steps: &[(i64, Count)], counted: &[(i64, Count)], span: i64) -> links::Row {
+fn link_row(
+    link: LinkId,
+    steps: &[(i64, Count)],
+    counted: &[(i64, Count)],
+    span: i64,
+) -> links::Row {
     let sum = |of: fn(&Count) -> i64| whole(steps.iter().map(|(_, step)| of(step)).sum());
     let known: Vec<(i64, i64)> = counted.iter().filter_map(|(_, count)| count.backlog).collect();
     let mean = |of: fn(&(i64, i64)) -> i64| {
@@ -288,7 +307,7 @@ fn link_row(link: LinkId, steps: &[(i64, Count)], counted: &[(i64, Count)], span
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------- probes
+// ----------------------------------------------------------------------------------------- probes
 
 /// A request and what came of it, on our clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -368,7 +387,8 @@ mod tests {
         };
         let (streams, acked) = streams(&pair, 1, Some(&offset(1000.0)), 100);
         assert!(!acked);
-        let cwnds: Vec<_> = streams[0].rows.iter().map(|(_, _, r)| r.map(|r| (r.t, r.cwnd))).collect();
+        let cwnds: Vec<_> =
+            streams[0].rows.iter().map(|(_, _, r)| r.map(|r| (r.t, r.cwnd))).collect();
         assert_eq!(cwnds, [Some((90, 7)), Some((240, 8)), None]);
         assert_eq!(streams[0].delivered(), 50);
         let at: Vec<i64> = [50, 100, 150, 300, 900].map(|t| streams[0].delivered_at(t)).to_vec();
@@ -382,7 +402,10 @@ mod tests {
         let pair = Pair { phase: 1, direction: Direction::Up, ours, theirs: Vec::new() };
         let (streams, acked) = streams(&pair, 1, Some(&offset(0.0)), 100);
         assert!(acked);
-        assert_eq!(streams[0].rows.iter().map(|r| (r.0, r.1)).collect::<Vec<_>>(), [(100, 11), (200, 22)]);
+        assert_eq!(
+            streams[0].rows.iter().map(|r| (r.0, r.1)).collect::<Vec<_>>(),
+            [(100, 11), (200, 22)]
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Whom to probe: the plan's words become addresses, and whom this host can't probe is left out with the reason.
+//! Whom to probe: the plan's words become addresses, and whom this host can't probe is left out
+//! with the reason.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -59,7 +60,11 @@ pub fn resolve(
         let socket = match open(target.how, address, identifier) {
             Ok(socket) => socket,
             Err(error) => {
-                notes.push(format!("{} by {} is left out: {error}", target.address, target.how.word()));
+                notes.push(format!(
+                    "{} by {} is left out: {error}",
+                    target.address,
+                    target.how.word()
+                ));
                 continue;
             }
         };
@@ -104,7 +109,8 @@ fn address(
         return Ok(around.gateway);
     }
     if let Some(number) = word.strip_prefix("hop ") {
-        let wrong = || Failure::new(format!("'{word}' is no router"), format!("hop 1 .. hop {FARTHEST}"));
+        let wrong =
+            || Failure::new(format!("'{word}' is no router"), format!("hop 1 .. hop {FARTHEST}"));
         let number: u8 =
             number.trim().parse().ok().filter(|n| (1..=FARTHEST).contains(n)).ok_or_else(wrong)?;
         if around.gateway.is_none() {
@@ -123,8 +129,9 @@ fn address(
         )
     };
     let all = (word, 0).to_socket_addrs().map_err(unknown)?;
-    let mut all =
-        all.map(|a| a.ip()).filter(|a| plan.family.is_none_or(|family| (family == 4) == a.is_ipv4()));
+    let mut all = all
+        .map(|a| a.ip())
+        .filter(|a| plan.family.is_none_or(|family| (family == 4) == a.is_ipv4()));
     all.next().map(Some).ok_or_else(|| unknown(ErrorKind::NotFound.into()))
 }
 
@@ -184,13 +191,20 @@ mod tests {
         let (names, notes) = asked(&[(How::Udp, "server", ""), (How::Udp, "127.0.0.1", "x")]);
         assert!(names.unwrap_err().problem.contains("only the server"));
         assert!(notes.is_empty());
-        let (names, notes) =
-            asked(&[(How::Udp, "server", ""), (How::Udp, "server", "again"), (How::Icmp, "gateway", "")]);
+        let (names, notes) = asked(&[
+            (How::Udp, "server", ""),
+            (How::Udp, "server", "again"),
+            (How::Icmp, "gateway", ""),
+        ]);
         assert_eq!(names.unwrap(), ["server udp"]);
         assert_eq!(notes, ["there is no gateway: the server is on this host's own network"]);
         assert!(asked(&[(How::Icmp, "hop 9", "")]).0.unwrap_err().hint.contains("hop 8"));
         assert!(
-            asked(&[(How::Icmp, "no.such.host.invalid", "")]).0.unwrap_err().problem.contains("no.such.host")
+            asked(&[(How::Icmp, "no.such.host.invalid", "")])
+                .0
+                .unwrap_err()
+                .problem
+                .contains("no.such.host")
         );
     }
 }

@@ -1,4 +1,5 @@
-//! RED as ns-2 and ns-3 have it: gentle, with automatic thresholds and weight, optionally adaptive. Sources and deviations: `red`.
+//! RED as ns-2 and ns-3 have it: gentle, with automatic thresholds and weight, optionally adaptive.
+//! Sources and deviations: `red`.
 
 use super::{RedVariant, Verdict};
 use crate::{Backlog, Cause};
@@ -11,8 +12,8 @@ use units::{Luck, Rate, Span, Time};
 pub struct FloydRedParams {
     /// Packets; in byte mode limit * mean_bytes bytes (ns-2: 50, ns-3: 25).
     pub limit: u64,
-    /// Packets, in byte mode of mean_bytes each; 0: max(5, target_delay * C / 2), C = mean packets a second
-    /// (ns-2: 0, ns-3: 5). ns3 computes it only when `max` is 0, too.
+    /// Packets, in byte mode of mean_bytes each; 0: max(5, target_delay * C / 2), C = mean packets
+    /// a second (ns-2: 0, ns-3: 5). ns3 computes it only when `max` is 0, too.
     pub min: f64,
     /// As `min`; 0: three times `min` (ns-2: 0, ns-3: 15).
     pub max: f64,
@@ -22,11 +23,13 @@ pub struct FloydRedParams {
     pub probability: f64,
     /// Bytes of a mean packet (500).
     pub mean_bytes: u32,
-    /// Queue, thresholds and limit in bytes, and p in proportion to the packet's size (ns-2: true, ns-3: false).
+    /// Queue, thresholds and limit in bytes, and p in proportion to the packet's size (ns-2: true,
+    /// ns-3: false).
     pub byte_mode: bool,
     /// Above `max` p grows linearly to 1 at 2 `max` instead of jumping there (true).
     pub gentle: bool,
-    /// Wait at least 1/p packets between early drops: gaps uniform in [1/p, 2/p] instead of [0, 1/p] (true).
+    /// Wait at least 1/p packets between early drops: gaps uniform in [1/p, 2/p] instead of [0,
+    /// 1/p] (true).
     pub wait: bool,
     /// Adapt max_p to keep the average in the middle fifth between `min` and `max` (false).
     pub adaptive: bool,
@@ -36,7 +39,8 @@ pub struct FloydRedParams {
     pub ecn: bool,
 }
 
-/// Time between two changes of max_p, s (ns-2's interval_) and the other constants of the 2001 paper.
+/// Time between two changes of max_p, s (ns-2's interval_) and the other constants of the 2001
+/// paper.
 pub(super) const INTERVAL: Span = Span::from_millis(500);
 pub(super) const ALPHA: f64 = 0.01;
 pub(super) const BETA: f64 = 0.9;
@@ -126,7 +130,13 @@ impl FloydRed {
     }
 
     #[inline]
-    pub(super) fn decide(&mut self, backlog: Backlog, size: u32, now: Time, luck: &mut Luck) -> Verdict {
+    pub(super) fn decide(
+        &mut self,
+        backlog: Backlog,
+        size: u32,
+        now: Time,
+        luck: &mut Luck,
+    ) -> Verdict {
         let queued = if self.byte_mode { backlog.bytes as f64 } else { f64::from(backlog.packets) };
         self.estimate(queued, now);
         self.count += 1;
@@ -157,7 +167,8 @@ impl FloydRed {
         }
     }
 
-    /// The average queue; after an idle period as if m small packets had found the queue empty meanwhile.
+    /// The average queue; after an idle period as if m small packets had found the queue empty
+    /// meanwhile.
     #[inline]
     pub(super) fn estimate(&mut self, queued: f64, now: Time) {
         let mut average = self.average;
@@ -174,7 +185,8 @@ impl FloydRed {
         }
     }
 
-    /// ARED: additive increase, multiplicative decrease of max_p keep the average within the middle fifth.
+    /// ARED: additive increase, multiplicative decrease of max_p keep the average within the middle
+    /// fifth.
     pub(super) fn adapt(&mut self, now: Time) {
         let part = 0.4 * (self.max - self.min);
         if self.average < self.min + part && self.max_p > self.least_max_p {
@@ -226,8 +238,8 @@ impl FloydRed {
         p.min(1.0)
     }
 
-    /// p_a of the paper: spreads early drops evenly by the count since the last one; in byte mode large packets
-    /// weigh more.
+    /// p_a of the paper: spreads early drops evenly by the count since the last one; in byte mode
+    /// large packets weigh more.
     #[inline]
     pub(super) fn spread(&self, base: f64, size: u32) -> f64 {
         // In byte mode whole mean packets are counted, as ns-2's integer division does.

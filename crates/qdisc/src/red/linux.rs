@@ -1,5 +1,5 @@
-//! RED as Linux has it: in bytes and fixed point, with idle damping by table and a timer for the adaptive mode. Sources and
-//! deviations: `red`.
+//! RED as Linux has it: in bytes and fixed point, with idle damping by table and a timer for the
+//! adaptive mode. Sources and deviations: `red`.
 
 use super::Verdict;
 use crate::{Backlog, Cause};
@@ -42,8 +42,9 @@ pub(super) const ONE_PERCENT: u32 = 42_949_673;
 pub(super) const STAB_SIZE: usize = 256;
 /// Nanoseconds of a tick in tc's tables (psched).
 pub(super) const TICK_NS: f64 = 64.0;
-/// The adaptive timer: HZ/2, which with Debian's HZ of 250 is 125 ticks of 4 ms. A timer more than 63 ticks ahead waits in a
-/// coarser wheel of 8 ticks and is rounded up, to 128. (HZ = 1000: 504 ms.)
+/// The adaptive timer: HZ/2, which with Debian's HZ of 250 is 125 ticks of 4 ms. A timer more than
+/// 63 ticks ahead waits in a coarser wheel of 8 ticks and is rounded up, to 128. (HZ = 1000:
+/// 504 ms.)
 pub(super) const LINUX_ADAPT: Span = Span::from_millis(512);
 
 /// RED of Linux: bytes, with `wlog` fractional bits where scaled.
@@ -65,11 +66,13 @@ pub(super) struct LinuxRed {
     pub(super) average: u64,
     /// In units of 2^-32.
     pub(super) max_p: u32,
-    /// Packets since the last early drop or mark; `None` = the average was not between the thresholds.
+    /// Packets since the last early drop or mark; `None` = the average was not between the
+    /// thresholds.
     pub(super) count: Option<u64>,
     /// The random number drawn after it: uniform in [0, (max - min) / max_p), bytes.
     pub(super) draw: u64,
-    /// How far a draw since then is known to lie beyond: the most that `above * count` came to without reaching it.
+    /// How far a draw since then is known to lie beyond: the most that `above * count` came to
+    /// without reaching it.
     pub(super) passed: Option<u64>,
     /// What another queue's draw decided about the next arrival (`Red::tell`).
     pub(super) told: Option<bool>,
@@ -80,8 +83,9 @@ pub(super) struct LinuxRed {
 }
 
 impl LinuxRedParams {
-    /// Wlog: the weight is 2^-Wlog, the largest for which `burst` + 1 - min/avpkt <= (1 - (1 - W)^burst) / W.
-    /// `None` when there is none, which tc refuses: a burst below min/avpkt, or one beyond all reason.
+    /// Wlog: the weight is 2^-Wlog, the largest for which `burst` + 1 - min/avpkt <= (1 - (1 -
+    /// W)^burst) / W. `None` when there is none, which tc refuses: a burst below min/avpkt, or one
+    /// beyond all reason.
     pub fn weight_log(&self) -> Option<u32> {
         let burst = f64::from(self.burst);
         let excess = burst + 1.0 - f64::from(self.min) / f64::from(self.avpkt.max(1));
@@ -100,7 +104,8 @@ impl LinuxRedParams {
         let ticks_per_packet = libm::ceil(seconds * 1e9 / TICK_NS).max(1.0);
         let shift_per_tick = -libm::log1p(-libm::exp2(-f64::from(wlog))) / ticks_per_packet;
         let longest = 31.0 / shift_per_tick;
-        let cell_log = (0..32).find(|log| longest / libm::exp2(f64::from(*log)) < 512.0).unwrap_or(31);
+        let cell_log =
+            (0..32).find(|log| longest / libm::exp2(f64::from(*log)) < 512.0).unwrap_or(31);
         let cell = libm::exp2(f64::from(cell_log));
         let mut table = std::array::from_fn(|i| (i as f64 * cell * shift_per_tick).min(31.0) as u8);
         table[STAB_SIZE - 1] = 31;
@@ -154,8 +159,8 @@ impl LinuxRed {
         self.red_action(luck)
     }
 
-    /// What an idle time leaves of the average, without one step per missed packet: a shift, or for the first cells
-    /// a line.
+    /// What an idle time leaves of the average, without one step per missed packet: a shift, or for
+    /// the first cells a line.
     pub(super) fn damped(&self, idle: Span) -> u64 {
         let us = (idle.0 / 1000).min(255 << self.cell_log);
         let shift = self.table[(us >> self.cell_log) as usize];
@@ -178,10 +183,12 @@ impl LinuxRed {
         if self.average >= self.max << self.wlog {
             self.count = None;
             self.chance = 1.0;
-            // The kernel counts what is certain and what is drawn as one (`early` of tc -s): one cause on both sides.
+            // The kernel counts what is certain and what is drawn as one (`early` of tc -s): one
+            // cause on both sides.
             return self.signal(Cause::Early, self.harddrop);
         }
-        // The first packet between the thresholds passes and draws the number that decides about the next ones.
+        // The first packet between the thresholds passes and draws the number that decides about
+        // the next ones.
         let Some(count) = self.count else {
             self.begin_count(luck);
             self.chance = 0.0;
@@ -205,7 +212,8 @@ impl LinuxRed {
         self.passed = None;
     }
 
-    /// Whether `above * count` has reached the draw: ours, or, where any draw could be meant, that of whoever told.
+    /// Whether `above * count` has reached the draw: ours, or, where any draw could be meant, that
+    /// of whoever told.
     #[inline]
     fn is_early(&mut self, reached: u64, told: Option<bool>) -> bool {
         let Some(told) = told else {
@@ -235,8 +243,8 @@ impl LinuxRed {
         }
     }
 
-    /// Uniform in [0, (max - min) / max_p): with it max_p (average - min) / (max - min) * count reaches a uniform
-    /// number in [0, 1) when above * count reaches the draw.
+    /// Uniform in [0, (max - min) / max_p): with it max_p (average - min) / (max - min) * count
+    /// reaches a uniform number in [0, 1) when above * count reaches the draw.
     #[inline]
     pub(super) fn draw_number(&self, luck: &mut Luck) -> u64 {
         (luck.next_u64() >> 32) / self.per_byte()
@@ -256,7 +264,9 @@ impl LinuxRed {
         let (low, high) = (self.min + 2 * fifth, self.min + 3 * fifth);
         while self.next_adapt <= now {
             let average = match self.idle_since {
-                Some(since) if since <= self.next_adapt => self.damped(self.next_adapt.since(since)),
+                Some(since) if since <= self.next_adapt => {
+                    self.damped(self.next_adapt.since(since))
+                }
                 _ => self.average,
             } >> self.wlog;
             if average > high && self.max_p <= 50 * ONE_PERCENT {

@@ -1,13 +1,15 @@
-//! red: random early detection. Drop or mark early and at random, more often as the average queue grows, so that
-//! congestion is signalled before the queue is full and to flows in proportion to their share.
+//! red: random early detection. Drop or mark early and at random, more often as the average queue
+//! grows, so that congestion is signalled before the queue is full and to flows in proportion to
+//! their share.
 //!
-//! Two families go under the name. `Linux` (sch_red) is RED as of 1993 in bytes and fixed point, with idle damping by
-//! table and a timer for the adaptive mode. `Floyd` is what ns-2 and ns-3 share: gentle, with automatic
-//! thresholds and weight, optionally adaptive (ARED). They are different algorithms, not two settings of one.
+//! Two families go under the name. `Linux` (sch_red) is RED as of 1993 in bytes and fixed point,
+//! with idle damping by table and a timer for the adaptive mode. `Floyd` is what ns-2 and ns-3
+//! share: gentle, with automatic thresholds and weight, optionally adaptive (ARED). They are
+//! different algorithms, not two settings of one.
 //!
-//! Source: Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; Floyd, Gummadi, Shenker, "Adaptive RED", 2001; for the
-//! behaviour of `linux` sch_red.c, red.h and tc's tc_red.c, of `ns2` ns-2.35's red.cc, of `ns3` ns-3's
-//! RedQueueDisc.
+//! Source: Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; Floyd, Gummadi, Shenker, "Adaptive RED",
+//! 2001; for the behaviour of `linux` sch_red.c, red.h and tc's tc_red.c, of `ns2` ns-2.35's
+//! red.cc, of `ns3` ns-3's RedQueueDisc.
 //!
 //! | | ns2 | ns3 |
 //! |---|---|---|
@@ -19,16 +21,19 @@
 //! | min is automatic | where it is 0 | where min and max are 0 |
 //! | least max_p (adaptive) | min(0.01, 80 000 / rate) | min(0.01, 0.8 mean_bytes / rate) |
 //!
-//! Both: the arriving packet is the victim; where at most one packet (in byte mode: one byte) is queued nothing is
-//! dropped early; after crossing min the first packet passes; max_p adapts on arrivals, at the earliest half a
-//! second after its last change; the gentle slope above max keeps the max_p of the start, as the code of both does.
+//! Both: the arriving packet is the victim; where at most one packet (in byte mode: one byte) is
+//! queued nothing is dropped early; after crossing min the first packet passes; max_p adapts on
+//! arrivals, at the earliest half a second after its last change; the gentle slope above max keeps
+//! the max_p of the start, as the code of both does.
 //!
-//! Deviations: ns-2's automatic weight lengthens the time constant where three times the link's delay is above 100
-//! ms; a discipline does not know the delay, so the weight is 1 - exp(-1/C) always. The least max_p is ns-2's and
-//! ns-3's, not the 0.01 of the 2001 paper. Neither Floyd variant follows a rate that changes (as ns-2 and ns-3).
-//! linux: time in ns is truncated to the kernel's µs; the idle table is tc's, in ticks of 64 ns, and the kernel
-//! reads it in µs, so an idle queue's average falls 15.6 times more slowly than red(8) intends: kept, as it is what
-//! Linux does. The adaptive timer fires each 0.512 s (HZ = 250) from the start and is evaluated on arrival.
+//! Deviations: ns-2's automatic weight lengthens the time constant where three times the link's
+//! delay is above 100 ms; a discipline does not know the delay, so the weight is 1 - exp(-1/C)
+//! always. The least max_p is ns-2's and ns-3's, not the 0.01 of the 2001 paper. Neither Floyd
+//! variant follows a rate that changes (as ns-2 and ns-3). linux: time in ns is truncated to the
+//! kernel's µs; the idle table is tc's, in ticks of 64 ns, and the kernel reads it in µs, so an
+//! idle queue's average falls 15.6 times more slowly than red(8) intends: kept, as it is what Linux
+//! does. The adaptive timer fires each 0.512 s (HZ = 250) from the start and is evaluated on
+//! arrival.
 
 mod floyd;
 mod linux;
@@ -47,7 +52,8 @@ use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::{Luck, Time};
 
-/// `red variant=...`: `{"kind": "red", "variant": "linux" | "ns2" | "ns3", ...}` and the fields of that variant.
+/// `red variant=...`: `{"kind": "red", "variant": "linux" | "ns2" | "ns3", ...}` and the fields of
+/// that variant.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "variant", rename_all = "snake_case")]
 pub enum RedParams {
@@ -111,7 +117,8 @@ impl Law {
         }
     }
 
-    /// The transmitter wanted a packet and there was none: the idle period starts, unless it has before.
+    /// The transmitter wanted a packet and there was none: the idle period starts, unless it has
+    /// before.
     fn idle(&mut self, now: Time) {
         let idle_since = match self {
             Law::Linux(red) => &mut red.idle_since,
@@ -139,15 +146,17 @@ impl<B> Red<B> {
         Red { law, luck: context.luck, queue: Fifo::default() }
     }
 
-    /// Whether another RED's draw dropped or marked the next arrival early. Where ours leaves the choice to luck, it takes
-    /// that for its own draw; where the law leaves none, the law decides. For Linux's alone.
+    /// Whether another RED's draw dropped or marked the next arrival early. Where ours leaves the
+    /// choice to luck, it takes that for its own draw; where the law leaves none, the law decides.
+    /// For Linux's alone.
     pub fn tell(&mut self, early: bool) {
         if let Law::Linux(red) = &mut self.law {
             red.told = Some(early);
         }
     }
 
-    /// How likely the last arrival that was told of was to be dropped or marked early, given what became of all before it.
+    /// How likely the last arrival that was told of was to be dropped or marked early, given what
+    /// became of all before it.
     pub fn chance(&self) -> Option<f64> {
         match &self.law {
             Law::Linux(red) => Some(red.chance),
@@ -199,7 +208,9 @@ impl<B> Qdisc<B> for Red<B> {
 
     fn state(&self) -> State {
         let (limit, probability, average) = match &self.law {
-            Law::Linux(red) => (red.limit as f64, f64::from(red.max_p) / TWO_32, red.average_bytes()),
+            Law::Linux(red) => {
+                (red.limit as f64, f64::from(red.max_p) / TWO_32, red.average_bytes())
+            }
             Law::Floyd(red) => (red.limit, red.max_p, red.average),
         };
         State {

@@ -1,4 +1,5 @@
-//! RED against hand-worked numbers, Linux's comments and selftests, and its own formula in the long run.
+//! RED against hand-worked numbers, Linux's comments and selftests, and its own formula in the long
+//! run.
 
 use super::*;
 use units::{Rate, Span};
@@ -35,7 +36,14 @@ fn ns2() -> FloydRedParams {
 
 /// ns-3's defaults, limit 100.
 fn ns3() -> FloydRedParams {
-    FloydRedParams { min: 5.0, max: 15.0, weight: 0.002, probability: 0.02, byte_mode: false, ..ns2() }
+    FloydRedParams {
+        min: 5.0,
+        max: 15.0,
+        weight: 0.002,
+        probability: 0.02,
+        byte_mode: false,
+        ..ns2()
+    }
 }
 
 fn floyd(params: &RedParams) -> FloydRed {
@@ -45,7 +53,8 @@ fn floyd(params: &RedParams) -> FloydRed {
     }
 }
 
-/// The example of tc's authors: red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 10Mbit.
+/// The example of tc's authors: red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth
+/// 10Mbit.
 fn linux() -> LinuxRedParams {
     LinuxRedParams {
         limit: 400_000,
@@ -62,7 +71,8 @@ fn linux() -> LinuxRedParams {
     }
 }
 
-/// Keeps `backlog` packets queued while `arrivals` more come and as many leave; returns the fraction dropped.
+/// Keeps `backlog` packets queued while `arrivals` more come and as many leave; returns the
+/// fraction dropped.
 fn drop_rate(q: &mut Red<()>, backlog: u32, arrivals: u32, size: u32) -> f64 {
     let mut fates = Vec::new();
     let mut now = Time::ZERO;
@@ -141,7 +151,9 @@ fn linux_marks_by_the_average_as_in_the_kernels_selftest() {
     let marks = signalled(&with_ecn, Ecn::Ect);
     assert!(marks.len() > 1900 && marks.iter().all(|f| matches!(f, Fate::Marked { .. })));
     // nodrop: what can't be marked passes; harddrop: even what can be marked is dropped.
-    assert!(signalled(&LinuxRedParams { nodrop: true, ..with_ecn.clone() }, Ecn::NotEct).is_empty());
+    assert!(
+        signalled(&LinuxRedParams { nodrop: true, ..with_ecn.clone() }, Ecn::NotEct).is_empty()
+    );
     let hard = signalled(&LinuxRedParams { harddrop: true, ..with_ecn }, Ecn::Ect);
     assert!(hard.len() > 1900 && hard.iter().all(|f| matches!(f, Fate::Dropped(_, Cause::Early))));
 }
@@ -170,7 +182,8 @@ fn linux_takes_no_byte_beyond_the_limit() {
 fn linux_damps_the_average_of_an_idle_queue() {
     let mut red = LinuxRed::new(&linux());
     red.average = 32_000 << 5;
-    // Cells of 2^15 µs. 2^15 ticks are 2.6 packets of 12 500 ticks, each worth 0.0317: 0.083 shifts a cell.
+    // Cells of 2^15 µs. 2^15 ticks are 2.6 packets of 12 500 ticks, each worth 0.0317: 0.083 shifts
+    // a cell.
     assert_eq!(red.table[12], 0);
     assert_eq!(red.table[13], 1);
     assert_eq!(red.damped(Span::from_micros(13 << 15)), 16_000 << 5);
@@ -322,8 +335,8 @@ fn an_idle_period_counts_as_the_packets_it_could_have_sent() {
     }
     q.dequeue(Time(0), &mut fates);
     q.dequeue(Time(900_000_000), &mut fates);
-    // One second since the first time there was nothing to send: 2500 missed and the arrival itself, (1 -
-    // w)^2501.
+    // One second since the first time there was nothing to send: 2500 missed and the arrival
+    // itself, (1 - w)^2501.
     q.enqueue(packet(1500, Ecn::NotEct), Time(1_000_000_000), &mut fates);
     let average = q.state().average.expect("red has an average");
     assert!((average / (3000.0 * libm::exp(-2501.0 / 2500.0)) - 1.0).abs() < 1e-9, "{average}");
@@ -336,8 +349,8 @@ fn an_idle_period_counts_as_the_packets_it_could_have_sent() {
 
 #[test]
 fn the_long_run_drop_rate_is_that_of_the_interpolated_max_p() {
-    // Backlog 10 of 5..15 packets: p = 0.02 / 2 = 0.01. Without wait gaps are uniform in [1, 1/p - 1], mean 1/2p;
-    // with wait in [1/p, 2/p], mean 3/2p.
+    // Backlog 10 of 5..15 packets: p = 0.02 / 2 = 0.01. Without wait gaps are uniform in [1, 1/p -
+    // 1], mean 1/2p; with wait in [1/p, 2/p], mean 3/2p.
     for (wait, want) in [(false, 0.02), (true, 0.01 / 1.5)] {
         for variant in [RedParams::Ns2, RedParams::Ns3] {
             let mut q = Red::new(&variant(FloydRedParams { wait, ..ns3() }), context());
@@ -358,7 +371,8 @@ fn the_long_run_drop_rate_is_that_of_the_interpolated_max_p() {
 
 #[test]
 fn in_byte_mode_large_packets_are_dropped_in_proportion_to_their_size() {
-    // min 5, max 15 and backlog 10 packets of 1000 bytes with mean 1000: p = 0.01 for a packet of 1000 bytes.
+    // min 5, max 15 and backlog 10 packets of 1000 bytes with mean 1000: p = 0.01 for a packet of
+    // 1000 bytes.
     let params = FloydRedParams { byte_mode: true, mean_bytes: 1000, wait: false, ..ns3() };
     let red = floyd(&RedParams::Ns2(params));
     let (small, large) = (red.spread(0.01, 500), red.spread(0.01, 1500));
@@ -436,6 +450,9 @@ fn a_lone_packet_is_never_dropped_early() {
     for i in 0..1000 {
         red.average = 14.0;
         red.idle_since = None;
-        assert_eq!(red.decide(Backlog { packets: 1, bytes: 1500 }, 1500, Time(i), &mut luck), Verdict::Pass);
+        assert_eq!(
+            red.decide(Backlog { packets: 1, bytes: 1500 }, 1500, Time(i), &mut luck),
+            Verdict::Pass
+        );
     }
 }

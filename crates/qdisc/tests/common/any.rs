@@ -1,13 +1,13 @@
 //! Any discipline with any parameters, for the laws of this crate and of `sim`.
 //!
-//! Which disciplines there are is `Params::KINDS`: one that this file does not know fails every law until its parameters
-//! are drawn here.
+//! Which disciplines there are is `Params::KINDS`: one that this file does not know fails every law
+//! until its parameters are drawn here.
 
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{
-    AdtParams, CodelParams, CodelVariant, FifoParams, FloydRedParams, FqCodelParams, LinuxRedParams, Params,
-    PfifoFastParams, PfifoFastVariant, RedParams,
+    AdtParams, CodelParams, CodelVariant, FifoParams, FloydRedParams, FqCodelParams,
+    LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, RedParams,
 };
 use std::ops::Range;
 
@@ -21,13 +21,17 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
     match kind {
         "pfifo" => packets.prop_map(|limit| Params::Pfifo(FifoParams { limit })).boxed(),
         "bfifo" => bytes.prop_map(|limit| Params::Bfifo(FifoParams { limit })).boxed(),
-        "pfifo_head_drop" => packets.prop_map(|limit| Params::PfifoHeadDrop(FifoParams { limit })).boxed(),
+        "pfifo_head_drop" => {
+            packets.prop_map(|limit| Params::PfifoHeadDrop(FifoParams { limit })).boxed()
+        }
         "pfifo_fast" => pfifo_fast(packets).boxed(),
         "codel" => codel(packets).boxed(),
         "fq_codel" => fq_codel(packets, bytes).boxed(),
         "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
         "adt" => adt(packets).boxed(),
-        _ => panic!("the laws know no parameters of {kind}: draw them in crates/qdisc/tests/common/any.rs"),
+        _ => panic!(
+            "the laws know no parameters of {kind}: draw them in crates/qdisc/tests/common/any.rs"
+        ),
     }
 }
 
@@ -46,12 +50,18 @@ fn codel_variant() -> impl Strategy<Value = CodelVariant> {
 }
 
 fn codel(packets: Range<u64>) -> impl Strategy<Value = Params> {
-    (codel_variant(), packets, 0..20_000_000u64, 1..50_000_000u64, prop::bool::ANY, prop::bool::ANY).prop_map(
-        |(variant, limit, target_ns, interval_ns, ecn, ce)| {
+    (codel_variant(), packets, 0..20_000_000u64, 1..50_000_000u64, prop::bool::ANY, prop::bool::ANY)
+        .prop_map(|(variant, limit, target_ns, interval_ns, ecn, ce)| {
             let ce_threshold_ns = ce.then_some(target_ns / 2);
-            Params::Codel(CodelParams { variant, limit, target_ns, interval_ns, ecn, ce_threshold_ns })
-        },
-    )
+            Params::Codel(CodelParams {
+                variant,
+                limit,
+                target_ns,
+                interval_ns,
+                ecn,
+                ce_threshold_ns,
+            })
+        })
 }
 
 fn fq_codel(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Params> {
@@ -68,7 +78,18 @@ fn fq_codel(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Par
         1..70u32,
     )
         .prop_map(
-            |(variant, limit, flows, memory_limit, target_ns, interval_ns, quantum, ecn, ce, drop_batch)| {
+            |(
+                variant,
+                limit,
+                flows,
+                memory_limit,
+                target_ns,
+                interval_ns,
+                quantum,
+                ecn,
+                ce,
+                drop_batch,
+            )| {
                 let ce_threshold_ns = ce.then_some(target_ns / 2);
                 Params::FqCodel(FqCodelParams {
                     variant,
@@ -91,30 +112,48 @@ fn linux_red(bytes: Range<u64>) -> impl Strategy<Value = Params> {
         (bytes, 0..20_000u32, 1..20_000u32, 1..60u32),
         (0.0..=1.0f64, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
     )
-        .prop_map(|((limit, min, width, burst), (probability, adaptive, ecn, harddrop, nodrop))| {
-            Params::Red(RedParams::Linux(LinuxRedParams {
-                limit,
-                min,
-                max: min + width,
-                avpkt: 1000,
-                burst,
-                probability,
-                bandwidth: 10_000_000,
-                adaptive,
-                ecn,
-                harddrop,
-                nodrop,
-            }))
-        })
+        .prop_map(
+            |((limit, min, width, burst), (probability, adaptive, ecn, harddrop, nodrop))| {
+                Params::Red(RedParams::Linux(LinuxRedParams {
+                    limit,
+                    min,
+                    max: min + width,
+                    avpkt: 1000,
+                    burst,
+                    probability,
+                    bandwidth: 10_000_000,
+                    adaptive,
+                    ecn,
+                    harddrop,
+                    nodrop,
+                }))
+            },
+        )
 }
 
 fn floyd_red(packets: Range<u64>) -> impl Strategy<Value = Params> {
     (
-        (prop::bool::ANY, packets, 0.0..10.0f64, 0.0..20.0f64, prop_oneof![Just(0.0), 0.01..1.0f64]),
-        (0.0..=1.0f64, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
+        (
+            prop::bool::ANY,
+            packets,
+            0.0..10.0f64,
+            0.0..20.0f64,
+            prop_oneof![Just(0.0), 0.01..1.0f64],
+        ),
+        (
+            0.0..=1.0f64,
+            prop::bool::ANY,
+            prop::bool::ANY,
+            prop::bool::ANY,
+            prop::bool::ANY,
+            prop::bool::ANY,
+        ),
     )
         .prop_map(
-            |((ns2, limit, min, width, weight), (probability, byte_mode, gentle, wait, adaptive, ecn))| {
+            |(
+                (ns2, limit, min, width, weight),
+                (probability, byte_mode, gentle, wait, adaptive, ecn),
+            )| {
                 let params = FloydRedParams {
                     limit,
                     min,

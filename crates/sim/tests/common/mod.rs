@@ -34,7 +34,8 @@ pub fn pfifo(limit: u64) -> Params {
 /// A link of `bps` (0: no limit) and `delay_ns`.
 pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
     let rate = if bps == 0 { vec![] } else { vec![RateStep { at_ns: 0, bps }] };
-    let framing = Framing { header_bytes: 0, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None };
+    let framing =
+        Framing { header_bytes: 0, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None };
     let loss = Loss::None;
     LinkSpec {
         name: name.into(),
@@ -89,7 +90,8 @@ impl Tables {
     /// A column as numbers.
     pub fn column(&self, table: &str, column: &str) -> Vec<f64> {
         let table = self.0.iter().find(|t| t.name == table).expect("a table of this name");
-        let (_, values) = table.columns.iter().find(|c| c.0 == column).expect("a column of this name");
+        let (_, values) =
+            table.columns.iter().find(|c| c.0 == column).expect("a column of this name");
         match values {
             Column::U8(v) => v.iter().map(|&x| f64::from(x)).collect(),
             Column::U32(v) => v.iter().map(|&x| f64::from(x)).collect(),

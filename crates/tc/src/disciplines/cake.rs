@@ -1,5 +1,5 @@
-//! cake: tc-cake(8). In a scenario its words are passed on to Linux as they are; `live` is cake as the
-//! shaper of an interface, whose rate and line are said elsewhere.
+//! cake: tc-cake(8). In a scenario its words are passed on to Linux as they are; `live` is cake as
+//! the shaper of an interface, whose rate and line are said elsewhere.
 
 use super::whole_microseconds;
 use crate::discipline::Discipline;
@@ -78,8 +78,16 @@ const PATHS_NS: &[(&str, u64)] = &[
     ("interplanetary", 3_600_000_000_000),
 ];
 /// By whom it shares, in the order of the kernel's numbers.
-const ISOLATIONS: &[&str] =
-    &["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
+const ISOLATIONS: &[&str] = &[
+    "flowblind",
+    "srchost",
+    "dsthost",
+    "hosts",
+    "flows",
+    "dual-srchost",
+    "dual-dsthost",
+    "triple-isolate",
+];
 /// Likewise.
 const TINS: &[&str] = &["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"];
 const ACK_FILTERS: &[&str] = &["no-ack-filter", "ack-filter", "ack-filter-aggressive"];
@@ -91,14 +99,26 @@ const ATTRIBUTES: &[Attribute] = &[
     Attribute { name: "FLOW_MODE", value: |fields| number_of(fields, "isolation", ISOLATIONS) },
     Attribute { name: "WASH", value: |fields| number_of(fields, "wash", &["nowash", "wash"]) },
     Attribute { name: "ACK_FILTER", value: |fields| number_of(fields, "acks", ACK_FILTERS) },
-    Attribute { name: "SPLIT_GSO", value: |fields| number_of(fields, "gso", &["no-split-gso", "split-gso"]) },
-    Attribute { name: "INGRESS", value: |fields| number_of(fields, "shaping", &["egress", "ingress"]) },
+    Attribute {
+        name: "SPLIT_GSO",
+        value: |fields| number_of(fields, "gso", &["no-split-gso", "split-gso"]),
+    },
+    Attribute {
+        name: "INGRESS",
+        value: |fields| number_of(fields, "shaping", &["egress", "ingress"]),
+    },
     Attribute { name: "RTT", value: |fields| whole_microseconds(fields, "rtt_ns") },
     // As tc does it: a twentieth.
-    Attribute { name: "TARGET", value: |fields| Some((whole_microseconds(fields, "rtt_ns")? / 20).max(1)) },
+    Attribute {
+        name: "TARGET",
+        value: |fields| Some((whole_microseconds(fields, "rtt_ns")? / 20).max(1)),
+    },
     Attribute { name: "NAT", value: |fields| fields.get("nat").is_on().then_some(1) },
     Attribute { name: "MEMORY", value: |fields| fields.count("memlimit") },
-    Attribute { name: "RAW", value: |fields| (fields.get("layer").text() == Some("raw")).then_some(0) },
+    Attribute {
+        name: "RAW",
+        value: |fields| (fields.get("layer").text() == Some("raw")).then_some(0),
+    },
     Attribute { name: "ATM", value: |fields| number_of(fields, "cells", CELLS) },
     Attribute { name: "OVERHEAD", value: |fields| fields.count("overhead") },
     Attribute { name: "MPU", value: |fields| fields.count("mpu") },
@@ -125,8 +145,8 @@ fn one_way_of_saying(fields: &mut Fields, _given: &[&'static str]) -> Result<(),
 const RATE_SAID: &str = "--up and --down say the rate";
 const LINE_SAID: &str = "--link says it";
 
-/// cake's words for a live interface: it may be told of NAT; its rate and its line are not its own to
-/// say.
+/// cake's words for a live interface: it may be told of NAT; its rate and its line are not its own
+/// to say.
 static LIVE: Grammar = Grammar {
     kind: "cake",
     words: WORDS,
@@ -149,7 +169,12 @@ static LIVE: Grammar = Grammar {
 ///
 /// What arrives has priorities that strangers set: they are not followed unless asked for, and are
 /// washed off.
-pub fn live(words: &str, bps: u64, layer: Option<Framing>, arriving: bool) -> Result<Discipline, TcError> {
+pub fn live(
+    words: &str,
+    bps: u64,
+    layer: Option<Framing>,
+    arriving: bool,
+) -> Result<Discipline, TcError> {
     let mut cake = Discipline::parse_by(&CAKE, &LIVE, words)?;
     let choice = |one: &'static str, other: &'static str| if arriving { one } else { other };
     let chosen = [

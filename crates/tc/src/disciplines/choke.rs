@@ -29,7 +29,10 @@ pub(super) static CHOKE: Record = Record {
         // struct tc_choke_xstats.
         xstats: Xstats { skipped: 0, names: &["early", "pdrop", "other", "marked", "matched"] },
         in_order: true,
-        drops: Why::Counted(&[tell(Cause::Early, &["early", "matched"]), tell(Cause::Limit, &["pdrop"])]),
+        drops: Why::Counted(&[
+            tell(Cause::Early, &["early", "matched"]),
+            tell(Cause::Limit, &["pdrop"]),
+        ]),
         marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
         ..Linux::PLAIN
     }),

@@ -2,16 +2,28 @@
 
 use super::{LIMIT, flag, whole_microseconds};
 use crate::grammar::{Grammar, Read, Value, off, on, time};
-use crate::linux::{Attribute, CODEL_MARKS, End, Linux, Options, PINNED, State, Why, Xstats, state};
+use crate::linux::{
+    Attribute, CODEL_MARKS, End, Linux, Options, PINNED, State, Why, Xstats, state,
+};
 use crate::record::Record;
 use qdisc::Cause;
 
 pub(super) static CODEL: Record = Record {
     kind: "codel",
     grammars: &[
-        Grammar { variant: Some("linux"), aliases: &[PINNED], defaults: &defaults("linux"), ..WORDS },
+        Grammar {
+            variant: Some("linux"),
+            aliases: &[PINNED],
+            defaults: &defaults("linux"),
+            ..WORDS
+        },
         Grammar { variant: Some("linux2012"), defaults: &defaults("linux2012"), ..WORDS },
-        Grammar { variant: Some("rfc"), aliases: &["rfc8289"], defaults: &defaults("rfc"), ..WORDS },
+        Grammar {
+            variant: Some("rfc"),
+            aliases: &["rfc8289"],
+            defaults: &defaults("rfc"),
+            ..WORDS
+        },
         Grammar { variant: Some("ns3"), defaults: &defaults("ns3"), ..WORDS },
     ],
     simulated: true,
@@ -20,8 +32,14 @@ pub(super) static CODEL: Record = Record {
             "TCA_CODEL",
             &[
                 Attribute { name: "LIMIT", value: |fields| fields.count("limit") },
-                Attribute { name: "TARGET", value: |fields| whole_microseconds(fields, "target_ns") },
-                Attribute { name: "INTERVAL", value: |fields| whole_microseconds(fields, "interval_ns") },
+                Attribute {
+                    name: "TARGET",
+                    value: |fields| whole_microseconds(fields, "target_ns"),
+                },
+                Attribute {
+                    name: "INTERVAL",
+                    value: |fields| whole_microseconds(fields, "interval_ns"),
+                },
                 Attribute {
                     name: "CE_THRESHOLD",
                     value: |fields| whole_microseconds(fields, "ce_threshold_ns"),

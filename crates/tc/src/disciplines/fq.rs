@@ -39,7 +39,13 @@ pub(super) static FQ: Record = Record {
         // struct tc_fq_qd_stats: eight numbers of 64 bits come first.
         xstats: Xstats {
             skipped: 64,
-            names: &["flows", "inactive_flows", "throttled_flows", "unthrottle_latency_ns", "ce_mark"],
+            names: &[
+                "flows",
+                "inactive_flows",
+                "throttled_flows",
+                "unthrottle_latency_ns",
+                "ce_mark",
+            ],
         },
         marks: Why::Counted(&[tell(Cause::CeThreshold, &["ce_mark"])]),
         state: &[state("flows", &["flows"], &["inactive_flows"], 1.0)],

@@ -2,7 +2,9 @@
 
 use super::{LIMIT, flag, whole_microseconds};
 use crate::grammar::{Grammar, Read, Value, Word, off, on, time, word};
-use crate::linux::{Attribute, CODEL_MARKS, End, Linux, Options, PINNED, Tell, Why, Xstats, state, tell};
+use crate::linux::{
+    Attribute, CODEL_MARKS, End, Linux, Options, PINNED, Tell, Why, Xstats, state, tell,
+};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -42,8 +44,14 @@ pub(super) static FQ_CODEL: Record = Record {
                 Attribute { name: "QUANTUM", value: |fields| fields.count("quantum") },
                 Attribute { name: "MEMORY_LIMIT", value: |fields| fields.count("memory_limit") },
                 Attribute { name: "DROP_BATCH_SIZE", value: |fields| fields.count("drop_batch") },
-                Attribute { name: "TARGET", value: |fields| whole_microseconds(fields, "target_ns") },
-                Attribute { name: "INTERVAL", value: |fields| whole_microseconds(fields, "interval_ns") },
+                Attribute {
+                    name: "TARGET",
+                    value: |fields| whole_microseconds(fields, "target_ns"),
+                },
+                Attribute {
+                    name: "INTERVAL",
+                    value: |fields| whole_microseconds(fields, "interval_ns"),
+                },
                 Attribute {
                     name: "CE_THRESHOLD",
                     value: |fields| whole_microseconds(fields, "ce_threshold_ns"),
@@ -51,8 +59,8 @@ pub(super) static FQ_CODEL: Record = Record {
                 Attribute { name: "ECN", value: |fields| flag(fields, "ecn") },
             ],
         ),
-        // struct tc_fq_codel_xstats: a word in front says that these are the discipline's numbers, not
-        // a flow's.
+        // struct tc_fq_codel_xstats: a word in front says that these are the discipline's numbers,
+        // not a flow's.
         xstats: Xstats {
             skipped: 4,
             names: &[

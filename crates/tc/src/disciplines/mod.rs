@@ -120,9 +120,10 @@ pub(crate) fn elsewhere(kind: &str) -> Option<(String, String)> {
         return Some((problem, (*hint).to_owned()));
     }
     let (_, near) = NEAREST.iter().find(|(names, _)| names.contains(&lower.as_str()))?;
-    let newer = NEWER.iter().find(|(name, _)| *name == lower).map_or(String::new(), |(_, since)| {
-        format!(": it came with Linux {since}, and the guest is Linux {RELEASE}")
-    });
+    let newer =
+        NEWER.iter().find(|(name, _)| *name == lower).map_or(String::new(), |(_, since)| {
+            format!(": it came with Linux {since}, and the guest is Linux {RELEASE}")
+        });
     let problem = format!("no engine has a queue discipline {}{newer}", quoted(kind));
     Some((problem, format!("nearest: {near}")))
 }

@@ -1,5 +1,5 @@
-//! pfifo_fast: tc-pfifo_fast(8). It has no words of tc's: the limit is the device's txqueuelen, which
-//! ip-link(8) sets.
+//! pfifo_fast: tc-pfifo_fast(8). It has no words of tc's: the limit is the device's txqueuelen,
+//! which ip-link(8) sets.
 
 use super::LIMIT;
 use crate::grammar::{Grammar, Value};
@@ -27,4 +27,5 @@ pub(super) static PFIFO_FAST: Record = Record {
     ..Record::NONE
 };
 
-const WORDS: Grammar = Grammar { kind: "pfifo_fast", words: &[LIMIT], always: &["limit"], ..Grammar::NONE };
+const WORDS: Grammar =
+    Grammar { kind: "pfifo_fast", words: &[LIMIT], always: &["limit"], ..Grammar::NONE };

@@ -33,7 +33,10 @@ pub(super) static PIE: Record = Record {
             ],
         },
         in_order: true,
-        drops: Why::Counted(&[tell(Cause::Early, &["dropped"]), tell(Cause::Limit, &["overlimit"])]),
+        drops: Why::Counted(&[
+            tell(Cause::Early, &["dropped"]),
+            tell(Cause::Limit, &["overlimit"]),
+        ]),
         marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
         state: &[state("probability", &["prob_high"], &[], 4_294_967_296.0)],
         ..Linux::PLAIN

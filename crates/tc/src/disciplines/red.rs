@@ -90,8 +90,12 @@ const LINUX: Grammar = Grammar {
 };
 
 /// `red`, `red ecn`: the sizes, and the bandwidth unless it is given, follow from the link's rate.
-static BARE: Grammar =
-    Grammar { variant: Some("linux"), aliases: &[PINNED], defaults: &linux_defaults(false), ..LINUX };
+static BARE: Grammar = Grammar {
+    variant: Some("linux"),
+    aliases: &[PINNED],
+    defaults: &linux_defaults(false),
+    ..LINUX
+};
 
 /// A size that is to be computed: 0 from the others, or unsaid until the link's rate is known.
 const fn size(from_others: bool) -> Value {
@@ -171,21 +175,22 @@ const fn floyd_defaults(
 const AVPKT: u64 = 1000;
 /// The queueing delay from which a RED without sizes begins to drop, ns.
 const TOLERATED_NS: u128 = 20_000_000;
-/// Below a threshold of about five packets RED punishes ordinary bursts (Floyd and Jacobson 1993 use
-/// 5).
+/// Below a threshold of about five packets RED punishes ordinary bursts (Floyd and Jacobson 1993
+/// use 5).
 const LEAST_MIN_PACKETS: u64 = 5;
 
 /// tc-red(8)'s recommendation.
 ///
 /// min: the tolerated delay times the rate, but five packets at least. max: three times min. limit:
-/// four times max. burst: (min + min + max) / (3 avpkt). At 20 Mbit/s: 20 ms are 50000 bytes, so min
-/// 50000, max 150000, limit 600000, burst 83.
+/// four times max. burst: (min + min + max) / (3 avpkt). At 20 Mbit/s: 20 ms are 50000 bytes, so
+/// min 50000, max 150000, limit 600000, burst 83.
 fn recommended(fields: &mut Fields, rate_bps: u64) {
     let tolerated = u128::from(rate_bps) * TOLERATED_NS / 8_000_000_000;
     let tolerated = u64::try_from(tolerated).unwrap_or(U32);
     // Beyond 143 Gbit/s the limit would not fit tc's 32 bits.
     let min = tolerated.clamp(LEAST_MIN_PACKETS * AVPKT, U32 / 12);
-    let sizes = [("limit", 12 * min), ("min", min), ("max", 3 * min), ("avpkt", AVPKT), ("burst", 0)];
+    let sizes =
+        [("limit", 12 * min), ("min", min), ("max", 3 * min), ("avpkt", AVPKT), ("burst", 0)];
     for (name, size) in sizes {
         fields.set(name, Value::Count(size));
     }

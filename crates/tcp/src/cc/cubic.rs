@@ -1,21 +1,26 @@
-//! CUBIC: after a loss the window climbs back to where the loss was along a cubic in time, flat near it, steep beyond.
+//! CUBIC: after a loss the window climbs back to where the loss was along a cubic in time, flat
+//! near it, steep beyond.
 //!
-//! W(t) = C (t - K)³ + W_max: concave up to W_max, then convex to look for more. Growth depends on the time since the
-//! loss and not on the RTT, so flows of different RTTs share more evenly. Where Reno would be faster (small windows,
-//! short RTTs) CUBIC grows as Reno would: the TCP-friendly region. HyStart leaves slow start before it overshoots, when
-//! a train of ACKs has become half an RTT long, or when a round's RTTs exceed the least one by an eighth.
+//! W(t) = C (t - K)³ + W_max: concave up to W_max, then convex to look for more. Growth depends on
+//! the time since the loss and not on the RTT, so flows of different RTTs share more evenly. Where
+//! Reno would be faster (small windows, short RTTs) CUBIC grows as Reno would: the TCP-friendly
+//! region. HyStart leaves slow start before it overshoots, when a train of ACKs has become half an
+//! RTT long, or when a round's RTTs exceed the least one by an eighth.
 //!
-//! Sources: RFC 9438 (section numbers below); Ha and Rhee, "Taming the elephants: new TCP slow start" (2011); Linux
-//! net/ipv4/tcp_cubic.c since 6.14 for what neither fixes.
-//! As Linux has it, all is in whole numbers, which at windows of tens of segments is a tenth of the losses: windows in segments;
-//! time in ticks of 4 ms (HZ 250), min_rtt rounded up to them; t and K in 1/1024 s, rounded down; what the cubic has gained or is short of, rounded
-//! down; β as 717/1024, rounded down after each use; and growth is a number of acknowledged segments to a segment of growth,
-//! rounded down, so that just below its target a window grows faster than the cubic. The cubic is read once a tick, and while cwnd stands once in 8.
-//! Deviations from RFC 9438, all as Linux: the cubic is read min_rtt ahead, not srtt; a multiplicative decrease starts
-//! from cwnd, not from the flight size; the Reno estimate keeps its α when it passes the old window; a window that has
-//! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++; a cube root that is off by up to 0.15 %.
-//! Deviation from Linux: time without a full window is left out of the epoch whenever it is longer than an RTT (§4.2; Linux: if
-//! nothing was in flight). Nothing of `Ns2Mode` applies here.
+//! Sources: RFC 9438 (section numbers below); Ha and Rhee, "Taming the elephants: new TCP slow
+//! start" (2011); Linux net/ipv4/tcp_cubic.c since 6.14 for what neither fixes. As Linux has it,
+//! all is in whole numbers, which at windows of tens of segments is a tenth of the losses: windows
+//! in segments; time in ticks of 4 ms (HZ 250), min_rtt rounded up to them; t and K in 1/1024 s,
+//! rounded down; what the cubic has gained or is short of, rounded down; β as 717/1024, rounded
+//! down after each use; and growth is a number of acknowledged segments to a segment of growth,
+//! rounded down, so that just below its target a window grows faster than the cubic. The cubic is
+//! read once a tick, and while cwnd stands once in 8. Deviations from RFC 9438, all as Linux: the
+//! cubic is read min_rtt ahead, not srtt; a multiplicative decrease starts from cwnd, not from the
+//! flight size; the Reno estimate keeps its α when it passes the old window; a window that has
+//! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++; a cube root
+//! that is off by up to 0.15 %. Deviation from Linux: time without a full window is left out of the
+//! epoch whenever it is longer than an RTT (§4.2; Linux: if nothing was in flight). Nothing of
+//! `Ns2Mode` applies here.
 
 use super::{Ack, Congestion, CongestionControl, Credit, Signal};
 use crate::TcpParams;
@@ -29,14 +34,16 @@ const TICK: Span = Span::from_millis(4);
 const STALE_TICKS: u64 = 7;
 /// β in 1024ths: what is left of the window after congestion is 0.7 of it (§4.6).
 const BETA: u32 = 717;
-/// A segment of growth of Reno's estimate costs so many eighths of a window acknowledged: 1/α = (1+β)/3(1-β), rounded
-/// down to 15/8, of a Reno that loses as rarely and shares as fairly (§4.3).
+/// A segment of growth of Reno's estimate costs so many eighths of a window acknowledged: 1/α =
+/// (1+β)/3(1-β), rounded down to 15/8, of a Reno that loses as rarely and shares as fairly (§4.3).
 const RENO_EIGHTHS: u32 = 15;
 /// At most one segment for two acknowledged: 1.5 times an RTT (§4.4, §4.5).
 const GROWTH_MAX: u32 = 2;
-/// At least one segment for twenty acknowledged as long as no loss has shown what the path holds (Linux).
+/// At least one segment for twenty acknowledged as long as no loss has shown what the path holds
+/// (Linux).
 const GROWTH_UNKNOWN: u32 = 20;
-/// Above the cubic one segment for a hundred windows, so that a growth of nothing does not last (Linux).
+/// Above the cubic one segment for a hundred windows, so that a growth of nothing does not last
+/// (Linux).
 const CREEP: u32 = 100;
 
 /// State of RFC 9438. Windows are in segments.
@@ -89,17 +96,20 @@ impl Cubic {
         }
     }
 
-    /// Takes an RTT sample for min_rtt and HyStart. The first second of an epoch still sees the queue that the loss
-    /// left behind, so its samples are left out (Linux).
+    /// Takes an RTT sample for min_rtt and HyStart. The first second of an epoch still sees the
+    /// queue that the loss left behind, so its samples are left out (Linux).
     #[inline]
     fn sample(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        if self.epoch.as_ref().is_some_and(|epoch| ack.now.since(epoch.start) < Span::from_secs(1)) {
+        if self.epoch.as_ref().is_some_and(|epoch| ack.now.since(epoch.start) < Span::from_secs(1))
+        {
             return;
         }
         let delay_min = self.delay_min.map_or(rtt, |least| least.min(rtt));
         self.delay_min = Some(delay_min);
-        if self.cwnd < self.ssthresh && self.hystart.found(ack, rtt, delay_min, f64::from(self.cwnd)) {
+        if self.cwnd < self.ssthresh
+            && self.hystart.found(ack, rtt, delay_min, f64::from(self.cwnd))
+        {
             self.ssthresh = self.cwnd;
         }
     }
@@ -111,7 +121,8 @@ impl Cubic {
         self.cwnd = self.cwnd.saturating_add(self.credit.earn(acked, price));
     }
 
-    /// How many acknowledged segments a segment of growth costs: by the cubic, or by Reno's window where that is larger.
+    /// How many acknowledged segments a segment of growth costs: by the cubic, or by Reno's window
+    /// where that is larger.
     #[inline]
     fn price(&mut self, acked: u32, ack: &Ack) -> u32 {
         let (cwnd, w_max) = (self.cwnd, self.w_max);
@@ -137,7 +148,8 @@ impl Cubic {
         epoch.price
     }
 
-    /// Time that passed without the window being the limit, beyond the RTT that any ACK takes: it must not earn growth (§4.2).
+    /// Time that passed without the window being the limit, beyond the RTT that any ACK takes: it
+    /// must not earn growth (§4.2).
     #[inline]
     fn idle(&mut self, ack: &Ack) -> Span {
         let rtt = ack.rtt.or(ack.srtt).unwrap_or(Span::ZERO);
@@ -148,7 +160,8 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// §4.2: K is the time the cubic takes from the window now to W_max. From above W_max it starts at its plateau.
+    /// §4.2: K is the time the cubic takes from the window now to W_max. From above W_max it starts
+    /// at its plateau.
     fn new(cwnd: u32, w_max: u32, now: Time) -> Epoch {
         let origin = w_max.max(cwnd);
         Epoch {
@@ -169,13 +182,19 @@ impl Epoch {
         self.read_cwnd = cwnd;
         let t = (now - ticks(self.start) + ahead) * TICK.0 * 1024 / 1_000_000_000;
         let offset = u128::from(t.abs_diff(self.k));
-        let gained = u32::try_from((u128::from(C) * offset * offset * offset) >> 40).unwrap_or(u32::MAX);
-        let target =
-            if t < self.k { self.origin.saturating_sub(gained) } else { self.origin.saturating_add(gained) };
-        self.price = if target > cwnd { cwnd / (target - cwnd) } else { CREEP.saturating_mul(cwnd) };
+        let gained =
+            u32::try_from((u128::from(C) * offset * offset * offset) >> 40).unwrap_or(u32::MAX);
+        let target = if t < self.k {
+            self.origin.saturating_sub(gained)
+        } else {
+            self.origin.saturating_add(gained)
+        };
+        self.price =
+            if target > cwnd { cwnd / (target - cwnd) } else { CREEP.saturating_mul(cwnd) };
     }
 
-    /// §4.3: W_est grows by α a window, and cwnd at least as fast as it takes to be as large in a round trip.
+    /// §4.3: W_est grows by α a window, and cwnd at least as fast as it takes to be as large in a
+    /// round trip.
     fn keep_up_with_reno(&mut self, cwnd: u32) {
         let cost = (cwnd.saturating_mul(RENO_EIGHTHS) / 8).max(1);
         // A segment is earned by more than it costs, not by as much (Linux).
@@ -188,10 +207,12 @@ impl Epoch {
     }
 }
 
-/// K, the time in which the cubic rises by `short` segments, in 1024ths of a second: the cube root of short / C (§4.2).
+/// K, the time in which the cubic rises by `short` segments, in 1024ths of a second: the cube root
+/// of short / C (§4.2).
 ///
-/// By one of Newton's steps in whole numbers, from a guess by the leading bits: off by up to 0.15 %, as Linux's, and by the same,
-/// since a cycle of losses becomes another by one acknowledged segment. tests/recordings/cubic-k.txt has Linux's values.
+/// By one of Newton's steps in whole numbers, from a guess by the leading bits: off by up to
+/// 0.15 %, as Linux's, and by the same, since a cycle of losses becomes another by one acknowledged
+/// segment. tests/recordings/cubic-k.txt has Linux's values.
 fn time_to_plateau(short: u32) -> u64 {
     if short == 0 {
         return 0;
@@ -204,8 +225,9 @@ fn time_to_plateau(short: u32) -> u64 {
     (2 * x + a / (x * (x - 1))) * 341 / 1024
 }
 
-/// 64 times the cube root of a number from m to m + 1, from 8 to 64, or a little more: Newton's step lands above the root from
-/// either side. A curve through the guesses that Linux's values of K imply, and where they lie a 64th off it.
+/// 64 times the cube root of a number from m to m + 1, from 8 to 64, or a little more: Newton's
+/// step lands above the root from either side. A curve through the guesses that Linux's values of K
+/// imply, and where they lie a 64th off it.
 fn guess(m: u64) -> u64 {
     let curve = (65.4 * libm::cbrt(m as f64) + 3.8) as u64;
     match m {
@@ -245,10 +267,14 @@ impl CongestionControl for Cubic {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        // Fast convergence (§4.7): a window that peaks lower than the last time gives way to newcomers.
+        // Fast convergence (§4.7): a window that peaks lower than the last time gives way to
+        // newcomers.
         let lower = self.cwnd < self.w_max;
-        self.w_max =
-            if lower { (u64::from(self.cwnd) * u64::from(1024 + BETA) / 2048) as u32 } else { self.cwnd };
+        self.w_max = if lower {
+            (u64::from(self.cwnd) * u64::from(1024 + BETA) / 2048) as u32
+        } else {
+            self.cwnd
+        };
         self.ssthresh = reduced(self.cwnd).max(2);
         self.epoch = None;
         self.credit = Credit::default();
@@ -296,7 +322,8 @@ struct HyStart {
     /// The sender paces: its ACK train is spread over half an RTT already.
     paced: bool,
     mss: f64,
-    /// Rounds are counted from this window on. 0; in Linux 5.16 to 6.13 it was LOW_WINDOW, so that rounds began midway.
+    /// Rounds are counted from this window on. 0; in Linux 5.16 to 6.13 it was LOW_WINDOW, so that
+    /// rounds began midway.
     rounds_from: f64,
     /// The round is over when this segment is acknowledged and one more.
     round_end: u32,
@@ -350,7 +377,8 @@ impl HyStart {
         found
     }
 
-    /// The train of ACKs since the start of the round lasts as long as one way to the receiver takes.
+    /// The train of ACKs since the start of the round lasts as long as one way to the receiver
+    /// takes.
     fn train_is_long(&mut self, ack: &Ack, delay_min: Span, cwnd: f64) -> bool {
         if ack.now.since(self.train) > TRAIN_GAP {
             return false;
@@ -361,15 +389,16 @@ impl HyStart {
         ack.now.since(self.round_start) > threshold
     }
 
-    /// Linux allows for segments sent in bursts: the time that four bursts of 64 KiB take at the pacing rate of slow
-    /// start (2 cwnd/srtt), at most 1 ms, which it is below 2 Gbit/s.
+    /// Linux allows for segments sent in bursts: the time that four bursts of 64 KiB take at the
+    /// pacing rate of slow start (2 cwnd/srtt), at most 1 ms, which it is below 2 Gbit/s.
     fn cushion(&self, ack: &Ack, cwnd: f64) -> Span {
         let srtt = ack.srtt.map_or(0.0, Span::as_secs_f64);
         let bursts = 4.0 * 65_536.0 * srtt / (2.0 * cwnd * self.mss);
         Span::from_secs_f64(bursts).min(Span::from_millis(1))
     }
 
-    /// After eight samples, their minimum is above the least RTT by an eighth (between 4 and 16 ms): a queue stands.
+    /// After eight samples, their minimum is above the least RTT by an eighth (between 4 and
+    /// 16 ms): a queue stands.
     fn delay_has_risen(&mut self, rtt: Span, delay_min: Span) -> bool {
         self.round_rtt = self.round_rtt.min(rtt);
         if self.samples < ROUND_SAMPLES {
@@ -468,8 +497,9 @@ mod tests {
 
     #[test]
     fn whole_numbers_as_in_linux() {
-        // 99 · 717/1024 = 69.3. K = cbrt(30/0.4) = 4.217 s would be 4318/1024, by Linux's cube root 4316. With 100 ms ahead, 102/1024, W = 99 - 0.4 · 4.117³ = 71.1,
-        // of which 28 - 1 are taken: 72, and 69/(72 - 69) acknowledged segments earn the next.
+        // 99 · 717/1024 = 69.3. K = cbrt(30/0.4) = 4.217 s would be 4318/1024, by Linux's cube
+        // root 4316. With 100 ms ahead, 102/1024, W = 99 - 0.4 · 4.117³ = 71.1, of which 28 - 1 are
+        // taken: 72, and 69/(72 - 69) acknowledged segments earn the next.
         let mut bulk = Bulk::after_loss_at(99.0, Span::from_millis(100));
         assert_eq!(bulk.cubic.ssthresh(), 69.0);
         bulk.ack(1, Span::from_millis(100), true);
@@ -557,7 +587,11 @@ mod tests {
             bulk.round();
             let t = bulk.now.as_secs_f64();
             let w = 0.4 * (t - k) * (t - k) * (t - k) + 1000.0;
-            assert!(near(bulk.cubic.cwnd(), w, 0.01), "round {round}: {} instead of {w}", bulk.cubic.cwnd());
+            assert!(
+                near(bulk.cubic.cwnd(), w, 0.01),
+                "round {round}: {} instead of {w}",
+                bulk.cubic.cwnd()
+            );
         }
     }
 
@@ -594,7 +628,8 @@ mod tests {
 
     #[test]
     fn at_a_small_window_and_a_short_rtt_it_grows_as_reno_would() {
-        // W_max 20 at 10 ms: the cubic alone needs K = 2.47 s to come back, Reno (8/15 an RTT) 0.11 s.
+        // W_max 20 at 10 ms: the cubic alone needs K = 2.47 s to come back, Reno (8/15 an RTT)
+        // 0.11 s.
         let mut bulk = Bulk::after_loss_at(20.0, Span::from_millis(10));
         let start = bulk.cubic.cwnd();
         for _ in 0..50 {
@@ -674,7 +709,8 @@ mod tests {
         assert_eq!((bulk.cubic.cwnd(), bulk.cubic.w_max, bulk.cubic.delay_min), (1.0, 0, None));
         assert_eq!(bulk.cubic.ssthresh(), 70.0);
 
-        // Slow start back to ssthresh, the rest of the ACK in avoidance: 69 segments of 75, then one for twenty.
+        // Slow start back to ssthresh, the rest of the ACK in avoidance: 69 segments of 75, then
+        // one for twenty.
         bulk.ack(75, Span::from_millis(100), true);
         assert_eq!(bulk.cubic.cwnd(), 70.0);
         bulk.ack(13, Span::from_millis(100), true);
@@ -685,7 +721,8 @@ mod tests {
 
     #[test]
     fn hystart_leaves_slow_start_when_a_rounds_rtts_have_risen_by_an_eighth() {
-        // packetdrill, cubic-hystart-delay-rtt-jumps-upward: 200 ms, then 240 ms and more, ACKs of two segments.
+        // packetdrill, cubic-hystart-delay-rtt-jumps-upward: 200 ms, then 240 ms and more, ACKs of
+        // two segments.
         let mut bulk = Bulk::new(Cubic::new(&params()), Span::ZERO);
         bulk.now = Time(200 * MS);
         bulk.ack(10, Span::from_millis(200), true);
@@ -702,7 +739,8 @@ mod tests {
 
     #[test]
     fn a_fall_of_the_least_rtt_is_no_rise() {
-        // packetdrill, cubic-hystart-delay-min-rtt-jumps-downward: RTTs of 200 to 208 ms, the ninth and last of 29 ms.
+        // packetdrill, cubic-hystart-delay-min-rtt-jumps-downward: RTTs of 200 to 208 ms, the ninth
+        // and last of 29 ms.
         let mut bulk = Bulk::new(Cubic::new(&params()), Span::ZERO);
         bulk.now = Time(200 * MS);
         bulk.ack(10, Span::from_millis(200), true);
@@ -716,9 +754,11 @@ mod tests {
 
     #[test]
     fn hystart_leaves_slow_start_when_the_ack_train_is_half_an_rtt_long() {
-        // 100 ms, an ACK a millisecond: the train of a window of 80 passes (100 ms + 1 ms)/2 with its 52nd ACK.
+        // 100 ms, an ACK a millisecond: the train of a window of 80 passes (100 ms + 1 ms)/2 with
+        // its 52nd ACK.
         let train = |pacing: bool| {
-            let mut bulk = Bulk::new(Cubic::new(&params().with(|p| p.growth.pacing = pacing)), Span::ZERO);
+            let mut bulk =
+                Bulk::new(Cubic::new(&params().with(|p| p.growth.pacing = pacing)), Span::ZERO);
             bulk.cubic.set_cwnd(80.0);
             bulk.nxt = 80;
             for i in 0..80 {
@@ -747,7 +787,8 @@ mod tests {
 
     #[test]
     fn without_hystart_slow_start_goes_on() {
-        let mut bulk = Bulk::new(Cubic::new(&params().with(|p| p.growth.hystart = false)), Span::ZERO);
+        let mut bulk =
+            Bulk::new(Cubic::new(&params().with(|p| p.growth.hystart = false)), Span::ZERO);
         for i in 0..100 {
             bulk.now = Time((100 + i) * MS);
             bulk.ack(2, Span::from_millis(100 + 10 * i), true);
@@ -772,7 +813,8 @@ mod tests {
 
     #[test]
     fn packetdrills_bulk_flow_is_reproduced() {
-        // The script is of a Linux before 6.14, where rounds were counted from the low window on: 48 at the 19th ACK.
+        // The script is of a Linux before 6.14, where rounds were counted from the low window on:
+        // 48 at the 19th ACK.
         let mut cubic = Cubic::new(&params());
         cubic.hystart.rounds_from = LOW_WINDOW;
         let windows = bulk_166k(cubic, 200);
@@ -789,7 +831,8 @@ mod tests {
 
     #[test]
     fn rounds_are_counted_from_the_first_ack() {
-        // As Linux does since 6.14: the second round begins with segment 12, its ninth sample comes with segment 28.
+        // As Linux does since 6.14: the second round begins with segment 12, its ninth sample comes
+        // with segment 28.
         let windows = bulk_166k(Cubic::new(&params()), 14);
         assert_eq!(windows[12..], [36, 36]);
     }

@@ -1,19 +1,23 @@
-//! LEDBAT: a background transfer that keeps the queue it makes at TARGET and yields to whoever makes more.
+//! LEDBAT: a background transfer that keeps the queue it makes at TARGET and yields to whoever
+//! makes more.
 //!
-//! The receiver tells how long each segment was under way, one way, so queues on the way back don't count and neither do
-//! clocks that differ: what a segment took longer than the quickest of the last ten minutes is queueing. The window
-//! follows the distance from TARGET in proportion: a whole segment a round trip where nothing is queued, nothing at TARGET,
-//! down above it. A flow that fills a long queue so drives it to two segments. Under CoDel or fq_codel no queue ever
-//! reaches TARGET, LEDBAT sees losses only, and is a TCP like the others: Gong et al. (2014) call it reprioritisation.
+//! The receiver tells how long each segment was under way, one way, so queues on the way back don't
+//! count and neither do clocks that differ: what a segment took longer than the quickest of the
+//! last ten minutes is queueing. The window follows the distance from TARGET in proportion: a whole
+//! segment a round trip where nothing is queued, nothing at TARGET, down above it. A flow that
+//! fills a long queue so drives it to two segments. Under CoDel or fq_codel no queue ever reaches
+//! TARGET, LEDBAT sees losses only, and is a TCP like the others: Gong et al. (2014) call it
+//! reprioritisation.
 //!
-//! Source: RFC 6817; the names are those of its §2.4.2. Its parameters: BASE_HISTORY 10 minutes, CURRENT_FILTER 4 samples and
-//! their minimum as FILTER, ALLOWED_INCREASE 1, MIN_CWND 2; TARGET and GAIN are set, 100 ms and 1 where nothing is said
-//! (BitTorrent's, ns-3's; RFC 7928 §5.4 tests with 5 ms and 10); INIT_CWND is `initial_window`, 2.
-//! Choices that the RFC leaves: no slow start (its pseudo-code has none; ns-3 has one, which overruns the queue once
-//! before the first delay is looked at); an ECN echo is a loss; an ACK brings one delay sample, that of the newest
-//! segment it answers, also where it acknowledges two.
-//! Deviations: delay samples that come during a fast recovery are not kept; CTO is the sender's RTO. ns-3 subtracts clocks of
-//! a millisecond, and its delay is of the earliest segment, the receiver's wait before the ACK included.
+//! Source: RFC 6817; the names are those of its §2.4.2. Its parameters: BASE_HISTORY 10 minutes,
+//! CURRENT_FILTER 4 samples and their minimum as FILTER, ALLOWED_INCREASE 1, MIN_CWND 2; TARGET and
+//! GAIN are set, 100 ms and 1 where nothing is said (BitTorrent's, ns-3's; RFC 7928 §5.4 tests with
+//! 5 ms and 10); INIT_CWND is `initial_window`, 2. Choices that the RFC leaves: no slow start (its
+//! pseudo-code has none; ns-3 has one, which overruns the queue once before the first delay is
+//! looked at); an ECN echo is a loss; an ACK brings one delay sample, that of the newest segment it
+//! answers, also where it acknowledges two. Deviations: delay samples that come during a fast
+//! recovery are not kept; CTO is the sender's RTO. ns-3 subtracts clocks of a millisecond, and its
+//! delay is of the earliest segment, the receiver's wait before the ACK included.
 
 use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;
@@ -37,7 +41,8 @@ pub struct Ledbat {
     ssthresh: f64,
     target: f64,
     gain: f64,
-    /// The least delay of each of the last minutes with a sample, by turns; `Span(u64::MAX)` where none was yet.
+    /// The least delay of each of the last minutes with a sample, by turns; `Span(u64::MAX)` where
+    /// none was yet.
     base_delays: [Span; BASE_HISTORY],
     /// The entry of `base_delays` for this minute, and which minute it is.
     newest: usize,
@@ -68,7 +73,8 @@ impl Ledbat {
         self.oldest = (self.oldest + 1) % CURRENT_FILTER;
     }
 
-    /// Each entry is the minimum of a minute. An old path, or a clock that drifted, is forgotten with its minute.
+    /// Each entry is the minimum of a minute. An old path, or a clock that drifted, is forgotten
+    /// with its minute.
     fn update_base_delay(&mut self, delay: Span, now: Time) {
         let minute = now.0 / MINUTE;
         if self.last_rollover == Some(minute) {
@@ -99,7 +105,8 @@ impl CongestionControl for Ledbat {
         let off_target = (self.target - queuing_delay.0 as f64) / self.target;
         let acked = f64::from(ack.acked);
         let grown = self.cwnd + self.gain * off_target * acked / self.cwnd;
-        // What was in flight before this ACK: a flow that doesn't use its window earns no wider one.
+        // What was in flight before this ACK: a flow that doesn't use its window earns no wider
+        // one.
         let flightsize = f64::from(ack.nxt - ack.una) + acked;
         self.cwnd = grown.min(flightsize + ALLOWED_INCREASE).max(MIN_CWND);
     }
@@ -243,7 +250,8 @@ mod tests {
             ack_at(&mut ledbat, Time::ZERO, 40, flightsize);
             assert!(near(ledbat.cwnd(), cwnd), "{flightsize} in flight: {}", ledbat.cwnd());
         }
-        // 4.96 s queued: off_target -48.6. One ACK takes 48.6/10, the next would take more than there is.
+        // 4.96 s queued: off_target -48.6. One ACK takes 48.6/10, the next would take more than
+        // there is.
         let mut ledbat = after(&[40, 5_000, 5_000, 5_000]);
         ack(&mut ledbat, 5_000);
         assert!(near(ledbat.cwnd(), 10.0 - 4.86));
@@ -256,7 +264,11 @@ mod tests {
         for (cwnd, left) in [(20.0, 10.0), (3.0, 2.0), (1.0, 1.0)] {
             let mut ledbat = ledbat();
             ledbat.set_cwnd(cwnd);
-            ledbat.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Loss, inflight: 0 });
+            ledbat.on_congestion(&Congestion {
+                now: Time::ZERO,
+                signal: Signal::Loss,
+                inflight: 0,
+            });
             assert_eq!((ledbat.ssthresh(), ledbat.cwnd()), (left, cwnd));
         }
     }

@@ -1,8 +1,9 @@
 //! Congestion control: how much may be in flight.
 //!
-//! The sender tells it what each ACK brought and when congestion was signalled; it answers with cwnd and ssthresh. How
-//! cwnd comes down during recovery (PRR, window inflation) is the sender's business, the same for all of them.
-//! Windows are in segments here, with fractions; the public face of the sender gives bytes.
+//! The sender tells it what each ACK brought and when congestion was signalled; it answers with
+//! cwnd and ssthresh. How cwnd comes down during recovery (PRR, window inflation) is the sender's
+//! business, the same for all of them. Windows are in segments here, with fractions; the public
+//! face of the sender gives bytes.
 
 mod cubic;
 mod ledbat;
@@ -38,9 +39,11 @@ pub struct Ack {
     pub una: u32,
     /// The next segment to be sent for the first time.
     pub nxt: u32,
-    /// The window, not the application or the receiver, held the sender back: only then may it grow (RFC 7661).
+    /// The window, not the application or the receiver, held the sender back: only then may it grow
+    /// (RFC 7661).
     pub cwnd_limited: bool,
-    /// No congestion is being dealt with, and no segment is SACKed beyond a gap (Linux: TCP_CA_Open).
+    /// No congestion is being dealt with, and no segment is SACKed beyond a gap (Linux:
+    /// TCP_CA_Open).
     pub orderly: bool,
 }
 
@@ -71,15 +74,16 @@ pub trait CongestionControl {
     /// An ACK of new data outside recovery: the window may grow.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// Congestion: sets ssthresh, and cwnd to 1 on a timeout. In fast recovery the sender brings cwnd to ssthresh.
+    /// Congestion: sets ssthresh, and cwnd to 1 on a timeout. In fast recovery the sender brings
+    /// cwnd to ssthresh.
     fn on_congestion(&mut self, event: &Congestion);
 
-    /// An ACK, in a recovery too, tells of segments of which the last left at `sent`, and once: the last that it SACKs, or else
-    /// acknowledges. Told before `on_ack`.
+    /// An ACK, in a recovery too, tells of segments of which the last left at `sent`, and once: the
+    /// last that it SACKs, or else acknowledges. Told before `on_ack`.
     fn on_arrival(&mut self, _sent: Time, _now: Time) {}
 
-    /// A segment is about to leave and nothing is in flight: at the start, after a pause, and when a timeout has given up all that was.
-    /// `nxt`: the next segment to be sent for the first time.
+    /// A segment is about to leave and nothing is in flight: at the start, after a pause, and when
+    /// a timeout has given up all that was. `nxt`: the next segment to be sent for the first time.
     fn on_start(&mut self, _nxt: u32) {}
 
     /// The window, segments.
@@ -91,11 +95,12 @@ pub trait CongestionControl {
     /// The slow-start threshold, segments; infinite at first.
     fn ssthresh(&self) -> f64;
 
-    /// Sets the threshold: the sender, when it gives back what it took for nothing. What else a reduction changed stays.
+    /// Sets the threshold: the sender, when it gives back what it took for nothing. What else a
+    /// reduction changed stays.
     fn set_ssthresh(&mut self, ssthresh: f64);
 
-    /// Pacing rate over cwnd/srtt: as Linux, twice in slow start, 1.2 times after, and already in the last round trip
-    /// of slow start, which would otherwise overshoot.
+    /// Pacing rate over cwnd/srtt: as Linux, twice in slow start, 1.2 times after, and already in
+    /// the last round trip of slow start, which would otherwise overshoot.
     fn pacing_gain(&self) -> f64 {
         if self.cwnd() < self.ssthresh() / 2.0 { 2.0 } else { 1.2 }
     }
@@ -109,7 +114,8 @@ impl Credit {
     /// Takes in what was acknowledged; gives the segments of growth that it pays for at this price.
     #[inline]
     fn earn(&mut self, acked: u32, price: u32) -> u32 {
-        // Where growth has become cheaper than what was saved for it, that buys one segment and not several.
+        // Where growth has become cheaper than what was saved for it, that buys one segment and not
+        // several.
         let cheaper = self.0 >= price;
         let saved = if cheaper { acked } else { self.0 + acked };
         self.0 = saved % price;
@@ -117,7 +123,8 @@ impl Credit {
     }
 }
 
-/// RFC 5681's window in whole segments, after so many were acknowledged: slow start up to ssthresh, avoidance with what is left of them.
+/// RFC 5681's window in whole segments, after so many were acknowledged: slow start up to ssthresh,
+/// avoidance with what is left of them.
 #[inline]
 fn grown(cwnd: f64, ssthresh: f64, acked: u32, credit: &mut Credit) -> f64 {
     let (mut cwnd, mut left) = (cwnd, acked);
@@ -184,7 +191,8 @@ controls! {
     "cubic" Cubic(Cubic): Cubic::new;
     /// Brakmo, O'Malley and Peterson (1994): so many segments queued, no more.
     "vegas" Vegas(Vegas): Vegas::new;
-    /// RFC 6817: so much queueing delay, no more. It remembers much, so it lies apart and the others stay small.
+    /// RFC 6817: so much queueing delay, no more. It remembers much, so it lies apart and the
+    /// others stay small.
     "ledbat" Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
 }
 

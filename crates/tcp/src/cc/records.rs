@@ -1,6 +1,7 @@
 //! What is known of each congestion control: its name, who has it, and what comes nearest.
 //!
-//! The names are the kernel's. Those that Linux alone has run on its engines; `bbr` is its version 1.
+//! The names are the kernel's. Those that Linux alone has run on its engines; `bbr` is its
+//! version 1.
 //!
 //! Source: the kernel's net/ipv4/Kconfig, and its tcp_*.c for the parameters of modules.
 
@@ -17,13 +18,20 @@ pub struct Record {
     pub in_linux: bool,
     /// What of the simulator's comes nearest to one that it lacks.
     pub nearest: Option<&'static str>,
-    /// Settings (`TcpParams`) that are parameters of Linux's module: one value for all of its flows.
+    /// Settings (`TcpParams`) that are parameters of Linux's module: one value for all of its
+    /// flows.
     pub module_settings: &'static [&'static str],
 }
 
 /// In both.
 const fn both(kind: CongestionKind, module_settings: &'static [&'static str]) -> Record {
-    Record { name: kind.name(), simulated: Some(kind), in_linux: true, nearest: None, module_settings }
+    Record {
+        name: kind.name(),
+        simulated: Some(kind),
+        in_linux: true,
+        nearest: None,
+        module_settings,
+    }
 }
 
 /// In Linux alone.
@@ -73,8 +81,8 @@ const PRAGUE: &str = "the nearest there is: congestion = \"dctcp\" and ecn = tru
                       need not be scalable";
 const BBR: &str = "congestion = \"bbr\" is version 1, with -e kernel";
 
-/// Congestion controls that people ask for and that neither the simulator nor the guest's kernel has, and
-/// what to write instead.
+/// Congestion controls that people ask for and that neither the simulator nor the guest's kernel
+/// has, and what to write instead.
 pub static ELSEWHERE: &[(&str, &str)] =
     &[("prague", PRAGUE), ("bbr2", BBR), ("bbr3", BBR), ("bbrv2", BBR), ("bbrv3", BBR)];
 

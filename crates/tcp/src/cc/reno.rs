@@ -1,11 +1,13 @@
-//! Reno: double the window each RTT up to ssthresh, then one segment an RTT; half of it at each signal of congestion.
+//! Reno: double the window each RTT up to ssthresh, then one segment an RTT; half of it at each
+//! signal of congestion.
 //!
-//! Source: RFC 5681 §3.1, with RFC 3465's counting of what was acknowledged rather than of ACKs. In ns-2's mode
-//! (`Ns2Mode`) ACKs are counted, so that delayed ACKs halve the growth. The window that is halved is
-//! the one in force: the least of cwnd and `max_window`.
-//! Deviations, as Linux: in slow start an ACK may add all it acknowledged, not at most two segments (RFC 3465's L = 2); what
-//! is halved is cwnd, not what is in flight, and so a window that is not used does not grow either; windows are whole segments,
-//! half of an odd one rounded down, and a segment of growth is earned by a window that was acknowledged.
+//! Source: RFC 5681 §3.1, with RFC 3465's counting of what was acknowledged rather than of ACKs. In
+//! ns-2's mode (`Ns2Mode`) ACKs are counted, so that delayed ACKs halve the growth. The window that
+//! is halved is the one in force: the least of cwnd and `max_window`. Deviations, as Linux: in slow
+//! start an ACK may add all it acknowledged, not at most two segments (RFC 3465's L = 2); what is
+//! halved is cwnd, not what is in flight, and so a window that is not used does not grow either;
+//! windows are whole segments, half of an odd one rounded down, and a segment of growth is earned
+//! by a window that was acknowledged.
 
 use super::{Ack, Congestion, CongestionControl, Credit, Signal, grown};
 use crate::TcpParams;
@@ -143,7 +145,9 @@ mod tests {
 
     #[test]
     fn congestion_halves_the_window_in_force_but_leaves_two() {
-        for (cwnd, max_window, half) in [(20.0, f64::INFINITY, 10.0), (50.0, 20.0, 10.0), (3.0, 20.0, 2.0)] {
+        for (cwnd, max_window, half) in
+            [(20.0, f64::INFINITY, 10.0), (50.0, 20.0, 10.0), (3.0, 20.0, 2.0)]
+        {
             let mut reno = reno(cwnd, f64::INFINITY, true, max_window);
             congestion(&mut reno, Signal::Loss);
             assert_eq!((reno.ssthresh(), reno.cwnd()), (half, cwnd));

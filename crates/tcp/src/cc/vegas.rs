@@ -1,8 +1,10 @@
-//! Vegas: keep a few segments queued, by comparing the rate that is with the rate that would be without a queue.
+//! Vegas: keep a few segments queued, by comparing the rate that is with the rate that would be
+//! without a queue.
 //!
-//! Expected = cwnd/base_rtt, Actual = cwnd/rtt. What a flow has waiting in queues follows from their difference. Once a round trip: fewer
-//! than alpha waiting, one segment more; more than beta, one less; between them, nothing. Slow start ends as soon as more than gamma
-//! wait. So Vegas alone neither fills a queue nor loses, and beside a flow that does both it starves.
+//! Expected = cwnd/base_rtt, Actual = cwnd/rtt. What a flow has waiting in queues follows from
+//! their difference. Once a round trip: fewer than alpha waiting, one segment more; more than beta,
+//! one less; between them, nothing. Slow start ends as soon as more than gamma wait. So Vegas alone
+//! neither fills a queue nor loses, and beside a flow that does both it starves.
 //!
 //! Two algorithms bear the name, and `Law` says which:
 //!
@@ -15,16 +17,19 @@
 //! | ssthresh after a round | at least three quarters of cwnd | below cwnd once slow start was left |
 //! | base_rtt | begins anew whenever nothing is in flight as a segment leaves: after a pause, and after a timeout | the least of the connection |
 //!
-//! Of both: the RTT is the least of the round. With fewer than three samples in a round, which may all be of delayed ACKs, and while congestion or
-//! a gap is dealt with, it is Reno; when all is in order again a round begins. In the paper's law, without timestamps, the one segment
-//! timed a round is its "distinguished segment", and enough.
+//! Of both: the RTT is the least of the round. With fewer than three samples in a round, which may
+//! all be of delayed ACKs, and while congestion or a gap is dealt with, it is Reno; when all is in
+//! order again a round begins. In the paper's law, without timestamps, the one segment timed a
+//! round is its "distinguished segment", and enough.
 //!
-//! Sources: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and avoidance" (SIGCOMM
-//! 1994) §3.2 (avoidance) and §3.3 (slow start); Linux net/ipv4/tcp_vegas.c.
-//! Deviations from the paper: no retransmission before the third duplicate (§3.1, by a fine-grained clock); a loss halves
-//! the window where the paper takes a quarter. From Linux: cwnd · (rtt - base_rtt) does not overflow (2^32: 4295 segments over a second of queue).
-//! ns-3 rounds cwnd · base_rtt/rtt down before it subtracts and takes base_rtt from the SYN, which is short and
-//! answered at once: with delayed ACKs it sees two segments queued where none is, and a lone flow stays at half the link.
+//! Sources: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and
+//! avoidance" (SIGCOMM 1994) §3.2 (avoidance) and §3.3 (slow start); Linux net/ipv4/tcp_vegas.c.
+//! Deviations from the paper: no retransmission before the third duplicate (§3.1, by a fine-grained
+//! clock); a loss halves the window where the paper takes a quarter. From Linux: cwnd · (rtt -
+//! base_rtt) does not overflow (2^32: 4295 segments over a second of queue). ns-3 rounds cwnd ·
+//! base_rtt/rtt down before it subtracts and takes base_rtt from the SYN, which is short and
+//! answered at once: with delayed ACKs it sees two segments queued where none is, and a lone flow
+//! stays at half the link.
 
 use super::{Ack, Congestion, CongestionControl, Credit, Signal, grown};
 use crate::TcpParams;
@@ -365,7 +370,8 @@ mod tests {
 
     #[test]
     fn what_is_queued_counts_in_whole_segments() {
-        // 38 · 5.26 = 199.9 hundredths are one segment, 38 · 5.27 = 200.3 are two. 38 · 13.15 are 4.997, 38 · 13.16 are 5.0008.
+        // 38 · 5.26 = 199.9 hundredths are one segment, 38 · 5.27 = 200.3 are two. 38 · 13.15 are
+        // 4.997, 38 · 13.16 are 5.0008.
         for (us, cwnd) in [(105_260, 39.0), (105_270, 38.0), (113_150, 38.0), (113_160, 37.0)] {
             let mut vegas = linux(38.0, 20.0);
             round_of(&mut vegas, Span::from_micros(us));
@@ -375,7 +381,8 @@ mod tests {
 
     #[test]
     fn what_is_queued_is_told_by_the_base_rtt_and_in_the_paper_by_the_rtt() {
-        // At three times the base RTT 6 segments hold two thirds of them in queues; Linux counts 6 · 200/100 = 11.
+        // At three times the base RTT 6 segments hold two thirds of them in queues; Linux counts 6
+        // · 200/100 = 11.
         let params = params().with(|p| {
             p.growth.vegas_alpha = 3;
             p.growth.vegas_beta = 8;
@@ -418,11 +425,13 @@ mod tests {
 
     #[test]
     fn slow_start_ends_at_more_than_gamma_queued_with_what_the_path_holds() {
-        // Of 38 segments at 106 ms two are queued, and the path holds 38 · 100001/106001 = 35.8: 35 and one. Two of the 38 are from before.
+        // Of 38 segments at 106 ms two are queued, and the path holds 38 · 100001/106001 = 35.8: 35
+        // and one. Two of the 38 are from before.
         let mut vegas = linux(36.0, 40.0);
         round(&mut vegas, 106);
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (36.0, 36.0));
-        // 38 · 2000/100001 is none, 38 · 5000/100001 is one and not more than gamma: on to ssthresh.
+        // 38 · 2000/100001 is none, 38 · 5000/100001 is one and not more than gamma: on to
+        // ssthresh.
         for rtt in [102, 105] {
             let mut vegas = linux(36.0, 40.0);
             round(&mut vegas, rtt);
@@ -446,7 +455,8 @@ mod tests {
             round(&mut vegas, 100);
             windows.push(vegas.cwnd());
         }
-        // Each of these rounds has three ACKs, the third of which belongs to the next: two grow, one, two, one.
+        // Each of these rounds has three ACKs, the third of which belongs to the next: two grow,
+        // one, two, one.
         assert_eq!(windows, [12.0, 13.0, 15.0, 16.0]);
         // Two more; 18 · 10/110 = 1.6 are queued: an eighth less.
         round(&mut vegas, 110);
@@ -468,7 +478,8 @@ mod tests {
         for (mut vegas, cwnd) in [(linux(10.0, 5.0), 10.0), (paper(true, 10.0, 5.0), 10.1)] {
             ack(&mut vegas, 100, 300);
             ack(&mut vegas, 101, 300);
-            // 6.7 segments would be queued; Reno adds 1/10 for one acknowledged, Linux one when it has earned a whole one.
+            // 6.7 segments would be queued; Reno adds 1/10 for one acknowledged, Linux one when it
+            // has earned a whole one.
             assert_eq!(vegas.cwnd(), cwnd);
         }
         let mut vegas = linux(10.0, 5.0);

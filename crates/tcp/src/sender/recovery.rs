@@ -1,8 +1,9 @@
-//! What the sender makes of ACKs that tell of more than progress: what is lost, what was reduced for nothing, how the window
-//! comes down and when a recovery is over.
+//! What the sender makes of ACKs that tell of more than progress: what is lost, what was reduced
+//! for nothing, how the window comes down and when a recovery is over.
 //!
-//! RACK (RFC 8985) or RFC 6675 say what is lost, duplicates where there is no SACK (RFC 6582); PRR (RFC 6937) lets the window
-//! come down; F-RTO (RFC 5682), stamps and DSACKs tell what was for nothing.
+//! RACK (RFC 8985) or RFC 6675 say what is lost, duplicates where there is no SACK (RFC 6582); PRR
+//! (RFC 6937) lets the window come down; F-RTO (RFC 5682), stamps and DSACKs tell what was for
+//! nothing.
 
 use super::{Arrivals, First, Heard, Phase, Probe, Prr, Sender};
 use crate::AckSegment;
@@ -13,8 +14,8 @@ use crate::undo::Undo;
 use units::{Span, Time};
 
 impl Sender {
-    /// Whether the first SACK block reports a segment that came twice (RFC 2883 §4): it lies below the ACK, or within the
-    /// second block.
+    /// Whether the first SACK block reports a segment that came twice (RFC 2883 §4): it lies below
+    /// the ACK, or within the second block.
     #[cold]
     pub(super) fn hear_duplicate(&mut self, ack: &AckSegment) -> Option<u32> {
         let (first, second) = (ack.sacks[0], ack.sacks[1]);
@@ -23,7 +24,8 @@ impl Sender {
             return None;
         }
         for seq in first.0..first.1.min(self.nxt) {
-            // What is still outstanding must have been sent again; of what is forgotten it is taken for granted (Linux).
+            // What is still outstanding must have been sent again; of what is forgotten it is taken
+            // for granted (Linux).
             if seq < self.una || self.sent.again(seq) {
                 self.undo.duplicate(seq);
             }
@@ -57,15 +59,16 @@ impl Sender {
                     arrivals.sacked_last = Some(sent.at(seq));
                 }
                 rack.reordering_seen |= !again && seq < highest;
-                // An echo from before the copy left: the original is acknowledged (RFC 8985 §6.2 step 2). Of what lies beyond a
-                // gap the echo says nothing.
+                // An echo from before the copy left: the original is acknowledged (RFC 8985 §6.2
+                // step 2). Of what lies beyond a gap the echo says nothing.
                 let of_original = again && seq < ack.ack && ack.echo < sent.at(seq);
                 if !of_original {
                     rack.arrived(seq, sent.at(seq), again, min_rtt, now);
                 }
             }
         };
-        // The RTT that counts is that of the segment looked at last: SACKed ones come before those acknowledged (Linux).
+        // The RTT that counts is that of the segment looked at last: SACKed ones come before those
+        // acknowledged (Linux).
         let mut blocks = ack.sacks;
         let blocks = &mut blocks[..usize::from(ack.sack_count)];
         blocks.sort_unstable();
@@ -80,8 +83,8 @@ impl Sender {
     /// Everything but the common case: duplicates, SACKs, ECN, recovery.
     pub(super) fn on_ack_amiss(&mut self, ack: &AckSegment, heard: Heard, now: Time) {
         let Heard { acked, delivered, rtt, .. } = heard;
-        // Without SACK an ACK after a timeout may tell of much that had arrived before: it counts for one segment
-        // (RFC 3465 §2.3).
+        // Without SACK an ACK after a timeout may tell of much that had arrived before: it counts
+        // for one segment (RFC 3465 §2.3).
         let blind = self.phase == Phase::Loss && !self.settings.sack;
         let delivered = if blind { delivered.min(1) } else { delivered };
         let echo = ack.ece && self.settings.ecn;
@@ -94,8 +97,11 @@ impl Sender {
         if self.phase != Phase::Open && self.is_over() {
             // NewReno's full ACK sets the window and does no more (RFC 6582 §3.2 step 3).
             let ns2 = &self.settings.ns2;
-            let full_ack_grows =
-                if self.settings.sack { !ns2.sack_full_ack_stands } else { ns2.newreno_full_ack_grows };
+            let full_ack_grows = if self.settings.sack {
+                !ns2.sack_full_ack_stands
+            } else {
+                ns2.newreno_full_ack_grows
+            };
             let no_more = self.phase == Phase::Recovery && !full_ack_grows;
             if self.proves_needless(&heard) {
                 self.give_back(false);
@@ -111,8 +117,8 @@ impl Sender {
         let missing = self.board.missing();
         match self.phase {
             Phase::Open => {
-                // RFC 6582 §3.2 step 2. RFC 6675 needs no such care: SACKs tell what has arrived from
-                // what was sent twice.
+                // RFC 6582 §3.2 step 2. RFC 6675 needs no such care: SACKs tell what has arrived
+                // from what was sent twice.
                 let careful = !self.settings.sack || self.settings.ns2.sack_bug_fix;
                 if (!careful || self.is_news()) && self.finds_loss(now) {
                     self.signal(Signal::Loss, Phase::Recovery, now);
@@ -144,7 +150,8 @@ impl Sender {
             }
             Phase::Reduced => {
                 if self.finds_loss(now) {
-                    // The window was reduced for this round trip already: only the lost segments are sent again.
+                    // The window was reduced for this round trip already: only the lost segments
+                    // are sent again.
                     self.phase = Phase::Recovery;
                     self.begin_resending(now);
                     self.reduce(delivered, acked > 0 && self.board.missing() <= missing);
@@ -156,7 +163,8 @@ impl Sender {
             }
             Phase::Loss => {
                 if self.settings.frto && !self.settings.sack {
-                    // A duplicate after F-RTO's new data says that some of that has arrived: room for what is lost.
+                    // A duplicate after F-RTO's new data says that some of that has arrived: room
+                    // for what is lost.
                     let arrived = acked == 0 && self.nxt > self.recover;
                     self.inflation = if arrived { self.inflation + 1 } else { 0 };
                 }
@@ -174,13 +182,14 @@ impl Sender {
             && !self.settings.sack
             && (self.phase == Phase::Open || self.phase == Phase::Reduced)
         {
-            // RFC 3042: each of the first duplicates lets a new segment out. With SACK the count of what is in flight
-            // does that by itself.
+            // RFC 3042: each of the first duplicates lets a new segment out. With SACK the count of
+            // what is in flight does that by itself.
             self.inflation = self.dup_acks.min(DUP_THRESH - 1) as i32;
         }
     }
 
-    /// The reduction was for nothing: by stamps, by DSACKs, or, of a timeout, because originals arrive (RFC 5682 §3.1 step 3b).
+    /// The reduction was for nothing: by stamps, by DSACKs, or, of a timeout, because originals
+    /// arrive (RFC 5682 §3.1 step 3b).
     fn proves_needless(&self, heard: &Heard) -> bool {
         if self.phase == Phase::Reduced {
             return false;
@@ -200,7 +209,8 @@ impl Sender {
             Phase::Reduced => {}
             Phase::Recovery => {
                 if heard.acked > 0 && self.undo.delayed(heard.echo) {
-                    // An original filled the hole. Until the copies are in, losses are in doubt (Linux).
+                    // An original filled the hole. Until the copies are in, losses are in doubt
+                    // (Linux).
                     if self.board.resent(self.una) > 0 {
                         self.first = First::OnlyNew;
                     } else {
@@ -221,10 +231,12 @@ impl Sender {
         }
     }
 
-    /// F-RTO (RFC 5682 §3.1): the first ACK that advances lets new data out, the next one tells by what it acknowledges.
+    /// F-RTO (RFC 5682 §3.1): the first ACK that advances lets new data out, the next one tells by
+    /// what it acknowledges.
     fn probe_timeout(&mut self, heard: &Heard) {
         if self.nxt > self.recover {
-            // Step 3a: the new data has arrived and nothing from before the timeout. The loss was real.
+            // Step 3a: the new data has arrived and nothing from before the timeout. The loss was
+            // real.
             self.frto &= !heard.duplicate;
         } else if heard.acked > 0 {
             self.recover = self.nxt;
@@ -232,8 +244,8 @@ impl Sender {
         }
     }
 
-    /// Undoes the reduction: cwnd and ssthresh as before, or as now where that is more (Linux's rule for CUBIC, Reno
-    /// and Vegas alike). With `unmark` nothing counts as lost any more.
+    /// Undoes the reduction: cwnd and ssthresh as before, or as now where that is more (Linux's
+    /// rule for CUBIC, Reno and Vegas alike). With `unmark` nothing counts as lost any more.
     fn give_back(&mut self, unmark: bool) {
         self.stats.undos += 1;
         match (unmark, self.settings.rack) {
@@ -258,10 +270,15 @@ impl Sender {
     fn finds_loss(&mut self, now: Time) -> bool {
         if self.settings.rack {
             self.mark_lost(now);
-            // What is lost and was sent again counts: when a recovery ends, that is of data sent since it began.
+            // What is lost and was sent again counts: when a recovery ends, that is of data sent
+            // since it began.
             return self.board.lost(self.una) > 0;
         }
-        if self.settings.sack { self.board.mark_lost(self.una) } else { self.dup_acks >= DUP_THRESH }
+        if self.settings.sack {
+            self.board.mark_lost(self.una)
+        } else {
+            self.dup_acks >= DUP_THRESH
+        }
     }
 
     /// Marks what SACKs say is lost: by RACK, or by RFC 6675.
@@ -280,7 +297,8 @@ impl Sender {
         let sure = recovering || self.board.sacked() >= DUP_THRESH;
         let window = self.rack.window(sure, self.rtt.min_rtt(), self.rtt.srtt());
         let (rack, sent) = (&self.rack, &self.sent);
-        let found = self.board.judge(self.una, self.nxt, |seq| rack.judge(seq, sent.at(seq), window, now));
+        let found =
+            self.board.judge(self.una, self.nxt, |seq| rack.judge(seq, sent.at(seq), window, now));
         if found.wait > Span::ZERO {
             // Linux's timers don't wait for less than 2 ms.
             self.alarm.set(Due::Judge, now, found.wait + Span::from_millis(2));
@@ -330,19 +348,21 @@ impl Sender {
         }
     }
 
-    /// What the window was reduced for is acknowledged. After an ECN echo one segment more: that one carried CWR, and
-    /// before it has arrived an echo is the old one (Linux).
+    /// What the window was reduced for is acknowledged. After an ECN echo one segment more: that
+    /// one carried CWR, and before it has arrived an echo is the old one (Linux).
     fn is_over(&self) -> bool {
         self.una > self.recover || (self.una == self.recover && self.phase != Phase::Reduced)
     }
 
-    /// A signal now is of data sent after the last reduction. Up to `recover` an ECN echo is the old one, and without
-    /// SACK duplicates may answer what was sent twice (RFC 6582 §3.2 step 2, ns-2's bugFix_).
+    /// A signal now is of data sent after the last reduction. Up to `recover` an ECN echo is the
+    /// old one, and without SACK duplicates may answer what was sent twice (RFC 6582 §3.2 step 2,
+    /// ns-2's bugFix_).
     fn is_news(&self) -> bool {
         self.una > self.recover || self.recover == 0
     }
 
-    /// ns-2's Sack1 takes what is lost to be in flight until it is acknowledged, and what is sent again of it as well.
+    /// ns-2's Sack1 takes what is lost to be in flight until it is acknowledged, and what is sent
+    /// again of it as well.
     pub(super) fn count_as_sack1(&mut self) {
         if self.settings.sack && self.settings.ns2.sack1_pipe {
             self.inflation = -(self.board.lost(self.una) as i32);
@@ -401,14 +421,17 @@ impl Sender {
         self.cwr_due = self.settings.ecn;
     }
 
-    /// Whether the window comes down by PRR: it needs to know what is delivered, so SACK, or no loss at all.
+    /// Whether the window comes down by PRR: it needs to know what is delivered, so SACK, or no
+    /// loss at all.
     fn proportional(&self) -> bool {
-        let able = self.phase == Phase::Reduced || (self.phase == Phase::Recovery && self.settings.sack);
+        let able =
+            self.phase == Phase::Reduced || (self.phase == Phase::Recovery && self.settings.sack);
         able && self.settings.prr
     }
 
-    /// PRR (RFC 6937 §3): above ssthresh send in proportion to what is delivered, below it in slow start, or packet for
-    /// packet while further losses are found. Linux's variant: progress is an ACK that advances and tells of no loss.
+    /// PRR (RFC 6937 §3): above ssthresh send in proportion to what is delivered, below it in slow
+    /// start, or packet for packet while further losses are found. Linux's variant: progress is an
+    /// ACK that advances and tells of no loss.
     fn reduce(&mut self, delivered: u32, progress: bool) {
         if delivered == 0 || !self.proportional() {
             return;
@@ -429,7 +452,8 @@ impl Sender {
         self.control.set_cwnd(f64::from(pipe + allowed));
     }
 
-    /// RFC 6582 §3.2 steps 3 to 5: duplicates inflate the window, a partial ACK deflates it and shows the next hole.
+    /// RFC 6582 §3.2 steps 3 to 5: duplicates inflate the window, a partial ACK deflates it and
+    /// shows the next hole.
     fn newreno(&mut self, acked: u32) {
         if acked == 0 {
             self.inflation += 1;
@@ -443,8 +467,11 @@ impl Sender {
 
     fn leave_recovery(&mut self) {
         match self.phase {
-            Phase::Recovery if !self.settings.sack && !self.settings.ns2.newreno_exit_at_ssthresh => {
-                // RFC 6582 §3.2 step 3, option 1: no burst after a window full of duplicates (ns-2 bursts).
+            Phase::Recovery
+                if !self.settings.sack && !self.settings.ns2.newreno_exit_at_ssthresh =>
+            {
+                // RFC 6582 §3.2 step 3, option 1: no burst after a window full of duplicates (ns-2
+                // bursts).
                 let flight = f64::from((self.nxt - self.una).max(1) + 1);
                 self.control.set_cwnd(self.control.ssthresh().min(flight));
             }

@@ -1,4 +1,5 @@
-//! The sender's timer: the retransmission timeout (RFC 6298) and the tail loss probe that goes before it (RFC 8985 §7).
+//! The sender's timer: the retransmission timeout (RFC 6298) and the tail loss probe that goes
+//! before it (RFC 8985 §7).
 
 use super::{First, Opening, Phase, Sender};
 use crate::cc::{CongestionControl, Signal};
@@ -6,7 +7,8 @@ use crate::timer::Due;
 use crate::undo::Undo;
 use units::{Span, Time};
 
-/// So often a SYN goes again a second after the one before, then ever later (tcp_syn_linear_timeouts, since 6.5).
+/// So often a SYN goes again a second after the one before, then ever later
+/// (tcp_syn_linear_timeouts, since 6.5).
 const SYNS_A_SECOND_APART: u64 = 4;
 
 impl Sender {
@@ -20,7 +22,8 @@ impl Sender {
                 self.rearm(now);
             }
         } else if self.settings.sack || self.phase != Phase::Recovery || self.partial_acks <= 1 {
-            // NewReno's impatient variant: only the first partial ACK restarts the timer (RFC 6582 §4).
+            // NewReno's impatient variant: only the first partial ACK restarts the timer (RFC 6582
+            // §4).
             self.rearm(now);
         }
     }
@@ -30,10 +33,15 @@ impl Sender {
         self.alarm.set(Due::Timeout, now, self.rtt.rto());
     }
 
-    /// Sets the timer to the timeout: from now, or, in place of something else, from when the first segment outstanding last left.
+    /// Sets the timer to the timeout: from now, or, in place of something else, from when the first
+    /// segment outstanding last left.
     #[inline]
     pub(super) fn rearm(&mut self, now: Time) {
-        let span = if self.alarm.due() == Due::Timeout { self.rtt.rto() } else { self.left_of_timeout(now) };
+        let span = if self.alarm.due() == Due::Timeout {
+            self.rtt.rto()
+        } else {
+            self.left_of_timeout(now)
+        };
         self.alarm.set(Due::Timeout, now, span.max(Span(1)));
     }
 
@@ -42,11 +50,13 @@ impl Sender {
         Span(self.rtt.rto().0.saturating_sub(now.since(self.sent.at(self.una)).0))
     }
 
-    /// Sets the timer to probe, while all is well (RFC 8985 §7.2): before a timeout. That is counted from now after an ACK, else from when the
-    /// first segment outstanding left (tcp_schedule_loss_probe).
+    /// Sets the timer to probe, while all is well (RFC 8985 §7.2): before a timeout. That is
+    /// counted from now after an ACK, else from when the first segment outstanding left
+    /// (tcp_schedule_loss_probe).
     #[inline]
     pub(super) fn await_probe(&mut self, now: Time, after_ack: bool) -> bool {
-        let well = self.phase == Phase::Reduced || (self.phase == Phase::Open && self.board.sacked() == 0);
+        let well =
+            self.phase == Phase::Reduced || (self.phase == Phase::Open && self.board.sacked() == 0);
         if !well {
             return false;
         }
@@ -79,7 +89,8 @@ impl Sender {
         self.stats.timeouts += 1;
         self.rtt.back_off();
         self.timed = None;
-        // F-RTO: not out of a recovery, but again at a further timeout of the same segment (RFC 5682 §2.1 step 1, §3.2; Linux).
+        // F-RTO: not out of a recovery, but again at a further timeout of the same segment (RFC
+        // 5682 §2.1 step 1, §3.2; Linux).
         let further = self.phase == Phase::Loss && self.una == self.timed_out;
         let first = self.phase == Phase::Open || self.phase == Phase::Reduced;
         self.frto = self.settings.frto && (first || further);
@@ -89,8 +100,8 @@ impl Sender {
         if each || !further {
             let reduced = self.phase == Phase::Recovery || self.phase == Phase::Reduced;
             if reduced && self.una < self.recover && !each {
-                // This window of data was reduced for: ssthresh follows from what cwnd was before, and so does what an
-                // undo gives back (Linux).
+                // This window of data was reduced for: ssthresh follows from what cwnd was before,
+                // and so does what an undo gives back (Linux).
                 let undo = std::mem::replace(&mut self.undo, Undo::new());
                 self.control.set_cwnd(self.prr.from);
                 self.signal(Signal::Timeout, Phase::Loss, now);

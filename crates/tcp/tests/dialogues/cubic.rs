@@ -1,4 +1,5 @@
-//! CUBIC through the sender: packetdrill's scripts of Linux's CUBIC, and the curve that gives it its name.
+//! CUBIC through the sender: packetdrill's scripts of Linux's CUBIC, and the curve that gives it
+//! its name.
 
 use crate::player::play;
 use crate::profiles::{linux, room};
@@ -7,8 +8,8 @@ use units::{Span, Time};
 
 #[test]
 fn hystart_stops_where_the_delay_jumps() {
-    // packetdrill's cubic-hystart-delay-rtt-jumps-upward: 200 ms, then 240 ms and more, which is above 9/8 of the least.
-    // The ninth sample of the round decides.
+    // packetdrill's cubic-hystart-delay-rtt-jumps-upward: 200 ms, then 240 ms and more, which is
+    // above 9/8 of the least. The ninth sample of the round decides.
     play(
         &linux(),
         "
@@ -61,7 +62,8 @@ struct Path {
 
 impl Path {
     fn new(params: &TcpParams, rtt: Span) -> Path {
-        let mut path = Path { sender: Sender::new(params, None), now: Time::ZERO, rtt, flying: Vec::new() };
+        let mut path =
+            Path { sender: Sender::new(params, None), now: Time::ZERO, rtt, flying: Vec::new() };
         path.pump();
         path
     }
@@ -103,8 +105,11 @@ impl Path {
             }
         }
         if lose {
-            let again =
-                self.flying.iter().position(|s| s.retransmit).expect("the lost segment is sent again");
+            let again = self
+                .flying
+                .iter()
+                .position(|s| s.retransmit)
+                .expect("the lost segment is sent again");
             // What left before it arrived before it.
             let end = first + count as u32 + again as u32;
             let again = self.flying.drain(..=again).next_back().expect("it is there");
@@ -138,7 +143,11 @@ fn after_a_loss_the_window_is_first_concave_and_then_convex() {
         let t = path.now.since(start).as_secs_f64();
         let cubic = 0.4 * (t - k) * (t - k) * (t - k) + 200.0;
         // The window gets there over the round trip.
-        assert!((path.cwnd() / cubic - 1.0).abs() < 0.03, "{} instead of {cubic} after {t} s", path.cwnd());
+        assert!(
+            (path.cwnd() / cubic - 1.0).abs() < 0.03,
+            "{} instead of {cubic} after {t} s",
+            path.cwnd()
+        );
         windows.push(path.cwnd());
     }
     // Steps of a second: shorter and shorter up to K, longer and longer after.
@@ -150,9 +159,10 @@ fn after_a_loss_the_window_is_first_concave_and_then_convex() {
 
 #[test]
 fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
-    // packetdrill's cubic-bulk-166k: an ACK of two segments every 100 ms, so that the RTT rises as the window fills. Its
-    // 48 at the 19th ACK is of a Linux before 6.14, which counted HyStart's rounds from a window of 16 on. Since 6.14 the
-    // second round begins with segment 12, and its ninth sample comes with the 14th ACK.
+    // packetdrill's cubic-bulk-166k: an ACK of two segments every 100 ms, so that the RTT rises as
+    // the window fills. Its 48 at the 19th ACK is of a Linux before 6.14, which counted HyStart's
+    // rounds from a window of 16 on. Since 6.14 the second round begins with segment 12, and its
+    // ninth sample comes with the 14th ACK.
     let mut sender = Sender::new(&linux(), None);
     let mut stamps = Vec::new();
     let mut windows = Vec::new();
@@ -179,8 +189,8 @@ fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
     let at = |ack: usize| windows[ack - 1];
     assert_eq!([at(5), at(10), at(13), at(14)], [20, 30, 36, 36]);
     assert_eq!(sender.ssthresh_bytes(), Some(36_000));
-    // Nothing is known of the path: at least a segment for every twenty acknowledged, then the cubic, at most a
-    // segment for two.
+    // Nothing is known of the path: at least a segment for every twenty acknowledged, then the
+    // cubic, at most a segment for two.
     assert!(at(30) >= 37 && at(40) >= at(30));
     for ack in 15..=60 {
         assert!(at(ack) <= at(ack - 1) + 1);

@@ -123,8 +123,8 @@ fn a_partial_ack_shows_the_next_hole() {
 
 #[test]
 fn the_timer_is_restarted_by_the_first_partial_ack_only() {
-    // RFC 6582's impatient variant: many losses end in a timeout rather than in one retransmission an RTT. RTT 100 ms,
-    // RTO = 100 + max(4 · 50, 200) ms at first.
+    // RFC 6582's impatient variant: many losses end in a timeout rather than in one retransmission
+    // an RTT. RTT 100 ms, RTO = 100 + max(4 · 50, 200) ms at first.
     play(
         &reno(false),
         "
@@ -150,8 +150,9 @@ fn the_timer_is_restarted_by_the_first_partial_ack_only() {
 
 #[test]
 fn duplicates_of_what_was_sent_twice_cause_no_second_fast_retransmit() {
-    // RFC 6582's careful variant (ns-2's bugFix_): the ACKs were lost, not the segments. After the timeout 0 is sent
-    // again and its ACK covers everything; duplicates that answer further copies must not be taken for losses.
+    // RFC 6582's careful variant (ns-2's bugFix_): the ACKs were lost, not the segments. After the
+    // timeout 0 is sent again and its ACK covers everything; duplicates that answer further copies
+    // must not be taken for losses.
     play(
         &reno(false),
         "

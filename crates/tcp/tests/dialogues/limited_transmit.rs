@@ -1,4 +1,5 @@
-//! Limited transmit (RFC 3042): the first two duplicates let new segments out, so that small windows find their losses.
+//! Limited transmit (RFC 3042): the first two duplicates let new segments out, so that small
+//! windows find their losses.
 
 use crate::player::play;
 use crate::profiles::reno;

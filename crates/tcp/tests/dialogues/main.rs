@@ -1,7 +1,8 @@
 //! TCP as dialogues: scripts of what arrives and what must leave, in the manner of packetdrill.
 //!
-//! Each script is written from the RFC or the mechanism that its name states, with the arithmetic beside it. Some re-express
-//! what packetdrill's scripts for Linux check (named there), in our own tables.
+//! Each script is written from the RFC or the mechanism that its name states, with the arithmetic
+//! beside it. Some re-express what packetdrill's scripts for Linux check (named there), in our own
+//! tables.
 
 mod player;
 mod profiles;

@@ -102,8 +102,9 @@ fn the_full_ack_leaves_half_the_window_and_grows() {
 
 #[test]
 fn round_trips_are_counted_in_ticks_that_began_meanwhile() {
-    // Sent at 0.000 and acknowledged at 0.105: ten ticks of 10 ms began. Sent at 0.105 and acknowledged at 0.2101:
-    // eleven. RTO = 0.1 + 4 · 0.05, then srtt = 0.1 + 0.01/8, rttvar = 3/4 · 0.05 + 1/4 · 0.01.
+    // Sent at 0.000 and acknowledged at 0.105: ten ticks of 10 ms began. Sent at 0.105 and
+    // acknowledged at 0.2101: eleven. RTO = 0.1 + 4 · 0.05, then srtt = 0.1 + 0.01/8, rttvar = 3/4
+    // · 0.05 + 1/4 · 0.01.
     play(
         &ns2(),
         "
@@ -168,8 +169,9 @@ fn the_window_is_halved_at_each_timeout_and_the_timer_doubles() {
 
 #[test]
 fn sack1_holds_what_is_lost_to_be_in_flight() {
-    // 0, 1 and 2 of twelve are lost. RFC 6675 would count 12 - 9 SACKed - 3 lost = none in flight and send all three at
-    // once; Sack1 counts 12 - 9 = 3 at the ninth SACK, and each sent again twice.
+    // 0, 1 and 2 of twelve are lost. RFC 6675 would count 12 - 9 SACKed - 3 lost = none in flight
+    // and send all three at once; Sack1 counts 12 - 9 = 3 at the ninth SACK, and each sent again
+    // twice.
     let params = ns2().with(|p| {
         p.recovery.sack = true;
         p.growth.initial_window = 12;

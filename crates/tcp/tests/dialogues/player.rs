@@ -1,6 +1,8 @@
-//! A small packetdrill: a script is a table of what arrives, what must leave and what must be true, one line each.
+//! A small packetdrill: a script is a table of what arrives, what must leave and what must be true,
+//! one line each.
 //!
-//! Every line may begin with a time: `+0.1` is 0.1 s after the line before, `@1.5` is 1.5 s after the start. Then one of
+//! Every line may begin with a time: `+0.1` is 0.1 s after the line before, `@1.5` is 1.5 s after
+//! the start. Then one of
 //!
 //! | line | meaning |
 //! |---|---|
@@ -14,7 +16,8 @@
 //! | `cwnd == 7` | also ssthresh, inflight, retransmits, timeouts, recoveries, reductions, undos, probes, rto, srtt, window, delivered; `>=` and `<=` too |
 //! | `# text` | a remark, also after a line |
 //!
-//! Windows are in segments, times in seconds. No deadline may pass unmentioned and no segment leave unexpected.
+//! Windows are in segments, times in seconds. No deadline may pass unmentioned and no segment leave
+//! unexpected.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
@@ -34,7 +37,8 @@ pub fn play_transfer(params: &TcpParams, bytes: u64, script: &str) {
 
 /// Plays a script against a receiver.
 pub fn play_receiver(params: &TcpParams, script: &str) {
-    let mut stage = ReceiverStage { receiver: Receiver::new(params), mss: params.mss, said: VecDeque::new() };
+    let mut stage =
+        ReceiverStage { receiver: Receiver::new(params), mss: params.mss, said: VecDeque::new() };
     run(&mut stage, script);
 }
 
@@ -108,7 +112,8 @@ impl<'a> Line<'a> {
 
     fn ranges(&mut self) -> Vec<(u32, u32)> {
         let mut ranges = Vec::new();
-        while self.words.front().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+        while self.words.front().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+        {
             ranges.push(self.range());
         }
         ranges
@@ -141,7 +146,9 @@ fn run(stage: &mut impl Stage, script: &str) {
         let mut line = Line { number: index + 1, text: text.trim(), words };
         let Some(&first) = line.words.front() else { continue };
         let then = match (first.strip_prefix('+'), first.strip_prefix('@')) {
-            (Some(span), _) => now + Span(time(span.parse().unwrap_or_else(|_| line.fail("no time"))).0),
+            (Some(span), _) => {
+                now + Span(time(span.parse().unwrap_or_else(|_| line.fail("no time"))).0)
+            }
             (_, Some(at)) => time(at.parse().unwrap_or_else(|_| line.fail("no time"))),
             _ => now,
         };
@@ -159,7 +166,10 @@ fn run(stage: &mut impl Stage, script: &str) {
             line.check(due == Some(now), format!("the deadline is {due:?}, not {now:?}"));
             stage.on_deadline(now);
         } else {
-            line.check(due.is_none_or(|due| due >= now), format!("the deadline {due:?} has passed"));
+            line.check(
+                due.is_none_or(|due| due >= now),
+                format!("the deadline {due:?} has passed"),
+            );
             match line.words.front().copied() {
                 Some("<") => {
                     line.next();
@@ -282,8 +292,11 @@ impl Stage for SenderStage {
             }
         }
         for seq in first..end {
-            let Some(sent) = self.sent.pop_front() else { line.fail(format!("{seq} has not been sent")) };
-            let wanted = Segment { seq, len, retransmit: again, cwr, ect: ect.unwrap_or(sent.ect), ..sent };
+            let Some(sent) = self.sent.pop_front() else {
+                line.fail(format!("{seq} has not been sent"))
+            };
+            let wanted =
+                Segment { seq, len, retransmit: again, cwr, ect: ect.unwrap_or(sent.ect), ..sent };
             line.check(sent == wanted, format!("{sent:?}"));
         }
     }
@@ -311,7 +324,9 @@ impl Stage for SenderStage {
         let stats = self.sender.stats();
         Some(match name {
             "cwnd" => self.segments(self.sender.cwnd_bytes()),
-            "ssthresh" => self.sender.ssthresh_bytes().map_or(f64::INFINITY, |bytes| self.segments(bytes)),
+            "ssthresh" => {
+                self.sender.ssthresh_bytes().map_or(f64::INFINITY, |bytes| self.segments(bytes))
+            }
             "inflight" => self.segments(self.sender.inflight_bytes()),
             "retransmits" => stats.retransmits as f64,
             "timeouts" => stats.timeouts as f64,
@@ -373,14 +388,17 @@ impl Stage for ReceiverStage {
         line.check(line.words.front() == Some(&"ack"), "a receiver sends ACKs");
         line.next();
         let Some(said) = self.said.pop_front() else { line.fail("it has said nothing") };
-        let mut wanted = AckSegment { sack_count: 0, ece: false, one_way: None, ack: line.number(), ..said };
+        let mut wanted =
+            AckSegment { sack_count: 0, ece: false, one_way: None, ack: line.number(), ..said };
         let mut sacks = Vec::new();
         while !line.words.is_empty() {
             match line.next() {
                 "sack" => sacks = line.ranges(),
                 "ece" => wanted.ece = true,
                 "win" => wanted.window = line.number(),
-                "echo" => wanted.echo = if line.take("none") { Time::NEVER } else { line.seconds() },
+                "echo" => {
+                    wanted.echo = if line.take("none") { Time::NEVER } else { line.seconds() }
+                }
                 "oneway" => wanted.one_way = Some(line.span()),
                 word => line.fail(format!("`{word}` is nothing an ACK has")),
             }

@@ -1,5 +1,5 @@
-//! Losses by the time of sending, and probes for lost tails (RFC 8985). Re-expresses what Linux's packetdrill scripts tcp_rack,
-//! tcp_tlp and tcp_fast_recovery check.
+//! Losses by the time of sending, and probes for lost tails (RFC 8985). Re-expresses what Linux's
+//! packetdrill scripts tcp_rack, tcp_tlp and tcp_fast_recovery check.
 
 use crate::player::{play, play_transfer};
 use crate::profiles::{linux, room};
@@ -41,8 +41,9 @@ fn a_retransmission_lost_is_found_when_something_sent_later_arrives() {
 
 #[test]
 fn what_is_lost_of_a_recoverys_own_data_reduces_once_more() {
-    // 10 left after the loss of 0 was found, is lost, and was sent again before 0 arrives, whose copy was lost, too. The copy of 10
-    // then tells nothing of whether the second reduction was needless (Linux).
+    // 10 left after the loss of 0 was found, is lost, and was sent again before 0 arrives, whose
+    // copy was lost, too. The copy of 10 then tells nothing of whether the second reduction was
+    // needless (Linux).
     play(
         &linux(),
         "
@@ -152,8 +153,8 @@ fn a_timeout_spares_what_was_sent_a_moment_ago() {
 
 #[test]
 fn a_lost_tail_is_found_by_a_probe_after_two_round_trips() {
-    // tcp_tlp: ten segments, the last three are lost. 2 · 100 + 2 ms after the last ACK the last segment leaves again; its
-    // SACK shows the other two.
+    // tcp_tlp: ten segments, the last three are lost. 2 · 100 + 2 ms after the last ACK the last
+    // segment leaves again; its SACK shows the other two.
     play_transfer(
         &linux(),
         10_000,
@@ -263,8 +264,9 @@ fn a_probe_that_filled_a_hole_costs_half_the_window() {
 
 #[test]
 fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
-    // 1 is lost, and its copy, which is found at 301 ms; samples of 100, 101, 201 and 100 ms make srtt 111.143, and
-    // 214.125 ms more, the largest variation among them. From the first copy on it were 414.125 ms.
+    // 1 is lost, and its copy, which is found at 301 ms; samples of 100, 101, 201 and 100 ms make
+    // srtt 111.143, and 214.125 ms more, the largest variation among them. From the first copy on
+    // it were 414.125 ms.
     play(
         &linux(),
         "
@@ -287,7 +289,8 @@ fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
 
 #[test]
 fn sacks_of_what_left_before_the_copy_put_the_timer_off() {
-    // A sample of 150 ms: srtt 106.25 ms and 200 ms more, from then on. 4 left before the copy of 0.
+    // A sample of 150 ms: srtt 106.25 ms and 200 ms more, from then on. 4 left before the copy
+    // of 0.
     play(
         &linux(),
         "
@@ -305,8 +308,9 @@ fn sacks_of_what_left_before_the_copy_put_the_timer_off() {
 
 #[test]
 fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
-    // As seen in a guest with Linux 6.12: 2 and 3 left at 100 ms, 4 and 5 30 ms later, which is more than min_rtt/4. 3 is lost, and 2 is
-    // acknowledged with the SACK of 4. By 4's RTT 3 would be lost at once; by 2's it has 25 ms, and the timer 2 ms more.
+    // As seen in a guest with Linux 6.12: 2 and 3 left at 100 ms, 4 and 5 30 ms later, which is
+    // more than min_rtt/4. 3 is lost, and 2 is acknowledged with the SACK of 4. By 4's RTT 3 would
+    // be lost at once; by 2's it has 25 ms, and the timer 2 ms more.
     play(
         &linux().with(|p| p.growth.initial_window = 2),
         "
@@ -327,7 +331,8 @@ fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
 
 #[test]
 fn a_recovery_sends_nothing_beyond_its_window_but_its_first_segment() {
-    // The second recovery begins with 19, since all that is lost was sent again. When 16 is found lost, too, it waits until there is room (RFC 6937).
+    // The second recovery begins with 19, since all that is lost was sent again. When 16 is found
+    // lost, too, it waits until there is room (RFC 6937).
     play(
         &linux(),
         "

@@ -1,4 +1,5 @@
-//! The receiver: delayed ACKs, what is acknowledged at once, SACK blocks, which timestamp is echoed, ECN.
+//! The receiver: delayed ACKs, what is acknowledged at once, SACK blocks, which timestamp is
+//! echoed, ECN.
 
 use crate::player::play_receiver;
 use crate::profiles::linux;
@@ -98,8 +99,8 @@ fn the_latest_block_comes_first_and_three_fit_beside_a_timestamp() {
 
 #[test]
 fn the_earliest_segment_that_an_ack_covers_is_echoed() {
-    // RFC 7323 §4.3: so that a delayed ACK includes its delay in the RTT, and a hole's filler, not what lies beyond it,
-    // gives the sample.
+    // RFC 7323 §4.3: so that a delayed ACK includes its delay in the RTT, and a hole's filler, not
+    // what lies beyond it, gives the sample.
     play_receiver(
         &patient(),
         "
@@ -157,7 +158,8 @@ fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
 
 #[test]
 fn beyond_the_third_the_sacks_of_a_gap_wait_for_each_other() {
-    // Linux: a twentieth of the RTT, which 5 ms one way make 0.5 ms, at most tcp_comp_sack_delay_ns; and its slack of 0.1 ms.
+    // Linux: a twentieth of the RTT, which 5 ms one way make 0.5 ms, at most
+    // tcp_comp_sack_delay_ns; and its slack of 0.1 ms.
     play_receiver(
         &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
         "
@@ -239,7 +241,8 @@ fn what_is_pushed_is_acknowledged_at_once() {
 
 #[test]
 fn while_the_window_opens_all_is_acknowledged_at_once() {
-    // Linux: half of 20 000 bytes less a segment, two more with each that comes, up to 0.7 of what the one that has just come leaves: it takes 1832.
+    // Linux: half of 20 000 bytes less a segment, two more with each that comes, up to 0.7 of what
+    // the one that has just come leaves: it takes 1832.
     play_receiver(
         &linux().with(|p| {
             p.acks.quick_acks = 1;
@@ -360,7 +363,8 @@ fn without_a_longer_delay_it_stays_as_it_is() {
 
 #[test]
 fn a_block_that_was_forgotten_comes_back_as_a_fragment() {
-    // Linux remembers four. 2 to 4 is the fifth: what joins it is told of alone, until the next in the list touches it.
+    // Linux remembers four. 2 to 4 is the fifth: what joins it is told of alone, until the next in
+    // the list touches it.
     play_receiver(
         &patient(),
         "
@@ -412,7 +416,8 @@ fn a_sack_that_waits_goes_before_a_third_block_can_push_one_out() {
 
 #[test]
 fn quick_acks_begin_with_the_first_segment_in_order_unless_one_beyond_a_gap_was_first() {
-    // Linux counts an ACK of what lies beyond a gap as the end of quick ACKs, if there were none yet.
+    // Linux counts an ACK of what lies beyond a gap as the end of quick ACKs, if there were none
+    // yet.
     let linux = patient().with(|p| p.acks.quick_acks = 16);
     play_receiver(
         &linux,
@@ -438,8 +443,8 @@ fn quick_acks_begin_with_the_first_segment_in_order_unless_one_beyond_a_gap_was_
 
 #[test]
 fn a_window_that_doubles_as_the_application_reads_is_told() {
-    // 100 000 bytes, half of them offered. Forty held take 40 · 2304: with the gap filled nothing is read yet, and what is left of the window is
-    // 9000; then all is read.
+    // 100 000 bytes, half of them offered. Forty held take 40 · 2304: with the gap filled nothing
+    // is read yet, and what is left of the window is 9000; then all is read.
     play_receiver(
         &patient().with(|p| {
             p.buffers.receive_buffer = 100_000;

@@ -1,12 +1,14 @@
-//! Recovery with SACK (RFC 6675; rack.rs has RFC 8985) and proportional rate reduction (RFC 6937, Linux's variant).
+//! Recovery with SACK (RFC 6675; rack.rs has RFC 8985) and proportional rate reduction (RFC 6937,
+//! Linux's variant).
 
 use crate::player::{play, play_transfer};
 use crate::profiles::{counting, linux, reno, room};
 
 #[test]
 fn prr_sends_a_segment_for_each_that_arrives() {
-    // packetdrill's prr-ss-10pkt-lost-1: ten segments, the first is lost. 7 = 0.7 · 10. With ten outstanding, one lost
-    // and three SACKed six are in flight, one short of ssthresh: one segment per SACK.
+    // packetdrill's prr-ss-10pkt-lost-1: ten segments, the first is lost. 7 = 0.7 · 10. With ten
+    // outstanding, one lost and three SACKed six are in flight, one short of ssthresh: one segment
+    // per SACK.
     play(
         &room(10, linux()),
         "
@@ -42,8 +44,8 @@ fn prr_sends_a_segment_for_each_that_arrives() {
 
 #[test]
 fn prr_above_ssthresh_sends_in_proportion() {
-    // 20 in flight at the loss, ssthresh 14: seven segments for ten that arrive, so that the window comes down over the
-    // round trip, not at its start.
+    // 20 in flight at the loss, ssthresh 14: seven segments for ten that arrive, so that the window
+    // comes down over the round trip, not at its start.
     let params = room(20, linux().with(|p| p.growth.initial_window = 20));
     play(
         &params,
@@ -74,7 +76,8 @@ fn prr_above_ssthresh_sends_in_proportion() {
 
 #[test]
 fn prr_below_ssthresh_climbs_in_slow_start_while_no_more_is_found_lost() {
-    // 0..8 are lost of twenty: after the SACKs of 8..11 nine segments are in flight, five below ssthresh.
+    // 0..8 are lost of twenty: after the SACKs of 8..11 nine segments are in flight, five below
+    // ssthresh.
     let params = room(20, linux().with(|p| p.growth.initial_window = 20));
     play(
         &params,
@@ -160,7 +163,8 @@ fn an_ack_that_advances_may_tell_of_a_loss_too() {
 
 #[test]
 fn the_echo_of_a_segment_sent_twice_is_no_duplicate() {
-    // RFC 6675 §2: an ACK without news in its SACK blocks is no duplicate. Such ACKs answer spurious retransmissions.
+    // RFC 6675 §2: an ACK without news in its SACK blocks is no duplicate. Such ACKs answer
+    // spurious retransmissions.
     play(
         &reno(true),
         "
@@ -179,8 +183,8 @@ fn the_echo_of_a_segment_sent_twice_is_no_duplicate() {
 
 #[test]
 fn a_lost_tail_is_found_by_the_rescue_retransmission() {
-    // A transfer of ten segments; 0, 8 and 9 are lost. Nothing above 8 will be SACKed, so RFC 6675's rule 4 sends the
-    // last segment again, and its SACK shows 8 (rule 3).
+    // A transfer of ten segments; 0, 8 and 9 are lost. Nothing above 8 will be SACKed, so RFC
+    // 6675's rule 4 sends the last segment again, and its SACK shows 8 (rule 3).
     play_transfer(
         &counting(),
         10_000,
@@ -225,7 +229,8 @@ fn there_is_one_rescue_a_recovery() {
 
 #[test]
 fn a_hole_below_too_few_sacks_is_sent_again_when_there_is_nothing_else() {
-    // 0 and 7 of ten are lost: two SACKs above 7 don't prove it, and no more will come. RFC 6675's rule 3.
+    // 0 and 7 of ten are lost: two SACKs above 7 don't prove it, and no more will come. RFC 6675's
+    // rule 3.
     play_transfer(
         &counting(),
         10_000,

@@ -1,6 +1,6 @@
-//! Timeouts and retransmissions that prove needless: F-RTO (RFC 5682), Eifel (RFC 3522), DSACK (RFC 2883, RFC 3708), and the
-//! window that is given back. Re-expresses what packetdrill's scripts for Linux check (frto_ack_on_sack, frto_spurious,
-//! undo by timestamp and by DSACK).
+//! Timeouts and retransmissions that prove needless: F-RTO (RFC 5682), Eifel (RFC 3522), DSACK (RFC
+//! 2883, RFC 3708), and the window that is given back. Re-expresses what packetdrill's scripts for
+//! Linux check (frto_ack_on_sack, frto_spurious, undo by timestamp and by DSACK).
 
 use crate::player::{play, play_transfer};
 use crate::profiles::{self, believing, room};
@@ -18,7 +18,8 @@ fn stampless() -> TcpParams {
 
 #[test]
 fn an_echo_from_before_the_retransmission_undoes_a_timeout() {
-    // Eifel. The path stalls for a second; the originals arrive after all, so the ACK echoes the stamp of 0's original, 0.
+    // Eifel. The path stalls for a second; the originals arrive after all, so the ACK echoes the
+    // stamp of 0's original, 0.
     play(
         &linux(),
         "
@@ -65,7 +66,8 @@ fn an_echo_of_the_retransmission_proves_the_timeout() {
 
 #[test]
 fn without_timestamps_new_data_tells_a_spurious_timeout() {
-    // frto_spurious: the first ACK lets two new segments out; the second acknowledges an original, so nothing was lost.
+    // frto_spurious: the first ACK lets two new segments out; the second acknowledges an original,
+    // so nothing was lost.
     play(
         &stampless(),
         "
@@ -108,7 +110,8 @@ fn an_ack_of_more_than_was_sent_again_tells_at_once() {
 
 #[test]
 fn a_sack_of_an_original_after_a_timeout_undoes_it() {
-    // frto_ack_on_sack: 0 is lost indeed, but 3 and 4 arrive late; not everything was lost. Then 0 is found in the usual way.
+    // frto_ack_on_sack: 0 is lost indeed, but 3 and 4 arrive late; not everything was lost. Then 0
+    // is found in the usual way.
     play(
         &stampless(),
         "

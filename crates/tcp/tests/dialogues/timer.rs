@@ -90,7 +90,8 @@ fn timestamps_tell_the_copies_apart() {
 
 #[test]
 fn the_first_sample_sets_srtt_and_the_next_move_it_by_an_eighth() {
-    // RFC 6298 §2: srtt = 100 ms, rttvar = 50 ms; then 180 ms: rttvar = 3/4 · 50 + 1/4 · 80 = 57.5, srtt = 110 ms.
+    // RFC 6298 §2: srtt = 100 ms, rttvar = 50 ms; then 180 ms: rttvar = 3/4 · 50 + 1/4 · 80 = 57.5,
+    // srtt = 110 ms.
     let params = reno(true).with(|p| {
         p.timers.min_rto_on_variance = false;
         p.timers.min_rto_ns = 1_000_000;
@@ -192,7 +193,8 @@ fn without_sack_slow_start_after_a_timeout_counts_acks() {
 
 #[test]
 fn a_timeout_in_recovery_does_not_reduce_twice() {
-    // 0.7 · 10 = 7; PRR has cwnd at 7 when the timer goes off, but this window of data was reduced for.
+    // 0.7 · 10 = 7; PRR has cwnd at 7 when the timer goes off, but this window of data was reduced
+    // for.
     play(
         &counting(),
         "
@@ -265,7 +267,8 @@ fn a_stopped_sender_waits_for_its_acks_only() {
 
 #[test]
 fn the_timer_goes_off_with_a_tick_of_its_clock() {
-    // HZ 250: 1 s is 250 ticks, more than 63, so with every eighth: 1.024 s. Backed off, 2 s are 500, still fewer than 504.
+    // HZ 250: 1 s is 250 ticks, more than 63, so with every eighth: 1.024 s. Backed off, 2 s are
+    // 500, still fewer than 504.
     let params = believing().with(|p| p.timers.timer_tick_ns = 4_000_000);
     play(
         &params,

@@ -1,4 +1,5 @@
-//! Vegas through the sender: slow start up to the first sign of a queue, then one segment a round trip, or none.
+//! Vegas through the sender: slow start up to the first sign of a queue, then one segment a round
+//! trip, or none.
 
 use crate::player::play;
 use crate::profiles::{counting, ns2, room};

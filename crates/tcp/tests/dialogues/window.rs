@@ -75,7 +75,8 @@ fn the_bound_of_the_profile_limits_like_a_receive_window() {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
-    // In congestion avoidance not at all (RFC 7661); in slow start up to twice what is in flight, as Linux.
+    // In congestion avoidance not at all (RFC 7661); in slow start up to twice what is in flight,
+    // as Linux.
     let slow = reno(true).with(|p| p.growth.max_window = Some(8));
     play(
         &slow,
@@ -137,7 +138,8 @@ fn reno_grows_by_a_segment_each_round_trip() {
 
 #[test]
 fn pacing_spreads_the_window_over_the_round_trip() {
-    // The first window leaves at once: nothing is known of the RTT. Then 2 · 12/100 ms: a segment each 4.1667 ms.
+    // The first window leaves at once: nothing is known of the RTT. Then 2 · 12/100 ms: a segment
+    // each 4.1667 ms.
     let params = linux().with(|p| p.growth.pacing = true);
     play(
         &params,

@@ -1,7 +1,9 @@
-"""The real Linux kernel as an engine: a plan, a guest that carries it out in virtual time, tables from what it measured.
+"""The real Linux kernel as an engine: a plan, a guest that carries it out in virtual time, tables
+from what it measured.
 
-Each seed is a guest of its own, in a folder of its own that goes when its tables are made. What a guest measured but can't be
-trusted (records lost, a processor too busy to keep time, a self-check that failed) is handed on with the reasons, and its Run is marked invalid.
+Each seed is a guest of its own, in a folder of its own that goes when its tables are made. What a
+guest measured but can't be trusted (records lost, a processor too busy to keep time, a self-check
+that failed) is handed on with the reasons, and its Run is marked invalid.
 """
 
 from __future__ import annotations
@@ -26,7 +28,12 @@ from sojourn.engine.recording import Recording
 
 _Read = TypeVar("_Read")
 
-SOURCES = (("linux", "tc.py"), ("engine", "netns.py"), ("scenario", "linux.py"), ("scenario", "tcp.py"))
+SOURCES = (
+    ("linux", "tc.py"),
+    ("engine", "netns.py"),
+    ("scenario", "linux.py"),
+    ("scenario", "tcp.py"),
+)
 """What decides the tables beside this folder."""
 PROGRAM = "sojourn-guest"
 """The guest's first program (crates/guest), beside this file in an installed sojourn."""
@@ -53,13 +60,16 @@ def program() -> Path:
 def outcome(
     realised: Realised, file: Path, doubts: Callable[[archive.Archive], Sequence[str]], cpu_ns: int
 ) -> Outcome:
-    """The tables of the archive in this file, and why they can't be trusted: by themselves, or because of these doubts.
+    """The tables of the archive in this file, and why they can't be trusted: by themselves, or
+    because of these doubts.
 
     Raises:
         GuestError: it is not whole.
     """
     measured = archive.Archive.read(file)
-    return Outcome(tables(realised, measured), cpu_ns, (*archive.doubts(measured), *doubts(measured)))
+    return Outcome(
+        tables(realised, measured), cpu_ns, (*archive.doubts(measured), *doubts(measured))
+    )
 
 
 def build(*parts: str) -> str:
@@ -77,7 +87,8 @@ def _program() -> str:
 
 @cache
 def _sources() -> str:
-    """Of the Python between a realised scenario and a guest's plan, and between its archive and the tables."""
+    """Of the Python between a realised scenario and a guest's plan, and between its archive and the
+    tables."""
     root = files("sojourn")
     kernel = Path(str(root.joinpath("engine", "kernel")))
     others = [Path(str(root.joinpath(*parts))) for parts in SOURCES]
@@ -105,8 +116,11 @@ class KernelEngine:
 
     @cached_property
     def build(self) -> str:
-        """Names the kernel, its file system, our program in it, and what plans and reads its measurements."""
-        return build("kernel", self._guest.fingerprint, *((awake.name(),) if self._adapting else ()))
+        """Names the kernel, its file system, our program in it, and what plans and reads its
+        measurements."""
+        return build(
+            "kernel", self._guest.fingerprint, *((awake.name(),) if self._adapting else ())
+        )
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """Offloads, and HZ: the built kernel's by its configuration, Debian's own alike."""
@@ -125,12 +139,17 @@ class KernelEngine:
         planned = plan.plan(dict(realised), plan.machine_of(self._guest))
 
         def read(file: Path, cpu_ns: int) -> Outcome:
-            return outcome(realised, file, lambda measured: self._doubts(realised, measured), cpu_ns)
+            return outcome(
+                realised, file, lambda measured: self._doubts(realised, measured), cpu_ns
+            )
 
         return self._measured(realised, planned, reached, read)
 
-    def recordings(self, realised: Realised, reached: Callable[[int], bool]) -> tuple[list[Recording], int]:
-        """What each congested link's queue did to each packet (recording.py), and the CPU time in ns that it took.
+    def recordings(
+        self, realised: Realised, reached: Callable[[int], bool]
+    ) -> tuple[list[Recording], int]:
+        """What each congested link's queue did to each packet (recording.py), and the CPU time in
+        ns that it took.
 
         Raises:
             GuestError: the guest has no simulated cards, or what was recorded can't be trusted.
@@ -140,7 +159,9 @@ class KernelEngine:
                 f"{self.name} keeps a link's rate by htb, whose times no link of ours has",
                 "record with -e kernel-uml: sojourn kernel setup --guest uml makes it",
             )
-        packets = sum(map(recording.expected_packets, realised["links"])) * realised["duration_ns"] / 1e9
+        packets = (
+            sum(map(recording.expected_packets, realised["links"])) * realised["duration_ns"] / 1e9
+        )
         planned = plan.recorded(dict(realised), plan.machine_of(self._guest), packets)
 
         def read(file: Path, cpu_ns: int) -> tuple[list[Recording], int]:
@@ -158,7 +179,8 @@ class KernelEngine:
         reached: Callable[[int], bool],
         read: Callable[[Path, int], _Read],
     ) -> _Read:
-        """What is read from the archive of a guest that carried out the plan, given the CPU time in ns that it took."""
+        """What is read from the archive of a guest that carried out the plan, given the CPU time in
+        ns that it took."""
         added = {"plan.json": json.dumps(planned.plan).encode(), **self._added}
         overlay = guests.overlay(program(), added)
         seconds = realised["duration_ns"] / 1e9
@@ -176,7 +198,10 @@ class KernelEngine:
 
     def _doubts(self, realised: Realised, measured: archive.Archive) -> list[str]:
         found = list(selfcheck.doubts(realised, measured, self._guest.kind))
-        if self._guest.kind != "uml" and (busy := archive.busy_share(measured)) > selfcheck.MOST_BUSY:
+        if (
+            self._guest.kind != "uml"
+            and (busy := archive.busy_share(measured)) > selfcheck.MOST_BUSY
+        ):
             hint = "slower links, fewer flows, or the guest uml, which has no such limit"
             found.append(f"the guest's processor was {busy:.0%} busy, which delays packets: {hint}")
         return found

@@ -1,6 +1,7 @@
 """The graph that a realised scenario's links form, and what its links are made of.
 
-Links are given without their nodes: two links in a row in somebody's path meet in a node, and a flow's ends are each in one place.
+Links are given without their nodes: two links in a row in somebody's path meet in a node, and a
+flow's ends are each in one place.
 """
 
 import itertools
@@ -15,7 +16,8 @@ RealisedEntry: TypeAlias = Mapping[str, Any]
 
 def nodes(links: Sequence[RealisedEntry], flows: Sequence[RealisedEntry]) -> list[tuple[str, str]]:
     """Where each link begins and ends, found from the flows' paths."""
-    # Twice a link's index is its tail, one more its head; each stands for itself or for another that is the same node.
+    # Twice a link's index is its tail, one more its head; each stands for itself or for another
+    # that is the same node.
     same = list(range(2 * len(links)))
 
     def of(end: int) -> int:
@@ -37,7 +39,9 @@ def nodes(links: Sequence[RealisedEntry], flows: Sequence[RealisedEntry]) -> lis
             # Its ends are hosts, and a host is in one place.
             join(2 * path[0], 2 * back[-1] + 1)
             join(2 * path[-1] + 1, 2 * back[0])
-    numbers = {root: f"n{number}" for number, root in enumerate(dict.fromkeys(map(of, range(len(same)))))}
+    numbers = {
+        root: f"n{number}" for number, root in enumerate(dict.fromkeys(map(of, range(len(same)))))
+    }
     return [(numbers[of(2 * link)], numbers[of(2 * link + 1)]) for link in range(len(links))]
 
 
@@ -47,12 +51,15 @@ def has_queue(link: RealisedEntry) -> bool:
 
 
 def transmitter(link: RealisedEntry, bps: int | None = None) -> tc.Transmitter | None:
-    """What htb has to do where no driver keeps the rate; None without one. `bps`: another than the first."""
+    """What htb has to do where no driver keeps the rate; None without one. `bps`: another than the
+    first."""
     if not link["rate"]:
         return None
     framing = link["framing"]
     rate = link["rate"][0]["bps"] if bps is None else bps
-    return tc.Transmitter(rate, framing["overhead_bytes"], framing["minimum_bytes"], framing["cells"])
+    return tc.Transmitter(
+        rate, framing["overhead_bytes"], framing["minimum_bytes"], framing["cells"]
+    )
 
 
 def rate_steps(link: RealisedEntry, duration_ns: int) -> list[tuple[int, int]]:

@@ -1,4 +1,5 @@
-"""`.flent.gz`, version 4, as flent 2.3.0 reads and writes it: a phase of a measurement out (`out`), one of flent's tests in (`back`)."""
+"""`.flent.gz`, version 4, as flent 2.3.0 reads and writes it: a phase of a measurement out (`out`),
+one of flent's tests in (`back`)."""
 
 from sojourn.live.flent.back import read
 from sojourn.live.flent.form import TESTS, TIME

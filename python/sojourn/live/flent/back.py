@@ -1,6 +1,8 @@
-"""A flent file as a Run: any test with `Ping (ms) ..` and `TCP upload .. | download ..` series, an idle phase, the load, an idle phase.
+"""A flent file as a Run: any test with `Ping (ms) ..` and `TCP upload .. | download ..` series, an
+idle phase, the load, an idle phase.
 
-Of a file that we wrote the phases are those it names. What a file says is checked before anything is made of it: it may come from anywhere.
+Of a file that we wrote the phases are those it names. What a file says is checked before anything
+is made of it: it may come from anywhere.
 """
 
 from __future__ import annotations
@@ -36,14 +38,19 @@ LARGEST_FILE = 100_000_000
 """Bytes, packed or not: flent's are below 20 MB."""
 MOST_SERIES = 2000
 MOST_VALUES = 3_000_000
-"""Values and keys of a file: a Python object each, some 100 bytes. An hour of 20 pings a second to five targets has half as many."""
+"""Values and keys of a file: a Python object each, some 100 bytes. An hour of 20 pings a second to
+five targets has half as many."""
 
 
 def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
     """A flent file as a Run, engine "flent"."""
     raw = _load(path)
     try:
-        session, title, asked = _session(raw), _title(raw["metadata"]), _asked(path, raw["metadata"])
+        session, title, asked = (
+            _session(raw),
+            _title(raw["metadata"]),
+            _asked(path, raw["metadata"]),
+        )
     except (
         KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError, MemoryError
     ) as error:  # fmt: skip
@@ -77,7 +84,8 @@ def _asked(path: Path, metadata: Json) -> list[tuple[str, object]]:
 
 
 def _real(value: Any, most: float, least: float = 0.0) -> float:
-    """A number of the file, which no measurement has beyond these bounds. ValueError where it is."""
+    """A number of the file, which no measurement has beyond these bounds. ValueError where it
+    is."""
     number = float(value)
     if not least <= number <= most:
         raise ValueError(f"{number} is not between {least:g} and {most:g}")
@@ -86,7 +94,9 @@ def _real(value: Any, most: float, least: float = 0.0) -> float:
 
 def _hash(raw: Json) -> int:
     """A fingerprint of the file's content."""
-    return int.from_bytes(hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()[:8], "big")
+    return int.from_bytes(
+        hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()[:8], "big"
+    )
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,9 @@ def _load(path: Path) -> Json:
         with path.open("rb") as file:
             packed = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise UserError(f"can't read {path}: {error.strerror or error}", "give a .flent.gz file") from None
+        raise UserError(
+            f"can't read {path}: {error.strerror or error}", "give a .flent.gz file"
+        ) from None
     try:
         if packed[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(packed)) as stream:
@@ -136,7 +148,11 @@ def _load(path: Path) -> Json:
 
 def _session(raw: Json) -> _Session:
     metadata, x = raw["metadata"], np.asarray(raw["x_values"], dtype=np.float64)
-    t0 = datetime.strptime(metadata.get("T0") or metadata["TIME"], TIME).replace(tzinfo=UTC).timestamp()
+    t0 = (
+        datetime.strptime(metadata.get("T0") or metadata["TIME"], TIME)
+        .replace(tzinfo=UTC)
+        .timestamp()
+    )
     if t0 < 0:
         raise ValueError("it began before 1970")
     series = [
@@ -150,8 +166,12 @@ def _session(raw: Json) -> _Session:
     lab = metadata.get("LAB") or {}
     mss = int(_real(lab.get("mss", MSS), 1e6, 1))
     flows = _flows([name for name, _ in streams], [name for name, _ in pings], meta, lab)
-    ends = [_real(x[-1], MOST_S)] + [max(point["t"] for point in points) for _, points in series if points]
-    qdisc = [name for name in raw["raw_values"] if name.startswith("qdisc_stats_") and "::" not in name]
+    ends = [_real(x[-1], MOST_S)] + [
+        max(point["t"] for point in points) for _, points in series if points
+    ]
+    qdisc = [
+        name for name in raw["raw_values"] if name.startswith("qdisc_stats_") and "::" not in name
+    ]
     tables = {
         **{name: nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
         "engine": {name: np.array([0]) for name in ("events", "packets", "peak_entries")},
@@ -179,7 +199,9 @@ def _session(raw: Json) -> _Session:
 
 
 def _flows(streams: Sequence[str], pings: Sequence[str], meta: Json, lab: Json) -> list[Json]:
-    targets = [str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name in pings]
+    targets = [
+        str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name in pings
+    ]
     names = _different([*streams, *targets])
     flows = [
         {
@@ -207,7 +229,9 @@ def _different(told: Sequence[str]) -> list[str]:
         raise ValueError(f"it has more than {MOST_SERIES} series")
     names: list[str] = []
     for name in map(plain, told):
-        candidates = itertools.chain([name or "unnamed"], (f"{name} {n}" for n in itertools.count(2)))
+        candidates = itertools.chain(
+            [name or "unnamed"], (f"{name} {n}" for n in itertools.count(2))
+        )
         names.append(next(one for one in candidates if one not in names))
     return names
 
@@ -260,9 +284,17 @@ def _phases_in(metadata: Json, directions: set[str]) -> list[Json]:
         ]  # fmt: skip
     length = _real(metadata["LENGTH"], MOST_S)
     whole = _real(metadata.get("TOTAL_LENGTH") or length + 2 * DELAY_S, MOST_S)
-    load = {frozenset({"up"}): "upload", frozenset({"down"}): "download", frozenset({"up", "down"}): "both"}
+    load = {
+        frozenset({"up"}): "upload",
+        frozenset({"down"}): "download",
+        frozenset({"up", "down"}): "both",
+    }
     kind = load.get(frozenset(directions), IDLE)
-    spans = [(IDLE, 0.0, DELAY_S), (kind, DELAY_S, DELAY_S + length), (IDLE, DELAY_S + length, whole)]
+    spans = [
+        (IDLE, 0.0, DELAY_S),
+        (kind, DELAY_S, DELAY_S + length),
+        (IDLE, DELAY_S + length, whole),
+    ]
     return [
         {"name": name, "kind": name, "start_ns": int(a * S), "end_ns": int(b * S), "complete": True}
         for name, a, b in spans
@@ -303,7 +335,9 @@ def _probe_table(pings: Sequence[Sequence[Mapping[str, Any]]], first: int) -> Co
             float(point["t"]) * S,
             first + number,
             _real(point.get("seq", i), MOST_COUNT),
-            -1 if point.get("lost") or point.get("val") is None else _real(point["val"], MOST_MS) * 1e6,
+            -1
+            if point.get("lost") or point.get("val") is None
+            else _real(point["val"], MOST_MS) * 1e6,
             -1 if point.get("owd_up") is None else _real(max(point["owd_up"], 0), MOST_MS) * 1e6,
         )
         for number, points in enumerate(pings)
@@ -331,10 +365,13 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> Co
     tables = []
     for number, told in enumerate(series):
         points = sorted(
-            (point for point in told if float(point["t"]) >= t0), key=lambda point: float(point["t"])
+            (point for point in told if float(point["t"]) >= t0),
+            key=lambda point: float(point["t"]),
         )
         table = nothing("queue", len(points))
-        table["t_ns"] = np.round([(float(point["t"]) - t0) * S for point in points]).astype(np.int64)
+        table["t_ns"] = np.round([(float(point["t"]) - t0) * S for point in points]).astype(
+            np.int64
+        )
         table["link"] = np.full(len(points), number)
         for ours, theirs in _QDISC.items():
             counts = [_real(point.get(theirs, -1), MOST_COUNT, -1) for point in points]
@@ -343,7 +380,8 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> Co
             counted = np.array([_real(point.get(theirs, 0), MOST_COUNT) for point in points])
             table[ours] = np.diff(counted, prepend=counted[:1]).astype(np.int64)
         delays = [
-            math.nan if point.get("delay") is None else _real(point["delay"], MOST_MS) for point in points
+            math.nan if point.get("delay") is None else _real(point["delay"], MOST_MS)
+            for point in points
         ]
         table["sojourn_mean_ns"] = np.array(delays, dtype=np.float64) * 1e6
         tables.append(table)

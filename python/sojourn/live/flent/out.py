@@ -1,14 +1,16 @@
 """A phase of one repeat as a flent file.
 
-With five idle seconds on either side, as flent has them: the last five of the idle phase before it and the first five of the one after it,
-moved to where flent expects them. Without such a phase there is nothing on that side. The test it is filed under decides which of flent's plots open it:
+With five idle seconds on either side, as flent has them: the last five of the idle phase before it
+and the first five of the one after it, moved to where flent expects them. Without such a phase
+there is nothing on that side. The test it is filed under decides which of flent's plots open it:
 
     download, upload    tcp_ndown, tcp_nup: series `TCP download::1` .., their avg, sum and fairness
     both                rrul_be with four streams each way (`TCP upload BE` .. `BE4`), else rrul_be_nflows; `rrul` if asked
                         for by name, which calls the same four unmarked streams BE, BK, CS5 and EF
 
-Pings are raw samples, lost ones included; streams carry goodput, cwnd and smoothed RTT; the local link's qdisc is `qdisc_stats_localhost`.
-What flent has no place for is under `metadata.LAB`, which it ignores.
+Pings are raw samples, lost ones included; streams carry goodput, cwnd and smoothed RTT; the local
+link's qdisc is `qdisc_stats_localhost`. What flent has no place for is under `metadata.LAB`, which
+it ignores.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ def export(run: Run, path: Path, choice: FlentChoice | None = None) -> Path:
     try:
         write_whole(path, packed)
     except OSError as error:
-        raise RunError(f"can't write {path}: {error.strerror or error}", "choose another file") from None
+        raise RunError(
+            f"can't write {path}: {error.strerror or error}", "choose another file"
+        ) from None
     return path
 
 
@@ -84,7 +88,9 @@ def document(run: Run, choice: FlentChoice | None = None) -> Json:
     _add_streams(series, part, test, window)
     interface = _add_qdisc(series, run, part, window)
     began = datetime.fromtimestamp(zero_ns / S + start, UTC).strftime(TIME)
-    counts = {way: sum(stream.direction == way for stream in part.streams) for way in ("up", "down")}
+    counts = {
+        way: sum(stream.direction == way for stream in part.streams) for way in ("up", "down")
+    }
     parameters: Json = {f"{WORD[way]}_streams": count for way, count in counts.items() if count}
     if interface is not None:
         parameters |= {"qdisc_stats_hosts": "localhost", "qdisc_stats_interfaces": interface}
@@ -135,7 +141,8 @@ def document(run: Run, choice: FlentChoice | None = None) -> Json:
 
 @dataclass(frozen=True)
 class _Span:
-    """A part of the seed's time that goes out, and where: the load, or what is idle before or after it."""
+    """A part of the seed's time that goes out, and where: the load, or what is idle before or after
+    it."""
 
     phase: Phase
     start_s: float
@@ -172,7 +179,8 @@ class _Window:
     spans: Sequence[_Span]
 
     def x(self, t_s: Floats) -> Floats:
-        """Where times of the seed's clock lie on flent's axis; NaN: they don't go out. A phase's end is the next one's."""
+        """Where times of the seed's clock lie on flent's axis; NaN: they don't go out. A phase's
+        end is the next one's."""
         x = np.full(t_s.shape, np.nan)
         for span in self.spans:
             inside = (t_s >= span.start_s) & (t_s < span.end_s)
@@ -187,7 +195,9 @@ class _Window:
         at, values = at[known], values[inside][known]
         sums = np.bincount(at, values, self.grid.size)
         counts = np.bincount(at, minlength=self.grid.size)
-        return [round(float(total / n), 6) if n else None for total, n in zip(sums, counts, strict=True)]
+        return [
+            round(float(total / n), 6) if n else None for total, n in zip(sums, counts, strict=True)
+        ]
 
     def epoch(self, x_s: float) -> float:
         """A time of flent's axis as it is written: the time of day to the microsecond."""
@@ -200,7 +210,9 @@ class _Series:
     raw: dict[str, list[Json]]
     meta: dict[str, Json]
 
-    def add(self, name: str, units: str, column: list[float | None], raw: list[Json], **meta: Any) -> None:
+    def add(
+        self, name: str, units: str, column: list[float | None], raw: list[Json], **meta: Any
+    ) -> None:
         values = [value for value in column if value is not None]
         self.results[name] = column
         self.raw[name] = raw
@@ -229,21 +241,30 @@ def _chosen(whole: Cut, choice: FlentChoice) -> Part:
     seed = whole.run.seeds[0] if choice.seed is None else choice.seed
     if seed not in whole.run.seeds:
         raise RunError(
-            f"{whole.run.path}: there is no repeat {seed}", f"repeats: {', '.join(map(str, whole.run.seeds))}"
+            f"{whole.run.path}: there is no repeat {seed}",
+            f"repeats: {', '.join(map(str, whole.run.seeds))}",
         )
     loads = {part.phase.name: part for part in whole.parts if part.seed == seed and part.phase.kind in ("download", "upload", "both")}  # fmt: skip
     if not loads:
-        raise RunError(f"{whole.run.path} has no loaded phase", "flent's tests are of loads: measure one")
+        raise RunError(
+            f"{whole.run.path} has no loaded phase", "flent's tests are of loads: measure one"
+        )
     if choice.phase is None:
         order = ("both", "upload", "download")
-        return min(loads.values(), key=lambda part: (not part.phase.complete, order.index(part.phase.kind)))
+        return min(
+            loads.values(), key=lambda part: (not part.phase.complete, order.index(part.phase.kind))
+        )
     if choice.phase not in loads:
-        raise RunError(f"{whole.run.path}: no load is called {choice.phase!r}", f"loads: {', '.join(loads)}")
+        raise RunError(
+            f"{whole.run.path}: no load is called {choice.phase!r}", f"loads: {', '.join(loads)}"
+        )
     return loads[choice.phase]
 
 
 def _test(part: Part, asked: str) -> str:
-    counts = {way: sum(stream.direction == way for stream in part.streams) for way in ("up", "down")}
+    counts = {
+        way: sum(stream.direction == way for stream in part.streams) for way in ("up", "down")
+    }
     four = counts["up"] == counts["down"] == 4
     fitting = {
         "download": ["tcp_ndown"],
@@ -255,7 +276,8 @@ def _test(part: Part, asked: str) -> str:
     if asked not in fitting:
         streams = f"{counts['down']} streams down and {counts['up']} up"
         raise RunError(
-            f"the phase {part.phase.name!r} ({streams}) is no {asked}", f"it can be: {', '.join(fitting)}"
+            f"the phase {part.phase.name!r} ({streams}) is no {asked}",
+            f"it can be: {', '.join(fitting)}",
         )
     return asked
 
@@ -263,13 +285,18 @@ def _test(part: Part, asked: str) -> str:
 def _zero_ns(run: Run, seed: int) -> int:
     facts = run.meta.facts.get(str(seed), {})
     if "zero_ns" not in facts:
-        raise RunError(f"{run.path} does not say when it began", "only measurements go out as .flent")
+        raise RunError(
+            f"{run.path} does not say when it began", "only measurements go out as .flent"
+        )
     return int(facts["zero_ns"])
 
 
 def _add_pings(series: _Series, run: Run, part: Part, test: str, window: _Window) -> dict[str, str]:
-    """All targets; the server's take the names that the test's plots look for. Which series is whose."""
-    told = {probe["name"]: probe for probe in run.meta.facts.get(str(part.seed), {}).get("probes", [])}
+    """All targets; the server's take the names that the test's plots look for. Which series is
+    whose."""
+    told = {
+        probe["name"]: probe for probe in run.meta.facts.get(str(part.seed), {}).get("probes", [])
+    }
     answered = [name for name, pings in _all_pings(run, part.seed).items() if pings.answered.size]
     server = told[answered[0]]["address"] if answered and answered[0] in told else None
     at_server = [name for name in answered if name not in told or told[name]["address"] == server]
@@ -403,7 +430,11 @@ def _add_qdisc(series: _Series, run: Run, part: Part, window: _Window) -> str | 
     raw: list[Json] = []
     for i in np.flatnonzero(inside):
         point: Json = {"t": window.epoch(float(x[i]))}
-        point |= {key: float(column[i]) for key, column in (values | sent).items() if np.isfinite(column[i])}
+        point |= {
+            key: float(column[i])
+            for key, column in (values | sent).items()
+            if np.isfinite(column[i])
+        }
         raw.append(point)
     interface = link.name.split()[0]
     series.add(

@@ -1,10 +1,13 @@
-"""Before and after: what changed from one measurement to another, with intervals, and `no significant change` where they reach zero. Pure.
+"""Before and after: what changed from one measurement to another, with intervals, and
+`no significant change` where they reach zero. Pure.
 
-Compared are phases that both have: of each load what it adds to the median idle RTT (at the median and the 95th percentile) and its
-goodput; of the idle line its median RTT. Runs without phases, a simulator's, are compared by their RTT after the warm-up.
+Compared are phases that both have: of each load what it adds to the median idle RTT (at the median
+and the 95th percentile) and its goodput; of the idle line its median RTT. Runs without phases, a
+simulator's, are compared by their RTT after the warm-up.
 
-A change is significant if its 95 % interval leaves out zero and it is as large as a person could care about (`LEAST_MS`, `LEAST_SHARE`): with
-enough samples any two afternoons differ in the third digit. How the intervals are made is said with them:
+A change is significant if its 95 % interval leaves out zero and it is as large as a person could
+care about (`LEAST_MS`, `LEAST_SHARE`): with enough samples any two afternoons differ in the third
+digit. How the intervals are made is said with them:
 
     paired    three repeats or more each, which took turns in time: over the differences of their pairs
     repeats   three repeats or more each, one Run after the other: Welch's
@@ -33,7 +36,12 @@ LEAST_MS = 1.0
 LEAST_SHARE = 0.02
 """So are goodputs, by a share of the larger; delays too."""
 
-WORDS = {"better": "better", "worse": "worse", "same": "no significant change", "unknown": "can't be said"}
+WORDS = {
+    "better": "better",
+    "worse": "worse",
+    "same": "no significant change",
+    "unknown": "can't be said",
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,8 @@ class BeforeAfter:
 
     @property
     def headline(self) -> Change | None:
-        """The change that the verdict opens with: of the delay under load, the 95th percentile, the largest before or after."""
+        """The change that the verdict opens with: of the delay under load, the 95th percentile, the
+        largest before or after."""
         delays = [change for change in self.changes if change.what in (ADDED_P95, RTT_P95)]
         known = [change for change in delays if not math.isnan(change.difference.value)]
         return max(known, key=lambda change: max(change.before, change.after), default=None)
@@ -115,7 +124,9 @@ def compare(before: Run, after: Run, names: tuple[str, str] | None = None) -> Be
     one, other = cut(before), cut(after)
     by = _by(before, after)
     shared = [
-        name for name in one.names if name in other.names and one.complete(name) and other.complete(name)
+        name
+        for name in one.names
+        if name in other.names and one.complete(name) and other.complete(name)
     ]
     changes = []
     for name in shared:
@@ -174,7 +185,9 @@ def _delay(pair: _Pair, what: str, q: float, *, added: bool) -> Change:
     statistic, median = intervals.percentile(q), intervals.percentile(50)
 
     def of(whole: Cut) -> tuple[list[Floats], list[Floats]]:
-        return pieces(whole, pair.name), pieces(whole, whole.idle) if added and whole.idle is not None else []
+        return pieces(whole, pair.name), pieces(
+            whole, whole.idle
+        ) if added and whole.idle is not None else []
 
     def read(whole: Cut) -> Callable[[Part], float]:
         def value(part: Part) -> float:
@@ -192,7 +205,9 @@ def _delay(pair: _Pair, what: str, q: float, *, added: bool) -> Change:
         return value
 
     if pair.by == "blocks":
-        first, second = (_Sample(*of(whole), statistic, median) for whole in (pair.before, pair.after))
+        first, second = (
+            _Sample(*of(whole), statistic, median) for whole in (pair.before, pair.after)
+        )
         return _change(pair.name, what, "ms", "less", *_blocks(first, second))
     each = tuple(per_repeat(whole, pair.name, read(whole)) for whole in (pair.before, pair.after))
     return _change(pair.name, what, "ms", "less", *_repeats(pair.by, each[0], each[1]))
@@ -210,7 +225,8 @@ def _goodput(pair: _Pair, direction: str) -> Change | None:
         samples = (_Sample(each, [], intervals.mean, intervals.mean) for each in (first, second))
         return _change(pair.name, what, "Mbit/s", "more", *_blocks(*samples))
     each = [
-        per_repeat(whole, pair.name, lambda part: part.mbps(direction)) for whole in (pair.before, pair.after)
+        per_repeat(whole, pair.name, lambda part: part.mbps(direction))
+        for whole in (pair.before, pair.after)
     ]
     return _change(pair.name, what, "Mbit/s", "more", *_repeats(pair.by, each[0], each[1]))
 
@@ -227,7 +243,9 @@ def _blocks(before: _Sample, after: _Sample) -> tuple[float, float, Interval]:
     luck = np.random.default_rng(intervals.SEED)
     values, drawn = [], []
     for sample in (before, after):
-        plus, minus = ([piece for piece in side if piece.size] for side in (sample.plus, sample.minus))
+        plus, minus = (
+            [piece for piece in side if piece.size] for side in (sample.plus, sample.minus)
+        )
         if not plus or (sample.minus and not minus):
             return math.nan, math.nan, Interval(math.nan, math.nan, math.nan)
         values.append(intervals.over_blocks(plus, minus, sample.statistic, sample.base).value)
@@ -237,7 +255,9 @@ def _blocks(before: _Sample, after: _Sample) -> tuple[float, float, Interval]:
     return values[0], values[1], Interval(values[1] - values[0], float(low), float(high))
 
 
-def _repeats(by: str, before: dict[int, float], after: dict[int, float]) -> tuple[float, float, Interval]:
+def _repeats(
+    by: str, before: dict[int, float], after: dict[int, float]
+) -> tuple[float, float, Interval]:
     one, other = list(before.values()), list(after.values())
     if not one or not other:
         return math.nan, math.nan, Interval(math.nan, math.nan, math.nan)

@@ -1,4 +1,5 @@
-"""What a measurement says, as numbers: delay in each phase, what the load adds, how deep the buffers are, where, every score. Pure.
+"""What a measurement says, as numbers: delay in each phase, what the load adds, how deep the
+buffers are, where, every score. Pure.
 
     induced delay   a percentile of the RTT under load less the median of the idle RTT, ms
     standing queue  the largest running median of three RTTs under load less the least RTT of all: a single late reply is
@@ -90,7 +91,8 @@ class Buffer:
     bytes: float
     mbps: float
     overflowed: bool | None
-    """TCP had to send again in this phase: the queue was as long as it gets. Else it may be deeper. None: not known."""
+    """TCP had to send again in this phase: the queue was as long as it gets. Else it may be deeper.
+    None: not known."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Grade:
-    """What a score gives: a letter or class ("": it has none), and the number behind it (NaN: none)."""
+    """What a score gives: a letter or class ("": it has none), and the number behind it (NaN:
+    none)."""
 
     word: str
     number: float = math.nan
@@ -152,19 +155,28 @@ class Findings:
     def worst(self) -> PhaseRow | None:
         """The load that adds most, by its 95th percentile."""
         known = [
-            row for row in self.rows if row.induced is not None and not math.isnan(row.induced.p95.value)
+            row
+            for row in self.rows
+            if row.induced is not None and not math.isnan(row.induced.p95.value)
         ]
-        return max(known, key=lambda row: row.induced.p95.value if row.induced else 0.0, default=None)
+        return max(
+            known, key=lambda row: row.induced.p95.value if row.induced else 0.0, default=None
+        )
 
     @property
     def induced_p95_ms(self) -> float:
-        """The most that a load adds at the 95th percentile, ms: what `--fail-above` looks at; NaN: not known."""
+        """The most that a load adds at the 95th percentile, ms: what `--fail-above` looks at; NaN:
+        not known."""
         worst = self.worst
-        return worst.induced.p95.value if worst is not None and worst.induced is not None else math.nan
+        return (
+            worst.induced.p95.value if worst is not None and worst.induced is not None else math.nan
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values; NaN becomes None."""
-        plain: dict[str, Any] = _plain({**dataclasses.asdict(self), "induced_p95_ms": self.induced_p95_ms})
+        plain: dict[str, Any] = _plain(
+            {**dataclasses.asdict(self), "induced_p95_ms": self.induced_p95_ms}
+        )
         return plain
 
 
@@ -200,7 +212,8 @@ def find(run: Run) -> Findings:
         by=by,
         rows=tuple(_row(whole, name, by) for name in whole.names),
         others={
-            target: {name: spread(whole, name, target) for name in whole.names} for target in whole.targets
+            target: {name: spread(whole, name, target) for name in whole.names}
+            for target in whole.targets
         },
         buffers=tuple(buffers(whole)),
         places=() if responsiveness.measured(run) else tuple(places(whole)),
@@ -209,7 +222,7 @@ def find(run: Run) -> Findings:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- phases
+# ----------------------------------------------------------------------------------------- phases
 
 
 def spread(whole: Cut, name: str, target: str) -> Spread:
@@ -220,7 +233,9 @@ def spread(whole: Cut, name: str, target: str) -> Spread:
     if rtt.size == 0:
         return Spread(sent, lost, *[math.nan] * 7)
     p10, median, p90, p95 = (float(np.percentile(rtt, q)) for q in (10, 50, 90, 95))
-    return Spread(sent, lost, float(rtt.min()), p10, median, float(rtt.mean()), p90, p95, float(rtt.max()))
+    return Spread(
+        sent, lost, float(rtt.min()), p10, median, float(rtt.mean()), p90, p95, float(rtt.max())
+    )
 
 
 def _row(whole: Cut, name: str, by: str) -> PhaseRow:
@@ -231,14 +246,18 @@ def _row(whole: Cut, name: str, by: str) -> PhaseRow:
         kind=whole.kind(name),
         complete=whole.complete(name),
         spread=spread(whole, name, whole.target) if whole.target is not None else empty,
-        mbps={direction: _mean([part.mbps(direction) for part in parts]) for direction in ("down", "up")},
+        mbps={
+            direction: _mean([part.mbps(direction) for part in parts])
+            for direction in ("down", "up")
+        },
         retransmits=_sent_again(parts),
         induced=induced(whole, name, by),
     )
 
 
 def induced(whole: Cut, name: str, by: str) -> Induced | None:
-    """What this phase's load adds to the median idle RTT, with intervals over repeats or over blocks of time."""
+    """What this phase's load adds to the median idle RTT, with intervals over repeats or over
+    blocks of time."""
     if whole.kind(name) in (IDLE, WHOLE) or whole.idle is None or whole.target is None:
         return None
     loaded, idle = pieces(whole, name), pieces(whole, whole.idle)
@@ -260,7 +279,11 @@ def induced(whole: Cut, name: str, by: str) -> Induced | None:
 
 def pieces(whole: Cut, name: str) -> list[Floats]:
     """The RTTs of the Run's target in each repeat of a phase, ms, in order of sending."""
-    return [part.pings[whole.target].answered for part in whole.of(name)] if whole.target is not None else []
+    return (
+        [part.pings[whole.target].answered for part in whole.of(name)]
+        if whole.target is not None
+        else []
+    )
 
 
 def per_repeat(whole: Cut, name: str, read: Any) -> dict[int, float]:
@@ -274,11 +297,12 @@ def _percentile(part: Part, target: str | None, q: float) -> float:
     return float(np.percentile(rtt, q)) if rtt.size else math.nan
 
 
-# ------------------------------------------------------------------------------------------------------------- buffers
+# ---------------------------------------------------------------------------------------- buffers
 
 
 def buffers(whole: Cut) -> list[Buffer]:
-    """The standing queue of each direction that had a phase of its own, or, by one-way parts, of both in a phase of both."""
+    """The standing queue of each direction that had a phase of its own, or, by one-way parts, of
+    both in a phase of both."""
     if whole.target is None:
         return []
     rtts = [part.pings[whole.target].answered for part in whole.parts]
@@ -291,12 +315,14 @@ def buffers(whole: Cut) -> list[Buffer]:
         own = whole.first(kind)
         if own is not None:
             standing = max(
-                (_standing(part.pings[whole.target].answered) for part in whole.of(own)), default=math.nan
+                (_standing(part.pings[whole.target].answered) for part in whole.of(own)),
+                default=math.nan,
             )
             found.append(_buffer(whole, own, direction, standing - base))
         elif (both := whole.first("both")) is not None:
             depth = max(
-                (_one_way(part, whole.target, direction) for part in whole.of(both)), default=math.nan
+                (_one_way(part, whole.target, direction) for part in whole.of(both)),
+                default=math.nan,
             )
             found.append(_buffer(whole, both, direction, depth))
     return [buffer for buffer in found if not math.isnan(buffer.ms)]
@@ -318,14 +344,19 @@ def _buffer(whole: Cut, name: str, direction: str, ms: float) -> Buffer:
 
 
 def _wire(whole: Cut, direction: str) -> float:
-    """Bytes of Ethernet to bytes of TCP in the segments that were sent this way: what a queue of `goodput` holds."""
+    """Bytes of Ethernet to bytes of TCP in the segments that were sent this way: what a queue of
+    `goodput` holds."""
     run = whole.run
-    names = [flow.name for flow in run.meta.flows if flow.kind != "ping" and flow.direction == direction]
+    names = [
+        flow.name for flow in run.meta.flows if flow.kind != "ping" and flow.direction == direction
+    ]
     segments = sent = 0
     version = 4
     # Other engines count other bytes.
     for seed in run.seeds if run.meta.engine == measurement.ENGINE else ():
-        totals = run.table("flows", seed).filter(pl.col("flow").is_in(names) & (pl.col("sent_bytes") > 0))
+        totals = run.table("flows", seed).filter(
+            pl.col("flow").is_in(names) & (pl.col("sent_bytes") > 0)
+        )
         segments += int(totals["sent_packets"].sum())
         sent += int(totals["sent_bytes"].sum())
         address = str(run.meta.facts.get(str(seed), {}).get("server", {}).get("address", ""))
@@ -335,7 +366,9 @@ def _wire(whole: Cut, direction: str) -> float:
 
 def _sent_again(parts: Sequence[Part], direction: str | None = None) -> int | None:
     """Segments sent again by the streams of these phases; None: nobody knows."""
-    streams = [stream for part in parts for stream in part.streams if direction in (None, stream.direction)]
+    streams = [
+        stream for part in parts for stream in part.streams if direction in (None, stream.direction)
+    ]
     known = [stream.retransmits for stream in streams if stream.retransmits is not None]
     return sum(known) if known else None
 
@@ -355,7 +388,8 @@ def _one_way(part: Part, target: str, direction: str) -> float:
 
 
 def _settled(part: Part, direction: str) -> float:
-    """The rate that a direction carried once it ran: the median over the phase's second half of goodput in seconds."""
+    """The rate that a direction carried once it ran: the median over the phase's second half of
+    goodput in seconds."""
     t, mbps = part.goodput(direction)
     if t.size == 0:
         return math.nan
@@ -368,12 +402,12 @@ def _settled(part: Part, direction: str) -> float:
     return float(np.median(sums[counts > 0] / counts[counts > 0]))
 
 
-# --------------------------------------------------------------------------------------------------------------- where
+# ------------------------------------------------------------------------------------------ where
 
 
 def places(whole: Cut) -> list[Place]:
-    """Where the queue of each load is, as far as several targets tell. Of a load both ways only where neither way was measured alone: it
-    has two queues."""
+    """Where the queue of each load is, as far as several targets tell. Of a load both ways only
+    where neither way was measured alone: it has two queues."""
     if whole.idle is None:
         return []
     idle = {
@@ -399,7 +433,8 @@ ELSEWHERE, SERVER = 100, 1000
 
 
 def _hops(run: Run, target: str) -> int:
-    """How far away a target is, in routers, where the session knows; the idle RTT orders those that are equal."""
+    """How far away a target is, in routers, where the session knows; the idle RTT orders those that
+    are equal."""
     for fact in run.meta.facts.values():
         told = next((probe for probe in fact.get("probes", ()) if probe["name"] == target), None)
         if told is None:
@@ -422,7 +457,7 @@ def _place(name: str, rises: Mapping[str, float]) -> Place:
     return Place(name, rises, order[at - 1] if at else None, order[at])
 
 
-# -------------------------------------------------------------------------------------------------------------- scores
+# ----------------------------------------------------------------------------------------- scores
 
 
 def all_scores(whole: Cut) -> list[Score]:
@@ -433,8 +468,12 @@ def all_scores(whole: Cut) -> list[Score]:
     found: list[Score] = []
     if idle.size and ("download" in rtts or "upload" in rtts):
         none = np.empty(0)
-        letter, increase = scores.dslreports(idle, rtts.get("download", none), rtts.get("upload", none))
-        found.append(Score("DSLReports", Grade(letter, increase, "ms"), {}, "dslreports.com/faq/17930"))
+        letter, increase = scores.dslreports(
+            idle, rtts.get("download", none), rtts.get("upload", none)
+        )
+        found.append(
+            Score("DSLReports", Grade(letter, increase, "ms"), {}, "dslreports.com/faq/17930")
+        )
     if idle.size and rtts:
         for which, scale, source in (
             ("code", scores.LIBREQOS_CODE, "latencyGradeThresholds.json"),
@@ -444,7 +483,10 @@ def all_scores(whole: Cut) -> list[Score]:
             letters = {names[kind]: Grade(letter) for kind, letter in graded.phases.items()}
             found.append(
                 Score(
-                    f"LibreQoS, {which}", Grade(graded.grade), letters, f"LibreQoS bufferbloat test, {source}"
+                    f"LibreQoS, {which}",
+                    Grade(graded.grade),
+                    letters,
+                    f"LibreQoS bufferbloat test, {source}",
                 )
             )
     found += (
@@ -462,7 +504,8 @@ LOADS = ("download", "upload", "both")
 
 
 def _measured_rpms(run: Run) -> list[Score]:
-    """Those of a measurement of responsiveness, by requests that were sent: means over its repeats."""
+    """Those of a measurement of responsiveness, by requests that were sent: means over its
+    repeats."""
     results = responsiveness.results(run)
     formulas: dict[str, tuple[Callable[[responsiveness.RpmResult], float], str]] = {
         "RPM, draft-09": (lambda result: result.draft.rpm, f"{scores.DRAFT} §4.3"),
@@ -486,10 +529,12 @@ def _measured_rpms(run: Run) -> list[Score]:
 
 
 def _rpms(whole: Cut, names: Sequence[str]) -> list[Score]:
-    """RPMs of each load from what stands in for HTTP: echoes for new connections, TCP's smoothed RTT for loaded ones.
+    """RPMs of each load from what stands in for HTTP: echoes for new connections, TCP's smoothed
+    RTT for loaded ones.
 
-    A new connection takes a round trip for TCP and one for its GET, and the draft allows the smoothed RTT where no GET can be sent on the load's
-    connections (§4.2). No server's time is in them, so they are bounds from above.
+    A new connection takes a round trip for TCP and one for its GET, and the draft allows the
+    smoothed RTT where no GET can be sent on the load's connections (§4.2). No server's time is in
+    them, so they are bounds from above.
     """
     formulas: dict[str, tuple[float, Callable[[Floats, Floats], float], str]] = {
         "RPM, draft-09": (
@@ -507,7 +552,8 @@ def _rpms(whole: Cut, names: Sequence[str]) -> list[Score]:
         grades = {}
         for name in names:
             sides = [
-                _last(whole, part, scores.MOVING_AVERAGE_DISTANCE * interval_s) for part in whole.of(name)
+                _last(whole, part, scores.MOVING_AVERAGE_DISTANCE * interval_s)
+                for part in whole.of(name)
             ]
             echo, loaded = (np.concatenate(side) for side in zip(*sides, strict=True))
             score = formula(echo, loaded) if echo.size and loaded.size else math.nan
@@ -525,7 +571,10 @@ def _last(whole: Cut, part: Part, seconds: float) -> tuple[Floats, Floats]:
     since = part.phase.end_ns / 1e9 - seconds
     pings = part.pings[whole.target]
     echo = pings.rtt_ms[(pings.t_s >= since) & np.isfinite(pings.rtt_ms)]
-    loaded = [stream.srtt_ms[(stream.t_s >= since) & np.isfinite(stream.srtt_ms)] for stream in part.streams]
+    loaded = [
+        stream.srtt_ms[(stream.t_s >= since) & np.isfinite(stream.srtt_ms)]
+        for stream in part.streams
+    ]
     return echo, np.concatenate(loaded) if loaded else np.empty(0)
 
 

@@ -1,7 +1,9 @@
-"""95 % intervals for numbers of a measurement: over repeats, or over blocks of time within one. Pure.
+"""95 % intervals for numbers of a measurement: over repeats, or over blocks of time within one.
+Pure.
 
-RTTs that follow each other resemble each other (a queue fills and drains over seconds), so a hundred of them do not tell as much as a
-hundred independent ones, and the textbook's interval would be far too narrow. Two ways round that:
+RTTs that follow each other resemble each other (a queue fills and drains over seconds), so a
+hundred of them do not tell as much as a hundred independent ones, and the textbook's interval would
+be far too narrow. Two ways round that:
 
     repeats   each repeat is one independent number. Their mean has a Student's t interval; of two measurements the
               difference has Welch's, or, where the repeats were interleaved in time (A B A B), that of the paired differences, from
@@ -10,7 +12,8 @@ hundred independent ones, and the textbook's interval would be far too narrow. T
               long that what lies in one block hardly knows the next, and the statistic is computed each time; the
               interval runs from the 2.5th to the 97.5th percentile of what came out.
 
-Blocks know nothing of what changes from one measurement to the next (the evening's neighbours): repeats do.
+Blocks know nothing of what changes from one measurement to the next (the evening's neighbours):
+repeats do.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ def mean(values: Floats) -> Floats:
     return np.asarray(values.mean(axis=-1))
 
 
-# ------------------------------------------------------------------------------------------------------------- repeats
+# ---------------------------------------------------------------------------------------- repeats
 
 
 def interleaved(before: Sequence[int], after: Sequence[int]) -> bool:
@@ -64,11 +67,12 @@ def interleaved(before: Sequence[int], after: Sequence[int]) -> bool:
     return all(one != other for one, other in pairwise(order))
 
 
-# -------------------------------------------------------------------------------------------------------------- blocks
+# ----------------------------------------------------------------------------------------- blocks
 
 
 def memory(values: Floats) -> float:
-    """How many samples in a row tell as much as one: 1 + 2 sum of the autocorrelation up to where it first falls below 0.
+    """How many samples in a row tell as much as one: 1 + 2 sum of the autocorrelation up to where
+    it first falls below 0.
 
     Independent samples have 1 or little more; the pings over a saw of 5 s at 20/s some 30.
     """
@@ -91,14 +95,17 @@ def block_length(values: Floats) -> int:
 def resampled(
     pieces: Sequence[Floats], statistic: Statistic, luck: np.random.Generator, count: int
 ) -> Floats:
-    """The statistic of `count` resamplings of these pieces (a phase of each repeat), each drawn in blocks within itself."""
+    """The statistic of `count` resamplings of these pieces (a phase of each repeat), each drawn in
+    blocks within itself."""
     size = sum(piece.size for piece in pieces)
     rows = max(AT_ONCE // max(size, 1), 1)
     lengths = [block_length(piece) for piece in pieces]
     found = []
     for begin in range(0, count, rows):
         some = min(rows, count - begin)
-        drawn = [_drawn(piece, length, luck, some) for piece, length in zip(pieces, lengths, strict=True)]
+        drawn = [
+            _drawn(piece, length, luck, some) for piece, length in zip(pieces, lengths, strict=True)
+        ]
         found.append(statistic(np.concatenate(drawn, axis=1)))
     return np.concatenate(found)
 
@@ -111,9 +118,13 @@ def _drawn(piece: Floats, length: int, luck: np.random.Generator, rows: int) -> 
 
 
 def over_blocks(
-    plus: Sequence[Floats], minus: Sequence[Floats], statistic: Statistic, base: Statistic | None = None
+    plus: Sequence[Floats],
+    minus: Sequence[Floats],
+    statistic: Statistic,
+    base: Statistic | None = None,
 ) -> Interval:
-    """statistic(plus) - base(minus) with its interval; `minus` empty: statistic(plus). `base`: `statistic`, unless told.
+    """statistic(plus) - base(minus) with its interval; `minus` empty: statistic(plus). `base`:
+    `statistic`, unless told.
 
     Each is a list of pieces, in order of time within each.
     """
@@ -121,7 +132,9 @@ def over_blocks(
     base = statistic if base is None else base
     if not plus:
         return Interval(math.nan, math.nan, math.nan)
-    value = float(statistic(np.concatenate(plus))) - (float(base(np.concatenate(minus))) if minus else 0.0)
+    value = float(statistic(np.concatenate(plus))) - (
+        float(base(np.concatenate(minus))) if minus else 0.0
+    )
     luck = np.random.default_rng(SEED)
     drawn = distribution(plus, minus, statistic, base, luck)
     low, high = np.percentile(drawn, [2.5, 97.5])

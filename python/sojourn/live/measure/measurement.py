@@ -1,7 +1,9 @@
-"""A measurement as a Run: what sessions bring back, kept as any engine's tables are, one seed for each repeat.
+"""A measurement as a Run: what sessions bring back, kept as any engine's tables are, one seed for
+each repeat.
 
-Figures, reports and comparisons then read it without a second way. What only a measurement has is in meta.json: the phases of
-each seed, and the facts of each (clocks, lateness, who answered). `scenario.toml` says what was asked, in words.
+Figures, reports and comparisons then read it without a second way. What only a measurement has is
+in meta.json: the phases of each seed, and the facts of each (clocks, lateness, who answered).
+`scenario.toml` says what was asked, in words.
 """
 
 from __future__ import annotations
@@ -27,10 +29,12 @@ ENGINE = "live"
 EMPTY = ("drops", "sojourn", "rtt", "transfers")
 """Tables that a measurement has no rows of."""
 REPEAT_BYTES = 5_000_000
-"""What a repeat may take on disk: a minute of probes at 20/s and samples of 16 connections is 0.5 MB."""
+"""What a repeat may take on disk: a minute of probes at 20/s and samples of 16 connections is
+0.5 MB."""
 
 MeasurementProgress = Callable[[int, int, int, str], bool]
-"""Called with the repeat (from 0), the time reached and the whole time of it (both ns) and the phase. False ends all."""
+"""Called with the repeat (from 0), the time reached and the whole time of it (both ns) and the
+phase. False ends all."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,9 +63,12 @@ class MeasurementSettings:
 
 
 def measure(
-    plan: SessionPlan, how: MeasurementSettings | None = None, reached: MeasurementProgress | None = None
+    plan: SessionPlan,
+    how: MeasurementSettings | None = None,
+    reached: MeasurementProgress | None = None,
 ) -> MeasurementOutcome:
-    """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended early its phases so far.
+    """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended
+    early its phases so far.
 
     Raises:
         LiveError: nothing could be measured.
@@ -79,7 +86,9 @@ def measure(
         except session.LiveError as error:
             if run is None:
                 raise
-            return MeasurementOutcome(run, f"repeat {repeat + 1} could not be measured: {error.problem}")
+            return MeasurementOutcome(
+                run, f"repeat {repeat + 1} could not be measured: {error.problem}"
+            )
         interrupted = got.facts["outcome"] == "interrupted"
         if not interrupted or any(phase["complete"] for phase in got.facts["phases"]):
             run = start(plan, got, how) if run is None else run
@@ -91,7 +100,9 @@ def measure(
     return MeasurementOutcome(run)
 
 
-def _told(reached: MeasurementProgress | None, repeat: int) -> Callable[[int, int, str], bool] | None:
+def _told(
+    reached: MeasurementProgress | None, repeat: int
+) -> Callable[[int, int, str], bool] | None:
     return None if reached is None else lambda now, whole, phase: reached(repeat, now, whole, phase)
 
 
@@ -111,9 +122,7 @@ def start(plan: SessionPlan, first: Session, how: MeasurementSettings) -> Run:
         ("probe_interval_ms", plan.probe_interval_ns / 1e6),
         ("repeats", how.repeats),
     ]
-    title = (
-        f"Measurement of {plan.host}, {plan.streams} streams{_with(first.facts)}, {began:%Y-%m-%d %H:%M} UTC"
-    )
+    title = f"Measurement of {plan.host}, {plan.streams} streams{_with(first.facts)}, {began:%Y-%m-%d %H:%M} UTC"
     asked_json = dataclasses.replace(plan, secret="").to_json()
     fingerprint = hashlib.sha256(f"{asked_json} {first.facts['zero_ns']}".encode()).hexdigest()[:16]
     version = str(first.facts["client"]["version"])
@@ -141,7 +150,11 @@ def create(
         links=(),
         flows=(),
         fingerprint=fingerprint,
-        host={"system": platform.system(), "release": platform.release(), "machine": platform.machine()},
+        host={
+            "system": platform.system(),
+            "release": platform.release(),
+            "machine": platform.machine(),
+        },
     )
     text = _text(title, asked)
     return (
@@ -166,7 +179,9 @@ def _text(title: str, asked: Iterable[tuple[str, object]]) -> str:
         "# A measurement of a live link: what was asked. `sojourn run` can't run it again.",
         f"title = {_toml(title)}",
     ]
-    return "\n".join([*lines, "", "[measurement]", *(f"{key} = {_toml(value)}" for key, value in asked), ""])
+    return "\n".join(
+        [*lines, "", "[measurement]", *(f"{key} = {_toml(value)}" for key, value in asked), ""]
+    )
 
 
 def _toml(value: object) -> str:
@@ -177,13 +192,17 @@ def _toml(value: object) -> str:
     return str(value)
 
 
-# ------------------------------------------------------------------------------------------------------- one repeat
+# ------------------------------------------------------------------------------------- one repeat
 
 
 def add(
-    run: Run, seed: int, tables: dict[str, dict[str, np.ndarray[Any, Any]]], facts: Mapping[str, Any]
+    run: Run,
+    seed: int,
+    tables: dict[str, dict[str, np.ndarray[Any, Any]]],
+    facts: Mapping[str, Any],
 ) -> None:
-    """Writes a session into the Run as this seed. Flows and links that no earlier seed had join the Run's."""
+    """Writes a session into the Run as this seed. Flows and links that no earlier seed had join the
+    Run's."""
     # A server wrote some of them, or whoever made the file that is imported.
     facts = plain_values(facts)
     flows = _joined(run.meta.flows, [_flow(flow) for flow in facts["flows"]])
@@ -218,11 +237,16 @@ def _flow(flow: dict[str, Any]) -> FlowInfo:
 
 
 def _link(link: dict[str, Any]) -> LinkInfo:
-    """From the root down: "htb, bfifo" is a bfifo under a shaper. What an interface receives has no queue that we see."""
+    """From the root down: "htb, bfifo" is a bfifo under a shaper. What an interface receives has no
+    queue that we see."""
     kinds = [kind.strip() for kind in link["qdisc"].split(",") if kind.strip()]
     shaper = ", ".join(kinds[:-1]) or None
     return LinkInfo(
-        link["name"], kinds[-1] if kinds else "", None, sampled=link["direction"] == "out", shaper=shaper
+        link["name"],
+        kinds[-1] if kinds else "",
+        None,
+        sampled=link["direction"] == "out",
+        shaper=shaper,
     )
 
 
@@ -242,7 +266,8 @@ def _numbers(known: Iterable[str], names: Iterable[str]) -> np.ndarray[Any, Any]
 
 
 def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
-    """Totals with a row for each of the Run's flows or links: zeros for those that this session had not."""
+    """Totals with a row for each of the Run's flows or links: zeros for those that this session had
+    not."""
     missing = np.setdiff1d(np.arange(count), columns[key])
     whole = {}
     for column in names_of(name):

@@ -1,7 +1,8 @@
 """A line over time: the measurements of one folder, and the times at which there was none.
 
-`sojourn measure --every` keeps each measurement as a Run named after its time (UTC), so whatever takes Runs takes the folder. A time at
-which nothing could be measured is a line of JSON in `failed.jsonl`: {"t_ns": since 1970, "why": words}.
+`sojourn measure --every` keeps each measurement as a Run named after its time (UTC), so whatever
+takes Runs takes the folder. A time at which nothing could be measured is a line of JSON in
+`failed.jsonl`: {"t_ns": since 1970, "why": words}.
 """
 
 from __future__ import annotations
@@ -73,7 +74,12 @@ def entry(run: Run) -> MeasurementEntry:
                 mbps.setdefault(way, row.mbps[way])
     cut = next((str(fact.get("why") or fact["outcome"]) for fact in found.facts if fact.get("outcome", "complete") != "complete"), "")  # fmt: skip
     score = next(
-        (score.overall.word for score in found.scores if score.name == "DSLReports" and score.overall), ""
+        (
+            score.overall.word
+            for score in found.scores
+            if score.name == "DSLReports" and score.overall
+        ),
+        "",
     )
     return MeasurementEntry(
         int(facts.get("zero_ns", 0)), run.path.name, cut, idle, added, mbps, "" if cut else score
@@ -93,7 +99,8 @@ def read(folder: Path) -> list[MeasurementEntry]:
     ]
     if not entries:
         raise RunError(
-            f"{folder} holds no measurements", "give the folder that `sojourn measure --every` writes"
+            f"{folder} holds no measurements",
+            "give the folder that `sojourn measure --every` writes",
         )
     return sorted(entries, key=lambda each: each.t_ns)
 
@@ -114,7 +121,9 @@ def _failures(file: Path) -> list[MeasurementEntry]:
         told = [json.loads(line) for line in lines]
         return [MeasurementEntry(int(one["t_ns"]), why=str(one["why"])) for one in told]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{file} can't be read: {error}", "remove it, or the line that is no JSON") from None
+        raise RunError(
+            f"{file} can't be read: {error}", "remove it, or the line that is no JSON"
+        ) from None
 
 
 def failed(folder: Path, t_ns: int, why: str) -> MeasurementEntry:
@@ -136,5 +145,6 @@ def name(t_ns: int) -> str:
 
 
 def next_slot(begun_s: float, every_s: float, now_s: float) -> float:
-    """The first time of the schedule after now: `begun_s` and whole multiples of `every_s` after it. What was missed is left out."""
+    """The first time of the schedule after now: `begun_s` and whole multiples of `every_s` after
+    it. What was missed is left out."""
     return begun_s + every_s * (math.floor(max(now_s - begun_s, 0.0) / every_s) + 1)

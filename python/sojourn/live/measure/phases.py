@@ -1,7 +1,9 @@
-"""A Run cut into its phases: RTTs of each target and goodput of each direction, as plain arrays. Pure but for reading the Run.
+"""A Run cut into its phases: RTTs of each target and goodput of each direction, as plain arrays.
+Pure but for reading the Run.
 
-A probe belongs to the phase in which it was sent; bytes to the phase in which they arrived. What lies between two phases (the
-load's queue draining) belongs to none. A Run without phases, a simulator's, is one phase: all that follows its warm-up.
+A probe belongs to the phase in which it was sent; bytes to the phase in which they arrived. What
+lies between two phases (the load's queue draining) belongs to none. A Run without phases, a
+simulator's, is one phase: all that follows its warm-up.
 """
 
 from __future__ import annotations
@@ -108,7 +110,8 @@ class Part:
         return float((total * took).sum() / took.sum()) if took.sum() > 0 else math.nan
 
     def srtt_ms(self, direction: str | None = None) -> Floats:
-        """The smoothed RTTs of the load's connections, all samples of one direction or of both, ms, in order of time."""
+        """The smoothed RTTs of the load's connections, all samples of one direction or of both, ms,
+        in order of time."""
         here = [stream for stream in self.streams if direction in (None, stream.direction)]
         if not here:
             return np.empty(0)
@@ -137,7 +140,8 @@ class Cut:
 
     @cached_property
     def target(self) -> str | None:
-        """The target that verdict and scores are about: the first, as they were asked for, that answered under load."""
+        """The target that verdict and scores are about: the first, as they were asked for, that
+        answered under load."""
         answered = [
             name
             for name in self.targets
@@ -146,7 +150,8 @@ class Cut:
         return next(iter(answered or self.targets), None)
 
     def of(self, name: str) -> list[Part]:
-        """This phase in every seed that finished it; of a phase that none finished, as far as each came."""
+        """This phase in every seed that finished it; of a phase that none finished, as far as each
+        came."""
         here = [part for part in self.parts if part.phase.name == name]
         return [part for part in here if part.phase.complete] or here
 
@@ -160,7 +165,9 @@ class Cut:
 
     def first(self, kind: str) -> str | None:
         """The name of the first phase of this kind that some seed finished."""
-        return next((name for name in self.names if self.kind(name) == kind and self.complete(name)), None)
+        return next(
+            (name for name in self.names if self.kind(name) == kind and self.complete(name)), None
+        )
 
     @cached_property
     def idle(self) -> str | None:
@@ -173,7 +180,8 @@ class Cut:
         return tuple(name for name in self.names if self.kind(name) != IDLE)
 
     def rtts(self, name: str | None, target: str | None = None) -> Floats:
-        """All RTTs of a phase, ms: those of `target` (the Run's own, unless told) in all seeds; empty without the phase."""
+        """All RTTs of a phase, ms: those of `target` (the Run's own, unless told) in all seeds;
+        empty without the phase."""
         target = self.target if target is None else target
         if name is None or target is None:
             return np.empty(0)
@@ -213,7 +221,10 @@ def _parts(run: Run, seed: int) -> list[Part]:
 
 
 def _by(table: pl.DataFrame, key: str) -> dict[str, pl.DataFrame]:
-    return {str(name): part.sort("t_ns") for (name,), part in table.partition_by(key, as_dict=True).items()}
+    return {
+        str(name): part.sort("t_ns")
+        for (name,), part in table.partition_by(key, as_dict=True).items()
+    }
 
 
 def _pings(table: pl.DataFrame | None, phase: Phase) -> Pings:
@@ -224,18 +235,22 @@ def _pings(table: pl.DataFrame | None, phase: Phase) -> Pings:
 
 
 def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
-    """The samples of a connection in this phase; none where it has none. Its first interval begins with the phase."""
+    """The samples of a connection in this phase; none where it has none. Its first interval begins
+    with the phase."""
     t = table["t_ns"].to_numpy()
     inside = (t > phase.start_ns) & (t <= phase.end_ns)
     if not inside.any():
         return []
     first = int(np.argmax(inside))
     if inside.sum() > 2 and t[first] - phase.start_ns < np.median(np.diff(t[inside])) / 2:
-        # A sample right after the beginning: its interval is too short for a rate, and goes into the next.
+        # A sample right after the beginning: its interval is too short for a rate, and goes into
+        # the next.
         inside[first] = False
     delivered = table["delivered_bytes"].to_numpy()
     # What had arrived when the phase began lies between two samples.
-    before = float(np.interp(phase.start_ns, t[: first + 1], delivered[: first + 1])) if first else 0.0
+    before = (
+        float(np.interp(phase.start_ns, t[: first + 1], delivered[: first + 1])) if first else 0.0
+    )
     began = max(int(t[first - 1]) if first else phase.start_ns, phase.start_ns)
     sent = table["retransmits"].to_list()
     known = [value for value, here in zip(sent, inside, strict=True) if here and value is not None]

@@ -1,8 +1,9 @@
 """What a Run of responsiveness (RPM) says: the scores of every stage, from its raw samples. Pure.
 
-A Run of it has the probes foreign-tcp, foreign-tls (per round trip of the handshake), foreign-http and self in its table `probe`,
-the three parts of one foreign probe under one seq, and every load-generating connection in `flow`; what the algorithm decided is
-in the facts of each seed under "rpm". The formulas are those of `scores`, of the probes that had their answer in the last MAD
+A Run of it has the probes foreign-tcp, foreign-tls (per round trip of the handshake), foreign-http
+and self in its table `probe`, the three parts of one foreign probe under one seq, and every
+load-generating connection in `flow`; what the algorithm decided is in the facts of each seed under
+"rpm". The formulas are those of `scores`, of the probes that had their answer in the last MAD
 intervals.
 """
 
@@ -27,7 +28,8 @@ SELF = "self"
 
 @dataclass(frozen=True)
 class RpmResult:
-    """What one stage of one seed came to: a direction, or both at once. Times in ms; NaN for what can't be said."""
+    """What one stage of one seed came to: a direction, or both at once. Times in ms; NaN for what
+    can't be said."""
 
     seed: int
     phase: str
@@ -90,7 +92,8 @@ def results(run: Run) -> list[RpmResult]:
         facts = run.meta.facts.get(str(seed), {})
         if "rpm" not in facts:
             raise RunError(
-                f"{run.path} is not a measurement of responsiveness", "make one: sojourn rpm measure"
+                f"{run.path} is not a measurement of responsiveness",
+                "make one: sojourn rpm measure",
             )
         table = run.table("probe", seed)
         loads = [phase for phase in run.meta.phases_of(seed) if phase.kind != "idle"]
@@ -104,7 +107,11 @@ def _result(
 ) -> RpmResult:  # fmt: skip
     times = _answered(table, told["window_start_ns"], told["window_end_ns"])
     tmp = facts["parameters"]["tmp"] * 100
-    total = times["foreign-tcp"] + times["foreign-tls"] * facts["tls_round_trips"] + times["foreign-http"]
+    total = (
+        times["foreign-tcp"]
+        + times["foreign-tls"] * facts["tls_round_trips"]
+        + times["foreign-http"]
+    )
     here = table.filter(
         (pl.col("t_ns") >= told["start_ns"])
         & (pl.col("t_ns") < told["end_ns"])
@@ -123,7 +130,8 @@ def _result(
         go=scores.rpm_go(total, times[SELF]),
         go_p90=scores.rpm_go_p90(total, times[SELF]),
         goodput_mbps={
-            direction: bps / 1e6 for direction, bps in zip(told["directions"], averages, strict=True)
+            direction: bps / 1e6
+            for direction, bps in zip(told["directions"], averages, strict=True)
         },
         goodput_confidence=told["goodput_confidence"].capitalize(),
         confidence=told["responsiveness_confidence"].capitalize(),
@@ -137,7 +145,8 @@ def _result(
 
 
 def _answered(table: pl.DataFrame, start_ns: int, end_ns: int) -> dict[str, Floats]:
-    """Round trips of the probes that had their answer in this span, by kind, ms; the foreign ones in the same order."""
+    """Round trips of the probes that had their answer in this span, by kind, ms; the foreign ones
+    in the same order."""
     over = table.filter(pl.col("probe").is_in([SELF, FOREIGN[-1]]) & pl.col("rtt_ns").is_not_null())
     done = pl.col("t_ns") + pl.col("rtt_ns")
     inside = over.filter((done >= start_ns) & (done <= end_ns))["seq"].to_list()
@@ -150,11 +159,15 @@ def idle_ms(run: Run) -> dict[str, float]:
     for seed in run.seeds:
         ends = [phase.end_ns for phase in run.meta.phases_of(seed) if phase.kind == "idle"]
         for kind in FOREIGN:
-            found[kind].append(_ms(run.table("probe", seed), kind, pl.col("t_ns") < max(ends, default=0)))
+            found[kind].append(
+                _ms(run.table("probe", seed), kind, pl.col("t_ns") < max(ends, default=0))
+            )
     whole = {kind: np.concatenate(parts) for kind, parts in found.items()}
     return {kind: float(np.median(ms)) if ms.size else math.nan for kind, ms in whole.items()}
 
 
 def _ms(table: pl.DataFrame, kind: str, which: pl.Expr) -> Floats:
-    mine = table.filter((pl.col("probe") == kind) & which & pl.col("rtt_ns").is_not_null()).sort("seq")
+    mine = table.filter((pl.col("probe") == kind) & which & pl.col("rtt_ns").is_not_null()).sort(
+        "seq"
+    )
     return np.asarray(mine["rtt_ns"].to_numpy() / 1e6)

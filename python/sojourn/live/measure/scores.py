@@ -1,8 +1,10 @@
-"""Every known score of a loaded line, from the same raw samples, each with the version of its formula. Pure.
+"""Every known score of a loaded line, from the same raw samples, each with the version of its
+formula. Pure.
 
-A score is a convention, not a measurement, and the conventions disagree: the same line may be a C for one site and an F for
-another. So they stand side by side, each naming where its formula was read. Samples are milliseconds; lost probes are no
-samples. What can't be said for want of samples is NaN.
+A score is a convention, not a measurement, and the conventions disagree: the same line may be a C
+for one site and an F for another. So they stand side by side, each naming where its formula was
+read. Samples are milliseconds; lost probes are no samples. What can't be said for want of samples
+is NaN.
 
     DSLReports   faq/17930: the mean increase under load, of upload and download averaged
     LibreQoS     mean(loaded) - p25(idle), in two scales that its repository publishes at once: its code's and its README's
@@ -31,14 +33,16 @@ INTERVAL_S = 5.0
 TRIMMED_MEAN_PERCENT = 95.0
 """TMP: the share of the samples, the best, that the trimmed mean keeps."""
 TOLERANCE = 0.05
-"""SDT: a moving average is stable when its last MAD values have a standard deviation below this share of the latest."""
+"""SDT: a moving average is stable when its last MAD values have a standard deviation below this
+share of the latest."""
 
 GO_KEEPS_PERCENT = 5.0
-"""goresponsiveness's default of -rpm.tmp. Its help calls it the share to trim; its code (utilities.TrimBy) keeps that share."""
+"""goresponsiveness's default of -rpm.tmp. Its help calls it the share to trim; its code
+(utilities.TrimBy) keeps that share."""
 GO_PERCENTILE = 90.0
 
 
-# ----------------------------------------------------------------------------------------------------------------- RPM
+# -------------------------------------------------------------------------------------------- RPM
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,16 @@ def trimmed_mean(samples: ArrayLike, keep_percent: float = TRIMMED_MEAN_PERCENT)
 
 
 def rpm_draft09(tcp_f: ArrayLike, tls_f: ArrayLike, http_f: ArrayLike, http_l: ArrayLike) -> Rpm:
-    """Responsiveness by draft-ietf-ippm-responsiveness-09, §4.3.1: times in ms, of the last MAD intervals.
+    """Responsiveness by draft-ietf-ippm-responsiveness-09, §4.3.1: times in ms, of the last MAD
+    intervals.
 
-    `tcp_f`: TCP handshakes of foreign probes; `tls_f`: their TLS handshakes, divided by the round trips each took (empty:
-    no TLS, and the foreign part is of two times instead of three); `http_f`: their GETs; `http_l`: GETs of self probes, on
-    load-generating connections, or the smoothed RTT of TCP, which the draft allows where no GET can be multiplexed.
+    `tcp_f`: TCP handshakes of foreign probes; `tls_f`: their TLS handshakes, divided by the round
+    trips each took (empty: no TLS, and the foreign part is of two times instead of three);
+    `http_f`: their GETs; `http_l`: GETs of self probes, on load-generating connections, or the
+    smoothed RTT of TCP, which the draft allows where no GET can be multiplexed.
 
-    All 60 ms: 1000 RPM. Foreign 20, 40, 60 ms: 60 000 / 40 = 1500; loaded 120 ms: 500; together 1000.
+    All 60 ms: 1000 RPM. Foreign 20, 40, 60 ms: 60 000 / 40 = 1500; loaded 120 ms: 500;
+    together 1000.
     """
     tls = [trimmed_mean(tls_f)] if _known(tls_f).size else []
     parts = [trimmed_mean(tcp_f), *tls, trimmed_mean(http_f)]
@@ -80,14 +87,19 @@ def rpm_draft09(tcp_f: ArrayLike, tls_f: ArrayLike, http_f: ArrayLike, http_l: A
     return Rpm((foreign + loaded) / 2, foreign, loaded)
 
 
-def rpm_go(foreign_total: ArrayLike, http_l: ArrayLike, keep_percent: float = GO_KEEPS_PERCENT) -> Rpm:
-    """RPM as goresponsiveness's trimmed mean (rpm/calculations.go): 60 s over the mean of two mean round trips.
+def rpm_go(
+    foreign_total: ArrayLike, http_l: ArrayLike, keep_percent: float = GO_KEEPS_PERCENT
+) -> Rpm:
+    """RPM as goresponsiveness's trimmed mean (rpm/calculations.go): 60 s over the mean of two mean
+    round trips.
 
-    `foreign_total`: ms of a whole foreign probe, TCP, TLS and GET together; a third of it counts as a round trip, TLS 1.2's
-    fourth and plain HTTP's missing one notwithstanding. The trimmed mean is that of its code: of n values the
-    int(n * keep_percent / 100) least (NaN if that is none), each foreign one three times.
+    `foreign_total`: ms of a whole foreign probe, TCP, TLS and GET together; a third of it counts as
+    a round trip, TLS 1.2's fourth and plain HTTP's missing one notwithstanding. The trimmed mean is
+    that of its code: of n values the int(n * keep_percent / 100) least (NaN if that is none), each
+    foreign one three times.
 
-    Every third 40 ms and every self probe 120 ms: 60 000 / ((40 + 120) / 2) = 750, where the draft says 1000.
+    Every third 40 ms and every self probe 120 ms: 60 000 / ((40 + 120) / 2) = 750, where the draft
+    says 1000.
     """
     thirds = np.repeat(_known(foreign_total) / 3, 3)
     foreign = _least_mean(thirds, keep_percent)
@@ -96,18 +108,25 @@ def rpm_go(foreign_total: ArrayLike, http_l: ArrayLike, keep_percent: float = GO
 
 
 def rpm_go_p90(foreign_total: ArrayLike, http_l: ArrayLike) -> Rpm:
-    """RPM as goresponsiveness's P90: as `rpm_go`, of 90th percentiles, each the sorted sample number int(0.9 n)."""
+    """RPM as goresponsiveness's P90: as `rpm_go`, of 90th percentiles, each the sorted sample
+    number int(0.9 n)."""
     foreign = _percentile_go(np.repeat(_known(foreign_total) / 3, 3))
     loaded = _percentile_go(_known(http_l))
     return Rpm(_per_minute((foreign + loaded) / 2), _per_minute(foreign), _per_minute(loaded))
 
 
 def rpm_class(rpm: float) -> str:
-    """The class of -09: Poor below 300 RPM, Fair to 1000, Good to 6000, Excellent above; "" for NaN."""
+    """The class of -09: Poor below 300 RPM, Fair to 1000, Good to 6000, Excellent above; "" for
+    NaN."""
     if math.isnan(rpm):
         return ""
     return next(
-        (word for least, word in ((6000, "Excellent"), (1000, "Good"), (300, "Fair")) if rpm >= least), "Poor"
+        (
+            word
+            for least, word in ((6000, "Excellent"), (1000, "Good"), (300, "Fair"))
+            if rpm >= least
+        ),
+        "Poor",
     )
 
 
@@ -130,7 +149,7 @@ def _known(samples: ArrayLike) -> Floats:
     return values[np.isfinite(values)]
 
 
-# -------------------------------------------------------------------------------------------------------------- grades
+# ----------------------------------------------------------------------------------------- grades
 
 DSLREPORTS = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
 """dslreports.com/faq/17930: an increase below so many ms earns the letter; F from 400 ms."""
@@ -153,7 +172,8 @@ def grade(increase_ms: float, scale: Sequence[tuple[float, str]] = DSLREPORTS) -
 def dslreports(idle: ArrayLike, down: ArrayLike, up: ArrayLike) -> tuple[str, float]:
     """DSLReports's grade and the increase it grades, ms: (mean(down) + mean(up)) / 2 - mean(idle).
 
-    Idle 20, downloading 40, uploading 120 ms: (20 + 100) / 2 = 60 ms, a C. With one direction measured, that one alone.
+    Idle 20, downloading 40, uploading 120 ms: (20 + 100) / 2 = 60 ms, a C. With one direction
+    measured, that one alone.
     """
     base = _mean(idle)
     increase = _mean([_mean(part) - base for part in (down, up)])
@@ -172,19 +192,24 @@ class LibreQos:
 
 
 def libreqos(
-    idle: ArrayLike, loaded: Mapping[str, ArrayLike], scale: Sequence[tuple[float, str]] = LIBREQOS_CODE
+    idle: ArrayLike,
+    loaded: Mapping[str, ArrayLike],
+    scale: Sequence[tuple[float, str]] = LIBREQOS_CODE,
 ) -> LibreQos:
-    """LibreQoS's total grade: the worse of the idle RTT's grade and the mean of the loads' ("down", "up", "both").
+    """LibreQoS's total grade: the worse of the idle RTT's grade and the mean of the loads' ("down",
+    "up", "both").
 
-    The increase under a load is its mean less the 25th percentile of the idle RTT. Letters are averaged as 6 (A+) to 1
-    (F) and become letters again at 5.5, 4.5, 3.5, 2.5 and 1.5. Idle 20 ms; down 40 (A), up 120 (F), both 60 ms (B): the mean of 5, 1 and 4
-    is 3.33, a C.
+    The increase under a load is its mean less the 25th percentile of the idle RTT. Letters are
+    averaged as 6 (A+) to 1 (F) and become letters again at 5.5, 4.5, 3.5, 2.5 and 1.5. Idle 20 ms;
+    down 40 (A), up 120 (F), both 60 ms (B): the mean of 5, 1 and 4 is 3.33, a C.
     """
     known = _known(idle)
     if known.size == 0:
         return LibreQos("", "", {})
     base = float(np.quantile(known, 0.25))
-    letters = {name: grade(_mean(part) - base, scale) for name, part in loaded.items() if _known(part).size}
+    letters = {
+        name: grade(_mean(part) - base, scale) for name, part in loaded.items() if _known(part).size
+    }
     baseline = grade(_mean(known), LIBREQOS_BASELINE)
     if not letters:
         return LibreQos("", baseline, {})
@@ -194,16 +219,19 @@ def libreqos(
     return LibreQos(total, baseline, letters)
 
 
-# ----------------------------------------------------------------------------------------------------------------- QoO
+# -------------------------------------------------------------------------------------------- QoO
 
 GAMING = ((50, 30.0, 150.0), (95, 65.0, 200.0), (99, 100.0, 250.0))
-"""goresponsiveness's "gaming": at a percentile, the RTT in ms that is perfect and the one that is useless."""
+"""goresponsiveness's "gaming": at a percentile, the RTT in ms that is perfect and the one that is
+useless."""
 
 
 def qoo(samples: ArrayLike, wanted: Sequence[tuple[float, float, float]] = GAMING) -> float:
-    """Quality of Outcome, 0 to 100: of each percentile how far it is from useless towards perfect, and the least of them.
+    """Quality of Outcome, 0 to 100: of each percentile how far it is from useless towards perfect,
+    and the least of them.
 
-    Every RTT 90 ms: at p50 (150 - 90) / (150 - 30) = 50 %, the rest is perfect: 50. NaN without a sample.
+    Every RTT 90 ms: at p50 (150 - 90) / (150 - 30) = 50 %, the rest is perfect: 50. NaN without a
+    sample.
     """
     known = _known(samples)
     if known.size == 0:

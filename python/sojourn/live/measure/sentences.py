@@ -1,6 +1,7 @@
 """Findings and comparisons in sentences, for the terminal and the page alike. Pure.
 
-What is short stays short: the first sentence alone says what the line is like; the others say where, how deep, and how sure that is.
+What is short stays short: the first sentence alone says what the line is like; the others say
+where, how deep, and how sure that is.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def size(byte_count: float) -> str:
     return f"{number(byte_count)} B"
 
 
-# -------------------------------------------------------------------------------------------------- one measurement
+# -------------------------------------------------------------------------------- one measurement
 
 
 def sentences(found: Findings) -> list[str]:
@@ -100,7 +101,9 @@ def buffer(one: of.Buffer) -> str:
     if one.ms < of.LEAST_RISE_MS:
         return f"Hardly any queue stands in front of the {WAYS[one.direction]}: {depth}."
     more = (
-        "" if one.overflowed else ", and may be deeper: nothing had to be sent again, so it did not overflow"
+        ""
+        if one.overflowed
+        else ", and may be deeper: nothing had to be sent again, so it did not overflow"
     )
     return f"The queue in front of the {WAYS[one.direction]} holds {depth}{more}."
 
@@ -112,7 +115,12 @@ def places(found: Findings) -> list[str]:
         alike.setdefault((place.after, place.nearest), []).append(place)
     said = [_places(group) for group in alike.values()]
     one_path = any("rpm" in facts for facts in found.facts)
-    if not one_path and found.rows and not found.places and any(row.kind != "idle" for row in found.rows):
+    if (
+        not one_path
+        and found.rows
+        and not found.places
+        and any(row.kind != "idle" for row in found.rows)
+    ):
         said.append(
             "Where the queue is can't be said: one target alone was probed, or answered. --ping names more."
         )
@@ -135,7 +143,8 @@ def _places(alike: Sequence[of.Place]) -> str:
 
 
 def confidence(found: Findings) -> list[str]:
-    """How sure it is: samples, how punctual they were, clocks, how it ended, what the session noted."""
+    """How sure it is: samples, how punctual they were, clocks, how it ended, what the session
+    noted."""
     sent = sum(row.spread.sent for row in found.rows)
     lost = sum(row.spread.lost for row in found.rows)
     repeats = f"{found.repeats} repeat" + ("s" if found.repeats != 1 else "")
@@ -167,7 +176,10 @@ def confidence(found: Findings) -> list[str]:
 def _lost_ways(found: Findings) -> list[str]:
     """Which way the target's probes were lost, as far as the server heard."""
     told = [
-        probe for fact in found.facts for probe in fact.get("probes", ()) if probe["name"] == found.target
+        probe
+        for fact in found.facts
+        for probe in fact.get("probes", ())
+        if probe["name"] == found.target
     ]
     forward, backward = (
         sum(probe[key] for probe in told if probe[key] is not None)
@@ -194,9 +206,12 @@ def _clocks(facts: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _notes(facts: Sequence[Mapping[str, Any]]) -> list[str]:
-    notes = [note for fact in facts for note in (*fact.get("notes", ()), fact.get("why", "")) if note]
+    notes = [
+        note for fact in facts for note in (*fact.get("notes", ()), fact.get("why", "")) if note
+    ]
     return [
-        f"{note[0].upper()}{note[1:]}" + ("" if note.endswith(".") else ".") for note in dict.fromkeys(notes)
+        f"{note[0].upper()}{note[1:]}" + ("" if note.endswith(".") else ".")
+        for note in dict.fromkeys(notes)
     ]
 
 
@@ -204,7 +219,7 @@ def _and(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-# --------------------------------------------------------------------------------------------------- before and after
+# ------------------------------------------------------------------------------- before and after
 
 
 def compared(found: BeforeAfter) -> list[str]:
@@ -221,11 +236,15 @@ def compared(found: BeforeAfter) -> list[str]:
         if change is not head and change.what == head.what and change.verdict != "same"
     ]
     if others:
-        said.append(" ".join(f"{change.phase.capitalize()}: {_from_to(change)}." for change in others))
+        said.append(
+            " ".join(f"{change.phase.capitalize()}: {_from_to(change)}." for change in others)
+        )
     goodputs = [change for change in found.changes if change.what.startswith("goodput")]
     told = [change for change in goodputs if change.verdict in ("better", "worse")]
     if told:
-        said.append("Goodput: " + "; ".join(f"{_where(change)} {_from_to(change)}" for change in told) + ".")
+        said.append(
+            "Goodput: " + "; ".join(f"{_where(change)} {_from_to(change)}" for change in told) + "."
+        )
     elif goodputs:
         said.append("Goodput: no significant change.")
     return [*said, how(found)]
@@ -248,7 +267,9 @@ def _headline(found: BeforeAfter, change: Change) -> str:
 def _from_to(change: Change) -> str:
     apart = change.difference
     between = (
-        f", 95 % interval {number(apart.low)} to {number(apart.high)}" if not math.isnan(apart.low) else ""
+        f", 95 % interval {number(apart.low)} to {number(apart.high)}"
+        if not math.isnan(apart.low)
+        else ""
     )
     return (
         f"{number(change.before)} to {number(change.after)} {change.unit} "

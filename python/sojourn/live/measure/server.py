@@ -13,7 +13,8 @@ from sojourn.live.measure.session import PORT, LiveError
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that clients may ask for. A client is an IPv4 address, or an IPv6 network of 64 bits, whatever its sessions."""
+    """The most that clients may ask for. A client is an IPv4 address, or an IPv6 network of 64
+    bits, whatever its sessions."""
 
     seconds: int = 1800
     """Of load of one client in an hour, each direction counted by itself."""
@@ -28,8 +29,8 @@ class Caps:
 class Server:
     """A server whose sockets are bound. `run` serves; `stop` ends that from any thread.
 
-    `bind`: addresses of this host; none: loopback, IPv4 and IPv6. `port`: TCP and UDP; 0: any that is free.
-    `secret`: only sessions of a plan with the same one are let in; "": all are.
+    `bind`: addresses of this host; none: loopback, IPv4 and IPv6. `port`: TCP and UDP; 0: any that
+    is free. `secret`: only sessions of a plan with the same one are let in; "": all are.
 
     Raises:
         LiveError: an address can't be bound.
@@ -38,7 +39,12 @@ class Server:
     def __init__(
         self, bind: Sequence[str] = (), port: int = PORT, caps: Caps | None = None, secret: str = ""
     ) -> None:
-        options = {"bind": list(bind), "port": port, "caps": asdict(caps or Caps()), "secret": secret}
+        options = {
+            "bind": list(bind),
+            "port": port,
+            "caps": asdict(caps or Caps()),
+            "secret": secret,
+        }
         try:
             self._server = _core.Server(json.dumps(options))
         except _core.MeasureError as error:
@@ -58,7 +64,8 @@ class Server:
     ) -> None:
         """Serves until `stop`, for so long, or (`once`) until the first client that came is gone.
 
-        `tell` is called with a line for each session that begins and ends, and once an hour for a client that is refused.
+        `tell` is called with a line for each session that begins and ends, and once an hour for a
+        client that is refused.
         """
         self._server.run(seconds, once, tell)
 

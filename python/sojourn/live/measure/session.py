@@ -1,7 +1,8 @@
 """One measuring session with a server of ours: the plan, and what it brings back.
 
-All of the measuring is in crates/live; this says what is to be measured and hands the result over as it comes: tables in the form
-that `records.frame` takes, and facts. docs/measure.md describes the protocol and what each number is.
+All of the measuring is in crates/live; this says what is to be measured and hands the result over
+as it comes: tables in the form that `records.frame` takes, and facts. docs/measure.md describes the
+protocol and what each number is.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ MS = 10**6
 S = 10**9
 
 SessionProgress = Callable[[int, int, str], bool]
-"""Called about ten times a second with the time reached, about how long all takes (both ns) and the phase's name ("" between
-phases). False ends the session as Ctrl-C does."""
+"""Called about ten times a second with the time reached, about how long all takes (both ns) and the
+phase's name ("" between phases). False ends the session as Ctrl-C does."""
 
 
 class LiveError(UserError):
@@ -48,7 +49,8 @@ class ProbeTarget:
     how: str
     """icmp, or udp: our own echo, which only the server turns round."""
     address: str = "server"
-    """An address or a host's name; "server"; "gateway": the first router on the way to it; "hop 2": the second, and so on up to 8."""
+    """An address or a host's name; "server"; "gateway": the first router on the way to it; "hop 2":
+    the second, and so on up to 8."""
     name: str = ""
     """What its probe is called; "": made from the other two."""
 
@@ -73,13 +75,15 @@ class SessionPlan:
     """Where `sojourn serve` runs: a name or an address."""
     port: int = PORT
     secret: str = dataclasses.field(default="", repr=False)
-    """What the server asks its clients to have; "": it asks for nothing. It is proved, not sent, and no Run keeps it."""
+    """What the server asks its clients to have; "": it asks for nothing. It is proved, not sent,
+    and no Run keeps it."""
     family: int | None = None
     """4 or 6: IPv4 or IPv6 only; None: whichever answers."""
     streams: int = 4
     """TCP connections in each loaded direction."""
     congestion: str | None = None
-    """Congestion control of both senders by the kernel's name; None: what each host has by default."""
+    """Congestion control of both senders by the kernel's name; None: what each host has by
+    default."""
     phases: tuple[PlannedPhase, ...] = STANDARD
     targets: tuple[ProbeTarget, ...] = WHERE
     probe_interval_ns: int = 50 * MS
@@ -105,29 +109,35 @@ class Session:
     """What a session brought back, whole or as far as it came."""
 
     tables: Tables
-    """Each a dict of equally long columns with the names, units and -1 (NaN in reals) for none that `records.TABLES` declares; the numbers in the
-    columns `flow` and `probe` count `facts["flows"]`, those of `link` count `facts["links"]`, so `records.Run.add_seed` takes them.
-    Times are ns since the session began, on this host's monotonic clock; what the server saw is shifted onto it.
+    """Each a dict of equally long columns with the names, units and -1 (NaN in reals) for none that
+    `records.TABLES` declares; the numbers in the columns `flow` and `probe` count `facts["flows"]`,
+    those of `link` count `facts["links"]`, so `records.Run.add_seed` takes them. Times are ns since
+    the session began, on this host's monotonic clock; what the server saw is shifted onto it.
 
-    probe      a row per request, in order of t_ns within a probe. rtt_ns -1: lost. forward_ns: of probes by udp only, from here to the server;
+    probe a row per request, in order of t_ns within a probe. rtt_ns -1: lost. forward_ns: of probes
+    by udp only, from here to the server;
                never below 0, and good only relative to its least (see facts["clock"]): the way back is rtt_ns - forward_ns.
                Requests still on the way when the session ended are left out.
-    flow       a row per TCP connection and sample_ns: delivered_bytes as its receiver counted them, since the connection began; the
+    flow a row per TCP connection and sample_ns: delivered_bytes as its receiver counted them, since
+    the connection began; the
                other columns are its sender's TCP_INFO nearest in time, -1 where there is none within sample_ns.
-    flows      a row per entry of facts["flows"]: totals. For probes sent_packets, received_packets and lost_packets count requests, replies
+    flows a row per entry of facts["flows"]: totals. For probes sent_packets, received_packets and
+    lost_packets count requests, replies
                and requests without a reply; delivered_bytes and what is TCP's are 0.
                base_rtt_ns: the least RTT seen (TCP: the kernel's min_rtt), -1 if none was.
-    queue      a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for all below it. sojourn_mean_ns NaN,
+    queue a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for all
+    below it. sojourn_mean_ns NaN,
                sojourn_max_ns -1: the kernel does not say. A link with direction "in" has its interface's counters only.
-    links      a row per entry of facts["links"]: totals of the session; what a kernel does not tell (sojourn, busy_ns, capacity_bits) is -1.
-    engine     one row: packets is data segments delivered, events and peak_entries are 0.
-    drops, sojourn, rtt, transfers: without rows.
+    links a row per entry of facts["links"]: totals of the session; what a kernel does not tell
+    (sojourn, busy_ns, capacity_bits) is -1. engine one row: packets is data segments delivered,
+    events and peak_entries are 0. drops, sojourn, rtt, transfers: without rows.
     """
     facts: SessionFacts
 
 
 def endpoint(text: str) -> tuple[str, int | None]:
-    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. The port is None where none is given.
+    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. The port is None
+    where none is given.
 
     Raises:
         LiveError: it is none of these.
@@ -150,10 +160,12 @@ def endpoint(text: str) -> tuple[str, int | None]:
 def measure(plan: SessionPlan, reached: SessionProgress | None = None) -> Session:
     """Measures, which takes as long as its phases and a little more.
 
-    What was measured until the server went away, or until Ctrl-C, is a Session as well; its facts say how it ended.
+    What was measured until the server went away, or until Ctrl-C, is a Session as well; its facts
+    say how it ended.
 
     Raises:
-        LiveError: nothing could be measured: no such host or interface, no server there, or it refused, in its words.
+        LiveError: nothing could be measured: no such host or interface, no server there, or it
+            refused, in its words.
     """
     try:
         tables, facts = _core.measure(plan.to_json(), reached)

@@ -1,4 +1,5 @@
-"""What a session says beside its tables: the shape of `Session.facts`, made by crates/live (session/result.rs)."""
+"""What a session says beside its tables: the shape of `Session.facts`, made by crates/live
+(session/result.rs)."""
 
 from __future__ import annotations
 

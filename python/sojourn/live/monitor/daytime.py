@@ -1,9 +1,10 @@
 """Times of a clock that is never stepped, put on the time of day, and what happened to the latter.
 
-Probes are timed by CLOCK_MONOTONIC, which neither steps nor runs while the machine is suspended. What is kept is the time of day. The
-difference of the two is read again and again: while it drifts (a clock being slewed) it is followed; when it jumps, what
-was sent before the jump keeps the old difference, and the jump is told. CLOCK_BOOTTIME, which runs on while the machine is
-suspended, tells whether it slept or the clock was stepped.
+Probes are timed by CLOCK_MONOTONIC, which neither steps nor runs while the machine is suspended.
+What is kept is the time of day. The difference of the two is read again and again: while it drifts
+(a clock being slewed) it is followed; when it jumps, what was sent before the jump keeps the old
+difference, and the jump is told. CLOCK_BOOTTIME, which runs on while the machine is suspended,
+tells whether it slept or the clock was stepped.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 S = 10**9
 JUMP_NS = 50_000_000
-"""The difference drifts by 0.5 ms a second at most (adjtimex(2)); more than this between two looks is a jump."""
+"""The difference drifts by 0.5 ms a second at most (adjtimex(2)); more than this between two looks
+is a jump."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Jump:
-    """What happened between two looks: the machine slept so long, and the clock was stepped by so much (ns)."""
+    """What happened between two looks: the machine slept so long, and the clock was stepped by so
+    much (ns)."""
 
     slept_ns: int
     stepped_ns: int
@@ -57,7 +60,8 @@ class DayTime:
         self._latest = read()
         self._before = self._now = self._latest.day - self._latest.monotonic
         self.jumped_at = self._latest.monotonic
-        """The look at which a jump was seen last, ns of the monotonic clock; the first look if there was none."""
+        """The look at which a jump was seen last, ns of the monotonic clock; the first look if
+        there was none."""
 
     def look(self) -> Jump | None:
         """Reads the clocks; what has happened since the last look, if anything."""
@@ -70,7 +74,9 @@ class DayTime:
             self._now = difference
             return None
         self._before, self._now, self.jumped_at = self._now, difference, new.monotonic
-        return Jump(slept if abs(slept) >= JUMP_NS else 0, stepped if abs(stepped) >= JUMP_NS else 0)
+        return Jump(
+            slept if abs(slept) >= JUMP_NS else 0, stepped if abs(stepped) >= JUMP_NS else 0
+        )
 
     @property
     def now_ns(self) -> int:

@@ -1,10 +1,12 @@
 """A page on loopback that shows what a monitor is writing.
 
-Of Python's own http.server: what moves is a few numbers a second in one direction, so the page asks for them, and neither a
-WebSocket nor a framework is needed. The server reads the database as any other reader does and can change nothing.
+Of Python's own http.server: what moves is a few numbers a second in one direction, so the page asks
+for them, and neither a WebSocket nor a framework is needed. The server reads the database as any
+other reader does and can change nothing.
 
-Any page in the same browser may send requests to loopback, so each has to know a token that was drawn for this run, has to
-name us as its host (against DNS rebinding), and may not come from another origin.
+Any page in the same browser may send requests to loopback, so each has to know a token that was
+drawn for this run, has to name us as its host (against DNS rebinding), and may not come from
+another origin.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ ROWS = 900
 
 @contextlib.contextmanager
 def serve(path: Path, port: int = 0) -> Iterator[str]:
-    """Serves the page of a database until the end of the context; its address, which holds the token.
+    """Serves the page of a database until the end of the context; its address, which holds the
+    token.
 
     Raises StoreError for a file that can't be read, UserError for a port that is taken.
     """
@@ -50,7 +53,9 @@ def serve(path: Path, port: int = 0) -> Iterator[str]:
             f"can't listen on {HOST}:{port}: {error.strerror}", "leave the port out, for a free one"
         ) from None
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True
+    )
     thread.start()
     try:
         yield f"http://{HOST}:{server.server_port}/?token={token}"
@@ -77,7 +82,9 @@ class _Handler(BaseHTTPRequestHandler):
         values = {name: given[-1] for name, given in parse_qs(asked.query).items()}
         if not self._ours(values.get("token", "")):
             self._send(
-                403, "text/plain", b"the address that `sojourn monitor --page` printed holds a token\n"
+                403,
+                "text/plain",
+                b"the address that `sojourn monitor --page` printed holds a token\n",
             )
         elif asked.path == "/":
             self._send(200, "text/html", _page())
@@ -98,7 +105,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _data(self, values: dict[str, str]) -> None:
         span, since = values.get("span", ""), values.get("since", "0")
-        if not span.isdecimal() or int(span) not in SPANS_S or not since.isdecimal() or len(since) > 12:
+        if (
+            not span.isdecimal()
+            or int(span) not in SPANS_S
+            or not since.isdecimal()
+            or len(since) > 12
+        ):
             self._send(400, "text/plain", b"span or since make no sense\n")
             return
         try:
@@ -129,7 +141,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
-    """What the page draws of the last `span_s` seconds, rows from `since_s` on: RTTs in ms, rates in Mbit/s."""
+    """What the page draws of the last `span_s` seconds, rows from `since_s` on: RTTs in ms, rates
+    in Mbit/s."""
     with Reader(path) as reader:
         width = reader.width(now_s - span_s, span_s / ROWS)
         start, end = max(now_s - span_s, since_s), now_s + 2 * width
@@ -144,7 +157,9 @@ def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
                 name: columns[name] for name in ("sent", "lost")
             }
             for name in ("min", "p10", "p50", "p90", "max"):
-                shown[name] = [None if v is None else round(v / 1e6, 3) for v in columns[f"{name}_ns"]]
+                shown[name] = [
+                    None if v is None else round(v / 1e6, 3) for v in columns[f"{name}_ns"]
+                ]
             targets.append(shown)
         traffic = []
         for name, interface in reader.interfaces().items():
@@ -170,7 +185,9 @@ def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
 def _page() -> bytes:
     """The page, with all it needs inside."""
     vendor = importlib.resources.files("sojourn.report") / "vendor"
-    template = (importlib.resources.files("sojourn.live.monitor") / "page.html").read_text(encoding="utf-8")
+    template = (importlib.resources.files("sojourn.live.monitor") / "page.html").read_text(
+        encoding="utf-8"
+    )
     filled = Template(template).substitute(
         css=(vendor / "uPlot.min.css").read_text(encoding="utf-8"),
         uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),

@@ -1,8 +1,8 @@
 """Watching a line for days: probes at fixed times, the traffic beside them, both into a store.
 
-The probing itself is in Rust, on a thread of its own (`_core.Prober`); this empties it about twice a second, puts its times on the time of
-day, reads the counters of the interface that leads to the targets, and commits. Nothing here is in a hurry: what is late is still
-stamped right.
+The probing itself is in Rust, on a thread of its own (`_core.Prober`); this empties it about twice
+a second, puts its times on the time of day, reads the counters of the interface that leads to the
+targets, and commits. Nothing here is in a hurry: what is late is still stamped right.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Aim:
 
 
 def aim(written: str) -> Aim:
-    """A target as it is written: `192.0.2.1`, `example.net`, or `udp:HOST:PORT` for whoever sends datagrams back.
+    """A target as it is written: `192.0.2.1`, `example.net`, or `udp:HOST:PORT` for whoever sends
+    datagrams back.
 
     Raises UserError if it makes no sense or has no address.
     """
@@ -53,7 +54,9 @@ def aim(written: str) -> Aim:
     host, colon, port = written.removeprefix("udp:").rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 2**16:
-        raise UserError(f"{written!r} is not udp:HOST:PORT", "write a port from 1 to 65535: udp:192.0.2.1:7")
+        raise UserError(
+            f"{written!r} is not udp:HOST:PORT", "write a port from 1 to 65535: udp:192.0.2.1:7"
+        )
     return Aim(written, _address(host, socket.SOCK_DGRAM), int(port))
 
 
@@ -91,7 +94,9 @@ class Watched:
     lately: deque[tuple[int, int]] = field(default_factory=deque)
     """Probes of the last minute: when sent (ns, monotonic), RTT (ns; -1: lost)."""
 
-    def take(self, sent_ns: NDArray[np.int64], rtt_ns: NDArray[np.int64], loss: NDArray[np.int64]) -> None:
+    def take(
+        self, sent_ns: NDArray[np.int64], rtt_ns: NDArray[np.int64], loss: NDArray[np.int64]
+    ) -> None:
         """Counts probes."""
         back = rtt_ns[rtt_ns >= 0]
         self.sent += rtt_ns.size
@@ -109,7 +114,8 @@ class Watched:
 
 
 class Monitor:
-    """Probes and keeps. Call `step` about twice a second, `close` in the end; the store stays open."""
+    """Probes and keeps. Call `step` about twice a second, `close` in the end; the store stays
+    open."""
 
     def __init__(
         self,
@@ -121,7 +127,8 @@ class Monitor:
         interface: str | None = None,
         day: DayTime | None = None,
     ) -> None:
-        """Begins to probe. `interface` (its traffic is recorded) is the one that leads to the first target unless told.
+        """Begins to probe. `interface` (its traffic is recorded) is the one that leads to the first
+        target unless told.
 
         Raises UserError without the privilege to probe, or if there is no such interface.
         """
@@ -142,7 +149,9 @@ class Monitor:
             ) from None
         except OSError as error:
             raise UserError(f"can't probe: {error}", "check the address") from None
-        self.watched = [Watched(each, store.target(each.name, each.address, interval_ns)) for each in aims]
+        self.watched = [
+            Watched(each, store.target(each.name, each.address, interval_ns)) for each in aims
+        ]
         self._slept_until = 0
         self._second_of_slots = max(S // interval_ns, 1)
         self.missed = 0
@@ -150,13 +159,15 @@ class Monitor:
         self._expired_ns = self._day.monotonic_ns
         store.expire(self._day.now_ns / S, self._expired_ns / S)
         names = ", ".join(
-            each.name if each.name == each.address else f"{each.name} ({each.address})" for each in aims
+            each.name if each.name == each.address else f"{each.name} ({each.address})"
+            for each in aims
         )
         self._tell("start", f"{names} every {interval_ns / 1e6:g} ms")
 
     @property
     def interface(self) -> str | None:
-        """The name of the interface whose traffic is recorded; None: none leads to the first target now."""
+        """The name of the interface whose traffic is recorded; None: none leads to the first target
+        now."""
         return self._interface.name
 
     def step(self) -> None:
@@ -185,7 +196,8 @@ class Monitor:
 
     def _take(self) -> None:
         columns = self._prober.take()
-        # Replies to what was on the way when the machine fell asleep had nobody to come to: that is no loss of the line.
+        # Replies to what was on the way when the machine fell asleep had nobody to come to: that is
+        # no loss of the line.
         slept = (columns["loss"] == TIMEOUT) & (columns["sent_ns"] < self._slept_until)
         if slept.any():
             columns = {name: column[~slept] for name, column in columns.items()}
@@ -252,7 +264,8 @@ class _Interface:
             return None
 
     def look(self, day: DayTime, *, jumped: bool) -> None:
-        """Reads the counters in each new second, and adds what was carried since the time before."""
+        """Reads the counters in each new second, and adds what was carried since the time
+        before."""
         if jumped:
             self._before = None
         second = day.now_ns // S
@@ -278,5 +291,9 @@ class _Interface:
             self._ids[self.name] = self._store.interface(self.name)
         took = now - before[1]
         self._store.add_traffic(
-            day.now_ns - took // 2, self._ids[self.name], received - before[2], sent - before[3], took
+            day.now_ns - took // 2,
+            self._ids[self.name],
+            received - before[2],
+            sent - before[3],
+            took,
         )

@@ -1,9 +1,10 @@
 """Histograms of times that can be merged: what quantiles over an hour are made from.
 
-A quantile of quantiles is no quantile, so each span of time keeps its whole distribution: log-linear bins as in crates/tables/src/histogram.rs.
-Below 128 ns a bin is one nanosecond; above, each power of two is cut into 128 bins, so no bin is wider than 0.8 % of its
-values. Least and greatest are exact. Written as bytes, a histogram is the bins that hold anything, as pairs of varints: by how much
-the bin's number exceeds the one before, and how many it holds.
+A quantile of quantiles is no quantile, so each span of time keeps its whole distribution:
+log-linear bins as in crates/tables/src/histogram.rs. Below 128 ns a bin is one nanosecond; above,
+each power of two is cut into 128 bins, so no bin is wider than 0.8 % of its values. Least and
+greatest are exact. Written as bytes, a histogram is the bins that hold anything, as pairs of
+varints: by how much the bin's number exceeds the one before, and how many it holds.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from sojourn.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class RttHistogram:
-    """How many times lie in which bin. `bins` are ascending, `counts` above zero; least and greatest in ns."""
+    """How many times lie in which bin. `bins` are ascending, `counts` above zero; least and
+    greatest in ns."""
 
     bins: Ints
     counts: Ints
@@ -32,7 +34,8 @@ class RttHistogram:
         return int(self.counts.sum())
 
     def quantiles(self, levels: Iterable[float]) -> Floats:
-        """Times (ns) at these levels (0 to 1), as numpy's `quantile` of the times themselves would give, but for the bins' width.
+        """Times (ns) at these levels (0 to 1), as numpy's `quantile` of the times themselves would
+        give, but for the bins' width.
 
         NaN if there are no times.
         """
@@ -51,12 +54,16 @@ class RttHistogram:
         low, high = edges(self.bins[at])
         inside = (rank - (up_to[at] - self.counts[at]) + 0.5) / self.counts[at]
         time = np.clip(low + inside * (high - low), self.least, self.greatest)
-        return np.where(rank == 0, self.least, np.where(rank == self.count - 1, self.greatest, time))
+        return np.where(
+            rank == 0, self.least, np.where(rank == self.count - 1, self.greatest, time)
+        )
 
     def to_bytes(self) -> bytes:
         """Without least and greatest."""
         written = bytearray()
-        for gap, count in zip(np.diff(self.bins, prepend=0).tolist(), self.counts.tolist(), strict=True):
+        for gap, count in zip(
+            np.diff(self.bins, prepend=0).tolist(), self.counts.tolist(), strict=True
+        ):
             for number in (gap, count):
                 while number > 0x7F:
                     written.append(number & 0x7F | 0x80)

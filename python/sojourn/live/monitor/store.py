@@ -1,16 +1,19 @@
-"""Where a monitor keeps what it sees: an SQLite database of probes, their roll-ups and the traffic beside.
+"""Where a monitor keeps what it sees: an SQLite database of probes, their roll-ups and the traffic
+beside.
 
-Every probe is kept for a window (`Keep.probes_s`), and counted, as it comes in, into one row for each second, 10 s, minute and hour.
-Such a row keeps its whole distribution (`rtt_histogram`), to which further probes are added: p50 over an hour is that hour's, within 0.8 %, and not a
-quantile of quantiles. What is summed at one width is summed at every other: nothing is lost on the way up.
+Every probe is kept for a window (`Keep.probes_s`), and counted, as it comes in, into one row for
+each second, 10 s, minute and hour. Such a row keeps its whole distribution (`rtt_histogram`), to
+which further probes are added: p50 over an hour is that hour's, within 0.8 %, and not a quantile of
+quantiles. What is summed at one width is summed at every other: nothing is lost on the way up.
 
-One writer, any number of readers. What the writer adds is there after its next `commit`, whole or not at all: a program that is
-killed loses what it had not committed, and so does a host without power of what its disk had not been given yet, which may be more;
-neither leaves a broken file (WAL, synchronous = normal).
+One writer, any number of readers. What the writer adds is there after its next `commit`, whole or
+not at all: a program that is killed loses what it had not committed, and so does a host without
+power of what its disk had not been given yet, which may be more; neither leaves a broken file (WAL,
+synchronous = normal).
 
-Times are UTC since 1970 by this host's clock. Where that was stepped back, a span of time occurs twice, and what was measured in it is counted
-together; `events` says when. A clock that runs wild can't make the store throw everything away: windows move at most twice as fast as
-time passes.
+Times are UTC since 1970 by this host's clock. Where that was stepped back, a span of time occurs
+twice, and what was measured in it is counted together; `events` says when. A clock that runs wild
+can't make the store throw everything away: windows move at most twice as fast as time passes.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ from sojourn.live.monitor.rtt_histogram import RttHistogram
 S = 10**9
 DAY_S = 86400
 FORMAT = 2
-"""Of the database. An older one is read as it is, and brought up to this one when a monitor goes on with it; a newer one is refused."""
+"""Of the database. An older one is read as it is, and brought up to this one when a monitor goes on
+with it; a newer one is refused."""
 MARK = 0x736A6D6F
 """SQLite's application_id of ours: "sjmo"."""
 
@@ -65,7 +69,8 @@ class Keep:
 
 @dataclass(frozen=True)
 class ProbeSamples:
-    """Probes that have settled: columns of equal length, as `_core.Prober.take` gives them, with times of day."""
+    """Probes that have settled: columns of equal length, as `_core.Prober.take` gives them, with
+    times of day."""
 
     target: Ints
     """The targets' numbers in the database."""
@@ -162,10 +167,11 @@ _SCHEMA = (
 )
 
 _STEPS = {1: ""}
-"""By format, the statements that make the next one of it. The tables of 2 are those of 1, of sojourn 0.1."""
+"""By format, the statements that make the next one of it. The tables of 2 are those of 1, of
+sojourn 0.1."""
 
 
-# ---------------------------------------------------------------------------------------------------------- writing
+# ---------------------------------------------------------------------------------------- writing
 
 
 @dataclass
@@ -184,10 +190,12 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path, keep: Keep | None = None) -> Store:
-        """The database, made if there is none. Raises StoreError if it is in use, not ours or can't be written."""
+        """The database, made if there is none. Raises StoreError if it is in use, not ours or can't
+        be written."""
         path = Path(path)
         try:
-            # The lock is on the file itself, so that none is left behind. SQLite's own locks are of another kind.
+            # The lock is on the file itself, so that none is left behind. SQLite's own locks are of
+            # another kind.
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(
@@ -216,7 +224,10 @@ class Store:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -247,14 +258,18 @@ class Store:
             return self._number("interfaces", name)
 
     def _number(self, table: str, name: str) -> int:
-        return int(self._db.execute(f"SELECT id FROM {table} WHERE name = ?", (name,)).fetchone()[0])
+        return int(
+            self._db.execute(f"SELECT id FROM {table} WHERE name = ?", (name,)).fetchone()[0]
+        )
 
     def add(self, samples: ProbeSamples) -> None:
         """Probes, with times in any order."""
         if len(samples):
             self._samples.append(samples)
 
-    def add_traffic(self, t_ns: int, interface: int, received: int, sent: int, measured_ns: int) -> None:
+    def add_traffic(
+        self, t_ns: int, interface: int, received: int, sent: int, measured_ns: int
+    ) -> None:
         """Bytes that an interface carried in `measured_ns` about `t_ns` (UTC)."""
         self._traffic.append((t_ns, interface, received, sent, measured_ns))
 
@@ -263,7 +278,8 @@ class Store:
         self._events.append(event)
 
     def commit(self) -> None:
-        """Writes what was added since the last time: all of it or, raising StoreError, nothing. It outlives the end of this program."""
+        """Writes what was added since the last time: all of it or, raising StoreError, nothing. It
+        outlives the end of this program."""
         if not (self._samples or self._traffic or self._events):
             return
         with _explained(self.path), self._transaction():
@@ -272,7 +288,8 @@ class Store:
             for row in self._traffic:
                 self._carry(*row)
             self._db.executemany(
-                "INSERT INTO events VALUES (?, ?, ?)", [(e.t_ns, e.kind, e.text) for e in self._events]
+                "INSERT INTO events VALUES (?, ?, ?)",
+                [(e.t_ns, e.kind, e.text) for e in self._events],
             )
         for pending in (self._samples, self._traffic, self._events):
             pending.clear()
@@ -294,7 +311,9 @@ class Store:
             samples.t_ns.tolist(), samples.target.tolist(), samples.sequence.tolist(), samples.rtt_ns.tolist(),
             samples.loss.tolist(), samples.lateness_ns.tolist(), strict=True,
         )  # fmt: skip
-        self._db.executemany("INSERT INTO probes VALUES (?, ?, ?, nullif(?, -1), nullif(?, -1), ?)", rows)
+        self._db.executemany(
+            "INSERT INTO probes VALUES (?, ?, ?, nullif(?, -1), nullif(?, -1), ?)", rows
+        )
         for width in WIDTHS:
             start = samples.t_ns // S // width * width
             order = np.lexsort((samples.target, start))
@@ -303,12 +322,19 @@ class Store:
                 | (np.diff(samples.target[order], prepend=-1) != 0)
             )
             for which in np.split(order, begins[1:]):
-                self._count(width, int(start[which[0]]), int(samples.target[which[0]]), samples.rtt_ns[which])
+                self._count(
+                    width,
+                    int(start[which[0]]),
+                    int(samples.target[which[0]]),
+                    samples.rtt_ns[which],
+                )
 
     def _count(self, width: int, t_s: int, target: int, rtt_ns: Ints) -> None:
         """Adds probes to the row that they belong to."""
         back = rtt_ns[rtt_ns >= 0]
-        row = RollUp(t_s, rtt_ns.size, rtt_ns.size - back.size, int(back.sum()), rtt_histogram.of(back))
+        row = RollUp(
+            t_s, rtt_ns.size, rtt_ns.size - back.size, int(back.sum()), rtt_histogram.of(back)
+        )
         known = self._db.execute(
             f"SELECT {_COLUMNS} FROM rtt_{width} WHERE t_s = ? AND target = ?", (t_s, target)
         ).fetchone()
@@ -320,7 +346,17 @@ class Store:
         least, greatest = (row.rtt.least, row.rtt.greatest) if row.rtt.count else (None, None)
         self._db.execute(
             f"INSERT OR REPLACE INTO rtt_{width} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (t_s, target, row.sent, row.lost, least, *quantiles, greatest, row.sum_ns, row.rtt.to_bytes()),
+            (
+                t_s,
+                target,
+                row.sent,
+                row.lost,
+                least,
+                *quantiles,
+                greatest,
+                row.sum_ns,
+                row.rtt.to_bytes(),
+            ),
         )
 
     def _carry(self, t_ns: int, interface: int, received: int, sent: int, measured_ns: int) -> None:
@@ -335,9 +371,11 @@ class Store:
             )
 
     def expire(self, now_s: float, monotonic_s: float) -> None:
-        """Throws away what has left its window. Called about once a minute with the time of day and a clock that is never stepped.
+        """Throws away what has left its window. Called about once a minute with the time of day and
+        a clock that is never stepped.
 
-        A window's end moves at most twice as fast as the second clock, so that a wrong time of day costs little.
+        A window's end moves at most twice as fast as the second clock, so that a wrong time of day
+        costs little.
         """
         before, self._expired_at = self._expired_at, monotonic_s
         if before is None:
@@ -365,7 +403,9 @@ class Store:
         # Of what was earned and not used, enough for a row is saved up.
         credit_s = min(self._credit_s.get(table, 0.0) + earned_s, max(earned_s, 2.0 * width))
         until = min(first / per_s + credit_s, now_s - window_s)
-        gone = self._db.execute(f"DELETE FROM {table} WHERE {time} < ?", (int((until - width) * per_s),))
+        gone = self._db.execute(
+            f"DELETE FROM {table} WHERE {time} < ?", (int((until - width) * per_s),)
+        )
         self._credit_s[table] = 0.0 if gone.rowcount else credit_s
 
 
@@ -427,7 +467,9 @@ _COLUMNS = "t_s, sent, lost, sum_ns, min_ns, max_ns, histogram"
 
 def _row(columns: tuple[int, int, int, int, int | None, int | None, bytes]) -> RollUp:
     t_s, sent, lost, total, least, greatest, written = columns
-    return RollUp(t_s, sent, lost, total, rtt_histogram.from_bytes(written, least or 0, greatest or 0))
+    return RollUp(
+        t_s, sent, lost, total, rtt_histogram.from_bytes(written, least or 0, greatest or 0)
+    )
 
 
 def _added(one: RollUp, other: RollUp) -> RollUp:
@@ -440,7 +482,7 @@ def _added(one: RollUp, other: RollUp) -> RollUp:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------- reading
+# ---------------------------------------------------------------------------------------- reading
 
 
 class Reader:
@@ -458,8 +500,9 @@ class Reader:
 
     def _connect(self) -> sqlite3.Connection:
         where = self.path.resolve().as_uri()
-        # Who may write takes away what reading leaves behind (SQLite's index of what was written last), who may only read can't; and in
-        # a folder that may not be written to there is no such index and no writer either.
+        # Who may write takes away what reading leaves behind (SQLite's index of what was written
+        # last), who may only read can't; and in a folder that may not be written to there is no
+        # such index and no writer either.
         for way in ("mode=rw", "mode=ro"):
             with contextlib.suppress(sqlite3.OperationalError):
                 return self._checked(f"{where}?{way}")
@@ -479,7 +522,10 @@ class Reader:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._db.close()
 
@@ -493,37 +539,52 @@ class Reader:
         return dict(self._all("SELECT name, id FROM interfaces ORDER BY id"))
 
     def span(self) -> tuple[int, int] | None:
-        """From when to when (s, UTC; the end is beyond the last) there is anything; None: there is nothing."""
-        spans = [(*self._all(f"SELECT min(t_s), max(t_s) FROM rtt_{width}")[0], width) for width in WIDTHS]
+        """From when to when (s, UTC; the end is beyond the last) there is anything; None: there is
+        nothing."""
+        spans = [
+            (*self._all(f"SELECT min(t_s), max(t_s) FROM rtt_{width}")[0], width)
+            for width in WIDTHS
+        ]
         kept = [(low, high + width) for low, high, width in spans if low is not None]
         if not kept:
             return None
-        # The widest rows go back furthest; those that begin within the first of them say when it was, more finely.
-        return max(low for low, _ in kept if low < kept[-1][0] + WIDTHS[-1]), min(high for _, high in kept)
+        # The widest rows go back furthest; those that begin within the first of them say when it
+        # was, more finely.
+        return max(low for low, _ in kept if low < kept[-1][0] + WIDTHS[-1]), min(
+            high for _, high in kept
+        )
 
     def width(self, start_s: float, widest_s: float) -> int:
-        """The widest roll-up that is no wider than `widest_s`, or the next that is still kept as of `start_s`."""
+        """The widest roll-up that is no wider than `widest_s`, or the next that is still kept as of
+        `start_s`."""
         fitting = max(i for i, width in enumerate(WIDTHS) if width <= max(widest_s, WIDTHS[0]))
         for i in range(fitting, len(WIDTHS)):
             first = self._all(f"SELECT min(t_s) FROM rtt_{WIDTHS[i]}")[0][0]
             until = 2**62 if first is None else first
             if not any(
-                self._all(f"SELECT 1 FROM rtt_{w} WHERE t_s >= ? AND t_s <= ? LIMIT 1", (start_s, until - w))
+                self._all(
+                    f"SELECT 1 FROM rtt_{w} WHERE t_s >= ? AND t_s <= ? LIMIT 1",
+                    (start_s, until - w),
+                )
                 for w in WIDTHS[i + 1 :]
             ):
                 return WIDTHS[i]
         return WIDTHS[-1]
 
     def rows(self, target: int, width: int, start_s: float, end_s: float) -> Iterator[RollUp]:
-        """The roll-up of one target, from the row that holds `start_s` to the one before `end_s`, in order of time."""
+        """The roll-up of one target, from the row that holds `start_s` to the one before `end_s`,
+        in order of time."""
         for row in self._all(
             f"SELECT {_COLUMNS} FROM rtt_{width} WHERE t_s > ? AND t_s < ? AND target = ? ORDER BY t_s",
             (start_s - width, end_s, target),
         ):
             yield _row(row)
 
-    def outline(self, target: int, width: int, start_s: float, end_s: float) -> dict[str, list[int | None]]:
-        """As `rows`, without their distributions: columns t_s, sent, lost, min_ns, p10_ns, p50_ns, p90_ns, max_ns (None: no reply)."""
+    def outline(
+        self, target: int, width: int, start_s: float, end_s: float
+    ) -> dict[str, list[int | None]]:
+        """As `rows`, without their distributions: columns t_s, sent, lost, min_ns, p10_ns, p50_ns,
+        p90_ns, max_ns (None: no reply)."""
         names = ("t_s", "sent", "lost", "min_ns", "p10_ns", "p50_ns", "p90_ns", "max_ns")
         rows = self._all(
             f"SELECT {', '.join(names)} FROM rtt_{width} WHERE t_s > ? AND t_s < ? AND target = ? ORDER BY t_s",
@@ -538,7 +599,9 @@ class Reader:
             (round(start_s * S), round(end_s * S), target),
         )
         times = np.array([t for t, _ in rows], dtype=np.int64)
-        return times, np.array([np.nan if rtt is None else rtt for _, rtt in rows], dtype=np.float64)
+        return times, np.array(
+            [np.nan if rtt is None else rtt for _, rtt in rows], dtype=np.float64
+        )
 
     def traffic(self, interface: int, width: int, start_s: float, end_s: float) -> Traffic:
         """What an interface carried, rolled up to `width` seconds."""

@@ -1,4 +1,5 @@
-"""Responsiveness (RPM, draft-ietf-ippm-responsiveness): a server of it, and a measurement of such servers as a Run."""
+"""Responsiveness (RPM, draft-ietf-ippm-responsiveness): a server of it, and a measurement of such
+servers as a Run."""
 
 from sojourn.live.rpm.client import BOTH as BOTH
 from sojourn.live.rpm.client import SERIAL as SERIAL

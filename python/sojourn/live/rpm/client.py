@@ -1,6 +1,7 @@
 """A measurement of a responsiveness server as a Run.
 
-All of the measuring is in crates/rpm, which brings raw samples; `measure.responsiveness` makes scores of them.
+All of the measuring is in crates/rpm, which brings raw samples; `measure.responsiveness` makes
+scores of them.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ S = 10**9
 EMPTY = (*measurement.EMPTY, "queue", "links")
 """Tables that such a measurement has no rows of."""
 REPEAT_BYTES = 10_000_000
-"""What a repeat may take on disk: 16 connections and 100 probes a second for three minutes are 2 MB."""
+"""What a repeat may take on disk: 16 connections and 100 probes a second for three minutes are
+2 MB."""
 
 RpmProgress = Callable[[int, int, str, int, float], bool]
-"""Called with the time reached in ns, the phase from 0, what is waited for ("goodput" or "responsiveness"), the phase's intervals so far and the
-goodput of the last second in bit/s. False ends the measurement as Ctrl-C does."""
+"""Called with the time reached in ns, the phase from 0, what is waited for ("goodput" or
+"responsiveness"), the phase's intervals so far and the goodput of the last second in bit/s. False
+ends the measurement as Ctrl-C does."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class RpmParameters:
     ptc: float = 0.05
     """The share of the capacity that probes may take."""
     stage_intervals: int = 8
-    """The most intervals to wait for goodput, and then for responsiveness, to be stable. The draft leaves it to the tool."""
+    """The most intervals to wait for goodput, and then for responsiveness, to be stable. The draft
+    leaves it to the tool."""
 
 
 SERIAL = (("download",), ("upload",))
@@ -117,10 +121,12 @@ class RpmPlan:
 def measure(
     plan: RpmPlan, how: MeasurementSettings | None = None, reached: RpmProgress | None = None
 ) -> MeasurementOutcome:
-    """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended early what there is.
+    """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended
+    early what there is.
 
     Raises:
-        LiveError: nothing could be measured: no such host, no responsiveness server there, or none to be trusted.
+        LiveError: nothing could be measured: no such host, no responsiveness server there, or none
+            to be trusted.
     """
     how = how or measurement.MeasurementSettings()
     if how.out is not None:
@@ -136,7 +142,9 @@ def measure(
         except _core.MeasureError as error:
             if run is None:
                 raise LiveError(*error.args) from None
-            return MeasurementOutcome(run, f"repeat {repeat + 1} could not be measured: {error.args[0]}")
+            return MeasurementOutcome(
+                run, f"repeat {repeat + 1} could not be measured: {error.args[0]}"
+            )
         facts = json.loads(told)
         interrupted = facts["outcome"] == "interrupted"
         if not interrupted or any(phase["complete"] for phase in facts["phases"]):

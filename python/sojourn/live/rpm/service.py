@@ -43,7 +43,9 @@ def server(service: RpmService) -> _core.RpmServer:
         LiveError: it can't listen there, or its certificate can't be read.
     """
     options = {
-        "at": [f"[{at}]:{service.port}" if ":" in at else f"{at}:{service.port}" for at in service.at],
+        "at": [
+            f"[{at}]:{service.port}" if ":" in at else f"{at}:{service.port}" for at in service.at
+        ],
         "names": list(service.names),
         "identity": service.identity and [str(file) for file in service.identity],
         "seconds": service.seconds,
@@ -63,7 +65,8 @@ def _check_address(text: str) -> None:
         ipaddress.ip_address(text)
     except ValueError:
         raise LiveError(
-            f"{text!r} is not an address to listen at", "write one of this host's, or 0.0.0.0 for all of them"
+            f"{text!r} is not an address to listen at",
+            "write one of this host's, or 0.0.0.0 for all of them",
         ) from None
 
 

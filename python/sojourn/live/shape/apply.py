@@ -1,8 +1,10 @@
-"""Shaping a live interface: apply, confirm, undo. What a mistake here would cost is the way to the host, so each step can be taken back.
+"""Shaping a live interface: apply, confirm, undo. What a mistake here would cost is the way to the
+host, so each step can be taken back.
 
-Before anything is done, it is rehearsed in a namespace that is thrown away; what was there is written down; and a process of its own
-(`watchdog`) is started, which puts it back unless it is told within the time that all is well. It does so too when this process ends in
-the middle. If the watchdog is ended as well, the entry on disk stays, and is told of at the next call.
+Before anything is done, it is rehearsed in a namespace that is thrown away; what was there is
+written down; and a process of its own (`watchdog`) is started, which puts it back unless it is told
+within the time that all is well. It does so too when this process ends in the middle. If the
+watchdog is ended as well, the entry on disk stays, and is told of at the next call.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ def demand(name: str) -> None:
 
 
 def apply(name: str, wanted: WantedShape, within_s: float) -> tuple[journal.ShaperEntry, ShapePlan]:
-    """Shapes an interface; unless `confirm` is called in time, what was there comes back. `within_s` 0: it is confirmed at once.
+    """Shapes an interface; unless `confirm` is called in time, what was there comes back.
+    `within_s` 0: it is confirmed at once.
 
     Raises:
         UserError: nothing was done, or what was done was undone; why, and what to do.
@@ -82,7 +85,8 @@ def apply(name: str, wanted: WantedShape, within_s: float) -> tuple[journal.Shap
 
 @contextlib.contextmanager
 def trial(name: str, wanted: WantedShape) -> Iterator[Callable[[WantedShape], None]]:
-    """Shapes an interface as long as the block, which gets a function to give it other rates in the same directions.
+    """Shapes an interface as long as the block, which gets a function to give it other rates in the
+    same directions.
 
     However the block ends, by kill -9 too, what was there comes back.
 
@@ -114,7 +118,8 @@ class _Placed:
 
 @contextlib.contextmanager
 def _in_place(name: str, wanted: WantedShape, within_s: float) -> Iterator[_Placed]:
-    """A shaper that is carried out but not yet applied: if this process ends in the block, the watchdog puts back what was there."""
+    """A shaper that is carried out but not yet applied: if this process ends in the block, the
+    watchdog puts back what was there."""
     demand(name)
     with journal.locked():
         refuse_if_shaped(name)
@@ -151,11 +156,13 @@ def confirm(name: str) -> journal.ShaperEntry:
         entry = _known(name, "nothing is to be confirmed")
         if entry.state == "applying":
             raise UserError(
-                f"{name} was shaped only in part: who did it was ended", f"sojourn shape {name} --undo"
+                f"{name} was shaped only in part: who did it was ended",
+                f"sojourn shape {name} --undo",
             )
         if gone := absent(entry):
             raise UserError(
-                f"{gone}: nothing is left to be kept", f"sojourn shape {name} --undo removes the rest"
+                f"{gone}: nothing is left to be kept",
+                f"sojourn shape {name} --undo removes the rest",
             )
         entry = replace(entry, state="confirmed", deadline_s=None)
         journal.save(entry)
@@ -163,7 +170,8 @@ def confirm(name: str) -> journal.ShaperEntry:
 
 
 def undo(name: str) -> tuple[journal.ShaperEntry, str]:
-    """Puts back what was there. The second value says what is not as it was, or that the interface is gone; "" if all is as it was."""
+    """Puts back what was there. The second value says what is not as it was, or that the interface
+    is gone; "" if all is as it was."""
     demand(name)
     with journal.locked():
         entry = _known(name, "nothing is to be undone")
@@ -192,15 +200,20 @@ def absent(entry: journal.ShaperEntry) -> str:
 def _known(name: str, nothing: str) -> journal.ShaperEntry:
     entry = journal.load(name)
     if entry is None:
-        raise UserError(f"{name} is not shaped by sojourn: {nothing}", f"sojourn shape {name} --status")
+        raise UserError(
+            f"{name} is not shaped by sojourn: {nothing}", f"sojourn shape {name} --status"
+        )
     if entry.state == "rolled back":
         journal.forget(name)
-        raise UserError(f"{name} was rolled back already: {entry.why}", "shape it again, and confirm in time")
+        raise UserError(
+            f"{name} was rolled back already: {entry.why}", "shape it again, and confirm in time"
+        )
     return entry
 
 
 def refuse_if_shaped(name: str) -> None:
-    """Refuses where an entry says that the interface is shaped. One of what is over is forgotten."""
+    """Refuses where an entry says that the interface is shaped. One of what is over is
+    forgotten."""
     entry = journal.load(name)
     if entry is None:
         return
@@ -215,7 +228,7 @@ def refuse_if_shaped(name: str) -> None:
         )
 
 
-# ------------------------------------------------------------------------------------------------------- beforehand
+# ------------------------------------------------------------------------------------- beforehand
 
 
 def rehearse(shape: ShapePlan, former: rtnl.Former, wanted: WantedShape) -> None:
@@ -236,9 +249,7 @@ def hint_for(error: rtnl.RefusedError, wanted: WantedShape) -> str:
     if " type ifb" in error.what:
         return "load the module: modprobe ifb; or shape only what is sent: leave --down out"
     if "mirred" in error.what or "u32" in error.what:
-        return (
-            "load the modules: modprobe -a cls_u32 act_mirred; or shape only what is sent: leave --down out"
-        )
+        return "load the modules: modprobe -a cls_u32 act_mirred; or shape only what is sent: leave --down out"
     if " htb default" in error.what:
         return "load the module: modprobe sch_htb"
     kind = wanted.qdisc.split()[0]
@@ -261,7 +272,11 @@ def available() -> list[str]:
             kernel.do(tc.AddIfb("try0"))
             for kind in ("cake", *LEAVES):
                 plain = kind != "cake"
-                qdisc = Qdisc.parse(kind) if plain else Qdisc.live_cake("cake nonat", 10**6, None, False)
+                qdisc = (
+                    Qdisc.parse(kind)
+                    if plain
+                    else Qdisc.live_cake("cake nonat", 10**6, None, False)
+                )
                 with contextlib.suppress(rtnl.RefusedError):
                     kernel.do(tc.AddQdisc("try0", "root", tc.ROOT, qdisc))
                     kernel.do(tc.DeleteQdisc("try0", "root"))
@@ -274,7 +289,7 @@ def available() -> list[str]:
         return []
 
 
-# ---------------------------------------------------------------------------------------------------- the way back
+# ----------------------------------------------------------------------------------- the way back
 
 
 def put_back(entry: journal.ShaperEntry) -> str:
@@ -293,7 +308,8 @@ def put_back(entry: journal.ShaperEntry) -> str:
 
 @contextlib.contextmanager
 def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
-    """A process that is not of this session: its number, and how to tell it something. If the block ends before it was told, it acts.
+    """A process that is not of this session: its number, and how to tell it something. If the block
+    ends before it was told, it acts.
 
     Raises:
         UserError: it does not start.
@@ -305,7 +321,9 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
             give = (os.POSIX_SPAWN_DUP2, its.fileno(), WATCHDOG_FD)
             words = [sys.executable, "-m", "sojourn.live.shape.watchdog", name]
             # Its own session: the end of a terminal's or of ssh's does not reach it.
-            pid = os.posix_spawn(sys.executable, words, os.environ, file_actions=[*null, give], setsid=True)
+            pid = os.posix_spawn(
+                sys.executable, words, os.environ, file_actions=[*null, give], setsid=True
+            )
         ours.settimeout(PATIENCE_S)
         try:
             ready = ours.recv(1) == READY

@@ -1,7 +1,9 @@
-"""What was done to an interface, on disk, so that it can be undone by another process: after kill -9, after the session that did it is gone.
+"""What was done to an interface, on disk, so that it can be undone by another process: after kill
+-9, after the session that did it is gone.
 
-One file for each interface, under /run, which a reboot empties as it empties the kernel's queues. It is written before anything is done, and
-replaced as a whole. Whoever changes an interface or its file holds the lock.
+One file for each interface, under /run, which a reboot empties as it empties the kernel's queues.
+It is written before anything is done, and replaced as a whole. Whoever changes an interface or its
+file holds the lock.
 
     applying -> applied -> confirmed          undone: the file is gone
          \\         \\--> rolled back          told of until the next --apply, --confirm or --undo
@@ -74,7 +76,8 @@ def process(pid: int) -> tuple[int, str]:
 
 
 def started(pid: int) -> str:
-    """When a process was started, in ticks since the boot: no other with its number has the same. Empty: there is none."""
+    """When a process was started, in ticks since the boot: no other with its number has the same.
+    Empty: there is none."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

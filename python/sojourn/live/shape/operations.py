@@ -1,14 +1,19 @@
-"""A shaper for a live interface: from two rates, a queue discipline and a link layer to a list of operations. Pure.
+"""A shaper for a live interface: from two rates, a queue discipline and a link layer to a list of
+operations. Pure.
 
-What is sent passes the shaper on the interface itself; what arrives is redirected to a device of our own (an IFB) and passes one there. Both
-have the same tree (linux/tc): htb keeps the rate, the discipline lies below it. cake is both in one. The shaper must be slower than the
-modem or the provider's box, so that packets wait here, where the discipline sees them, and it must count what the link layer adds.
+What is sent passes the shaper on the interface itself; what arrives is redirected to a device of
+our own (an IFB) and passes one there. Both have the same tree (linux/tc): htb keeps the rate, the
+discipline lies below it. cake is both in one. The shaper must be slower than the modem or the
+provider's box, so that packets wait here, where the discipline sees them, and it must count what
+the link layer adds.
 
-At low rates a full packet takes long: at 1 Mbit/s 14 ms, more than CoDel's usual target. Then the target is one packet's time, and the
-interval 95 ms more. htb's burst is what the rate brings in 1 ms, so that the timer may be late, and at least one packet in ATM cells.
+At low rates a full packet takes long: at 1 Mbit/s 14 ms, more than CoDel's usual target. Then the
+target is one packet's time, and the interval 95 ms more. htb's burst is what the rate brings in
+1 ms, so that the timer may be late, and at least one packet in ATM cells.
 
-Source: sqm-scripts' simplest.qos and defaults (behaviour); RFC 8289 §4.4 for the target; tc-htb(8), tc-cake(8), tc-stab(8).
-Deviations from sqm-scripts: one class in place of two nested ones, htb's own overhead in place of tc-stab's table, PTM by 64/65 of the rate.
+Source: sqm-scripts' simplest.qos and defaults (behaviour); RFC 8289 §4.4 for the target; tc-htb(8),
+tc-cake(8), tc-stab(8). Deviations from sqm-scripts: one class in place of two nested ones, htb's
+own overhead in place of tc-stab's table, PTM by 64/65 of the rate.
 """
 
 from __future__ import annotations
@@ -36,7 +41,8 @@ SHORT_NS = 20 * 10**6
 FEWEST_PACKETS = 4
 """In such a queue: a loss is seen by three packets that follow it."""
 SHORT_LIMIT = 1001
-"""Packets in fq_codel and codel at home rates, where the usual 10240 are memory that a small router lacks."""
+"""Packets in fq_codel and codel at home rates, where the usual 10240 are memory that a small router
+lacks."""
 MANY_QUANTA = 200_000
 """The kernel warns of more."""
 IFB_PREFIX = "sj-"
@@ -111,7 +117,8 @@ def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan
     """The operations for an interface in the state that it is in.
 
     Raises:
-        UnitError: the discipline's words are wrong or none of Linux's, or a rate is none for this interface.
+        UnitError: the discipline's words are wrong or none of Linux's, or a rate is none for this
+            interface.
     """
     _check(wanted, interface)
     operations: list[tc.Operation] = []
@@ -142,7 +149,8 @@ def again(wanted: WantedShape, interface: Interface, ifb: str | None) -> list[tc
     operations: list[tc.Operation] = []
     for device, bps in ((interface.name, wanted.up_bps), (ifb, wanted.down_bps)):
         if device is not None and bps is not None:
-            # Made anew: what is chosen for a rate (target, limit) goes with it, and not every discipline can change that.
+            # Made anew: what is chosen for a rate (target, limit) goes with it, and not every
+            # discipline can change that.
             operations.append(tc.DeleteQdisc(device, "root"))
             operations += _tree(device, bps, wanted, interface, arriving=device == ifb)
     return operations
@@ -156,7 +164,9 @@ def ifb_name(interface: Interface) -> str:
 
 def _check(wanted: WantedShape, interface: Interface) -> None:
     if wanted.up_bps is None and wanted.down_bps is None:
-        raise UserError("neither --up nor --down is given", "say at least one rate, like --up 18mbit")
+        raise UserError(
+            "neither --up nor --down is given", "say at least one rate, like --up 18mbit"
+        )
     if interface.kind == "loopback":
         raise UserError(
             f"{interface.name} is the loopback: what it sends it receives, and no line is behind it",
@@ -170,7 +180,7 @@ def _check(wanted: WantedShape, interface: Interface) -> None:
             )
 
 
-# --------------------------------------------------------------------------------------------------------- one device
+# ------------------------------------------------------------------------------------- one device
 
 
 def _tree(
@@ -187,7 +197,8 @@ def _tree(
     more = link.overhead_bytes - interface.header_bytes if link else 0
     burst = max(kept // 8000, one_packet(interface))
     return [
-        # htb's own overhead can't be below 0, as that of a link layer with less than Ethernet's header.
+        # htb's own overhead can't be below 0, as that of a link layer with less than Ethernet's
+        # header.
         tc.AddQdisc(device, "root", tc.ROOT, tc.Htb(1), extra_bytes=min(0, more)),
         tc.SetClass(
             device,
@@ -213,7 +224,9 @@ def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
     """The discipline below htb, with what the words leave open chosen for the rate."""
     qdisc = Qdisc.parse(words)
     if qdisc.kind not in LEAVES:
-        raise UserError(f"no shaper is built with {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}")
+        raise UserError(
+            f"no shaper is built with {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}"
+        )
     given = set(re.split(r"[\s=]+", words.strip()))
     full = max(interface.mtu, LEAST_MTU) + interface.header_bytes
     chosen: dict[str, int] = {}
@@ -241,7 +254,7 @@ def _law(bps: int, packet_bytes: int) -> dict[str, int]:
     return {"target_ns": target, "interval_ns": more + target}
 
 
-# --------------------------------------------------------------------------------------------------------------- notes
+# ------------------------------------------------------------------------------------------ notes
 
 
 def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterator[str]:

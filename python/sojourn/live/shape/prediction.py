@@ -1,14 +1,17 @@
-"""Which rate a shaper should have: predicted from a measured line in the simulator, then tried on the line itself. Pure but for the runs.
+"""Which rate a shaper should have: predicted from a measured line in the simulator, then tried on
+the line itself. Pure but for the runs.
 
-A shaper slower than the line keeps the queue where its discipline sees it; the slower, the surer, and the less goodput. What is wanted is the
-fastest at which the load adds no more than so much to the RTT. A line, as far as this needs it, is a rate, a base RTT and
-the depth of the modem's queue; the first measurement gives them. The simulator then says for each rate what will come of it:
+A shaper slower than the line keeps the queue where its discipline sees it; the slower, the surer,
+and the less goodput. What is wanted is the fastest at which the load adds no more than so much to
+the RTT. A line, as far as this needs it, is a rate, a base RTT and the depth of the modem's queue;
+the first measurement gives them. The simulator then says for each rate what will come of it:
 
     up      home --[shaper, discipline]--> modem --[line: bfifo of that depth]--> net
     down    net --[line: bfifo of that depth]--> modem --[shaper, discipline]--> home
 
-The rates that are tried lie around the one it finds. They take turns, forth and back, so that what changes on the line meanwhile meets all
-of them. A rate is good enough if the whole 95 % interval of what it adds is below the target.
+The rates that are tried lie around the one it finds. They take turns, forth and back, so that what
+changes on the line meanwhile meets all of them. A rate is good enough if the whole 95 % interval of
+what it adds is below the target.
 """
 
 from __future__ import annotations
@@ -90,7 +93,7 @@ class Point:
     """To the idle RTT at the 95th percentile."""
 
 
-# ------------------------------------------------------------------------------------------------------- the line
+# --------------------------------------------------------------------------------------- the line
 
 
 def line_of(found: Findings, direction: str) -> LineModel:
@@ -110,7 +113,8 @@ def line_of(found: Findings, direction: str) -> LineModel:
     goodput = row.mbps[direction] * 1e6
     if not goodput * wire_share(None, 1500) >= LEAST_BPS:
         raise UserError(
-            f"nothing worth shaping: {goodput / 1e3:.3g} kbit/s {direction}", "look at the line first"
+            f"nothing worth shaping: {goodput / 1e3:.3g} kbit/s {direction}",
+            "look at the line first",
         )
     depth = next((one.bytes for one in found.buffers if one.direction == direction), math.nan)
     return LineModel(
@@ -125,7 +129,9 @@ def line_of(found: Findings, direction: str) -> LineModel:
 def wire_share(link: LinkLayer | None, mtu: int) -> float:
     """Bits that a shaper counts for each bit of goodput, in full packets."""
     link = link or LINK_LAYERS["linux"]
-    [size] = _core.wire_bytes(link.overhead_bytes, link.minimum_bytes, link.cells, np.array([mtu], np.int64))
+    [size] = _core.wire_bytes(
+        link.overhead_bytes, link.minimum_bytes, link.cells, np.array([mtu], np.int64)
+    )
     return int(size) / (mtu - TCP_HEADERS)
 
 
@@ -140,7 +146,7 @@ def with_rate(wanted: WantedShape, direction: str, bps: int) -> WantedShape:
     return replace(wanted, up_bps=up, down_bps=down)
 
 
-# --------------------------------------------------------------------------------------------------------- prediction
+# ------------------------------------------------------------------------------------- prediction
 
 
 def substitute(wanted: WantedShape) -> WantedShape:
@@ -237,23 +243,36 @@ def _nothing(interface: Interface) -> Former:
 
 
 def predict(
-    line: LineModel, wanted: WantedShape, interface: Interface, load: Load, rates: Sequence[int | None]
+    line: LineModel,
+    wanted: WantedShape,
+    interface: Interface,
+    load: Load,
+    rates: Sequence[int | None],
 ) -> list[Point]:
-    """What the simulator says of each rate; `None` is no shaper, and its point has the line's own rate."""
+    """What the simulator says of each rate; `None` is no shaper, and its point has the line's own
+    rate."""
     scenarios = [scenario(line, wanted, interface, load, bps) for bps in rates]
     runs = run_all(scenarios, seeds=SEEDS)
     own = round(rate_of(line, wanted, interface.mtu))
-    return [_simulated(run, own if bps is None else bps, load) for run, bps in zip(runs, rates, strict=True)]
+    return [
+        _simulated(run, own if bps is None else bps, load)
+        for run, bps in zip(runs, rates, strict=True)
+    ]
 
 
 def _simulated(run: Run, bps: int, load: Load) -> Point:
     added, goodput = [], []
     for seed in run.seeds:
         probes = run.table("probe", seed)
-        t, rtt = probes["t_ns"].to_numpy(), probes["rtt_ns"].cast(float).fill_null(math.nan).to_numpy() / 1e6
+        t, rtt = (
+            probes["t_ns"].to_numpy(),
+            probes["rtt_ns"].cast(float).fill_null(math.nan).to_numpy() / 1e6,
+        )
         idle, loaded = rtt[t < IDLE_NS], rtt[t >= IDLE_NS]
         loaded = loaded[np.isfinite(loaded)]
-        added.append(float(np.percentile(loaded, 95) - np.nanmedian(idle)) if loaded.size else math.nan)
+        added.append(
+            float(np.percentile(loaded, 95) - np.nanmedian(idle)) if loaded.size else math.nan
+        )
         delivered = run.table("flows", seed)["delivered_bytes"].sum()
         goodput.append(int(delivered) * 8e3 / load.load_ns)
     return Point(bps, _spread(goodput), _spread(added))
@@ -261,7 +280,11 @@ def _simulated(run: Run, bps: int, load: Load) -> Point:
 
 def _spread(values: Sequence[float]) -> Interval:
     known = [value for value in values if not math.isnan(value)]
-    return Interval(statistics.fmean(known), min(known), max(known)) if known else Interval(*[math.nan] * 3)
+    return (
+        Interval(statistics.fmean(known), min(known), max(known))
+        if known
+        else Interval(*[math.nan] * 3)
+    )
 
 
 def around(line_bps: float, predicted: Iterable[Point], target_ms: float) -> list[int]:
@@ -283,7 +306,7 @@ def grid(line_bps: float) -> list[int]:
     return [round_bps(share * line_bps) for share in FRACTIONS]
 
 
-# ------------------------------------------------------------------------------------------------------------ trying
+# ----------------------------------------------------------------------------------------- trying
 
 
 def order(rates: Sequence[int], repeats: int) -> list[tuple[int, int]]:
@@ -324,7 +347,8 @@ class RateChoice:
 def choose(points: Sequence[Point], target_ms: float) -> RateChoice:
     """The fastest whose interval is below the target; failing that the fastest whose mean is.
 
-    A rate counts only if all slower ones that were tried are below the target by their mean: one lucky measurement above a bad one is luck.
+    A rate counts only if all slower ones that were tried are below the target by their mean: one
+    lucky measurement above a bad one is luck.
     """
     best: Point | None = None
     surest: Point | None = None
@@ -363,7 +387,9 @@ class Quality:
     def off_goodput(self) -> list[float]:
         """Of the goodput, as a share of the measured one."""
         return [
-            one.goodput_mbps.value / other.goodput_mbps.value - 1 if other.goodput_mbps.value else math.nan
+            one.goodput_mbps.value / other.goodput_mbps.value - 1
+            if other.goodput_mbps.value
+            else math.nan
             for one, other in self.pairs
         ]
 

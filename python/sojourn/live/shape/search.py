@@ -1,7 +1,9 @@
-"""Tuning a shaper on the line itself: measure without one, predict, try the rates in turns, choose. `prediction` has what is computed.
+"""Tuning a shaper on the line itself: measure without one, predict, try the rates in turns, choose.
+`prediction` has what is computed.
 
-The interface is shaped only as long as it takes (`trial` of `apply`): whatever happens, what was there comes back. Each rate is a Run of
-its own with a seed for each repeat, kept as soon as it is measured, so `sojourn compare` and `report` read them as they do others.
+The interface is shaped only as long as it takes (`trial` of `apply`): whatever happens, what was
+there comes back. Each rate is a Run of its own with a seed for each repeat, kept as soon as it is
+measured, so `sojourn compare` and `report` read them as they do others.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ def check(asked: RateQuestion) -> None:
     apply.demand(asked.interface)
     apply.refuse_if_shaped(asked.interface)
     interface, former = apply.look(asked.interface)
-    wanted = prediction.with_rate(asked.wanted, asked.direction, asked.rates[0] if asked.rates else 10**6)
+    wanted = prediction.with_rate(
+        asked.wanted, asked.direction, asked.rates[0] if asked.rates else 10**6
+    )
     apply.rehearse(plan(wanted, interface, former), former, wanted)
 
 
@@ -106,17 +110,28 @@ def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswe
     load_ns = next(phase.duration_ns for phase in asked.plan.phases if phase.kind == kind)
     load = prediction.Load(asked.plan.streams, congestion, load_ns, asked.plan.probe_interval_ns)
     tell("simulating", 1 / steps)
-    predicted = prediction.predict(line, asked.wanted, interface, load, [None, *prediction.grid(line_bps)])
+    predicted = prediction.predict(
+        line, asked.wanted, interface, load, [None, *prediction.grid(line_bps)]
+    )
     rates = list(asked.rates) or prediction.around(line_bps, predicted[1:], asked.target_ms)
     known = {point.bps for point in predicted[1:]}
     predicted += prediction.predict(
         line, asked.wanted, interface, load, [bps for bps in rates if bps not in known]
     )
-    unshaped = prediction.measured(prediction.round_bps(line_bps), keep.runs[NO_SHAPER], asked.direction)
+    unshaped = prediction.measured(
+        prediction.round_bps(line_bps), keep.runs[NO_SHAPER], asked.direction
+    )
     if unshaped is None:
-        raise UserError("the line without a shaper can't be measured", "look what sojourn measure says of it")
+        raise UserError(
+            "the line without a shaper can't be measured", "look what sojourn measure says of it"
+        )
     tuned = RateAnswer(
-        asked, line, line_bps, unshaped, predicted, caveats=prediction.caveats(asked.wanted, congestion)
+        asked,
+        line,
+        line_bps,
+        unshaped,
+        predicted,
+        caveats=prediction.caveats(asked.wanted, congestion),
     )
     turns = prediction.order(sorted(rates), asked.repeats)
     with apply.trial(
@@ -171,7 +186,9 @@ class _Keep:
 
 def _congestion(run: Run) -> str:
     """Of the load; "" where it is not known."""
-    return next((flow.congestion for flow in run.meta.flows if flow.kind == "bulk" and flow.congestion), "")
+    return next(
+        (flow.congestion for flow in run.meta.flows if flow.kind == "bulk" and flow.congestion), ""
+    )
 
 
 def phases(direction: str, idle_ns: int, load_ns: int) -> tuple[session.PlannedPhase, ...]:

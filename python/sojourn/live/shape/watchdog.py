@@ -1,7 +1,9 @@
-"""`python -m sojourn.live.shape.watchdog IFACE`: puts an interface back unless it is confirmed in time. Started by live/shape/apply, never by hand.
+"""`python -m sojourn.live.shape.watchdog IFACE`: puts an interface back unless it is confirmed in
+time. Started by live/shape/apply, never by hand.
 
-It says that it is ready, and waits to be told that the shaper is applied. If whoever is to tell ends first, or the time passes, or
-it is itself asked to end, it puts back what the journal says. It looks at the journal: that a person has confirmed is written there.
+It says that it is ready, and waits to be told that the shaper is applied. If whoever is to tell
+ends first, or the time passes, or it is itself asked to end, it puts back what the journal says. It
+looks at the journal: that a person has confirmed is written there.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ def main() -> None:
 
 
 def _wait(name: str) -> bool:
-    """Whether there is nothing to do: it was confirmed, or undone. Else the time is over, or it was never applied as a whole."""
+    """Whether there is nothing to do: it was confirmed, or undone. Else the time is over, or it was
+    never applied as a whole."""
     # Whoever applies holds the lock until it is told or has ended.
     with journal.locked():
         entry = journal.load(name)
@@ -73,7 +76,9 @@ def _roll_back(name: str, why: str) -> None:
             differs = apply.put_back(entry)
         except UserError as error:
             differs = error.problem
-        journal.save(replace(entry, state="rolled back", why=f"{why}; {differs}" if differs else why))
+        journal.save(
+            replace(entry, state="rolled back", why=f"{why}; {differs}" if differs else why)
+        )
 
 
 def _end(*_: object) -> None:

@@ -1,7 +1,8 @@
 """What the letter says, in our words, as checks: in the order of its sections.
 
-Sentences on what ADT costs and saves are checked where it has settled, the second half of a run, because they are about the
-algorithm; the table's own numbers, way down and all, are in published.py. A limit in a check is stated with it.
+Sentences on what ADT costs and saves are checked where it has settled, the second half of a run,
+because they are about the algorithm; the table's own numbers, way down and all, are in
+published.py. A limit in a check is stated with it.
 """
 
 from __future__ import annotations
@@ -39,11 +40,12 @@ def _listed(values: dict[int, float], digits: int, unit: str = "") -> str:
     return ", ".join(f"{value:.{digits}f}{unit} at {users}" for users, value in values.items())
 
 
-# -------------------------------------------------------------------------------- II: the algorithm
+# ------------------------------------------------------------------------------ II: the algorithm
 
 
 def regulates(evidence: Evidence) -> Finding:
-    """Settled, within 0.3 points of u: a sample of 0.3 s holds 5000 packets, and THR averages ten of them."""
+    """Settled, within 0.3 points of u: a sample of 0.3 s holds 5000 packets, and THR averages ten
+    of them."""
     busy = _row(evidence, "ADT", m.settled_utilisation)
     limit = _row(evidence, "ADT", m.settled_limit)
     return Finding(
@@ -54,7 +56,8 @@ def regulates(evidence: Evidence) -> Finding:
 
 
 def uncongested(evidence: Evidence) -> Finding:
-    """Comment 1: from 100 packets up to the buffer's 500 at any load below u, with a queue of less than a packet's time."""
+    """Comment 1: from 100 packets up to the buffer's 500 at any load below u, with a queue of less
+    than a packet's time."""
     limits = evidence.means(OFFERED, m.limit)
     delays = evidence.means(OFFERED, m.delay_ms)
     return Finding(
@@ -65,11 +68,12 @@ def uncongested(evidence: Evidence) -> Finding:
     )
 
 
-# --------------------------------------------------------------------------------- III-A: the table
+# ------------------------------------------------------------------------------- III-A: the table
 
 
 def delay_based(evidence: Evidence) -> Finding:
-    """Comment 2: over Drop-Tail Vegas loses nothing and leaves no capacity; what ADT changes is told, good and bad."""
+    """Comment 2: over Drop-Tail Vegas loses nothing and leaves no capacity; what ADT changes is
+    told, good and bad."""
     dropped = {name: evidence.mean(DELAY_BASED[name], m.loss) for name in ("Drop-Tail", "ADT")}
     busy = {name: evidence.mean(DELAY_BASED[name], m.utilisation) for name in dropped}
     delay = {name: evidence.mean(DELAY_BASED[name], m.delay_ms) for name in dropped}
@@ -101,7 +105,9 @@ def shorter_than_drop_tail(evidence: Evidence) -> Finding:
 def third_of_red(evidence: Evidence) -> Finding:
     """Three times less: at least 2.5 in the whole run (the table's own quotient is 2.7)."""
     adt, red = (_row(evidence, name, m.delay_ms) for name in ("ADT", "Adaptive RED"))
-    settled = _row(evidence, "Adaptive RED", m.settled_delay_ms) / _row(evidence, "ADT", m.settled_delay_ms)
+    settled = _row(evidence, "Adaptive RED", m.settled_delay_ms) / _row(
+        evidence, "ADT", m.settled_delay_ms
+    )
     automatic = ""
     lower = READINGS["automatic, Adaptive RED"]
     if evidence.has(lower):
@@ -123,18 +129,22 @@ def full_links(evidence: Evidence) -> Finding:
     """Settled: 100.0 % rounded to a tenth for both."""
     busy = [_row(evidence, name, m.settled_utilisation) for name in ("Drop-Tail", "Adaptive RED")]
     return Finding(
-        min(busy) >= 99.95, f"{busy[0]:.2f} % under Drop-Tail, {busy[1]:.2f} % under Adaptive RED, settled"
+        min(busy) >= 99.95,
+        f"{busy[0]:.2f} % under Drop-Tail, {busy[1]:.2f} % under Adaptive RED, settled",
     )
 
 
 def price(evidence: Evidence) -> Finding:
     """Rounded to a point, 1 or 2."""
-    lost = _row(evidence, "Drop-Tail", m.settled_utilisation) - _row(evidence, "ADT", m.settled_utilisation)
+    lost = _row(evidence, "Drop-Tail", m.settled_utilisation) - _row(
+        evidence, "ADT", m.settled_utilisation
+    )
     return Finding(0.5 <= lost < 2.5, f"{lost:.2f} points of utilisation, settled")
 
 
 def similar_losses(evidence: Evidence) -> Finding:
-    """The table's largest and smallest differ by 4 %; ours may by 20 %, and are of one size within a factor of 2."""
+    """The table's largest and smallest differ by 4 %; ours may by 20 %, and are of one size within
+    a factor of 2."""
     names = ("Drop-Tail", "ADT", "Adaptive RED")
     losses = [_row(evidence, name, m.loss) for name in names]
     apart = max(losses) / min(losses)
@@ -171,11 +181,12 @@ def reverse_goodput(evidence: Evidence) -> Finding:
     )
 
 
-# ----------------------------------------------------------------------------------- III-B: N users
+# --------------------------------------------------------------------------------- III-B: N users
 
 
 def close_fit(evidence: Evidence) -> Finding:
-    """Within 25 % of 1500 / sqrt(N) at every N; in part, at more than half of them, or within a factor of 3 at all."""
+    """Within 25 % of 1500 / sqrt(N) at every N; in part, at more than half of them, or within a
+    factor of 3 at all."""
     limits = evidence.means(WITH_USERS, m.limit)
     ratios = {users: limit / SAYS[f"figure2/{users}/limit"] for users, limit in limits.items()}
     close = [users for users, ratio in ratios.items() if abs(ratio - 1) <= 0.25]
@@ -183,12 +194,14 @@ def close_fit(evidence: Evidence) -> Finding:
         len(close) == len(ratios),
         f"mean q_adt over B T / sqrt(N): {_listed(ratios, 2)} users; within 25 % at {len(close)} "
         f"of {len(ratios)}",
-        partly=len(close) * 2 > len(ratios) or all(1 / 3 <= ratio <= 3 for ratio in ratios.values()),
+        partly=len(close) * 2 > len(ratios)
+        or all(1 / 3 <= ratio <= 3 for ratio in ratios.values()),
     )
 
 
 def fewer_packets_for_more_users(evidence: Evidence) -> Finding:
-    """Mean q_adt falls over every factor of 8 or more between neighbouring N that were run, and by 10 from 16 to 2000."""
+    """Mean q_adt falls over every factor of 8 or more between neighbouring N that were run, and by
+    10 from 16 to 2000."""
     limits = evidence.means(WITH_USERS, m.limit)
     return Finding(
         limits[16] > 10 * limits[2000] and limits[16] > limits[125] > limits[2000],
@@ -217,7 +230,8 @@ def loss_grows_slowly(evidence: Evidence) -> Finding:
 
 
 def timeouts(evidence: Evidence) -> Finding:
-    """The share of losses that end in a timeout grows with N, and is most of the difference between few and many users."""
+    """The share of losses that end in a timeout grows with N, and is most of the difference between
+    few and many users."""
     shares = evidence.means(WITH_USERS, m.timeouts_per_loss)
     return Finding(
         shares[2000] > 1.5 * shares[125],
@@ -225,7 +239,7 @@ def timeouts(evidence: Evidence) -> Finding:
     )
 
 
-# ------------------------------------------------------------------------------------- III-C, III-D
+# ----------------------------------------------------------------------------------- III-C, III-D
 
 
 def follows_the_users(evidence: Evidence) -> Finding:
@@ -263,20 +277,25 @@ def robust(evidence: Evidence) -> Finding:
     )
 
 
-# ----------------------------------------------------------------------------------------------- IV
+# --------------------------------------------------------------------------------------------- IV
 
 
 def in_sum(evidence: Evidence) -> Finding:
-    """The abstract's and the conclusion's sentence: settled delays below both others for 1 to 2 points."""
-    delays = {name: _row(evidence, name, m.settled_delay_ms) for name in ("ADT", "Adaptive RED", "Drop-Tail")}
+    """The abstract's and the conclusion's sentence: settled delays below both others for 1 to 2
+    points."""
+    delays = {
+        name: _row(evidence, name, m.settled_delay_ms)
+        for name in ("ADT", "Adaptive RED", "Drop-Tail")
+    }
     lost = price(evidence)
     return Finding(
         lost.holds and delays["ADT"] < min(delays["Adaptive RED"], delays["Drop-Tail"]) / 2,
-        ", ".join(f"{delay:.1f} ms under {name}" for name, delay in delays.items()) + f", for {lost.because}",
+        ", ".join(f"{delay:.1f} ms under {name}" for name, delay in delays.items())
+        + f", for {lost.because}",
     )
 
 
-# ------------------------------------------------------------------------- what other readings give
+# ----------------------------------------------------------------------- what other readings give
 
 
 def _cells(evidence: Evidence, variant: Variant) -> str:
@@ -291,7 +310,11 @@ def _cells(evidence: Evidence, variant: Variant) -> str:
 
 def under(evidence: Evidence, *names: str) -> str:
     """What was measured under these readings, as far as they were run."""
-    told = [f"{name}: {_cells(evidence, READINGS[name])}" for name in names if evidence.has(READINGS[name])]
+    told = [
+        f"{name}: {_cells(evidence, READINGS[name])}"
+        for name in names
+        if evidence.has(READINGS[name])
+    ]
     return ". ".join(told) + "." if told else FULL_ONLY
 
 

@@ -1,4 +1,5 @@
-"""The letter's four figures from our Runs, and a fifth: what a mean from the start says at which length."""
+"""The letter's four figures from our Runs, and a fifth: what a mean from the start says at which
+length."""
 
 from __future__ import annotations
 
@@ -31,7 +32,11 @@ from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
 
 SAYS = published.beside(__file__)
-LOOKS: dict[str, Look] = {"Drop-Tail": look("pfifo"), "Adaptive RED": look("red"), "ADT": look("adt")}
+LOOKS: dict[str, Look] = {
+    "Drop-Tail": look("pfifo"),
+    "Adaptive RED": look("red"),
+    "ADT": look("adt"),
+}
 PUBLISHED_MS = {
     name: SAYS[f"table/{row}/delay"]
     for name, row in (("Drop-Tail", "DT"), ("ADT", "ADT"), ("Adaptive RED", "ARED"))
@@ -54,7 +59,13 @@ def queue(evidence: Evidence) -> Figure:
     for [axes], (name, (colour, _)) in zip(rows, LOOKS.items(), strict=True):
         line = m.timeline(evidence.seeds(DISCIPLINES[name])[0])
         t = line["t_ns"].to_numpy() / 1e9
-        axes.plot(t, line["backlog_packets"].to_numpy(), color=colour, linewidth=0.5, label=f"{name}: queue")
+        axes.plot(
+            t,
+            line["backlog_packets"].to_numpy(),
+            color=colour,
+            linewidth=0.5,
+            label=f"{name}: queue",
+        )
         if name == "ADT":
             axes.plot(t, line["limit"].to_numpy(), color=style.INK, linewidth=1.1, label="q_adt")
         axes.axhline(
@@ -194,7 +205,9 @@ def length(evidence: Evidence) -> Figure:
         margins=style.Margins(top=0.95, left=0.85, right=2.75, bottom=0.55),
     )
     cases = [(name, DISCIPLINES[name], LOOKS[name], PUBLISHED_MS[name]) for name in LOOKS]
-    cases.append(("ADT both ways", REVERSE[""], (style.ORANGE, style.LONG), SAYS["table/ADT(R)/delay"]))
+    cases.append(
+        ("ADT both ways", REVERSE[""], (style.ORANGE, style.LONG), SAYS["table/ADT(R)/delay"])
+    )
     for name, variant, (colour, dash), stated in cases:
         t, mean = m.running_delay_ms(evidence.seeds(variant)[0])
         seen = t >= 2
@@ -218,7 +231,7 @@ def length(evidence: Evidence) -> Figure:
     return figure
 
 
-# ------------------------------------------------------------------------------------------- pieces
+# ----------------------------------------------------------------------------------------- pieces
 
 
 def _utilisation(line: pl.DataFrame, every: float) -> tuple[m.Floats, m.Floats]:
@@ -246,8 +259,16 @@ def _only_last_labels(column: Iterable[Axes], label: str) -> None:
 def story(evidence: Evidence) -> list[Bar]:
     """Drop-Tail, Adaptive RED, and ADT once it has settled."""
     full = evidence.mean(TABLE["Drop-Tail"], m.settled_utilisation)
-    bars = [Bar("Drop-Tail, 500 packets", evidence.mean(TABLE["Drop-Tail"], m.settled_delay_ms), "bloated")]
+    bars = [
+        Bar(
+            "Drop-Tail, 500 packets",
+            evidence.mean(TABLE["Drop-Tail"], m.settled_delay_ms),
+            "bloated",
+        )
+    ]
     for name, label in (("Adaptive RED", "Adaptive RED"), ("ADT", "Active Drop-Tail, settled")):
-        busy, delay = (evidence.mean(TABLE[name], one) for one in (m.settled_utilisation, m.settled_delay_ms))
+        busy, delay = (
+            evidence.mean(TABLE[name], one) for one in (m.settled_utilisation, m.settled_delay_ms)
+        )
         bars.append(Bar(label, delay, "cured", f"{busy:.1f} % of the link for {full:.1f} %"))
     return bars

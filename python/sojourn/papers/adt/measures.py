@@ -7,7 +7,8 @@
     goodput         application data that arrived, each byte once, counted at the size of full packets (1500 B for 1460 B of
                     data) over what the link could have carried, %: so that a link full of useful packets has 100 %
 
-The whole run counts, or, as `settled_*`, its second half, after ADT has come down from its initial limit.
+The whole run counts, or, as `settled_*`, its second half, after ADT has come down from its initial
+limit.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PACKET = 1500
 HEADER = 40
 
 
-# ---------------------------------------------------------------------- the five columns, whole run
+# -------------------------------------------------------------------- the five columns, whole run
 
 
 def utilisation(seed: Seed) -> float:
@@ -68,19 +69,25 @@ def goodput(seed: Seed) -> float:
 
 
 def ack_share(seed: Seed) -> float:
-    """Share of the bytes that left the bottleneck which were not data packets to the right: ACKs, %."""
+    """Share of the bytes that left the bottleneck which were not data packets to the right: ACKs,
+    %."""
     forward = seed.table("flows").filter(~pl.col("flow").str.starts_with("backward"))
     return 100 * (
-        1 - metrics.ratio(float(forward["received_packets"].sum()) * PACKET, _link(seed)["sent_bytes"])
+        1
+        - metrics.ratio(
+            float(forward["received_packets"].sum()) * PACKET, _link(seed)["sent_bytes"]
+        )
     )
 
 
 def timeouts_per_loss(seed: Seed) -> float:
     """Timeouts of TCP for each packet that the bottleneck dropped, %."""
-    return 100 * metrics.ratio(float(seed.table("flows")["timeouts"].sum()), _link(seed)["dropped_packets"])
+    return 100 * metrics.ratio(
+        float(seed.table("flows")["timeouts"].sum()), _link(seed)["dropped_packets"]
+    )
 
 
-# ---------------------------------------------------------------------------------------- over time
+# -------------------------------------------------------------------------------------- over time
 
 
 def timeline(seed: Seed) -> pl.DataFrame:
@@ -119,7 +126,8 @@ def limit(seed: Seed) -> float:
 
 
 def halving_s(seed: Seed) -> float:
-    """How long q_adt takes from 400 to 200 packets on its first way down, s; NaN where it does not come there."""
+    """How long q_adt takes from 400 to 200 packets on its first way down, s; NaN where it does not
+    come there."""
     line = timeline(seed)
     return first_below(line, 200) - first_below(line, 400)
 
@@ -146,7 +154,8 @@ def running_mean(weighted: Floats, weights: Floats) -> Floats:
 
 
 def running_backlog(seed: Seed) -> tuple[Floats, Floats]:
-    """Time, s, and the mean backlog from the start to then, as ms: each packet waiting taken for one of 1500 B."""
+    """Time, s, and the mean backlog from the start to then, as ms: each packet waiting taken for
+    one of 1500 B."""
     line = timeline(seed)
     packets = line["backlog_packets"].to_numpy().astype(np.float64)
     packet_ms = PACKET * 8e3 / _rate(seed)
@@ -160,7 +169,8 @@ def most_ms(seed: Seed) -> float:
 
 @cache
 def length_for(delay: float, backlog: bool = False) -> Callable[[Seed], float]:
-    """The length of a run, s, whose mean from the start is this, ms: where the running mean last falls below it."""
+    """The length of a run, s, whose mean from the start is this, ms: where the running mean last
+    falls below it."""
 
     def measure(seed: Seed) -> float:
         t, mean = (running_backlog if backlog else running_delay_ms)(seed)
@@ -170,21 +180,24 @@ def length_for(delay: float, backlog: bool = False) -> Callable[[Seed], float]:
 
 
 def last_above(t: Floats, mean: Floats, wanted: float) -> float:
-    """The last time at which the line is not below this; NaN where it never is, or still is at the end."""
+    """The last time at which the line is not below this; NaN where it never is, or still is at the
+    end."""
     above = np.flatnonzero(mean >= wanted)
     return float(t[above[-1]]) if above.size and above[-1] < mean.size - 1 else float("nan")
 
 
-# ----------------------------------------------------------------------------------------- figure 3
+# --------------------------------------------------------------------------------------- figure 3
 
 
 def joining_s(seed: Seed) -> float:
-    """How long the joining takes, s: 490 users, one every 2 s, in a run of 2200 s; in the quick version all of it is shorter."""
+    """How long the joining takes, s: 490 users, one every 2 s, in a run of 2200 s; in the quick
+    version all of it is shorter."""
     return 980 / 2200 * seed.run.meta.duration_ns / 1e9
 
 
 def users(t: Floats, joining: float) -> Floats:
-    """Active users of figure 3 at time t: 10, one more in each 490th of `joining`, then one fewer."""
+    """Active users of figure 3 at time t: 10, one more in each 490th of `joining`, then one
+    fewer."""
     step = joining / 490
     joined: Floats = np.clip(np.floor(t / step) + 1, 0, 490)
     left: Floats = np.clip(np.floor((t - joining) / step) + 1, 0, 490)
@@ -198,7 +211,8 @@ def limit_with_many(seed: Seed) -> float:
 
 
 def limit_with_few(seed: Seed) -> float:
-    """The largest q_adt after the users have left but for 20 or fewer, packets. (Their arrival begins with the whole buffer.)"""
+    """The largest q_adt after the users have left but for 20 or fewer, packets. (Their arrival
+    begins with the whole buffer.)"""
     line, count = _with_users(seed)
     half = line["t_ns"].to_numpy() / 1e9 > joining_s(seed)
     return float(line["limit"].to_numpy()[half & (count <= 20)].max())
@@ -209,7 +223,9 @@ def changing_utilisation(seed: Seed) -> float:
     line, count = _with_users(seed)
     busy = line.filter(pl.Series(count >= 50))
     interval = float(line["t_ns"][1] - line["t_ns"][0]) / 1e9
-    return 100 * metrics.ratio(float(busy["sent_bytes"].sum()) * 8, _rate(seed) * interval * busy.height)
+    return 100 * metrics.ratio(
+        float(busy["sent_bytes"].sum()) * 8, _rate(seed) * interval * busy.height
+    )
 
 
 def _limit_while(seed: Seed, wanted: Callable[[Floats], NDArray[np.bool_]]) -> float:
@@ -222,7 +238,7 @@ def _with_users(seed: Seed) -> tuple[pl.DataFrame, Floats]:
     return line, users(line["t_ns"].to_numpy() / 1e9, joining_s(seed))
 
 
-# ------------------------------------------------------------------------------------------- pieces
+# ----------------------------------------------------------------------------------------- pieces
 
 
 def _link(seed: Seed) -> dict[str, int]:

@@ -1,4 +1,5 @@
-"""The experiments: section III-A's three disciplines, those of the other sections, and section III-A under other readings."""
+"""The experiments: section III-A's three disciplines, those of the other sections, and section
+III-A under other readings."""
 
 from __future__ import annotations
 
@@ -33,7 +34,10 @@ OTHERS: dict[str, Changes] = {
     **_both("RTO from 1 s", {"flow.bulk.tcp": {**_TCP, "min_rto": "1 s"}}),
     **_both("SACK, RTO from 1 s", {"flow.bulk.tcp": {**_TCP, "sack": True, "min_rto": "1 s"}}),
     **_both("one instant", {"flow.bulk.start": "0 s"}),
-    "one instant, Adaptive RED": {"flow.bulk.start": "0 s", "bottleneck.down.qdisc": RED.format(150, 450)},
+    "one instant, Adaptive RED": {
+        "flow.bulk.start": "0 s",
+        "bottleneck.down.qdisc": RED.format(150, 450),
+    },
     "access 1 Gbit/s, Drop-Tail": {"flow.bulk.access": "1 Gbit/s"},
     "access 15 Mbit/s, Drop-Tail": {"flow.bulk.access": "15 Mbit/s"},
     "q_adt from 100, ADT": {"bottleneck.down.qdisc": "adt limit 500 start 100"},
@@ -85,7 +89,8 @@ CHANGING = Study(
     "changing",
     "10, 500 and again 10 TCP users at 100 Mbit/s over ADT (section III-C, figure 3)",
     "changing.toml",
-    # A user each 0.7 s: the number of users then changes faster than ADT was made for, but the ends are the same.
+    # A user each 0.7 s: the number of users then changes faster than ADT was made for, but the ends
+    # are the same.
     quick={
         "duration": "770 s",
         "flow.passing.start": "every 0.7 s",

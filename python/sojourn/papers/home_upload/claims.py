@@ -87,7 +87,9 @@ def no_loss(evidence: Evidence) -> Finding:
 
     def later(evidence: Evidence) -> str:
         lost = evidence.mean(DISCIPLINES["fq_codel, Linux from 2012-09"], m.loss_percent)
-        return f"{lost:.0f} % of them would have been lost, and 'target 15ms' would have been needed"
+        return (
+            f"{lost:.0f} % of them would have been lost, and 'target 15ms' would have been needed"
+        )
 
     return Finding(
         after == 0 < before,
@@ -111,7 +113,10 @@ def moves(evidence: Evidence) -> Finding:
 
 def rate(evidence: Evidence) -> Finding:
     delay = evidence.means(BY_RATE, m.median_ms)
-    below, above = [share for share in delay if share < 100], [share for share in delay if share > 100]
+    below, above = (
+        [share for share in delay if share < 100],
+        [share for share in delay if share > 100],
+    )
     good, bad = max(delay[share] for share in below), min(delay[share] for share in above)
     return Finding(
         good < SAYS["with/median"] + 5 and bad > 3 * good,
@@ -137,20 +142,24 @@ def parts(evidence: Evidence) -> Finding:
     )
 
 
-# ------------------------------------------------------------------------- what other readings give
+# ----------------------------------------------------------------------- what other readings give
 
 FULL_ONLY = "In the full version."
 
 
 def outcome(evidence: Evidence, variant: Variant) -> str:
     """`43.4 s, 143 ms, 1.0 % lost`."""
-    seconds, delay, lost = (evidence.mean(variant, one) for one in (m.upload_s, m.median_ms, m.loss_percent))
+    seconds, delay, lost = (
+        evidence.mean(variant, one) for one in (m.upload_s, m.median_ms, m.loss_percent)
+    )
     return f"{seconds:.1f} s, {delay:.0f} ms, {lost:.1f} % lost"
 
 
 def _both(evidence: Evidence, name: str) -> str:
     variants = {how: READINGS[f"{name}, {how}"] for how in (WITHOUT, WITH)}
-    known = [f"{how}: {outcome(evidence, one)}" for how, one in variants.items() if evidence.has(one)]
+    known = [
+        f"{how}: {outcome(evidence, one)}" for how, one in variants.items() if evidence.has(one)
+    ]
     return f"{name}, {'; '.join(known)}." if known else ""
 
 
@@ -162,7 +171,9 @@ def under(evidence: Evidence, *names: str) -> str:
 def slower_line(evidence: Evidence) -> str:
     """A line that is no quicker than the shaper."""
     name = "line of 1000 kbit/s"
-    before, after = (evidence.mean(READINGS[f"{name}, {how}"], m.upload_s) for how in (WITHOUT, WITH))
+    before, after = (
+        evidence.mean(READINGS[f"{name}, {how}"], m.upload_s) for how in (WITHOUT, WITH)
+    )
     return (
         f"{_both(evidence, name)} There the cure costs {after - before:.1f} s, not "
         f"{SAYS['with/longer']:g}, and cures less: the modem adds 4 bytes a packet that "
@@ -175,7 +186,9 @@ def other_buffers(evidence: Evidence) -> str:
     """Buffers of other sizes, in packets and in bytes."""
 
     def listed(variants: list[Variant]) -> str:
-        return "; ".join(f"{one.name} {outcome(evidence, one)}" for one in variants if evidence.has(one))
+        return "; ".join(
+            f"{one.name} {outcome(evidence, one)}" for one in variants if evidence.has(one)
+        )
 
     return (
         f"Counted in packets: {listed([IN_PACKETS[n] for n in (8, 10, 13, 14, 15, 20, 64, 256)])}. "
@@ -198,7 +211,9 @@ def small_window(evidence: Evidence) -> str:
 
 def later_fq_codel(evidence: Evidence) -> str:
     """fq_codel as Linux had it from September 2012."""
-    later, wider = (DISCIPLINES[name] for name in ("fq_codel, Linux from 2012-09", "the same, target 15ms"))
+    later, wider = (
+        DISCIPLINES[name] for name in ("fq_codel, Linux from 2012-09", "the same, target 15ms")
+    )
     return (
         f"fq_codel as Linux had it later: {outcome(evidence, later)}. It keeps the state of a "
         "flow that is empty, so two pings 100 ms apart that both waited longer than "

@@ -1,4 +1,5 @@
-"""The source's two graphs in its own shape, and what lies behind them: where the queue stands, and how the readings were found."""
+"""The source's two graphs in its own shape, and what lies behind them: where the queue stands, and
+how the readings were found."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _TOP_MS = 200
 """The same scale in both graphs."""
 
 
-# ------------------------------------------------------------------------------ the source's graphs
+# ---------------------------------------------------------------------------- the source's graphs
 
 
 def _graph(evidence: Evidence, variant: Variant, median: float) -> Figure:
@@ -61,7 +62,9 @@ def _graph(evidence: Evidence, variant: Variant, median: float) -> Figure:
         va="center",
     )
     length = f"upload, {m.upload_s(seed):.1f} s"
-    note(axes, length, (start, 0.95), (4, 0), of="column", size=7.5, colour=style.MUTED, va="center")
+    note(
+        axes, length, (start, 0.95), (4, 0), of="column", size=7.5, colour=style.MUTED, va="center"
+    )
     for moment in (start, end):
         axes.axvline(moment, color=style.MUTED, linewidth=0.6)
     return figure
@@ -77,7 +80,7 @@ def shaped(evidence: Evidence) -> Figure:
     return _graph(evidence, AFTER, CURED_MS)
 
 
-# ------------------------------------------------------------------------------- where the queue is
+# ----------------------------------------------------------------------------- where the queue is
 
 
 @style.drawn
@@ -89,10 +92,15 @@ def queues(evidence: Evidence) -> Figure:
         "Backlog of the two queues in series",
         f"engine {runs.engine} · seed {runs.seeds[0]} · looked at every 250 ms",
     )
-    [[left, right]] = style.panels(figure, style.Margins(top=top + 0.2, left=0.85, bottom=0.55), columns=2)
+    [[left, right]] = style.panels(
+        figure, style.Margins(top=top + 0.2, left=0.85, bottom=0.55), columns=2
+    )
     for axes, variant in ((left, BEFORE), (right, AFTER)):
         table = evidence.seeds(variant)[0].table("queue")
-        for link, name, (colour, dash) in (("modem", "modem", _MODEM), ("wlan0", "laptop, wlan0", _WIFI)):
+        for link, name, (colour, dash) in (
+            ("modem", "modem", _MODEM),
+            ("wlan0", "laptop, wlan0", _WIFI),
+        ):
             rows = table.filter(pl.col("link") == link)
             axes.plot(
                 rows["t_ns"] / 1e9,
@@ -163,13 +171,18 @@ def rates(evidence: Evidence) -> Figure:
     return figure
 
 
-# ------------------------------------------------------------------------------------- the searches
+# ----------------------------------------------------------------------------------- the searches
 
 
 @style.drawn
 def buffer(evidence: Evidence) -> Figure:
     figure, [[delay, lost]] = sheet(
-        "The search for the modem's buffer", evidence, BUFFER, columns=2, says="no shaper", size=(10, 4)
+        "The search for the modem's buffer",
+        evidence,
+        BUFFER,
+        columns=2,
+        says="no shaper",
+        size=(10, 4),
     )
     kinds = (
         ("counted in packets", IN_PACKETS, 1.518, _MODEM, "o"),
@@ -239,7 +252,9 @@ def _bar(axes: Axes, evidence: Evidence, row: Variant, at: int) -> None:
         axes.plot([stated], [at], color=style.INK, label=label, **hollow)
         end = max(end, stated)
     lost, seconds = (evidence.mean(row, one) for one in (m.loss_percent, m.upload_s))
-    said = f"{delay.mean:,.0f} ms · {lost:.1f} % of pings lost · {seconds:.1f} s".replace(",", "\u202f")
+    said = f"{delay.mean:,.0f} ms · {lost:.1f} % of pings lost · {seconds:.1f} s".replace(
+        ",", "\u202f"
+    )
     note(axes, said, (end, at), (8, 0), va="center")
 
 

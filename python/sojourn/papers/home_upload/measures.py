@@ -1,7 +1,8 @@
 """What the source measured: how long the upload took, and the pings sent while it went on.
 
-The window of every measure is the upload's own: from its first byte to its last ACK. The idle pings are those before.
-A seed whose upload did not end within the run gives NaN, and so no verdict rests on half an upload.
+The window of every measure is the upload's own: from its first byte to its last ACK. The idle pings
+are those before. A seed whose upload did not end within the run gives NaN, and so no verdict rests
+on half an upload.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Milliseconds = NDArray[np.float64]
 """RTTs of pings in the order sent; NaN: no reply."""
 
 
-# ------------------------------------------------------------------------------------------ windows
+# ---------------------------------------------------------------------------------------- windows
 
 
 def upload_ns(seed: Seed) -> tuple[int, int] | None:
@@ -53,7 +54,7 @@ def idle_pings(seed: Seed) -> Milliseconds:
     return cut(seed.table("probe"), 0, window[0]) if window else np.empty(0)
 
 
-# ------------------------------------------------------------------------------------ of some pings
+# ---------------------------------------------------------------------------------- of some pings
 
 
 def median(rtts: Milliseconds) -> float:
@@ -73,7 +74,7 @@ def loss(rtts: Milliseconds) -> float:
     return 100 * metrics.ratio(int(np.isnan(rtts).sum()), rtts.size)
 
 
-# ----------------------------------------------------------------------------------------- measures
+# --------------------------------------------------------------------------------------- measures
 
 
 def upload_s(seed: Seed) -> float:
@@ -119,7 +120,8 @@ def pings_a_second(seed: Seed) -> float:
 
 
 def longer(evidence: Evidence) -> Estimate:
-    """How much longer the upload takes with the cure, s. What one does not know of the file and of the application cancels out in it."""
+    """How much longer the upload takes with the cure, s. What one does not know of the file and of
+    the application cancels out in it."""
     return evidence.compared(AFTER, BEFORE, upload_s, operator.sub)
 
 
@@ -147,7 +149,8 @@ def standing_ms(link: str) -> Measure:
 
 
 def shaped_kbytes(seed: Seed) -> float:
-    """What passes wlan0 in a second of the upload, kB as htb counts them: 14 bytes of Ethernet on each packet."""
+    """What passes wlan0 in a second of the upload, kB as htb counts them: 14 bytes of Ethernet on
+    each packet."""
     rows = _steady(seed, "wlan0")
     seconds = _sum(rows["t_ns"] - rows["since"]) / 1e9
     return metrics.ratio(_sum(rows["sent_bytes"] + 14 * rows["sent_packets"]), seconds) / 1e3

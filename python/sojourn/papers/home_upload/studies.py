@@ -1,4 +1,5 @@
-"""What is run: the upload without and with the cure, the searches, the other readings, and what the source left to try.
+"""What is run: the upload without and with the cure, the searches, the other readings, and what the
+source left to try.
 
 Rates are in the words of tc: `kbps` is kilobytes a second, so 125kbps is 1 Mbit/s.
 """
@@ -29,7 +30,7 @@ def both(name: str, changes: Changes) -> dict[str, Changes]:
     return {f"{name}, {WITHOUT}": changes, f"{name}, {WITH}": {**shaped(), **changes}}
 
 
-# ----------------------------------------------------------------------------------------- searches
+# --------------------------------------------------------------------------------------- searches
 
 PACKETS = (8, 10, 12, 13, 14, 15, 16, 20, 32, 64, 128, 256)
 """Limits of a modem that counts packets."""
@@ -42,14 +43,25 @@ BUFFER = Study(
     "home.toml",
     variants={
         **{f"{limit} packets": {"link.modem.qdisc": f"pfifo limit {limit}"} for limit in PACKETS},
-        **{f"{limit} kB": {"link.modem.qdisc": f"bfifo limit {1000 * limit}"} for limit in KILOBYTES},
+        **{
+            f"{limit} kB": {"link.modem.qdisc": f"bfifo limit {1000 * limit}"}
+            for limit in KILOBYTES
+        },
     },
-    quick_variants=("10 packets", "14 packets", "20 packets", "64 packets", "14 kB", "19 kB", "32 kB"),
+    quick_variants=(
+        "10 packets",
+        "14 packets",
+        "20 packets",
+        "64 packets",
+        "14 kB",
+        "19 kB",
+        "32 kB",
+    ),
 )
 IN_PACKETS = {limit: BUFFER[f"{limit} packets"] for limit in PACKETS}
 IN_KILOBYTES = {limit: BUFFER[f"{limit} kB"] for limit in KILOBYTES}
 
-# ----------------------------------------------------------------------------------- other readings
+# ---------------------------------------------------------------------------------- other readings
 
 _READINGS: dict[str, Changes] = {
     **both("5 MB", {"flow.upload.size": "5 MB"}),
@@ -62,7 +74,8 @@ _READINGS: dict[str, Changes] = {
         "link.modem.qdisc": "pfifo limit 256",
         "flow.upload.tcp.max_window": 13,
     },
-    # tc's rate tables were steps of 8 bytes until Linux 3.8: 1514 was charged as 1520, and 98 as 104.
+    # tc's rate tables were steps of 8 bytes until Linux 3.8: 1514 was charged as 1520, and 98
+    # as 104.
     f"htb's rate table, {WITH}": shaped(rate="125kbps overhead 6"),
 }
 READINGS = Study(
@@ -77,7 +90,7 @@ READINGS = Study(
     ),
 )
 
-# ------------------------------------------------------------------ what does it: behind the shaper
+# ----------------------------------------------------------------- what does it: behind the shaper
 
 _DISCIPLINES: dict[str, Changes] = {
     "fq_codel, no shaper": {"link.wlan0.qdisc": FQ_CODEL},
@@ -92,10 +105,12 @@ DISCIPLINES = Study(
     "home.toml",
     variants=_DISCIPLINES,
     # A guest has the fq_codel of its own kernel, and no other.
-    kernel_variants=[name for name, changes in _DISCIPLINES.items() if "linux2012" not in str(changes)],
+    kernel_variants=[
+        name for name, changes in _DISCIPLINES.items() if "linux2012" not in str(changes)
+    ],
 )
 
-# -------------------------------------------------------------------------------- the shaper's rate
+# ------------------------------------------------------------------------------- the shaper's rate
 
 PER_CENT = (70, 80, 90, 94, 96, 98, 99, 100, 101, 102, 104, 106, 110, 120)
 """Of the line's rate."""
@@ -107,14 +122,15 @@ RATES = Study(
     "home.toml",
     # 5 MiB at 70 % of the line take 63 s.
     variants={
-        f"{share} %": {**shaped(rate=f"{LINE * share // 100}bit"), "duration": "80 s"} for share in PER_CENT
+        f"{share} %": {**shaped(rate=f"{LINE * share // 100}bit"), "duration": "80 s"}
+        for share in PER_CENT
     },
     quick_variants=_SOME,
     kernel_variants=_SOME,
 )
 BY_RATE = {share: RATES[f"{share} %"] for share in PER_CENT}
 
-# ------------------------------------------------------------------ the upload, and the line turned
+# ----------------------------------------------------------------- the upload, and the line turned
 
 UPLOAD = Study(
     "upload",

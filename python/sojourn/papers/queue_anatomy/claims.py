@@ -1,7 +1,8 @@
 """Checks of what the source says, in the order of its sections, and what other readings of it give.
 
-Each is judged under the main reading, in which pings pass the files in the qdisc; what a FIFO gives follows after it.
-An order of magnitude is taken as the nearest power of ten: a ratio of 10^0.5 to 10^1.5 is one, 10^1.5 to 10^2.5 two.
+Each is judged under the main reading, in which pings pass the files in the qdisc; what a FIFO gives
+follows after it. An order of magnitude is taken as the nearest power of ten: a ratio of 10^0.5 to
+10^1.5 is one, 10^1.5 to 10^2.5 two.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ BASE_MS = 0.5
 """The path with empty queues."""
 
 
-# -------------------------------------------------------------------------------- what was measured
+# ------------------------------------------------------------------------------ what was measured
 
 
 def _beside(evidence: Evidence, sentence: Callable[[Evidence], str]) -> str:
@@ -82,7 +83,7 @@ def _counts(values: Mapping[int, float]) -> str:
     return said.at(values)
 
 
-# --------------------------------------------------------------------------------- sections 1 and 2
+# ------------------------------------------------------------------------------- sections 1 and 2
 
 
 def degrades(evidence: Evidence) -> Finding:
@@ -115,12 +116,14 @@ def more(evidence: Evidence) -> Finding:
     )
 
 
-# -------------------------------------------------------------------------------------- section 4.1
+# ------------------------------------------------------------------------------------ section 4.1
 
 
 def ring(evidence: Evidence) -> Finding:
     ours, fifo = (evidence.means(over_rings(reading), m.rtt_s) for reading in (MAIN, OTHER))
-    return Finding(_grows(ours.values()), f"Mean RTT by ring: {said.times(ours)}. FIFO: {said.times(fifo)}")
+    return Finding(
+        _grows(ours.values()), f"Mean RTT by ring: {said.times(ours)}. FIFO: {said.times(fifo)}"
+    )
 
 
 def negligible(evidence: Evidence) -> Finding:
@@ -129,15 +132,21 @@ def negligible(evidence: Evidence) -> Finding:
         holds=ours[80] < 0.05 * ours[4096],
         because=f"Ring 80: {said.time(ours[80])}, {100 * ours[80] / ours[4096]:.1f} % of that of "
         f"4096; beside {BASE_MS} ms of an empty path it is not little"
-        + _beside(evidence, lambda all_: f". FIFO: {said.time(all_.means(over_rings(OTHER), m.rtt_s)[80])}"),
+        + _beside(
+            evidence,
+            lambda all_: f". FIFO: {said.time(all_.means(over_rings(OTHER), m.rtt_s)[80])}",
+        ),
     )
 
 
 def ten(evidence: Evidence) -> Finding:
     mean, half, top = (
-        evidence.means(over_rings(MAIN), measure)[4096] for measure in (m.rtt_s, m.median_s, m.p95_s)
+        evidence.means(over_rings(MAIN), measure)[4096]
+        for measure in (m.rtt_s, m.median_s, m.p95_s)
     )
-    fifo, most = (evidence.means(over_rings(OTHER), measure)[4096] for measure in (m.rtt_s, m.p95_s))
+    fifo, most = (
+        evidence.means(over_rings(OTHER), measure)[4096] for measure in (m.rtt_s, m.p95_s)
+    )
     return Finding(
         holds=mean > SAYS["rtt/4096"],
         partly=top > SAYS["rtt/4096"],
@@ -148,12 +157,15 @@ def ten(evidence: Evidence) -> Finding:
 
 
 def exchange(evidence: Evidence) -> Finding:
-    dropped, again = (evidence.means(over_rings(MAIN), measure) for measure in (m.drops, m.retransmissions))
+    dropped, again = (
+        evidence.means(over_rings(MAIN), measure) for measure in (m.drops, m.retransmissions)
+    )
     falls, rises = dropped[4096] < dropped[80], again[4096] > 1.5 * again[80]
 
     def believed(evidence: Evidence) -> str:
         drop, sent = (
-            evidence.means(over_rings_with(BELIEVED), measure) for measure in (m.drops, m.retransmissions)
+            evidence.means(over_rings_with(BELIEVED), measure)
+            for measure in (m.drops, m.retransmissions)
         )
         return f". If TCP believes every timer: dropped {_counts(drop)}; sent again {_counts(sent)}"
 
@@ -161,7 +173,8 @@ def exchange(evidence: Evidence) -> Finding:
         holds=falls and rises,
         partly=rises,
         because=f"Dropped packets by ring: {_counts(dropped)}. Retransmissions: {_counts(again)}, "
-        f"one for each drop. {_CLOCK}{_beside(evidence, _reno_rings)}" + _beside(evidence, believed),
+        f"one for each drop. {_CLOCK}{_beside(evidence, _reno_rings)}"
+        + _beside(evidence, believed),
     )
 
 
@@ -206,7 +219,7 @@ def which(evidence: Evidence) -> Finding:
     )
 
 
-# -------------------------------------------------------------------------------- sections 4.2, 4.3
+# ------------------------------------------------------------------------------ sections 4.2, 4.3
 
 
 def flat(evidence: Evidence) -> Finding:
@@ -217,7 +230,8 @@ def flat(evidence: Evidence) -> Finding:
         return f". FIFO: {said.times(known)}, {_spread(known.values()):.1f} times: for a FIFO the sentence is false at any rate"
 
     return Finding(
-        _spread(ours.values()) < 1.2, f"Mean RTT by qdisc: {said.times(ours)}{_beside(evidence, fifo)}"
+        _spread(ours.values()) < 1.2,
+        f"Mean RTT by qdisc: {said.times(ours)}{_beside(evidence, fifo)}",
     )
 
 
@@ -239,12 +253,17 @@ def order(evidence: Evidence) -> Finding:
 
 
 def hump(evidence: Evidence) -> Finding:
-    dropped, again = (evidence.means(over_qdiscs(MAIN), measure) for measure in (m.drops, m.retransmissions))
+    dropped, again = (
+        evidence.means(over_qdiscs(MAIN), measure) for measure in (m.drops, m.retransmissions)
+    )
     narrowed, believed = (evidence.means(narrow(every), m.drops) for every in (False, True))
     most = max(believed, key=believed.__getitem__)
     rises = dropped[512] > 1.05 * dropped[80] and again[512] > 1.05 * again[80]
     vanish = all(
-        values[qdisc] < 0.1 * values[512] for values in (dropped, again) for qdisc in values if qdisc > 512
+        values[qdisc] < 0.1 * values[512]
+        for values in (dropped, again)
+        for qdisc in values
+        if qdisc > 512
     )
     return Finding(
         holds=rises and vanish,
@@ -274,7 +293,9 @@ def surface(evidence: Evidence) -> Finding:
     told, largest, least = [], [], []
     for reading in QDISC:
         lines = {
-            ring: line for ring in RINGS if (line := evidence.means(over_qdiscs(reading, ring), m.rtt_s))
+            ring: line
+            for ring in RINGS
+            if (line := evidence.means(over_qdiscs(reading, ring), m.rtt_s))
         }
         across = max(_spread(_but_none(line)) for line in lines.values())
         along = min(
@@ -284,7 +305,9 @@ def surface(evidence: Evidence) -> Finding:
         )
         largest.append(across)
         least.append(along)
-        told.append(f"over the ring at least {along:.0f} times, over the qdisc at most {across:.1f}")
+        told.append(
+            f"over the ring at least {along:.0f} times, over the qdisc at most {across:.1f}"
+        )
     return Finding(
         holds=largest[0] < 1.5 < least[0],
         partly=least[0] > 3 * largest[0],
@@ -301,7 +324,9 @@ def throughput_ring(evidence: Evidence) -> Finding:
     ours = m.throughput_apart(evidence).mean
 
     def believed(evidence: Evidence) -> str:
-        small, large = (evidence.mean(other_tcp(BELIEVED, ring), m.throughput_mbps) for ring in (80, 4096))
+        small, large = (
+            evidence.mean(other_tcp(BELIEVED, ring), m.throughput_mbps) for ring in (80, 4096)
+        )
         return f". If TCP believes every timer they are {m.apart_percent(small, large):.0f} % apart, the shorter faster"
 
     return Finding(
@@ -319,7 +344,8 @@ def throughput_qdisc(evidence: Evidence) -> Finding:
 
     def believed(evidence: Evidence) -> str:
         small, large = (
-            evidence.mean(other_tcp(BELIEVED, DEFAULT_RING, qdisc), m.throughput_mbps) for qdisc in (80, 4096)
+            evidence.mean(other_tcp(BELIEVED, DEFAULT_RING, qdisc), m.throughput_mbps)
+            for qdisc in (80, 4096)
         )
         return f". If TCP believes every timer {small:.2f} at 80 and {large:.2f} at 4096"
 
@@ -331,7 +357,7 @@ def throughput_qdisc(evidence: Evidence) -> Finding:
     )
 
 
-# -------------------------------------------------------------------------------- sections 4.4, 4.5
+# ------------------------------------------------------------------------------ sections 4.4, 4.5
 
 
 def window(evidence: Evidence) -> Finding:
@@ -408,7 +434,8 @@ def codel(evidence: Evidence) -> Finding:
         codel < 0.1 * plain and rate > 0.95 * full,
         f"Ring 4096 with BQL: FIFO of 904 packets {said.time(plain)}, CoDel {said.time(codel)}"
         + _beside(
-            evidence, lambda all_: f", fq_codel {said.time(all_.mean(cure('fq_codel', True), m.rtt_s))}"
+            evidence,
+            lambda all_: f", fq_codel {said.time(all_.mean(cure('fq_codel', True), m.rtt_s))}",
         )
         + f"; throughput {rate:.2f} Mbit/s for {full:.2f}",
     )
@@ -428,7 +455,7 @@ def codel_alone(evidence: Evidence) -> Finding:
     )
 
 
-# ---------------------------------------------------------------------------------------- section 5
+# -------------------------------------------------------------------------------------- section 5
 
 
 def low_share(evidence: Evidence, low: str, qdisc: str) -> float:
@@ -451,7 +478,9 @@ def ledbat_delay(evidence: Evidence) -> Finding:
 
 
 def unfair(evidence: Evidence) -> Finding:
-    share = {low: low_share(evidence, low, "Drop Tail, 1000") for low in ("LEDBAT", "Vegas", "CUBIC")}
+    share = {
+        low: low_share(evidence, low, "Drop Tail, 1000") for low in ("LEDBAT", "Vegas", "CUBIC")
+    }
     return Finding(
         share["LEDBAT"] < 10 and share["Vegas"] < 10 and abs(share["CUBIC"] - 50) < 10,
         "Five beside five of CUBIC at Drop Tail, their share: "
@@ -470,15 +499,18 @@ def reprioritised(evidence: Evidence) -> Finding:
     )
 
 
-# ---------------------------------------------------------------------------------------- section 6
+# -------------------------------------------------------------------------------------- section 6
 
 
 def signals(evidence: Evidence) -> Finding:
-    share, timers = (evidence.means(over_rings(MAIN), measure) for measure in (m.needless, m.timeouts))
+    share, timers = (
+        evidence.means(over_rings(MAIN), measure) for measure in (m.needless, m.timeouts)
+    )
 
     def believed(evidence: Evidence) -> str:
         known, rang = (
-            evidence.means(over_rings_with(BELIEVED), measure) for measure in (m.needless, m.timeouts)
+            evidence.means(over_rings_with(BELIEVED), measure)
+            for measure in (m.needless, m.timeouts)
         )
         return f". If TCP believes every timer: {100 * known[80]:.0f} % and {rang[80]:.0f}, {100 * known[4096]:.0f} % and {rang[4096]:.0f}"
 
@@ -492,11 +524,15 @@ def signals(evidence: Evidence) -> Finding:
 
 
 def good_queue(evidence: Evidence) -> Finding:
-    dropped, again = (evidence.means(over_qdiscs(MAIN), measure) for measure in (m.drops, m.retransmissions))
+    dropped, again = (
+        evidence.means(over_qdiscs(MAIN), measure) for measure in (m.drops, m.retransmissions)
+    )
     fewer = dropped[4096] < dropped[80] and again[4096] < again[80]
 
     def reno(evidence: Evidence) -> str:
-        small, large = (evidence.mean(other_tcp(RENO, DEFAULT_RING, qdisc), m.drops) for qdisc in (80, 4096))
+        small, large = (
+            evidence.mean(other_tcp(RENO, DEFAULT_RING, qdisc), m.drops) for qdisc in (80, 4096)
+        )
         return f". Reno's drops, {small:.0f} and {large:.0f}, are few beside them: a slow start into a queue overruns it by what it holds"
 
     def narrowed(evidence: Evidence) -> str:
@@ -513,7 +549,9 @@ def good_queue(evidence: Evidence) -> Finding:
 
 
 def only(evidence: Evidence) -> Finding:
-    ours, fifo = (evidence.means(over_rings(reading), m.rtt_s)[DEFAULT_RING] for reading in (MAIN, OTHER))
+    ours, fifo = (
+        evidence.means(over_rings(reading), m.rtt_s)[DEFAULT_RING] for reading in (MAIN, OTHER)
+    )
     most = evidence.means(over_rings(MAIN), m.rtt_s)[4096]
     return Finding(
         holds=ours < 0.1,
@@ -534,7 +572,7 @@ def removes(evidence: Evidence) -> Finding:
     )
 
 
-# ------------------------------------------------------------------------- what other readings give
+# ----------------------------------------------------------------------- what other readings give
 
 
 def both_orders(evidence: Evidence) -> str:
@@ -558,7 +596,9 @@ def other_rates(evidence: Evidence) -> str:
             variants = [at_rate(rate, reading, ring) for ring in (512, 4096)]
             if evidence.has(*variants):
                 small, large = (evidence.mean(one, m.rtt_s) for one in variants)
-                told.append(f"{rate}, {reading}: {said.time(small)} at ring 512, {said.time(large)} at 4096")
+                told.append(
+                    f"{rate}, {reading}: {said.time(small)} at ring 512, {said.time(large)} at 4096"
+                )
     return (
         "; ".join(told)
         + ". Full queues scale with 1/rate; at 1 Gbit/s, where the copies last 9 s, the large "
@@ -571,7 +611,9 @@ def other_rates(evidence: Evidence) -> str:
 def one_interface(evidence: Evidence) -> str:
     told = []
     for reading in QDISC:
-        large, small = (evidence.mean(STICK[name(reading, ring, 1000)], m.rtt_s) for ring in (4096, 512))
+        large, small = (
+            evidence.mean(STICK[name(reading, ring, 1000)], m.rtt_s) for ring in (4096, 512)
+        )
         p95 = evidence.mean(STICK[name(reading, 2048, 2952)], m.p95_s)
         told.append(
             f"{reading}: {small:.2f} s at ring 512, {large:.1f} s at 4096, 95th percentile of "
@@ -589,7 +631,8 @@ def one_interface(evidence: Evidence) -> str:
 def other_tcps(evidence: Evidence) -> str:
     def outcome(variant: Variant) -> str:
         rtt, again, needless, rate = (
-            evidence.mean(variant, one) for one in (m.rtt_s, m.retransmissions, m.needless, m.throughput_mbps)
+            evidence.mean(variant, one)
+            for one in (m.rtt_s, m.retransmissions, m.needless, m.throughput_mbps)
         )
         return f"{rtt:.1f} s, {_thousands(again)} retransmissions, {100 * needless:.0f} % of them needless, {rate:.2f} Mbit/s"
 
@@ -600,7 +643,8 @@ def other_tcps(evidence: Evidence) -> str:
         if evidence.has(variant := other_tcp(tcp, 4096))
     ]
     return (
-        ". ".join(told) + ". Timers believed gives what section 4.1 describes, by the timer and not by fast "
+        ". ".join(told)
+        + ". Timers believed gives what section 4.1 describes, by the timer and not by fast "
         "retransmit: whatever a timer takes for lost is sent again, and the window stays down."
         + " The timer is RFC 6298's: Linux's own remembers the largest variation of a round trip "
         "and hardly ever goes off for nothing here."
@@ -631,7 +675,9 @@ def limit_per_band(evidence: Evidence) -> str:
 
 
 def larger_buffer(evidence: Evidence) -> str:
-    widest, rtt = (evidence.mean(WINDOW["ring 512, buffer 6 MiB"], one) for one in (m.widest_mb, m.rtt_s))
+    widest, rtt = (
+        evidence.mean(WINDOW["ring 512, buffer 6 MiB"], one) for one in (m.widest_mb, m.rtt_s)
+    )
     ours = evidence.mean(WINDOW["ring 512"], m.rtt_s)
     return f"With today's 6 MiB, 0.63 of it advertised, the window ends at {widest:.2f} MB; the RTT is {rtt:.2f} s for {ours:.2f}."
 
@@ -648,7 +694,10 @@ def small_windows(evidence: Evidence) -> str:
 
 
 def merged_packets(evidence: Evidence) -> str:
-    merged = {TOTAL - ring: OTHERS[f"64 kB packets, qdisc {TOTAL - ring}, BQL"] for ring in (4096, 2048, 80)}
+    merged = {
+        TOTAL - ring: OTHERS[f"64 kB packets, qdisc {TOTAL - ring}, BQL"]
+        for ring in (4096, 2048, 80)
+    }
     waited, waiting = (evidence.means(merged, one) for one in (m.p95_s, m.in_ring))
     told = [
         f"qdisc {qdisc}: {1e3 * value:.0f} ms, {waiting[qdisc]:.1f} in the ring"
@@ -661,7 +710,7 @@ def merged_packets(evidence: Evidence) -> str:
     )
 
 
-# ------------------------------------------------------------------------------ why a number is off
+# ---------------------------------------------------------------------------- why a number is off
 
 
 def short_of_ten(evidence: Evidence) -> str:

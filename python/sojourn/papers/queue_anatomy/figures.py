@@ -1,6 +1,7 @@
 """The source's figures 3 to 9 from our Runs, both readings side by side, and what explains them.
 
-Bars are the standard error of the mean where the source has it. Its pictures are lost; the few values of its text are marked.
+Bars are the standard error of the mean where the source has it. Its pictures are lost; the few
+values of its text are marked.
 """
 
 from __future__ import annotations
@@ -87,10 +88,12 @@ def _with_sem(estimate: Estimate) -> Estimate:
     return replace(estimate, ci95=estimate.sem)
 
 
-# --------------------------------------------------------------------------------------------- both
+# ------------------------------------------------------------------------------------------- both
 
 
-def _under_both(evidence: Evidence, measured: Callable[[Evidence, str], float]) -> dict[str, float] | None:
+def _under_both(
+    evidence: Evidence, measured: Callable[[Evidence, str], float]
+) -> dict[str, float] | None:
     return evidence.asked(lambda all_: {reading: measured(all_, reading) for reading in QDISC})
 
 
@@ -112,7 +115,13 @@ def both(evidence: Evidence) -> Figure:
 
     # What it is, how it is stated, its unit, ours, and the published number.
     stated: list[tuple[str, str, str, Callable[[Evidence, str], float], str]] = [
-        ("mean RTT, ring 4096", "> {:g} s", "s", at(lambda r: over_rings(r)[4096], m.rtt_s), "rtt/4096"),
+        (
+            "mean RTT, ring 4096",
+            "> {:g} s",
+            "s",
+            at(lambda r: over_rings(r)[4096], m.rtt_s),
+            "rtt/4096",
+        ),
         (
             "RTT, ring 4096 over default",
             "{:+.0f} %",
@@ -195,7 +204,7 @@ def both(evidence: Evidence) -> Figure:
     return figure
 
 
-# ---------------------------------------------------------------------------------- figures 3 and 4
+# -------------------------------------------------------------------------------- figures 3 and 4
 
 
 _PANELS: tuple[tuple[str, Measure], ...] = (
@@ -208,9 +217,11 @@ _PANELS: tuple[tuple[str, Measure], ...] = (
 def _three(
     axes: Sequence[Axes], evidence: Evidence, lines: Mapping[str, Mapping[int, Variant]], what: str
 ) -> list[str]:
-    """RTT, drops and retransmissions over a queue's size: a line for each look, its variants by size. The looks drawn."""
+    """RTT, drops and retransmissions over a queue's size: a line for each look, its variants by
+    size. The looks drawn."""
     run = {
-        drawn: [size for size, one in along.items() if evidence.has(one)] for drawn, along in lines.items()
+        drawn: [size for size, one in along.items() if evidence.has(one)]
+        for drawn, along in lines.items()
     }
     known = sorted({size for some in run.values() for size in some})
     for panel, (label, measure) in zip(axes, _PANELS, strict=True):
@@ -251,7 +262,9 @@ def _abreast(title: str, evidence: Evidence, study: Study, says: str) -> tuple[F
 
 @style.drawn
 def figure3(evidence: Evidence) -> Figure:
-    figure, axes = _abreast("Over the ring's size, qdisc 1000", evidence, RING, "thirty files at 5 Mbit/s")
+    figure, axes = _abreast(
+        "Over the ring's size, qdisc 1000", evidence, RING, "thirty files at 5 Mbit/s"
+    )
     drawn = _three(axes, evidence, {reading: over_rings(reading) for reading in QDISC}, "ring")
     level(axes[0], SAYS["rtt/4096"], f"stated: above {SAYS['rtt/4096']:g} s past 4000", right=False)
     axes[0].set_ylim(0, 13)
@@ -283,7 +296,7 @@ def narrow_windows(evidence: Evidence) -> Figure:
     return figure
 
 
-# ---------------------------------------------------------------------------------- figures 5 and 6
+# -------------------------------------------------------------------------------- figures 5 and 6
 
 
 def _surface(
@@ -295,7 +308,9 @@ def _surface(
     logarithmic: bool,
 ) -> Figure:
     """Ring by qdisc, a number in each field, the two readings side by side."""
-    rings = [ring for ring in RINGS if any(evidence.has(one) for one in over_qdiscs(MAIN, ring).values())]
+    rings = [
+        ring for ring in RINGS if any(evidence.has(one) for one in over_qdiscs(MAIN, ring).values())
+    ]
     qdiscs = [qdisc for qdisc, one in over_qdiscs(MAIN).items() if evidence.has(one)]
     figure, [axes] = sheet(
         title,
@@ -308,11 +323,16 @@ def _surface(
     )
     fields = {
         reading: np.array(
-            [[evidence.mean(sized(reading, ring, qdisc), measure) for qdisc in qdiscs] for ring in rings]
+            [
+                [evidence.mean(sized(reading, ring, qdisc), measure) for qdisc in qdiscs]
+                for ring in rings
+            ]
         )
         for reading in QDISC
     }
-    drawn = {reading: np.log10(values) if logarithmic else values for reading, values in fields.items()}
+    drawn = {
+        reading: np.log10(values) if logarithmic else values for reading, values in fields.items()
+    }
     # A linear scale begins at zero, so that colours differ as much as their numbers.
     low = min(values.min() for values in drawn.values()) if logarithmic else 0.0
     high = max(values.max() for values in drawn.values())
@@ -361,7 +381,7 @@ def figure6(evidence: Evidence) -> Figure:
     )
 
 
-# ----------------------------------------------------------------------------------------- figure 7
+# --------------------------------------------------------------------------------------- figure 7
 
 
 @style.drawn
@@ -397,7 +417,7 @@ def figure7(evidence: Evidence) -> Figure:
     return figure
 
 
-# ---------------------------------------------------------------------------------- figures 8 and 9
+# -------------------------------------------------------------------------------- figures 8 and 9
 
 
 def _pooled(evidence: Evidence, variant: Variant) -> NDArray[np.float64]:
@@ -441,7 +461,9 @@ def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
         panel.set_xlabel("RTT [s], logarithmic")
         style.corner(panel, READING[reading], _LOOKS[reading][0])
     axes[0].set_ylabel("share of pings")
-    axes[0].legend(loc="center left" if not bql else "center right", title="ring + qdisc", title_fontsize=8)
+    axes[0].legend(
+        loc="center left" if not bql else "center right", title="ring + qdisc", title_fontsize=8
+    )
     return figure
 
 
@@ -455,7 +477,7 @@ def figure9(evidence: Evidence) -> Figure:
     return _cdf(evidence, True, SAYS["p95/2048 BQL"] / 1e3)
 
 
-# --------------------------------------------------------------------------------------------- ours
+# ------------------------------------------------------------------------------------------- ours
 
 
 @style.drawn
@@ -504,7 +526,14 @@ def timers(evidence: Evidence) -> Figure:
                 error_kw={"elinewidth": 0.8},
                 label=case if i == 0 else None,
             )
-            note(counts, f"{100 * share.mean:.0f} %", (i + shift, again.mean), (0, 3), size=7.5, ha="center")
+            note(
+                counts,
+                f"{100 * share.mean:.0f} %",
+                (i + shift, again.mean),
+                (0, 3),
+                size=7.5,
+                ha="center",
+            )
             top = (i + shift, rate.mean + rate.ci95)
             note(rates, f"{rate.mean:.2f}", top, (0, 3), size=7.5, ha="center")
     for panel in (counts, rates):
@@ -529,7 +558,12 @@ def cures(evidence: Evidence) -> Figure:
         size=(9, 4),
         says="mean RTT of the pings",
     )
-    words = {"fifo": "FIFO, 904", "bands": "pfifo_fast, 904", "codel": "CoDel", "fq_codel": "fq_codel"}
+    words = {
+        "fifo": "FIFO, 904",
+        "bands": "pfifo_fast, 904",
+        "codel": "CoDel",
+        "fq_codel": "fq_codel",
+    }
     for shift, bql, colour in ((-0.2, False, style.VERMILLION), (0.2, True, style.BLUE)):
         for i, discipline in enumerate(CURES):
             ours = evidence.estimate(cure(discipline, bql), m.rtt_s)
@@ -609,7 +643,12 @@ def rates(evidence: Evidence) -> Figure:
         ):
             along = {speeds[rate]: at_rate(rate, reading, ring) for rate in SPEEDS}
             along[5.0] = over_rings(reading)[ring]
-            curve(panel, f"ring {ring}", evidence.over(dict(sorted(along.items())), m.rtt_s), (colour, dash))
+            curve(
+                panel,
+                f"ring {ring}",
+                evidence.over(dict(sorted(along.items())), m.rtt_s),
+                (colour, dash),
+            )
             packets = ring + (DEFAULT_QDISC if reading == OTHER else 0)
             x = np.array([4.0, 1000.0])
             panel.plot(
@@ -638,10 +677,14 @@ def story(evidence: Evidence) -> Sequence[Bar]:
     default = evidence.mean(over_rings(MAIN)[DEFAULT_RING], m.throughput_mbps)
 
     def cured(label: str, discipline: str) -> Bar:
-        rtt, rate = (evidence.mean(cure(discipline, True), one) for one in (m.rtt_ms, m.throughput_mbps))
+        rtt, rate = (
+            evidence.mean(cure(discipline, True), one) for one in (m.rtt_ms, m.throughput_mbps)
+        )
         return Bar(label, rtt, "cured", f"{rate:.2f} Mbit/s for {default:.2f}")
 
-    large, usual = (evidence.mean(over_rings(MAIN)[ring], m.rtt_ms) for ring in (4096, DEFAULT_RING))
+    large, usual = (
+        evidence.mean(over_rings(MAIN)[ring], m.rtt_ms) for ring in (4096, DEFAULT_RING)
+    )
     return (
         Bar("ring 4096, qdisc 1000", large, "bloated"),
         Bar("defaults: ring 512, qdisc 1000", usual, "bloated"),

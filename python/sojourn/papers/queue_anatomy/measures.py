@@ -1,7 +1,9 @@
-"""What the source measured: RTT by ping, dropped packets, retransmissions, throughput, while the copies last.
+"""What the source measured: RTT by ping, dropped packets, retransmissions, throughput, while the
+copies last.
 
-A Run goes on for a while after the last copy, when pings meet empty queues; so everything in time ends with the last copy.
-A retransmission is needless (the source says erroneous) if nothing was lost for it: retransmissions less lost packets.
+A Run goes on for a while after the last copy, when pings meet empty queues; so everything in time
+ends with the last copy. A retransmission is needless (the source says erroneous) if nothing was
+lost for it: retransmissions less lost packets.
 """
 
 from __future__ import annotations
@@ -29,8 +31,13 @@ from sojourn.papers.queue_anatomy.studies import (
 
 def copies(seed: Seed) -> pl.DataFrame:
     """When each file was complete: `flow`, `bytes`, `end_ns`."""
-    # The engine notes a transfer again for each late duplicate of its last ACK: the first note counts.
-    return seed.table("transfers").group_by("flow").agg(pl.col("bytes").first(), pl.col("end_ns").min())
+    # The engine notes a transfer again for each late duplicate of its last ACK: the first note
+    # counts.
+    return (
+        seed.table("transfers")
+        .group_by("flow")
+        .agg(pl.col("bytes").first(), pl.col("end_ns").min())
+    )
 
 
 def end_s(seed: Seed) -> float:
@@ -146,13 +153,17 @@ def in_qdisc_percent(seed: Seed) -> float:
 
 
 def widest_mb(seed: Seed) -> float:
-    """The widest window that a receiver advertised, MB: figure 7. A MB here is 2^20 bytes, as windows are powers of two."""
+    """The widest window that a receiver advertised, MB: figure 7. A MB here is 2^20 bytes, as
+    windows are powers of two."""
     return float(seed.table("flow")["window_bytes"].drop_nulls().to_numpy().max()) / 2**20
 
 
 def held_back(seed: Seed) -> float:
-    """Share of the samples of copies under way in which the advertised window was full, to a segment."""
-    table = seed.table("flow").filter(pl.col("window_bytes").is_not_null() & (pl.col("inflight_bytes") > 0))
+    """Share of the samples of copies under way in which the advertised window was full, to a
+    segment."""
+    table = seed.table("flow").filter(
+        pl.col("window_bytes").is_not_null() & (pl.col("inflight_bytes") > 0)
+    )
     return float((table["inflight_bytes"] + 1448 > table["window_bytes"]).to_numpy().mean())
 
 
@@ -160,18 +171,21 @@ def low_share(seed: Seed) -> float:
     """The five low-priority flows' share of all goodput, %: a half is their fair share."""
     table = seed.table("flows")
     low, cubic = (
-        float(table.filter(pl.col("flow").str.starts_with(name))["delivered_bytes"].to_numpy().sum())
+        float(
+            table.filter(pl.col("flow").str.starts_with(name))["delivered_bytes"].to_numpy().sum()
+        )
         for name in ("low", "cubic")
     )
     return 100 * low / (low + cubic)
 
 
 def ping_ms(seed: Seed) -> float:
-    """Mean RTT of the ping after the warm-up, ms: of the coexistence study, which has no end of its own."""
+    """Mean RTT of the ping after the warm-up, ms: of the coexistence study, which has no end of its
+    own."""
     return float(seed.probe()["rtt_ms"]["mean"])
 
 
-# -------------------------------------------------------------------------------- from two variants
+# ------------------------------------------------------------------------------ from two variants
 
 
 def more_percent(one: float, other: float) -> float:
@@ -196,13 +210,15 @@ def more_at_4096(evidence: Evidence, reading: str = MAIN) -> Estimate:
 
 
 def qdisc_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
-    """With BQL, how much longer the 95th percentile is with the longest qdisc than with the shortest, ms."""
+    """With BQL, how much longer the 95th percentile is with the longest qdisc than with the
+    shortest, ms."""
     along = over_bql(reading, True)
     return evidence.compared(along[80], along[4096], p95_ms, less)
 
 
 def throughput_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
-    """How far the throughputs with the smallest and the largest ring lie apart, %, at the qdisc where most."""
+    """How far the throughputs with the smallest and the largest ring lie apart, %, at the qdisc
+    where most."""
     pairs = [tuple(RING[name(reading, ring, DEFAULT_QDISC)] for ring in (80, 4096))]
     if any(variant.study == SURFACE.id for variant in evidence.runs):
         pairs += [
@@ -210,5 +226,7 @@ def throughput_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
             for qdisc in QDISCS
             if evidence.has(SURFACE[name(MAIN, 4096, qdisc)])
         ]
-    known = [evidence.compared(small, large, throughput_mbps, apart_percent) for small, large in pairs]
+    known = [
+        evidence.compared(small, large, throughput_mbps, apart_percent) for small, large in pairs
+    ]
     return max(known, key=lambda one: one.mean)

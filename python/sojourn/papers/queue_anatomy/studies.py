@@ -1,7 +1,7 @@
 """What is run, under two readings of the qdisc.
 
-The published numbers contradict each other as long as the qdisc is what the source says it is, a FIFO. Two readings are run
-side by side, at the same rate:
+The published numbers contradict each other as long as the qdisc is what the source says it is, a
+FIFO. Two readings are run side by side, at the same rate:
 
     fifo    one FIFO of packets, as its section 3.2 says
     bands   pfifo_fast, the default of Linux at the time: files go in its last band, pings pass them, in the qdisc only
@@ -47,25 +47,31 @@ def queues(reading: str, ring: int, qdisc: int, **more: Any) -> dict[str, Any]:
 
 
 def in_guest(variants: Named, names: Sequence[str]) -> Named:
-    """What differs where the kernel itself runs them: today's pfifo_fast has a limit for each band, and no other kind.
+    """What differs where the kernel itself runs them: today's pfifo_fast has a limit for each band,
+    and no other kind.
 
     A guest takes a quarter of a minute for a seed, so it gets the cases that decide.
     """
     words = {one: str(variants[one]["bottleneck.down.qdisc"]) for one in names}
     return {
-        one: {"bottleneck.down.qdisc": said.removesuffix(" variant shared")} for one, said in words.items()
+        one: {"bottleneck.down.qdisc": said.removesuffix(" variant shared")}
+        for one, said in words.items()
     }
 
 
-# ------------------------------------------------------------------------------------------ studies
+# ---------------------------------------------------------------------------------------- studies
 
 _RING: Named = {
     name(reading, ring, DEFAULT_QDISC): queues(reading, ring, DEFAULT_QDISC)
     for reading in QDISC
     for ring in RINGS
 }
-_RING_QUICK = tuple(name(reading, ring, DEFAULT_QDISC) for reading in QDISC for ring in (80, 512, 4096))
-_RING_KERNEL = in_guest(_RING, [one for one in _RING_QUICK if one != name(OTHER, 80, DEFAULT_QDISC)])
+_RING_QUICK = tuple(
+    name(reading, ring, DEFAULT_QDISC) for reading in QDISC for ring in (80, 512, 4096)
+)
+_RING_KERNEL = in_guest(
+    _RING, [one for one in _RING_QUICK if one != name(OTHER, 80, DEFAULT_QDISC)]
+)
 
 _QDISC_SIZES: Named = {
     name(reading, DEFAULT_RING, qdisc): queues(reading, DEFAULT_RING, qdisc)
@@ -86,7 +92,10 @@ _SURFACE: Named = {
 }
 """Figures 5 and 6, without the line of the default ring, which is figure 4."""
 _SURFACE_QUICK = tuple(
-    name(reading, ring, qdisc) for reading in QDISC for ring in (80, 4096) for qdisc in (80, 512, 1024, 4096)
+    name(reading, ring, qdisc)
+    for reading in QDISC
+    for ring in (80, 4096)
+    for qdisc in (80, 512, 1024, 4096)
 )
 
 
@@ -96,13 +105,18 @@ def bql_name(reading: str, ring: int, bql: bool) -> str:
 
 
 _BQL: Named = {
-    bql_name(reading, ring, bql): queues(reading, ring, TOTAL - ring, **{"bottleneck.down.bql": bql})
+    bql_name(reading, ring, bql): queues(
+        reading, ring, TOTAL - ring, **{"bottleneck.down.bql": bql}
+    )
     for reading in QDISC
     for bql in (False, True)
     for ring in BQL_RINGS
 }
 _BQL_QUICK = tuple(
-    bql_name(reading, ring, bql) for reading in QDISC for bql in (False, True) for ring in (80, 2048, 4096)
+    bql_name(reading, ring, bql)
+    for reading in QDISC
+    for bql in (False, True)
+    for ring in (80, 2048, 4096)
 )
 _BQL_KERNEL = in_guest(
     _BQL,
@@ -167,12 +181,17 @@ _RATES_QUICK = tuple(
 
 BELIEVED, RENO, PLAIN_START = "timers believed", "Reno", "no HyStart"
 TCPS: Mapping[str, Mapping[str, Any]] = {
-    BELIEVED: {"flow.0.tcp.frto": False, "flow.0.tcp.undo": False, "flow.0.tcp.min_rto_on_variance": False},
+    BELIEVED: {
+        "flow.0.tcp.frto": False,
+        "flow.0.tcp.undo": False,
+        "flow.0.tcp.min_rto_on_variance": False,
+    },
     RENO: {"flow.0.congestion": "reno"},
     PLAIN_START: {"flow.0.tcp.hystart": False},
 }
-"""`BELIEVED`: whatever a timer takes for lost is sent again, and the window stays down: TCP before F-RTO and undo, and with the timer of
-RFC 6298. Linux's, which remembers the largest variation of a round trip, hardly ever goes off here for nothing."""
+"""`BELIEVED`: whatever a timer takes for lost is sent again, and the window stays down: TCP before
+F-RTO and undo, and with the timer of RFC 6298. Linux's, which remembers the largest variation of a
+round trip, hardly ever goes off here for nothing."""
 SIZES = ((80, 1000), (512, 1000), (4096, 1000), (512, 80), (512, 4096))
 """Ring and qdisc, where other TCPs are tried."""
 PER_BAND = ((512, 80), (512, 1000), (4096, 1000))
@@ -257,7 +276,7 @@ _COEXISTENCE: Named = {
     },
 }
 
-# ------------------------------------------------------------------------------------------ studies
+# ----------------------------------------------------------------------------------------- studies
 
 _SHORT = {"duration": "1600 s", "flow.0.size": "16 MiB"}
 """Quick: files of half the size."""
@@ -295,7 +314,9 @@ SURFACE = Study(
     quick_variants=_SURFACE_QUICK,
 )
 # Windows open with what arrives, so the whole files, quick or not.
-WINDOW = Study("window", "The advertised window (section 4.4, figure 7)", "testbed.toml", variants=_WINDOW)
+WINDOW = Study(
+    "window", "The advertised window (section 4.4, figure 7)", "testbed.toml", variants=_WINDOW
+)
 BQL = Study(
     "bql",
     "5000 packets in ring and qdisc, without and with BQL (section 4.5, figures 8 and 9)",
@@ -332,9 +353,16 @@ NARROW = Study(
     quick_variants=_NARROW_QUICK,
 )
 RATES = Study(
-    "rates", "Other rates", "testbed.toml", variants=_RATES, quick=_SHORT, quick_variants=_RATES_QUICK
+    "rates",
+    "Other rates",
+    "testbed.toml",
+    variants=_RATES,
+    quick=_SHORT,
+    quick_variants=_RATES_QUICK,
 )
-STICK = Study("stick", "D with one interface for everything", "stick.toml", variants=_STICK, quick=_SHORT)
+STICK = Study(
+    "stick", "D with one interface for everything", "stick.toml", variants=_STICK, quick=_SHORT
+)
 OTHERS = Study(
     "others",
     "The other readings",

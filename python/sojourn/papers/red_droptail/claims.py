@@ -1,7 +1,8 @@
 """Checks of what the source says, and what other readings of it give.
 
-Cases 1 to 4 are checked under the main reading, in runs of 3.5 s. What the source says of the disciplines in general
-(section 2, and that more connections mean more congestion) is checked past the start, where they have something to do.
+Cases 1 to 4 are checked under the main reading, in runs of 3.5 s. What the source says of the
+disciplines in general (section 2, and that more connections mean more congestion) is checked past
+the start, where they have something to do.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ SAYS = published.beside(__file__)
 FULL_ONLY = "Measured in the full version."
 
 ALIKE = 0.05
-"""The source calls two columns almost equal that differ by up to 0.8 %, and ahead where they differ by 2 to 7 %: 5 % is almost equal for a
-whole table, half of the smallest lead is equal in a row."""
+"""The source calls two columns almost equal that differ by up to 0.8 %, and ahead where they differ
+by 2 to 7 %: 5 % is almost equal for a whole table, half of the smallest lead is equal in a row."""
 EQUAL = 0.01
 
 
@@ -60,7 +61,7 @@ def lead(evidence: Evidence, tp: int, n: int) -> float:
     return throughput(evidence, tp, n, RED).mean / throughput(evidence, tp, n, DROP_TAIL).mean - 1
 
 
-# --------------------------------------------------------------------------------------- throughput
+# ------------------------------------------------------------------------------------- throughput
 
 
 def almost_equal(evidence: Evidence) -> Finding:
@@ -78,7 +79,8 @@ def grows(evidence: Evidence) -> Finding:
     return Finding(
         all(_rising(row) for row in rows.values()),
         "; ".join(
-            f"{queue}: " + ", ".join(f"{x:.1f}" for x in row) + " Mbit/s" for queue, row in rows.items()
+            f"{queue}: " + ", ".join(f"{x:.1f}" for x in row) + " Mbit/s"
+            for queue, row in rows.items()
         )
         + f" for N = {', '.join(map(str, N))}",
     )
@@ -104,7 +106,9 @@ def _first_losses(evidence: Evidence) -> str:
 def ahead_above_eight(evidence: Evidence) -> Finding:
     above = [n for n in N if n > 8]
     apart = {
-        n: verdict.difference(throughput(evidence, 250, n, RED), throughput(evidence, 250, n, DROP_TAIL))
+        n: verdict.difference(
+            throughput(evidence, 250, n, RED), throughput(evidence, 250, n, DROP_TAIL)
+        )
         for n in above
     }
     means = [lead(evidence, 250, n) for n in above]
@@ -134,7 +138,7 @@ def one_place(evidence: Evidence) -> str:
     )
 
 
-# ----------------------------------------------------------------------------------------- fairness
+# --------------------------------------------------------------------------------------- fairness
 
 
 def fairer(evidence: Evidence, tp: int) -> Finding:
@@ -147,9 +151,21 @@ def fairer(evidence: Evidence, tp: int) -> Finding:
         for queue in QUEUES
         for drops in evidence.means(over_d(FAIRNESS, tp, queue), m.dropped_packets).values()
     )
-    drops = f"at most {lost:.2g} packets are dropped in a run, none early" if lost else "nothing is dropped"
-    ahead = [str(d) for d in D if SAYS[f"fairness/{tp}/{d}/{RED}"] < SAYS[f"fairness/{tp}/{d}/{DROP_TAIL}"]]
-    own = f". The source's own table has Drop-Tail ahead at D = {' and '.join(ahead)}" if ahead else ""
+    drops = (
+        f"at most {lost:.2g} packets are dropped in a run, none early"
+        if lost
+        else "nothing is dropped"
+    )
+    ahead = [
+        str(d)
+        for d in D
+        if SAYS[f"fairness/{tp}/{d}/{RED}"] < SAYS[f"fairness/{tp}/{d}/{DROP_TAIL}"]
+    ]
+    own = (
+        f". The source's own table has Drop-Tail ahead at D = {' and '.join(ahead)}"
+        if ahead
+        else ""
+    )
     return Finding(
         all(one > 0 for one in low),
         f"RED/Drop-Tail {numbers} at D = {', '.join(map(str, D))}: in these short runs {drops}{own}",
@@ -170,7 +186,9 @@ def below(evidence: Evidence, tp: int, bound: float) -> Finding:
 
 def falls_with_spread(evidence: Evidence) -> Finding:
     rows = {
-        (tp, queue): [index(evidence, tp, d, queue).mean for d in D] for tp in TP_FAIRNESS for queue in QUEUES
+        (tp, queue): [index(evidence, tp, d, queue).mean for d in D]
+        for tp in TP_FAIRNESS
+        for queue in QUEUES
     }
     return Finding(
         all(_rising([-x for x in row]) for row in rows.values()),
@@ -195,7 +213,7 @@ def fairer_over_long_paths(evidence: Evidence) -> Finding:
     )
 
 
-# ----------------------------------------------------------------------------------- past the start
+# --------------------------------------------------------------------------------- past the start
 
 
 def more_congestion(evidence: Evidence) -> Finding:
@@ -241,7 +259,9 @@ def red_keeps_room(evidence: Evidence) -> Finding:
 
 
 def proportional(evidence: Evidence) -> Finding:
-    along = {(tp, d): one for tp in TP_FAIRNESS for d, one in over_d(STEADY_FAIRNESS, tp, RED).items()}
+    along = {
+        (tp, d): one for tp in TP_FAIRNESS for d, one in over_d(STEADY_FAIRNESS, tp, RED).items()
+    }
     found = evidence.means(along, m.notified_in_proportion)
     return Finding(
         min(found.values()) > 0.8,
@@ -256,7 +276,9 @@ def proportional(evidence: Evidence) -> Finding:
 def red_fairer_later(evidence: Evidence) -> Finding:
     better, told, ahead = [], [], 0
     for tp in TP_FAIRNESS:
-        reds, tails = (evidence.over(over_d(STEADY_FAIRNESS, tp, queue), m.fairness) for queue in QUEUES)
+        reds, tails = (
+            evidence.over(over_d(STEADY_FAIRNESS, tp, queue), m.fairness) for queue in QUEUES
+        )
         for d, red in reds.items():
             tail = tails[d]
             better.append(verdict.difference(red, tail)[0] > 0)
@@ -270,7 +292,7 @@ def red_fairer_later(evidence: Evidence) -> Finding:
     )
 
 
-# --------------------------------------------------------------------------------------- conclusion
+# ------------------------------------------------------------------------------------- conclusion
 
 
 def slightly_better(evidence: Evidence) -> Finding:
@@ -299,7 +321,7 @@ def _percents(values: Iterable[float], digits: int = 2) -> str:
     return ", ".join(f"{100 * value:.{digits}g} %" for value in values)
 
 
-# ------------------------------------------------------------------------- what other readings give
+# ----------------------------------------------------------------------- what other readings give
 
 
 def rms(pairs: Iterable[tuple[float, float]]) -> float:
@@ -309,7 +331,8 @@ def rms(pairs: Iterable[tuple[float, float]]) -> float:
 
 
 def misfit(evidence: Evidence, reading: str = "") -> tuple[float, float]:
-    """How far a reading's Drop-Tail lies from the source: throughput, fairness. Empty: the main reading."""
+    """How far a reading's Drop-Tail lies from the source: throughput, fairness. Empty: the main
+    reading."""
     before = f"{reading}: " if reading else ""
     tables, indices = (OTHERS, OTHERS) if reading else (THROUGHPUT, FAIRNESS)
     throughputs = [
@@ -337,7 +360,9 @@ def fits(evidence: Evidence, *readings: str) -> str:
         return FULL_ONLY
     found = [(name, misfit(evidence, name)) for name in readings]
     return (
-        "; ".join(f"{name}: {a:.0%} off in throughput, {b:.0%} in fairness" for name, (a, b) in found)
+        "; ".join(
+            f"{name}: {a:.0%} off in throughput, {b:.0%} in fairness" for name, (a, b) in found
+        )
         + f". The chosen: {misfit(evidence)[0]:.0%} and {misfit(evidence)[1]:.0%}"
     )
 
@@ -372,7 +397,9 @@ def other_reds(evidence: Evidence) -> str:
             for tp in TP_THROUGHPUT
             for n in N
         ]
-        told.append(f"{name}: {min(leads):+.1%} to {max(leads):+.1%} from Drop-Tail over cases 1 and 2")
+        told.append(
+            f"{name}: {min(leads):+.1%} to {max(leads):+.1%} from Drop-Tail over cases 1 and 2"
+        )
     return f"{'; '.join(told)}. {one_place(evidence)}"
 
 

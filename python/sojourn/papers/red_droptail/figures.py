@@ -1,4 +1,5 @@
-"""The source's figures 2 to 5 from our Runs, RED's lead, our engine beside ns-2, and what comes past the start."""
+"""The source's figures 2 to 5 from our Runs, RED's lead, our engine beside ns-2, and what comes
+past the start."""
 
 from __future__ import annotations
 
@@ -103,7 +104,8 @@ def _line(
     measure: Measure,
     stated: Mapping[int, float] | None = None,
 ) -> None:
-    """A discipline over N or D. RED over Drop-Tail: where they coincide, its dashes show on the solid line."""
+    """A discipline over N or D. RED over Drop-Tail: where they coincide, its dashes show on the
+    solid line."""
     ours = evidence.over(along, measure)
     drawing.curve(axes, queue, ours, LOOKS[queue], published=stated, marker=MARKERS[queue])
 
@@ -121,7 +123,8 @@ def lead(evidence: Evidence) -> Figure:
             label = "Drop-Tail with RED's 30 places"
             drawing.curve(axes, label, _leads(evidence, tp, same), LOOKS[DROP_TAIL], marker="x")
         stated = {
-            n: 100 * (SAYS[f"throughput/{tp}/{n}/{RED}"] / SAYS[f"throughput/{tp}/{n}/{DROP_TAIL}"] - 1)
+            n: 100
+            * (SAYS[f"throughput/{tp}/{n}/{RED}"] / SAYS[f"throughput/{tp}/{n}/{DROP_TAIL}"] - 1)
             for n in N
         }
         leads = _leads(evidence, tp, over_n(THROUGHPUT, tp, RED))
@@ -134,10 +137,13 @@ def lead(evidence: Evidence) -> Figure:
 
 
 def _leads(evidence: Evidence, tp: int, along: Mapping[int, Variant]) -> dict[int, Estimate]:
-    """Over Drop-Tail's throughput, %; seed by seed, since the same seed starts the flows at the same times."""
+    """Over Drop-Tail's throughput, %; seed by seed, since the same seed starts the flows at the
+    same times."""
     tail = over_n(THROUGHPUT, tp, DROP_TAIL)
     return {
-        n: evidence.compared(one, tail[n], m.throughput_mbps, lambda ours, theirs: 100 * (ours / theirs - 1))
+        n: evidence.compared(
+            one, tail[n], m.throughput_mbps, lambda ours, theirs: 100 * (ours / theirs - 1)
+        )
         for n, one in along.items()
     }
 
@@ -147,7 +153,11 @@ def engine(evidence: Evidence) -> Figure:
     """Ours over ns-2's, row by row."""
     pairs = m.pairs(evidence)
     figure, [panels] = drawing.sheet(
-        "Our engine beside ns-2.35 under the same readings", evidence, NS2, columns=2, size=(10, 4.4)
+        "Our engine beside ns-2.35 under the same readings",
+        evidence,
+        NS2,
+        columns=2,
+        size=(10, 4.4),
     )
     for axes, kind in zip(panels, ("throughput", "fairness"), strict=True):
         here = [pair for pair in pairs if pair.kind == kind]
@@ -250,7 +260,8 @@ def _over_d(axes: Axes) -> None:
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:
-    """32 flows past their start: the source measures no delay, but this is where the two disciplines part."""
+    """32 flows past their start: the source measures no delay, but this is where the two
+    disciplines part."""
     tail, red = (STEADY[cell(80, 32, queue)] for queue in (DROP_TAIL, RED))
     carried = [evidence.mean(one, m.throughput_mbps) for one in (red, tail)]
     return [

@@ -1,9 +1,10 @@
 """What is measured on one seed: the source's two quantities, and what explains them.
 
-Throughput is by the source's definition, what was received over the connection time. Data is counted as ns-2's trace
-counts it, in IP bytes (headers included, 7 % of a packet of 552 B), connection time as the length of the run: all
-flows start within 10 ms of 3.5 s, so the time of each connection is the same within 0.3 %. The sum over the flows is
-taken, since the published numbers grow with N.
+Throughput is by the source's definition, what was received over the connection time. Data is
+counted as ns-2's trace counts it, in IP bytes (headers included, 7 % of a packet of 552 B),
+connection time as the length of the run: all flows start within 10 ms of 3.5 s, so the time of each
+connection is the same within 0.3 %. The sum over the flows is taken, since the published numbers
+grow with N.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def throughput_mbps(seed: Seed) -> float:
 
 
 def throughput_per_connection_mbps(seed: Seed, stagger_s: float) -> float:
-    """The same with each flow's bytes over its own time, where flow i starts `stagger_s` after the one before."""
+    """The same with each flow's bytes over its own time, where flow i starts `stagger_s` after the
+    one before."""
     length = seed.run.meta.measured_s
     rates = (got / (length - i * stagger_s) for i, got in enumerate(received_bytes(seed)))
     return math.fsum(rates) * 8 / 1e6
@@ -84,12 +86,19 @@ def backlog_max_packets(seed: Seed) -> float:
 
 
 def notified_in_proportion(seed: Seed) -> float:
-    """Correlation, over the flows, of a flow's share of the packets with its share of the drops; NaN without drops."""
+    """Correlation, over the flows, of a flow's share of the packets with its share of the drops;
+    NaN without drops."""
     flows = seed.table("flows").select("flow", "sent_packets")
-    drops = seed.after_warmup("drops").filter(pl.col("link") == BOTTLENECK).group_by("flow").len("drops")
+    drops = (
+        seed.after_warmup("drops")
+        .filter(pl.col("link") == BOTTLENECK)
+        .group_by("flow")
+        .len("drops")
+    )
     joined = flows.join(drops, on="flow", how="left").with_columns(pl.col("drops").fill_null(0))
     return correlation(
-        [float(x) for x in joined["sent_packets"].to_list()], [float(x) for x in joined["drops"].to_list()]
+        [float(x) for x in joined["sent_packets"].to_list()],
+        [float(x) for x in joined["drops"].to_list()],
     )
 
 
@@ -97,7 +106,9 @@ def correlation(xs: list[float], ys: list[float]) -> float:
     """Pearson's r; NaN where one of them doesn't vary."""
     mean_x, mean_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
     both = math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))
-    spread = math.sqrt(math.fsum((x - mean_x) ** 2 for x in xs) * math.fsum((y - mean_y) ** 2 for y in ys))
+    spread = math.sqrt(
+        math.fsum((x - mean_x) ** 2 for x in xs) * math.fsum((y - mean_y) ** 2 for y in ys)
+    )
     return metrics.ratio(both, spread)
 
 
@@ -105,7 +116,7 @@ def _link(seed: Seed) -> dict[str, int]:
     return seed.table("links").row(by_predicate=pl.col("link") == BOTTLENECK, named=True)
 
 
-# ------------------------------------------------------------------------------- ours beside ns-2's
+# ----------------------------------------------------------------------------- ours beside ns-2's
 
 
 @dataclass(frozen=True)
@@ -140,6 +151,7 @@ def pairs(evidence: Evidence) -> list[Pair]:
 
 
 def agreement(evidence: Evidence, queue: str) -> tuple[int, float, float]:
-    """How many rows of this queue, and the median and the largest of their relative differences, without sign."""
+    """How many rows of this queue, and the median and the largest of their relative differences,
+    without sign."""
     off = sorted(abs(pair.off) for pair in pairs(evidence) if pair.queue == queue)
     return len(off), off[len(off) // 2], off[-1]

@@ -1,8 +1,10 @@
-"""The experiments: the source's four cases under the main reading, under others, those that ns-2 ran, and past the start.
+"""The experiments: the source's four cases under the main reading, under others, those that ns-2
+ran, and past the start.
 
-The topology is the source's figure 1: N senders, one bottleneck of 45 Mbit/s and delay Tp, N receivers. D spreads the
-senders' access delays: flow i (from 0) has D * i ms more, once each way. A `Setting` is everything that the source does
-not state; `variant` writes it, with Tp, N, D and a queue, as what differs from short.toml.
+The topology is the source's figure 1: N senders, one bottleneck of 45 Mbit/s and delay Tp, N
+receivers. D spreads the senders' access delays: flow i (from 0) has D * i ms more, once each way. A
+`Setting` is everything that the source does not state; `variant` writes it, with Tp, N, D and a
+queue, as what differs from short.toml.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class Setting:
     """Rate of each sender's own link; None: packets of a burst reach the bottleneck together."""
 
     def queue(self, name: str) -> str:
-        """The bottleneck's queue discipline. ns-2's Drop-Tail holds one packet less than its limit says."""
+        """The bottleneck's queue discipline. ns-2's Drop-Tail holds one packet less than its limit
+        says."""
         if name == DROP_TAIL:
             return f"pfifo limit {self.places - 1}"
         return f"red variant ns2 limit {self.places} {self.red}".rstrip()
@@ -107,14 +110,16 @@ OTHER_SETTINGS: Mapping[str, Setting] = {
     "large packets, Tp one way": replace(MAIN, payload=1460, one_way=True, length_s=4.5),
     "starts 50 ms apart (R2)": Setting(1460, 20, 2, 3, 0, 50, True, 1, False, 50, ""),
 }
-"""Other readings, each but the last two with one thing changed. R2 with D = 0, as cases 1 and 2 state."""
+"""Other readings, each but the last two with one thing changed. R2 with D = 0, as cases 1 and 2
+state."""
 
 OTHER_QUEUES: Mapping[str, str] = {
     "Drop-Tail, 30 places": "pfifo limit 30",
     "RED in bytes": "red variant ns2 limit 30",
     "RED 5/15": "red variant ns2 limit 30 min 5 max 15 weight 0.002 packets",
 }
-"""Other queues under the main reading: Drop-Tail with as many places as RED, ns-2.35's RED as installed, and with the thresholds of 5 and 15 packets that textbooks give."""
+"""Other queues under the main reading: Drop-Tail with as many places as RED, ns-2.35's RED as
+installed, and with the thresholds of 5 and 15 packets that textbooks give."""
 
 CHECKED: Mapping[str, tuple[Setting, float]] = {
     "S0": (replace(MAIN, spread_ms=0, access="1 Gbit/s"), 0),
@@ -125,7 +130,8 @@ CHECKED: Mapping[str, tuple[Setting, float]] = {
     "F3": (Setting(1460, 20, 2, 6, 0, 50, True, 5, True, 50, "", "1 Gbit/s"), 0),
     "F4": (Setting(1000, 20, 2, 4.5, 0, 100, True, 5, False, 50, "", "1 Gbit/s"), 0),
 }
-"""What ns-2 was asked, too: our main reading with all starts at once, and six others; the second is D in cases 1 and 2."""
+"""What ns-2 was asked, too: our main reading with all starts at once, and six others; the second is
+D in cases 1 and 2."""
 
 
 def checked(reading: str, name: str) -> str:
@@ -183,7 +189,10 @@ def _steady(tp: int, n: int, queue: str) -> dict[str, Any]:
 
 
 def _steady_spread(tp: int, d: int, queue: str) -> dict[str, Any]:
-    return {**_steady(tp, 16, queue), "flow.ftp.rtt": f"spread {tp + 4} ms .. {tp + 4 + 2 * d * 15} ms"}
+    return {
+        **_steady(tp, 16, queue),
+        "flow.ftp.rtt": f"spread {tp + 4} ms .. {tp + 4 + 2 * d * 15} ms",
+    }
 
 
 _QUICK_N = (2, 8, 32)

@@ -1,6 +1,7 @@
 """Checks of what the source says, in the order of its sections, and what other readings of it give.
 
-Where it says "CoDel" two queues answer: the one of a few packets that its costs imply, and tc's default. A check says both.
+Where it says "CoDel" two queues answer: the one of a few packets that its costs imply, and tc's
+default. A check says both.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ def _defaults(evidence: Evidence, measure: Measure, unit: str, digits: int = 0) 
 def _apart(evidence: Evidence, name: str, other: str, measure: Measure) -> list[float]:
     """One less the other, by bottleneck."""
     return [
-        a - b for a, b in zip(_each(evidence, name, measure), _each(evidence, other, measure), strict=True)
+        a - b
+        for a, b in zip(
+            _each(evidence, name, measure), _each(evidence, other, measure), strict=True
+        )
     ]
 
 
@@ -58,7 +62,7 @@ def _stated(name: str, column: str) -> list[float]:
     return [SAYS[f"{name}/{kbps}/{column}"] for kbps in BOTTLENECKS]
 
 
-# ------------------------------------------------------------------------------ sections 2.1 to 2.3
+# ---------------------------------------------------------------------------- sections 2.1 to 2.3
 
 
 def bloat(evidence: Evidence) -> Finding:
@@ -82,7 +86,9 @@ def bloat(evidence: Evidence) -> Finding:
 
 def harmless(evidence: Evidence) -> Finding:
     latency, carried = (evidence.mean(DEFAULTS[250], one) for one in (m.mean_ms, m.throughput_kbps))
-    tail, slow = (evidence.mean(BEHIND["Drop Tail"][250], one) for one in (m.throughput_kbps, m.mean_ms))
+    tail, slow = (
+        evidence.mean(BEHIND["Drop Tail"][250], one) for one in (m.throughput_kbps, m.mean_ms)
+    )
     return Finding(
         holds=latency < slow / 10 and carried > 0.98 * tail,
         partly=latency < slow / 10,
@@ -92,12 +98,14 @@ def harmless(evidence: Evidence) -> Finding:
     )
 
 
-# -------------------------------------------------------------------------------- the cited figures
+# ------------------------------------------------------------------------------ the cited figures
 
 
 def _cited_rates(evidence: Evidence) -> list[int]:
     return [
-        rate for rate in studies.RATES if evidence.has(*(variants[rate] for variants in CITED_BY.values()))
+        rate
+        for rate in studies.RATES
+        if evidence.has(*(variants[rate] for variants in CITED_BY.values()))
     ]
 
 
@@ -108,7 +116,9 @@ def _cited(evidence: Evidence, rate: int, name: str, measure: Measure) -> float:
 def figure2(evidence: Evidence) -> Finding:
     told, more = [], []
     for rate in _cited_rates(evidence):
-        tail, red = (_cited(evidence, rate, name, m.queue_loss_percent) for name in ("Drop Tail", "RED"))
+        tail, red = (
+            _cited(evidence, rate, name, m.queue_loss_percent) for name in ("Drop Tail", "RED")
+        )
         if red > 1:
             told.append(f"{m.above_percent(tail, red):+.0f} % at {rate}")
         if rate in studies.FILLED:
@@ -158,7 +168,8 @@ def _losses(evidence: Evidence, rates: list[int]) -> str:
     return "lost packets, Drop Tail / RED / CoDel: " + "; ".join(
         f"{rate} kbit/s: "
         + " / ".join(
-            f"{_cited(evidence, rate, name, m.queue_loss_percent):.1f}" for name in studies.CITED_QDISCS
+            f"{_cited(evidence, rate, name, m.queue_loss_percent):.1f}"
+            for name in studies.CITED_QDISCS
         )
         + " %"
         for rate in rates
@@ -192,15 +203,21 @@ def grows(evidence: Evidence) -> Finding:
         name: [_cited(evidence, rate, name, m.carried_kbps) for rate in rates]
         for name in studies.CITED_QDISCS
     }
-    # Wider than the load all links carry the same, but for what stood in the queue when the warm-up ended.
-    growing = all(later >= 0.99 * earlier for values in told.values() for earlier, later in pairwise(values))
-    return Finding(growing, f"Drop Tail carries {said.each(told['Drop Tail'])} kbit/s: up to what is offered")
+    # Wider than the load all links carry the same, but for what stood in the queue when the warm-up
+    # ended.
+    growing = all(
+        later >= 0.99 * earlier for values in told.values() for earlier, later in pairwise(values)
+    )
+    return Finding(
+        growing, f"Drop Tail carries {said.each(told['Drop Tail'])} kbit/s: up to what is offered"
+    )
 
 
 def latency_low(evidence: Evidence) -> Finding:
     rates = [rate for rate in _cited_rates(evidence) if rate < 256]
     tail, red, codel = (
-        [_cited(evidence, rate, name, m.queue_ms) for rate in rates] for name in studies.CITED_QDISCS
+        [_cited(evidence, rate, name, m.queue_ms) for rate in rates]
+        for name in studies.CITED_QDISCS
     )
     short = evidence.means(SMALL_BY["Drop Tail"], m.queue_ms)
     small = [short[rate] for rate in rates if rate in short]
@@ -217,7 +234,10 @@ def latency_low(evidence: Evidence) -> Finding:
 
 def latency_high(evidence: Evidence) -> Finding:
     rates = [rate for rate in _cited_rates(evidence) if rate >= 256]
-    rows = [[_cited(evidence, rate, name, m.queue_ms) for name in studies.CITED_QDISCS] for rate in rates]
+    rows = [
+        [_cited(evidence, rate, name, m.queue_ms) for name in studies.CITED_QDISCS]
+        for rate in rates
+    ]
     # A link that is wider than the load has the same short queue under all three.
     return Finding(
         all(row[2] <= 1.01 * min(row) for row in rows),
@@ -240,7 +260,8 @@ def small(evidence: Evidence) -> Finding:
         for rate in rates
     ]
     return Finding(
-        holds=all(tail >= red for tail, red, _, _ in rows) and all(tail <= red for _, _, tail, red in rows),
+        holds=all(tail >= red for tail, red, _, _ in rows)
+        and all(tail <= red for _, _, tail, red in rows),
         partly=all(tail >= red for tail, red, _, _ in rows),
         because=f"{SMALL} packets of buffer, Drop Tail against RED: "
         + "; ".join(
@@ -250,12 +271,13 @@ def small(evidence: Evidence) -> Finding:
     )
 
 
-# ---------------------------------------------------------------------------------------- section 4
+# -------------------------------------------------------------------------------------- section 4
 
 
 def unshaped(evidence: Evidence) -> Finding:
     latency, lost, film = (
-        evidence.means(TRIES, one).values() for one in (m.mean_ms, m.ping_loss_percent, m.film_loss_percent)
+        evidence.means(TRIES, one).values()
+        for one in (m.mean_ms, m.ping_loss_percent, m.film_loss_percent)
     )
     return Finding(
         max(latency) < 1 and max(*lost, *film) == 0,
@@ -312,7 +334,9 @@ def by_age(evidence: Evidence) -> Finding:
 
 
 def most_carried(evidence: Evidence) -> Finding:
-    tail, red, codel = (_each(evidence, name, m.throughput_kbps) for name in ("Drop Tail", "RED", "CoDel"))
+    tail, red, codel = (
+        _each(evidence, name, m.throughput_kbps) for name in ("Drop Tail", "RED", "CoDel")
+    )
     # At 150 kbps the film always exceeds the link, and RED too leaves next to nothing idle.
     first = all(a > 0.9999 * b and a > c for a, b, c in zip(tail, red, codel, strict=True))
     return Finding(
@@ -323,8 +347,12 @@ def most_carried(evidence: Evidence) -> Finding:
 
 
 def least_lost(evidence: Evidence) -> Finding:
-    tail, red, codel = (_each(evidence, name, m.film_loss_percent) for name in ("Drop Tail", "RED", "CoDel"))
-    pings = {name: _each(evidence, name, m.ping_loss_percent) for name in ("Drop Tail", "RED", "CoDel")}
+    tail, red, codel = (
+        _each(evidence, name, m.film_loss_percent) for name in ("Drop Tail", "RED", "CoDel")
+    )
+    pings = {
+        name: _each(evidence, name, m.ping_loss_percent) for name in ("Drop Tail", "RED", "CoDel")
+    }
     # Behind a link that is never idle both lose what exceeds it.
     tail_first = all(a < b + 0.5 and a < c for a, b, c in zip(tail, red, codel, strict=True))
     codel_last = all(c > b for b, c in zip(red, codel, strict=True))
@@ -332,13 +360,15 @@ def least_lost(evidence: Evidence) -> Finding:
         holds=tail_first and codel_last,
         partly=codel_last,
         because=f"of the film: Drop Tail {said.each(tail, 1)}, RED {said.each(red, 1)}, CoDel "
-        f"{said.each(codel, 1)} %" + _defaults(evidence, m.film_loss_percent, "%", 1) + ". Of the pings: "
+        f"{said.each(codel, 1)} %"
+        + _defaults(evidence, m.film_loss_percent, "%", 1)
+        + ". Of the pings: "
         f"{', '.join(f'{name} {said.each(values)}' for name, values in pings.items())} %: a ping "
         "finds room in a short queue between two frames",
     )
 
 
-# ----------------------------------------------------------------------------------- the conclusion
+# --------------------------------------------------------------------------------- the conclusion
 
 
 def ninety(evidence: Evidence) -> Finding:
@@ -386,7 +416,9 @@ def twenty(evidence: Evidence) -> Finding:
 
 
 def ten(evidence: Evidence) -> Finding:
-    tail, red = (_apart(evidence, "CoDel", name, m.film_loss_percent) for name in ("Drop Tail", "RED"))
+    tail, red = (
+        _apart(evidence, "CoDel", name, m.film_loss_percent) for name in ("Drop Tail", "RED")
+    )
     lost = evidence.means(BEHIND["RED"], m.film_loss_percent)
     plain = [value - lost[kbps] for kbps, value in _plain(evidence, m.film_loss_percent).items()]
     return Finding(
@@ -398,11 +430,13 @@ def ten(evidence: Evidence) -> Finding:
     )
 
 
-# ---------------------------------------------------------------------------------- the future work
+# -------------------------------------------------------------------------------- the future work
 
 
 def larger_target(evidence: Evidence) -> Finding:
-    carried, latency = (evidence.means(SWEPT["limit 1000"], one) for one in (m.throughput_kbps, m.mean_ms))
+    carried, latency = (
+        evidence.means(SWEPT["limit 1000"], one) for one in (m.throughput_kbps, m.mean_ms)
+    )
     short = evidence.means(SWEPT["limit 3"], m.throughput_kbps)
     most = max(carried)
     low, high = difference(
@@ -434,7 +468,10 @@ def _longer_interval(evidence: Evidence) -> str:
 
 def larger_limit(evidence: Evidence) -> Finding:
     few, many = (
-        [evidence.mean(SWEPT[name][5], one) for one in (m.throughput_kbps, m.mean_ms, m.film_loss_percent)]
+        [
+            evidence.mean(SWEPT[name][5], one)
+            for one in (m.throughput_kbps, m.mean_ms, m.film_loss_percent)
+        ]
         for name in ("limit 3", "limit 1000")
     )
     low, _ = difference(
@@ -471,16 +508,20 @@ def catches_up(evidence: Evidence) -> Finding:
 
 
 def excess_packets(times: float) -> float:
-    """What gathers before CoDel's first drop: a target and an interval's worth of the excess, and of rounding."""
+    """What gathers before CoDel's first drop: a target and an interval's worth of the excess, and
+    of rounding."""
     return studies.excess(times) * (studies.INTERVAL_S + 0.05) + 2
 
 
-# ------------------------------------------------------------------------- what other readings give
+# ----------------------------------------------------------------------- what other readings give
 
 
 def table_1(evidence: Evidence) -> str:
     """The films of table 1 behind the bottlenecks."""
-    rows = {kbps: [OTHERS[f"{kbps} {name} table 1"] for name in ("RED", "Drop Tail")] for kbps in BOTTLENECKS}
+    rows = {
+        kbps: [OTHERS[f"{kbps} {name} table 1"] for name in ("RED", "Drop Tail")]
+        for kbps in BOTTLENECKS
+    }
     if not evidence.has(*(one for row in rows.values() for one in row)):
         return "In the full version: table 1's rates behind the bottlenecks."
     found = "; ".join(
@@ -624,7 +665,9 @@ def five_packets(evidence: Evidence) -> str:
     if not evidence.has(*longer.values()):
         return "A limit of 5 packets comes nearer to it (study codel), but further from the stated throughput and loss."
     below = [
-        m.below_percent(evidence.mean(one, m.mean_ms), evidence.mean(BEHIND["RED"][kbps], m.mean_ms))
+        m.below_percent(
+            evidence.mean(one, m.mean_ms), evidence.mean(BEHIND["RED"][kbps], m.mean_ms)
+        )
         for kbps, one in longer.items()
     ]
     return f"A limit of 5 packets gives {sum(below) / len(below):.0f} % (study codel), but is further from the stated throughput and loss."

@@ -1,4 +1,5 @@
-"""The source's figures 2 to 5, 7, 8 and the one that is 7 again, from our Runs; and what they leave unseen.
+"""The source's figures 2 to 5, 7, 8 and the one that is 7 again, from our Runs; and what they leave
+unseen.
 
 Published values are hollow marks; of figures 2 to 5 and of CoDel the text has none.
 """
@@ -44,7 +45,7 @@ _PLAIN = "CoDel, tc's defaults"
 _PLAIN_LOOK: Look = look("fq_codel")[0], style.DOTTED
 
 
-# -------------------------------------------------------------------------------- the cited figures
+# ------------------------------------------------------------------------------ the cited figures
 
 
 def _over_rates(axes: Axes, evidence: Evidence, measure: Measure) -> None:
@@ -89,7 +90,11 @@ def figure2(evidence: Evidence) -> Figure:
 @style.drawn
 def figure3(evidence: Evidence) -> Figure:
     figure, [[whole, close]] = sheet(
-        "Packet loss over the bottleneck's rate", evidence, CITED, columns=2, says="film of 950 kbit/s"
+        "Packet loss over the bottleneck's rate",
+        evidence,
+        CITED,
+        columns=2,
+        says="film of 950 kbit/s",
     )
     _over_rates(whole, evidence, m.queue_loss_percent)
     whole.set_ylabel("packets lost [%]")
@@ -104,7 +109,11 @@ def figure3(evidence: Evidence) -> Figure:
 @style.drawn
 def figure4(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
-        "Throughput over the bottleneck's rate", evidence, CITED, says="film of 950 kbit/s", size=(7, 3.8)
+        "Throughput over the bottleneck's rate",
+        evidence,
+        CITED,
+        says="film of 950 kbit/s",
+        size=(7, 3.8),
     )
     _over_rates(axes, evidence, m.carried_kbps)
     axes.set_yscale("log")
@@ -130,10 +139,15 @@ def figure5(evidence: Evidence) -> Figure:
     return figure
 
 
-# ------------------------------------------------------------------------------- figures 7, 8 and 7
+# ----------------------------------------------------------------------------- figures 7, 8 and 7
 
 
-_HOLLOW: dict[str, Any] = {"marker": "D", "markerfacecolor": "none", "color": style.INK, "linestyle": "none"}
+_HOLLOW: dict[str, Any] = {
+    "marker": "D",
+    "markerfacecolor": "none",
+    "color": style.INK,
+    "linestyle": "none",
+}
 
 
 def _grouped(
@@ -161,7 +175,9 @@ def _grouped(
                 label = None if marked else "published"
                 axes.plot([at - 0.42 * width], [stated], markersize=6, label=label, **_HOLLOW)
                 marked = True
-    axes.set_xticks(range(len(BOTTLENECKS)), [f"{kbps} kbps\n{8 * kbps} kbit/s" for kbps in BOTTLENECKS])
+    axes.set_xticks(
+        range(len(BOTTLENECKS)), [f"{kbps} kbps\n{8 * kbps} kbit/s" for kbps in BOTTLENECKS]
+    )
     axes.grid(axis="x", visible=False)
 
 
@@ -194,7 +210,12 @@ def figure8(evidence: Evidence) -> Figure:
 def loss(evidence: Evidence) -> Figure:
     around = style.Margins(top=1.05, left=0.85, right=0.35, bottom=0.65)
     figure, [[pings], [film]] = sheet(
-        "Packets lost behind each bottleneck", evidence, TESTBED, rows=(1, 1), size=(9, 6.4), margins=around
+        "Packets lost behind each bottleneck",
+        evidence,
+        TESTBED,
+        rows=(1, 1),
+        size=(9, 6.4),
+        margins=around,
     )
     _grouped(pings, evidence, m.ping_loss_percent, "lost")
     _grouped(film, evidence, m.film_loss_percent)
@@ -212,7 +233,7 @@ def _single(title: str, evidence: Evidence) -> tuple[Figure, list[list[Axes]]]:
     return sheet(title, evidence, TESTBED, size=(9, 4.2), margins=around)
 
 
-# --------------------------------------------------------------------- three tries, and one passage
+# ------------------------------------------------------------------- three tries, and one passage
 
 
 @style.drawn
@@ -237,7 +258,13 @@ def tries(evidence: Evidence) -> Figure:
             for group, kbps in enumerate(BOTTLENECKS):
                 at = 4 * group + i
                 _tried(
-                    axes, evidence, BEHIND[name][kbps], measure, at, drawn[0], name if group == 0 else None
+                    axes,
+                    evidence,
+                    BEHIND[name][kbps],
+                    measure,
+                    at,
+                    drawn[0],
+                    name if group == 0 else None,
                 )
                 stated = SAYS.get(f"{name}/{kbps}/{column}")
                 if stated is not None:
@@ -308,7 +335,7 @@ def passage(evidence: Evidence) -> Figure:
     return figure
 
 
-# ---------------------------------------------------------------------------------- the future work
+# -------------------------------------------------------------------------------- the future work
 
 
 @style.drawn

@@ -4,8 +4,8 @@
     (2)  throughput = bytes received / time from the first to the last
     (3)  loss       = (transmitted - received) / transmitted
 
-Table 2 and 3 put pings into (1) and (3), so their latency is a round trip, and they put the video into (2). The video's own
-packets in (1) and (3) are measured beside: they are what a viewer gets.
+Table 2 and 3 put pings into (1) and (3), so their latency is a round trip, and they put the video
+into (2). The video's own packets in (1) and (3) are measured beside: they are what a viewer gets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WAITS_MS = 2_000.0
 """fping's longest wait for the replies of its last ping, then it sums up and ends."""
 
 
-# ---------------------------------------------------------------------------------------- equations
+# -------------------------------------------------------------------------------------- equations
 
 
 def latency_ms(sent_ns: float, received_ns: float) -> float:
@@ -48,11 +48,12 @@ def loss_percent(transmitted: float, received: float) -> float:
     return 100 * metrics.ratio(transmitted - received, transmitted)
 
 
-# -------------------------------------------------------------------------------------------- pings
+# ------------------------------------------------------------------------------------------ pings
 
 
 def counted(sent_ms: Milliseconds, latency: Milliseconds) -> Milliseconds:
-    """The latencies that fping reports: NaN are pings that were dropped; late ones and those after its end it misses."""
+    """The latencies that fping reports: NaN are pings that were dropped; late ones and those after
+    its end it misses."""
     if sent_ms.size == 0:
         return latency
     end = sent_ms.max() + WAITS_MS
@@ -110,11 +111,12 @@ def dropped_pings_percent(seed: Seed) -> float:
     return loss_percent(sent.size, int(np.isfinite(latency).sum()))
 
 
-# -------------------------------------------------------------------------------------------- video
+# ------------------------------------------------------------------------------------------ video
 
 
 def throughput_kbps(seed: Seed) -> float:
-    """Equation 2 on everything that the shaped link carried to the client, frames with their Ethernet header."""
+    """Equation 2 on everything that the shaped link carried to the client, frames with their
+    Ethernet header."""
     row = seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
     return rate_kbps(row["wire_bytes"], row["measured_ns"] / 1e9)
 
@@ -125,13 +127,17 @@ def _film(seed: Seed) -> pl.DataFrame:
 
 def film_loss_percent(seed: Seed) -> float:
     """Equation 3 on the packets of the film."""
-    sent, lost = (cast(int, _film(seed)[column].sum()) for column in ("sent_packets", "lost_packets"))
+    sent, lost = (
+        cast(int, _film(seed)[column].sum()) for column in ("sent_packets", "lost_packets")
+    )
     return loss_percent(sent, sent - lost)
 
 
 def film_latency_ms(seed: Seed) -> float:
     """Equation 1 on the packets of the film: one way, mean of those that arrived."""
-    sum_ns, samples = (cast(int, _film(seed)[column].sum()) for column in ("rtt_sum_ns", "rtt_samples"))
+    sum_ns, samples = (
+        cast(int, _film(seed)[column].sum()) for column in ("rtt_sum_ns", "rtt_samples")
+    )
     return metrics.ratio(sum_ns, samples) / 1e6
 
 
@@ -141,7 +147,8 @@ def film_throughput_percent(seed: Seed) -> float:
 
 
 def dropped_for_age_percent(seed: Seed) -> float:
-    """Share of the drops that CoDel made for the age of a packet and not because its queue was full, per cent."""
+    """Share of the drops that CoDel made for the age of a packet and not because its queue was
+    full, per cent."""
     causes = seed.queue("down")["drops"]
     return 100 * metrics.ratio(causes.get("target", 0), sum(causes.values()))
 
@@ -166,7 +173,7 @@ def peak_packets(seed: Seed) -> float:
     return float(seed.queue("down")["backlog_packets"]["max"])
 
 
-# -------------------------------------------------------------------------------------- comparisons
+# ------------------------------------------------------------------------------------ comparisons
 
 
 def below_percent(one: float, other: float) -> float:
@@ -186,7 +193,9 @@ def points(one: float, other: float) -> float:
 
 def averaged(each: list[Estimate]) -> Estimate:
     """The mean of several estimates, seed by seed."""
-    return estimated(math.fsum(some) / len(some) for some in zip(*(one.values for one in each), strict=True))
+    return estimated(
+        math.fsum(some) / len(some) for some in zip(*(one.values for one in each), strict=True)
+    )
 
 
 def over_bottlenecks(
@@ -194,7 +203,10 @@ def over_bottlenecks(
 ) -> Estimate:
     """A comparison of two disciplines, the mean over the three bottlenecks."""
     return averaged(
-        [evidence.compared(BEHIND[one][kbps], BEHIND[other][kbps], measure, how) for kbps in BOTTLENECKS]
+        [
+            evidence.compared(BEHIND[one][kbps], BEHIND[other][kbps], measure, how)
+            for kbps in BOTTLENECKS
+        ]
     )
 
 

@@ -1,6 +1,8 @@
-"""What is run: three bottlenecks under three disciplines, other readings, the cited studies, and the future work.
+"""What is run: three bottlenecks under three disciplines, other readings, the cited studies, and
+the future work.
 
-The source names neither the video's rate behind each bottleneck nor the queues' parameters nor the probe. Its numbers do:
+The source names neither the video's rate behind each bottleneck nor the queues' parameters nor the
+probe. Its numbers do:
 
     load      RED's queue stays short, so its loss is the overload: offered = carried / (1 - lost):
               1911 / 0.77 = 2482, 1521 / 0.73 = 2084, 1198 / 0.66 = 1815 kbit/s
@@ -11,9 +13,10 @@ The source names neither the video's rate behind each bottleneck nor the queues'
               30 to 90 kB with `adaptive`, which holds the average between 54 and 66 kB
     probe     "xmt rcv %loss" is how fping sums up, which forgets a ping after 10 s and doesn't wait for the last ones
 
-Constant overloads have a closed form. An excess of x packets a second stays, and in its dropping state CoDel drops
-sqrt(count) / I a second, which after a time t is t / (2 I^2). The queue grows until that rate meets x, at t = 2 I^2 x, and is
-then (x I)^2 packets long; it takes as long again to empty. Twice the overload: twice the time, four times the queue.
+Constant overloads have a closed form. An excess of x packets a second stays, and in its dropping
+state CoDel drops sqrt(count) / I a second, which after a time t is t / (2 I^2). The queue grows
+until that rate meets x, at t = 2 I^2 x, and is then (x I)^2 packets long; it takes as long again to
+empty. Twice the overload: twice the time, four times the queue.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ FILMS = {attempt: SAYS[f"unshaped/{attempt}/throughput"] for attempt in ("1", "2
 LIMIT = {250: 1250, 200: 1430, 150: 1000}
 """Bottleneck -> Drop Tail's packets. Our frames end in a shorter packet, 1322 B in the mean."""
 FIRST_PING = {250: 3, 200: 10, 150: 7}
-"""Bottleneck -> seconds from the video's start to the first ping: the least latency under Drop Tail over the queue's growth."""
+"""Bottleneck -> seconds from the video's start to the first ping: the least latency under Drop Tail
+over the queue's growth."""
 
 RED = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 adaptive bandwidth 10Mbit"
 RED_PLAIN = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55"
@@ -57,7 +61,8 @@ def qdisc(name: str, kbps: int) -> str:
 
 
 def film(mean_kbps: float, quiet: float = _QUIET) -> dict[str, Any]:
-    """A film of this mean rate in kbit/s of frames: what is always sent, and what its lively scenes add."""
+    """A film of this mean rate in kbit/s of frames: what is always sent, and what its lively scenes
+    add."""
     base = mean_kbps * quiet
     extra = max((mean_kbps - base) / _LIVELY, 1.0)
     return {
@@ -67,7 +72,8 @@ def film(mean_kbps: float, quiet: float = _QUIET) -> dict[str, Any]:
 
 
 def shaped(kbps: int, words: str, differs: Changes | None = None) -> Changes:
-    """A variant: both interfaces at this rate, this discipline, the film that its numbers imply, and what differs."""
+    """A variant: both interfaces at this rate, this discipline, the film that its numbers imply,
+    and what differs."""
     first = FIRST_PING[kbps]
     return {
         "bottleneck.rate": f"{8 * kbps} kbit/s",
@@ -82,7 +88,11 @@ def shaped(kbps: int, words: str, differs: Changes | None = None) -> Changes:
 
 def unshaped(mean_kbps: float) -> Changes:
     """A variant: nothing shaped, a film of this rate."""
-    return {"bottleneck.rate": "100 Mbit/s", "bottleneck.qdisc": "pfifo limit 1000", **film(mean_kbps)}
+    return {
+        "bottleneck.rate": "100 Mbit/s",
+        "bottleneck.qdisc": "pfifo limit 1000",
+        **film(mean_kbps),
+    }
 
 
 _TESTBED: dict[str, Changes] = {
@@ -108,7 +118,8 @@ _OTHERS: dict[str, Changes] = {
         for name in ("Drop Tail", "RED")
     },
     "150 RED steady": shaped(150, RED, film(OFFERED[150], quiet=1.0)),
-    # The line from 3143 to 9434 ms in 82 pings: the queue grows by 0.077 s a second, and did so for 41 s before.
+    # The line from 3143 to 9434 ms in 82 pings: the queue grows by 0.077 s a second, and did so for
+    # 41 s before.
     "200 Drop Tail slower": shaped(
         200,
         qdisc("Drop Tail", 200),
@@ -122,14 +133,16 @@ _OTHERS: dict[str, Changes] = {
     ),
     **{
         f"150 {name} paced": shaped(
-            150, qdisc(name, 150), {"flow.film.access": "4 Mbit/s", "flow.scenes.access": "4 Mbit/s"}
+            150,
+            qdisc(name, 150),
+            {"flow.film.access": "4 Mbit/s", "flow.scenes.access": "4 Mbit/s"},
         )
         for name in ("Drop Tail", "CoDel")
     },
 }
 _OTHERS_QUICK = ("250 limit 1000", "250 RED plain", "150 Drop Tail paced")
 
-# -------------------------------------------------------------------------------- the cited studies
+# ------------------------------------------------------------------------------- the cited studies
 
 RATES = (64, 128, 256, 512, 1000, 2000, 4000)
 """kbit/s."""
@@ -160,7 +173,7 @@ _CITED_QUICK = tuple(
     + [f"{rate} {name} small" for name in ("Drop Tail", "RED") for rate in (64, 1000)]
 )
 
-# ---------------------------------------------------------------------------------- the future work
+# --------------------------------------------------------------------------------- the future work
 
 TARGETS_MS = (1, 5, 20, 60, 200, 600)
 SETTINGS = {
@@ -183,9 +196,11 @@ _FUTURE: dict[str, Changes] = {
     for name, (limit, interval) in SETTINGS.items()
     for target in TARGETS_MS
 }
-_FUTURE_QUICK = tuple(future(name, target) for name in ("limit 3", "limit 1000") for target in (5, 60, 600))
+_FUTURE_QUICK = tuple(
+    future(name, target) for name in ("limit 3", "limit 1000") for target in (5, 60, 600)
+)
 
-# ----------------------------------------------------------------------------------------- overload
+# ---------------------------------------------------------------------------------------- overload
 
 OVERLOADS = (1.1, 1.25, 1.5, 2.0)
 """Offered over the link's rate."""
@@ -215,11 +230,12 @@ def predicted_seconds(times: float) -> float:
 
 
 _OVERLOAD: dict[str, Changes] = {
-    overload(times): {"flow.flood.rate": f"{2e6 * times * 1356 / 1370:.0f} bit/s"} for times in OVERLOADS
+    overload(times): {"flow.flood.rate": f"{2e6 * times * 1356 / 1370:.0f} bit/s"}
+    for times in OVERLOADS
 }
 _OVERLOAD_QUICK = (overload(1.25), overload(2.0))
 
-# -------------------------------------------------------------------------------------- the studies
+# ------------------------------------------------------------------------------------- the studies
 
 _PLAIN = tuple(f"{kbps} limit 1000" for kbps in BOTTLENECKS)
 
@@ -247,7 +263,9 @@ CODEL = Study(
     quick_variants=_PLAIN,
     kernel_variants=_PLAIN,
 )
-OTHERS = Study("others", "The other readings", "testbed.toml", variants=_OTHERS, quick_variants=_OTHERS_QUICK)
+OTHERS = Study(
+    "others", "The other readings", "testbed.toml", variants=_OTHERS, quick_variants=_OTHERS_QUICK
+)
 CITED = Study(
     "cited",
     "The cited studies: bottlenecks from 64 kbit/s up (section 2.4)",
@@ -276,7 +294,8 @@ STUDIES = (UNSHAPED, TESTBED, CODEL, OTHERS, CITED, FUTURE, OVERLOAD)
 
 TRIES = {attempt: UNSHAPED[attempt] for attempt in FILMS}
 BEHIND = {
-    name: {kbps: TESTBED[f"{kbps} {name}"] for kbps in BOTTLENECKS} for name in ("Drop Tail", "RED", "CoDel")
+    name: {kbps: TESTBED[f"{kbps} {name}"] for kbps in BOTTLENECKS}
+    for name in ("Drop Tail", "RED", "CoDel")
 }
 """Discipline -> bottleneck in kbps -> variant."""
 DEFAULTS = {kbps: CODEL[f"{kbps} limit 1000"] for kbps in BOTTLENECKS}
@@ -284,7 +303,8 @@ DEFAULTS = {kbps: CODEL[f"{kbps} limit 1000"] for kbps in BOTTLENECKS}
 CITED_BY = {name: {rate: CITED[f"{rate} {name}"] for rate in RATES} for name in CITED_QDISCS}
 """Discipline -> rate in kbit/s -> variant."""
 SMALL_BY = {
-    name: {rate: CITED[f"{rate} {name} small"] for rate in _SMALL_RATES} for name in ("Drop Tail", "RED")
+    name: {rate: CITED[f"{rate} {name} small"] for rate in _SMALL_RATES}
+    for name in ("Drop Tail", "RED")
 }
 SWEPT = {name: {target: FUTURE[future(name, target)] for target in TARGETS_MS} for name in SETTINGS}
 """CoDel's limit and interval -> target in ms -> variant."""

@@ -1,7 +1,7 @@
 """The kernel's guests: made of packages, kept in a cache, booted, and how they end.
 
-`setup` makes a guest once, `choose` takes one, `boot.run` runs it on an initial file system that `overlay` adds a run's program and
-files to.
+`setup` makes a guest once, `choose` takes one, `boot.run` runs it on an initial file system that
+`overlay` adds a run's program and files to.
 """
 
 from sojourn import linux_only as linux_only

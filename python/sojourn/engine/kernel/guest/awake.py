@@ -1,8 +1,9 @@
 """A guest whose red adapts where it is told to: the flag is put where the kernel looks for it.
 
-tc 6.1 says `adaptive` in TCA_RED_FLAGS. Linux 6.12 takes it from there, reports it, and starts red's timer by the flags of tc_red_qopt, the
-older place (`__red_change`, net/sched/sch_red.c), so that a red as tc sets it never adapts. Here a library (awake.c) is preloaded
-under tc and moves the flag. Compiled when it is needed, by the compiler that made the guest.
+tc 6.1 says `adaptive` in TCA_RED_FLAGS. Linux 6.12 takes it from there, reports it, and starts
+red's timer by the flags of tc_red_qopt, the older place (`__red_change`, net/sched/sch_red.c), so
+that a red as tc sets it never adapts. Here a library (awake.c) is preloaded under tc and moves the
+flag. Compiled when it is needed, by the compiler that made the guest.
 """
 
 import hashlib
@@ -43,7 +44,9 @@ def library() -> dict[str, bytes]:
         try:
             done = subprocess.run(command, input=_source(), capture_output=True, check=False)
         except OSError as error:
-            raise GuestError(f"can't run {COMPILER}: {error.strerror or error}", why_not() or "") from None
+            raise GuestError(
+                f"can't run {COMPILER}: {error.strerror or error}", why_not() or ""
+            ) from None
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines()
             raise GuestError(

@@ -1,10 +1,12 @@
 """Boots a guest for one run and brings back its archive, or says how it ended.
 
-The run's folder holds everything: `initrd`, `console`, `results.tar`. A guest ends by itself; its program has a deadline in virtual time. This side has
-a limit in wall-clock time, for a guest in which time stands still, and a limit of CPU time that outlives this process.
+The run's folder holds everything: `initrd`, `console`, `results.tar`. A guest ends by itself; its
+program has a deadline in virtual time. This side has a limit in wall-clock time, for a guest in
+which time stands still, and a limit of CPU time that outlives this process.
 
-Marks at the start of a console's line, by the guest's program: `@BOOT` it runs, `@AT ns` how far its run is (user-mode Linux only: a serial
-line would take time of the guest's), `@DONE` it has measured, `@END` the archive is written, `@FAIL words` it gave up.
+Marks at the start of a console's line, by the guest's program: `@BOOT` it runs, `@AT ns` how far
+its run is (user-mode Linux only: a serial line would take time of the guest's), `@DONE` it has
+measured, `@END` the archive is written, `@FAIL words` it gave up.
 """
 
 import contextlib
@@ -82,7 +84,8 @@ class Booted:
 
 
 def run(guest: Bootable, boot: Boot, reached: Callable[[int], bool] = lambda _: True) -> Booted:
-    """Boots the guest and waits for its end, or ends it when `reached`, which is told now and then the time of its run in ns, says False.
+    """Boots the guest and waits for its end, or ends it when `reached`, which is told now and then
+    the time of its run in ns, says False.
 
     Raises:
         GuestRunError: it did not come to its end; `ending` says how it ended instead.
@@ -117,7 +120,9 @@ def _lay_out(guest: Bootable, boot: Boot, folder: Path) -> None:
             file.write(guest.base.read_bytes())
             file.write(boot.overlay)
     except OSError as error:
-        raise GuestError(f"can't write {folder / INITRD}: {error.strerror}", "run elsewhere") from None
+        raise GuestError(
+            f"can't write {folder / INITRD}: {error.strerror}", "run elsewhere"
+        ) from None
 
 
 def _booted(
@@ -125,8 +130,8 @@ def _booted(
 ) -> tuple[int, resource.struct_rusage, bool]:
     def prepare(process: int) -> None:
         if guest.kind == "uml":
-            # Kernel and programs take turns at every system call; on two processors each turn wakes the other one up: three
-            # times the CPU time.
+            # Kernel and programs take turns at every system call; on two processors each turn wakes
+            # the other one up: three times the CPU time.
             os.sched_setaffinity(process, {_next_processor()})
 
     with (folder / CONSOLE).open("ab") as console:
@@ -161,8 +166,11 @@ class Child:
     """Descriptors that it inherits."""
 
 
-def see_to_its_end(child: Child, stopped: Callable[[], bool]) -> tuple[int, resource.struct_rusage, bool]:
-    """Runs it to its end, or ends it: exit status as of wait(2), what it used, whether it was overdue.
+def see_to_its_end(
+    child: Child, stopped: Callable[[], bool]
+) -> tuple[int, resource.struct_rusage, bool]:
+    """Runs it to its end, or ends it: exit status as of wait(2), what it used, whether it was
+    overdue.
 
     Raises:
         GuestError: it could not be started.
@@ -189,7 +197,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def _die_with(parent: int) -> None:
-    """In the child: it is killed when the thread that started it ends, however that ends; and a guest's own processes with it."""
+    """In the child: it is killed when the thread that started it ends, however that ends; and a
+    guest's own processes with it."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # Too late for a parent that has ended before.
     if os.getppid() != parent:
@@ -213,7 +222,8 @@ def _ended(
                 break
     finally:
         os.close(handle)
-        # All of it: the guest's processes are processes here. Its group outlives it if one of them does.
+        # All of it: the guest's processes are processes here. Its group outlives it if one of them
+        # does.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         _, status, usage = os.wait4(process.pid, 0)
@@ -270,7 +280,9 @@ def ending(console: str, status: int, boot: Boot, overdue: bool) -> GuestRunErro
             console,
         )
     if found := re.search(r"Kernel panic - not syncing: (.*)", console):
-        return GuestRunError("panicked", f"the guest's kernel panicked: {found[1]}", _REPORT, console)
+        return GuestRunError(
+            "panicked", f"the guest's kernel panicked: {found[1]}", _REPORT, console
+        )
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
         return _hung(console, boot)
     if os.WIFSIGNALED(status):
@@ -289,7 +301,9 @@ def ending(console: str, status: int, boot: Boot, overdue: bool) -> GuestRunErro
             "sojourn kernel status says what it needs",
             console,
         )
-    return GuestRunError("gave up", "the guest ended before it had written its results", _REPORT, console)
+    return GuestRunError(
+        "gave up", "the guest ended before it had written its results", _REPORT, console
+    )
 
 
 _REPORT = "please report it with the scenario and this console"

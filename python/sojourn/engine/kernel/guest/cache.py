@@ -5,9 +5,10 @@
                                                           /guest.json   what went into it
                                                           /build.log
 
-A folder's name ends in a hash of everything that decides what is in it: our edits, the kernel's configuration, the recipe and the
-version of the source package. It is made under another name and renamed when it is complete, so being interrupted leaves nothing half-made
-that could be taken for a guest. What was downloaded is kept until then, so that starting again does not download it again.
+A folder's name ends in a hash of everything that decides what is in it: our edits, the kernel's
+configuration, the recipe and the version of the source package. It is made under another name and
+renamed when it is complete, so being interrupted leaves nothing half-made that could be taken for a
+guest. What was downloaded is kept until then, so that starting again does not download it again.
 """
 
 import contextlib
@@ -59,7 +60,8 @@ class Kept:
 
 
 def find(kind: str, edits: str) -> Kept | None:
-    """The guest of this kind that was made with these edits; the latest, should there be several."""
+    """The guest of this kind that was made with these edits; the latest, should there be
+    several."""
     found = []
     for path in root().glob(f"{kind}-*/{MANIFEST}"):
         with contextlib.suppress(OSError, ValueError):
@@ -70,14 +72,16 @@ def find(kind: str, edits: str) -> Kept | None:
 
 
 def superseded(current: Mapping[str, str]) -> list[Path]:
-    """Guests in the cache that nothing uses any more: each kind's but the one that `find` gives for its edits; failed logs too."""
+    """Guests in the cache that nothing uses any more: each kind's but the one that `find` gives for
+    its edits; failed logs too."""
     kept = {found.folder for kind, edits in current.items() if (found := find(kind, edits))}
     folders = [path.parent for path in root().glob(f"*/{MANIFEST}") if path.parent not in kept]
     return sorted([*folders, *root().glob("failed-*")])
 
 
 def remove(paths: Sequence[Path]) -> int:
-    """Removes these, and what was left unfinished; how many bytes that frees. Not while a guest is being made."""
+    """Removes these, and what was left unfinished; how many bytes that frees. Not while a guest is
+    being made."""
     with making():
         downloads_here = [downloads()] if downloads().exists() else []
         freed = sum(_size(path) for path in (*paths, *downloads_here))
@@ -93,10 +97,12 @@ def _size(path: Path) -> int:
 
 @contextlib.contextmanager
 def making() -> Iterator[Path]:
-    """A temporary folder inside the cache for one guest to be made in, gone at the end. Only one process makes guests at a time."""
+    """A temporary folder inside the cache for one guest to be made in, gone at the end. Only one
+    process makes guests at a time."""
     try:
         root().mkdir(parents=True, exist_ok=True)
-        # Opened for as long as it is locked: closing it lets go, and so does the end of the process, however it comes.
+        # Opened for as long as it is locked: closing it lets go, and so does the end of the
+        # process, however it comes.
         with open(root() / "lock", "w", encoding="utf-8") as lock:
             _take(lock.fileno())
             _sweep()
@@ -115,11 +121,14 @@ def _take(lock: int) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise GuestError("another `sojourn kernel setup` is at work here", "wait for it to end") from None
+        raise GuestError(
+            "another `sojourn kernel setup` is at work here", "wait for it to end"
+        ) from None
 
 
 def _sweep() -> None:
-    """Removes what a process that was killed left behind. The lock says that nobody is at work on it."""
+    """Removes what a process that was killed left behind. The lock says that nobody is at work on
+    it."""
     for left in root().glob(f"{_UNFINISHED}*"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -135,7 +144,8 @@ def need_room(least_bytes: int) -> None:
 
 
 def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> Kept:
-    """Gives a finished folder its name. A folder of that name is replaced: it was made from the same parts."""
+    """Gives a finished folder its name. A folder of that name is replaced: it was made from the
+    same parts."""
     text = json.dumps(dict(manifest), indent=1, sort_keys=True) + "\n"
     (made / MANIFEST).write_text(text, encoding="utf-8")
     final = root() / name

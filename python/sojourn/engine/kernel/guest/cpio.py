@@ -1,8 +1,10 @@
-"""A `newc` cpio archive, the form of an initramfs, written without root: owners, modes and device nodes are but numbers in it.
+"""A `newc` cpio archive, the form of an initramfs, written without root: owners, modes and device
+nodes are but numbers in it.
 
-Source: Documentation/driver-api/early-userspace/buffer-format.rst of Linux. The same entries give the same bytes: entries are sorted, times are 0,
-inode numbers count up. An initramfs may be several archives one after another, each padded to 512 bytes, and a later one adds to what
-an earlier one holds; so `archive` pads.
+Source: Documentation/driver-api/early-userspace/buffer-format.rst of Linux. The same entries give
+the same bytes: entries are sorted, times are 0, inode numbers count up. An initramfs may be several
+archives one after another, each padded to 512 bytes, and a later one adds to what an earlier one
+holds; so `archive` pads.
 """
 
 import stat
@@ -39,16 +41,21 @@ def character_device(major: int, minor: int) -> CpioEntry:
 
 
 def archive(entries: Mapping[str, CpioEntry], directories: tuple[str, ...] = ()) -> bytes:
-    """The archive of these entries, by their path from the root, without a leading `/`. Directories on the way are made."""
+    """The archive of these entries, by their path from the root, without a leading `/`. Directories
+    on the way are made."""
     whole = {
-        path: CpioEntry(stat.S_IFDIR | 0o755) for name in (*entries, *directories) for path in _above(name)
+        path: CpioEntry(stat.S_IFDIR | 0o755)
+        for name in (*entries, *directories)
+        for path in _above(name)
     }
     whole |= {path: CpioEntry(stat.S_IFDIR | 0o755) for path in directories}
     if clash := sorted(path for path in whole if path in entries):
         raise ValueError(f"{clash[0]} is a file and a directory of one archive")
     whole |= entries
     # A directory sorts before what is in it.
-    pieces = [_record(number, path, whole[path]) for number, path in enumerate(sorted(whole), start=1)]
+    pieces = [
+        _record(number, path, whole[path]) for number, path in enumerate(sorted(whole), start=1)
+    ]
     pieces.append(_record(0, _TRAILER, CpioEntry(0)))
     return _padded(b"".join(pieces), BLOCK)
 

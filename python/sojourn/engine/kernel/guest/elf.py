@@ -1,8 +1,9 @@
-"""What a program needs beside itself: its interpreter and shared libraries, found by reading ELF files.
+"""What a program needs beside itself: its interpreter and shared libraries, found by reading ELF
+files.
 
-Source: the ELF-64 specification (gABI) and ld.so(8). A library is looked for in the RUNPATH or RPATH of who needs it ($ORIGIN understood), then in
-the directories that a program loader looks in by itself, so that it is found again under the same path in a guest that has
-no ld.so.cache.
+Source: the ELF-64 specification (gABI) and ld.so(8). A library is looked for in the RUNPATH or
+RPATH of who needs it ($ORIGIN understood), then in the directories that a program loader looks in
+by itself, so that it is found again under the same path in a guest that has no ld.so.cache.
 """
 
 import struct
@@ -16,7 +17,8 @@ LIBRARY_FOLDERS = (
     *("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"),
     *("lib64", "usr/lib64", "lib", "usr/lib"),
 )
-"""Where loaders look without being told, from the root: Debian's multiarch folders, then the others'."""
+"""Where loaders look without being told, from the root: Debian's multiarch folders, then the
+others'."""
 
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
 _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
@@ -86,7 +88,8 @@ def _read(data: bytes) -> Needs:
 def closure(programs: Iterable[str], roots: Sequence[Path]) -> dict[str, Path]:
     """These programs and all that they need: path from the root -> the file that holds it.
 
-    `roots` are folders that stand for the root, looked in one after another: unpacked packages, then the host itself.
+    `roots` are folders that stand for the root, looked in one after another: unpacked packages,
+    then the host itself.
 
     Raises:
         GuestError: a library is nowhere.
@@ -100,7 +103,8 @@ def closure(programs: Iterable[str], roots: Sequence[Path]) -> dict[str, Path]:
         file = _file(path, roots)
         if file is None:
             raise GuestError(
-                f"{path} is not here, which {wanted_by} needs", "reinstall the package it comes from"
+                f"{path} is not here, which {wanted_by} needs",
+                "reinstall the package it comes from",
             )
         found[path] = file
         try:
@@ -126,7 +130,8 @@ def _place(name: str, folders: Sequence[str], roots: Sequence[Path], wanted_by: 
         if _file(f"{folder}/{name}", roots):
             return f"{folder}/{name}"
     raise GuestError(
-        f"the library {name} is not here, which {wanted_by} needs", "reinstall the package that needs it"
+        f"the library {name} is not here, which {wanted_by} needs",
+        "reinstall the package that needs it",
     )
 
 

@@ -1,8 +1,8 @@
 """What can go wrong with a guest, each kind told apart from the others.
 
-`GuestError` is for what must be mended before a guest can run (a package, a permission, room on the disk); `GuestRunError` for a
-guest that ran and did not finish. Both are UserErrors, so the
-command line prints them in two lines and exits with 2.
+`GuestError` is for what must be mended before a guest can run (a package, a permission, room on the
+disk); `GuestRunError` for a guest that ran and did not finish. Both are UserErrors, so the command
+line prints them in two lines and exits with 2.
 """
 
 from typing import Literal
@@ -12,8 +12,9 @@ from sojourn.errors import UserError
 Ending = Literal["hung", "panicked", "out of memory", "killed", "refused", "gave up"]
 """How a guest ends other than well.
 
-hung: still running at the limit of wall-clock time; panicked: its kernel did; out of memory: it had too little; killed: by a signal that
-was not ours; refused: the host did not let it start; gave up: its own program said `@FAIL`, or ended without the closing mark.
+hung: still running at the limit of wall-clock time; panicked: its kernel did; out of memory: it had
+too little; killed: by a signal that was not ours; refused: the host did not let it start; gave up:
+its own program said `@FAIL`, or ended without the closing mark.
 """
 
 TAIL_LINES = 12

@@ -49,7 +49,8 @@ class Guest:
 
     @property
     def fingerprint(self) -> str:
-        """Names all of it that the tables hang on: of the stock kernel also which QEMU runs it, and how."""
+        """Names all of it that the tables hang on: of the stock kernel also which QEMU runs it, and
+        how."""
         if self.kind == "uml":
             return self.files
         return cache.key({"files": self.files.encode(), "emulator": qemu.decides()})
@@ -67,7 +68,9 @@ class Guest:
     @property
     def results(self) -> tuple[str | None, str]:
         """A file system to mount for the archive, if any, and the archive's path in the guest."""
-        return ("hostfs", f"/host/{boot.ARCHIVE}") if self.kind == "uml" else (None, "/dev/vport0p1")
+        return (
+            ("hostfs", f"/host/{boot.ARCHIVE}") if self.kind == "uml" else (None, "/dev/vport0p1")
+        )
 
     def command(self, one: boot.Boot) -> list[str]:
         """The command line of one run."""
@@ -96,7 +99,8 @@ class Status:
 def setup(
     name: Name, report: uml.Report = uml.nothing, given: Path | None = None, again: bool = False
 ) -> Guest:
-    """Makes a guest ready, unless it is, and starts it once without a program to see that it runs here.
+    """Makes a guest ready, unless it is, and starts it once without a program to see that it runs
+    here.
 
     Args:
         report: is told how far it is.
@@ -140,7 +144,8 @@ def ready(name: Name) -> Status:
 
 
 def why_none(name: Name | None = None) -> str | None:
-    """Why neither that guest nor, without a name, any can be used here, and what to do; None: one can."""
+    """Why neither that guest nor, without a name, any can be used here, and what to do; None: one
+    can."""
     states = [ready(one) for one in (NAMES if name is None else (name,))]
     if any(state.why_not is None for state in states):
         return None
@@ -148,7 +153,8 @@ def why_none(name: Name | None = None) -> str | None:
 
 
 def clean() -> tuple[list[str], int]:
-    """Removes guests that were superseded: made of other edits, or of an older package. Their names, and the bytes that frees."""
+    """Removes guests that were superseded: made of other edits, or of an older package. Their
+    names, and the bytes that frees."""
     old = cache.superseded({uml.KIND: uml.edits_key(), qemu.KIND: qemu.edits_key()})
     return [path.name for path in old], cache.remove(old)
 
@@ -170,7 +176,8 @@ def choose(name: Name | None = None) -> Guest:
 
 
 def overlay(init: Path, files: dict[str, bytes]) -> bytes:
-    """What one run adds to a guest's file system: its first program, with its libraries if it has any, and files.
+    """What one run adds to a guest's file system: its first program, with its libraries if it has
+    any, and files.
 
     Raises:
         GuestError: the program can't be read.
@@ -191,7 +198,9 @@ def _guest(name: Name, kept: cache.Kept) -> Guest:
         source=str(manifest["source"]),
         modules=tuple(manifest.get("modules", ())),
         late_modules=tuple(manifest.get("late_modules", ())),
-        files=cache.key({part: str(manifest[part]).encode() for part in ("kernel_sha256", "base_sha256")}),
+        files=cache.key(
+            {part: str(manifest[part]).encode() for part in ("kernel_sha256", "base_sha256")}
+        ),
     )
 
 

@@ -1,7 +1,8 @@
 """The guest's file system: an initramfs of iproute2 and one program of ours.
 
-`base.cpio` holds `ip` and `tc` with the libraries they need, netem's distribution tables and the folders to mount on; it is made once, with the guest. Behind it
-each run appends an archive of its own: `/init`, the plan, whatever else it needs. There is no shell and nothing else.
+`base.cpio` holds `ip` and `tc` with the libraries they need, netem's distribution tables and the
+folders to mount on; it is made once, with the guest. Behind it each run appends an archive of its
+own: `/init`, the plan, whatever else it needs. There is no shell and nothing else.
 """
 
 import shutil
@@ -18,11 +19,14 @@ _TABLES = ("usr/lib/tc", "lib/tc", "usr/lib64/tc", "usr/share/tc")
 
 
 def base(
-    extra: Mapping[str, cpio.CpioEntry] | None = None, given: Path | None = None, scratch: Path | None = None
+    extra: Mapping[str, cpio.CpioEntry] | None = None,
+    given: Path | None = None,
+    scratch: Path | None = None,
 ) -> bytes:
     """The archive that all runs of a guest begin with. `extra` is what this guest needs beside it.
 
-    iproute2 is the host's; where it has none, its package is fetched (or taken from `given`) and unpacked into `scratch`.
+    iproute2 is the host's; where it has none, its package is fetched (or taken from `given`) and
+    unpacked into `scratch`.
     """
     roots = [Path("/")]
     found = [_find(name, roots) for name in ("ip", "tc")]
@@ -39,7 +43,9 @@ def base(
     }
     # A program is asked for by its name in /bin; where it lies it finds its libraries.
     entries |= {
-        f"bin/{Path(path).name}": cpio.symlink(f"/{path}") for path in programs if not path.startswith("bin/")
+        f"bin/{Path(path).name}": cpio.symlink(f"/{path}")
+        for path in programs
+        if not path.startswith("bin/")
     }
     entries |= _tables(roots)
     entries["dev/console"] = cpio.character_device(5, 1)
@@ -54,14 +60,17 @@ def run(init: bytes, files: Mapping[str, bytes]) -> bytes:
 
 
 def init_with_libraries(init: Path) -> dict[str, cpio.CpioEntry]:
-    """What a program needs to be a guest's first one: nothing if it is static, else its libraries."""
+    """What a program needs to be a guest's first one: nothing if it is static, else its
+    libraries."""
     asked = elf.needs(init.read_bytes())
     if asked.interpreter is None and not asked.libraries:
         return {}
     at = str(init.resolve()).lstrip("/")
     needed = elf.closure([at], [Path("/")])
     return {
-        path: cpio.file(file.read_bytes(), executable=True) for path, file in needed.items() if path != at
+        path: cpio.file(file.read_bytes(), executable=True)
+        for path, file in needed.items()
+        if path != at
     }
 
 

@@ -1,7 +1,8 @@
 """Debian packages, fetched and unpacked without root: nothing is installed.
 
-`apt-get download` works as any user where the lists of packages are there, `dpkg-deb -x` unpacks into any folder. Where a package can't be had, the
-error names it and says how to get it. A folder of .deb files that were downloaded elsewhere can stand in for the network.
+`apt-get download` works as any user where the lists of packages are there, `dpkg-deb -x` unpacks
+into any folder. Where a package can't be had, the error names it and says how to get it. A folder
+of .deb files that were downloaded elsewhere can stand in for the network.
 """
 
 import re
@@ -34,7 +35,9 @@ def fetch(name: str, given: Path | None = None) -> Package:
         return found
     candidate = candidate_version(name)
     if candidate is None:
-        raise GuestError(f"needs the package {name}, which apt does not know here", _how_to_get(name))
+        raise GuestError(
+            f"needs the package {name}, which apt does not know here", _how_to_get(name)
+        )
     folder = cache.downloads()
     folder.mkdir(parents=True, exist_ok=True)
     kept = _newest(folder, name)
@@ -43,12 +46,15 @@ def fetch(name: str, given: Path | None = None) -> Package:
     done = _run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", name], folder)
     fetched = _newest(folder, name)
     if done.returncode != 0 or fetched is None:
-        raise GuestError(f"can't download the package {name}: {_complaint(done)}", _how_to_get(name))
+        raise GuestError(
+            f"can't download the package {name}: {_complaint(done)}", _how_to_get(name)
+        )
     return fetched
 
 
 def candidate_version(name: str) -> str | None:
-    """What `apt-get download` would fetch; None where it does not know the package, or there is no apt."""
+    """What `apt-get download` would fetch; None where it does not know the package, or there is no
+    apt."""
     if not shutil.which("apt-cache") or not shutil.which("apt-get"):
         return None
     done = _run(["apt-cache", "policy", name])
@@ -82,7 +88,8 @@ def unpack(packages: Sequence[Package], into: Path) -> None:
         if done.returncode != 0:
             package.file.unlink(missing_ok=True)
             raise GuestError(
-                f"can't unpack {package.file.name}: {_complaint(done)}", "run it again: it is fetched anew"
+                f"can't unpack {package.file.name}: {_complaint(done)}",
+                "run it again: it is fetched anew",
             )
 
 
@@ -104,7 +111,9 @@ def _how_to_get(name: str) -> str:
 
 
 def _complaint(done: subprocess.CompletedProcess[str]) -> str:
-    lines = [line for line in done.stderr.splitlines() if line.startswith(("E:", "Err", "dpkg-deb:"))]
+    lines = [
+        line for line in done.stderr.splitlines() if line.startswith(("E:", "Err", "dpkg-deb:"))
+    ]
     return (lines or done.stderr.splitlines() or ["it says nothing"])[-1].removeprefix("E: ")
 
 
@@ -112,5 +121,11 @@ def _run(command: Sequence[str], folder: Path | None = None) -> subprocess.Compl
     # Words are looked for in the output: no translations.
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, errors="replace", check=False
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )

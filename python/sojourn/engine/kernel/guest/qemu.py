@@ -1,15 +1,19 @@
 """The stock guest: Debian's own kernel, nothing compiled, in QEMU that counts instructions.
 
-Under `-icount` virtual time moves by one nanosecond per instruction, so what a guest does takes time and is the same every time. Slower than the
-built guest (a start takes some CPU seconds), and without the simulated cards: its links are veth pairs with htb.
+Under `-icount` virtual time moves by one nanosecond per instruction, so what a guest does takes
+time and is the same every time. Slower than the built guest (a start takes some CPU seconds), and
+without the simulated cards: its links are veth pairs with htb.
 
-What makes it repeatable: a fixed CPU without host features, a clock and a seed of its own, no device that the host writes to, virtio without
-ioeventfd (whose kicks race the virtual CPU), results written only after the measurement, and `rr=record`.
+What makes it repeatable: a fixed CPU without host features, a clock and a seed of its own, no
+device that the host writes to, virtio without ioeventfd (whose kicks race the virtual CPU), results
+written only after the measurement, and `rr=record`.
 
-What the last is for: when the virtual CPU sleeps, QEMU's main thread moves virtual time to the next timer. It may see the CPU asleep before the
-CPU's own thread has accounted for the instructions that it ran until then, and move too far, by as many ns: whether it does is up to the host's
-scheduler (accel/tcg/tcg-accel-ops-rr.c, softmmu/icount.c: icount_start_warp_timer against icount_process_data). While QEMU records, a lock keeps
-the main thread out until they are accounted for. The record itself is of no use to us: what is repeated is the run.
+What the last is for: when the virtual CPU sleeps, QEMU's main thread moves virtual time to the next
+timer. It may see the CPU asleep before the CPU's own thread has accounted for the instructions that
+it ran until then, and move too far, by as many ns: whether it does is up to the host's scheduler
+(accel/tcg/tcg-accel-ops-rr.c, softmmu/icount.c: icount_start_warp_timer against
+icount_process_data). While QEMU records, a lock keeps the main thread out until they are accounted
+for. The record itself is of no use to us: what is repeated is the run.
 """
 
 import lzma
@@ -41,7 +45,8 @@ ICOUNT = "shift=0,sleep=off,rr=record,rrfile=/dev/null"
 """A nanosecond an instruction; a CPU that sleeps doesn't wait for the host; and see above."""
 
 _META_PACKAGES = ("linux-image-6.12-cloud-amd64", "linux-image-cloud-amd64")
-"""Name the newest kernel of their line: for virtual machines, hence small. 6.12 is that of the built guest."""
+"""Name the newest kernel of their line: for virtual machines, hence small. 6.12 is that of the
+built guest."""
 
 _VERSIONED = r"linux-image-\d.*-cloud-amd64"
 
@@ -64,7 +69,8 @@ WANTED_MODULES = (
 """What scenarios can ask for: disciplines, congestion controls, filters, devices."""
 
 UNWANTED_MODULES = frozenset({"sch_teql", "sch_taprio", "sch_mqprio", "sch_mqprio_lib", "tcp_diag"})
-"""Disciplines for devices of several queues; and what would open an address family that no scenario uses."""
+"""Disciplines for devices of several queues; and what would open an address family that no scenario
+uses."""
 
 LATE_MODULES = ("virtio_pci", "virtio_console")
 """The way out for the results, where it is not built in: loaded after the measurement."""
@@ -74,7 +80,9 @@ _SIGNED = b"~Module signature appended~\n"
 
 def edits_key() -> str:
     """Names what we make of the kernel's package."""
-    return cache.key({"recipe": RECIPE, "modules": " ".join(WANTED_MODULES + LATE_MODULES).encode()})
+    return cache.key(
+        {"recipe": RECIPE, "modules": " ".join(WANTED_MODULES + LATE_MODULES).encode()}
+    )
 
 
 def find() -> cache.Kept | None:
@@ -100,7 +108,9 @@ def fetch(report: Report = nothing, given: Path | None = None, again: bool = Fal
         root = scratch / "root"
         packages.unpack([kernel], root)
         image = next(root.glob("boot/vmlinuz-*"), None)
-        folder = next(root.glob("lib/modules/*"), None) or next(root.glob("usr/lib/modules/*"), None)
+        folder = next(root.glob("lib/modules/*"), None) or next(
+            root.glob("usr/lib/modules/*"), None
+        )
         if image is None or folder is None:
             raise GuestError(f"{kernel.file.name} holds no kernel", "remove it: it is fetched anew")
 
@@ -142,7 +152,9 @@ def _kernel_package(given: Path | None) -> str:
     if given is not None:
         files = sorted(given.glob("linux-image-*-cloud-amd64_*.deb"))
         named = [file.name.partition("_")[0] for file in files]
-        if found := [name for name in named if re.fullmatch(_VERSIONED, name) and name not in _META_PACKAGES]:
+        if found := [
+            name for name in named if re.fullmatch(_VERSIONED, name) and name not in _META_PACKAGES
+        ]:
             return found[-1]
     for meta in _META_PACKAGES:
         if packages.candidate_version(meta):
@@ -153,11 +165,12 @@ def _kernel_package(given: Path | None) -> str:
     return _META_PACKAGES[0]
 
 
-# ---------------------------------------------------------------------------------------------------------- modules
+# ---------------------------------------------------------------------------------------- modules
 
 
 def read_modules(folder: Path) -> dict[str, bytes]:
-    """The modules of a kernel that scenarios can ask for and all they may depend on, unpacked and unsigned, by name."""
+    """The modules of a kernel that scenarios can ask for and all they may depend on, unpacked and
+    unsigned, by name."""
     found = {}
     for pattern in (
         "kernel/net/**/*.ko*",
@@ -183,12 +196,14 @@ def _chosen(modules: Iterable[str]) -> list[str]:
     return sorted(
         name
         for name in modules
-        if name not in UNWANTED_MODULES and any(fnmatchcase(name, wanted) for wanted in WANTED_MODULES)
+        if name not in UNWANTED_MODULES
+        and any(fnmatchcase(name, wanted) for wanted in WANTED_MODULES)
     )
 
 
 def load_order(modules: Mapping[str, bytes], wanted: Iterable[str]) -> list[str]:
-    """The wanted modules and what they depend on, each after what it depends on. What is not a module is built in."""
+    """The wanted modules and what they depend on, each after what it depends on. What is not a
+    module is built in."""
     order: dict[str, None] = {}
 
     def add(name: str) -> None:
@@ -205,11 +220,14 @@ def load_order(modules: Mapping[str, bytes], wanted: Iterable[str]) -> list[str]
 def dependencies(module: bytes) -> list[str]:
     """The modules that a module says it needs."""
     found = re.search(rb"(?:^|\0)depends=([^\0]*)\0", module)
-    return [name.replace("-", "_") for name in found[1].decode().split(",") if name] if found else []
+    return (
+        [name.replace("-", "_") for name in found[1].decode().split(",") if name] if found else []
+    )
 
 
 def without_signature(module: bytes) -> bytes:
-    """A module without what is appended to it to sign it: checking it would cost time at every start."""
+    """A module without what is appended to it to sign it: checking it would cost time at every
+    start."""
     if not module.endswith(_SIGNED):
         return module
     # struct module_signature: five bytes, three of padding, the signature's length (big endian).
@@ -217,16 +235,20 @@ def without_signature(module: bytes) -> bytes:
     return module[: -len(_SIGNED) - 12 - length - signer - key]
 
 
-# ------------------------------------------------------------------------------------------------------- the kernel
+# ------------------------------------------------------------------------------------- the kernel
 
 
 def uncompressed(image: bytes, scratch: Path, given: Path | None) -> bytes:
-    """The kernel proper out of a bzImage. QEMU starts it as it is (PVH), so no emulated CPU has to unpack it every time.
+    """The kernel proper out of a bzImage. QEMU starts it as it is (PVH), so no emulated CPU has to
+    unpack it every time.
 
-    Source: Documentation/arch/x86/boot.rst, payload_offset and payload_length. The payload's last four bytes are its length unpacked.
+    Source: Documentation/arch/x86/boot.rst, payload_offset and payload_length. The payload's last
+    four bytes are its length unpacked.
     """
     if image[0x202:0x206] != b"HdrS":
-        raise GuestError("the kernel package's image is not a bzImage", "remove it: it is fetched anew")
+        raise GuestError(
+            "the kernel package's image is not a bzImage", "remove it: it is fetched anew"
+        )
     sectors = image[0x1F1] or 4
     offset, length = struct.unpack_from("<II", image, 0x248)
     start = (sectors + 1) * 512 + offset
@@ -252,7 +274,7 @@ def _unzstd(payload: bytes, scratch: Path, given: Path | None) -> bytes:
     return done.stdout if done.returncode == 0 else b""
 
 
-# ---------------------------------------------------------------------------------------------------------- running
+# ---------------------------------------------------------------------------------------- running
 
 
 def unready() -> str | None:
@@ -266,7 +288,8 @@ def unready() -> str | None:
 
 @once
 def decides() -> bytes:
-    """What the bytes of a run hang on besides the guest's files, the scenario and the seed: which QEMU it is and what it is told."""
+    """What the bytes of a run hang on besides the guest's files, the scenario and the seed: which
+    QEMU it is and what it is told."""
     try:
         said = subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
     except OSError:
@@ -279,7 +302,14 @@ def command(folder: Path, seed: int, memory_mb: int) -> list[str]:
     """QEMU's command line. The run's folder is where it runs."""
     kernel = " ".join(
         (
-            *("console=ttyS0", "quiet", "panic=-1", "nokaslr", "random.trust_cpu=1", "mitigations=off"),
+            *(
+                "console=ttyS0",
+                "quiet",
+                "panic=-1",
+                "nokaslr",
+                "random.trust_cpu=1",
+                "mitigations=off",
+            ),
             *("init_on_alloc=0", "cryptomgr.notests", "tsc=reliable", "no_timer_check"),
         )
     )

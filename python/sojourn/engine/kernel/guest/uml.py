@@ -1,7 +1,9 @@
-"""The built guest: user-mode Linux in virtual time, from Debian's kernel source and our edits to it.
+"""The built guest: user-mode Linux in virtual time, from Debian's kernel source and our edits to
+it.
 
-An ordinary process that needs neither root nor hardware: it runs the real kernel, and its clock moves when everything in it waits. `linux/` holds the edits (a
-patch, a driver, a configuration; GPL-2.0, as the kernel) and says what each is for. The same source, edits and compiler give the same
+An ordinary process that needs neither root nor hardware: it runs the real kernel, and its clock
+moves when everything in it waits. `linux/` holds the edits (a patch, a driver, a configuration;
+GPL-2.0, as the kernel) and says what each is for. The same source, edits and compiler give the same
 kernel, byte for byte: the names and times that a build would leave in it are fixed.
 """
 
@@ -47,20 +49,29 @@ _FIXED = {
     "KBUILD_BUILD_HOST": "sojourn",
     "KBUILD_BUILD_VERSION": "1",
 }
-"""The kernel mixes its version line into its randomness, so it must not say when and where it was built."""
+"""The kernel mixes its version line into its randomness, so it must not say when and where it was
+built."""
 
 _MAKE = ("make", "ARCH=um", "SUBARCH=x86_64", "RUSTC=none", "PAHOLE=none")
-"""The last two are not used, but what the host has of them would be noted in the configuration, which the kernel holds."""
+"""The last two are not used, but what the host has of them would be noted in the configuration,
+which the kernel holds."""
 
 _UNUSED_SOURCES = (
-    *(f"arch/{one}" for one in ("alpha", "arc", "arm", "arm64", "loongarch", "m68k", "mips", "parisc")),
+    *(
+        f"arch/{one}"
+        for one in ("alpha", "arc", "arm", "arm64", "loongarch", "m68k", "mips", "parisc")
+    ),
     *(f"arch/{one}" for one in ("powerpc", "riscv", "s390", "sh", "sparc", "xtensa")),
     *("Documentation", "sound", "tools/perf", "tools/testing", "samples", "rust"),
-    *(f"drivers/{one}" for one in ("accel", "gpu", "iio", "infiniband", "media", "pinctrl", "scsi")),
+    *(
+        f"drivers/{one}"
+        for one in ("accel", "gpu", "iio", "infiniband", "media", "pinctrl", "scsi")
+    ),
     *(f"drivers/{one}" for one in ("staging", "usb", "video", "net/ethernet", "net/wireless")),
     *(f"fs/{one}" for one in ("btrfs", "xfs", "ocfs2", "bcachefs", "nfs", "smb")),
 )
-"""Folders whose sources this configuration has no use for: two thirds of the tree. Their Kconfig and Makefiles are read."""
+"""Folders whose sources this configuration has no use for: two thirds of the tree. Their Kconfig
+and Makefiles are read."""
 
 _SOURCE_SUFFIXES = ("[chS]", "dts", "dtsi", "rst", "yaml", "json", "txt", "svg", "rs")
 
@@ -118,7 +129,7 @@ def find() -> cache.Kept | None:
     return cache.find(KIND, edits_key())
 
 
-# --------------------------------------------------------------------------------------------------------- building
+# --------------------------------------------------------------------------------------- building
 
 
 def missing_from_host() -> str | None:
@@ -140,7 +151,8 @@ def missing_from_host() -> str | None:
 
 
 def build(report: Report = nothing, given: Path | None = None, again: bool = False) -> cache.Kept:
-    """Builds the guest: about four CPU minutes. Where it is there already, nothing is done, unless `again`.
+    """Builds the guest: about four CPU minutes. Where it is there already, nothing is done, unless
+    `again`.
 
     Args:
         report: is told how far it is.
@@ -153,7 +165,8 @@ def build(report: Report = nothing, given: Path | None = None, again: bool = Fal
         return kept
     if why := missing_from_host():
         raise GuestError(
-            f"can't build the guest: {why}", "or take the other guest: sojourn kernel setup --guest qemu"
+            f"can't build the guest: {why}",
+            "or take the other guest: sojourn kernel setup --guest qemu",
         )
     with cache.making() as scratch:
         cache.need_room(ROOM_BYTES)
@@ -168,7 +181,12 @@ def build(report: Report = nothing, given: Path | None = None, again: bool = Fal
         report(SetupProgress("configuring", 0.15))
         _edit(tree, environment, log)
         _configure(tree, environment, log)
-        _make(tree, environment, log, lambda done: report(SetupProgress("compiling", 0.18 + 0.8 * done)))
+        _make(
+            tree,
+            environment,
+            log,
+            lambda done: report(SetupProgress("compiling", 0.18 + 0.8 * done)),
+        )
 
         report(SetupProgress("packing ip and tc", 0.98))
         made = scratch / "made"
@@ -222,7 +240,9 @@ def _with_tools(scratch: Path, given: Path | None) -> dict[str, str]:
 
 
 def _try(tool: str, package: str, environment: dict[str, str]) -> None:
-    done = subprocess.run([tool, "--version"], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [tool, "--version"], env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise GuestError(
             f"{tool} of the package {package} does not run without being installed: {done.stderr.strip()}",
@@ -230,16 +250,22 @@ def _try(tool: str, package: str, environment: dict[str, str]) -> None:
         )
 
 
-def _unpacked(source: packages.Package, scratch: Path, environment: dict[str, str], log: Path) -> Path:
+def _unpacked(
+    source: packages.Package, scratch: Path, environment: dict[str, str], log: Path
+) -> Path:
     packages.unpack([source], scratch / "package")
     tarball = next((scratch / "package").glob("usr/src/linux-source-*.tar.*"), None)
     if tarball is None:
-        raise GuestError(f"{source.file.name} holds no kernel source", "remove it: it is fetched anew")
+        raise GuestError(
+            f"{source.file.name} holds no kernel source", "remove it: it is fetched anew"
+        )
     tree = scratch / "tree"
     tree.mkdir()
     # tar's `*` also stands for a `/`.
     without = [
-        f"--exclude=*/{folder}/*.{suffix}" for folder in _UNUSED_SOURCES for suffix in _SOURCE_SUFFIXES
+        f"--exclude=*/{folder}/*.{suffix}"
+        for folder in _UNUSED_SOURCES
+        for suffix in _SOURCE_SUFFIXES
     ]
     _do(["tar", "-xf", str(tarball), "--strip-components=1", *without], tree, environment, log)
     shutil.rmtree(scratch / "package")
@@ -273,12 +299,15 @@ def _configure(tree: Path, environment: dict[str, str], log: Path) -> None:
 
 
 def not_taken(wanted: str, written: str) -> list[str]:
-    """The settings of a fragment that a .config does not have: a name that changed, or something it depends on is off."""
+    """The settings of a fragment that a .config does not have: a name that changed, or something it
+    depends on is off."""
     have = set(written.splitlines())
     return [line for line in wanted.splitlines() if re.match("CONFIG_", line) and line not in have]
 
 
-def _make(tree: Path, environment: dict[str, str], log: Path, report: Callable[[float], None]) -> None:
+def _make(
+    tree: Path, environment: dict[str, str], log: Path, report: Callable[[float], None]
+) -> None:
     seen = 0
     jobs = f"-j{len(os.sched_getaffinity(0))}"
     command = [*_MAKE, jobs, "linux"]
@@ -289,17 +318,29 @@ def _make(tree: Path, environment: dict[str, str], log: Path, report: Callable[[
 
 
 def _do(
-    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path, stdin: bytes | None = None
+    command: Sequence[str],
+    folder: Path,
+    environment: dict[str, str],
+    log: Path,
+    stdin: bytes | None = None,
 ) -> None:
     for _ in _lines_of(command, folder, environment, log, stdin):
         pass
 
 
 def _lines_of(
-    command: Sequence[str], folder: Path, environment: dict[str, str], log: Path, stdin: bytes | None = None
+    command: Sequence[str],
+    folder: Path,
+    environment: dict[str, str],
+    log: Path,
+    stdin: bytes | None = None,
 ) -> Iterator[str]:
-    """Runs a step of the build and gives what it prints, line by line, keeping it in the log too."""
-    with tempfile.TemporaryFile() as words, log.open("a", encoding="utf-8", errors="replace") as kept:
+    """Runs a step of the build and gives what it prints, line by line, keeping it in the log
+    too."""
+    with (
+        tempfile.TemporaryFile() as words,
+        log.open("a", encoding="utf-8", errors="replace") as kept,
+    ):
         words.write(stdin or b"")
         words.seek(0)
         kept.write(f"$ {' '.join(command)}\n")
@@ -333,18 +374,26 @@ def _failed(command: Sequence[str], log: Path) -> GuestError:
     saved = cache.root() / f"failed-{LOG}"
     shutil.copy2(log, saved)
     words = log.read_text(encoding="utf-8", errors="replace")
-    wrong = [line for line in words.splitlines() if re.search(r"error|No such|FAILED|rejects|No space", line)]
+    wrong = [
+        line
+        for line in words.splitlines()
+        if re.search(r"error|No such|FAILED|rejects|No space", line)
+    ]
     said = last_lines("\n".join(wrong or words.splitlines()), 4).partition("\n")[2]
-    return GuestError(f"`{command[0]}` failed while building the guest:\n{said}", f"the whole log is {saved}")
+    return GuestError(
+        f"`{command[0]}` failed while building the guest:\n{said}", f"the whole log is {saved}"
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------- running
+# ---------------------------------------------------------------------------------------- running
 
 
 def command(binary: Path, seed: int, memory_mb: int, pairs: int) -> list[str]:
-    """The guest's command line. What the kernel sees of it goes into its randomness: only what must differ does.
+    """The guest's command line. What the kernel sees of it goes into its randomness: only what must
+    differ does.
 
-    Paths are relative to the run's folder, so that the folder's name is no part of it; the seed is taken off before the kernel sees it.
+    Paths are relative to the run's folder, so that the folder's name is no part of it; the seed is
+    taken off before the kernel sees it.
     """
     return [
         str(binary),
@@ -369,7 +418,8 @@ def environment(folder: Path, memory_mb: int) -> dict[str, str]:
 
 
 def memory_folder(memory_mb: int) -> Path:
-    """A folder for the file that is the guest's memory: programs in it are run from there, so it must allow that.
+    """A folder for the file that is the guest's memory: programs in it are run from there, so it
+    must allow that.
 
     Raises:
         GuestError: there is none.
@@ -426,6 +476,7 @@ def unready() -> str | None:
 
 @once
 def _may_trace() -> bool:
-    """Whether a process here may be traced by its parent (PTRACE_TRACEME); asked in a process of its own, which stays traced."""
+    """Whether a process here may be traced by its parent (PTRACE_TRACEME); asked in a process of
+    its own, which stays traced."""
     words = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
     return subprocess.run([sys.executable, "-S", "-c", words], check=False).returncode == 0

@@ -1,7 +1,7 @@
 """What a guest measured: its archive, read.
 
-A tar of columns and an index that names them (crates/guest, results.rs). Nothing is concluded here; `doubts` says what the
-measurement itself has lost.
+A tar of columns and an index that names them (crates/guest, results.rs). Nothing is concluded here;
+`doubts` says what the measurement itself has lost.
 """
 
 import json
@@ -56,17 +56,22 @@ class Archive:
                 )
             found = cls._of(index, files)
         except (OSError, tarfile.TarError, KeyError, ValueError, TypeError) as error:
-            raise GuestError(f"{path} is no whole archive of results: {error}", "run it again") from None
+            raise GuestError(
+                f"{path} is no whole archive of results: {error}", "run it again"
+            ) from None
         return found
 
     @classmethod
     def _of(cls, index: Mapping[str, Any], files: Mapping[str, bytes]) -> "Archive":
-        """The part of an archive that this index describes; the self-check's files have `check/` in front."""
+        """The part of an archive that this index describes; the self-check's files have `check/` in
+        front."""
         tables = {name: _table(name, about, files) for name, about in index["tables"].items()}
         check = None
         if "check" in index:
             inside = {
-                name.removeprefix("check/"): text for name, text in files.items() if name.startswith("check/")
+                name.removeprefix("check/"): text
+                for name, text in files.items()
+                if name.startswith("check/")
             }
             check = cls._of(index["check"], inside)
         return cls(index, tables, files.get("qdisc/blob", b""), check)
@@ -97,7 +102,8 @@ def _table(name: str, about: Mapping[str, Any], files: Mapping[str, bytes]) -> d
 
 
 def doubts(archive: Archive) -> list[str]:
-    """Why what was measured may not be right: each a sentence. None: nothing was lost on the way."""
+    """Why what was measured may not be right: each a sentence. None: nothing was lost on the
+    way."""
     found = []
     index = archive.index
     for tap in index["taps"]:
@@ -119,7 +125,8 @@ def doubts(archive: Archive) -> list[str]:
 
 
 def busy_share(archive: Archive) -> float:
-    """How much of the measured time the guest's processors were busy; NaN where the kernel does not say."""
+    """How much of the measured time the guest's processors were busy; NaN where the kernel does not
+    say."""
     about = archive.index["processor"]
     if not about["start"] or not about["end"]:
         return math.nan

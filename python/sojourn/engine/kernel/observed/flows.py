@@ -1,8 +1,10 @@
 """A flow as it was observed: its totals, its time line, its probes.
 
-Of TCP there is what TCP_INFO tells. RTT samples are those that the kernel's TCP takes, one an ACK, where the guest's log tells of them; other
-kernels tell their *smoothed* RTT only, which is another quantity: there are none then. For UDP and video the histogram has each packet's one-way delay. `received_packets` of
-TCP is what its sender knows to have been delivered. Not to be had: entries into fast recovery, timeouts before Linux 6.7.
+Of TCP there is what TCP_INFO tells. RTT samples are those that the kernel's TCP takes, one an ACK,
+where the guest's log tells of them; other kernels tell their *smoothed* RTT only, which is another
+quantity: there are none then. For UDP and video the histogram has each packet's one-way delay.
+`received_packets` of TCP is what its sender knows to have been delivered. Not to be had: entries
+into fast recovery, timeouts before Linux 6.7.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +67,8 @@ class Flow:
     def _of_rtts(self) -> dict[str, int | float]:
         if self.is_tcp and "rtts" in self.archive.tables:
             told = {
-                name: column[0] for name, column in self.archive.rows("rtts", "flow", self.number).items()
+                name: column[0]
+                for name, column in self.archive.rows("rtts", "flow", self.number).items()
             }
             return {
                 "rtt_sum_ns": float(told["sum_ns"]),
@@ -148,7 +151,9 @@ class Flow:
         if not self.is_tcp:
             order = np.argsort(self._far_ns, kind="stable")
             come = self._far_ns[order]
-            delivered = np.concatenate([[0], np.cumsum(np.where(come >= 0, self._payload[order], 0))])
+            delivered = np.concatenate(
+                [[0], np.cumsum(np.where(come >= 0, self._payload[order], 0))]
+            )
             row["delivered_bytes"] = delivered[np.searchsorted(come, times, side="right")]
             row["retransmits"] = np.zeros(len(times), dtype=np.int64)
             return row
@@ -175,7 +180,9 @@ class Flow:
         """Its rows of `probe`: what was still under way at the end is neither answered nor lost."""
         rows = self.rows
         over = (rows["sent_ns"] <= self.window.end) & (rows["received_ns"] <= self.window.end)
-        sent, turned, received = (rows[name][over] for name in ("sent_ns", "turned_ns", "received_ns"))
+        sent, turned, received = (
+            rows[name][over] for name in ("sent_ns", "turned_ns", "received_ns")
+        )
         return {
             "t_ns": sent,
             "probe": np.full(len(sent), self.number, dtype=np.int64),
@@ -186,9 +193,11 @@ class Flow:
 
 
 def base_rtt(flow: Realised, links: Sequence[Realised], end: int) -> int | None:
-    """The round trip of a full packet through empty queues, ns; one way where there are no replies (crates/sim, base_rtt).
+    """The round trip of a full packet through empty queues, ns; one way where there are no replies
+    (crates/sim, base_rtt).
 
-    Each link is taken at the fastest it is before `end`, ns. None: a link on the way never sends the packet, or its reply.
+    Each link is taken at the fastest it is before `end`, ns. None: a link on the way never sends
+    the packet, or its reply.
     """
     match flow["traffic"]:
         case {"tcp": tcp}:

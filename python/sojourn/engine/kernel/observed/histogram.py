@@ -1,4 +1,5 @@
-"""The tables' histograms of times (crates/tables, histogram.rs), of what the guest's program has not counted."""
+"""The tables' histograms of times (crates/tables, histogram.rs), of what the guest's program has
+not counted."""
 
 from dataclasses import dataclass, field
 

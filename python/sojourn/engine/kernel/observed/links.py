@@ -1,8 +1,10 @@
 """A link as it was observed: its totals, its time line, its drops.
 
-Sojourn, arrivals, departures, drops and the backlog between samples come from its packets, which the guest's program has added up as they
-passed (crates/guest, watch.rs); the backlog and the discipline's own state in the time line are the kernel's, at each sample; bytes on the wire, losses and the ring are the card's counters where there is
-one. Not to be had from Linux: red's average queue, fq_codel's CoDel counts.
+Sojourn, arrivals, departures, drops and the backlog between samples come from its packets, which
+the guest's program has added up as they passed (crates/guest, watch.rs); the backlog and the
+discipline's own state in the time line are the kernel's, at each sample; bytes on the wire, losses
+and the ring are the card's counters where there is one. Not to be had from Linux: red's average
+queue, fq_codel's CoDel counts.
 """
 
 from collections.abc import Mapping
@@ -60,9 +62,11 @@ class Link:
         self.ring = self.link["ring"]
         self.watched = bool((archive.tables["passed"]["link"] == number).any())
         self.queued = self.watched and has_queue(self.link)
-        self.devices = [at for at, each in enumerate(archive.index["devices"]) if each["link"] == number]
+        self.devices = [
+            at for at, each in enumerate(archive.index["devices"]) if each["link"] == number
+        ]
 
-    # ------------------------------------------------------------------------------------------------ from samples
+    # -------------------------------------------------------------------------------- from samples
 
     @cached_property
     def discipline(self) -> dict[str, Ints]:
@@ -101,7 +105,7 @@ class Link:
         """The counters of its device."""
         return self.archive.rows("device", "device", self.devices[0] if self.devices else -1)
 
-    # ------------------------------------------------------------------------------------------------------- totals
+    # -------------------------------------------------------------------------------------- totals
 
     def totals(self) -> dict[str, int | float]:
         """Its row of `links`."""
@@ -120,13 +124,18 @@ class Link:
     @cached_property
     def _passed(self) -> Mapping[str, Any]:
         """Its sums, by its packets."""
-        return {name: column[0] for name, column in self.archive.rows("passed", "link", self.number).items()}
+        return {
+            name: column[0]
+            for name, column in self.archive.rows("passed", "link", self.number).items()
+        }
 
     def _of_queue(self) -> dict[str, int | float]:
         """By its packets."""
         passed = self._passed
         sizes = self.archive.rows("sizes", "link", self.number)
-        wire = int((carried(self.link["framing"], sizes["bytes"], self.offloads) * sizes["packets"]).sum())
+        wire = int(
+            (carried(self.link["framing"], sizes["bytes"], self.offloads) * sizes["packets"]).sum()
+        )
         span = self.window.end - self.window.warm
         return {name: int(passed[name]) for name in _COUNTED} | {
             "wire_bytes": wire,
@@ -144,8 +153,19 @@ class Link:
         ip = counted - tc.ETHERNET_HEADER * packets
         nothing = dict.fromkeys(
             (
-                *("dropped_packets", "marked_packets", "sojourn_sum_ns", "sojourn_max_ns", "busy_ns"),
-                *("backlog_mean_packets", "backlog_mean_bytes", "backlog_max_packets", "backlog_max_bytes"),
+                *(
+                    "dropped_packets",
+                    "marked_packets",
+                    "sojourn_sum_ns",
+                    "sojourn_max_ns",
+                    "busy_ns",
+                ),
+                *(
+                    "backlog_mean_packets",
+                    "backlog_mean_bytes",
+                    "backlog_max_packets",
+                    "backlog_max_bytes",
+                ),
             ),
             0,
         )
@@ -188,8 +208,17 @@ class Link:
         return Samples(netem["t_ns"], netem["drops"]).since(self.window)
 
     def _of_ring(self) -> dict[str, int | float]:
-        names = ("ring_sent_packets", "ring_sojourn_sum_ns", "ring_sojourn_max_ns", "ring_max_packets")
-        none = {**dict.fromkeys(names, NEVER), "ring_mean_packets": float("nan"), "bql_limit_bytes": NEVER}
+        names = (
+            "ring_sent_packets",
+            "ring_sojourn_sum_ns",
+            "ring_sojourn_max_ns",
+            "ring_max_packets",
+        )
+        none = {
+            **dict.fromkeys(names, NEVER),
+            "ring_mean_packets": float("nan"),
+            "bql_limit_bytes": NEVER,
+        }
         if self.ring is None or not self.watched:
             return none
         passed, limit = self._passed, self.gauge("simnic/bql_limit")
@@ -197,12 +226,15 @@ class Link:
             "ring_sent_packets": int(passed["ring_sent_packets"]),
             "ring_sojourn_sum_ns": float(passed["ring_sojourn_sum_ns"]),
             "ring_sojourn_max_ns": int(passed["ring_sojourn_max_ns"]),
-            "ring_mean_packets": float(passed["ring_packet_ns"]) / (self.window.end - self.window.warm),
+            "ring_mean_packets": float(passed["ring_packet_ns"])
+            / (self.window.end - self.window.warm),
             "ring_max_packets": int(passed["ring_max_packets"]),
-            "bql_limit_bytes": int(limit.values[-1]) if self.ring["bql"] and len(limit.values) else NEVER,
+            "bql_limit_bytes": int(limit.values[-1])
+            if self.ring["bql"] and len(limit.values)
+            else NEVER,
         }
 
-    # ---------------------------------------------------------------------------------------------------- time lines
+    # ---------------------------------------------------------------------------------- time lines
 
     def queue(self, edges: Ints) -> Columns:
         """Its rows of `queue`: one for each span between the edges."""
@@ -211,7 +243,9 @@ class Link:
         nothing = np.zeros(many, dtype=np.int64)
         nan = np.full(many, np.nan)
         row: Columns = {"t_ns": times, "link": np.full(many, self.number, dtype=np.int64)}
-        state: dict[str, Column] = dict.fromkeys(("limit", "count", "probability", "average", "flows"), nan)
+        state: dict[str, Column] = dict.fromkeys(
+            ("limit", "count", "probability", "average", "flows"), nan
+        )
         if self.queued:
             row |= self._spans(edges)
             at = nearest(self.discipline["t_ns"], times)
@@ -233,10 +267,18 @@ class Link:
     def _spans(self, edges: Ints) -> Columns:
         """What happened between the edges, by its packets."""
         spans = self.archive.rows("spans", "link", self.number)
-        assert len(spans["span"]) == len(edges) - 1, "the guest cuts the time line at the same edges"
+        assert len(spans["span"]) == len(edges) - 1, (
+            "the guest cuts the time line at the same edges"
+        )
         with np.errstate(invalid="ignore"):
             mean = spans["sojourn_sum_ns"] / spans["sent_packets"]
-        counted = ("sojourn_max_ns", "sent_packets", "sent_bytes", "dropped_packets", "marked_packets")
+        counted = (
+            "sojourn_max_ns",
+            "sent_packets",
+            "sent_bytes",
+            "dropped_packets",
+            "marked_packets",
+        )
         return {"sojourn_mean_ns": mean, **{name: spans[name] for name in counted}}
 
     def _state(self, at: Ints, many: int) -> dict[str, Column]:
@@ -255,7 +297,9 @@ class Link:
         for each in self.own.record.state:
             if each.else_field is not None:
                 told = real(self.own.total(each.plus, each.minus))
-                state[each.column] = np.where(told >= 0, told / each.whole, float(params[each.else_field]))
+                state[each.column] = np.where(
+                    told >= 0, told / each.whole, float(params[each.else_field])
+                )
                 continue
             total = self.own.total(each.plus, each.minus)
             if each.while_on is not None:
@@ -291,18 +335,29 @@ class Link:
             cause[dropped] = self.own.drops(times[dropped], what[dropped] == REFUSED)
         if marked.any():
             cause[marked] = self.own.marks(times[marked])
-        return Drops(times, rows["flow"], rows["reverse"], cause, marked.astype(np.int64), rows["bytes"])
+        return Drops(
+            times, rows["flow"], rows["reverse"], cause, marked.astype(np.int64), rows["bytes"]
+        )
 
     @cached_property
     def passage(self) -> Passage | None:
         """Its packets, where rows of them were asked for."""
-        taps = [at for at, tap in enumerate(self.archive.index["taps"]) if tap["link"] == self.number]
+        taps = [
+            at for at, tap in enumerate(self.archive.index["taps"]) if tap["link"] == self.number
+        ]
         table = f"tap{taps[0]}" if taps else ""
         return Passage.of(self.archive.tables[table]) if table in self.archive.tables else None
 
 
 _COUNTED = (
-    *("arrived_packets", "arrived_bytes", "sent_packets", "sent_bytes", "dropped_packets", "marked_packets"),
+    *(
+        "arrived_packets",
+        "arrived_bytes",
+        "sent_packets",
+        "sent_bytes",
+        "dropped_packets",
+        "marked_packets",
+    ),
     *("sojourn_max_ns", "backlog_max_packets", "backlog_max_bytes"),
 )
 _HEADERS, _PAYLOAD = 52, 1448
@@ -310,7 +365,8 @@ _HEADERS, _PAYLOAD = 52, 1448
 
 
 def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
-    """What packets take on the wire; with offloads one that is larger than a full one is several, each with headers of its own."""
+    """What packets take on the wire; with offloads one that is larger than a full one is several,
+    each with headers of its own."""
     if not offloads:
         return wire_bytes(framing, ip_bytes)
     others = np.maximum(-(-(ip_bytes - _HEADERS) // _PAYLOAD) - 1, 0)
@@ -321,5 +377,8 @@ def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
 def wire_bytes(framing: Realised, ip_bytes: Ints) -> Ints:
     """What packets take on the wire (crates/link, framing.rs)."""
     return _core.wire_bytes(
-        framing["overhead_bytes"], framing["minimum_bytes"], framing["cells"], np.asarray(ip_bytes, np.int64)
+        framing["overhead_bytes"],
+        framing["minimum_bytes"],
+        framing["cells"],
+        np.asarray(ip_bytes, np.int64),
     )

@@ -1,6 +1,8 @@
-"""A link's packets one by one, where rows of them are kept, and why its discipline dropped or marked what it did.
+"""A link's packets one by one, where rows of them are kept, and why its discipline dropped or
+marked what it did.
 
-What happened to each packet the guest's program has seen; why, no event tells: that follows from the discipline and its own counters.
+What happened to each packet the guest's program has seen; why, no event tells: that follows from
+the discipline and its own counters.
 
 Source: crates/tc for the layout of the disciplines' numbers, and what they count.
 """
@@ -66,7 +68,9 @@ class Passage:
             reverse=rows["reverse"],
             bytes=rows["bytes"],
             ds=rows["ds_in"],
-            marked=((rows["ds_in"] & 3) != _CE) & ((rows["ds_out"] & 3) == _CE) & (rows["t_after_ns"] >= 0),
+            marked=((rows["ds_in"] & 3) != _CE)
+            & ((rows["ds_out"] & 3) == _CE)
+            & (rows["t_after_ns"] >= 0),
             hash=rows["hash"],
             truesize=rows["truesize"],
             sent_before=rows["after"],
@@ -110,8 +114,9 @@ class Own:
     def drops(self, times: Ints, refused: Mask) -> Ints:
         """The causes of drops at these times; `refused`: as they came.
 
-        Where the discipline's counters tell causes apart, those of the sample interval decide, by majority where
-        several moved. Linux's red counts early and forced drops together: they are `early` here.
+        Where the discipline's counters tell causes apart, those of the sample interval decide, by
+        majority where several moved. Linux's red counts early and forced drops together: they are
+        `early` here.
         """
         arrival, departure, counters = self.record.drops
         if not counters:
@@ -126,13 +131,16 @@ class Own:
         return self._decide(times, counters)
 
     def _decide(self, times: Ints, counters: "Sequence[QdiscCounter]") -> Ints:
-        """The cause of what happened at these times: of the counters, the one that grew most meanwhile."""
+        """The cause of what happened at these times: of the counters, the one that grew most
+        meanwhile."""
         names = [name for _, plus, minus in counters for name in (*plus, *minus)]
         causes = np.array([CAUSE[word] for word, _, _ in counters], dtype=np.int64)
         if any(name not in self.numbers for name in names) or len(self.times) < 2:
             return np.full(len(times), causes[0], dtype=np.int64)
         grown = np.stack([np.diff(self.total(plus, minus)) for _, plus, minus in counters])
-        interval = np.clip(np.searchsorted(self.times, times, side="left") - 1, 0, len(self.times) - 2)
+        interval = np.clip(
+            np.searchsorted(self.times, times, side="left") - 1, 0, len(self.times) - 2
+        )
         return np.asarray(causes[grown.argmax(axis=0)[interval]], dtype=np.int64)
 
     def total(self, plus: Sequence[str], minus: Sequence[str]) -> Ints:

@@ -1,7 +1,8 @@
-"""What a link's queue did to each packet, by the guest's own account (crates/guest, watch.rs): the rows of its packets.
+"""What a link's queue did to each packet, by the guest's own account (crates/guest, watch.rs): the
+rows of its packets.
 
-They tell a packet's flow, its DS field on both sides and, to the nanosecond and in the order in which it happened, when it came and how it
-left: sent, or thrown away.
+They tell a packet's flow, its DS field on both sides and, to the nanosecond and in the order in
+which it happened, when it came and how it left: sent, or thrown away.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ ICMP_KINDS = ("ping",)
 def recordings(
     realised: Realised, plan: Mapping[str, Any], archive: Archive, version: str
 ) -> list[Recording]:
-    """What every sampled link's queue did: of those that dropped or marked, or else of that which held packets longest."""
+    """What every sampled link's queue did: of those that dropped or marked, or else of that which
+    held packets longest."""
     found = []
     for number, tap in enumerate(archive.index["taps"]):
         link = realised["links"][tap["link"]]
@@ -56,7 +58,8 @@ def recordings(
 
 
 def expected_packets(link: Realised) -> float:
-    """How many come to a link in a second, rather too many: at its rate, half as long as full ones, and half as many again dropped."""
+    """How many come to a link in a second, rather too many: at its rate, half as long as full ones,
+    and half as many again dropped."""
     if not (has_queue(link) and link["sampled"]):
         return 0.0
     rates = [step["bps"] for step in link["rate"]]
@@ -91,7 +94,8 @@ def trace_of(realised: Realised, plan: Mapping[str, Any], passage: Passage) -> T
 
 
 def _queue_flows(realised: Realised, plan: Mapping[str, Any], passage: Passage) -> Ints:
-    """Each packet's flow as a queue tells flows apart: by addresses, protocol and ports. Pings between the same hosts are one."""
+    """Each packet's flow as a queue tells flows apart: by addresses, protocol and ports. Pings
+    between the same hosts are one."""
     names: dict[tuple[object, ...], int] = {}
     many = len(realised["flows"])
     number = np.empty(2 * many + 1, dtype=np.int64)
@@ -105,4 +109,6 @@ def _queue_flows(realised: Realised, plan: Mapping[str, Any], passage: Passage) 
             number[2 * index + reverse] = names.setdefault(key, len(names))
     # What belongs to no flow of the scenario is one of its own.
     number[-1] = len(names)
-    return np.where(passage.flow < 0, number[-1], number[2 * np.maximum(passage.flow, 0) + passage.reverse])
+    return np.where(
+        passage.flow < 0, number[-1], number[2 * np.maximum(passage.flow, 0) + passage.reverse]
+    )

@@ -1,6 +1,7 @@
 """Counters and times over the measured part of a run.
 
-Totals begin after the warm-up. Counters are known at samples; at a warm-up's end between two samples they are interpolated.
+Totals begin after the warm-up. Counters are known at samples; at a warm-up's end between two
+samples they are interpolated.
 """
 
 from collections.abc import Sequence
@@ -53,7 +54,8 @@ class Samples:
 
 
 def nearest(samples: Ints, times: Ints) -> Ints:
-    """Of each time the sample that was taken for it: the first one from then on, before the next; -1: none."""
+    """Of each time the sample that was taken for it: the first one from then on, before the next;
+    -1: none."""
     if not len(samples):
         return np.full(len(times), NEVER, dtype=np.int64)
     at = np.searchsorted(samples, times, side="left")

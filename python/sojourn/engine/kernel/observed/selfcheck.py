@@ -1,8 +1,11 @@
-"""The self-check: a third of a second of known traffic, in the same guest, just before the scenario's.
+"""The self-check: a third of a second of known traffic, in the same guest, just before the
+scenario's.
 
-A link of the scenario, the fastest, is made once more between namespaces of its own, with a fifo. It is first idle, and pings
-cross it; then it is offered a fifth more than it carries, so that it is never idle. The answers are known beforehand: what an idle round trip takes, at
-what rate packets leave. A guest that gives others would give wrong tables too. Then its Run is marked invalid, with the reason.
+A link of the scenario, the fastest, is made once more between namespaces of its own, with a fifo.
+It is first idle, and pings cross it; then it is offered a fifth more than it carries, so that it is
+never idle. The answers are known beforehand: what an idle round trip takes, at what rate packets
+leave. A guest that gives others would give wrong tables too. Then its Run is marked invalid, with
+the reason.
 
 In virtual time this costs some milliseconds of CPU, in real time a second.
 """
@@ -29,10 +32,12 @@ FULL_NS = 10**8
 """As long as it is full: long enough for what holds a program up in real time to be seen."""
 LEAST_PACKETS = 20
 MOST_PACKETS = 500
-"""In virtual time, where nothing holds it up: a datagram costs as much there as four packets of TCP."""
+"""In virtual time, where nothing holds it up: a datagram costs as much there as four packets of
+TCP."""
 OVERLOAD = 1.2
 BURSTS = 4
-"""The link is full for so many times what a shaper's burst takes at its rate, so that it is without tokens for most of it."""
+"""The link is full for so many times what a shaper's burst takes at its rate, so that it is without
+tokens for most of it."""
 LEAST_BPS, MOST_BPS, USUAL_BPS = 10**6, 10**9, 10**7
 MOST_DELAY_NS = 2 * 10**7
 MOST_OFF = 0.02
@@ -40,7 +45,8 @@ MOST_OFF = 0.02
 MOST_BUSY = 0.5
 """A guest whose processor takes time and is busier than this has begun to delay packets itself."""
 LATE_NS = {"uml": 50_000, "qemu": 10**6, "host": 5 * 10**6}
-"""By how much an idle round trip may be longer than the link takes: where computing takes no time by next to nothing."""
+"""By how much an idle round trip may be longer than the link takes: where computing takes no time
+by next to nothing."""
 LEAST_WAITED = 0.25
 """Of the time in which it is full: with less it was not, and the rate can't be told."""
 
@@ -51,10 +57,13 @@ def scenario(realised: Realised, real_time: bool) -> dict[str, Any]:
     rate = max((step["bps"] for step in link["rate"]), default=0)
     slower = min([each for each in (rate, (link["shaper"] or {}).get("bps", 0)) if each])
     packet_ns = MTU * 8 * 10**9 // slower
-    full = max(FULL_NS if real_time else min(FULL_NS, MOST_PACKETS * packet_ns), LEAST_PACKETS * packet_ns)
+    full = max(
+        FULL_NS if real_time else min(FULL_NS, MOST_PACKETS * packet_ns), LEAST_PACKETS * packet_ns
+    )
     burst = link["shaper"]["burst_bytes"] if link["shaper"] else 0
     full = max(full, BURSTS * burst * 8 * 10**9 // slower)
-    # The burst passes at once, so it is offered on top: what waits at the end is then the same as without one.
+    # The burst passes at once, so it is offered on top: what waits at the end is then the same as
+    # without one.
     offered = OVERLOAD * slower + burst * 8e9 / full
     ping = {"kind": "ping", "interval_ns": EVERY_NS, "packet_bytes": 84}
     flood = {"kind": "udp", "bps": round(offered), "packet_bytes": MTU}
@@ -92,7 +101,13 @@ def _link(realised: Realised) -> dict[str, Any]:
     shaper = link["shaper"] and {**link["shaper"], "bps": max(link["shaper"]["bps"], LEAST_BPS)}
     if shaper and rate:
         shaper["bps"] = min(shaper["bps"], rate[0]["bps"])
-    return {**link, **plain, "rate": rate, "shaper": shaper, "delay_ns": min(link["delay_ns"], MOST_DELAY_NS)}
+    return {
+        **link,
+        **plain,
+        "rate": rate,
+        "shaper": shaper,
+        "delay_ns": min(link["delay_ns"], MOST_DELAY_NS),
+    }
 
 
 def _bps(link: Realised) -> int:
@@ -100,7 +115,9 @@ def _bps(link: Realised) -> int:
     return int(min([*rates, *([link["shaper"]["bps"]] if link["shaper"] else [])]))
 
 
-def _flow(name: str, group: int, start: int, stop: int, traffic: Mapping[str, Any]) -> dict[str, Any]:
+def _flow(
+    name: str, group: int, start: int, stop: int, traffic: Mapping[str, Any]
+) -> dict[str, Any]:
     return {
         "name": f"check/{name}",
         "group": group,
@@ -117,7 +134,8 @@ def _flow(name: str, group: int, start: int, stop: int, traffic: Mapping[str, An
 
 
 def doubts(realised: Realised, measured: Archive, kind: str) -> Iterator[str]:
-    """What is wrong with a guest of this kind by its self-check, each a sentence. `realised`: the scenario's."""
+    """What is wrong with a guest of this kind by its self-check, each a sentence. `realised`: the
+    scenario's."""
     check, archive = scenario(realised, kind == "host"), measured.check
     if archive is None:
         yield "self-check: it was not made"
@@ -160,7 +178,8 @@ def _full(check: Realised, archive: Archive) -> Iterator[str]:
 def slowness(
     link: Mapping[str, Any], passage: Passage, end: int, offloads: bool = False
 ) -> tuple[float, int]:
-    """By how much less than its rate a link sent while packets waited, as a fraction, and for how long they did, ns."""
+    """By how much less than its rate a link sent while packets waited, as a fraction, and for how
+    long they did, ns."""
     sent = np.flatnonzero(passage.left)
     sent = sent[np.argsort(passage.after[sent], kind="stable")]
     one, following = sent[:-1], sent[1:]

@@ -1,7 +1,8 @@
 """The guest's archive becomes the tables that crates/tables declares, the simulator's.
 
-links.py and flows.py say where each number comes from; here they are put together. What can't be observed is -1 or NaN, and null on disk: the
-engine's events among them, since nobody counts a kernel's.
+links.py and flows.py say where each number comes from; here they are put together. What can't be
+observed is -1 or NaN, and null on disk: the engine's events among them, since nobody counts a
+kernel's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,8 @@ from sojourn.records import nothing
 
 
 def tables(realised: Realised, archive: Archive) -> Tables:
-    """Every table of the run, as the simulator hands them over: numbers for names, -1 or NaN for none."""
+    """Every table of the run, as the simulator hands them over: numbers for names, -1 or NaN for
+    none."""
     links = [Link(number, realised, archive) for number in range(len(realised["links"]))]
     flows = [Flow(number, realised, archive) for number in range(len(realised["flows"]))]
     record, end = realised["record"], int(realised["duration_ns"])
@@ -44,7 +46,9 @@ def tables(realised: Realised, archive: Archive) -> Tables:
         "rtt": _with_bins(rtt.columns("flow", "samples"), archive, "rtt"),
         "probe": _appended([flow.probes() for flow in flows if flow.kind == "ping"], "probe"),
         "transfers": dict(archive.tables["transfers"]),
-        "queue": _by_time([link.queue(queue_edges) for link in links if link.link["sampled"]], "queue"),
+        "queue": _by_time(
+            [link.queue(queue_edges) for link in links if link.link["sampled"]], "queue"
+        ),
         "flow": _by_time([flow.line(flow_edges) for flow in flows if flow.kind != "ping"], "flow"),
         "drops": _drops_table([(link.number, link.drops) for link in links if link.watched]),
         "engine": {
@@ -70,7 +74,8 @@ def _sojourns(links: Sequence[Link], archive: Archive) -> Columns:
 
 
 def _with_bins(made: Columns, archive: Archive, name: str, owners: Ints | None = None) -> Columns:
-    """A histogram's table, with the bins that the guest's program has counted of these owners (all of them), by owner and bin."""
+    """A histogram's table, with the bins that the guest's program has counted of these owners (all
+    of them), by owner and bin."""
     counted = archive.tables.get(name)
     if counted is None:
         return made

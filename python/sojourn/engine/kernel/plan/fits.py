@@ -1,6 +1,8 @@
-"""What of a scenario a Linux kernel can't do: each such thing with its place, the reason, and what to write instead.
+"""What of a scenario a Linux kernel can't do: each such thing with its place, the reason, and what
+to write instead.
 
-Linux's TCP is what it is: much of what the simulator's lets one choose is fixed there, and what its modules let one choose holds for all flows.
+Linux's TCP is what it is: much of what the simulator's lets one choose is fixed there, and what its
+modules let one choose holds for all flows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,13 +54,16 @@ class PlanError(UserError):
 
 
 def problems_of(realised: RealisedEntry, wiring: Wiring, own: bool) -> Iterator[Problem]:
-    """Everything that does not fit. `own`: the kernel is the run's alone, so settings that all of it shares may be written."""
+    """Everything that does not fit. `own`: the kernel is the run's alone, so settings that all of
+    it shares may be written."""
     links, flows = realised["links"], realised["flows"]
     for link in links:
         yield from _link_problems(link, wiring)
     if len(flows) > MOST_FLOWS:
         yield Problem(
-            "scenario", f"{len(flows)} flows, each with a port of its own", f"the most is {MOST_FLOWS}"
+            "scenario",
+            f"{len(flows)} flows, each with a port of its own",
+            f"the most is {MOST_FLOWS}",
         )
     told: set[int] = set()
     for flow in flows:
@@ -106,13 +111,17 @@ def _link_problems(link: RealisedEntry, wiring: Wiring) -> Iterator[Problem]:
             yield Problem(place, error.problem, f"{error.hint}{other}")
     if simnic:
         if ring is not None and ring["descriptors"] > MOST_RING:
-            yield Problem(f"{place}: ring", f"{ring['descriptors']} descriptors", f"the most is {MOST_RING}")
+            yield Problem(
+                f"{place}: ring", f"{ring['descriptors']} descriptors", f"the most is {MOST_RING}"
+            )
         if ring is not None and ring["coalesce_ns"] > MOST_COALESCE_NS:
             yield Problem(f"{place}: coalesce", "above a second", "write a time up to 1 s")
         return
     if ring is not None:
         why = "this kernel's virtual devices have no driver's ring and no byte queue limits"
-        yield Problem(f"{place}: ring", why, "leave out ring, bql and coalesce, or use the built guest (uml)")
+        yield Problem(
+            f"{place}: ring", why, "leave out ring, bql and coalesce, or use the built guest (uml)"
+        )
 
 
 def _flow_problems(flow: RealisedEntry) -> Iterator[Problem]:
@@ -153,24 +162,33 @@ def _tcp_problems(tcp: RealisedEntry, place: str) -> Iterator[Problem]:
         why = f"Linux has no {tcp['congestion'].upper()}"
         known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
         yield Problem(f"{place}: congestion", why, f"write {known}")
-    if tcp["packet_counted"] != usual["packet_counted"] and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]:
+    if (
+        tcp["packet_counted"] != usual["packet_counted"]
+        and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]
+    ):
         why = "`ns2` is the TCP of a simulator, which no kernel has"
-        yield Problem(f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim')
+        yield Problem(
+            f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim'
+        )
         return
     for name, what in _FIXED.items():
         if tcp[name] != usual[name]:
-            yield Problem(f"{place}: tcp.{name.removesuffix('_ns')}", f"Linux {what}", "leave it out")
+            yield Problem(
+                f"{place}: tcp.{name.removesuffix('_ns')}", f"Linux {what}", "leave it out"
+            )
     header = 52 if tcp["timestamps"] else 40
     for name in ("header_bytes", "ack_bytes"):
         if tcp[name] != header:
-            why = (
-                f"Linux's headers are {header} bytes {'with' if tcp['timestamps'] else 'without'} timestamps"
-            )
+            why = f"Linux's headers are {header} bytes {'with' if tcp['timestamps'] else 'without'} timestamps"
             yield Problem(f"{place}: tcp.{name}", why, "leave it out")
     if tcp["min_rto_ns"] % 10**6:
-        yield Problem(f"{place}: tcp.min_rto", "ip counts it in milliseconds", "write whole milliseconds")
+        yield Problem(
+            f"{place}: tcp.min_rto", "ip counts it in milliseconds", "write whole milliseconds"
+        )
     if tcp["receive_buffer_max"] >= 2**31:
-        yield Problem(f"{place}: tcp.receive_buffer_max", "Linux's buffers end at 2 GiB", "write less")
+        yield Problem(
+            f"{place}: tcp.receive_buffer_max", "Linux's buffers end at 2 GiB", "write less"
+        )
 
 
 def _shared_problems(flows: Sequence[RealisedEntry], own: bool) -> Iterator[Problem]:
@@ -178,7 +196,9 @@ def _shared_problems(flows: Sequence[RealisedEntry], own: bool) -> Iterator[Prob
     for congestion, names in ((each.name, each.module_settings) for each in CONGESTION.values()):
         if not names:
             continue
-        users = [flow for flow in flows if flow["traffic"].get("tcp", {}).get("congestion") == congestion]
+        users = [
+            flow for flow in flows if flow["traffic"].get("tcp", {}).get("congestion") == congestion
+        ]
         values = {tuple(flow["traffic"]["tcp"][name] for name in names) for flow in users}
         keys = ", ".join(f"tcp.{name}" for name in names)
         if len(values) > 1:
@@ -188,5 +208,7 @@ def _shared_problems(flows: Sequence[RealisedEntry], own: bool) -> Iterator[Prob
                 "give them the same",
             )
         elif users and not own and values != {tuple(PROFILES["linux"][name] for name in names)}:
-            why = "this host's kernel has one value for all of its flows, which is not ours to change"
+            why = (
+                "this host's kernel has one value for all of its flows, which is not ours to change"
+            )
             yield Problem(f"flow {users[0]['name']!r}: {keys}", why, "leave it out, or use a guest")

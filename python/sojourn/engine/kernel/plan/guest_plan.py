@@ -1,17 +1,22 @@
-"""A realised scenario becomes a plan: namespaces, devices, commands and flows for a real Linux kernel.
+"""A realised scenario becomes a plan: namespaces, devices, commands and flows for a real Linux
+kernel.
 
-Every node of the scenario is a network namespace that forwards. Links are given without their nodes, so the graph is found again: two
-links in a row in somebody's path meet in a node. A link is the egress of one end of a *cable*, a pair of devices; the other end is the
-link the other way round, where there is one. Flows begin and end in hosts of their own, never in a node: a sender that shares a machine
-with the queue would hear of its drops at once. The rest of a flow's base RTT lies, as in the simulator, in two halves between the
-network and the hosts: behind the last link of each way, on the cable toward the host that the way leads to. Flows whose ends are
-alike in place, delay, jitter and TCP share them.
+Every node of the scenario is a network namespace that forwards. Links are given without their
+nodes, so the graph is found again: two links in a row in somebody's path meet in a node. A link is
+the egress of one end of a *cable*, a pair of devices; the other end is the link the other way
+round, where there is one. Flows begin and end in hosts of their own, never in a node: a sender that
+shares a machine with the queue would hear of its drops at once. The rest of a flow's base RTT lies,
+as in the simulator, in two halves between the network and the hosts: behind the last link of each
+way, on the cable toward the host that the way leads to. Flows whose ends are alike in place, delay,
+jitter and TCP share them.
 
-Routes lead to addresses, and a host has one for each path that leads to it; so flows between the same nodes may take different paths.
+Routes lead to addresses, and a host has one for each path that leads to it; so flows between the
+same nodes may take different paths.
 
-Two wirings. `simnic`, our driver in the built guest: rate, overhead, delay, loss, ring and BQL are the card's, the discipline is its root.
-`veth`, for kernels as they are: htb keeps the rate above the discipline, netem the delay, on a device of a namespace of its own behind
-the shaper, where it can't push back.
+Two wirings. `simnic`, our driver in the built guest: rate, overhead, delay, loss, ring and BQL are
+the card's, the discipline is its root. `veth`, for kernels as they are: htb keeps the rate above
+the discipline, netem the delay, on a device of a namespace of its own behind the shaper, where it
+can't push back.
 
 What Linux has no word for is refused, all of it at once: in `PlanError`.
 """
@@ -55,7 +60,8 @@ from sojourn.scenario.tcp import MTU
 VERSION = 2
 """Of the plan's schema (crates/guest, plan.rs)."""
 SETTLE_NS = 2100 * 10**6
-"""Virtual time: as long as it takes to begin with a tick that all timers go off with but those of more than 16 s."""
+"""Virtual time: as long as it takes to begin with a tick that all timers go off with but those of
+more than 16 s."""
 SETTLE_REAL_NS = 300 * 10**6
 """Real time: with a tick that timers of up to 2 s go off with."""
 SETUP_NS = 300 * 10**9
@@ -86,7 +92,8 @@ class Machine:
     ipv6: bool
     """It has IPv6, to be turned off."""
     rehash: bool = True
-    """Its TCP gives a connection another hash when it times out (since 5.18), and can be told not to."""
+    """Its TCP gives a connection another hash when it times out (since 5.18), and can be told not
+    to."""
     modules: tuple[str, ...] = ()
     """To load first."""
     output: Mapping[str, Any] = field(
@@ -105,7 +112,11 @@ def machine_of(guest: Guest) -> Machine:
         # The built kernel has none.
         ipv6=not guest.has_simnic,
         modules=guest.modules,
-        output={"modules": list(guest.late_modules), "mount": about if mount else None, "path": path},
+        output={
+            "modules": list(guest.late_modules),
+            "mount": about if mount else None,
+            "path": path,
+        },
     )
 
 
@@ -134,7 +145,7 @@ def offloads(realised: RealisedEntry) -> str:
     return "on" if realised.get("offloads") else "off"
 
 
-# ------------------------------------------------------------------------------------------------------ the wiring
+# ------------------------------------------------------------------------------------- the wiring
 
 
 @dataclass(frozen=True)
@@ -216,7 +227,9 @@ def plan(realised: RealisedEntry, machine: Machine) -> Planned:
     whole = _Builder(realised, machine)
     planned = whole.build()
     # Its devices are numbered behind those of the run, and gone through before them.
-    check = _Builder(selfcheck.scenario(realised, not machine.own), machine, "c-", len(whole.cables)).build()
+    check = _Builder(
+        selfcheck.scenario(realised, not machine.own), machine, "c-", len(whole.cables)
+    ).build()
     made = {**check.plan, "linger_ns": 0, "modules": []}
     deadline = planned.plan["deadline_ns"] + made["settle_ns"] + made["duration_ns"]
     return Planned(
@@ -245,7 +258,9 @@ def recorded(realised: RealisedEntry, machine: Machine, packets: float) -> Plann
 class _Builder:
     """Collects a plan."""
 
-    def __init__(self, realised: RealisedEntry, machine: Machine, prefix: str = "", first: int = 0) -> None:
+    def __init__(
+        self, realised: RealisedEntry, machine: Machine, prefix: str = "", first: int = 0
+    ) -> None:
         """`prefix`: of its namespaces' names; `first`: the number of its first cable."""
         self.links: Sequence[RealisedEntry] = realised["links"]
         self.flows: Sequence[RealisedEntry] = realised["flows"]
@@ -254,21 +269,26 @@ class _Builder:
         self.simnic = machine.wiring == "simnic"
         self.mtu = sizes.mtu(self.flows)
         self.prefix, self.first = prefix, first
-        self.nodes = [(prefix + tail, prefix + head) for tail, head in nodes(self.links, self.flows)]
-        self.namespaces: list[str] = sorted({node for ends in self.nodes for node in ends}, key=self._number)
+        self.nodes = [
+            (prefix + tail, prefix + head) for tail, head in nodes(self.links, self.flows)
+        ]
+        self.namespaces: list[str] = sorted(
+            {node for ends in self.nodes for node in ends}, key=self._number
+        )
         self.cables: list[Cable] = []
         self.addresses = 0
         self.ip: dict[str, list[str]] = {name: [] for name in self.namespaces}
         self.tc: dict[str, list[str]] = {}
         self.offload = bool(realised.get("offloads"))
-        # What is made of single packets: the table of them, the self-check's judgement and, in real time, that of the run.
+        # What is made of single packets: the table of them, the self-check's judgement and, in real
+        # time, that of the run.
         self.rows = bool(realised["record"]["packets"]) or bool(prefix) or not machine.own
         self.cards: dict[str, dict[str, int | str]] = {}
         self.wires: list[Wire] = self._wires()
         self.hosts: list[Host] = []
         self.ends = self._ends()
 
-    # ---------------------------------------------------------------------------------------------------- cables
+    # -------------------------------------------------------------------------------------- cables
 
     def _number(self, name: str) -> int:
         return int(name.removeprefix(self.prefix)[1:])
@@ -291,7 +311,8 @@ class _Builder:
         self.cables.append(cable)
         for here, there in (cable.leaving(a), cable.leaving(b)):
             mtu = f" mtu {self.mtu}" if self.mtu != MTU else ""
-            # A card that was told to carry larger packets now may; that they are built is asked for by this.
+            # A card that was told to carry larger packets now may; that they are built is asked for
+            # by this.
             mtu += f" gso_max_segs {_MOST_SEGMENTS}" if self.simnic and self.offload else ""
             self.ip[here.namespace] += [
                 f"address add {here.address}/30 dev {here.device}",
@@ -336,7 +357,7 @@ class _Builder:
         named = f"{self.links[index]['name']}-back"
         return iter(sorted(twins, key=lambda other: self.links[other]["name"] != named))
 
-    # ------------------------------------------------------------------------------------------------------ links
+    # --------------------------------------------------------------------------------------- links
 
     def _furnish(self, link: RealisedEntry, wire: Wire) -> None:
         """Gives a link its rate, its queue, its delay and its losses."""
@@ -391,7 +412,9 @@ class _Builder:
                 return {}
         name = f"{self.realised['seed']}/{link['name']}/loss".encode()
         luck = int.from_bytes(hashlib.sha256(name).digest()[:8], "little")
-        return {key: round(chance * _CYCLE) for key, chance in chances.items()} | {"loss_seed": luck}
+        return {key: round(chance * _CYCLE) for key, chance in chances.items()} | {
+            "loss_seed": luck
+        }
 
     def _tc(self, namespace: str, lines: Iterable[str]) -> None:
         self.tc.setdefault(namespace, []).extend(lines)
@@ -401,7 +424,9 @@ class _Builder:
         events: list[dict[str, Any]] = []
         for link, wire in zip(self.links, self.wires, strict=True):
             for at, bps in rate_steps(link, self.realised["duration_ns"])[1:]:
-                events += ({"at_ns": at, "step": step} for step in self._rate_change(link, wire, bps))
+                events += (
+                    {"at_ns": at, "step": step} for step in self._rate_change(link, wire, bps)
+                )
         return sorted(events, key=lambda event: int(event["at_ns"]))
 
     def _rate_change(self, link: RealisedEntry, wire: Wire, bps: int) -> list[dict[str, Any]]:
@@ -413,18 +438,23 @@ class _Builder:
             ]
         changed = transmitter(link, bps)
         assert changed is not None, "a link whose rate changes has one"
-        line = tc.rate_change(wire.queue.device, changed, header_bytes=link["framing"]["header_bytes"])
+        line = tc.rate_change(
+            wire.queue.device, changed, header_bytes=link["framing"]["header_bytes"]
+        )
         return [{"do": "run", "namespace": wire.tail, "argv": ["tc", *line.split()], "stdin": None}]
 
-    # ------------------------------------------------------------------------------------------------------ hosts
+    # --------------------------------------------------------------------------------------- hosts
 
     def _ends(self) -> list[tuple[Host, str, Host, str]]:
         """Each flow's ends: host and address there."""
         found: dict[HostKind, Host] = {}
         sharing: dict[HostKind, HostKind] = {}
         ends: list[tuple[Host, str, Host, str] | None] = [None] * len(self.flows)
-        # What TCP's hosts are told is nothing to other flows: these are guests where there is one already.
-        order = sorted(range(len(self.flows)), key=lambda index: "tcp" not in self.flows[index]["traffic"])
+        # What TCP's hosts are told is nothing to other flows: these are guests where there is one
+        # already.
+        order = sorted(
+            range(len(self.flows)), key=lambda index: "tcp" not in self.flows[index]["traffic"]
+        )
         for index in order:
             flow = self.flows[index]
             near, far = self._host_kinds(flow)
@@ -460,8 +490,12 @@ class _Builder:
             self._tc(name, [tc.wire(outward.device, 0, jitter_ns=kind.jitter_ns)])
         options = ""
         if kind.tcp is not None:
-            options = f" initcwnd {kind.tcp.initial_window} rto_min {kind.tcp.min_rto_ns // 10**6}ms"
-        self.ip[name].append(f"route add default via {inward.address} dev {outward.device}{options}")
+            options = (
+                f" initcwnd {kind.tcp.initial_window} rto_min {kind.tcp.min_rto_ns // 10**6}ms"
+            )
+        self.ip[name].append(
+            f"route add default via {inward.address} dev {outward.device}{options}"
+        )
         host = Host(kind, name, cable, {})
         self.hosts.append(host)
         return host
@@ -476,10 +510,12 @@ class _Builder:
         self.ip[host.namespace].append(f"address add {address}/32 dev lo")
         hops = [hop for link in path for hop in self.wires[link].hops]
         for here, there in (*hops, (host.cable.a, host.cable.b)):
-            self.ip[here.namespace].append(f"route add {address}/32 via {there.address} dev {here.device}")
+            self.ip[here.namespace].append(
+                f"route add {address}/32 via {there.address} dev {here.device}"
+            )
         return address
 
-    # ----------------------------------------------------------------------------------------------- the whole
+    # ----------------------------------------------------------------------------------- the whole
 
     def build(self) -> Planned:
         if len(self.namespaces) > MOST_NAMESPACES:
@@ -521,7 +557,8 @@ class _Builder:
         for device, card in self.cards.items():
             told = {**card, "offload": 1} if self.offload else card
             steps += [
-                _write(None, f"/sys/kernel/simnic/{device}/{name}", value) for name, value in told.items()
+                _write(None, f"/sys/kernel/simnic/{device}/{name}", value)
+                for name, value in told.items()
             ]
         ends = [port for cable in self.cables for port in (cable.a, cable.b)]
         if self.simnic:
@@ -536,7 +573,9 @@ class _Builder:
             if self.ip[name]:
                 # Addresses and devices come before the routes that need them.
                 steps.append(
-                    _batch("ip", name, sorted(self.ip[name], key=lambda line: line.startswith("route")))
+                    _batch(
+                        "ip", name, sorted(self.ip[name], key=lambda line: line.startswith("route"))
+                    )
                 )
             if name in self.tc:
                 steps.append(_batch("tc", name, self.tc[name]))
@@ -560,10 +599,13 @@ class _Builder:
                 yield _write(name, "/proc/sys/net/ipv4/ip_forward", 1)
             elif (side := hosts[name]) is not None:
                 if self.machine.rehash:
-                    # Packets keep their sender's hash on their way through one kernel's namespaces, by which fq_codel sorts
-                    # them: without this a flow would be another one after a timeout. Between machines it is not.
+                    # Packets keep their sender's hash on their way through one kernel's namespaces,
+                    # by which fq_codel sorts them: without this a flow would be another one after a
+                    # timeout. Between machines it is not.
                     yield _write(name, "/proc/sys/net/core/txrehash", 0)
-                yield from (_write(name, f"/proc/sys/net/ipv4/{key}", value) for key, value in sysctls(side))
+                yield from (
+                    _write(name, f"/proc/sys/net/ipv4/{key}", value) for key, value in sysctls(side)
+                )
 
     def _devices(self) -> Iterator[dict[str, Any]]:
         for index, (link, wire) in enumerate(zip(self.links, self.wires, strict=True)):
@@ -578,10 +620,16 @@ class _Builder:
             }
             last = wire.hops[-1][0]
             if not self.simnic and loses(link) and last != port:
-                yield {"link": index, "namespace": last.namespace, "name": last.device, "gauges": []}
+                yield {
+                    "link": index,
+                    "namespace": last.namespace,
+                    "name": last.device,
+                    "gauges": [],
+                }
 
     def _taps(self) -> Iterator[dict[str, Any]]:
-        """The queues whose packets are watched, and the wires that lose some: by the cards' log, or by taps."""
+        """The queues whose packets are watched, and the wires that lose some: by the cards' log, or
+        by taps."""
         crossing = crossing_of(self.links, self.flows)
         for index, (link, wire) in enumerate(zip(self.links, self.wires, strict=True)):
             if not crossing[index] or not _watched(link):
@@ -598,11 +646,15 @@ class _Builder:
     def _stages(
         self, link: RealisedEntry, wire: Wire, crossing: Sequence[tuple[int, bool]]
     ) -> dict[str, Any]:
-        """Where a link's packets are seen: before its queue, after it, and at the far end where a loss lies between."""
+        """Where a link's packets are seen: before its queue, after it, and at the far end where a
+        loss lies between."""
         stages = []
         if has_queue(link):
             own = [
-                port for cable in self.cables for port in (cable.a, cable.b) if port.namespace == wire.tail
+                port
+                for cable in self.cables
+                for port in (cable.a, cable.b)
+                if port.namespace == wire.tail
             ]
             stages.append(("before", [_point(port, "in") for port in own if port != wire.queue]))
         stages.append(("after", [_point(wire.queue, "out")]))
@@ -625,7 +677,9 @@ class _Builder:
         plans = []
         for flow, (near, source, far, target) in zip(self.flows, self.ends, strict=True):
             traffic = flow["traffic"]
-            protocol = {"bulk": "tcp", "transfers": "tcp", "ping": "icmp"}.get(traffic["kind"], "udp")
+            protocol = {"bulk": "tcp", "transfers": "tcp", "ping": "icmp"}.get(
+                traffic["kind"], "udp"
+            )
             plans.append(
                 {
                     "name": flow["name"],
@@ -635,7 +689,9 @@ class _Builder:
                     "start_ns": flow["start_ns"],
                     "stop_ns": flow["stop_ns"],
                     "ds": flow["ds"],
-                    "traffic": {**traffic, "tcp": self._tcp(traffic["tcp"])} if "tcp" in traffic else traffic,
+                    "traffic": {**traffic, "tcp": self._tcp(traffic["tcp"])}
+                    if "tcp" in traffic
+                    else traffic,
                 }
             )
             ports[protocol] += 1
@@ -652,7 +708,7 @@ class _Builder:
         }
 
 
-# ----------------------------------------------------------------------------------------------------------- details
+# ---------------------------------------------------------------------------------------- details
 
 
 def _gauges(link: RealisedEntry) -> list[str]:
@@ -669,7 +725,8 @@ def _watched(link: RealisedEntry) -> bool:
 
 
 def _goes_out(link: RealisedEntry) -> bool:
-    """Whether the end of a transmission is worth a look: behind it lies a loss, before it a ring."""
+    """Whether the end of a transmission is worth a look: behind it lies a loss, before it a
+    ring."""
     return link["ring"] is not None or loses(link)
 
 
@@ -684,7 +741,8 @@ def _point(port: Port, direction: str) -> dict[str, str]:
 
 
 def _card_rate(bps: int) -> dict[str, int | str]:
-    """0 is an outage; to the card a rate of 0 is none, so it keeps some rate while it stands still."""
+    """0 is an outage; to the card a rate of 0 is none, so it keeps some rate while it stands
+    still."""
     return {"rate_bps": bps or MOST_RATE, "stopped": int(bps == 0)}
 
 

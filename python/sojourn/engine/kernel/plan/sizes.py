@@ -9,8 +9,8 @@ from sojourn.scenario.tcp import MTU
 
 LONGEST_LINGER_NS = 5 * 10**9
 _NAMESPACE_KB = 1200
-"""A namespace takes a quarter of it; but a kernel allows half as many as it allows threads, of which each MB gives two
-(64 kB of stack each, in an eighth of the memory: fork.c, ucount.c)."""
+"""A namespace takes a quarter of it; but a kernel allows half as many as it allows threads, of
+which each MB gives two (64 kB of stack each, in an eighth of the memory: fork.c, ucount.c)."""
 _PACKET_KB = 2.5
 """A full packet in the kernel."""
 _ROW_BYTES = 160
@@ -18,7 +18,8 @@ _ROW_BYTES = 160
 
 
 _EMPTY_OF_A_TRANSFER = 4.5
-"""Packets that a transfer sends besides its full ones: SYN, ACK, FIN, ACK, and half of the last one."""
+"""Packets that a transfer sends besides its full ones: SYN, ACK, FIN, ACK, and half of the last
+one."""
 
 
 def mtu(flows: Sequence[RealisedEntry]) -> int:
@@ -36,9 +37,11 @@ def mtu(flows: Sequence[RealisedEntry]) -> int:
 
 
 def linger_ns(links: Sequence[RealisedEntry], flows: Sequence[RealisedEntry]) -> int:
-    """Long enough for what senders still hold at the end, two windows or so: some round trips through queues as full as they get.
+    """Long enough for what senders still hold at the end, two windows or so: some round trips
+    through queues as full as they get.
 
-    While packets come the taps can't be ended without a packet that one has told and another has not.
+    While packets come the taps can't be ended without a packet that one has told and another has
+    not.
     """
     extra = max((flow["path_extra_ns"] + flow["back_extra_ns"] for flow in flows), default=0)
     waits = sorted((_longest_wait(link) + link["delay_ns"] for link in links), reverse=True)
@@ -46,14 +49,20 @@ def linger_ns(links: Sequence[RealisedEntry], flows: Sequence[RealisedEntry]) ->
 
 
 def _longest_wait(link: RealisedEntry) -> int:
-    """Of a full queue at the least rate that it ever has, other than none, ns; 0 where nothing waits."""
+    """Of a full queue at the least rate that it ever has, other than none, ns; 0 where nothing
+    waits."""
     rates = [step["bps"] for step in link["rate"] if step["bps"]]
     rates += [link["shaper"]["bps"]] if link["shaper"] else []
-    return int(Qdisc.from_params(link["qdisc"]).packets * MTU * 8 * 10**9 // min(rates)) if rates else 0
+    return (
+        int(Qdisc.from_params(link["qdisc"]).packets * MTU * 8 * 10**9 // min(rates))
+        if rates
+        else 0
+    )
 
 
 def memory_mb(realised: RealisedEntry, namespaces: int, rows: bool) -> int:
-    """What a guest needs, rather too much: packets in queues and on wires, namespaces, and where asked for a row of each packet."""
+    """What a guest needs, rather too much: packets in queues and on wires, namespaces, and where
+    asked for a row of each packet."""
     packets = seen = 0.0
     extra = max((flow["path_extra_ns"] for flow in realised["flows"]), default=0)
     for number, link in enumerate(realised["links"]):
@@ -68,15 +77,18 @@ def memory_mb(realised: RealisedEntry, namespaces: int, rows: bool) -> int:
 
 
 def _seen_a_second(number: int, realised: RealisedEntry) -> float:
-    """At most so many packets come to a link's queue: of what does not heed congestion what it sends; of TCP what the narrowest links
-    that it has to pass let through, half as many again for what is lost, and as many acknowledgements, however narrow the way back.
+    """At most so many packets come to a link's queue: of what does not heed congestion what it
+    sends; of TCP what the narrowest links that it has to pass let through, half as many again for
+    what is lost, and as many acknowledgements, however narrow the way back.
     """
     links = realised["links"]
     sent = 0.0
     forth: dict[int, float] = {}
     back: dict[int, float] = {}
     for flow in realised["flows"]:
-        ways = [seen for seen, way in ((forth, flow["path"]), (back, flow["back"])) if number in way]
+        ways = [
+            seen for seen, way in ((forth, flow["path"]), (back, flow["back"])) if number in way
+        ]
         traffic = flow["traffic"]
         if "tcp" not in traffic:
             sent += len(ways) * _sent_a_second(traffic)
@@ -106,17 +118,26 @@ def _sent_a_second(traffic: RealisedEntry) -> float:
             return 1e9 / float(interval)
         case {"kind": "udp", "bps": bps, "packet_bytes": size}:
             return float(bps) / 8 / float(size)
-        case {"kind": "video", "frames": {"source": "model", "bps": bps, "fps": fps}, "payload_bytes": size}:
+        case {
+            "kind": "video",
+            "frames": {"source": "model", "bps": bps, "fps": fps},
+            "payload_bytes": size,
+        }:
             # The last packet of a frame may be a small one.
             return float(bps) / 8 / float(size) + float(fps)
-        case {"kind": "video", "frames": {"frames": rows, "period_ns": period}, "payload_bytes": size}:
+        case {
+            "kind": "video",
+            "frames": {"frames": rows, "period_ns": period},
+            "payload_bytes": size,
+        }:
             packets = sum(math.ceil(float(row[1]) / float(size)) for row in rows)
             return packets / (float(period) / 1e9)
     raise AssertionError(traffic["kind"])
 
 
 def _mean_packet(traffic: RealisedEntry) -> float:
-    """Bytes of an IP packet of TCP on its way forth, at least; each transfer begins and ends with some that are empty."""
+    """Bytes of an IP packet of TCP on its way forth, at least; each transfer begins and ends with
+    some that are empty."""
     tcp = traffic["tcp"]
     full, header = tcp["mss"] + tcp["header_bytes"], tcp["header_bytes"]
     if traffic["kind"] != "transfers":
