@@ -1,10 +1,12 @@
-"""A flow as it was observed: its totals, its time line, its probes.
+"""The rows of a flow: its totals, its time line, its probes.
 
-Of TCP there is what TCP_INFO tells. RTT samples are those that the kernel's TCP takes, one an ACK,
-where the guest's log tells of them; other kernels tell their *smoothed* RTT only, which is another
-quantity: there are none then. For UDP and video the histogram has each packet's one-way delay.
-`received_packets` of TCP is what its sender knows to have been delivered. Not to be had: entries
-into fast recovery, timeouts before Linux 6.7.
+TCP's numbers are those of TCP_INFO. RTT samples are the kernel's own, one for each ACK of new data,
+where the guest's log has them. Other kernels report the *smoothed* RTT only. That is another
+quantity, so they have no RTT samples here. For UDP and video the histogram has each packet's
+one-way delay.
+
+`received_packets` of TCP is what its sender knows to have been delivered. Two numbers are not
+available: entries into fast recovery, and timeouts before Linux 6.7.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,7 @@ _DATAGRAM_HEADERS = {"udp": 28, "video": 40}
 
 
 class Flow:
-    """A flow as it was observed."""
+    """A flow of the scenario, as the guest measured it."""
 
     def __init__(self, number: int, realised: Realised, archive: Archive) -> None:
         self.number = number
@@ -49,14 +51,15 @@ class Flow:
 
     @cached_property
     def rtts(self) -> Ints:
-        """What goes into its histogram, of what the guest's program has not counted already."""
+        """RTT samples for the histogram, except those that the guest's program has counted
+        already."""
         if self.is_tcp or self.kind == "ping":
             return np.empty(0, dtype=np.int64)
         arrived = (self.rows["received_ns"] >= 0) & self.window.holds(self.rows["received_ns"])
         return (self.rows["received_ns"] - self.rows["sent_ns"])[arrived]
 
     def totals(self, lost: int, base_rtt: int | None) -> dict[str, int | float]:
-        """Its row of `flows`. `lost`: data packets that queues and wires dropped."""
+        """The flow's row of `flows`. `lost`: data packets that queues and wires dropped."""
         row: dict[str, int | float] = {
             "flow": self.number,
             "lost_packets": lost,
@@ -126,7 +129,7 @@ class Flow:
 
     @cached_property
     def _payload(self) -> Ints:
-        """Of the application; a probe carries nothing."""
+        """Application bytes; a probe carries none."""
         if self.kind == "ping":
             return np.zeros(len(self._far_ns), dtype=np.int64)
         return np.maximum(self._bytes - _DATAGRAM_HEADERS[self.kind], 0)
@@ -138,7 +141,7 @@ class Flow:
         return int(((self._far_ns >= 0) & (self._far_ns <= self.window.end)).sum())
 
     def line(self, edges: Ints) -> Columns:
-        """Its rows of `flow`."""
+        """The flow's rows of `flow`."""
         times = edges[1:]
         none = np.full(len(times), NEVER, dtype=np.int64)
         row: Columns = {
@@ -177,7 +180,8 @@ class Flow:
         }
 
     def probes(self) -> Columns:
-        """Its rows of `probe`: what was still under way at the end is neither answered nor lost."""
+        """The flow's rows of `probe`. A probe that is under way at the end is neither answered nor
+        lost."""
         rows = self.rows
         over = (rows["sent_ns"] <= self.window.end) & (rows["received_ns"] <= self.window.end)
         sent, turned, received = (
@@ -193,11 +197,12 @@ class Flow:
 
 
 def base_rtt(flow: Realised, links: Sequence[Realised], end: int) -> int | None:
-    """The round trip of a full packet through empty queues, ns; one way where there are no replies
-    (crates/sim, base_rtt).
+    """The round trip of a full packet through empty queues, ns; one way for traffic without
+    replies. The formula is that of crates/sim (base_rtt), so that both engines report the same
+    number.
 
-    Each link is taken at the fastest it is before `end`, ns. None: a link on the way never sends
-    the packet, or its reply.
+    Each link has the fastest rate that it reaches before `end`, ns. None: a link on the way never
+    sends the packet, or its reply.
     """
     match flow["traffic"]:
         case {"tcp": tcp}:
@@ -220,7 +225,7 @@ def base_rtt(flow: Realised, links: Sequence[Realised], end: int) -> int | None:
 
 
 def _idle_delay(link: Realised, ip_bytes: int, end: int) -> int | None:
-    """From the head of an empty queue to the far end; None: it never gets there."""
+    """Time from the head of an empty queue to the far end, ns; None: the packet never arrives."""
     delay = int(link["delay_ns"])
     if not link["rate"]:
         return delay
@@ -232,10 +237,10 @@ def _idle_delay(link: Realised, ip_bytes: int, end: int) -> int | None:
 
 
 def _goes_on(link: Realised) -> bool:
-    """Whether it never stops for good."""
+    """Whether the link's rate is not 0 for good: its schedule repeats, or ends above 0."""
     return link["rate_period_ns"] is not None or link["rate"][-1]["bps"] > 0
 
 
 def _carried(steps: Sequence[Realised]) -> int:
-    """What all steps but the last can carry, bit·ns/s."""
+    """The bits that all steps except the last can carry, times 10^9."""
     return sum(step["bps"] * (after["at_ns"] - step["at_ns"]) for step, after in pairwise(steps))
