@@ -104,7 +104,7 @@ def run(guest: Bootable, boot: Boot, reached: Callable[[int], bool] = lambda _: 
 
     status, usage, overdue = _booted(guest, boot, folder, stopped)
     console = _console(folder)
-    # Sockets and pid files of an earlier user-mode Linux would stop a new one.
+    # The sockets and pid files of user-mode Linux are stale once it has ended.
     with contextlib.suppress(OSError):
         for left in (folder / "u").iterdir():
             left.unlink()
