@@ -1,9 +1,9 @@
-"""`python -m sojourn.live.shape.watchdog IFACE`: restores an interface's former state unless it is
-confirmed in time. live/shape/apply starts it; it is not for use by hand.
+"""`python -m sojourn.live.shape.watchdog IFACE` restores an interface unless it is confirmed.
 
-It reports that it is ready, and waits for the message that the shaper is applied. It restores what
-the journal has if the sender ends before that message, if the time passes, or if it is asked to end
-itself. A person's confirmation is in the journal, so it reads the journal first.
+live/shape/apply starts it; it is not for use by hand. It reports that it is ready, and waits for
+the message that the shaper is applied. It restores the former state that the journal has if the
+sender ends before that message, if the time passes, or if it is asked to end itself. A person's
+confirmation is written to the journal, so it reads the journal first.
 """
 
 from __future__ import annotations
