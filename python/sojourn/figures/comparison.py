@@ -266,7 +266,9 @@ def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -
     for look, centre in ends:
         x, y = at[look.label]
         text = style.shorten(look.label, 40)
+        # A character of size 8 is about 5 points wide.
         wide, high = 5.0 * len(text) * point, 10 * point
+        # Beside the point first, then above and below it, at growing distances.
         tried = [
             (x + dx * point - wide * left, y + dy * point)
             for away in (0, 11, 22, 33, 44)

@@ -149,6 +149,7 @@ def _goodput(axes: Axes, view: _View) -> None:
             colour, dash = view.looks[name]
             _plot(axes, line, _Pen(colour, dash), f"goodput {name}")
             ends[name] = (line, colour)
+    # A measurement's directions don't share a link, so their sum means nothing.
     if len(view.goodputs) > 1 and not view.measured:
         _plot(axes, total, _Pen(style.INK, width=1.5), "goodput total")
         ends[f"all {len(view.goodputs)} flows"] = (total, style.INK)
@@ -304,6 +305,7 @@ def _backlog(axes: Axes, view: _View) -> None:
         style.note(axes, "the queue was not recorded")
     remarks = []
     for name, level in state.levels.items():
+        # A limit far above the backlog would flatten it: a remark names it instead.
         if level <= 1.6 * axes.get_ylim()[1]:
             axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * level))
             axes.axhline(

@@ -242,6 +242,7 @@ def _traffic(axes: Axes, carried: Carried, span: float) -> None:
         axes.fill_between(
             x, 0, np.repeat(sign * mean, 2), color=colour, linewidth=0, alpha=0.85, gid=name
         )
+        # In a column of one second the mean is the busiest second.
         if carried.column_s > 1:
             axes.plot(
                 x,

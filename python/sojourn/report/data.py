@@ -140,6 +140,7 @@ def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: align
     return {
         "seed": seed,
         "lines": lines,
+        # Segments delivered behind a lost one make peaks that may not set the scale.
         "top": series.ceiling(total) or float(np.nanmax(total.y, initial=0.0)),
         "phases": _spans(own),
         "panels": _panels(run, seed, link, buffers),
@@ -252,6 +253,7 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
     most = float(np.nanmax(backlog.y)) if np.isfinite(backlog.y).any() else 0.0
     remark = ""
     for name, level in state.levels.items():
+        # A limit far above the backlog would flatten it: the heading names it instead.
         if level <= 1.6 * max(most, 1.0):
             flat = Line(np.array([0.0, run.meta.duration_ns / 1e9]), np.array([level, level]))
             entries.append(

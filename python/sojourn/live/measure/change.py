@@ -196,6 +196,8 @@ def _delay(pair: _Pair, what: str, q: float, *, added: bool) -> Change:
                 return math.nan
             base = 0.0
             if added and whole.idle is not None:
+                # The repeat's own idle RTT, so that a change of the line between repeats has no
+                # effect.
                 idle = [each for each in whole.of(whole.idle) if each.seed == part.seed]
                 rest = idle[0].pings[whole.target].answered if idle else np.empty(0)
                 base = float(np.median(rest)) if rest.size else math.nan
@@ -250,6 +252,8 @@ def _blocks(before: _Sample, after: _Sample) -> tuple[float, float, Interval]:
         values.append(intervals.over_blocks(plus, minus, sample.statistic, sample.base).value)
         drawn.append(intervals.distribution(plus, minus, sample.statistic, sample.base, luck))
     count = min(each.size for each in drawn)
+    # The Runs are resampled independently, so differences of their draws are draws of the
+    # difference.
     low, high = np.percentile(drawn[1][:count] - drawn[0][:count], [2.5, 97.5])
     return values[0], values[1], Interval(values[1] - values[0], float(low), float(high))
 

@@ -309,6 +309,7 @@ def buffers(whole: Cut) -> list[Buffer]:
     rtts = [each for each in rtts if each.size]
     if not rtts:
         return []
+    # The least RTT of all phases is that of empty queues.
     base = float(np.concatenate(rtts).min())
     found = []
     for direction, kind in (("down", "download"), ("up", "upload")):

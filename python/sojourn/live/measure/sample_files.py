@@ -42,6 +42,7 @@ def csv(run: Run) -> str:
 
 def _repeat(run: Run, seed: int) -> pl.DataFrame:
     probe, flow, queue = (run.table(name, seed) for name in ("probe", "flow", "queue"))
+    # The goodput of an interval is the growth since the connection's sample before.
     before = pl.col("t_ns").shift(1).over("flow"), pl.col("delivered_bytes").shift(1).over("flow")
     goodput = (pl.col("delivered_bytes") - before[1]) * 8e3 / (pl.col("t_ns") - before[0])
     flow = flow.sort("t_ns", maintain_order=True).with_columns(goodput_mbps=goodput)

@@ -276,6 +276,7 @@ def available() -> list[str]:
         with rtnl.Kernel() as kernel:
             kernel.do(tc.AddIfb("try0"))
             for kind in ("cake", *LEAVES):
+                # cake without nat, which needs connection tracking that the kernel may lack.
                 plain = kind != "cake"
                 qdisc = (
                     Qdisc.parse(kind)

@@ -280,6 +280,7 @@ def _simulated(run: Run, bps: int, load: Load) -> Point:
 
 
 def _spread(values: Sequence[float]) -> Interval:
+    # Least and greatest over the seeds: the spread of a prediction is no confidence interval.
     known = [value for value in values if not math.isnan(value)]
     return (
         Interval(statistics.fmean(known), min(known), max(known))

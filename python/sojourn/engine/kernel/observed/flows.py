@@ -68,6 +68,8 @@ class Flow:
         return row | self._of_rtts() | (self._of_tcp() if self.is_tcp else self._of_packets())
 
     def _of_rtts(self) -> dict[str, int | float]:
+        # The guest's program has added up the samples of TCP's log itself: a row for each would
+        # grow with the run.
         if self.is_tcp and "rtts" in self.archive.tables:
             told = {
                 name: column[0]
@@ -95,11 +97,13 @@ class Flow:
         timeouts_known = bool(self.about.get("timeouts_known"))
         return {
             "sent_packets": packets,
+            # tcpi_bytes_sent is payload; the table counts IP packets.
             "sent_bytes": since("bytes_sent") + packets * int(self.traffic["tcp"]["header_bytes"]),
             "received_packets": since("delivered_segments"),
             "delivered_bytes": since("received_bytes"),
             "retransmits": since("total_retrans_segments"),
             "timeouts": since("timeouts") if timeouts_known else NEVER,
+            # TCP_INFO has no count of these.
             "fast_recoveries": NEVER,
         }
 

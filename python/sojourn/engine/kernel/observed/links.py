@@ -197,6 +197,7 @@ class Link:
             steps = [(0, shaped)]
         total = 0
         for (at, bps), until in zip(steps, [*(at for at, _ in steps[1:]), self.end], strict=True):
+            # The part of the step in the measured time. A shaper slower than the rate is the limit.
             span = min(until, self.end) - max(at, self.window.warm)
             total += max(span, 0) * (bps if shaped is None else min(bps, shaped))
         return total // 10**9
@@ -306,6 +307,8 @@ class Link:
                 )
                 continue
             total = self.own.total(each.plus, each.minus)
+            # Some statistics have a meaning in one state only, such as CoDel's count while it
+            # drops.
             if each.while_on is not None:
                 total = np.where(numbers[each.while_on] != 0, total, 0)
             state[each.column] = real(total) / each.whole
