@@ -6,7 +6,8 @@ of the sum of the squares of both sides' intervals. A verdict is the first that 
 
     within      no further apart than the tolerance
     step        further, but by no more than the number's own step
-    noise       further, but the interval of the difference overlaps the tolerance: more seeds may decide
+    noise       further, but the interval of the difference overlaps the tolerance: more seeds may
+                decide
     beyond      none of these, or only one side has the number
 
 A step is the smallest change of a number by one packet or one event. For a percentile it is a

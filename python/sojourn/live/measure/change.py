@@ -8,9 +8,11 @@ A change is significant if its 95 % interval excludes zero and it is large enoug
 person (`LEAST_MS`, `LEAST_SHARE`). The second condition is there because with enough samples any
 two afternoons differ in the third digit. The interval's method is reported with it:
 
-    paired    three repeats or more each, which took turns in time: over the differences of their pairs
+    paired    three repeats or more each, which took turns in time: over the differences of their
+              pairs
     repeats   three repeats or more each, one Run after the other: Welch's
-    blocks    fewer: the block bootstrap within each Run, which can't include what else changed between them
+    blocks    fewer: the block bootstrap within each Run, which can't include what else changed
+              between them
 """
 
 from __future__ import annotations

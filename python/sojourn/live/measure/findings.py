@@ -2,9 +2,11 @@
 and where, every score. Pure.
 
     induced delay   percentile of the RTT under load - median of the idle RTT, ms
-    standing queue  largest running median of three RTTs under load - least RTT of all; a single late reply is no queue.
-                    In bytes: that time at the rate that the direction carried, with the headers of full segments
-    where           the nearest target whose delay rises by at least half as much as the farthest one's
+    standing queue  largest running median of three RTTs under load - least RTT of all; a single
+                    late reply is no queue. In bytes: that time at the rate that the direction
+                    carried, with the headers of full segments
+    where           the nearest target whose delay rises by at least half as much as the farthest
+                    one's
 
 All repeats are pooled, except for intervals (`intervals`).
 """

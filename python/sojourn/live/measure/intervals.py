@@ -5,12 +5,14 @@ Successive RTTs are correlated, because a queue fills and drains over seconds. A
 worth fewer independent ones, and the textbook's interval would be far too narrow. There are two
 ways:
 
-    repeats   each repeat is one independent number. Their mean has Student's t interval. The difference of two measurements
-              has Welch's or, if the repeats were interleaved in time (A B A B), that of the paired differences, which removes
-              a drift of the line. Used from three repeats on.
-    blocks    the circular block bootstrap (Politis and Romano 1992): the samples are resampled in blocks of successive ones,
-              long enough that neighbouring blocks are nearly independent, and the statistic is computed each time. The
-              interval is from the 2.5th to the 97.5th percentile of the results.
+    repeats   each repeat is one independent number. Their mean has Student's t interval. The
+              difference of two measurements has Welch's or, if the repeats were interleaved in time
+              (A B A B), that of the paired differences, which removes a drift of the line. Used
+              from three repeats on.
+    blocks    the circular block bootstrap (Politis and Romano 1992): the samples are resampled in
+              blocks of successive ones, long enough that neighbouring blocks are nearly
+              independent, and the statistic is computed each time. The interval is from the 2.5th
+              to the 97.5th percentile of the results.
 
 Repeats include what changes from one measurement to the next (the evening's neighbours). Blocks
 can't.

@@ -5,10 +5,12 @@ phase.
     1, 4.250000, idle, server udp, rtt_ms, 20.161
 
     rtt_ms                            of a probe, at the time of sending; empty: lost
-    forward_ms                        its one-way part to the server, accurate relative to its least only
+    forward_ms                        its one-way part to the server, accurate relative to its least
+                                      only
     goodput_mbps                      of a connection, 10^6 bit/s, in the interval that ends at t_s
     srtt_ms, cwnd_bytes, retransmits  of its sender, at t_s (retransmits: segments since it began)
-    backlog_bytes, dropped_packets    of a local link's qdisc: at t_s; in the interval that ends there
+    backlog_bytes, dropped_packets    of a local link's qdisc: at t_s; in the interval that ends
+                                      there
 """
 
 from __future__ import annotations

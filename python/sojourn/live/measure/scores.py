@@ -6,10 +6,14 @@ on one site and an F on another. So all are shown, each with the source of its f
 milliseconds; lost probes are no samples. A score without enough samples is NaN.
 
     DSLReports   faq/17930: the mean increase under load, averaged over upload and download
-    LibreQoS     mean(loaded) - p25(idle), on two scales that its repository publishes: its code's and its README's
-    RPM          draft-ietf-ippm-responsiveness-09 §4.3: round trips per minute, averaged over new and loaded connections
-    RPM (go)     goresponsiveness, rpm/calculations.go: the same samples, averaged before they are inverted
-    QoO          draft-ietf-ippm-qoo as goresponsiveness implements it: how far percentiles are from useless to perfect
+    LibreQoS     mean(loaded) - p25(idle), on two scales that its repository publishes: its code's
+                 and its README's
+    RPM          draft-ietf-ippm-responsiveness-09 §4.3: round trips per minute, averaged over new
+                 and loaded connections
+    RPM (go)     goresponsiveness, rpm/calculations.go: the same samples, averaged before they are
+                 inverted
+    QoO          draft-ietf-ippm-qoo as goresponsiveness implements it: how far percentiles are from
+                 useless to perfect
 """
 
 from __future__ import annotations

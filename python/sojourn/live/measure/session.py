@@ -115,19 +115,22 @@ class Session:
     Times are ns since the session began, on this host's monotonic clock; the server's times are
     converted to it.
 
-        probe      a row per request, in order of t_ns within a probe. rtt_ns -1: lost. forward_ns: of probes by udp only, from
-                   here to the server; never below 0, and accurate only relative to its least (see facts["clock"]). The way back
-                   is rtt_ns - forward_ns. Requests still on the way when the session ended are left out.
-        flow       a row per TCP connection and sample_ns: delivered_bytes as its receiver counted them, since the connection
-                   began. The other columns are its sender's TCP_INFO nearest in time, -1 where there is none within sample_ns.
-        flows      a row per entry of facts["flows"]: totals. For probes sent_packets, received_packets and lost_packets count
-                   requests, replies and requests without a reply; delivered_bytes and TCP's columns are 0. base_rtt_ns: the
-                   least RTT seen (TCP: the kernel's min_rtt), -1 if none was.
-        queue      a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for all below it.
-                   sojourn_mean_ns NaN, sojourn_max_ns -1: the kernel does not report them. A link with direction "in" has its
-                   interface's counters only.
-        links      a row per entry of facts["links"]: totals of the session. What a kernel does not report (sojourn, busy_ns,
-                   capacity_bits) is -1.
+        probe      a row per request, in order of t_ns within a probe. rtt_ns -1: lost. forward_ns:
+                   of probes by udp only, from here to the server; never below 0, and accurate only
+                   relative to its least (see facts["clock"]). The way back is rtt_ns - forward_ns.
+                   Requests still on the way when the session ended are left out.
+        flow       a row per TCP connection and sample_ns: delivered_bytes as its receiver counted
+                   them, since the connection began. The other columns are its sender's TCP_INFO
+                   nearest in time, -1 where there is none within sample_ns.
+        flows      a row per entry of facts["flows"]: totals. For probes sent_packets,
+                   received_packets and lost_packets count requests, replies and requests without a
+                   reply; delivered_bytes and TCP's columns are 0. base_rtt_ns: the least RTT seen
+                   (TCP: the kernel's min_rtt), -1 if none was.
+        queue      a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for
+                   all below it. sojourn_mean_ns NaN, sojourn_max_ns -1: the kernel does not report
+                   them. A link with direction "in" has its interface's counters only.
+        links      a row per entry of facts["links"]: totals of the session. What a kernel does not
+                   report (sojourn, busy_ns, capacity_bits) is -1.
         engine     one row: packets is data segments delivered, events and peak_entries are 0.
         drops, sojourn, rtt, transfers: without rows.
     """
@@ -163,7 +166,8 @@ def measure(plan: SessionPlan, reached: SessionProgress | None = None) -> Sessio
     its facts tell how it ended.
 
     Raises:
-        LiveError: nothing could be measured: no such host or interface, no server there, or the server refused, in its words.
+        LiveError: nothing could be measured: no such host or interface, no server there, or the
+            server refused, in its words.
     """
     try:
         tables, facts = _core.measure(plan.to_json(), reached)

@@ -117,7 +117,8 @@ def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan
     """The operations for an interface in its present state.
 
     Raises:
-        UnitError: the discipline's words are wrong or not Linux's, or a rate does not fit this interface.
+        UnitError: the discipline's words are wrong or not Linux's, or a rate does not fit this
+            interface.
     """
     _check(wanted, interface)
     operations: list[tc.Operation] = []

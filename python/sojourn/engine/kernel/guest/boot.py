@@ -7,7 +7,8 @@ for a guest in which time stands still. The other is in CPU time and outlives th
 The guest's program prints marks at the start of a console line:
 
     @BOOT        it runs
-    @AT ns       how far its run is (user-mode Linux only: a serial line would take the guest's time)
+    @AT ns       how far its run is (user-mode Linux only: a serial line would take the guest's
+                 time)
     @DONE        it has measured
     @END         the archive is written
     @FAIL words  it gave up
