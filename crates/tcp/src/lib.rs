@@ -12,6 +12,7 @@
 //! and says what is absent.
 
 mod cc;
+pub mod congestion;
 pub mod params;
 mod rack;
 mod reassembly;
@@ -25,8 +26,8 @@ mod undo;
 mod window;
 mod writer;
 
-pub use cc::records as congestion;
-pub use cc::{Ack, Congestion, CongestionControl, CongestionKind, Signal};
+pub use cc::{Ack, Congestion, CongestionControl, Signal};
+pub use congestion::CongestionKind;
 pub use params::TcpParams;
 pub use receiver::Receiver;
 pub use sender::{Acked, Sender, SenderStats};

@@ -7,7 +7,6 @@
 
 mod cubic;
 mod ledbat;
-pub mod records;
 mod reno;
 mod vegas;
 
@@ -16,8 +15,7 @@ pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
-use crate::TcpParams;
-use serde::{Deserialize, Serialize};
+use crate::{CongestionKind, TcpParams};
 use units::{Span, Time};
 
 /// What an ACK of new data tells.
@@ -139,34 +137,16 @@ fn grown(cwnd: f64, ssthresh: f64, acked: u32, credit: &mut Credit) -> f64 {
     cwnd
 }
 
-/// Declares every congestion control once: its name in a scenario, and how it is made.
+/// Declares each congestion control's state, and how it is made.
 macro_rules! controls {
-    ($($(#[$doc:meta])* $name:literal $Kind:ident($State:ty): $make:expr;)*) => {
-        /// The congestion controls there are.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-        pub enum CongestionKind {
-            $($(#[$doc])* #[serde(rename = $name)] $Kind,)*
-        }
-
-        impl CongestionKind {
-            /// Every one.
-            pub const ALL: &[CongestionKind] = &[$(CongestionKind::$Kind),*];
-
-            /// The kernel's name for it.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(CongestionKind::$Kind => $name,)*
-                }
-            }
-        }
-
-        /// Any of them, dispatched by a branch.
+    ($($(#[$doc:meta])* $Kind:ident($State:ty): $make:expr;)*) => {
+        /// A congestion control, dispatched by a branch.
         pub enum Control {
             $($(#[$doc])* $Kind($State),)*
         }
 
         impl Control {
-            /// The one that `params` name.
+            /// The congestion control of `params.congestion`.
             pub fn new(params: &TcpParams) -> Control {
                 match params.congestion {
                     $(CongestionKind::$Kind => Control::$Kind(($make)(params)),)*
@@ -185,15 +165,15 @@ macro_rules! controls {
 }
 
 controls! {
-    /// RFC 5681's slow start and congestion avoidance.
-    "reno" Reno(Reno): Reno::new;
-    /// RFC 9438, with HyStart.
-    "cubic" Cubic(Cubic): Cubic::new;
-    /// Brakmo, O'Malley and Peterson (1994): so many segments queued, no more.
-    "vegas" Vegas(Vegas): Vegas::new;
-    /// RFC 6817: so much queueing delay, no more. It remembers much, so it lies apart and the
-    /// others stay small.
-    "ledbat" Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
+    /// See `Reno`.
+    Reno(Reno): Reno::new;
+    /// See `Cubic`.
+    Cubic(Cubic): Cubic::new;
+    /// See `Vegas`.
+    Vegas(Vegas): Vegas::new;
+    /// See `Ledbat`. Its delay histories are large, so they are on the heap and `Control` stays
+    /// small.
+    Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
 }
 
 impl CongestionControl for Control {

@@ -5,7 +5,41 @@
 //!
 //! Source: the kernel's net/ipv4/Kconfig, and its tcp_*.c for the parameters of modules.
 
-use crate::CongestionKind;
+use serde::{Deserialize, Serialize};
+
+/// Declares the simulator's congestion controls: the kernel's name, then ours.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:literal $Kind:ident;)*) => {
+        /// The congestion controls of the simulator.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+        pub enum CongestionKind {
+            $($(#[$doc])* #[serde(rename = $name)] $Kind,)*
+        }
+
+        impl CongestionKind {
+            /// Every one.
+            pub const ALL: &[CongestionKind] = &[$(CongestionKind::$Kind),*];
+
+            /// The kernel's name for it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(CongestionKind::$Kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// RFC 5681's slow start and congestion avoidance.
+    "reno" Reno;
+    /// RFC 9438, with HyStart.
+    "cubic" Cubic;
+    /// Brakmo, O'Malley and Peterson (1994): keeps a few segments queued.
+    "vegas" Vegas;
+    /// RFC 6817: keeps a queueing delay.
+    "ledbat" Ledbat;
+}
 
 /// A congestion control.
 #[derive(Clone, Copy, Debug)]
