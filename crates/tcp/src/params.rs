@@ -247,6 +247,12 @@ pub const fn header_bytes(timestamps: bool) -> u32 {
     if timestamps { 52 } else { 40 }
 }
 
+impl AsRef<TcpParams> for TcpParams {
+    fn as_ref(&self) -> &TcpParams {
+        self
+    }
+}
+
 impl TcpParams {
     /// The defaults of a Linux host of today.
     pub const LINUX: TcpParams = TcpParams {
