@@ -15,7 +15,7 @@ from sojourn.engine.kernel.observed.links import carried
 from sojourn.engine.kernel.plan.guest_plan import Machine, plan
 from sojourn.records import Run
 from sojourn.scenario import Qdisc, linux, loads
-from sojourn.scenario.qdisc import QDISCS
+from sojourn.scenario.qdisc import QDISCS, LinkLayer
 
 SIMNIC = Machine("simnic", own=True, ipv6=False)
 
@@ -210,7 +210,7 @@ def test_offloads_make_larger_packets_and_carry_no_more(
 
 
 def test_what_a_larger_packet_takes_on_the_wire_is_what_its_parts_take() -> None:
-    framing = {"overhead_bytes": 38, "minimum_bytes": 84, "cells": "none"}
+    framing = LinkLayer(14, 38, 84)
     sizes = np.array([40, 1500, 52 + 1448 + 1, 52 + 2 * 1448, 52 + 44 * 1448])
     parts = [84, 1538, 1538 + 91, 2 * 1538, 44 * 1538]
     assert carried(framing, sizes, offloads=True).tolist() == parts
