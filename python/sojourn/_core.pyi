@@ -428,7 +428,8 @@ class Server:
         """
 
     def stop(self) -> None:
-        """Ends `run` within half a second; from any thread, any number of times."""
+        """Ends `run` within half a second, or as it begins; for good, from any thread, any number
+        of times."""
 
 def measure(
     plan_json: str, reached: Callable[[int, int, str], bool] | None = None

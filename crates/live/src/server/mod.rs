@@ -81,7 +81,7 @@ pub struct Server {
 pub struct Stopper(Arc<AtomicBool>);
 
 impl Stopper {
-    /// Soon.
+    /// Soon; for good, and also if it doesn't serve yet.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -159,7 +159,7 @@ impl Server {
     }
 
     /// Serves until its owner or its `Stopper` says so or, if `once`, until the first client is
-    /// gone. May be called again.
+    /// gone. May be called again, unless it was stopped.
     pub fn serve(&self, once: bool, owner: &mut impl Owner) -> io::Result<()> {
         let clock = Clock::starting_in(0);
         let known = echo::Known::default();
@@ -239,7 +239,6 @@ impl<'a> Serving<'a> {
 
     fn run(&mut self, once: bool, owner: &mut impl Owner) -> io::Result<()> {
         sys::defer_thread();
-        self.server.stop.store(false, Ordering::Relaxed);
         let mut happened = Vec::new();
         while owner.go_on() && !self.server.stop.load(Ordering::Relaxed) && !(once && self.gone) {
             let left = (self.next_due() - self.clock.now()).clamp(0, LOOK * 1_000_000);

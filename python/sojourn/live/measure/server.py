@@ -70,5 +70,5 @@ class Server:
         self._server.run(seconds, once, tell)
 
     def stop(self) -> None:
-        """Ends `run` soon; any number of times."""
+        """Ends `run` soon, or as it begins; for good, any number of times."""
         self._server.stop()
