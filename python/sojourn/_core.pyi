@@ -393,9 +393,6 @@ class FlowEntry:
     def drawn(self) -> bool:
         """Whether the seed decides its RTT or when it starts."""
 
-LIVE_PORT: int
-"""TCP and UDP port of `Server`, where no other is asked for."""
-
 class MeasureError(Exception):
     """Nothing could be measured or served. args: (what and where, what to do)."""
 

@@ -25,7 +25,7 @@ use probe::sys::{self, Happened, Interest, Kind};
 use probe::{Clock, Epoll};
 
 use crate::caps::Caps;
-use crate::protocol::{self, LINE, Lines, PORT, Reply, Request, VERSION};
+use crate::protocol::{self, LINE, Lines, Reply, Request, VERSION};
 use crate::secret::{self, Secret};
 use accounts::Accounts;
 use client::Client;
@@ -46,7 +46,7 @@ const FAREWELL: i64 = SECOND / 2;
 const TRIES: usize = 20;
 
 /// What a server is to be.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// Addresses to be bound to; none: loopback, of the families there are.
@@ -57,12 +57,6 @@ pub struct Options {
     pub caps: Caps,
     /// What clients must prove to have; empty: nothing.
     pub secret: Secret,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { bind: Vec::new(), port: PORT, caps: Caps::default(), secret: Secret::default() }
-    }
 }
 
 /// A server whose sockets are bound.
