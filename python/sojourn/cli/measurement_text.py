@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sojourn.cli import text
+from sojourn.digits import three
 
 if TYPE_CHECKING:
     from sojourn.live.measure.change import BeforeAfter
@@ -144,15 +145,15 @@ def changes(found: BeforeAfter) -> str:
         interval = (
             "-"
             if math.isnan(apart.low)
-            else f"{sentences.number(apart.low)} .. {sentences.number(apart.high)}"
+            else f"{three(apart.low)} .. {three(apart.high)}"
         )
         rows.append(
             [
                 change.phase,
                 f"{change.what} [{change.unit}]",
-                sentences.number(change.before),
-                sentences.number(change.after),
-                f"{'+' if apart.value > 0 else ''}{sentences.number(apart.value)}",
+                three(change.before),
+                three(change.after),
+                f"{'+' if apart.value > 0 else ''}{three(apart.value)}",
                 interval,
                 sentences.WORDS[change.verdict],
             ]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from sojourn.figures.series import number
+from sojourn.digits import on_page as number
 from sojourn.live.measure import change, findings, sentences
 from sojourn.live.measure.change import BeforeAfter
 from sojourn.live.measure.findings import Findings, Grade, PhaseRow
