@@ -3,11 +3,11 @@
 //! A transmission takes the time its bits need at the rates in force while it lasts, so a link that
 //! slows down in the middle of a packet, or stops, finishes that packet exactly when it should.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use units::{Rate, Span, Time};
 
 /// From `at_ns` on the link runs at `bps` bit/s; 0 is an outage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateStep {
     /// Time of the step, ns.

@@ -4,11 +4,13 @@
 //! its types, in `python/sojourn/_core.pyi`.
 
 mod congestion;
+mod json;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod live;
 mod metrics;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod prober;
+mod realised;
 mod replay;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod rpm;
@@ -73,6 +75,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics::bins_of, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::bins_from, module)?)?;
     scenario::fill(module)?;
+    realised::add_to(module)?;
     congestion::add_to(module)?;
     tc::add_to(module)?;
     module.add("LINUX", cfg!(all(target_os = "linux", feature = "lines")))?;

@@ -1,6 +1,7 @@
 //! The scenario language for Python: text and plain values in, a frozen `Scenario` out; its
 //! problems as one `ScenarioError`.
 
+use crate::realised::{Realised, Tcp};
 use ::scenario::{Key, Loaded, Part, Source, Table, Value};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -81,33 +82,6 @@ fn table_to_python<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, P
     Ok(dict)
 }
 
-fn json_to_python<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
-    match value {
-        serde_json::Value::Null => Ok(py.None().into_bound(py)),
-        serde_json::Value::Bool(truth) => truth.into_bound_py_any(py),
-        serde_json::Value::Number(number) => match (number.as_u64(), number.as_i64()) {
-            (Some(number), _) => number.into_bound_py_any(py),
-            (None, Some(number)) => number.into_bound_py_any(py),
-            _ => number.as_f64().into_bound_py_any(py),
-        },
-        serde_json::Value::String(text) => text.into_bound_py_any(py),
-        serde_json::Value::Array(items) => {
-            let list = PyList::empty(py);
-            for item in items {
-                list.append(json_to_python(py, item)?)?;
-            }
-            Ok(list.into_any())
-        }
-        serde_json::Value::Object(entries) => {
-            let dict = PyDict::new(py);
-            for (key, item) in entries {
-                dict.set_item(key, json_to_python(py, item)?)?;
-            }
-            Ok(dict.into_any())
-        }
-    }
-}
-
 /// See `_core.pyi`.
 #[pyfunction]
 pub fn parse_toml<'py>(
@@ -141,9 +115,7 @@ pub fn scenario_keys() -> HashMap<&'static str, Vec<&'static str>> {
 pub fn tcp_profiles(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let profiles = PyDict::new(py);
     for name in scenario::PROFILES {
-        let profile = serde_json::to_value(scenario::profile(name));
-        let profile = profile.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        profiles.set_item(name, json_to_python(py, &profile)?)?;
+        profiles.set_item(name, Tcp(scenario::profile(name)))?;
     }
     Ok(profiles)
 }
@@ -348,20 +320,14 @@ impl Scenario {
         PyTuple::new(py, variants.into_iter().map(Scenario))
     }
 
-    fn realise<'py>(
-        &self,
-        py: Python<'py>,
-        seed: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn realise(&self, py: Python<'_>, seed: &Bound<'_, PyAny>) -> PyResult<Realised> {
         let number: u64 = seed.extract().map_err(|_| {
             PyValueError::new_err(format!(
                 "a seed is a whole number from 0 to 2^64 - 1, not {seed}"
             ))
         })?;
         let run = self.0.scenario.realise(number).map_err(PyValueError::new_err)?;
-        let run =
-            serde_json::to_value(run).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        json_to_python(py, &run)
+        Realised::of(py, run)
     }
 
     #[pyo3(signature = (seeds = None))]

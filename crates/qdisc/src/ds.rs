@@ -7,10 +7,10 @@
 //! Source: RFC 2474 §3 (DSCP), RFC 3168 §5 (ECN), RFC 1349 (TOS).
 
 use crate::{Cause, Fate, Packet};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The byte as it stands in the IP header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct DsField(pub u8);
 

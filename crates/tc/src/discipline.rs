@@ -4,8 +4,11 @@ use crate::grammar::{Fields, Grammar, Value};
 use crate::linux::Options;
 use crate::record::{Counts, Record};
 use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
-use serde::Deserialize;
+use serde::de::Error;
 use serde::de::value::MapDeserializer;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -264,6 +267,25 @@ impl Discipline {
 impl PartialEq for Discipline {
     fn eq(&self, other: &Discipline) -> bool {
         std::ptr::eq(self.grammar, other.grammar) && self.fields == other.fields
+    }
+}
+
+/// Its parameters by name, `kind` among them.
+impl Serialize for Discipline {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", self.kind())?;
+        for (name, value) in self.fields.iter() {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Discipline {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Discipline, D::Error> {
+        let params = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        Discipline::from_params(params).map_err(|error| D::Error::custom(error.problem))
     }
 }
 

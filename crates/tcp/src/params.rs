@@ -246,6 +246,12 @@ pub const fn header_bytes(timestamps: bool) -> u32 {
     if timestamps { 52 } else { 40 }
 }
 
+impl AsRef<TcpParams> for TcpParams {
+    fn as_ref(&self) -> &TcpParams {
+        self
+    }
+}
+
 impl TcpParams {
     /// What a Linux host of today does by default.
     pub const LINUX: TcpParams = TcpParams {

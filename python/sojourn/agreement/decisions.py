@@ -28,7 +28,6 @@ packet takes as much as a datagram of its size.
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -43,12 +42,13 @@ from sojourn import _core
 from sojourn.arrays import Ints, Mask
 from sojourn.engine.foresight import expected_s
 from sojourn.engine.kernel.graph import rate_steps
-from sojourn.engine.protocol import Engine, Realised
+from sojourn.engine.protocol import Engine
 from sojourn.engine.recording import DROPPED, HINT, MARKED, REFUSED, SENT, WAITS, Recording, Trace
 from sojourn.engine.registry import find
 from sojourn.engine.runs import POLL_S, Failure, Progress, UnfinishedError, cores
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario
+from sojourn.scenario.realised import Link, Realised
 
 GRAIN_NS = 2000
 """How much later than ours a departure or a drop of the recording may be, while the link's rate
@@ -85,11 +85,11 @@ def replayed(recording: Recording) -> Replayed:
     Raises:
         UserError: the link or the packets make no sense.
     """
-    trace, kind = recording.trace, recording.link["qdisc"]["kind"]
+    trace, kind = recording.trace, recording.link.qdisc.kind
     phase = recording.zero_ns % _PHASE_NS
     try:
         found = _core.replay(
-            json.dumps(_later(recording, phase)),
+            _later(recording, phase),
             recording.seed,
             trace.t_ns + phase,
             trace.flow,
@@ -128,10 +128,10 @@ def _rates(recording: Recording) -> list[tuple[int, int]]:
     )
 
 
-def _later(recording: Recording, phase: int) -> dict[str, Any]:
+def _later(recording: Recording, phase: int) -> Link:
     """The link, with its rate changing so much later."""
-    moved = [{"at_ns": at + phase if at else 0, "bps": bps} for at, bps in _rates(recording)]
-    return {**recording.link, "rate": moved, "rate_period_ns": None}
+    moved = [(at + phase if at else 0, bps) for at, bps in _rates(recording)]
+    return recording.link.with_rate(moved)
 
 
 def _sent_before(fate: Ints, order: Ints) -> Ints:
@@ -237,7 +237,7 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
     wrong = np.flatnonzero(~same)
     return Compared(
         name=recording.title,
-        link=recording.link["name"],
+        link=recording.link.name,
         qdisc=recording.qdisc,
         arrivals=len(trace),
         kernel=Side.of(trace.fate),
@@ -292,7 +292,7 @@ def _first(recording: Recording, ours: Replayed, wrong: Ints) -> DecisionDiffere
     own = _did(int(ours.fate[row]), int(ours.left_ns[row]), int(ours.order[row]))
     cause = f" for {_core.CAUSES[ours.cause[row]]}" if ours.cause[row] >= 0 else ""
     law = {"red": "average {:.0f} bytes", "codel": "count {:.0f}", "fq_codel": "counts {:.0f}"}
-    word = law.get(recording.link["qdisc"]["kind"])
+    word = law.get(recording.link.qdisc.kind)
     told = f", {word.format(state)}" if word and not math.isnan(state) else ""
     words = (
         f"packet {row} of {len(trace)} (flow {trace.flow[row]}, {trace.bytes[row]} bytes, came at {came / 1e9:.6f} s):"

@@ -15,7 +15,7 @@ use probe::icmp::unwrap_sequence;
 use probe::journey::NEVER;
 use probe::sys::{self, Interest, Kind};
 use serde_json::Value;
-use sim::{UdpSource, VideoSource};
+use traffic::{UdpSource, VideoSource};
 use units::{Luck, Rate, Time};
 
 use super::{Tables, allow_memory, counted, far_end};

@@ -11,7 +11,7 @@ use probe::bulk::{Listener, Options, Receiver, Sender, State};
 use probe::sys::Interest;
 use probe::tcp_info::TcpInfo;
 use serde_json::{Value, json};
-use sim::Draw;
+use traffic::Draw;
 use units::Luck;
 
 use super::{Tables, far_end};

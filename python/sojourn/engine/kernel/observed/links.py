@@ -10,7 +10,7 @@ queue, fq_codel's CoDel counts.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,9 @@ from sojourn.engine.kernel.observed.samples import (
     nearest,
     taken,
 )
-from sojourn.engine.protocol import Realised
 from sojourn.linux import tc
+from sojourn.scenario.qdisc import LinkLayer, Shaper
+from sojourn.scenario.realised import Realised
 
 Column: TypeAlias = "_core.Column"
 
@@ -48,18 +49,18 @@ class Drops:
     bytes: Ints
 
 
-class Link:
+class ObservedLink:
     """A link as it was observed."""
 
     def __init__(self, number: int, realised: Realised, archive: Archive) -> None:
         self.number = number
-        self.link: Realised = realised["links"][number]
+        self.link = realised.links[number]
         self.archive = archive
-        self.end = int(realised["duration_ns"])
-        self.window = Window(int(realised["warmup_ns"]), self.end)
-        self.offloads = bool(realised.get("offloads"))
-        self.header = int(self.link["framing"]["header_bytes"])
-        self.ring = self.link["ring"]
+        self.end = int(realised.duration_ns)
+        self.window = Window(int(realised.warmup_ns), self.end)
+        self.offloads = realised.offloads
+        self.header = int(self.link.framing.header_bytes)
+        self.ring = self.link.ring
         self.watched = bool((archive.tables["passed"]["link"] == number).any())
         self.queued = self.watched and has_queue(self.link)
         self.devices = [
@@ -71,7 +72,7 @@ class Link:
     @cached_property
     def discipline(self) -> dict[str, Ints]:
         """The samples of its discipline."""
-        return self._qdisc(self.link["qdisc"]["kind"], handle=tc.DISCIPLINE_HANDLE)
+        return self._qdisc(self.link.qdisc.kind, handle=tc.DISCIPLINE_HANDLE)
 
     def _qdisc(self, kind: str, handle: int | None = None) -> dict[str, Ints]:
         table = self.archive.tables["qdisc"]
@@ -84,7 +85,7 @@ class Link:
 
     @cached_property
     def own(self) -> Own:
-        return own_numbers(self.archive, self.discipline, self.link["qdisc"]["kind"])
+        return own_numbers(self.archive, self.discipline, self.link.qdisc.kind)
 
     def gauge(self, name: str) -> Samples:
         """A number of the card's; without samples where it has none."""
@@ -134,7 +135,7 @@ class Link:
         passed = self._passed
         sizes = self.archive.rows("sizes", "link", self.number)
         wire = int(
-            (carried(self.link["framing"], sizes["bytes"], self.offloads) * sizes["packets"]).sum()
+            (carried(self.link.framing, sizes["bytes"], self.offloads) * sizes["packets"]).sum()
         )
         span = self.window.end - self.window.warm
         return {name: int(passed[name]) for name in _COUNTED} | {
@@ -174,18 +175,18 @@ class Link:
             "arrived_bytes": ip,
             "sent_packets": packets,
             "sent_bytes": ip,
-            "wire_bytes": ip + packets * int(self.link["framing"]["overhead_bytes"]),
+            "wire_bytes": ip + packets * int(self.link.framing.overhead_bytes),
         }
 
     def _busy(self, wire_bytes: int) -> int:
         """Where no card counts it: what the bytes take at the rate, if that is one."""
-        rates = {step["bps"] for step in self.link["rate"]}
+        rates = {step.bps for step in self.link.rate}
         if not rates:
             return 0
         return wire_bytes * 8 * 10**9 // rates.pop() if len(rates) == 1 else NEVER
 
     def _capacity(self) -> int:
-        shaped = self.link["shaper"]["bps"] if self.link["shaper"] else None
+        shaped = self.link.shaper.bps if self.link.shaper else None
         steps = rate_steps(self.link, self.end)
         if not steps:
             if shaped is None:
@@ -202,7 +203,7 @@ class Link:
         card = self.gauge("simnic/lost_packets")
         if len(card.times):
             return card.since(self.window)
-        if self.link["loss"]["law"] == "none":
+        if self.link.loss is None:
             return 0
         netem = self._qdisc("netem")
         return Samples(netem["t_ns"], netem["drops"]).since(self.window)
@@ -230,7 +231,7 @@ class Link:
             / (self.window.end - self.window.warm),
             "ring_max_packets": int(passed["ring_max_packets"]),
             "bql_limit_bytes": int(limit.values[-1])
-            if self.ring["bql"] and len(limit.values)
+            if self.ring.bql and len(limit.values)
             else NEVER,
         }
 
@@ -283,7 +284,7 @@ class Link:
 
     def _state(self, at: Ints, many: int) -> dict[str, Column]:
         """The discipline's own state at the samples, under the simulator's names."""
-        params, numbers = self.link["qdisc"], self.own.numbers
+        params, numbers = self.link.qdisc.params, self.own.numbers
         state: dict[str, Column] = {}
 
         def real(values: Ints) -> NDArray[np.float64]:
@@ -291,14 +292,14 @@ class Link:
             return np.where(at >= 0, taken, np.nan)
 
         if params.get("limit") is not None:
-            state["limit"] = np.full(many, float(params["limit"]))
+            state["limit"] = np.full(many, float(cast("float", params["limit"])))
         elif "limit" in numbers:
             state["limit"] = real(numbers["limit"])
         for each in self.own.record.state:
             if each.else_field is not None:
                 told = real(self.own.total(each.plus, each.minus))
                 state[each.column] = np.where(
-                    told >= 0, told / each.whole, float(params[each.else_field])
+                    told >= 0, told / each.whole, float(cast("float", params[each.else_field]))
                 )
                 continue
             total = self.own.total(each.plus, each.minus)
@@ -319,7 +320,7 @@ class Link:
         # The card counts each with its 14 bytes, the discipline with what it was told.
         mended = taken(counted.values, at) - held * (tc.ETHERNET_HEADER - self.header)
         line["ring_bytes"] = np.where(at >= 0, np.maximum(mended, 0), NEVER)
-        if self.ring["bql"]:
+        if self.ring.bql:
             limit = self.gauge("simnic/bql_limit")
             line["bql_limit_bytes"] = taken(limit.values, nearest(limit.times, times))
         return line
@@ -364,7 +365,7 @@ _HEADERS, _PAYLOAD = 52, 1448
 """Of a full segment of TCP with timestamps."""
 
 
-def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
+def carried(framing: LinkLayer | Shaper, ip_bytes: Ints, offloads: bool) -> Ints:
     """What packets take on the wire; with offloads one that is larger than a full one is several,
     each with headers of its own."""
     if not offloads:
@@ -374,11 +375,11 @@ def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
     return np.asarray(wire_bytes(framing, ip_bytes - others * _PAYLOAD) + others * full)
 
 
-def wire_bytes(framing: Realised, ip_bytes: Ints) -> Ints:
+def wire_bytes(framing: LinkLayer | Shaper, ip_bytes: Ints) -> Ints:
     """What packets take on the wire (crates/link, framing.rs)."""
     return _core.wire_bytes(
-        framing["overhead_bytes"],
-        framing["minimum_bytes"],
-        framing["cells"],
+        framing.overhead_bytes,
+        framing.minimum_bytes,
+        framing.cells,
         np.asarray(ip_bytes, np.int64),
     )

@@ -18,8 +18,7 @@ import numpy as np
 from sojourn import _core
 from sojourn.arrays import Ints, Mask
 from sojourn.engine.kernel.observed.archive import Archive
-from sojourn.engine.protocol import Realised
-from sojourn.scenario.qdisc import QDISCS, QdiscRecord
+from sojourn.scenario.qdisc import QDISCS, Qdisc, QdiscRecord
 
 if TYPE_CHECKING:
     from sojourn._core import QdiscCounter
@@ -86,15 +85,15 @@ class Passage:
         return self.after >= 0
 
 
-def drops_of(qdisc: Realised) -> dict[str, Any]:
+def drops_of(qdisc: Qdisc) -> dict[str, Any]:
     """How a discipline drops, for who can't see it do so (crates/guest, plan.rs)."""
-    record = QDISCS[qdisc["kind"]]
+    record = qdisc.record
     # Of one that drops what it held before, a full queue tells apart what it dropped as it came.
     kept = record.in_order and record.drops_at != "arrival"
     return {
         "in_order": record.in_order,
         "how": record.drops_at,
-        "limit": qdisc["limit"] if kept else None,
+        "limit": qdisc.params["limit"] if kept else None,
     }
 
 

@@ -17,7 +17,6 @@ from sojourn.arrays import Ints
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.observed.archive import NEVER, Archive
 from sojourn.engine.kernel.observed.passage import Passage
-from sojourn.engine.protocol import Realised
 from sojourn.engine.recording import (
     DROPPED,
     MARKED,
@@ -27,6 +26,7 @@ from sojourn.engine.recording import (
     Recording,
     Trace,
 )
+from sojourn.scenario.realised import Link, Realised
 from sojourn.scenario.tcp import MTU
 
 ICMP_KINDS = ("ping",)
@@ -39,14 +39,14 @@ def recordings(
     held packets longest."""
     found = []
     for number, tap in enumerate(archive.index["taps"]):
-        link = realised["links"][tap["link"]]
-        if not (has_queue(link) and link["sampled"]):
+        link = realised.links[tap["link"]]
+        if not (has_queue(link) and link.sampled):
             continue
         passage = Passage.of(archive.tables[f"tap{number}"])
         found.append(
             Recording(
                 title="",
-                seed=int(realised["seed"]),
+                seed=int(realised.seed),
                 version=version,
                 zero_ns=int(archive.index["zero_monotonic_ns"]),
                 link=link,
@@ -57,14 +57,14 @@ def recordings(
     return busy or sorted(found, key=lambda each: -_waited(each.trace))[:1]
 
 
-def expected_packets(link: Realised) -> float:
+def expected_packets(link: Link) -> float:
     """How many come to a link in a second, rather too many: at its rate, half as long as full ones,
     and half as many again dropped."""
-    if not (has_queue(link) and link["sampled"]):
+    if not (has_queue(link) and link.sampled):
         return 0.0
-    rates = [step["bps"] for step in link["rate"]]
-    shaper = link["shaper"]
-    rate: float = min([max(rates, default=math.inf), shaper["bps"] if shaper else math.inf])
+    rates = [step.bps for step in link.rate]
+    shaper = link.shaper
+    rate: float = min([max(rates, default=math.inf), shaper.bps if shaper else math.inf])
     return 1.5 * rate / 8 / (MTU / 2)
 
 
@@ -75,7 +75,7 @@ def _waited(trace: Trace) -> int:
 
 def trace_of(realised: Realised, plan: Mapping[str, Any], passage: Passage) -> Trace:
     """What happens after the run's end is left out."""
-    gone, end = passage.gone, int(realised["duration_ns"])
+    gone, end = passage.gone, int(realised.duration_ns)
     fate = np.select(
         [passage.refused, gone >= 0, ~passage.left, passage.marked],
         [REFUSED, DROPPED, WAITS, MARKED],
@@ -97,7 +97,7 @@ def _queue_flows(realised: Realised, plan: Mapping[str, Any], passage: Passage) 
     """Each packet's flow as a queue tells flows apart: by addresses, protocol and ports. Pings
     between the same hosts are one."""
     names: dict[tuple[object, ...], int] = {}
-    many = len(realised["flows"])
+    many = len(realised.flows)
     number = np.empty(2 * many + 1, dtype=np.int64)
     for index, flow in enumerate(plan["flows"]):
         kind: Mapping[str, object] = flow["traffic"]

@@ -14,22 +14,23 @@ from numpy.typing import NDArray
 from sojourn.arrays import Columns, Ints, Tables
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.observed.archive import NEVER, Archive
-from sojourn.engine.kernel.observed.flows import Flow, base_rtt
+from sojourn.engine.kernel.observed.flows import ObservedFlow
 from sojourn.engine.kernel.observed.histogram import Histogram
-from sojourn.engine.kernel.observed.links import Drops, Link
+from sojourn.engine.kernel.observed.links import Drops, ObservedLink
 from sojourn.engine.kernel.observed.samples import Window, edges_of, joined
-from sojourn.engine.protocol import Realised
 from sojourn.records import nothing
+from sojourn.scenario.realised import Realised
 
 
 def tables(realised: Realised, archive: Archive) -> Tables:
     """Every table of the run, as the simulator hands them over: numbers for names, -1 or NaN for
     none."""
-    links = [Link(number, realised, archive) for number in range(len(realised["links"]))]
-    flows = [Flow(number, realised, archive) for number in range(len(realised["flows"]))]
-    record, end = realised["record"], int(realised["duration_ns"])
+    links = [ObservedLink(number, realised, archive) for number in range(len(realised.links))]
+    flows = [ObservedFlow(number, realised, archive) for number in range(len(realised.flows))]
+    record, end = realised.record, realised.duration_ns
+    base_rtts = realised.base_rtts_ns
     window = links[0].window
-    queue_edges, flow_edges = edges_of(record["queue_ns"], end), edges_of(record["flow_ns"], end)
+    queue_edges, flow_edges = edges_of(record.queue_ns, end), edges_of(record.flow_ns, end)
     lost = _lost_of_flows(links, window)
     rtt = Histogram()
     for flow in flows:
@@ -37,17 +38,14 @@ def tables(realised: Realised, archive: Archive) -> Tables:
     made: Tables = {
         "links": _stacked([link.totals() for link in links]),
         "flows": _stacked(
-            [
-                flow.totals(lost.get(flow.number, 0), base_rtt(flow.flow, realised["links"], end))
-                for flow in flows
-            ]
+            [flow.totals(lost.get(flow.number, 0), base_rtts[flow.number]) for flow in flows]
         ),
         "sojourn": _sojourns(links, archive),
         "rtt": _with_bins(rtt.columns("flow", "samples"), archive, "rtt"),
         "probe": _appended([flow.probes() for flow in flows if flow.kind == "ping"], "probe"),
         "transfers": dict(archive.tables["transfers"]),
         "queue": _by_time(
-            [link.queue(queue_edges) for link in links if link.link["sampled"]], "queue"
+            [link.queue(queue_edges) for link in links if link.link.sampled], "queue"
         ),
         "flow": _by_time([flow.line(flow_edges) for flow in flows if flow.kind != "ping"], "flow"),
         "drops": _drops_table([(link.number, link.drops) for link in links if link.watched]),
@@ -57,12 +55,12 @@ def tables(realised: Realised, archive: Archive) -> Tables:
             "peak_entries": np.array([NEVER]),
         },
     }
-    if record["packets"]:
+    if record.packets:
         made["packets"] = _packets(links)
     return made
 
 
-def _sojourns(links: Sequence[Link], archive: Archive) -> Columns:
+def _sojourns(links: Sequence[ObservedLink], archive: Archive) -> Columns:
     without = Histogram()
     for link in links:
         if not has_queue(link.link):
@@ -90,7 +88,7 @@ def _with_bins(made: Columns, archive: Archive, name: str, owners: Ints | None =
     return {title: column[order] for title, column in both.items()}
 
 
-def _lost_of_flows(links: Sequence[Link], window: Window) -> dict[int, int]:
+def _lost_of_flows(links: Sequence[ObservedLink], window: Window) -> dict[int, int]:
     """Data packets that queues and wires dropped, by flow; a lost ACK is not a lost segment."""
     lost: dict[int, int] = {}
     for link in links:
@@ -116,7 +114,7 @@ def _drops_table(drops: Sequence[tuple[int, Drops]]) -> Columns:
     return _ordered(columns, columns["t_ns"])
 
 
-def _packets(links: Sequence[Link]) -> Columns:
+def _packets(links: Sequence[ObservedLink]) -> Columns:
     """Each packet that left a queue."""
     parts: list[Columns] = []
     for link in links:
