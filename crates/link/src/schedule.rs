@@ -21,7 +21,7 @@ pub struct RateStep {
 pub struct Schedule {
     steps: Vec<RateStep>,
     period: Option<u64>,
-    /// What a whole pass carries, bit·ns/s; of no meaning without a period.
+    /// What a whole period carries, bit·ns/s; meaningless without a period.
     pass: u128,
 }
 

@@ -1,7 +1,7 @@
 """What of a scenario needs Linux: disciplines and congestion controls that the simulator does not
 have.
 
-What each is, and who has it, the core's records say (crates/tc, crates/tcp/src/cc/records.rs).
+What each is, and who has it, the core's records say (crates/tc, crates/tcp/src/congestion.rs).
 """
 
 from collections.abc import Iterator

@@ -18,9 +18,10 @@ use serde_json::Value;
 use traffic::{UdpSource, VideoSource};
 use units::{Luck, Rate, Time};
 
-use super::{Tables, allow_memory, counted, far_end};
+use super::{allow_memory, counted, far_end};
+use crate::context::{Context, For};
 use crate::plan::Traffic;
-use crate::run::{Context, For};
+use crate::recorded::Tables;
 
 /// A flow of datagrams.
 pub struct Datagrams {

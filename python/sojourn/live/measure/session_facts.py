@@ -1,4 +1,4 @@
-"""What a session says beside its tables: the shape of `Session.facts`, made by crates/live
+"""The shape of `Session.facts`: what a session returns beside its tables. crates/live makes it
 (session/result.rs)."""
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from typing_extensions import TypedDict
 
 
 class SessionPhase(TypedDict):
-    """A phase that began. Between two phases the load drains, which belongs to neither."""
+    """A phase that began. Between two phases the load drains; that time belongs to neither."""
 
     name: str
-    """Its kind, numbered where a loaded kind comes twice ("download 2"); both idles are "idle"."""
+    """Its kind, with a number where a loaded kind occurs twice ("download 2"); both idles are
+    "idle"."""
     kind: str
     start_ns: int
     end_ns: int
@@ -23,14 +24,14 @@ class SessionFlow(TypedDict):
     """A TCP connection or a probe."""
 
     name: str
-    """"download-1", "both-up-1"; of a probe its own."""
+    """"download-1", "both-up-1"; a probe's own name."""
     kind: Literal["bulk", "ping"]
     direction: Literal["", "down", "up"]
     """Of a connection."""
     phase: int | None
     """Its number in `phases`; None: a probe."""
     group: int
-    """One for each phase and direction, and for each probe."""
+    """A number for each phase and direction, and for each probe."""
     congestion: str | None
     """None: a probe."""
 
@@ -49,7 +50,7 @@ class SessionProbe(TypedDict):
     """A probe."""
 
     name: str
-    """That of its flow."""
+    """The name of its flow."""
     how: str
     address: str
     socket: str
@@ -61,11 +62,11 @@ class SessionProbe(TypedDict):
     """Replies after probe_timeout_ns."""
     duplicate: int
     missed: int
-    """Slots in which nothing was sent, since this host stood still."""
+    """Slots in which nothing was sent because this host stood still."""
     reasons: dict[str, int]
     """Why requests were lost, and how many."""
     lost_forward: int | None
-    """Of probes by udp, by what the server heard; None: not known."""
+    """Requests of a udp probe that the server did not receive; None: not known."""
     lost_backward: int | None
     phases: list[ProbedPhase]
 
@@ -76,9 +77,9 @@ class SessionLink(TypedDict):
     name: str
     interface: str
     direction: Literal["out", "in"]
-    """What the interface sends, or receives."""
+    """"out": what the interface sends; "in": what it receives."""
     qdisc: str
-    """The kinds from the root down, as "htb, bfifo"; "" for "in"."""
+    """The kinds from the root down, such as "htb, bfifo"; "" for "in"."""
 
 
 class PhaseGoodput(TypedDict):
@@ -95,14 +96,15 @@ class SessionClock(TypedDict):
 
     offset_ns: float | None
     drift_ppm: float | None
-    """How fast it gains."""
+    """How fast it gains on ours."""
     error_ns: float | None
-    """How far off the offset may be: half the least RTT and what the samples scatter."""
+    """Bound of the offset's error: half the least RTT, plus the samples' scatter."""
     by: Literal["udp", "control", ""]
-    """"": not known; the server's samples could not be placed, and are left out."""
+    """"": not known; the server's samples could not be converted to our clock and are left out."""
     samples: int
     stepped_ns: float
-    """How far our time of day was stepped or slewed meanwhile; no time in the tables follows it."""
+    """How far our time of day was stepped or slewed meanwhile. No time in the tables is
+    affected."""
 
 
 class Lateness(TypedDict):
@@ -117,15 +119,15 @@ class Lateness(TypedDict):
 
 
 class SessionFacts(TypedDict):
-    """What a session says beside its tables."""
+    """What a session returns beside its tables."""
 
     format: int
     outcome: Literal["complete", "interrupted", "partial"]
-    """Interrupted: by Ctrl-C, or since the progress function said so."""
+    """Interrupted: by Ctrl-C, or by the progress function."""
     why: str
     """A sentence; "" if complete."""
     notes: list[str]
-    """On what could not be measured or is not as it should be, a sentence each."""
+    """What could not be measured or is unusual, a sentence each."""
     zero_ns: int
     """The time of day at t = 0, since 1970."""
     duration_ns: int

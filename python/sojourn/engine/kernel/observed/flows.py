@@ -1,10 +1,12 @@
-"""A flow as it was observed: its totals, its time line, its probes.
+"""The rows of a flow: its totals, its time line, its probes.
 
-Of TCP there is what TCP_INFO tells. RTT samples are those that the kernel's TCP takes, one an ACK,
-where the guest's log tells of them; other kernels tell their *smoothed* RTT only, which is another
-quantity: there are none then. For UDP and video the histogram has each packet's one-way delay.
-`received_packets` of TCP is what its sender knows to have been delivered. Not to be had: entries
-into fast recovery, timeouts before Linux 6.7.
+TCP's numbers are those of TCP_INFO. RTT samples are the kernel's own, one for each ACK of new data,
+where the guest's log has them. Other kernels report the *smoothed* RTT only. That is another
+quantity, so they have no RTT samples here. For UDP and video the histogram has each packet's
+one-way delay.
+
+`received_packets` of TCP is what its sender knows to have been delivered. Two numbers are not
+available: entries into fast recovery, and timeouts before Linux 6.7.
 """
 
 from collections.abc import Mapping
@@ -28,7 +30,7 @@ _DATAGRAM_HEADERS = {"udp": 28, "video": 40}
 
 
 class ObservedFlow:
-    """A flow as it was observed."""
+    """A flow of the scenario, as the guest measured it."""
 
     def __init__(self, number: int, realised: Realised, archive: Archive) -> None:
         self.number = number
@@ -46,14 +48,15 @@ class ObservedFlow:
 
     @cached_property
     def rtts(self) -> Ints:
-        """What goes into its histogram, of what the guest's program has not counted already."""
+        """RTT samples for the histogram, except those that the guest's program has counted
+        already."""
         if self.tcp or self.kind == "ping":
             return np.empty(0, dtype=np.int64)
         arrived = (self.rows["received_ns"] >= 0) & self.window.holds(self.rows["received_ns"])
         return (self.rows["received_ns"] - self.rows["sent_ns"])[arrived]
 
     def totals(self, lost: int, base_rtt: int | None) -> dict[str, int | float]:
-        """Its row of `flows`. `lost`: data packets that queues and wires dropped."""
+        """The flow's row of `flows`. `lost`: data packets that queues and wires dropped."""
         row: dict[str, int | float] = {
             "flow": self.number,
             "lost_packets": lost,
@@ -66,6 +69,8 @@ class ObservedFlow:
         )
 
     def _of_rtts(self) -> dict[str, int | float]:
+        # The guest's program has added up the samples of TCP's log itself: a row for each would
+        # grow with the run.
         if self.tcp and "rtts" in self.archive.tables:
             told = {
                 name: column[0]
@@ -93,11 +98,13 @@ class ObservedFlow:
         timeouts_known = bool(self.about.get("timeouts_known"))
         return {
             "sent_packets": packets,
+            # tcpi_bytes_sent is payload; the table counts IP packets.
             "sent_bytes": since("bytes_sent") + packets * tcp.header_bytes,
             "received_packets": since("delivered_segments"),
             "delivered_bytes": since("received_bytes"),
             "retransmits": since("total_retrans_segments"),
             "timeouts": since("timeouts") if timeouts_known else NEVER,
+            # TCP_INFO has no count of these.
             "fast_recoveries": NEVER,
         }
 
@@ -127,7 +134,7 @@ class ObservedFlow:
 
     @cached_property
     def _payload(self) -> Ints:
-        """Of the application; a probe carries nothing."""
+        """Application bytes; a probe carries none."""
         if self.kind == "ping":
             return np.zeros(len(self._far_ns), dtype=np.int64)
         return np.maximum(self._bytes - _DATAGRAM_HEADERS[self.kind], 0)
@@ -139,7 +146,7 @@ class ObservedFlow:
         return int(((self._far_ns >= 0) & (self._far_ns <= self.window.end)).sum())
 
     def line(self, edges: Ints) -> Columns:
-        """Its rows of `flow`."""
+        """The flow's rows of `flow`."""
         times = edges[1:]
         none = np.full(len(times), NEVER, dtype=np.int64)
         row: Columns = {
@@ -178,7 +185,8 @@ class ObservedFlow:
         }
 
     def probes(self) -> Columns:
-        """Its rows of `probe`: what was still under way at the end is neither answered nor lost."""
+        """The flow's rows of `probe`. A probe that is under way at the end is neither answered nor
+        lost."""
         rows = self.rows
         over = (rows["sent_ns"] <= self.window.end) & (rows["received_ns"] <= self.window.end)
         sent, turned, received = (

@@ -1,13 +1,13 @@
 """The self-check: a third of a second of known traffic, in the same guest, just before the
-scenario's.
+scenario's traffic.
 
-A link of the scenario, the fastest, is made once more between namespaces of its own, with a fifo.
-It is first idle, and pings cross it; then it is offered a fifth more than it carries, so that it is
-never idle. The answers are known beforehand: what an idle round trip takes, at what rate packets
-leave. A guest that gives others would give wrong tables too. Then its Run is marked invalid, with
-the reason.
+The scenario's fastest link is made once more between namespaces of its own, with a fifo. First it
+is idle and pings cross it. Then it is offered a fifth more than it carries, so that it is never
+idle. Both results are known beforehand: the time of an idle round trip, and the rate at which
+packets leave. A guest with other results would also give wrong tables, so its Run is marked
+invalid, with the reason.
 
-In virtual time this costs some milliseconds of CPU, in real time a second.
+In virtual time the check costs some milliseconds of CPU, in real time a second.
 """
 
 from collections.abc import Iterator
@@ -26,32 +26,35 @@ from sojourn.scenario.tcp import MTU
 PINGS = 8
 EVERY_NS = 10**7
 IDLE_NS = 15 * 10**7
-"""As long as the link is idle: eight pings, and time to come back."""
+"""Length of the idle part: eight pings and their replies."""
 FULL_NS = 10**8
-"""As long as it is full: long enough for what holds a program up in real time to be seen."""
+"""Length of the full part. In real time it has to be long enough to show a program that is held
+up."""
 LEAST_PACKETS = 20
 MOST_PACKETS = 500
-"""In virtual time, where nothing holds it up: a datagram costs as much there as four packets of
-TCP."""
+"""Most packets of the full part in virtual time, where no program is held up. A datagram costs as
+much there as four packets of TCP."""
 OVERLOAD = 1.2
 BURSTS = 4
-"""The link is full for so many times what a shaper's burst takes at its rate, so that it is without
-tokens for most of it."""
+"""The full part lasts at least this many times what a shaper's burst takes at its rate, so that the
+shaper is without tokens for most of it."""
 LEAST_BPS, MOST_BPS, USUAL_BPS = 10**6, 10**9, 10**7
 MOST_DELAY_NS = 2 * 10**7
 MOST_OFF = 0.02
-"""Of the rate: over a tenth of a second one packet more or less is counted."""
+"""Tolerance of the rate. In a tenth of a second one packet more or less is counted."""
 MOST_BUSY = 0.5
-"""A guest whose processor takes time and is busier than this has begun to delay packets itself."""
+"""Busy share of a processor above which the guest itself begins to delay packets (guests in which
+computing takes virtual time)."""
 LATE_NS = {"uml": 50_000, "qemu": 10**6, "host": 5 * 10**6}
-"""By how much an idle round trip may be longer than the link takes: where computing takes no time
-by next to nothing."""
+"""How much longer than the link an idle round trip may be, ns. Where computing takes no virtual
+time the tolerance is small."""
 LEAST_WAITED = 0.25
-"""Of the time in which it is full: with less it was not, and the rate can't be told."""
+"""Least share of the full part in which packets waited. With less the link was not full and its
+rate can't be judged."""
 
 
 def scenario(realised: Realised, real_time: bool) -> Realised:
-    """The check of a realised scenario."""
+    """The check of a realised scenario, itself a realised scenario."""
     link, back = _links(realised)
     slower = _bps(link)
     packet_ns = MTU * 8 * 10**9 // slower
@@ -60,8 +63,8 @@ def scenario(realised: Realised, real_time: bool) -> Realised:
     )
     burst = link.shaper.burst_bytes if link.shaper else 0
     full = max(full, BURSTS * burst * 8 * 10**9 // slower)
-    # The burst passes at once, so it is offered on top: what waits at the end is then the same as
-    # without one.
+    # The burst passes at once. It is offered in addition, so that as many packets wait at the end
+    # as without one.
     flood = Udp(round(OVERLOAD * slower + burst * 8e9 / full), MTU)
     return Realised(
         duration_ns=IDLE_NS + 2 * full,
@@ -77,8 +80,8 @@ def scenario(realised: Realised, real_time: bool) -> Realised:
 
 
 def _links(realised: Realised) -> tuple[Link, Link]:
-    """The fastest link with a queue, without what is drawn or changes (losses, steps, ring), and
-    the same back."""
+    """The scenario's fastest link with a queue, without what is drawn or changes: losses, rate
+    steps, ring."""
     queued = [link for link in realised.links if has_queue(link) and link.sampled]
     if queued:
         link = max(queued, key=_bps)
@@ -133,7 +136,7 @@ def _flow(name: str, group: int, start: int, stop: int, traffic: Ping | Udp) -> 
 
 
 def doubts(realised: Realised, measured: Archive, kind: str) -> Iterator[str]:
-    """What is wrong with a guest of this kind by its self-check, each a sentence. `realised`: the
+    """Faults of a guest of this kind that its self-check shows, each a sentence. `realised`: the
     scenario's."""
     check, archive = scenario(realised, kind == "host"), measured.check
     if archive is None:
@@ -156,7 +159,7 @@ def _idle(check: Realised, archive: Archive, late_ns: int) -> Iterator[str]:
     took = float(np.median((rows["received_ns"] - rows["sent_ns"])[back]))
     most = check.base_rtts_ns[0]
     assert most is not None, "the self-check's links run at one rate"
-    # htb lets a single packet through at once, without the time that its transmission takes.
+    # htb lets a single packet pass at once, without the time of its transmission.
     least = sum(link.delay_ns for link in check.links)
     if not least <= took <= most + late_ns:
         yield f"self-check: an idle round trip took {took / 1e6:.3f} ms and should take {most / 1e6:.3f} ms"
@@ -168,19 +171,20 @@ def _full(check: Realised, archive: Archive) -> Iterator[str]:
     full = (check.flows[1].stop_ns or check.duration_ns) - check.flows[1].start_ns
     if waited < LEAST_WAITED * full:
         yield f"self-check: a link that is offered {OVERLOAD:.0%} of its rate had packets waiting for {waited / 1e6:.1f} ms of {full / 1e6:.1f}"
-    # A shaper's burst passes at once.
+    # A shaper's burst passes at once, so a link with a shaper may seem too fast.
     elif slow > MOST_OFF or (slow < -MOST_OFF and link.shaper is None):
         how = "less" if slow > 0 else "more"
         yield f"self-check: a full link sent {abs(slow):.1%} {how} than its rate"
 
 
 def slowness(link: Link, passage: Passage, end: int, offloads: bool = False) -> tuple[float, int]:
-    """By how much less than its rate a link sent while packets waited, as a fraction, and for how
-    long they did, ns."""
+    """By which share a link sent less than its rate while packets waited, and for how long they
+    waited, ns."""
     sent = np.flatnonzero(passage.left)
     sent = sent[np.argsort(passage.after[sent], kind="stable")]
     one, following = sent[:-1], sent[1:]
-    # One that waits when the one before it goes is next as soon as that has been sent.
+    # A packet that already waits when its predecessor leaves is next as soon as that one has been
+    # sent.
     waited = (passage.before[following] <= passage.after[one]) & (passage.after[following] <= end)
     one, following = one[waited], following[waited]
     took = int((passage.after[following] - passage.after[one]).sum())
