@@ -14,7 +14,7 @@ RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.to
 CHECKS = check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup dev check test-fast portable wheel demo papers test bench validate clean
+.PHONY: help setup dev check test-fast beside portable wheel demo papers test bench validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -57,30 +57,46 @@ check: $(VENV)/.tools
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -m 'not guest and not live and not papers'
 
-# In CI a kernel guest is made first, where its packages can be had; elsewhere its tests run if there is one.
-# Each check runs whatever became of the others; what failed is said last. On success pytest's closing line is the last. What is
-# held in real time runs apart from what takes all of the processors.
+# Everything. Each check runs whatever became of the others; what failed is said last, and on success
+# pytest's closing line is the last. Tests in real time wait most of the time: what they leave of the
+# processors, and no more, `beside` has. In CI a kernel guest is made first, and none is a failure;
+# elsewhere its tests run if there is one, and pytest ends with what was not tested.
 test: $(VENV)/.dev
-	@if [ "$$CI" = true ]; then $(BIN)/sojourn kernel setup || echo 'no guest could be made: its tests will be left out'; fi
-	@failed=; $(CHECKS); \
-	check $(MAKE) --no-print-directory check; \
-	check cargo test --workspace --profile checked; \
-	check $(MAKE) --no-print-directory portable; \
-	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
-	check $(BIN)/python -m pytest -n 2 -m 'not live'; \
+	@failed=; $(CHECKS); mkdir -p $(dir $(BESIDE)); \
+	if [ "$$CI" = true ]; then check $(BIN)/sojourn kernel setup; fi; \
+	$(LEFT_OVER) $(MAKE) --no-print-directory beside >$(BESIDE) 2>&1 & beside=$$!; \
+	trap "kill $$beside 2>/dev/null" EXIT; trap 'exit 130' INT TERM; \
 	check $(BIN)/python -m pytest -n 2 -m live; \
+	wait $$beside || failed="$$failed  make beside\n"; trap - EXIT; \
+	cat $(BESIDE); \
+	check cargo test --workspace --profile checked; \
+	check $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \
 	$(ENDING)
 
-# What runs on other systems than Linux: the simulator in a browser, and the extension without live lines. Their compilers are
-# rustup's; nothing is linked.
+# What takes processors, and no accurate time: checks, builds, and the papers, each reproduced once
+# for all tests of its file.
+BESIDE    := target/beside.log
+LEFT_OVER := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
+beside: $(VENV)/.dev
+	@failed=; $(CHECKS); \
+	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
+	check $(MAKE) --no-print-directory check; \
+	check cargo test --workspace --profile checked --no-run --quiet; \
+	check $(MAKE) --no-print-directory portable; \
+	check $(BIN)/python -m pytest -n 2 --dist loadfile -m 'papers and not live'; \
+	$(ENDING)
+
+# What runs on other systems than Linux: the simulator in a browser, and the extension without live
+# lines. Their compilers are rustup's; nothing is linked. Build scripts and macros are the tests'
+# (profile checked).
 TARGETS := aarch64-apple-darwin x86_64-pc-windows-gnu
 BROWSER := wasm32-unknown-unknown
 portable:
 	@if command -v rustup >/dev/null; then \
 	  rustup target add $(TARGETS) $(BROWSER) 2>/dev/null || { echo 'error: rustup could not fetch $(TARGETS) $(BROWSER)'; exit 1; }; \
 	  for target in $(TARGETS); do \
-	    echo "cargo check for $$target"; PYO3_NO_PYTHON=1 cargo check --quiet -p sojourn-core --target $$target || exit 1; done; \
-	  echo "cargo check for $(BROWSER)"; cargo check --quiet -p sim -p scenario -p metrics --target $(BROWSER); \
+	    echo "cargo check for $$target"; PYO3_NO_PYTHON=1 cargo check --profile checked --quiet -p sojourn-core --target $$target || exit 1; done; \
+	  echo "cargo check for $(BROWSER)"; cargo check --profile checked --quiet -p sim -p scenario -p metrics --target $(BROWSER); \
 	else echo 'NOT CHECKED, for want of rustup: that it builds for $(TARGETS) $(BROWSER)'; fi
 
 bench: $(VENV)/.installed

@@ -25,7 +25,7 @@ from matplotlib.patches import Ellipse
 from synthetic import Shape
 
 from sojourn import figures
-from sojourn.digits import sides
+from sojourn.digits import on_page, sides
 from sojourn.figures import comparison, distribution, series, style
 from sojourn.figures.series import Line
 from sojourn.judgement import quantities
@@ -524,7 +524,7 @@ def test_a_line_that_fits_is_left_alone() -> None:
 
 
 def test_numbers_read_without_exponents() -> None:
-    said = [series.number(x) for x in (0, 0.0123, 0.98, 4.8123, 1234, 1234567, float("nan"))]
+    said = [on_page(x) for x in (0, 0.0123, 0.98, 4.8123, 1234, 1234567, float("nan"))]
     assert said == ["0", "0.0123", "0.980", "4.81", "1\u202f234", "1\u202f234\u202f567", "–"]
 
 

@@ -16,6 +16,7 @@ from synthetic_live import Line
 
 from sojourn import metrics
 from sojourn.cli import measurement_text as terminal
+from sojourn.digits import three
 from sojourn.live.measure import findings, phases, sample_files, sentences
 from sojourn.live.measure.findings import Findings
 from sojourn.records import Run, RunError
@@ -387,7 +388,7 @@ def test_a_stepped_clock_is_said(found: Findings) -> None:
 
 def test_numbers_have_three_digits() -> None:
     shown = [
-        sentences.number(value)
+        three(value)
         for value in (0.0, 0.1234, 1.0, 14.25, 99.96, 123.4, 98765.4, -0.00533, math.nan)
     ]
     assert shown == ["0", "0.123", "1.00", "14.2", "100.0", "123", "98765", "-0.005", "-"]

@@ -209,12 +209,6 @@ def test_the_local_qdisc_goes_along(run: Run) -> None:
     assert "qdisc_stats_localhost::dropped" in made["results"]
 
 
-def test_the_command_line_offers_what_there_is() -> None:
-    from sojourn.cli.export import FLENT_TESTS
-
-    assert FLENT_TESTS == flent.TESTS
-
-
 # ------------------------------------------------------------------------------------- round trip
 
 

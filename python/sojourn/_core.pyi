@@ -834,9 +834,6 @@ class Tcp:
 
     def __eq__(self, other: object, /) -> bool: ...
 
-LIVE_PORT: int
-"""TCP and UDP port of `Server`, where no other is asked for."""
-
 class MeasureError(Exception):
     """Nothing could be measured or served. args: (what and where, what to do)."""
 
@@ -869,7 +866,8 @@ class Server:
         """
 
     def stop(self) -> None:
-        """Ends `run` within half a second; from any thread, any number of times."""
+        """Ends `run` within half a second, or as it begins; for good, from any thread, any number
+        of times."""
 
 def measure(
     plan_json: str, reached: Callable[[int, int, str], bool] | None = None

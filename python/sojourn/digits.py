@@ -1,5 +1,7 @@
-"""Numbers as people read them: about three digits, and an uncertainty with as many decimals as what
-it belongs to."""
+"""Numbers as people read them: three digits, and an uncertainty with as many decimals as what it
+belongs to.
+
+`number` is for columns of a terminal, `three` for sentences, `on_page` for pages and figures."""
 
 from __future__ import annotations
 
@@ -24,6 +26,28 @@ def decimals(value: float) -> int:
         return 0
     steps = enumerate((99.95, 9.995, 0.0995, 0.00995))
     return next((places for places, least in steps if size >= least), MOST_DECIMALS)
+
+
+def three(value: float, most: int = 3) -> str:
+    """Three digits without an exponent, and at most so many decimals: "0.970", "14.2", "1240"; "-"
+    for what is not known, "0" for what the decimals do not show."""
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:.{_places(value, most)}f}" if abs(value) >= 0.5 * 10**-most else "0"
+
+
+def on_page(value: float) -> str:
+    """Three digits with thousands apart: "0.970", "1 234"; "–" for what is not known. The page's
+    script (report/page.js) has the same rule."""
+    if not math.isfinite(value):
+        return "–"
+    if abs(value) < 0.5e-6:
+        return "0"
+    return f"{value:,.{_places(value, 6)}f}".replace(",", "\u202f")
+
+
+def _places(value: float, most: int) -> int:
+    return max(0, min(most, 2 - math.floor(math.log10(abs(value)))))
 
 
 def with_interval(mean: float, half: float, most: float = math.inf) -> str:

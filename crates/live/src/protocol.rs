@@ -35,8 +35,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::caps::Caps;
 
-/// TCP and UDP port of a server, where no other is asked for.
-pub const PORT: u16 = 35_500;
 /// Of what is said here. Another one is refused.
 pub const VERSION: u32 = 1;
 /// Longest line from a client, bytes with its end.

@@ -35,7 +35,6 @@ fn draw<'py>(py: Python<'py>, seed: u64, name: &str, n: usize) -> Bound<'py, PyA
 #[cfg(all(target_os = "linux", feature = "lines"))]
 fn add_lines(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LOSSES", probe::prober::Loss::ALL.map(probe::prober::Loss::word).to_vec())?;
-    module.add("LIVE_PORT", ::live::protocol::PORT)?;
     module.add("MeasureError", module.py().get_type::<live::MeasureError>())?;
     module.add_class::<live::Server>()?;
     module.add_function(wrap_pyfunction!(live::measure, module)?)?;

@@ -13,6 +13,7 @@ import click
 
 from sojourn.cli import options, text, work
 from sojourn.errors import UserError
+from sojourn.offered import ENGINES
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, NumberRow, Sides
@@ -56,7 +57,7 @@ QUICK = "quick"
 TOLERANCE = "5 %"
 MOST_SEEDS = 12
 """Of a case of the standing set that three seeds don't tell of."""
-KERNELS = tuple(name for name in work.ENGINES if name != "sim")
+KERNELS = tuple(name for name in ENGINES if name != "sim")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ import click
 
 from sojourn.cli import options, work
 from sojourn.errors import UserError
+from sojourn.offered import FLENT_TESTS
 
-FLENT_TESTS = ("auto", "rrul", "rrul_be", "rrul_be_nflows", "tcp_nup", "tcp_ndown")
-"""As `sojourn.live.flent.TESTS`, which is slow to import."""
 ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
 """What it writes."""
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import click
 
 from sojourn.cli import work
+from sojourn.offered import ENGINES
 
 
 @click.command("list")
@@ -46,7 +47,7 @@ def _line(simulated: bool, linux: bool, what: str) -> str:
 
 
 def _engines() -> list[str]:
-    from sojourn.engine import ENGINES, lacks, stands_for, why_not
+    from sojourn.engine import lacks, stands_for, why_not
 
     width = max(map(len, ENGINES))
     lines = []

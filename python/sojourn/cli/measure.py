@@ -11,6 +11,7 @@ import click
 
 from sojourn.cli import every, measurement_text, options, text, work
 from sojourn.errors import UserError
+from sojourn.offered import LOADS, USUAL_LOADS
 
 if TYPE_CHECKING:
     from sojourn.live.measure.measurement import (
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from sojourn.live.measure.session import ProbeTarget, SessionPlan
     from sojourn.records import Run
 
-KINDS = ("idle", "download", "upload", "both")
-USUAL = ("idle", "download", "upload", "both", "idle")
 PINGS = ("udp", "icmp", "gateway", "hop 2")
 CHECK_FAILED = 1
 """Exit status where --fail-above says so, or where the server went away."""
@@ -38,7 +37,7 @@ class PhaseOptions:
     kinds: tuple[str, ...] = options.option(
         "--phase",
         multiple=True,
-        type=click.Choice(KINDS),
+        type=click.Choice(LOADS),
         metavar="KIND",
         help="idle, download, upload or both; in this order, may be repeated. [default: idle download upload both idle]",
     )
@@ -201,7 +200,7 @@ def _plan(
         congestion=load.cc,
         phases=tuple(
             PlannedPhase(kind, idle_ns if kind == "idle" else load_ns)
-            for kind in phase.kinds or USUAL
+            for kind in phase.kinds or USUAL_LOADS
         ),
         targets=tuple(_target(words) for words in probe.pings or PINGS),
         probe_interval_ns=parse_duration(probe.interval, what="an interval", zero=False),

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sojourn.cli import text
+from sojourn.digits import three
 
 if TYPE_CHECKING:
     from sojourn.live.measure.change import BeforeAfter
     from sojourn.live.measure.findings import Findings
+    from sojourn.live.measure.rows import TableCell, TableRow
 
 WIDTH = 100
 
@@ -44,77 +46,53 @@ def text_of(found: Findings) -> str:
     return "\n\n".join(parts)
 
 
+def _cell(cell: TableCell) -> str:
+    from sojourn.live.measure import sentences
+    from sojourn.live.measure.findings import Grade
+    from sojourn.live.measure.intervals import Interval
+
+    match cell:
+        case None:
+            return ""
+        case Interval():
+            return sentences.within(cell)
+        case Grade():
+            return sentences.grade(cell)
+        case float():
+            return text.number(cell)
+    return str(cell)
+
+
+def _table(header: Sequence[str], rows: Iterable[TableRow], left: int = 1) -> str:
+    return text.table(header, [list(map(_cell, row)) for row in rows], left)
+
+
 def _phases(found: Findings) -> str:
-    """In the order of betterspeedtest.sh: min, 10 %, median, mean, 90 %, max."""
-    number = text.number
-    header = [
-        "phase",
-        "sent",
-        "loss %",
-        "min",
-        "10 %",
-        "median",
-        "mean",
-        "90 %",
-        "max",
-        "down",
-        "up",
-    ]
-    rows = []
-    for row in found.rows:
-        rtt = row.spread
-        rows.append(
-            [
-                row.phase + ("" if row.complete else " (cut short)"),
-                str(rtt.sent),
-                number(100 * rtt.loss),
-                *map(number, (rtt.min, rtt.p10, rtt.median, rtt.mean, rtt.p90, rtt.max)),
-                number(row.mbps["down"]),
-                number(row.mbps["up"]),
-            ]
-        )
-    return text.table(header, rows)
+    from sojourn.live.measure import rows
+
+    spread = ("min", "10 %", "median", "mean", "90 %", "max")
+    return _table(["phase", "sent", "loss %", *spread, "down", "up"], rows.phases(found))
 
 
 def _added(found: Findings) -> str:
-    from sojourn.live.measure.sentences import within
+    from sojourn.live.measure import rows
 
-    rows = [
-        [row.phase, within(row.induced.median), within(row.induced.p95)]
-        for row in found.rows
-        if row.induced is not None
-    ]
-    return text.table(["phase", "median, ms", "95th percentile, ms"], rows)
+    known = [row for row in rows.added(found) if row[1] is not None]
+    return _table(["phase", "median, ms", "95th percentile, ms"], known)
 
 
 def _targets(found: Findings) -> str:
-    phases = [row.phase for row in found.rows]
-    rows = [
-        [
-            target,
-            *(text.number(spreads[phase].median) for phase in phases),
-            str(sum(spreads[phase].lost for phase in phases)),
-        ]
-        for target, spreads in found.others.items()
-    ]
-    return text.table(["target", *phases, "lost"], rows)
+    from sojourn.live.measure import rows
+
+    return _table(["target", *(row.phase for row in found.rows), "lost"], rows.targets(found))
 
 
 def _scores(found: Findings) -> str:
-    from sojourn.live.measure.sentences import grade
+    from sojourn.live.measure import rows
 
-    phases = list(dict.fromkeys(phase for score in found.scores for phase in score.phases))
-    rows = [
-        [
-            score.name,
-            grade(score.overall) if score.overall is not None else "",
-            *(grade(score.phases[phase]) if phase in score.phases else "" for phase in phases),
-            score.source,
-        ]
-        for score in found.scores
-    ]
-    header = ["score", "overall", *phases, "formula"]
-    return text.table(header, rows, left=len(header))
+    header = ["score", "overall", *rows.score_phases([found]), "formula"]
+    alone = [[name, *rest] for name, _, *rest in rows.scores([found], [""])]
+    return _table(header, alone, left=len(header))
 
 
 def _block(sentences: Sequence[str], indent: str = "") -> str:
@@ -141,18 +119,14 @@ def changes(found: BeforeAfter) -> str:
     rows = []
     for change in found.changes:
         apart = change.difference
-        interval = (
-            "-"
-            if math.isnan(apart.low)
-            else f"{sentences.number(apart.low)} .. {sentences.number(apart.high)}"
-        )
+        interval = "-" if math.isnan(apart.low) else f"{three(apart.low)} .. {three(apart.high)}"
         rows.append(
             [
                 change.phase,
                 f"{change.what} [{change.unit}]",
-                sentences.number(change.before),
-                sentences.number(change.after),
-                f"{'+' if apart.value > 0 else ''}{sentences.number(apart.value)}",
+                three(change.before),
+                three(change.after),
+                f"{'+' if apart.value > 0 else ''}{three(apart.value)}",
                 interval,
                 sentences.WORDS[change.verdict],
             ]

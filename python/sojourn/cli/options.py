@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli.work import ENGINES, MOST_SEEDS, SEEDS_END
+from sojourn.cli.work import MOST_SEEDS, SEEDS_END
+from sojourn.offered import ENGINES, PORT, Caps
+from sojourn.units import format_size, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -152,7 +154,7 @@ class ExecutionOptions:
         "-e",
         "--engine",
         type=click.Choice(ENGINES),
-        default=ENGINES[0],
+        default=next(iter(ENGINES)),
         show_default=True,
         help="What runs it: sojourn list engines.",
     )
@@ -216,7 +218,7 @@ class ServerOptions:
 
     def of(self, host: str) -> tuple[str, int]:
         """Where HOST and --port say that the server is."""
-        from sojourn.live.measure.session import PORT, endpoint
+        from sojourn.live.measure.session import endpoint
 
         host, own = endpoint(host)
         if own is not None and self.port is not None and own != self.port:
@@ -261,12 +263,6 @@ class LoadOptions:
     )
 
 
-PORT = 35_500
-"""As `sojourn.live.measure.session.PORT`, which is slow to import."""
-BYTES = "100 GB"
-"""As `sojourn.live.measure.server.Caps`."""
-
-
 def _addresses(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
@@ -290,14 +286,10 @@ def _unit(
 
 
 def _duration(given: str) -> int:
-    from sojourn.units import parse_duration
-
     return parse_duration(given, example="10 min", days=True)
 
 
 def _size(given: str) -> int:
-    from sojourn.units import parse_size
-
     return parse_size(given, least=1)
 
 
@@ -329,7 +321,7 @@ class ListenOptions:
     size: int = option(
         "--bytes",
         metavar="SIZE",
-        default=BYTES,
+        default=format_size(Caps.bytes),
         show_default=True,
         callback=_unit(_size),
         help="How much may be sent and received for a client in an hour.",

@@ -15,21 +15,16 @@ import click
 from sojourn.cli import options, text, work
 from sojourn.cli.grouped import Trade
 from sojourn.cli.measure import ResultOptions
+from sojourn.offered import RPM_PORT, RpmService
 
 if TYPE_CHECKING:
     from sojourn.live.measure.measurement import MeasurementSettings
     from sojourn.live.measure.responsiveness import RpmResult
-    from sojourn.live.rpm import RpmParameters, RpmPlan, RpmProgress, RpmService
+    from sojourn.live.rpm import RpmParameters, RpmPlan, RpmProgress
     from sojourn.records import Run
 
-CONNECTIONS = 256
-"""As `sojourn.live.rpm.Service`."""
-CONNECTION_S = 300
-"""How long a connection lives, as `sojourn.live.rpm.Service`."""
 INCOMPLETE = 1
 """Exit status of a measurement that the server broke off."""
-PORT = 4043
-"""As `sojourn.live.rpm.PORT`."""
 NS = 10**9
 
 
@@ -82,7 +77,7 @@ class ConnectionOptions:
     seconds: int = options.option(
         "--seconds",
         type=click.IntRange(1, 2**31 - 1),
-        default=CONNECTION_S,
+        default=RpmService.seconds,
         show_default=True,
         metavar="N",
         help="Seconds that a connection may live.",
@@ -90,7 +85,7 @@ class ConnectionOptions:
     connections: int = options.option(
         "--connections",
         type=click.IntRange(1, 65_535),
-        default=CONNECTIONS,
+        default=RpmService.connections,
         show_default=True,
         metavar="N",
         help="Connections that a client may have at once; one more takes the place of its longest idle one.",
@@ -98,7 +93,7 @@ class ConnectionOptions:
 
 
 @rpm.command("serve")
-@options.block(options.ListenOptions, port={"default": PORT, "help": "TCP; 0: any."})
+@options.block(options.ListenOptions, port={"default": RPM_PORT, "help": "TCP; 0: any."})
 @options.block(CertificateOptions)
 @options.block(ConnectionOptions)
 @options.one(options.TalkOptions, "quiet")
@@ -113,8 +108,6 @@ def serve_(
     Answers at /.well-known/nq: `sojourn rpm measure`, networkQuality and goresponsiveness take it.
     Needs no root. Listens on loopback unless --bind says otherwise, and stops at Ctrl-C or SIGTERM.
     """
-    from sojourn.live.rpm import RpmService
-
     if (certificate.cert is None) != (certificate.key is None):
         raise click.UsageError("--cert and --key go together")
     identity = None

@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from sojourn.cli import options, work
+from sojourn.offered import Caps
 
-SECONDS, STREAMS, CLIENTS = 1800, 64, 8
-"""As `sojourn.live.measure.server.Caps`."""
 MOST = 2**31 - 1
 NS = 10**9
 
@@ -32,12 +31,12 @@ class CapOptions:
 
     seconds: int = _cap(
         "--seconds",
-        SECONDS,
+        Caps.seconds,
         "Seconds of load that a client may have in an hour, each direction counted by itself.",
     )
-    streams: int = _cap("--streams", STREAMS, "TCP connections in one direction.")
+    streams: int = _cap("--streams", Caps.streams, "TCP connections in one direction.")
     clients: int = _cap(
-        "--clients", CLIENTS, "Sessions at once; a client may have a quarter of them."
+        "--clients", Caps.clients, "Sessions at once; a client may have a quarter of them."
     )
     secret: str = options.secret("Let in only clients that have this secret (measure --secret).")
 
@@ -58,7 +57,7 @@ def serve(listen: options.ListenOptions, once: bool, cap: CapOptions, quiet: boo
     sojourn serve --bind 0.0.0.0 --for 1h
     sojourn serve --once
     """
-    from sojourn.live.measure.server import Caps, Server
+    from sojourn.live.measure.server import Server
 
     caps = Caps(cap.seconds, listen.size, cap.streams, cap.clients)
     server = Server(listen.bind, listen.port, caps, cap.secret)

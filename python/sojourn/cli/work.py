@@ -35,10 +35,6 @@ MOST_SEEDS = 10_000
 SEEDS_END = 2**63
 """A scenario's own bounds: how many seeds, and the first number that is none."""
 
-ENGINES = ("sim", "kernel", "kernel-uml", "kernel-qemu", "netns")
-"""As `sojourn.engine.ENGINES`, which is slow to import."""
-
-
 STDIN = "-"
 
 

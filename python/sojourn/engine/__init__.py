@@ -4,7 +4,6 @@ in a guest, `netns` this host's own."""
 from sojourn.engine.compare import variants
 from sojourn.engine.protocol import Engine, fingerprint
 from sojourn.engine.registry import (
-    ENGINES,
     find,
     find_awake,
     lacks,
@@ -25,7 +24,6 @@ from sojourn.engine.runs import (
 )
 
 __all__ = [
-    "ENGINES",
     "Engine",
     "Failure",
     "Interrupted",

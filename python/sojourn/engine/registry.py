@@ -11,16 +11,7 @@ from typing import Literal
 from sojourn import _core
 from sojourn.engine.protocol import Engine
 from sojourn.errors import UserError
-
-ENGINES = {
-    "sim": "packet-level discrete-event simulator: quick; the queue disciplines and congestion controls that we wrote",
-    "kernel": "the real Linux kernel in virtual time, in the first guest that is ready",
-    "kernel-uml": "the same in user-mode Linux, built once from Debian's source: quick, exact, with rings and BQL",
-    "kernel-qemu": "the same in QEMU with Debian's stock kernel: nothing compiled; slower",
-    "netns": "this host's own kernel in network namespaces, in real time: no two runs are alike",
-}
-"""What `-e` accepts, and what it is."""
-
+from sojourn.offered import ENGINES
 
 _GUESTS: dict[str, Literal["uml", "qemu"] | None] = {
     "kernel": None,

@@ -21,9 +21,10 @@ import polars as pl
 
 from sojourn import remains
 from sojourn.engine.protocol import fingerprint
-from sojourn.engine.registry import ENGINES, find
+from sojourn.engine.registry import find
 from sojourn.engine.runs import Progress, run_each
 from sojourn.errors import UserError
+from sojourn.offered import ENGINES
 from sojourn.records import FORMAT, SCENARIO, TABLES, Run
 from sojourn.scenario import Scenario, loads
 

@@ -18,7 +18,7 @@ from matplotlib.patches import Ellipse
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from sojourn.arrays import Floats
-from sojourn.digits import sides
+from sojourn.digits import on_page, sides
 from sojourn.figures import series, style
 from sojourn.judgement import quantities
 from sojourn.judgement.quantities import Measured, Quantity
@@ -109,7 +109,7 @@ def _bars(
                 capthick=0.9,
             )
         axes.annotate(
-            series.number(mean), (mean + above, place), xytext=(4, 0), textcoords="offset points", size=7.5, va="center",
+            on_page(mean), (mean + above, place), xytext=(4, 0), textcoords="offset points", size=7.5, va="center",
             color=style.INK,
         )  # fmt: skip
     most = float(np.nanmax(means + spread)) if np.isfinite(means).any() else 1.0

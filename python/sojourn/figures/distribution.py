@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
+from sojourn.digits import on_page
 from sojourn.figures import series, style
 from sojourn.figures.series import Distribution
 from sojourn.records import Run
@@ -165,7 +166,7 @@ def _table(figure: Figure, found: Sequence[Distribution], looks: Sequence[style.
         numbers = [one.quantile(level) for level in MARKED] + [one.quantile(1.0)]
         for x, value in zip(
             columns,
-            [*map(series.number, numbers), f"{one.samples:,}".replace(",", "\u202f")],
+            [*map(on_page, numbers), f"{one.samples:,}".replace(",", "\u202f")],
             strict=True,
         ):
             write(x, y, value, style.INK, "right")

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from sojourn.arrays import Floats
+from sojourn.digits import on_page
 from sojourn.figures import series, style
 from sojourn.figures.series import Line
 from sojourn.records import Run
@@ -159,12 +160,12 @@ def _goodput(axes: Axes, view: _View) -> None:
     rate = _rate_of_all(view)
     if rate is not None:
         axes.axhline(rate, color=style.MUTED, linewidth=0.8, linestyle=style.LONG, gid="rate")
-        ends[f"rate {series.number(rate)}"] = (Line(np.array([0.0]), np.array([rate])), style.MUTED)
+        ends[f"rate {on_page(rate)}"] = (Line(np.array([0.0]), np.array([rate])), style.MUTED)
     most = max(float(np.nanmax(total.y, initial=0.0)), rate or 0.0)
     top = series.ceiling(total, rate)
     axes.set_ylim(0, max(1.06 * (top or most), 1e-3))
     if top is not None:
-        style.corner(axes, f"peaks up to {series.number(most)}: {series.PEAKS}")
+        style.corner(axes, f"peaks up to {on_page(most)}: {series.PEAKS}")
     _label_ends(axes, ends)
 
 
@@ -311,12 +312,12 @@ def _backlog(axes: Axes, view: _View) -> None:
             axes.axhline(
                 level, color=style.MUTED, linewidth=0.8, linestyle=style.SHORT, gid=f"level {name}"
             )
-            ends[f"{name} {series.number(level)} {unit}"] = (
+            ends[f"{name} {on_page(level)} {unit}"] = (
                 Line(np.array([0.0]), np.array([level])),
                 style.MUTED,
             )
         else:
-            remarks.append(f"{name} {series.number(level)} {unit}, off the scale")
+            remarks.append(f"{name} {on_page(level)} {unit}, off the scale")
     _label_ends(axes, ends)
     if remarks:
         style.corner(axes, " · ".join(remarks))
@@ -363,7 +364,7 @@ def _losses(axes: Axes, view: _View) -> None:
         )  # fmt: skip
         labels.append(
             (
-                f"{one.name}  {series.number(one.t.size) if one.t.size >= 1000 else one.t.size}",
+                f"{one.name}  {on_page(one.t.size) if one.t.size >= 1000 else one.t.size}",
                 right,
                 row + 0.5,
                 colour,

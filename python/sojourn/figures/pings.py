@@ -15,6 +15,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from sojourn.arrays import Floats
+from sojourn.digits import on_page
 from sojourn.figures import series, style
 from sojourn.records import Run, RunError
 
@@ -86,7 +87,7 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
             gid="lost",
         )  # fmt: skip
         count, of = int(columns.lost.sum()), int(columns.sent.sum())
-        text = f"red: lost, {count} of {of} ({series.number(100 * count / of)} %)"
+        text = f"red: lost, {count} of {of} ({on_page(100 * count / of)} %)"
         axes.annotate(
             text, (1, 1), xycoords="axes fraction", xytext=(0, 3), textcoords="offset points", ha="right", va="bottom",
             size=7.5, color=style.LOST,

@@ -585,16 +585,6 @@ def seconds(ns: int) -> str:
     return f"{ns / 1e9:g} s"
 
 
-def number(value: float) -> str:
-    """Three significant digits, no exponent for what people read: "0.98", "4.81", "1 234"."""
-    if not np.isfinite(value):
-        return "–"
-    if value == 0:
-        return "0"
-    digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
-    return f"{value:,.{min(digits, 6)}f}".replace(",", "\u202f")
-
-
 def check(runs: Sequence[Run]) -> None:
     """Refuses Runs without a finished seed, because there is nothing to draw."""
     if not runs:

@@ -25,7 +25,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from sojourn.arrays import Floats
-from sojourn.figures import pings, series, style
+from sojourn.digits import on_page
+from sojourn.figures import pings, style
 from sojourn.figures.series import Density, Line
 
 LOSSES = (
@@ -190,15 +191,15 @@ def _target(axes: Axes, target: Smoke, span: float) -> None:
             ((columns.t + right) / 2)[over], np.full(int(over.sum()), 0.985), "^", transform=axes.get_xaxis_transform(),
             color=style.MUTED, markersize=3, clip_on=False, gid="beyond",
         )  # fmt: skip
-    said = f"{lost:,} of {sent:,} lost ({series.number(100 * lost / sent)} %)".replace(
-        ",", "\u202f"
-    )
+    said = f"{lost:,} of {sent:,} lost ({on_page(100 * lost / sent)} %)".replace(",", "\u202f")
     if np.isnan(most):
         axes.set_yticks([])
     else:
-        middle = series.number(float(np.nanmedian(columns.median)))
+        middle = on_page(float(np.nanmedian(columns.median)))
         beyond = " (▲ beyond the axis)" if over.any() else ""
-        said = f"median of the medians {middle} ms, greatest RTT {series.number(most)} ms{beyond} · {said}"
+        said = (
+            f"median of the medians {middle} ms, greatest RTT {on_page(most)} ms{beyond} · {said}"
+        )
     style.corner(axes, said)
 
 

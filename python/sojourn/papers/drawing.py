@@ -142,9 +142,21 @@ def note(
     )
 
 
+def stated_level(axes: Axes, value: float, label: str | None = None) -> None:
+    """A published value that holds for a whole panel: a dotted line."""
+    axes.axhline(value, color=style.INK, linestyle=":", linewidth=0.9, label=label)
+
+
+def stated_mark(axes: Axes, x: float, y: float, label: str, **more: Any) -> None:
+    """A published value at one place: a hollow mark. `more`: `marker`, `color`, `clip_on`."""
+    hollow: dict[str, Any] = {"markersize": 7, "markerfacecolor": "none", "linestyle": "none"}
+    looks = {"marker": "D", "color": style.INK, **hollow, **more}
+    axes.plot([x], [y], label=label, **looks)
+
+
 def level(axes: Axes, value: float, text: str, *, right: bool = True) -> None:
-    """A published value that holds for a whole panel: a dotted line with its words at one end."""
-    axes.axhline(value, color=style.INK, linestyle=":", linewidth=0.9)
+    """`stated_level` with its words at one end."""
+    stated_level(axes, value)
     x, by = (1, (-2, 2)) if right else (0, (4, 3))
     note(
         axes, text, (x, value), by, of="row", size=7.5, ha="right" if right else "left", va="bottom"

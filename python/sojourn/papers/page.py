@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from sojourn import figures
+from sojourn.digits import on_page as shown
 from sojourn.errors import UserError
-from sojourn.figures.series import number as shown
 from sojourn.papers import story
 from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading
 from sojourn.papers.reproduce import Reproduction

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sojourn.figures.series import number
+from sojourn.digits import on_page as number
 
 
 def time(seconds: float) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sojourn.digits import on_page as number
 from sojourn.figures import style
-from sojourn.figures.series import number
 from sojourn.papers.drawing import note
 from sojourn.papers.paper import Bar
 from sojourn.papers.reproduce import Reproduction

@@ -22,7 +22,7 @@ from html import escape
 from pathlib import Path
 
 from sojourn import figures
-from sojourn.digits import with_interval
+from sojourn.digits import on_page, with_interval
 from sojourn.figures import series, style
 from sojourn.judgement import Judgement, judge, quantities
 from sojourn.judgement.quantities import Measured, Quantity
@@ -238,7 +238,7 @@ def _facts(one: Measured, label: str) -> str:
             )
             continue
         bps = rate[link.name]
-        speed = f"{series.number(bps / 1e6)} Mbit/s" if bps is not None else "no rate limit"
+        speed = f"{on_page(bps / 1e6)} Mbit/s" if bps is not None else "no rate limit"
         here = " (the bottleneck)" if link.name == one.link else ""
         queue = f"qdisc {link.qdisc}" + (f" over {link.below}" if link.below else "")
         facts.append(

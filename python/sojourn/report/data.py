@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.arrays import Floats, Json
+from sojourn.digits import on_page
 from sojourn.figures import distribution, pings, series, style
 from sojourn.figures.series import Line
 from sojourn.records import Run
@@ -258,7 +259,7 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
             flat = Line(np.array([0.0, run.meta.duration_ns / 1e9]), np.array([level, level]))
             entries.append(
                 entry(
-                    f"{name} {series.number(level)} {unit}",
+                    f"{name} {on_page(level)} {unit}",
                     flat,
                     buffers,
                     style.MUTED,
@@ -266,7 +267,7 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
                 )
             )
         else:
-            remark += f"; {name} {series.number(level)} {unit}, off the scale"
+            remark += f"; {name} {on_page(level)} {unit}, off the scale"
     add(f"Backlog of {link}{remark}", unit, entries)
     if state.own is not None:
         name, line = state.own

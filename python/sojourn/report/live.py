@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from sojourn.figures.series import number
-from sojourn.live.measure import change, findings, sentences
+from sojourn.digits import on_page
+from sojourn.live.measure import change, findings, rows, sentences
 from sojourn.live.measure.change import BeforeAfter
-from sojourn.live.measure.findings import Findings, Grade, PhaseRow
+from sojourn.live.measure.findings import Findings, Grade
 from sojourn.live.measure.intervals import Interval
 from sojourn.records import Run
 
@@ -38,9 +38,7 @@ class Page:
         several = len(self.found) > 1
         for found, label in zip(self.found, self.labels, strict=True):
             heading = f"<h3>{escape(label)}</h3>" if several else ""
-            parts.append(
-                heading + _phases(found) + (_targets(found) if len(found.others) > 1 else "")
-            )
+            parts.append(heading + _phases(found) + _targets(found))
             if several:
                 parts.append(_paragraphs(sentences.sentences(found)))
         parts.append(_scores(self.found, self.labels))
@@ -81,42 +79,42 @@ def _table(
     )
 
 
+def _cell(cell: rows.TableCell) -> str:
+    match cell:
+        case None:
+            return ""
+        case Interval():
+            return _interval(cell)
+        case Grade():
+            return _grade(cell)
+        case float():
+            return on_page(cell)
+    return escape(str(cell))
+
+
 def _phases(found: Findings) -> str:
     head = [
         "Phase", "sent", "lost<small>%</small>", "min", "10 %", "median", "mean", "90 %", "max", "download<small>Mbit/s</small>",
         "upload<small>Mbit/s</small>", "added, median<small>ms, 95 % interval</small>", "added, p95<small>ms, 95 % interval</small>",
     ]  # fmt: skip
-    return _table(
-        f"RTT to {found.target or 'nobody'} in ms, goodput, and what the load adds to the median idle RTT", head, [_row(row) for row in found.rows]
-    )  # fmt: skip
-
-
-def _row(row: PhaseRow) -> list[str]:
-    rtt = row.spread
-    return [
-        escape(row.phase) + ("" if row.complete else " (cut short)"),
-        str(rtt.sent),
-        number(100 * rtt.loss),
-        *map(number, (rtt.min, rtt.p10, rtt.median, rtt.mean, rtt.p90, rtt.max)),
-        *(number(row.mbps[direction]) for direction in ("down", "up")),
-        _interval(row.induced.median) if row.induced is not None else "–",
-        _interval(row.induced.p95) if row.induced is not None else "–",
+    whole = [
+        [*map(_cell, phase), *("–" if cell is None else _cell(cell) for cell in added)]
+        for phase, (_, *added) in zip(rows.phases(found), rows.added(found), strict=True)
     ]
+    about = "in ms, goodput, and what the load adds to the median idle RTT"
+    return _table(f"RTT to {found.target or 'nobody'} {about}", head, whole)
 
 
 def _interval(interval: Interval) -> str:
     if math.isnan(interval.low):
-        return number(interval.value)
-    return f'{number(interval.value)} <small class="ci">{number(interval.low)} … {number(interval.high)}</small>'
+        return on_page(interval.value)
+    return f'{on_page(interval.value)} <small class="ci">{on_page(interval.low)} … {on_page(interval.high)}</small>'
 
 
 def _targets(found: Findings) -> str:
-    names = [row.phase for row in found.rows]
-    rows = [
-        [escape(target), *(number(spreads[name].median) for name in names)]
-        for target, spreads in found.others.items()
-    ]
-    return _table("Median RTT of every target, ms", ["Target", *map(escape, names)], rows)
+    shown = [list(map(_cell, row)) for row in rows.targets(found)]
+    head = ["Target", *(escape(row.phase) for row in found.rows), "lost"]
+    return _table("Median RTT of every target, ms", head, shown) if shown else ""
 
 
 def _changes(one: BeforeAfter) -> str:
@@ -124,8 +122,8 @@ def _changes(one: BeforeAfter) -> str:
         [
             escape(each.phase),
             f"{escape(each.what)} <small>{each.unit}</small>",
-            number(each.before),
-            number(each.after),
+            on_page(each.before),
+            on_page(each.after),
             ("+" if each.difference.value > 0 else "") + _interval(each.difference),
             escape(sentences.WORDS[each.verdict]),
         ]
@@ -144,31 +142,17 @@ def _changes(one: BeforeAfter) -> str:
 
 def _scores(found: Sequence[Findings], labels: Sequence[str]) -> str:
     """A row for each score of each measurement; rows of the same score are adjacent."""
-    names = list(dict.fromkeys(score.name for one in found for score in one.scores))
-    phases = list(
-        dict.fromkeys(phase for one in found for score in one.scores for phase in score.phases)
-    )
-    if not names:
-        return ""
-    rows = []
-    for name in names:
-        for one, label in zip(found, labels, strict=True):
-            score = next((score for score in one.scores if score.name == name), None)
-            if score is not None:
-                row = [
-                    _grade(score.overall),
-                    *(_grade(score.phases.get(phase)) for phase in phases),
-                    escape(score.source),
-                ]
-                rows.append([escape(name), *([escape(label)] if len(labels) > 1 else []), *row])
-    several = ["Run"] if len(labels) > 1 else []
-    head = ["Score", *several, "overall", *map(escape, phases), "formula"]
+    several = len(labels) > 1
+    shown = [
+        [_cell(cell) for at, cell in enumerate(row) if several or at != 1]
+        for row in rows.scores(found, labels)
+    ]
+    phases = map(escape, rows.score_phases(found))
+    head = ["Score", *(["Run"] if several else []), "overall", *phases, "formula"]
     kinds = {**dict.fromkeys(range(1, len(head) - 1), "words"), len(head) - 1: "formula"}
-    return _table("Scores, of the same samples", head, rows, kinds)
+    return _table("Scores, of the same samples", head, shown, kinds) if shown else ""
 
 
-def _grade(one: Grade | None) -> str:
-    if one is None:
-        return ""
-    shown = "" if math.isnan(one.number) else f"{number(one.number)} {one.unit}"
+def _grade(one: Grade) -> str:
+    shown = "" if math.isnan(one.number) else f"{on_page(one.number)} {one.unit}"
     return f"{escape(one.word)} <small>{escape(shown)}</small>" if one.word else escape(shown)

@@ -61,7 +61,7 @@
 
   const number = v => {
     if (v === null || v === undefined || Number.isNaN(v)) return "–";
-    if (v === 0) return "0";
+    if (Math.abs(v) < 5e-7) return "0";
     const digits = Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(Math.abs(v)))));
     return v.toFixed(digits).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, "\u202f");
   };

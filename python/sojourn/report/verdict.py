@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sojourn.figures import series
+from sojourn.digits import on_page
 from sojourn.judgement import Judgement, words
 from sojourn.judgement.quantities import Measured
 from sojourn.live.measure.findings import judgement
@@ -20,7 +20,6 @@ def sentences(measured: Sequence[Measured], found: Judgement) -> list[str]:
 
 
 def _alone(one: Measured) -> list[str]:
-    number = series.number
     ping, sojourn = (one.over_seeds(key)[0] for key in ("ping_p95", "sojourn_p95"))
     base = one.over_seeds("ping_idle")[0]
     if math.isnan(ping) and math.isnan(sojourn):
@@ -28,17 +27,17 @@ def _alone(one: Measured) -> list[str]:
     if not math.isnan(ping + base):
         added = max(ping - base, 0.0)
         said = [
-            f"Under this load one ping in twenty takes {number(ping)} ms or longer; through empty queues it takes "
-            f"{number(base)} ms. The queues add {number(added)} ms: {judgement(added)}."
+            f"Under this load one ping in twenty takes {on_page(ping)} ms or longer; through empty queues it takes "
+            f"{on_page(base)} ms. The queues add {on_page(added)} ms: {judgement(added)}."
         ]
     else:
         said = [
-            f"One packet in twenty waits {number(sojourn)} ms or longer at the bottleneck: {judgement(sojourn)}."
+            f"One packet in twenty waits {on_page(sojourn)} ms or longer at the bottleneck: {judgement(sojourn)}."
         ]
     used, goodput = (one.over_seeds(key)[0] for key in ("utilisation", "goodput"))
     if not math.isnan(used):
         said.append(
-            f"The bottleneck is {number(used)} % used and the flows through it get {number(goodput)} Mbit/s of goodput."
+            f"The bottleneck is {on_page(used)} % used and the flows through it get {on_page(goodput)} Mbit/s of goodput."
         )
     if one.summary.samples < len(one.summary.seeds):
         said.append(words.alike_seeds(len(one.summary.seeds)))

@@ -25,7 +25,7 @@ use probe::sys::{self, Happened, Interest, Kind};
 use probe::{Clock, Epoll};
 
 use crate::caps::Caps;
-use crate::protocol::{self, LINE, Lines, PORT, Reply, Request, VERSION};
+use crate::protocol::{self, LINE, Lines, Reply, Request, VERSION};
 use crate::secret::{self, Secret};
 use accounts::Accounts;
 use client::Client;
@@ -46,7 +46,7 @@ const FAREWELL: i64 = SECOND / 2;
 const TRIES: usize = 20;
 
 /// What a server is to be.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// Addresses to be bound to; none: loopback, of the families there are.
@@ -57,12 +57,6 @@ pub struct Options {
     pub caps: Caps,
     /// What clients must prove to have; empty: nothing.
     pub secret: Secret,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { bind: Vec::new(), port: PORT, caps: Caps::default(), secret: Secret::default() }
-    }
 }
 
 /// A server whose sockets are bound.
@@ -81,7 +75,7 @@ pub struct Server {
 pub struct Stopper(Arc<AtomicBool>);
 
 impl Stopper {
-    /// Soon.
+    /// Soon; for good, and also if it doesn't serve yet.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -159,7 +153,7 @@ impl Server {
     }
 
     /// Serves until its owner or its `Stopper` says so or, if `once`, until the first client is
-    /// gone. May be called again.
+    /// gone. May be called again, unless it was stopped.
     pub fn serve(&self, once: bool, owner: &mut impl Owner) -> io::Result<()> {
         let clock = Clock::starting_in(0);
         let known = echo::Known::default();
@@ -239,7 +233,6 @@ impl<'a> Serving<'a> {
 
     fn run(&mut self, once: bool, owner: &mut impl Owner) -> io::Result<()> {
         sys::defer_thread();
-        self.server.stop.store(false, Ordering::Relaxed);
         let mut happened = Vec::new();
         while owner.go_on() && !self.server.stop.load(Ordering::Relaxed) && !(once && self.gone) {
             let left = (self.next_due() - self.clock.now()).clamp(0, LOOK * 1_000_000);

@@ -459,6 +459,26 @@ fn a_server_that_is_stopped_says_so() {
 }
 
 #[test]
+fn a_stop_that_comes_before_it_serves_is_not_lost() {
+    let server = Server::bind(&Options { port: 0, ..Options::default() }).unwrap();
+    server.stopper().stop();
+    let mut owner = Patient(20);
+    server.serve(false, &mut owner).unwrap();
+    assert_eq!(owner.0, 19, "it was asked once whether to go on, and did not serve");
+}
+
+/// One who lets it serve until it has asked so often.
+struct Patient(u32);
+
+impl Owner for Patient {
+    fn tell(&mut self, _: &str) {}
+    fn go_on(&mut self) -> bool {
+        self.0 -= 1;
+        self.0 > 0
+    }
+}
+
+#[test]
 fn one_who_never_says_what_he_is_is_let_go() {
     serving(Caps::default(), |address| {
         let mut silent = Talk::with(address);

@@ -2,7 +2,7 @@
 one of flent's tests in (`back`)."""
 
 from sojourn.live.flent.back import read
-from sojourn.live.flent.form import TESTS, TIME
+from sojourn.live.flent.form import TIME
 from sojourn.live.flent.out import FlentChoice, check_name, document, export
 
-__all__ = ["TESTS", "TIME", "FlentChoice", "check_name", "document", "export", "read"]
+__all__ = ["TIME", "FlentChoice", "check_name", "document", "export", "read"]

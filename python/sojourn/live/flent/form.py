@@ -8,6 +8,3 @@ MSS = 1448
 """Bytes to one of flent's packets of cwnd."""
 TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 S = 1e9
-
-TESTS = ("auto", "rrul", "rrul_be", "rrul_be_nflows", "tcp_nup", "tcp_ndown")
-"""What a phase can go out as."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sojourn.digits import three
 from sojourn.live.measure import findings as of
 from sojourn.live.measure.change import WORDS, BeforeAfter, Change
 from sojourn.live.measure.findings import Findings
@@ -24,27 +25,19 @@ NOTHING_MS = 1.0
 WAYS = {"down": "download", "up": "upload"}
 
 
-def number(value: float) -> str:
-    """Three digits without an exponent: "0.123", "14.2", "1240"; "-" for an unknown value."""
-    if not math.isfinite(value):
-        return "-"
-    size = abs(value)
-    if size < 0.0005:
-        return "0"
-    return f"{value:.{max(0, min(3, 2 - math.floor(math.log10(size))))}f}"
-
-
 def within(interval: Interval) -> str:
     """`98.1 (95 % interval 90.2 to 107)`; without the second part where the interval is not
     known."""
     if math.isnan(interval.low) or math.isnan(interval.high):
-        return number(interval.value)
-    return f"{number(interval.value)} (95 % interval {number(interval.low)} to {number(interval.high)})"
+        return three(interval.value)
+    return (
+        f"{three(interval.value)} (95 % interval {three(interval.low)} to {three(interval.high)})"
+    )
 
 
 def grade(one: of.Grade) -> str:
     """`C, 84.8 ms`, `Good, 1715 RPM`."""
-    shown = "" if math.isnan(one.number) else f"{number(one.number)} {one.unit}"
+    shown = "" if math.isnan(one.number) else f"{three(one.number)} {one.unit}"
     return ", ".join(filter(None, (one.word, shown)))
 
 
@@ -52,8 +45,8 @@ def size(byte_count: float) -> str:
     """`126 kB` (10^3), `1.25 MB`."""
     for least, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if byte_count >= least:
-            return f"{number(byte_count / least)} {unit}"
-    return f"{number(byte_count)} B"
+            return f"{three(byte_count / least)} {unit}"
+    return f"{three(byte_count)} B"
 
 
 # -------------------------------------------------------------------------------- one measurement
@@ -79,15 +72,15 @@ def _verdict(found: Findings) -> str:
     ):
         why = cut[0].get("why") or "it was interrupted"
         return (
-            f"There is no verdict: the measurement was cut short ({why}). Until then no load added more than {number(max(added, 0.0))} ms to the "
+            f"There is no verdict: the measurement was cut short ({why}). Until then no load added more than {three(max(added, 0.0))} ms to the "
             "idle RTT at the 95th percentile."
         )
     if added < NOTHING_MS:
-        return f"No bufferbloat: no load adds as much as {number(NOTHING_MS)} ms to the idle RTT, at the 95th percentile."
+        return f"No bufferbloat: no load adds as much as {three(NOTHING_MS)} ms to the idle RTT, at the 95th percentile."
     words = of.judgement(added)
     return (
-        f"{words[0].upper()}{words[1:]}. {_load(worst.phase).capitalize()} adds {number(worst.induced.median.value)} ms to the idle RTT at the "
-        f"median and {number(added)} ms at the 95th percentile."
+        f"{words[0].upper()}{words[1:]}. {_load(worst.phase).capitalize()} adds {three(worst.induced.median.value)} ms to the idle RTT at the "
+        f"median and {three(added)} ms at the 95th percentile."
     )
 
 
@@ -98,7 +91,7 @@ def _load(phase: str) -> str:
 
 def buffer(one: of.Buffer) -> str:
     """How deep a direction's buffer is."""
-    depth = f"{number(one.ms)} ms, {size(one.bytes)} at {number(one.mbps)} Mbit/s"
+    depth = f"{three(one.ms)} ms, {size(one.bytes)} at {three(one.mbps)} Mbit/s"
     if one.ms < of.LEAST_RISE_MS:
         return f"Hardly any queue stands in front of the {WAYS[one.direction]}: {depth}."
     more = (
@@ -133,13 +126,13 @@ def _places(alike: Sequence[of.Place]) -> str:
     after, nearest = alike[0].after, alike[0].nearest
     if nearest is None:
         return f"{under} the delay rises at no target."
-    rises = f"{nearest} takes {_and([number(place.rises[nearest]) for place in alike])} ms longer"
+    rises = f"{nearest} takes {_and([three(place.rises[nearest]) for place in alike])} ms longer"
     if after is None:
         return f"{under} already {rises}, the nearest target: the queue is in this host, its Wi-Fi or on the way to that target."
     before = max((place.rises[after] for place in alike), key=abs)
     return (
         f"{under} the queue is between {after} and {nearest}: {rises}, {after} before it "
-        f"{'no more than ' if len(alike) > 1 else ''}{number(max(before, 0.0))} ms."
+        f"{'no more than ' if len(alike) > 1 else ''}{three(max(before, 0.0))} ms."
     )
 
 
@@ -164,7 +157,7 @@ def confidence(found: Findings) -> list[str]:
         most = max(each["max"] for each in late) / 1e6
         warning = " Short delays can't be told from this host's own." if p99 > LATE_MS else ""
         said.append(
-            f"Probes went out on time to {number(p99)} ms (99 %), {number(most)} ms at worst.{warning}"
+            f"Probes went out on time to {three(p99)} ms (99 %), {three(most)} ms at worst.{warning}"
         )
     said += _clocks(found.facts)
     cut_short = [row.phase for row in found.rows if not row.complete]
@@ -199,9 +192,9 @@ def _clocks(facts: Sequence[Mapping[str, Any]]) -> list[str]:
     error = max(clock["error_ns"] for clock in clocks) / 1e6
     drift = max((clock["drift_ppm"] for clock in clocks), key=abs)
     stepped = max((clock["stepped_ns"] for clock in clocks), key=abs) / 1e6
-    said = f"The server's clock is known to {number(error)} ms and drifts by {number(drift)} ppm"
+    said = f"The server's clock is known to {three(error)} ms and drifts by {three(drift)} ppm"
     if abs(stepped) > 1:
-        said += f"; the time of day here was stepped by {number(stepped)} ms meanwhile, which no time here follows"
+        said += f"; the time of day here was stepped by {three(stepped)} ms meanwhile, which no time here follows"
     return [f"{said}."]
 
 
@@ -255,11 +248,11 @@ def _headline(found: BeforeAfter, change: Change) -> str:
     if change.verdict == "same":
         difference = change.difference
         return (
-            f"No significant change: the {what} ({change.phase}, 95th percentile) goes from {number(change.before)} to {number(change.after)} ms, "
-            f"and the 95 % interval of the difference is {number(difference.low)} to {number(difference.high)} ms."
+            f"No significant change: the {what} ({change.phase}, 95th percentile) goes from {three(change.before)} to {three(change.after)} ms, "
+            f"and the 95 % interval of the difference is {three(difference.low)} to {three(difference.high)} ms."
         )
     if change.verdict == "unknown":
-        return f"Whether the {what} changed can't be said: {number(change.before)} ms before, {number(change.after)} ms after, without an interval."
+        return f"Whether the {what} changed can't be said: {three(change.before)} ms before, {three(change.after)} ms after, without an interval."
     word = "less" if change.verdict == "better" else "more"
     return f"{change.verdict.capitalize()}: with {found.after} the {what} ({change.phase}, 95th percentile) is {word}: {_from_to(change)}."
 
@@ -267,13 +260,13 @@ def _headline(found: BeforeAfter, change: Change) -> str:
 def _from_to(change: Change) -> str:
     apart = change.difference
     between = (
-        f", 95 % interval {number(apart.low)} to {number(apart.high)}"
+        f", 95 % interval {three(apart.low)} to {three(apart.high)}"
         if not math.isnan(apart.low)
         else ""
     )
     return (
-        f"{number(change.before)} to {number(change.after)} {change.unit} "
-        f"({'+' if apart.value > 0 else ''}{number(apart.value)}{between})"
+        f"{three(change.before)} to {three(change.after)} {change.unit} "
+        f"({'+' if apart.value > 0 else ''}{three(apart.value)}{between})"
     )
 
 
@@ -300,7 +293,6 @@ __all__ = [
     "compared",
     "confidence",
     "how",
-    "number",
     "places",
     "sentences",
     "size",

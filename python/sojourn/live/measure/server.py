@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from sojourn import _core
 from sojourn import linux_only as linux_only
-from sojourn.live.measure.session import PORT, LiveError
-
-
-@dataclass(frozen=True)
-class Caps:
-    """The most that clients may ask for. A client is an IPv4 address, or an IPv6 network of 64
-    bits, whatever its sessions."""
-
-    seconds: int = 1800
-    """Of load of one client in an hour, each direction counted by itself."""
-    bytes: int = 100 * 10**9
-    """Sent and received for one client in an hour."""
-    streams: int = 64
-    """TCP connections in one direction."""
-    clients: int = 8
-    """Sessions at once; of one client a quarter of them, at least one."""
+from sojourn.live.measure.session import LiveError
+from sojourn.offered import PORT, Caps
 
 
 class Server:
@@ -70,5 +56,5 @@ class Server:
         self._server.run(seconds, once, tell)
 
     def stop(self) -> None:
-        """Ends `run` soon; any number of times."""
+        """Ends `run` soon, or as it begins; for good, any number of times."""
         self._server.stop()

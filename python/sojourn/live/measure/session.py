@@ -18,9 +18,8 @@ from sojourn import linux_only as linux_only
 from sojourn.arrays import Tables
 from sojourn.errors import UserError
 from sojourn.live.measure.session_facts import SessionFacts
+from sojourn.offered import PORT, USUAL_LOADS
 
-PORT: int = _core.LIVE_PORT
-"""TCP and UDP port of `sojourn serve`."""
 MS = 10**6
 S = 10**9
 
@@ -55,10 +54,7 @@ class ProbeTarget:
     """The probe's name; "": made from the other two."""
 
 
-STANDARD = tuple(
-    PlannedPhase(kind, seconds * S)
-    for kind, seconds in (("idle", 5), ("download", 10), ("upload", 10), ("both", 10), ("idle", 5))
-)
+STANDARD = tuple(PlannedPhase(kind, (5 if kind == "idle" else 10) * S) for kind in USUAL_LOADS)
 WHERE = (
     ProbeTarget("udp"),
     ProbeTarget("icmp"),

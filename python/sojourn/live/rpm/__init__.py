@@ -7,8 +7,7 @@ from sojourn.live.rpm.client import RpmParameters as RpmParameters
 from sojourn.live.rpm.client import RpmPlan as RpmPlan
 from sojourn.live.rpm.client import RpmProgress as RpmProgress
 from sojourn.live.rpm.client import measure as measure
-from sojourn.live.rpm.service import PORT as PORT
-from sojourn.live.rpm.service import RpmService as RpmService
 from sojourn.live.rpm.service import is_loopback as is_loopback
 from sojourn.live.rpm.service import server as server
 from sojourn.live.rpm.service import url as url
+from sojourn.offered import RpmService as RpmService

@@ -4,36 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from sojourn import _core
 from sojourn import linux_only as linux_only
 from sojourn.live.measure.session import LiveError
-
-PORT = 4043
-"""Where responsiveness servers listen that have no web server's port."""
-
-
-@dataclass(frozen=True)
-class RpmService:
-    """What a server offers, and to whom."""
-
-    at: Sequence[str] = ("127.0.0.1",)
-    """Addresses to listen at. Loopback: nobody from outside."""
-    port: int = PORT
-    """0: any that is free."""
-    names: tuple[str, ...] = ()
-    """For the certificate that is made at start, beside localhost and the addresses."""
-    identity: tuple[Path, Path] | None = None
-    """PEM files of a certificate chain and its key, instead."""
-    seconds: int = 300
-    """That a connection may live."""
-    bytes: int = 100 * 10**9
-    """That a client may move in an hour."""
-    connections: int = 256
-    """That a client may have at once; all clients together four times as many."""
+from sojourn.offered import RpmService
 
 
 def server(service: RpmService) -> _core.RpmServer:

@@ -27,7 +27,7 @@ from sojourn.papers.adt.studies import (
     USERS,
     WITH_USERS,
 )
-from sojourn.papers.drawing import Look, curve, look, note, sheet, ticks
+from sojourn.papers.drawing import Look, curve, look, note, sheet, stated_level, stated_mark, ticks
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
 
@@ -121,7 +121,7 @@ def users(evidence: Evidence) -> Figure:
     top.legend(loc="upper right")
     middle.set_ylabel("loss rate [%]")
     bottom.set_ylabel("utilisation [%]")
-    bottom.axhline(99, color=style.INK, linestyle=":", linewidth=0.9, label="u, wanted")
+    stated_level(bottom, 99, "u, wanted")
     bottom.legend(loc="lower right")
     _only_last_labels((top, middle, bottom), "N, TCP users (logarithmic)")
     return figure
@@ -148,7 +148,7 @@ def changing(evidence: Evidence) -> Figure:
     every = 10.0
     bins, busy = _utilisation(line, every)
     middle.plot(bins, busy, color=colour)
-    middle.axhline(99, color=style.INK, linestyle=":", linewidth=0.9, label="u, wanted")
+    stated_level(middle, 99, "u, wanted")
     middle.set_ylabel(f"utilisation [%],\nmeans of {every:g} s")
     middle.set_ylim(70, 101)
     middle.legend(loc="lower center")
@@ -157,7 +157,7 @@ def changing(evidence: Evidence) -> Figure:
         (SAYS["figure3/many"], "many users: below"),
         (SAYS["figure3/few"], "few users: over"),
     ):
-        bottom.axhline(packets, color=style.INK, linestyle=":", linewidth=0.9)
+        stated_level(bottom, packets)
         said = f"published, {words} {packets:g}"
         note(bottom, said, (0.5, packets), (0, 3), of="row", ha="center")
     bottom.set_yscale("log")
@@ -183,7 +183,7 @@ def parameters(evidence: Evidence) -> Figure:
             busy = evidence.over(along, m.utilisation)
             if busy:
                 curve(axes, f"c = {factor}", busy, (colours[factor], dashes[factor]))
-        axes.axhline(99, color=style.INK, linestyle=":", linewidth=0.9, label="u, wanted")
+        stated_level(axes, 99, "u, wanted")
         axes.set_ylim(94, 100.5)
         axes.set_xlabel("sample period [ms]")
         style.corner(axes, f"N = {count}", style.INK)
@@ -212,17 +212,8 @@ def length(evidence: Evidence) -> Figure:
         t, mean = m.running_delay_ms(evidence.seeds(variant)[0])
         seen = t >= 2
         axes.plot(t[seen], mean[seen], color=colour, linestyle=dash, label=f"{name}, ours")
-        axes.plot(
-            [t[-1]],
-            [stated],
-            marker="o",
-            markersize=7,
-            markerfacecolor="none",
-            color=colour,
-            linestyle="none",
-            label=f"{name}, published {stated:g} ms",
-            clip_on=False,
-        )
+        said = f"{name}, published {stated:g} ms"
+        stated_mark(axes, t[-1], stated, said, marker="o", color=colour, clip_on=False)
     axes.set_ylim(0, 32)
     axes.set_xlim(0, t[-1])
     axes.set_xlabel("length of the run [s]")

@@ -13,7 +13,17 @@ from matplotlib.figure import Figure
 from sojourn import figures
 from sojourn.figures import style
 from sojourn.papers import published
-from sojourn.papers.drawing import curve, legend, level, look, note, sheet, ticks
+from sojourn.papers.drawing import (
+    curve,
+    legend,
+    level,
+    look,
+    note,
+    sheet,
+    stated_level,
+    stated_mark,
+    ticks,
+)
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.home_upload import measures as m
 from sojourn.papers.home_upload.studies import (
@@ -143,23 +153,8 @@ def rates(evidence: Evidence) -> Figure:
         (delay, CURED_MS, BLOATED_MS, "ms"),
         (time, SAYS["with/upload"], SAYS["without/upload"], "s"),
     ):
-        axes.plot(
-            [at],
-            [cured],
-            marker="D",
-            markersize=7,
-            markerfacecolor="none",
-            color=style.INK,
-            linestyle="none",
-            label=f"published: {cured:g} {unit} at 125kbps",
-        )
-        axes.axhline(
-            bloated,
-            color=style.INK,
-            linestyle=":",
-            linewidth=0.9,
-            label=f"published: {bloated:g} {unit} without a shaper",
-        )
+        stated_mark(axes, at, cured, f"published: {cured:g} {unit} at 125kbps")
+        stated_level(axes, bloated, f"published: {bloated:g} {unit} without a shaper")
         axes.axvline(100, color=style.MUTED, linewidth=0.6)
         axes.set_xlabel("rate of the shaper [% of the line's]")
     delay.set_ylim(-5, 215)

@@ -29,6 +29,8 @@ from sojourn.papers.drawing import (
     note,
     row_labels,
     sheet,
+    stated_level,
+    stated_mark,
     ticks,
 )
 from sojourn.papers.evidence import Estimate, Evidence, Measure
@@ -409,7 +411,7 @@ def figure7(evidence: Evidence) -> Figure:
                 linewidth=0.7,
                 alpha=0.5,
             )
-        panel.axhline(SAYS["window"], color=style.INK, linestyle=":", linewidth=0.9)
+        stated_level(panel, SAYS["window"])
         panel.set_ylim(0, 4.6)
         panel.set_xlabel("sequence number [MB of 2^20 bytes]")
         style.corner(panel, f"ring {ring}; dotted: stated, {SAYS['window']:g} MB")
@@ -445,16 +447,7 @@ def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
                 label=f"{ring} + {TOTAL - ring}",
                 drawstyle="steps-post",
             )
-        panel.plot(
-            [stated],
-            [0.95],
-            marker="D",
-            markersize=7,
-            markerfacecolor="none",
-            color=style.INK,
-            linestyle="none",
-            label="stated, 2048 + 2952",
-        )
+        stated_mark(panel, stated, 0.95, "stated, 2048 + 2952")
         panel.set_xscale("log")
         panel.set_xlim(3e-3, 30)
         panel.set_ylim(0, 1.02)
@@ -617,7 +610,7 @@ def coexistence(evidence: Evidence) -> Figure:
             # The dotted line passes behind the figure.
             behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
             note(shares[0], words, (at, share + spread), (0, 3), size=7.5, ha="center", bbox=behind)
-    shares[0].axhline(50, color=style.INK, linestyle=":", linewidth=0.9)
+    stated_level(shares[0], 50)
     shares[0].set_ylabel("share of goodput [%]")
     shares[0].set_ylim(0, 72)
     shares[0].legend(loc="upper left", ncols=3)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from sojourn.figures import style
 from sojourn.papers import published
-from sojourn.papers.drawing import Look, curve, legend, look, note, sheet, ticks
+from sojourn.papers.drawing import Look, curve, legend, look, note, sheet, stated_level, ticks
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
 from sojourn.papers.study import Variant
@@ -79,7 +79,7 @@ def figure2(evidence: Evidence) -> Figure:
     }
     curve(axes, "Drop Tail over RED", ours, look("pfifo"))
     stated = SAYS["cited/figure 2"]
-    axes.axhline(stated, color=style.INK, linestyle=":", linewidth=0.9, label=f"stated: {stated} %")
+    stated_level(axes, stated, f"stated: {stated} %")
     axes.axhline(0, color=style.MUTED, linewidth=0.6)
     _rate_axis(axes, list(ours))
     axes.set_ylabel("more packets lost [%]")
