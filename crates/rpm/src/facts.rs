@@ -12,7 +12,7 @@ use crate::load::Direction;
 impl Outcome {
     /// The tables that have rows: probe, flow, flows, engine.
     pub fn tables(&self) -> Vec<Table> {
-        let engine = engine::Row { events: Some(0), packets: 0, peak_entries: Some(0) };
+        let engine = engine::Row { events: None, packets: None, peak_entries: None };
         vec![
             self.probe_table().into_table(),
             self.flow_table().into_table(),
@@ -51,25 +51,31 @@ impl Outcome {
     }
 
     fn totals(&self) -> flows::Columns {
-        let all = PROBES.len() + self.flows.len();
-        let mut rows: Vec<flows::Row> = (0..all as u32).map(|flow| nothing(FlowId(flow))).collect();
-        for probe in &self.probes {
-            let row = &mut rows[probe.kind];
-            row.sent_packets += 1;
-            match probe.rtt_ns {
-                Some(rtt) => {
-                    row.received_packets += 1;
-                    row.base_rtt_ns = Some(row.base_rtt_ns.map_or(rtt, |least| least.min(rtt)));
-                }
-                None => row.lost_packets += 1,
+        let probes = (0..PROBES.len()).map(|kind| {
+            let mine = || self.probes.iter().filter(move |probe| probe.kind == kind);
+            let rtts = || mine().filter_map(|probe| probe.rtt_ns);
+            let (sent, received) = (mine().count() as u64, rtts().count() as u64);
+            flows::Row {
+                sent_packets: Some(sent),
+                received_packets: Some(received),
+                lost_packets: Some(sent - received),
+                // A probe has none of TCP's, in every engine.
+                retransmits: Some(0),
+                timeouts: Some(0),
+                fast_recoveries: Some(0),
+                base_rtt_ns: rtts().min(),
+                ..uncounted(kind)
             }
-        }
-        for sample in &self.samples {
-            let row = &mut rows[PROBES.len() + sample.flow];
-            row.delivered_bytes = sample.delivered_bytes;
-            row.retransmits = Some(sample.sender.map_or(0, |sender| sender.retransmits));
-        }
-        rows.into_iter().collect()
+        });
+        let loads = (0..self.flows.len()).map(|number| {
+            let last = self.samples.iter().rev().find(|sample| sample.flow == number);
+            flows::Row {
+                delivered_bytes: last.map(|sample| sample.delivered_bytes),
+                retransmits: last.and_then(|sample| Some(sample.sender?.retransmits)),
+                ..uncounted(PROBES.len() + number)
+            }
+        });
+        probes.chain(loads).collect()
     }
 
     /// What else there is to say, in the shape of a measurement's facts; what is RPM's alone lies
@@ -154,20 +160,20 @@ fn kind(directions: &[Direction]) -> &'static str {
     }
 }
 
-/// Totals of a flow that did nothing.
-fn nothing(flow: FlowId) -> flows::Row {
+/// Totals of a flow of which nothing was counted.
+fn uncounted(number: usize) -> flows::Row {
     flows::Row {
-        flow,
-        sent_packets: 0,
-        sent_bytes: 0,
-        received_packets: 0,
-        delivered_bytes: 0,
-        lost_packets: 0,
-        retransmits: Some(0),
-        timeouts: Some(0),
-        fast_recoveries: Some(0),
-        rtt_sum_ns: 0.0,
-        rtt_samples: 0,
+        flow: FlowId(number as u32),
+        sent_packets: None,
+        sent_bytes: None,
+        received_packets: None,
+        delivered_bytes: None,
+        lost_packets: None,
+        retransmits: None,
+        timeouts: None,
+        fast_recoveries: None,
+        rtt_sum_ns: None,
+        rtt_samples: None,
         rtt_min_ns: None,
         rtt_max_ns: None,
         base_rtt_ns: None,

@@ -74,7 +74,8 @@ pub fn make(
         queue,
         links,
     ];
-    all.extend(tables::others(streams.iter().map(Stream::received).sum()));
+    let received = streams.iter().filter_map(Stream::received);
+    all.extend(tables::others(received.reduce(|sum, more| sum + more)));
     let facts = facts(
         session,
         &probed,

@@ -174,7 +174,7 @@ def _session(raw: Json) -> _Session:
     ]
     tables = {
         **{name: nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
-        "engine": {name: np.array([0]) for name in ("events", "packets", "peak_entries")},
+        "engine": nothing("engine", 1),
         "flow": _flow_table([points for _, points in streams], mss),
         "probe": _probe_table([points for _, points in pings], len(streams)),
     }
@@ -377,8 +377,9 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> Co
             counts = [_real(point.get(theirs, -1), MOST_COUNT, -1) for point in points]
             table[ours] = np.array(counts, dtype=np.float64).astype(np.int64)
         for ours, theirs in (("sent_bytes", "sent_bytes"), ("sent_packets", "sent_pkts")):
-            counted = np.array([_real(point.get(theirs, 0), MOST_COUNT) for point in points])
-            table[ours] = np.diff(counted, prepend=counted[:1]).astype(np.int64)
+            if any(theirs in point for point in points):
+                counted = np.array([_real(point.get(theirs, 0), MOST_COUNT) for point in points])
+                table[ours] = np.diff(counted, prepend=counted[:1]).astype(np.int64)
         delays = [
             math.nan if point.get("delay") is None else _real(point["delay"], MOST_MS)
             for point in points
@@ -389,14 +390,16 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> Co
 
 
 def _totals(tables: Tables, count: int) -> Columns:
-    table = {name: np.zeros(count, dtype=np.int64) for name in names_of("flows")}
-    table["flow"] = np.arange(count)
+    """What the file's samples add up to; it has no counters of packets."""
+    table = nothing("flows", count) | {"flow": np.arange(count)}
     flow, probe = tables["flow"], tables["probe"]
     for i in range(count):
         mine = flow["flow"] == i
         if mine.any():
             table["delivered_bytes"][i] = int(flow["delivered_bytes"][mine].max())
         rtt = probe["rtt_ns"][probe["probe"] == i]
+        if not rtt.size:
+            continue
         table["sent_packets"][i] = rtt.size
         table["received_packets"][i] = int((rtt >= 0).sum())
         table["lost_packets"][i] = int((rtt < 0).sum())

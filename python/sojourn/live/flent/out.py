@@ -426,6 +426,7 @@ def _add_qdisc(series: _Series, run: Run, part: Part, window: _Window) -> str | 
     sent = {
         key: np.cumsum(np.where(inside, np.nan_to_num(_nan(table[column])), 0))
         for key, column in (("sent_bytes", "sent_bytes"), ("sent_pkts", "sent_packets"))
+        if table[column].count()
     }
     raw: list[Json] = []
     for i in np.flatnonzero(inside):

@@ -20,7 +20,17 @@ import numpy as np
 
 from sojourn.arrays import Columns
 from sojourn.foreign import plain, plain_values
-from sojourn.records import FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant, names_of
+from sojourn.records import (
+    FlowInfo,
+    LinkInfo,
+    Meta,
+    Phase,
+    Run,
+    check_room,
+    check_vacant,
+    names_of,
+    nothing,
+)
 
 if TYPE_CHECKING:
     from sojourn.live.measure.session import Session, SessionPlan
@@ -266,15 +276,11 @@ def _numbers(known: Iterable[str], names: Iterable[str]) -> np.ndarray[Any, Any]
 
 
 def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
-    """Totals with a row for each of the Run's flows or links: zeros for those that this session had
-    not."""
+    """Totals with a row for each of the Run's flows or links: of those that this session had not,
+    nothing was counted."""
     missing = np.setdiff1d(np.arange(count), columns[key])
-    whole = {}
-    for column in names_of(name):
-        values = columns[column]
-        absent = missing if column == key else np.zeros(missing.size, dtype=values.dtype)
-        whole[column] = np.concatenate([values, absent])
-    return whole
+    absent = nothing(name, missing.size) | {key: missing}
+    return {column: np.concatenate([columns[column], absent[column]]) for column in names_of(name)}
 
 
 def _phases(told: Sequence[dict[str, Any]], seed: int) -> tuple[Phase, ...]:

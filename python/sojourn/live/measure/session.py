@@ -123,14 +123,14 @@ class Session:
                other columns are its sender's TCP_INFO nearest in time, -1 where there is none within sample_ns.
     flows a row per entry of facts["flows"]: totals. For probes sent_packets, received_packets and
     lost_packets count requests, replies
-               and requests without a reply; delivered_bytes and what is TCP's are 0.
+               and requests without a reply; what is TCP's is 0, and bytes are not counted (-1).
                base_rtt_ns: the least RTT seen (TCP: the kernel's min_rtt), -1 if none was.
     queue a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for all
     below it. sojourn_mean_ns NaN,
                sojourn_max_ns -1: the kernel does not say. A link with direction "in" has its interface's counters only.
     links a row per entry of facts["links"]: totals of the session; what a kernel does not tell
     (sojourn, busy_ns, capacity_bits) is -1. engine one row: packets is data segments delivered,
-    events and peak_entries are 0. drops, sojourn, rtt, transfers: without rows.
+    events and peak_entries are -1. drops, sojourn, rtt, transfers: without rows.
     """
     facts: SessionFacts
 

@@ -7,6 +7,7 @@ quantity: there are none then. For UDP and video the histogram has each packet's
 into fast recovery, timeouts before Linux 6.7.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -65,7 +66,15 @@ class Flow:
         return row | self._of_rtts() | (self._of_tcp() if self.is_tcp else self._of_packets())
 
     def _of_rtts(self) -> dict[str, int | float]:
-        if self.is_tcp and "rtts" in self.archive.tables:
+        if self.is_tcp:
+            if "rtts" not in self.archive.tables:
+                # Its guest's program counted none.
+                return {
+                    "rtt_sum_ns": math.nan,
+                    "rtt_samples": NEVER,
+                    "rtt_min_ns": NEVER,
+                    "rtt_max_ns": NEVER,
+                }
             told = {
                 name: column[0]
                 for name, column in self.archive.rows("rtts", "flow", self.number).items()
