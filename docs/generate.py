@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sojourn import outputs
+from pydantic import TypeAdapter
+from typing_extensions import is_typeddict
+
+from sojourn import facts, numbers, outputs
 from sojourn.records import TABLES, ColumnSchema
 
 ROOT = Path(__file__).parent.parent
@@ -55,13 +58,10 @@ def _row(column: ColumnSchema) -> str:
 _OF_JSON = """\
 # Schemas of `--json`
 
-Made by `python docs/generate.py` from python/sojourn/outputs.py. The first key of an output, `schema`,
+Made by `python docs/generate.py` from python/sojourn/outputs. The first key of an output, `schema`,
 names its shape and the shape's version: `sojourn/run/1`. A key may be added without a new version; one
 that goes, or changes its meaning, needs one. Each shape is a JSON Schema (2020-12) in the package;
 `sojourn list schemas` says where. [output.md](output.md) says more about what the keys hold.
-
-What has no schema yet: `measure`, `rpm`, `monitor`, `history`, `shape`, `tune` and `replay`, and `compare` of
-measurements ([measure.md](measure.md)).
 """
 
 
@@ -70,9 +70,25 @@ def json_page() -> str:
     return "\n".join((_OF_JSON, *_shapes()))
 
 
+def json_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of an output, made of its shape and what its fields' docstrings say."""
+    _, shape = outputs.OUTPUTS[name]
+    for module in (facts, numbers, outputs, outputs.lines):
+        for one in vars(module).values():
+            if is_typeddict(one):
+                one.__pydantic_config__ = {"use_attribute_docstrings": True}
+    made = TypeAdapter(shape).json_schema()
+    for base in getattr(shape, "__orig_bases__", ()):
+        # Pydantic reads the docstrings of a class's own fields.
+        if is_typeddict(base):
+            made["properties"] |= TypeAdapter(base).json_schema()["properties"]
+    made["properties"]["schema"] = {"const": outputs.identifier(name)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
 def _shapes() -> Iterator[str]:
     for name in outputs.OUTPUTS:
-        whole = outputs.json_schema(name)
+        whole = json_schema(name)
         yield f"## {outputs.identifier(name)}\n"
         yield whole["description"] + "\n"
         yield "| key | type | |"
@@ -96,7 +112,7 @@ def _type(value: dict[str, Any]) -> str:
 def pages() -> dict[Path, str]:
     """What is written: each file and its text."""
     schemas = {
-        outputs.FOLDER / f"{name}.json": json.dumps(outputs.json_schema(name), indent=1) + "\n"
+        outputs.FOLDER / f"{name}.json": json.dumps(json_schema(name), indent=1) + "\n"
         for name in outputs.OUTPUTS
     }
     return {

@@ -16,7 +16,7 @@ fn some(value: i64) -> Option<u64> {
 }
 
 /// A time or a count that is there.
-fn whole(value: i64) -> u64 {
+pub fn whole(value: i64) -> u64 {
     value.max(0) as u64
 }
 

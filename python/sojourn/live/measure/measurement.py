@@ -11,14 +11,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from sojourn.arrays import Columns
+from sojourn.facts import MeasurementFacts, SessionFacts, SessionFlow, SessionLink, SessionPhase
 from sojourn.foreign import plain, plain_values
 from sojourn.records import (
     FlowInfo,
@@ -174,13 +175,13 @@ def create(
     )
 
 
-def began_at(facts: Mapping[str, Any]) -> datetime:
+def began_at(facts: MeasurementFacts) -> datetime:
     """When a session began, UTC."""
     return datetime.fromtimestamp(facts["zero_ns"] / 1e9, UTC)
 
 
-def _with(facts: Mapping[str, Any]) -> str:
-    used = {flow["congestion"] for flow in facts["flows"] if flow["kind"] == "bulk"} - {None, ""}
+def _with(facts: SessionFacts) -> str:
+    used = {flow["congestion"] or "" for flow in facts["flows"] if flow["kind"] == "bulk"} - {""}
     return " " + " and ".join(sorted(used)) if used else ""
 
 
@@ -209,12 +210,12 @@ def add(
     run: Run,
     seed: int,
     tables: dict[str, dict[str, np.ndarray[Any, Any]]],
-    facts: Mapping[str, Any],
+    facts: MeasurementFacts,
 ) -> None:
     """Writes a session into the Run as this seed. Flows and links that no earlier seed had join the
     Run's."""
     # A server wrote some of them, or whoever made the file that is imported.
-    facts = plain_values(facts)
+    facts = cast(MeasurementFacts, plain_values(facts))
     flows = _joined(run.meta.flows, [_flow(flow) for flow in facts["flows"]])
     links = _joined(run.meta.links, [_link(link) for link in facts["links"]])
     own_flows = _numbers((flow.name for flow in flows), (flow["name"] for flow in facts["flows"]))
@@ -240,13 +241,13 @@ def add(
     run.add_seed(seed, renumbered, ())
 
 
-def _flow(flow: dict[str, Any]) -> FlowInfo:
+def _flow(flow: SessionFlow) -> FlowInfo:
     return FlowInfo(
         flow["name"], flow["kind"], flow["congestion"], flow["group"], direction=flow["direction"]
     )
 
 
-def _link(link: dict[str, Any]) -> LinkInfo:
+def _link(link: SessionLink) -> LinkInfo:
     """From the root down: "htb, bfifo" is a bfifo under a shaper. What an interface receives has no
     queue that we see."""
     kinds = [kind.strip() for kind in link["qdisc"].split(",") if kind.strip()]
@@ -283,7 +284,7 @@ def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
     return {column: np.concatenate([columns[column], absent[column]]) for column in names_of(name)}
 
 
-def _phases(told: Sequence[dict[str, Any]], seed: int) -> tuple[Phase, ...]:
+def _phases(told: Sequence[SessionPhase], seed: int) -> tuple[Phase, ...]:
     """Names of their own: the second "idle" is "idle 2"."""
     names: list[str] = []
     for phase in told:

@@ -17,7 +17,7 @@ from sojourn import _core
 from sojourn import linux_only as linux_only
 from sojourn.arrays import Tables
 from sojourn.errors import UserError
-from sojourn.live.measure.session_facts import SessionFacts
+from sojourn.facts import SessionFacts
 
 PORT: int = _core.LIVE_PORT
 """TCP and UDP port of `sojourn serve`."""
