@@ -14,6 +14,8 @@ from pydantic import TypeAdapter
 from typing_extensions import is_typeddict
 
 from sojourn import facts, numbers, outputs
+from sojourn._core import TableSchema
+from sojourn.meta import FORMAT
 from sojourn.records import TABLES, ColumnSchema
 
 ROOT = Path(__file__).parent.parent
@@ -32,6 +34,8 @@ table is declared once. All engines write these tables, one file each in `seed-N
   that pass 2^63 in a run of years. *link*, *flow*, *cause*: a name (String), as in `meta.json`.
 - What there is none of is null. An engine hands it over as -1 in a column of integers and as NaN in one
   of reals. A column without an entry under *null* always has a value.
+- `sojourn list schemas` says where their JSON Schema (2020-12) lies, `tables.json`: it is of a seed's
+  tables as lists of rows.
 - CPU time is in `meta.json` (`cpu_s`), not here: tables are byte-identical from run to run.
 """
 
@@ -39,6 +43,43 @@ table is declared once. All engines write these tables, one file each in `seed-N
 def tables_page() -> str:
     """docs/tables.md."""
     return "\n".join((_INTRODUCTION, *_sections()))
+
+
+def tables_schema() -> dict[str, Any]:
+    """The JSON Schema of a seed's tables: an object with a list of rows for each."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": {table.name: _rows_schema(table) for table in TABLES.values()},
+        "title": f"sojourn/tables/{FORMAT}",
+        "description": "The tables of a seed, by name: a list of rows each. In a Run's folder each is "
+        "a Parquet file with these columns.",
+        "type": "object",
+        "properties": {
+            name: {"type": "array", "items": {"$ref": f"#/$defs/{name}"}} for name in TABLES
+        },
+        "additionalProperties": False,
+    }
+
+
+def _rows_schema(table: TableSchema) -> dict[str, Any]:
+    return {
+        "title": table.name,
+        "description": table.about,
+        "type": "object",
+        "properties": {column.name: _cell_schema(column) for column in table.columns},
+        "required": [column.name for column in table.columns],
+        "additionalProperties": False,
+    }
+
+
+def _cell_schema(column: ColumnSchema) -> dict[str, Any]:
+    kinds = {"integer": "integer", "real": "number"}
+    kind = kinds.get(column.kind, "string")
+    null = f"; null: {column.null}" if column.null else ""
+    return {
+        "description": column.meaning + null,
+        "type": [kind, "null"] if column.null else kind,
+    }
 
 
 def _sections() -> Iterator[str]:
@@ -118,6 +159,7 @@ def pages() -> dict[Path, str]:
     return {
         ROOT / "docs" / "tables.md": tables_page(),
         ROOT / "docs" / "json.md": json_page(),
+        outputs.FOLDER / "tables.json": json.dumps(tables_schema(), indent=1) + "\n",
         **schemas,
     }
 

@@ -28,7 +28,7 @@ from sojourn.outputs.lines import (
 )
 
 FOLDER = Path(__file__).parent.parent / "schemas"
-"""Holds NAME.json for each name in `OUTPUTS`."""
+"""Holds NAME.json for each name in `SCHEMAS`."""
 
 Number: TypeAlias = MeanAndInterval[Known]
 
@@ -545,6 +545,8 @@ OUTPUTS: dict[str, tuple[int, type[Any]]] = {
     "clean": (1, CleanOutput),
 }
 """Each output by its name: its version, and its shape."""
+SCHEMAS = (*OUTPUTS, "tables")
+"""The names in `FOLDER`: each output, and the tables of a Run."""
 
 
 def stamped(name: str, whole: Mapping[str, Any]) -> dict[str, Any]:
