@@ -9,6 +9,7 @@ mod live;
 mod metrics;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod prober;
+mod quantities;
 mod replay;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod rpm;
@@ -75,6 +76,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics::bins_from, module)?)?;
     scenario::fill(module)?;
     congestion::add_to(module)?;
+    quantities::add_to(module)?;
     tc::add_to(module)?;
     module.add("LINUX", cfg!(all(target_os = "linux", feature = "lines")))?;
     #[cfg(all(target_os = "linux", feature = "lines"))]

@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A plain value; what has canonical words (a discipline) as those. `None` inside a table is a key
 /// that is not there.
-fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+pub(crate) fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_instance_of::<PyBool>() {
         return Ok(Value::Bool(value.extract()?));
     }
