@@ -80,7 +80,7 @@ portable:
 	  rustup target add $(TARGETS) $(BROWSER) 2>/dev/null || { echo 'error: rustup could not fetch $(TARGETS) $(BROWSER)'; exit 1; }; \
 	  for target in $(TARGETS); do \
 	    echo "cargo check for $$target"; PYO3_NO_PYTHON=1 cargo check --quiet -p sojourn-core --target $$target || exit 1; done; \
-	  echo "cargo check for $(BROWSER)"; cargo check --quiet -p sim --target $(BROWSER); \
+	  echo "cargo check for $(BROWSER)"; cargo check --quiet -p sim -p scenario -p metrics --target $(BROWSER); \
 	else echo 'NOT CHECKED, for want of rustup: that it builds for $(TARGETS) $(BROWSER)'; fi
 
 bench: $(VENV)/.installed

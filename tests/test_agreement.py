@@ -19,12 +19,13 @@ from sojourn.cli.replay import STANDING as REPLAYED
 from sojourn.engine import registry
 from sojourn.engine import runs as engine_runs
 from sojourn.engine.kernel.guest import awake, ready
-from sojourn.engine.protocol import Outcome, Realised
+from sojourn.engine.protocol import Outcome
 from sojourn.engine.sim import Simulator
 from sojourn.errors import UserError
 from sojourn.metrics import Summary, over_seeds
 from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
+from sojourn.scenario.realised import Realised
 
 RATES = {"down": 10_000_000, "up": 10_000_000}
 PACKET_MS = 1.2112
@@ -400,9 +401,9 @@ def test_red_adaptive_is_held_against_the_kernel_both_ways() -> None:
 def test_a_mechanism_acts_on_every_link_that_has_it() -> None:
     one = scenario("codel", f'up.qdisc = "{ADAPTIVE} adaptive"')
     asleep, _ = sides(one)
-    assert [link["qdisc"]["kind"] for link in asleep.ours.realise(1)["links"]] == ["codel", "red"]
-    assert not asleep.ours.realise(1)["links"][1]["qdisc"]["adaptive"]
-    assert asleep.theirs.realise(1)["links"][1]["qdisc"]["adaptive"]
+    assert [link.qdisc.kind for link in asleep.ours.realise(1).links] == ["codel", "red"]
+    assert not asleep.ours.realise(1).links[1].qdisc.params["adaptive"]
+    assert asleep.theirs.realise(1).links[1].qdisc.params["adaptive"]
     long = loads(
         f"""
         duration = "10 s"
@@ -419,7 +420,7 @@ def test_a_mechanism_acts_on_every_link_that_has_it() -> None:
         """
     )
     asleep, _ = sides(long)
-    assert not any(link["qdisc"]["adaptive"] for link in asleep.ours.realise(1)["links"])
+    assert not any(link.qdisc.params["adaptive"] for link in asleep.ours.realise(1).links)
 
 
 def test_a_case_is_called_by_the_kernels_words_and_setting() -> None:
@@ -471,14 +472,10 @@ def test_the_first_three_files_are_every_combination_once() -> None:
         ):
             continue
         realised = variant.realise(1)
-        queue = realised["links"][0]
-        flows = [
-            flow["traffic"]["tcp"]["congestion"]
-            for flow in realised["flows"]
-            if "tcp" in flow["traffic"]
-        ]
+        queue = realised.links[0]
+        flows = [flow.tcp.congestion for flow in realised.flows if flow.tcp is not None]
         discipline = variant.label.split(": ")[1].split(",")[0]
-        seen.add((queue["rate"][0]["bps"], queue["delay_ns"], discipline, len(flows), flows[0]))
+        seen.add((queue.rate[0].bps, queue.delay_ns, discipline, len(flows), flows[0]))
     assert len(seen) == 8 * 2 * 3 * 2 * 3
     assert {rate for rate, *_ in seen} == {10**6, 10**7, 5 * 10**7}
     assert {delay for _, delay, *_ in seen} == {5_000_000, 40_000_000}
@@ -487,10 +484,7 @@ def test_the_first_three_files_are_every_combination_once() -> None:
 
 def test_every_case_of_it_has_seeds_that_differ() -> None:
     for variant in standing(quick=False):
-        first, second = (
-            {key: value for key, value in variant.realise(seed).items() if key != "seed"}
-            for seed in (1, 2)
-        )
+        first, second = (variant.realise(seed).with_seed(1) for seed in (1, 2))
         assert first != second, variant.label
 
 
@@ -572,10 +566,10 @@ class StandIn(Simulator):
         self.biased = biased
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
-        kind = realised["links"][0]["qdisc"]["kind"]
-        if realised["seed"] == self.stop_at and kind == "red":
+        kind = realised.links[0].qdisc.kind
+        if realised.seed == self.stop_at and kind == "red":
             raise KeyboardInterrupt
-        found = super().tables({**realised, "seed": realised["seed"] + 1000}, reached)
+        found = super().tables(realised.with_seed(realised.seed + 1000), reached)
         if self.biased and kind == "codel":
             found.tables["links"]["dropped_packets"] = found.tables["links"]["dropped_packets"] * 2
         return found

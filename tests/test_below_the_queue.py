@@ -17,6 +17,7 @@ from sojourn import metrics
 from sojourn.records import Run
 from sojourn.scenario import ScenarioError, loads
 from sojourn.scenario.qdisc import Shaper
+from sojourn.scenario.realised import Link
 from sojourn.units import UnitError
 
 LINK = """
@@ -32,8 +33,8 @@ kind = "bulk"
 KBPS = 8_000
 
 
-def realised(keys: str) -> list[dict[str, Any]]:
-    return list(loads(LINK.format(keys=keys)).realise(1)["links"])
+def realised(keys: str) -> tuple[Link, ...]:
+    return loads(LINK.format(keys=keys)).realise(1).links
 
 
 # The words
@@ -42,20 +43,20 @@ def realised(keys: str) -> list[dict[str, Any]]:
 
 def test_a_link_has_nothing_below_its_queue_unless_told() -> None:
     for link in realised(""):
-        assert link["ring"] is None
-        assert link["shaper"] is None
+        assert link.ring is None
+        assert link.shaper is None
 
 
 def test_both_directions_have_what_the_bottleneck_has_unless_they_say_otherwise() -> None:
     down, up = realised('ring = 512\nbql = true\ncoalesce = "1 ms"\nup.ring = 64\nup.bql = false')
-    assert down["ring"] == {"descriptors": 512, "bql": True, "coalesce_ns": 1_000_000}
-    assert up["ring"] == {"descriptors": 64, "bql": False, "coalesce_ns": 1_000_000}
+    rings = [(each.ring.descriptors, each.ring.bql, each.ring.coalesce_ns) for each in (down, up)]
+    assert rings == [(512, True, 1_000_000), (64, False, 1_000_000)]
 
 
 def test_a_direction_may_do_without_the_common_shaper() -> None:
     down, up = realised('shaper = "htb rate 1mbit"\ndown.shaper = "none"')
-    assert down["shaper"] is None
-    assert up["shaper"]["bps"] == 1_000_000
+    assert down.shaper is None
+    assert up.shaper.bps == 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_the_canonical_text_keeps_what_lies_below() -> None:
 
 def test_a_discipline_that_computes_with_the_rate_takes_the_shaper_s() -> None:
     keys = 'up.rate = "unlimited"\nup.qdisc = "adt"\nup.shaper = "htb rate 1mbit"'
-    assert loads(LINK.format(keys=keys)).realise(1)["links"][1]["shaper"]["bps"] == 1_000_000
+    assert loads(LINK.format(keys=keys)).realise(1).links[1].shaper.bps == 1_000_000
 
 
 # What is recorded

@@ -20,10 +20,11 @@ from sojourn.engine import Progress, netns, runs
 from sojourn.engine.kernel import guest
 from sojourn.engine.kernel.guest import guests
 from sojourn.engine.kernel.guest.endings import GuestRunError
-from sojourn.engine.protocol import Outcome, Realised
+from sojourn.engine.protocol import Outcome
 from sojourn.engine.sim import Simulator
 from sojourn.live.measure import session
 from sojourn.records import Run, RunError
+from sojourn.scenario.realised import Realised
 
 ROOT = Path(__file__).parent.parent
 SCENARIO = """
@@ -922,8 +923,8 @@ class Tired(Simulator):
         self.what = what
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
-        kinds = {link["qdisc"]["kind"] for link in realised["links"]}
-        if kinds & {kind for kind, seed in self.what if seed == realised["seed"]}:
+        kinds = {link.qdisc.kind for link in realised.links}
+        if kinds & {kind for kind, seed in self.what if seed == realised.seed}:
             raise GuestRunError(
                 "gave up", "tc did not like it", "say it otherwise", "RTNETLINK: no"
             )
@@ -1133,13 +1134,13 @@ import os, sys, time
 from sojourn import _core
 from sojourn.__main__ import main
 once = _core.run
-def run(text, reached):
-    if '"seed": 2' in text:
+def run(realised, reached):
+    if realised.seed == 2:
         os.kill(os.getpid(), signal.{sent})
         while reached(0):
             time.sleep(0.01)
         raise _core.Cancelled
-    return once(text, reached)
+    return once(realised, reached)
 _core.run = run
 sys.argv = ["sojourn", "run", {str(home / "home.toml")!r}, "-o", "out", "--seeds", "3", "-j", "1", "-q"]
 main()

@@ -38,6 +38,7 @@ from sojourn.errors import UserError
 from sojourn.figures import series
 from sojourn.records import Run, RunError
 from sojourn.scenario import Qdisc, Scenario, ScenarioError, linux, loads
+from sojourn.scenario.realised import Realised
 
 SHORT = """
 title = "Two downloads and a ping"
@@ -64,13 +65,13 @@ def scenario(text: str = SHORT) -> Scenario:
     return loads(text)
 
 
-def stand_in(realised: dict[str, Any]) -> Tables:
+def stand_in(realised: Realised) -> Tables:
     """Tables for the scenario's two links and three flows; the seed shows in one number."""
     tables = small_tables()
     links = tables["links"]
     tables["links"] = {name: np.concatenate([values, values]) for name, values in links.items()}
     tables["links"]["link"] = np.array([0, 1])
-    tables["flows"]["delivered_bytes"] = np.array([realised["seed"] * 1000, 1000, 0])
+    tables["flows"]["delivered_bytes"] = np.array([realised.seed * 1000, 1000, 0])
     return tables
 
 
@@ -82,8 +83,8 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Callable[[Core], None]:
     return put
 
 
-def quick(text: str, _progress: Callable[[int], bool] | None) -> Tables:
-    return stand_in(json.loads(text))
+def quick(realised: Realised, _progress: Callable[[int], bool] | None) -> Tables:
+    return stand_in(realised)
 
 
 # -------------------------------------------------------------------------------- what is written
@@ -308,11 +309,11 @@ def test_runs_go_in_parallel_up_to_the_number_of_jobs(core: Callable[[Core], Non
     inside: set[int] = set()
     most: list[int] = []
 
-    def together(text: str, progress: Callable[[int], bool] | None) -> Tables:
+    def together(realised: Realised, progress: Callable[[int], bool] | None) -> Tables:
         inside.add(threading.get_ident())
         meeting.wait()
         most.append(len(inside))
-        return quick(text, progress)
+        return quick(realised, progress)
 
     core(together)
     assert run(scenario(), seeds=6, jobs=3).seeds == (1, 2, 3, 4, 5, 6)
@@ -320,12 +321,12 @@ def test_runs_go_in_parallel_up_to_the_number_of_jobs(core: Callable[[Core], Non
 
 
 def test_progress_rises_to_the_end(core: Callable[[Core], None]) -> None:
-    def stepwise(text: str, progress: Callable[[int], bool] | None) -> Tables:
+    def stepwise(realised: Realised, progress: Callable[[int], bool] | None) -> Tables:
         assert progress is not None
         for second in range(4):
             assert progress(second * 1_000_000_000)
             time.sleep(0.03)
-        return quick(text, progress)
+        return quick(realised, progress)
 
     core(stepwise)
     seen: list[Progress] = []
@@ -363,10 +364,10 @@ def test_expected_time_is_that_of_all_runs_over_the_threads_and_not_less_than_th
 def stubborn(after: int) -> Core:
     """A core whose runs of seeds above `after` go on until they are told to stop."""
 
-    def body(text: str, progress: Callable[[int], bool] | None) -> Tables:
+    def body(realised: Realised, progress: Callable[[int], bool] | None) -> Tables:
         assert progress is not None
-        if json.loads(text)["seed"] <= after:
-            return quick(text, progress)
+        if realised.seed <= after:
+            return quick(realised, progress)
         while progress(1):
             time.sleep(0.005)
         raise _core.Cancelled
@@ -399,9 +400,9 @@ def test_no_more_is_run_than_is_written_down_soon(
     most = 0
     write = Run.add_seed
 
-    def counted(text: str, progress: Callable[[int], bool] | None) -> Tables:
-        begun.append(json.loads(text)["seed"])
-        return quick(text, progress)
+    def counted(realised: Realised, progress: Callable[[int], bool] | None) -> Tables:
+        begun.append(realised.seed)
+        return quick(realised, progress)
 
     def slow(self: Run, *what: Any) -> None:
         nonlocal most
@@ -432,10 +433,10 @@ def test_an_interrupt_leaves_no_thread_behind(core: Callable[[Core], None]) -> N
 def test_a_failure_in_one_run_is_shown_and_the_others_are_kept(
     tmp_path: Path, core: Callable[[Core], None]
 ) -> None:
-    def failing(text: str, progress: Callable[[int], bool] | None) -> Tables:
-        if json.loads(text)["seed"] == 2:
+    def failing(realised: Realised, progress: Callable[[int], bool] | None) -> Tables:
+        if realised.seed == 2:
             raise RuntimeError("an invariant broke")
-        return quick(text, progress)
+        return quick(realised, progress)
 
     core(failing)
     with pytest.raises(RuntimeError, match="invariant"):
@@ -497,7 +498,7 @@ def test_a_run_is_no_folder_for_the_runs_of_a_sweep(
 
 
 def qdiscs_of(variant: Scenario) -> dict[str, str]:
-    return {link["name"]: link["qdisc"]["kind"] for link in variant.realise(1)["links"]}
+    return {link.name: link.qdisc.kind for link in variant.realise(1).links}
 
 
 def test_every_discipline_takes_the_bottlenecks_place() -> None:
@@ -517,7 +518,7 @@ def test_a_way_with_its_own_discipline_keeps_it() -> None:
 def test_red_gets_what_tc_red_recommends_for_the_rate_of_each_way() -> None:
     text = SHORT.replace('rate = "5 Mbit/s"', 'up.rate = "20 Mbit/s"\ndown.rate = "100 Mbit/s"')
     [variant] = variants(scenario(text), ["red"])
-    red = {link["name"]: link["qdisc"] for link in variant.realise(1)["links"]}
+    red = {link.name: link.qdisc.params for link in variant.realise(1).links}
     # 20 ms at 20 Mbit/s are 50000 bytes; max is three times min, limit four times max.
     assert (red["up"]["min"], red["up"]["max"], red["up"]["limit"]) == (50_000, 150_000, 600_000)
     assert red["up"]["burst"] == (2 * 50_000 + 150_000) // 3000

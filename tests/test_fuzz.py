@@ -35,7 +35,7 @@ def test_a_case_is_its_number_s() -> None:
 
 
 STILL = """
-def still(text, reached):
+def still(realised, reached):
     while reached(0):
         pass
     raise sojourn._core.Cancelled

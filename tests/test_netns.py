@@ -33,6 +33,7 @@ from sojourn.linux import tc
 from sojourn.records import Run
 from sojourn.scenario import Scenario, load, loads
 from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.realised import Realised
 
 ROOT = Path(__file__).parent.parent
 MS = 10**6
@@ -223,7 +224,7 @@ def test_without_netem_it_is_said_what_runs(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("words", netns.TYPICAL)
 def test_a_discipline_is_the_same_elsewhere(words: str) -> None:
     qdisc = Qdisc.parse(words)
-    lines = tc.queue("v0a", qdisc.params, header_bytes=14, transmitter=tc.Transmitter(10**6, 14))
+    lines = tc.queue("v0a", qdisc, header_bytes=14, transmitter=tc.Transmitter(10**6, 14))
     assert tc.elsewhere(lines[1], "t0") is None
     found = tc.elsewhere(lines[2], "t0")
     assert found is not None
@@ -461,15 +462,13 @@ class Slow:
         self.now = self.most = 0
         self.lock = threading.Lock()
 
-    def check(self, realised: Mapping[str, Any]) -> None:
+    def check(self, realised: Realised) -> None:
         pass
 
-    def conditions(self, realised: Mapping[str, Any]) -> Mapping[str, str]:
+    def conditions(self, realised: Realised) -> Mapping[str, str]:
         return {}
 
-    def tables(
-        self, realised: Mapping[str, Any], reached: Callable[[int], bool]
-    ) -> protocol.Outcome:
+    def tables(self, realised: Realised, reached: Callable[[int], bool]) -> protocol.Outcome:
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
@@ -525,10 +524,10 @@ def at_rate(held: Mapping[int, int]) -> list[tuple[int, int]]:
     return passed
 
 
-def realised() -> dict[str, Any]:
-    found = loads(DUMBBELL).realise(1)
-    assert found["record"]["queue_ns"] == 100 * MS
-    assert found["links"][0]["framing"]["overhead_bytes"] == 38
+def realised(**changes: Any) -> Realised:
+    found = loads(DUMBBELL).with_(changes).realise(1)
+    assert found.record.queue_ns == 100 * MS
+    assert found.links[0].framing.overhead_bytes == 38
     return found
 
 
@@ -560,14 +559,7 @@ def test_the_rate_is_that_of_the_moment_and_of_the_shaper() -> None:
     passed = [(max(0, now - 30 * MS), now) for now in after]
     assert netns.doubts(changing, archive(passed, ON_TIME)) == []
     assert netns.doubts(realised(), archive(passed, ON_TIME)) != []
-    shaped = realised()
-    shaped["links"][0]["shaper"] = {
-        "bps": 5_000_000,
-        "burst_bytes": 1600,
-        "overhead_bytes": 24,
-        "minimum_bytes": 0,
-        "cells": "none",
-    }
+    shaped = realised(**{"bottleneck.down.shaper": "htb rate 5mbit burst 1600 overhead 24"})
     half = [(max(0, number * 2_400_000 - 30 * MS), number * 2_400_000) for number in range(1, 1200)]
     assert netns.doubts(shaped, archive(half, ON_TIME)) == []
     assert netns.doubts(realised(), archive(half, ON_TIME)) != []

@@ -34,7 +34,7 @@ from sojourn.engine.kernel.observed.passage import Passage
 from sojourn.engine.kernel.observed.recorded import trace_of
 from sojourn.engine.kernel.plan.fits import PlanError
 from sojourn.engine.kernel.plan.guest_plan import Machine, plan, recorded
-from sojourn.engine.protocol import Cancelled, Outcome, Realised
+from sojourn.engine.protocol import Cancelled, Outcome
 from sojourn.engine.recording import (
     DROPPED,
     MARKED,
@@ -47,6 +47,7 @@ from sojourn.engine.recording import (
 from sojourn.engine.runs import Progress
 from sojourn.errors import UserError
 from sojourn.scenario import load, loads
+from sojourn.scenario.realised import Link, Realised
 
 FOLDER = Path(__file__).parent / "recordings"
 QUEUE = """
@@ -160,13 +161,13 @@ def test_where_red_has_no_choice_a_recording_can_t_talk_it_into_one() -> None:
 
 def changed(one: Recording, **changes: Any) -> Recording:
     """The recording of another link."""
-    link = dict(one.link)
+    link = json.loads(one.link.to_json())
     for key, value in changes.items():
         if key in link:
             link[key] = value
         else:
             link["qdisc"] = {**link["qdisc"], key: value}
-    return replace(one, link=link)
+    return replace(one, link=Link.from_json(json.dumps(link)))
 
 
 @pytest.mark.parametrize(
@@ -252,7 +253,14 @@ def by_hand(**columns: list[int]) -> Recording:
         "order": [0, 1, 1, 2],
     }
     trace = Trace(**{name: np.array(values) for name, values in {**usual, **columns}.items()})
-    return Recording(title="by hand", seed=1, version="-", zero_ns=0, link=PFIFO, trace=trace)
+    return Recording(
+        title="by hand",
+        seed=1,
+        version="-",
+        zero_ns=0,
+        link=Link.from_json(json.dumps(PFIFO)),
+        trace=trace,
+    )
 
 
 def test_what_is_counted() -> None:
@@ -373,9 +381,9 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
         (np.array([1, 2]), one - 1, "32 bits"),
     ):
         with pytest.raises(ValueError, match=why):
-            _core.replay(json.dumps(PFIFO), 1, times, flows, one + 100, one)
+            _core.replay(Link.from_json(json.dumps(PFIFO)), 1, times, flows, one + 100, one)
     with pytest.raises(ValueError, match="not a link"):
-        _core.replay("{}", 1, one, one, one + 100, one)
+        Link.from_json("{}")
 
 
 # ----------------------------------------------------------------------------- the kernel's trace
@@ -499,7 +507,7 @@ class TwoSeeds:
     def recordings(
         self, realised: Realised, reached: Callable[[int], bool]
     ) -> tuple[list[Recording], int]:
-        while realised["seed"] != 1 and reached(0):
+        while realised.seed != 1 and reached(0):
             time.sleep(0.01)
         if not reached(0):
             raise Cancelled
@@ -537,7 +545,7 @@ def test_a_guest_that_fails_loses_no_recording(
         def recordings(
             self, realised: Realised, reached: Callable[[int], bool]
         ) -> tuple[list[Recording], int]:
-            if realised["seed"] == 1:
+            if realised.seed == 1:
                 raise UserError("it gave up", "have it rest")
             return [by_hand()], 0
 

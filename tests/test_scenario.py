@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sojourn import _core
 from sojourn.scenario import Qdisc, Scenario, ScenarioError, linux, load, loads
 from sojourn.scenario.qdisc import LINK_LAYERS, QDISCS, LinkLayer
+from sojourn.scenario.realised import Link, Realised
 from sojourn.units import UnitError
 
 SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
@@ -44,10 +45,13 @@ delay = "7 ms"
 
 
 def flow(text: str, head: str = HEAD) -> dict[str, Any]:
-    """The engine's view of the first flow of a dumbbell whose [[flow]] is `text`."""
-    flows = loads(f"{head}[[flow]]\n{text}").realise(1)["flows"]
-    assert isinstance(flows, list)
-    return dict(flows[0])
+    """The first flow of a dumbbell whose [[flow]] is `text`, as it is realised."""
+    return written(loads(f"{head}[[flow]]\n{text}").realise(1))["flows"][0]
+
+
+def written(realised: Realised) -> dict[str, Any]:
+    """As plain values."""
+    return json.loads(realised.to_json())
 
 
 def refusal(text: str) -> ScenarioError:
@@ -67,8 +71,11 @@ def test_every_example_loads_realises_and_survives_its_canonical_text(path: Path
     for variant in scenario.variants():
         assert loads(variant.to_toml()) == variant
         realised = variant.realise(variant.seeds[0])
-        assert json.loads(json.dumps(realised, allow_nan=False)) == realised
-        assert len({each["name"] for each in realised["flows"]}) == len(realised["flows"])
+        assert variant.realise(variant.seeds[0]) == realised
+        assert all(
+            Link.from_json(link.to_json()).to_json() == link.to_json() for link in realised.links
+        )
+        assert len({each.name for each in realised.flows}) == len(realised.flows)
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
@@ -98,7 +105,7 @@ def test_every_value_has_the_place_where_it_begins() -> None:
 def test_the_same_seed_realises_the_same_run_and_another_seed_another() -> None:
     scenario = loads(DUMBBELL + 'rtt = "uniform 40 ms .. 80 ms"\ncount = 5')
     assert scenario.realise(1) == scenario.realise(1)
-    assert scenario.realise(1)["flows"] != scenario.realise(2)["flows"]
+    assert scenario.realise(1).flows != scenario.realise(2).flows
 
 
 def test_adding_a_flow_does_not_change_another_s_luck() -> None:
@@ -106,8 +113,8 @@ def test_adding_a_flow_does_not_change_another_s_luck() -> None:
     alone = flow(drawn)
     beside = loads(
         f'{HEAD}[[flow]]\nkind = "ping"\nrtt = "uniform 30 ms .. 90 ms"\n[[flow]]\n{drawn}'
-    ).realise(1)["flows"][1]
-    assert {**beside, "group": 0} == alone
+    )
+    assert {**written(beside.realise(1))["flows"][1], "group": 0} == alone
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(1, 50))
@@ -115,9 +122,9 @@ def test_what_is_drawn_lies_within_its_bounds(seed: int, count: int) -> None:
     scenario = loads(
         f'{DUMBBELL}count = {count}\nrtt = "uniform 20 ms .. 21 ms"\nstart = "spread 1 s .. 2 s"'
     )
-    for each in scenario.realise(seed)["flows"]:
-        assert 0 <= each["path_extra_ns"] + each["back_extra_ns"] <= 1_000_000
-        assert 10**9 <= each["start_ns"] <= 2 * 10**9
+    for each in scenario.realise(seed).flows:
+        assert 0 <= each.path_extra_ns + each.back_extra_ns <= 1_000_000
+        assert 10**9 <= each.start_ns <= 2 * 10**9
 
 
 def test_the_fingerprint_knows_what_is_run_and_not_what_it_is_called() -> None:
@@ -147,7 +154,7 @@ def test_a_dumbbell_has_a_link_down_and_a_link_up() -> None:
     realised = loads(
         HEAD + 'up.rate = "2 Mbit/s"\nup.qdisc = "codel"\n[[flow]]\nkind = "bulk"'
     ).realise(1)
-    down, up = realised["links"]
+    down, up = written(realised)["links"]
     assert (down["name"], down["rate"], down["qdisc"]) == (
         "down",
         [{"at_ns": 0, "bps": 20_000_000}],
@@ -205,7 +212,7 @@ def test_every_dscp_survives_its_canonical_text() -> None:
     for dscp in range(64):
         scenario = loads(f'{HEAD}[[flow]]\nkind = "ping"\ndscp = {dscp}')
         assert loads(scenario.to_toml()) == scenario
-        assert scenario.realise(1)["flows"][0]["ds"] == dscp << 2
+        assert scenario.realise(1).flows[0].ds == dscp << 2
     assert flow('kind = "ping"')["ds"] == 0
 
 
@@ -234,27 +241,27 @@ def test_a_wrong_dscp_is_refused_with_the_nearest(line: str, hint: str) -> None:
 
 def test_spread_rtts_are_evenly_spaced_and_both_ends_are_taken() -> None:
     scenario = loads(DUMBBELL + 'count = 5\nrtt = "spread 40 ms .. 440 ms"\nstart = "every 2 s"')
-    flows = scenario.realise(1)["flows"]
-    rtts = [20_000_000 + each["path_extra_ns"] + each["back_extra_ns"] for each in flows]
+    flows = scenario.realise(1).flows
+    rtts = [20_000_000 + each.path_extra_ns + each.back_extra_ns for each in flows]
     assert rtts == [40_000_000, 140_000_000, 240_000_000, 340_000_000, 440_000_000]
-    assert [each["start_ns"] for each in flows] == [0, 2 * 10**9, 4 * 10**9, 6 * 10**9, 8 * 10**9]
+    assert [each.start_ns for each in flows] == [0, 2 * 10**9, 4 * 10**9, 6 * 10**9, 8 * 10**9]
 
 
 def test_listed_values_are_taken_in_turn() -> None:
-    flows = loads(DUMBBELL + 'count = 3\nrtt = ["20 ms", "40 ms"]').realise(1)["flows"]
-    assert [each["path_extra_ns"] for each in flows] == [0, 10_000_000, 0]
+    flows = loads(DUMBBELL + 'count = 3\nrtt = ["20 ms", "40 ms"]').realise(1).flows
+    assert [each.path_extra_ns for each in flows] == [0, 10_000_000, 0]
 
 
 def test_flows_are_named_after_their_entry_and_numbered_when_several() -> None:
     entries = '[[flow]]\nkind = "bulk"\n[[flow]]\nkind = "bulk"\ncount = 2\n[[flow]]\nname = "talk"\nkind = "udp"\nrate = "64 kbit/s"\n'
-    flows = loads(HEAD + entries).realise(1)["flows"]
-    assert [each["name"] for each in flows] == ["bulk", "bulk-2.1", "bulk-2.2", "talk"]
-    assert [each["group"] for each in flows] == [0, 1, 1, 2]
+    flows = loads(HEAD + entries).realise(1).flows
+    assert [each.name for each in flows] == ["bulk", "bulk-2.1", "bulk-2.2", "talk"]
+    assert [each.group for each in flows] == [0, 1, 1, 2]
 
 
 def test_access_gives_each_flow_links_of_its_own_before_the_bottleneck() -> None:
     realised = loads(DUMBBELL + 'count = 2\naccess = "100 Mbit/s"').realise(1)
-    assert [each["name"] for each in realised["links"]] == [
+    assert [each.name for each in realised.links] == [
         *(
             "down",
             "up",
@@ -264,8 +271,8 @@ def test_access_gives_each_flow_links_of_its_own_before_the_bottleneck() -> None
             "bulk.2/access-back",
         )
     ]
-    assert (realised["flows"][1]["path"], realised["flows"][1]["back"]) == ([4, 0], [1, 5])
-    assert realised["links"][4]["rate"] == [{"at_ns": 0, "bps": 100_000_000}]
+    assert (realised.flows[1].path, realised.flows[1].back) == ((4, 0), (1, 5))
+    assert [(step.at_ns, step.bps) for step in realised.links[4].rate] == [(0, 100_000_000)]
 
 
 def test_every_kind_becomes_the_engine_s_traffic() -> None:
@@ -353,25 +360,30 @@ def test_each_profile_has_its_vegas_and_ledbat_begins_with_two_segments() -> Non
 
 
 def test_a_schedule_is_steps_from_the_rate_on() -> None:
-    link = loads(
-        HEAD + 'schedule = [["10 s", "5 Mbit/s"], ["20 s", "0 bit/s"]]\n[[flow]]\nkind = "bulk"'
-    ).realise(1)["links"][0]
-    assert link["rate"] == [
-        {"at_ns": 0, "bps": 20_000_000},
-        {"at_ns": 10**10, "bps": 5_000_000},
-        {"at_ns": 2 * 10**10, "bps": 0},
+    link = (
+        loads(
+            HEAD + 'schedule = [["10 s", "5 Mbit/s"], ["20 s", "0 bit/s"]]\n[[flow]]\nkind = "bulk"'
+        )
+        .realise(1)
+        .links[0]
+    )
+    assert [(step.at_ns, step.bps) for step in link.rate] == [
+        (0, 20_000_000),
+        (10**10, 5_000_000),
+        (2 * 10**10, 0),
     ]
-    assert link["rate_period_ns"] is None
+    assert link.rate_period_ns is None
 
 
 def test_a_direction_s_own_rate_is_not_overruled_by_the_common_schedule() -> None:
     text = HEAD + 'schedule = [["10 s", "5 Mbit/s"]]\nup.rate = "1 Mbit/s"\n[[flow]]\nkind = "bulk"'
-    assert loads(text).realise(1)["links"][1]["rate"] == [{"at_ns": 0, "bps": 1_000_000}]
+    [step] = loads(text).realise(1).links[1].rate
+    assert (step.at_ns, step.bps) == (0, 1_000_000)
 
 
 def test_an_unlimited_link_has_no_steps() -> None:
     text = HEAD.replace('"20 Mbit/s"', '"unlimited"') + '[[flow]]\nkind = "bulk"'
-    assert loads(text).realise(1)["links"][0]["rate"] == []
+    assert loads(text).realise(1).links[0].rate == ()
 
 
 def test_a_trace_is_read_from_beside_the_scenario_and_repeats(tmp_path: Path) -> None:
@@ -385,18 +397,18 @@ def test_a_trace_is_read_from_beside_the_scenario_and_repeats(tmp_path: Path) ->
     scenario = load(tmp_path / "a.toml")
     realised = scenario.realise(1)
     # Times count from the first row; the last step lasts as long as the one before it: 2 s.
-    assert [(step["at_ns"], step["bps"]) for step in realised["links"][0]["rate"]] == [
+    assert [(step.at_ns, step.bps) for step in realised.links[0].rate] == [
         (0, 20_000_000),
         (10**9, 12_500_000),
         (3 * 10**9, 0),
     ]
-    assert realised["links"][0]["rate_period_ns"] == 5 * 10**9
+    assert realised.links[0].rate_period_ns == 5 * 10**9
     frames = {
         "source": "trace",
         "frames": [[0, 14210], [40_000_000, 2380]],
         "period_ns": 80_000_000,
     }
-    assert realised["flows"][1]["traffic"]["frames"] == frames
+    assert written(realised)["flows"][1]["traffic"]["frames"] == frames
     # The canonical text holds the rows: it needs no file.
     assert loads(scenario.to_toml()) == scenario
 
@@ -423,7 +435,7 @@ def test_seeds_are_one_a_count_or_a_list() -> None:
 
 def test_time_lines_keep_to_a_size_one_can_plot() -> None:
     def record(**changes: object) -> dict[str, Any]:
-        return dict(loads(DUMBBELL).with_(**changes).realise(1)["record"])
+        return dict(written(loads(DUMBBELL).with_(**changes).realise(1))["record"])
 
     assert record() == {"queue_ns": 10**8, "flow_ns": 10**8, "packets": False}
     assert record(**{"flow.0.count": 21})["flow_ns"] == 10**9
@@ -438,22 +450,26 @@ def test_time_lines_keep_to_a_size_one_can_plot() -> None:
 
 def test_a_duplex_link_is_two() -> None:
     realised = loads(CHAIN + '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"').realise(1)
-    assert [each["name"] for each in realised["links"]] == ["near", "near-back", "far", "far-back"]
-    assert (realised["flows"][0]["path"], realised["flows"][0]["back"]) == ([0, 2], [3, 1])
+    assert [each.name for each in realised.links] == ["near", "near-back", "far", "far-back"]
+    assert (realised.flows[0].path, realised.flows[0].back) == ((0, 2), (3, 1))
 
 
 def test_routes_take_the_least_delay_then_the_fewest_hops() -> None:
     direct = '[[link]]\nname = "direct"\nfrom = "a"\nto = "c"\nrate = "1 Mbit/s"\ndelay = "{}"\n[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"'
     for delay, path in (("13 ms", [0, 2]), ("12 ms", [4]), ("11 ms", [4])):
-        assert loads(CHAIN + direct.format(delay)).realise(1)["flows"][0]["path"] == path
+        assert loads(CHAIN + direct.format(delay)).realise(1).flows[0].path == tuple(path)
 
 
 def test_via_says_the_way_and_the_way_back_mirrors_it() -> None:
     extra = '[[link]]\nname = "direct"\nfrom = "a"\nto = "c"\nrate = "1 Mbit/s"\ndelay = "1 ms"\n'
-    routed = loads(
-        CHAIN + extra + '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"\nvia = ["near", "far"]'
-    ).realise(1)["flows"][0]
-    assert (routed["path"], routed["back"]) == ([0, 2], [3, 1])
+    routed = (
+        loads(
+            CHAIN + extra + '[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"\nvia = ["near", "far"]'
+        )
+        .realise(1)
+        .flows[0]
+    )
+    assert (routed.path, routed.back) == ((0, 2), (3, 1))
 
 
 @pytest.mark.parametrize(
@@ -621,7 +637,7 @@ def test_a_wrong_word_is_pointed_at(text: str, offset: int, hint: str) -> None:
 def test_a_time_that_is_a_bare_number_is_taken_as_tc_takes_it_and_noted() -> None:
     text = DUMBBELL.replace('delay = "10 ms"', 'delay = "10 ms"\nqdisc = "fq_codel target 5"')
     scenario = loads(text, name="home.toml")
-    assert scenario.realise(1)["links"][0]["qdisc"]["target_ns"] == 5_000
+    assert scenario.realise(1).links[0].qdisc.params["target_ns"] == 5_000
     [note] = scenario.notes
     assert str(note) == (
         "home.toml:5:26: bottleneck.qdisc: target 5 is 5 us: to tc a bare number is microseconds\n"
@@ -671,8 +687,8 @@ def test_notes_stay_with_what_was_not_changed_and_are_told_once() -> None:
 )  # fmt: skip
 def test_a_red_without_sizes_takes_what_tc_red_recommends_for_its_link(rate: str, red: str) -> None:
     scenario = loads(DUMBBELL.replace('rate = "20 Mbit/s"', f'{rate}\nqdisc = "red ecn"'))
-    realised = scenario.realise(1)["links"][1]["qdisc"]
-    assert Qdisc.from_params(realised).text == Qdisc.parse(f"red {red} ecn").text
+    realised = scenario.realise(1).links[1].qdisc
+    assert realised.text == Qdisc.parse(f"red {red} ecn").text
     assert loads(scenario.to_toml()) == scenario
 
 
@@ -681,8 +697,8 @@ def test_a_red_without_sizes_follows_the_rate_when_that_changes() -> None:
     text = DUMBBELL.replace(
         'rate = "20 Mbit/s"', 'rate = "20 Mbit/s"\nqdisc = "red bandwidth 10mbit"'
     )
-    found = [variant.realise(1)["links"][0]["qdisc"] for variant in loads(text + sweep).variants()]
-    assert [(red["min"], red["bandwidth"]) for red in found] == [
+    found = [variant.realise(1).links[0].qdisc for variant in loads(text + sweep).variants()]
+    assert [(red.params["min"], red.params["bandwidth"]) for red in found] == [
         (50_000, 10_000_000),
         (5_000, 10_000_000),
     ]
@@ -779,8 +795,8 @@ def test_a_sweep_is_every_combination_labelled_by_what_differs() -> None:
             "fq_codel, rate 20 Mbit/s",
         )
     ]
-    first = variants[0].realise(1)["links"][0]
-    assert (first["qdisc"]["kind"], first["rate"][0]["bps"]) == ("codel", 10_000_000)
+    first = variants[0].realise(1).links[0]
+    assert (first.qdisc.kind, first.rate[0].bps) == ("codel", 10_000_000)
     assert not any(each.sweep for each in variants)
 
 
@@ -800,8 +816,8 @@ def test_a_sweep_may_reach_into_tables_that_are_not_there() -> None:
     sweep = '[sweep]\n"bottleneck.up.qdisc" = ["codel"]\nflow.0.tcp.initial_window = [4]\n'
     (variant,) = loads(DUMBBELL + sweep).variants()
     realised = variant.realise(1)
-    assert realised["links"][1]["qdisc"]["kind"] == "codel"
-    assert realised["flows"][0]["traffic"]["tcp"]["initial_window"] == 4
+    assert realised.links[1].qdisc.kind == "codel"
+    assert realised.flows[0].tcp.initial_window == 4
 
 
 def test_a_scenario_without_a_sweep_is_its_own_only_variant() -> None:
@@ -849,7 +865,7 @@ def test_with_changes_a_key_and_checks_it() -> None:
         **{"bottleneck.qdisc": "codel", "flow.*.count": 3, "duration": "5 s"}
     )
     assert (scenario.duration, scenario.flows[0].count) == (5 * 10**9, 3)
-    assert scenario.realise(1)["links"][0]["qdisc"]["kind"] == "codel"
+    assert scenario.realise(1).links[0].qdisc.kind == "codel"
     assert scenario.with_(**{"bottleneck.qdisc": None}) == loads(DUMBBELL).with_(
         **{"flow.0.count": 3, "duration": "5 s"}
     )
@@ -1362,8 +1378,8 @@ start = "every 1 s"
 stop = "spread 4 s .. 8 s"
 """
     scenario = loads(text)
-    flows = scenario.realise(1)["flows"]
-    assert [flow["stop_ns"] // 10**9 for flow in flows] == [4, 6, 8]
+    flows = scenario.realise(1).flows
+    assert [flow.stop_ns // 10**9 for flow in flows] == [4, 6, 8]
     assert loads(scenario.to_toml()) == scenario
     with pytest.raises(ScenarioError, match="before it starts"):
         loads(text.replace('"spread 4 s .. 8 s"', '["5 s", "1 s", "8 s"]'))
@@ -1377,6 +1393,6 @@ def test_a_way_of_too_many_links_is_refused() -> None:
         )
         return f'title = "t"\nduration = "1 s"\n{links}[[flow]]\nkind = "bulk"\nfrom = "n0"\nto = "n{hops}"\n'
 
-    assert len(loads(chain(250)).realise(1)["flows"][0]["path"]) == 250
+    assert len(loads(chain(250)).realise(1).flows[0].path) == 250
     with pytest.raises(ScenarioError, match="crosses 251 links"):
         loads(chain(251))

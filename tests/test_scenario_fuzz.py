@@ -1,7 +1,6 @@
 """Whatever is in the file: it loads, or it is refused with a place inside it. Never anything
 else."""
 
-import json
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -61,7 +60,7 @@ def holds_together(scenario: Scenario) -> None:
         realised = brief.realise(brief.seeds[0])
         if any(linux.needed(realised)):
             continue
-        tables = _core.run(json.dumps(realised))
+        tables = _core.run(realised)
         assert len(tables["flows"]["flow"]) == sum(flow.count for flow in brief.flows)
 
 

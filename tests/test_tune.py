@@ -60,11 +60,11 @@ def test_every_shaper_has_a_scenario(direction: str, qdisc: str, link: str | Non
     wanted = WantedShape(None, None, qdisc, LINK_LAYERS[link] if link else None)
     for bps in (None, 4_000_000):
         made = scenario(replace(LINE, direction=direction), wanted, ETH0, LOAD, bps)
-        shaped = {one["name"]: one for one in made.realise(1)["links"]}["shaper"]
-        assert (shaped["shaper"] is None) == (bps is None)
-        if shaped["shaper"]:
+        shaped = {one.name: one for one in made.realise(1).links}["shaper"]
+        assert (shaped.shaper is None) == (bps is None)
+        if shaped.shaper:
             # PTM takes 65 bytes for each 64.
-            assert shaped["shaper"]["bps"] == (
+            assert shaped.shaper.bps == (
                 4_000_000 * 64 // 65 if link and "ptm" in link else 4_000_000
             )
 
@@ -92,8 +92,8 @@ def test_the_shaper_stands_before_the_line_for_what_is_sent_and_behind_it_for_wh
         ("down", [("net", "modem", "line"), ("modem", "home", "shaper")]),
     ):
         made = scenario(replace(LINE, direction=direction), BFIFO, ETH0, LOAD, 4_000_000).realise(1)
-        path = next(flow["path"] for flow in made["flows"] if flow["traffic"]["kind"] == "bulk")
-        assert [made["links"][number]["name"] for number in path] == [name for _, _, name in ways]
+        path = next(flow.path for flow in made.flows if flow.kind == "bulk")
+        assert [made.links[number].name for number in path] == [name for _, _, name in ways]
 
 
 def test_what_the_simulator_lacks_is_said() -> None:

@@ -11,7 +11,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// The crates that a simulation's tables depend on, and no others.
-const ENGINE: &[&str] = &["link", "qdisc", "sim", "tables", "tcp", "units"];
+const ENGINE: &[&str] = &["link", "qdisc", "sim", "tables", "tcp", "traffic", "units"];
 /// Those that tc's words and the records of disciplines and congestion controls depend on.
 const TC: &[&str] = &["link", "qdisc", "tc", "tcp", "units"];
 

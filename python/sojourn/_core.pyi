@@ -162,17 +162,17 @@ def bins_from(bins: NDArray[np.int64]) -> NDArray[np.int64]:
 class Cancelled(Exception):  # noqa: N818  (a request, not an error)
     """The run was stopped by its progress callback or by Ctrl-C."""
 
-def run(scenario_json: str, progress: Callable[[int], bool] | None = None) -> dict[str, Columns]:
-    """Runs one scenario (the JSON form of crates/sim/src/scenario.rs) to its end, the GIL released.
+def run(realised: Realised, progress: Callable[[int], bool] | None = None) -> dict[str, Columns]:
+    """Runs a realised scenario to its end, the GIL released.
 
     `progress` is called about every 50 ms of wall time with the simulated time reached in ns;
     returning False stops the run. Returns tables by name: each a dict of equally long columns.
-    Raises ValueError when the JSON is not a scenario, Cancelled when stopped, KeyboardInterrupt on
-    Ctrl-C in the main thread.
+    Raises ValueError when a discipline or a congestion control is Linux's alone, Cancelled when
+    stopped, KeyboardInterrupt on Ctrl-C in the main thread.
     """
 
 def replay(
-    link_json: str,
+    link: Link,
     seed: int,
     t_ns: NDArray[np.int64],
     flow: NDArray[np.int64],
@@ -183,8 +183,7 @@ def replay(
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Sends recorded arrivals through one link (the JSON form of LinkSpec in
-    crates/sim/src/scenario.rs), the GIL released.
+    """Sends recorded arrivals through one link, the GIL released.
 
     One packet per place of the columns, in order of time: when it comes (from 0), its flow (equal
     for one direction of a five-tuple), bytes of the IP packet, DS field. Of another queue, whose
@@ -217,7 +216,7 @@ def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]
 MTU: int
 """IP bytes of a full segment."""
 
-def tcp_profiles() -> dict[str, dict[str, Any]]:
+def tcp_profiles() -> dict[str, Tcp]:
     """Each profile as a full set of crates/tcp's TcpParams, by its name."""
 
 def scenario_keys() -> dict[str, list[str]]:
@@ -318,8 +317,8 @@ class Scenario:
         """One scenario for each point of the sweep, labelled by what differs; the scenario itself
         where there is none."""
 
-    def realise(self, seed: int) -> dict[str, Any]:
-        """The run of this scenario with this seed as the engine takes it: integers, every flow and
+    def realise(self, seed: int) -> Realised:
+        """The run of this scenario with this seed as an engine takes it: integers, every flow and
         link written out."""
 
     def fingerprint(self, seeds: Iterable[int] | None = None) -> str:
@@ -419,6 +418,448 @@ class FlowEntry:
     @property
     def drawn(self) -> bool:
         """Whether the seed decides its RTT or when it starts."""
+
+@final
+class Realised:
+    """A run: a scenario and a seed as integers, every link and every flow written out (crates/sim,
+    scenario.rs). Frozen, as are its parts."""
+
+    def __new__(
+        cls,
+        *,
+        duration_ns: int,
+        seed: int,
+        links: Sequence[Link],
+        flows: Sequence[Flow],
+        queue_ns: int,
+        flow_ns: int,
+    ) -> Self:
+        """One without warm-up that keeps no packets."""
+
+    @property
+    def duration_ns(self) -> int: ...
+    @property
+    def warmup_ns(self) -> int:
+        """Left out of totals and histograms."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """Each one direction."""
+
+    @property
+    def flows(self) -> tuple[Flow, ...]: ...
+    @property
+    def record(self) -> Record: ...
+    @property
+    def offloads(self) -> bool:
+        """Hosts hand down packets of up to 64 kB (TSO, GSO)."""
+
+    @property
+    def base_rtts_ns(self) -> list[int | None]:
+        """Of each flow the round trip of a full packet through empty queues, one way where there
+        are no replies; None: a link on the way never sends the packet, or its reply."""
+
+    def to_json(self) -> str:
+        """Its text: equal where the values are (but for nodes and profiles, which it leaves
+        out)."""
+
+    def with_seed(self, seed: int) -> Realised:
+        """The same with another seed of what is drawn during the run; RTTs and start times, which
+        are drawn already, stay."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Record:
+    """What a run records."""
+
+    @property
+    def queue_ns(self) -> int:
+        """Interval of the `queue` table."""
+
+    @property
+    def flow_ns(self) -> int:
+        """Interval of the `flow` table."""
+
+    @property
+    def packets(self) -> bool:
+        """Whether each packet is kept."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Link:
+    """One direction of a link: a queue, a transmitter, a wire."""
+
+    def __new__(
+        cls,
+        name: str,
+        tail: str,
+        head: str,
+        *,
+        qdisc: Qdisc,
+        framing: LinkLayer,
+        rate: Sequence[tuple[int, int]],
+        delay_ns: int = 0,
+        shaper: Shaper | None = None,
+    ) -> Self:
+        """One without ring and losses. `rate`: steps of (from ns, bit/s), in order, the first at 0;
+        else ValueError."""
+
+    @staticmethod
+    def from_json(text: str) -> Link:
+        """What `to_json` has written; its nodes are "". Raises ValueError."""
+
+    def to_json(self) -> str:
+        """Its text, without its nodes."""
+
+    def with_rate(self, rate: Sequence[tuple[int, int]]) -> Link:
+        """The same with these steps of (from ns, bit/s), which do not repeat."""
+
+    @property
+    def name(self) -> str:
+        """In every table."""
+
+    @property
+    def tail(self) -> str:
+        """The node that it leaves."""
+
+    @property
+    def head(self) -> str:
+        """The node that it leads to."""
+
+    @property
+    def rate(self) -> tuple[RateStep, ...]:
+        """In order of time, the first at 0; empty: no limit."""
+
+    @property
+    def rate_period_ns(self) -> int | None:
+        """The steps start again after this long; None: they don't."""
+
+    @property
+    def delay_ns(self) -> int:
+        """Of propagation, one way."""
+
+    @property
+    def qdisc(self) -> Qdisc: ...
+    @property
+    def framing(self) -> LinkLayer: ...
+    @property
+    def loss(self) -> RandomLoss | GilbertLoss | None:
+        """What the wire loses."""
+
+    @property
+    def ring(self) -> Ring | None:
+        """The driver's, below the discipline."""
+
+    @property
+    def shaper(self) -> Shaper | None:
+        """Between discipline and ring."""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it has rows in the `queue` table; a host's own access link has none."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class RateStep:
+    """From `at_ns` on a link runs at `bps`; 0 is an outage."""
+
+    @property
+    def at_ns(self) -> int: ...
+    @property
+    def bps(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Ring:
+    """A driver's ring of descriptors."""
+
+    @property
+    def descriptors(self) -> int:
+        """Packets that it holds, the one in transmission among them."""
+
+    @property
+    def bql(self) -> bool:
+        """Byte queue limits bound it further."""
+
+    @property
+    def coalesce_ns(self) -> int:
+        """The host is told of completions this long after the first that it does not know of."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class RandomLoss:
+    """Each packet is lost with the same probability."""
+
+    @property
+    def probability(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class GilbertLoss:
+    """Gilbert and Elliott's chain with two states, a step a packet."""
+
+    @property
+    def p(self) -> float:
+        """Good to bad."""
+
+    @property
+    def r(self) -> float:
+        """Bad to good."""
+
+    @property
+    def bad_loss(self) -> float:
+        """The probability of loss in the bad state."""
+
+    @property
+    def good_loss(self) -> float:
+        """The probability of loss in the good state."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Flow:
+    """One flow or probe."""
+
+    def __new__(
+        cls,
+        name: str,
+        traffic: Ping | Udp,
+        *,
+        group: int,
+        path: Sequence[int],
+        back: Sequence[int],
+        start_ns: int,
+        stop_ns: int | None,
+    ) -> Self:
+        """One whose RTT is that of its links."""
+
+    @property
+    def name(self) -> str:
+        """In every table, unique."""
+
+    @property
+    def kind(self) -> str:
+        """As in the scenario, where an on/off flow is a `udp`."""
+
+    @property
+    def group(self) -> int:
+        """The [[flow]] entry that it came from, from 0."""
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        """Links that its packets cross, in order."""
+
+    @property
+    def back(self) -> tuple[int, ...]:
+        """Links that its replies cross."""
+
+    @property
+    def path_extra_ns(self) -> int:
+        """Propagation behind the last link of the path."""
+
+    @property
+    def back_extra_ns(self) -> int:
+        """Propagation behind the last link of the way back."""
+
+    @property
+    def start_ns(self) -> int: ...
+    @property
+    def stop_ns(self) -> int | None:
+        """None: at the end, or when its transfer is complete."""
+
+    @property
+    def jitter_ns(self) -> int:
+        """Each packet leaves its host up to this much later."""
+
+    @property
+    def ds(self) -> int:
+        """The DS field."""
+
+    @property
+    def traffic(self) -> Bulk | Transfers | Udp | Ping | Video:
+        """What it sends."""
+
+    @property
+    def tcp(self) -> Tcp | None:
+        """Its endpoints, where it is TCP."""
+
+    @property
+    def packet_bytes(self) -> tuple[int, int | None]:
+        """IP bytes of a full packet and of its reply; None: there are no replies."""
+
+    def traffic_plan(self) -> dict[str, Any]:
+        """What it sends as plain values, but for `tcp`, as a guest's plan names them."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Bulk:
+    """One TCP connection: endless, or a transfer."""
+
+    @property
+    def bytes(self) -> int | None:
+        """Of the application; None: it never ends."""
+
+    @property
+    def tcp(self) -> Tcp: ...
+
+@final
+class Transfers:
+    """Transfers one after another, each a new TCP connection."""
+
+    @property
+    def bytes(self) -> Draw:
+        """Of the application, of each."""
+
+    @property
+    def pause_ns(self) -> Draw:
+        """Between the end of one and the start of the next."""
+
+    @property
+    def tcp(self) -> Tcp: ...
+
+@final
+class Udp:
+    """Datagrams at a constant rate, always or on and off."""
+
+    def __new__(cls, bps: int, packet_bytes: int) -> Self:
+        """Always on, not ECN-capable."""
+
+    @property
+    def bps(self) -> int:
+        """Of IP bytes, while on."""
+
+    @property
+    def packet_bytes(self) -> int: ...
+    @property
+    def on_ns(self) -> Draw | None:
+        """None: always on."""
+
+    @property
+    def off_ns(self) -> Draw | None: ...
+    @property
+    def ecn(self) -> bool:
+        """ECN-capable."""
+
+@final
+class Ping:
+    """Echo requests and replies."""
+
+    def __new__(cls, interval_ns: int, packet_bytes: int) -> Self: ...
+    @property
+    def interval_ns(self) -> int: ...
+    @property
+    def packet_bytes(self) -> int: ...
+
+@final
+class Video:
+    """RTP video: frames, each cut into packets sent back to back."""
+
+    @property
+    def frames(self) -> ModelFrames | TraceFrames: ...
+    @property
+    def payload_bytes(self) -> int:
+        """Of a packet at most; 40 bytes of IP, UDP and RTP headers come on top."""
+
+@final
+class ModelFrames:
+    """Groups of pictures of log-normal size (crates/traffic)."""
+
+    @property
+    def bps(self) -> int: ...
+    @property
+    def fps(self) -> float: ...
+    @property
+    def gop(self) -> int: ...
+    @property
+    def i_ratio(self) -> float: ...
+    @property
+    def cv(self) -> float: ...
+
+@final
+class TraceFrames:
+    """Recorded frames, repeated from the beginning."""
+
+    @property
+    def frames(self) -> tuple[tuple[int, int], ...]:
+        """(ns from the start, bytes)."""
+
+    @property
+    def period_ns(self) -> int: ...
+
+@final
+class Draw:
+    """A law by which a number is drawn each time it is needed."""
+
+    @property
+    def mean(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Tcp:
+    """The endpoints of a TCP flow."""
+
+    @property
+    def profile(self) -> str:
+        """Whose TCP it is where nothing else is set."""
+
+    @property
+    def congestion(self) -> str:
+        """The congestion control."""
+
+    @property
+    def mss(self) -> int:
+        """Payload bytes of a full segment."""
+
+    @property
+    def header_bytes(self) -> int: ...
+    @property
+    def ack_bytes(self) -> int: ...
+    @property
+    def timestamps(self) -> bool: ...
+    @property
+    def ecn(self) -> bool: ...
+    @property
+    def sack(self) -> bool: ...
+    @property
+    def dsack(self) -> bool: ...
+    @property
+    def frto(self) -> bool: ...
+    @property
+    def rack(self) -> bool: ...
+    @property
+    def tlp(self) -> bool: ...
+    @property
+    def initial_window(self) -> int:
+        """Segments."""
+
+    @property
+    def max_window(self) -> int | None:
+        """Segments; None: no limit."""
+
+    @property
+    def min_rto_ns(self) -> int: ...
+    @property
+    def sack_delay_ns(self) -> int: ...
+    @property
+    def receive_buffer(self) -> int:
+        """Bytes at the start."""
+
+    @property
+    def receive_buffer_max(self) -> int:
+        """Bytes at most."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All of them, as crates/tcp's TcpParams names them."""
+
+    def __eq__(self, other: object, /) -> bool: ...
 
 LIVE_PORT: int
 """TCP and UDP port of `Server`, where no other is asked for."""

@@ -33,7 +33,14 @@ class UnitError(UserError, ValueError):
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The known word that was probably meant, if one is near."""
-    return _core.nearest(word, list(words))
+    known = {_text(one): one for one in words}
+    found = _core.nearest(_text(word), list(known))
+    return None if found is None else known[found]
+
+
+def _text(word: str) -> str:
+    """Names of files may be of bytes that are no text."""
+    return word.encode("utf-8", "replace").decode()
 
 
 def parse_duration(

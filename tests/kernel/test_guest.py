@@ -922,7 +922,7 @@ class Shaken:
 def test_the_stock_guest_gives_the_same_bytes_however_the_host_treats_it(
     stock: Guest, tmp_path: Path
 ) -> None:
-    realised = dict(loads(CALL).realise(1))
+    realised = loads(CALL).realise(1)
     planned = plan.plan(realised, plan.machine_of(stock))
     added = overlay(engine.program(), {"plan.json": json.dumps(planned.plan).encode()})
 

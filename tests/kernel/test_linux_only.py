@@ -13,7 +13,6 @@ from test_tables import MS, REFUSED, Made, S, realised, words
 from sojourn import engine as engines
 from sojourn.engine.kernel.observed.links import carried
 from sojourn.engine.kernel.plan.guest_plan import Machine, plan
-from sojourn.linux import tc
 from sojourn.records import Run
 from sojourn.scenario import Qdisc, linux, loads
 from sojourn.scenario.qdisc import QDISCS
@@ -68,7 +67,7 @@ def test_there_are_words_for_each() -> None:
 @pytest.mark.parametrize("kind", WORDS)
 def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
     for text in (f"{kind} {WORDS[kind]}", LEAST.get(kind, kind)):
-        said = tc.discipline(Qdisc.parse(text).params)
+        said = Qdisc.parse(text).command()
         assert sorted(said.split()) == sorted(text.split())
         made = plan(loads(scenario(text)).realise(1), SIMNIC).plan
         lines = [

@@ -17,7 +17,8 @@ from sojourn.engine.kernel.plan.guest_plan import Machine, Planned, plan
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.scenario import Scenario, load, loads
-from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.qdisc import Qdisc, Shaper
+from sojourn.scenario.realised import Realised
 
 ROOT = Path(__file__).parent.parent.parent
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
@@ -57,7 +58,7 @@ def with_(text: str = DUMBBELL, /, **changes: Any) -> Scenario:
     return loads(text).with_(keys)
 
 
-def planned(scenario: Scenario, machine: Machine = SIMNIC) -> tuple[dict[str, Any], dict[str, Any]]:
+def planned(scenario: Scenario, machine: Machine = SIMNIC) -> tuple[Realised, dict[str, Any]]:
     """The realised scenario and its plan, which has been through JSON."""
     realised = scenario.realise(1)
     return realised, json.loads(json.dumps(plan(realised, machine).plan))
@@ -190,15 +191,15 @@ def card_of(tap: dict[str, Any]) -> str:
     return f"nic{pair}{'ab'[end]}"
 
 
-def assert_flows_keep_to_their_paths(realised: dict[str, Any], made: dict[str, Any]) -> None:
+def assert_flows_keep_to_their_paths(realised: Realised, made: dict[str, Any]) -> None:
     network, devices = Network.of(made), queue_devices(made)
-    for flow, spec in zip(made["flows"], realised["flows"], strict=True):
-        for near, far, path in (("from", "to", spec["path"]), ("to", "from", spec["back"])):
+    for flow, spec in zip(made["flows"], realised.flows, strict=True):
+        for near, far, path in (("from", "to", spec.path), ("to", "from", spec.back)):
             assert flow[near]["address"] in network.addresses[flow[near]["namespace"]]
             left, end = network.walk(flow[near]["namespace"], flow[far]["address"])
             # netem behind a link's queue is the same link.
             links = [devices[place] for place in left if place in devices]
-            assert list(dict.fromkeys(links)) == path, flow["name"]
+            assert list(dict.fromkeys(links)) == list(path), flow["name"]
             assert end == flow[far]["namespace"]
 
 
@@ -267,7 +268,7 @@ def test_flows_between_the_same_nodes_may_take_different_paths() -> None:
     """
     for machine in MACHINES.values():
         realised, made = planned(loads(text), machine)
-        assert realised["flows"][0]["path"] != realised["flows"][1]["path"]
+        assert realised.flows[0].path != realised.flows[1].path
         assert_flows_keep_to_their_paths(realised, made)
         # The same host, under two addresses.
         high, low = (flow["from"] for flow in made["flows"])
@@ -316,7 +317,7 @@ def test_a_hundred_flows_of_ten_rtts_share_twenty_hosts() -> None:
 def test_the_rest_of_the_rtt_lies_behind_the_last_link_of_each_way() -> None:
     realised, made = planned(with_())
     network, devices = Network.of(made), queue_devices(made)
-    for flow, spec in zip(made["flows"], realised["flows"], strict=True):
+    for flow, spec in zip(made["flows"], realised.flows, strict=True):
         for near, far, way, extra in (
             ("from", "to", "path", "path_extra_ns"),
             ("to", "from", "back", "back_extra_ns"),
@@ -328,10 +329,10 @@ def test_the_rest_of_the_rtt_lies_behind_the_last_link_of_each_way() -> None:
             ]
             behind = 1 + max(at for at, place in enumerate(left) if place in devices)
             assert sum(delays[:behind]) == sum(
-                realised["links"][link]["delay_ns"] for link in spec[way]
+                realised.links[link].delay_ns for link in getattr(spec, way)
             )
-            assert sum(delays[behind:]) == spec[extra]
-    assert realised["flows"][0]["path_extra_ns"] > 0 < realised["flows"][0]["back_extra_ns"]
+            assert sum(delays[behind:]) == getattr(spec, extra)
+    assert realised.flows[0].path_extra_ns > 0 < realised.flows[0].back_extra_ns
 
 
 def test_flows_with_different_tcp_have_different_hosts() -> None:
@@ -477,15 +478,9 @@ def test_a_shaper_stands_above_the_discipline_and_below_nothing() -> None:
 def test_a_shaper_over_a_transmitter_is_a_class_within_a_class() -> None:
     lines = tc.queue(
         "v0a",
-        {"kind": "pfifo", "limit": 9},
+        Qdisc.parse("pfifo limit 9"),
         header_bytes=14,
-        shaper={
-            "bps": 10**6,
-            "burst_bytes": 1600,
-            "overhead_bytes": 0,
-            "minimum_bytes": 0,
-            "cells": "none",
-        },
+        shaper=Shaper(10**6, 1600),
         transmitter=tc.Transmitter(2 * 10**6, 14),
     )
     parents = [re.search(r"(root|parent \S+)", line)[1] for line in lines]  # type: ignore[index]
@@ -493,15 +488,9 @@ def test_a_shaper_over_a_transmitter_is_a_class_within_a_class() -> None:
     with pytest.raises(UserError, match="never act"):
         tc.queue(
             "v0a",
-            {"kind": "pfifo", "limit": 9},
+            Qdisc.parse("pfifo limit 9"),
             header_bytes=14,
-            shaper={
-                "bps": 3 * 10**6,
-                "burst_bytes": 1600,
-                "overhead_bytes": 0,
-                "minimum_bytes": 0,
-                "cells": "none",
-            },
+            shaper=Shaper(3 * 10**6, 1600),
             transmitter=tc.Transmitter(2 * 10**6, 14),
         )
 
@@ -620,8 +609,8 @@ def test_without_a_log_a_queue_is_seen_at_all_ways_in_and_only_its_own_packets()
     down = made["taps"][0]["seen"]
     assert [stage["name"] for stage in down["stages"]] == ["before", "after"]
     assert all(point["direction"] == "in" for point in down["stages"][0]["points"])
-    crossing = {(i, False) for i, flow in enumerate(realised["flows"]) if 0 in flow["path"]}
-    crossing |= {(i, True) for i, flow in enumerate(realised["flows"]) if 0 in flow["back"]}
+    crossing = {(i, False) for i, flow in enumerate(realised.flows) if 0 in flow.path}
+    crossing |= {(i, True) for i, flow in enumerate(realised.flows) if 0 in flow.back}
     assert {tuple(each) for each in down["only"]} == crossing
 
 
@@ -664,7 +653,7 @@ def test_a_link_without_a_rate_has_no_queue_and_no_tap() -> None:
 )
 def test_tc_is_told_every_parameter(words: str) -> None:
     qdisc = Qdisc.parse(words)
-    assert Qdisc.parse(tc.discipline(qdisc.params)) == qdisc
+    assert Qdisc.parse(qdisc.command()) == qdisc
 
 
 def test_pfifo_fast_has_the_device_s_queue_length() -> None:

@@ -20,6 +20,7 @@ from sojourn.engine.kernel.plan import guest_plan as planning
 from sojourn.engine.kernel.plan.guest_plan import Machine, plan
 from sojourn.records import Run
 from sojourn.scenario import loads
+from sojourn.scenario.realised import Realised
 
 MS = 10**6
 SIMNIC = Machine("simnic", own=True, ipv6=False)
@@ -46,7 +47,7 @@ kind = "ping"
 """
 
 
-def realised(**changes: Any) -> dict[str, Any]:
+def realised(**changes: Any) -> Realised:
     return (
         loads(SCENARIO)
         .with_({key.replace("__", "."): value for key, value in changes.items()})
@@ -59,15 +60,15 @@ def realised(**changes: Any) -> dict[str, Any]:
 
 def test_the_fastest_link_is_made_once_more_without_what_is_drawn() -> None:
     check = selfcheck.scenario(realised(), False)
-    for link in check["links"]:
-        assert link["rate"] == [{"at_ns": 0, "bps": 10_000_000}]
-        assert (link["delay_ns"], link["ring"], link["loss"]) == (10 * MS, None, {"law": "none"})
-        assert link["qdisc"]["kind"] == "pfifo"
-    idle, full = check["flows"]
+    for link in check.links:
+        assert [(step.at_ns, step.bps) for step in link.rate] == [(0, 10_000_000)]
+        assert (link.delay_ns, link.ring, link.loss) == (10 * MS, None, None)
+        assert link.qdisc.kind == "pfifo"
+    idle, full = check.flows
     # Pings come back before the link is filled; it is empty again at the end.
-    assert idle["stop_ns"] + 4 * check["links"][0]["delay_ns"] < full["start_ns"]
-    offered = full["traffic"]["bps"] * (full["stop_ns"] - full["start_ns"]) / 1e9
-    assert offered < 10e6 * (check["duration_ns"] - full["start_ns"]) / 1e9
+    assert idle.stop_ns + 4 * check.links[0].delay_ns < full.start_ns
+    offered = full.traffic.bps * (full.stop_ns - full.start_ns) / 1e9
+    assert offered < 10e6 * (check.duration_ns - full.start_ns) / 1e9
 
 
 def test_a_link_of_any_rate_is_full_for_some_packets_and_not_for_long() -> None:
@@ -76,10 +77,10 @@ def test_a_link_of_any_rate_is_full_for_some_packets_and_not_for_long() -> None:
             check = selfcheck.scenario(
                 realised(bottleneck__rate=rate, bottleneck__up__rate=rate), real_time
             )
-            full = check["flows"][1]
-            packets = full["traffic"]["bps"] * (full["stop_ns"] - full["start_ns"]) / 1e9 / 12_000
+            full = check.flows[1]
+            packets = full.traffic.bps * (full.stop_ns - full.start_ns) / 1e9 / 12_000
             assert 20 <= packets <= most
-            assert check["duration_ns"] < 1000 * MS
+            assert check.duration_ns < 1000 * MS
 
 
 @pytest.mark.parametrize("burst", ["1600b", "15k", "1mb"])
@@ -88,22 +89,19 @@ def test_a_shaper_s_burst_is_spent_before_half_of_the_time_is_over(burst: str) -
     check = selfcheck.scenario(
         realised(**change, bottleneck__shaper=f"htb rate 7mbit burst {burst}"), False
     )
-    shaper, full = check["links"][0]["shaper"], check["flows"][1]
-    took = (full["stop_ns"] - full["start_ns"]) / 1e9
-    beyond = (full["traffic"]["bps"] - shaper["bps"]) / 8
-    assert shaper["burst_bytes"] / beyond < 0.6 * took
+    shaper, full = check.links[0].shaper, check.flows[1]
+    took = (full.stop_ns - full.start_ns) / 1e9
+    beyond = (full.traffic.bps - shaper.bps) / 8
+    assert shaper.burst_bytes / beyond < 0.6 * took
     # And all that was offered is out before the end.
-    assert (
-        beyond * took - shaper["burst_bytes"]
-        < (check["duration_ns"] / 1e9 - took) * shaper["bps"] / 8
-    )
+    assert beyond * took - shaper.burst_bytes < (check.duration_ns / 1e9 - took) * shaper.bps / 8
 
 
 def test_without_a_queue_there_is_a_link_to_check_all_the_same() -> None:
     check = selfcheck.scenario(
         realised(bottleneck__rate="unlimited", bottleneck__up=None, bottleneck__loss=None), False
     )
-    assert check["links"][0]["rate"][0]["bps"] == selfcheck.USUAL_BPS
+    assert check.links[0].rate[0].bps == selfcheck.USUAL_BPS
 
 
 @pytest.mark.parametrize("machine", [SIMNIC, VETH])

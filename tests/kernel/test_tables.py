@@ -24,6 +24,7 @@ from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan.guest_plan import plan, this_host
 from sojourn.records import TABLES, Names, frame
 from sojourn.scenario import loads
+from sojourn.scenario.realised import Realised
 
 MS = 10**6
 S = 10**9
@@ -149,7 +150,7 @@ rate = "1 Mbit/s"
 class Made:
     """An archive in the making: rows as dicts, what is not given is 0."""
 
-    def __init__(self, realised: Mapping[str, Any], kinds: Sequence[str] = ("pfifo",)) -> None:
+    def __init__(self, realised: Realised, kinds: Sequence[str] = ("pfifo",)) -> None:
         self.realised = realised
         self.rows: dict[str, list[dict[str, int]]] = {name: [] for name in FIXED}
         self.taps: list[dict[str, Any]] = []
@@ -157,7 +158,7 @@ class Made:
         self.index: dict[str, Any] = {
             "format": 2,
             "clock_stepped_ns": 0,
-            "duration_ns": realised["duration_ns"],
+            "duration_ns": realised.duration_ns,
             "qdisc_kinds": list(kinds),
             "processor": {"start": None, "end": None},
             "devices": [
@@ -167,11 +168,11 @@ class Made:
                     "name": f"nic{index}a",
                     "gauges": ["simnic/lost_packets"],
                 }
-                for index in range(len(realised["links"]))
+                for index in range(len(realised.links))
             ],
             "flows": [
-                {"name": flow["name"], "error": None, "errors": 0, "timeouts_known": True}
-                for flow in realised["flows"]
+                {"name": flow.name, "error": None, "errors": 0, "timeouts_known": True}
+                for flow in realised.flows
             ],
         }
 
@@ -189,8 +190,8 @@ class Made:
         stages = [{"name": "log", "packets": 0, "lost_records": 0, "unexpected": 0}]
         self.taps.append({"link": link, "stages": stages})
         self.add("passed", link=link, **sums)
-        record = self.realised["record"]
-        for span in range(-(-self.realised["duration_ns"] // record["queue_ns"])):
+        record = self.realised.record
+        for span in range(-(-self.realised.duration_ns // record.queue_ns)):
             self.add("spans", link=link, span=span)
         for t, flow, what in drops:
             self.add("drops", link=link, t_ns=t * MS, flow=flow, what=what, bytes=1500)
@@ -239,12 +240,12 @@ class Made:
 
     def tables(self, folder: Path) -> dict[str, dict[str, Any]]:
         told = {row["flow"] for row in self.rows["rtts"]}
-        for flow in set(range(len(self.realised["flows"]))) - told:
+        for flow in set(range(len(self.realised.flows))) - told:
             self.add("rtts", flow=flow, min_ns=-1)
         made = tables(self.realised, Archive.read(self.write(folder / "results.tar")))
         names = Names(
-            [link["name"] for link in self.realised["links"]],
-            [flow["name"] for flow in self.realised["flows"]],
+            [link.name for link in self.realised.links],
+            [flow.name for flow in self.realised.flows],
             _core.CAUSES,
         )
         for name, columns in made.items():
@@ -254,7 +255,7 @@ class Made:
         return made
 
 
-def realised(text: str = DUMBBELL, **changes: Any) -> dict[str, Any]:
+def realised(text: str = DUMBBELL, **changes: Any) -> Realised:
     return (
         loads(text)
         .with_({key.replace("__", "."): value for key, value in changes.items()})
@@ -610,7 +611,7 @@ def test_a_plan_for_this_host_s_kernel_measures_what_the_simulator_does(tmp_path
     assert done.returncode == 0, done.stdout
     archive = Archive.read(tmp_path / "results.tar")
     assert doubts(archive) == []
-    ours, theirs = tables(run, archive), _core.run(json.dumps(run))
+    ours, theirs = tables(run, archive), _core.run(run)
     assert set(ours) == set(theirs)
     for name, columns in ours.items():
         assert set(columns) == set(theirs[name])

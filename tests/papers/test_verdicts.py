@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from sojourn import _core, papers
 from sojourn.cli import status
 from sojourn.engine import Progress, runs
-from sojourn.engine.protocol import Outcome, Realised
+from sojourn.engine.protocol import Outcome
 from sojourn.engine.sim import Simulator
 from sojourn.errors import UserError
 from sojourn.papers import page, verdict
@@ -36,6 +36,7 @@ from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped, repro
 from sojourn.papers.study import Study, Variant
 from sojourn.papers.verdict import Verdict
 from sojourn.records import RunError
+from sojourn.scenario.realised import Realised
 
 SCENARIO = """
 title = "A download and a ping"
@@ -327,7 +328,7 @@ def test_a_run_that_fails_costs_its_paper_only(
 
     def fails(text: str, reached: Callable[[int], bool] | None) -> object:
         realised = json.loads(text)
-        if (realised["duration_ns"], realised["seed"]) == (5 * 10**9, 2):
+        if (realised.duration_ns, realised.seed) == (5 * 10**9, 2):
             raise RunError("it gave up", "have it rest")
         return sound(text, reached)
 
@@ -425,7 +426,7 @@ class DoubtsTheLongQueue(Simulator):
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         found = super().tables(realised, reached)
-        doubtful = realised["links"][0]["qdisc"]["limit"] == 200 and realised["seed"] == 2
+        doubtful = realised.links[0].qdisc.params["limit"] == 200 and realised.seed == 2
         return replace(found, invalid=("a <clock> was wrong",)) if doubtful else found
 
 

@@ -8,9 +8,11 @@
 //! (where the plan has a check), `@START`, `@DONE <n> packets watched`, `@END`, and in place of
 //! what did not happen `@FAIL <why>`. The results are in the archive (see `results`).
 
+mod context;
 mod flows;
 mod log;
 mod plan;
+mod recorded;
 mod results;
 mod run;
 mod sample;

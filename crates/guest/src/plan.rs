@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde::Deserialize;
-use sim::{Draw, Frames};
+use traffic::{Draw, Frames};
 
 /// The version of this schema; a plan says which it was written for.
 pub const VERSION: u32 = 2;

@@ -1,20 +1,20 @@
-//! Byte queue limits: how much a driver's ring may hold, learnt from its completions.
+//! Byte queue limits (BQL): the bytes that a driver's ring may hold, learnt from its completions.
 //!
-//! The ring must hold just so much that the transmitter never runs dry between two completions, and
-//! no more, for whatever lies in it is out of the discipline's reach. The limit grows by what was
-//! lacking when the ring has run empty while packets were held back; while the ring stays busy, the
-//! least amount that proved superfluous is taken off again once a second. The host may go on while
-//! what is queued is at most the limit, so one packet overshoots.
+//! The ring should hold just so much that the transmitter never runs dry between two completions.
+//! What is in it is out of the discipline's reach. The limit grows by what was lacking when the
+//! ring ran empty while packets were held back. While the ring stays busy, once a second the limit
+//! falls by the least slack of that second. The host may queue while the bytes queued are at most
+//! the limit, so one packet overshoots.
 //!
-//! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as Linux's dynamic queue limits do it (hold
-//! time 1 s, least limit 0, to begin with 0; its clock counts ticks, here Debian's of 4 ms).
-//! Deviations: totals never wrap.
+//! Source: T. Herbert, "bql: Byte Queue Limits" (2011), as Linux lib/dynamic_queue_limits.c does it
+//! (dql_completed; hold time 1 s, least limit 0, first limit 0; its clock counts jiffies, here
+//! Debian's of 4 ms). Deviation: totals never wrap.
 
 use units::{Span, Time};
 
-/// Linux's clock here: with HZ = 250 it counts in 4 ms.
+/// The kernel's jiffy with HZ 250.
 const TICK: Span = Span::from_millis(4);
-/// For more ticks than these the ring must have been busy before its slack is taken off: 1 s.
+/// The slack is taken off after more jiffies than these (slack_hold_time, 1 s).
 const HOLD_TICKS: u64 = 250;
 /// Linux's `DQL_MAX_LIMIT`, bytes.
 const MOST: u64 = 1_879_048_192;
@@ -23,25 +23,25 @@ const MOST: u64 = 1_879_048_192;
 #[derive(Clone, Debug, Default)]
 pub struct Dql {
     limit: u64,
-    /// Handed to the ring since the start.
+    /// Bytes queued to the ring since the start (num_queued).
     queued: u64,
-    /// Told to be sent since the start.
+    /// Bytes completed since the start (num_completed).
     completed: u64,
-    /// The packet that was queued last.
+    /// Bytes of the packet queued last (last_obj_cnt).
     last_packet: u64,
-    /// Nothing more may be queued until a completion makes room.
+    /// Nothing may be queued until a completion makes room.
     stopped: bool,
     before: Before,
-    /// The least slack since `slack_since`; `None`: none seen.
+    /// The least slack since `slack_since` (lowest_slack); `None`: none seen.
     least_slack: Option<u64>,
     slack_since: Time,
 }
 
-/// What was true at the completion before.
+/// The state at the previous completion.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     queued: u64,
-    /// By how much the ring held more than the limit.
+    /// Bytes in the ring above the limit (prev_ovlimit).
     over: u64,
     last_packet: u64,
 }
@@ -77,11 +77,11 @@ impl Dql {
         let mut limit = self.limit;
         if (over > 0 && !busy) || (before.over > 0 && before_done) {
             // Starved: packets were held back, and the ring ran empty, at least of what it held at
-            // the completion before.
+            // the previous completion.
             limit += completed.saturating_sub(before.queued) + before.over;
             self.forget_slack(now);
         } else if busy && !before_done {
-            // Busy all the time: what was held beyond twice this completion was not needed.
+            // Busy all the time: bytes beyond twice this completion were not needed.
             let unneeded = (limit + before.over).saturating_sub(2 * bytes);
             // An overshoot counts only for that part of its packet which was within the limit.
             let within =

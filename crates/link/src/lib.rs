@@ -1,24 +1,26 @@
 //! A link: a queue discipline, a transmitter with a rate, and a wire with a delay and a loss law.
 //!
-//! Two verbs move it. `send` hands it a packet, `advance` brings it up to date; both put each
-//! packet that leaves the queue into `out`, with the time it reaches the far end. The discipline is
-//! asked at the time the transmitter became free, not at the time of the call, so calling late,
-//! early or twice changes nothing: a simulator and a real-time loop see the same link.
+//! Two verbs move it. `send` hands it a packet, `advance` brings it up to date. Both put each
+//! packet that leaves the queue into `out`, with the time at which it reaches the far end. The
+//! discipline is dequeued at the time the transmitter became free, not at the time of the call, so
+//! calling late, early or twice changes nothing: a simulator and a real-time loop see the same
+//! link.
 //!
-//! A transmitter that becomes free while nothing waits asks the discipline in vain, and disciplines
-//! notice: fq_codel takes emptied flows off its lists, RED begins an idle period. It asks at the
-//! end of that instant, as Linux's core does (a softirq, behind the timers of one instant): a
-//! packet that comes at the very nanosecond is taken in first, and then the answer is that packet.
-//! Below a shaper it is never asked in vain: htb does not ask a class that has no packets.
+//! A transmitter that becomes free while nothing is queued dequeues too, and disciplines notice:
+//! fq_codel takes emptied flows off its lists, RED begins an idle period. This dequeue is at the
+//! end of the instant, as in Linux, where it runs in a softirq behind the timers of the same
+//! instant. So a packet that arrives at that very nanosecond is enqueued first, and is what the
+//! dequeue returns. Below a shaper an empty discipline is not dequeued: htb does not dequeue a
+//! class without packets.
 //!
 //! Between discipline and transmitter there may be a gate: a shaper, a driver's ring with or
-//! without byte queue limits, or both in this order. Then the discipline is asked at the time the
-//! gate opened. A packet that has left the discipline can only go on in order, so the time of its
-//! arrival is known at once here too.
+//! without byte queue limits, or both in this order. Then the discipline is dequeued at the time
+//! the gate opened. Packets leave the gate in order, so here too the time of arrival is known at
+//! once.
 //!
-//! Bytes are charged honestly: the discipline counts the IP packet plus the link-layer header, the
-//! transmitter counts everything the wire carries (`Framing`). A transmission that spans a change
-//! of rate takes exactly the time its bits need at the rates in force.
+//! Two sizes are counted. The discipline counts the IP packet plus the link-layer header; the
+//! transmitter counts everything on the wire (`Framing`). A transmission that spans a change of
+//! rate takes exactly the time its bits need at the rates in force.
 
 mod dql;
 mod framing;
@@ -37,7 +39,7 @@ pub use shaper::{Shaper, ShaperParams};
 use qdisc::{Backlog, Body, Discipline, Fate, Packet, Qdisc};
 use units::{Rate, Span, Time};
 
-/// A packet that has left the queue: its transmission has begun, or it lies in the ring.
+/// A packet that has left the queue: it is in transmission or in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure<B> {
     /// When it left the queue: its sojourn is `dequeued - packet.enqueued`.
@@ -50,7 +52,7 @@ pub struct Departure<B> {
     pub packet: Packet<B>,
 }
 
-/// What a link has done since the start.
+/// Counts since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     /// Packets handed to `send`.
@@ -77,13 +79,13 @@ pub struct Link<B> {
     schedule: Schedule,
     /// When the transmitter is or was free.
     free_at: Time,
-    /// It asks the discipline at the very instant at which it becomes free, before what comes then
-    /// is taken in: ns-2's way.
+    /// It dequeues at the very instant at which it becomes free, before arrivals of that instant
+    /// are enqueued: as ns-2.
     asks_at_once: bool,
     delay: Span,
     framing: Framing,
     loss: LossLaw,
-    /// What stands between discipline and transmitter; a plain link has nothing there.
+    /// The shaper and ring between discipline and transmitter, if any.
     gate: Option<Box<Gate>>,
     counters: Counters,
     backlog: Backlog,
@@ -160,8 +162,8 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// From now on it asks the discipline as soon as it is free, as ns-2's does, where what happens
-    /// at one time happens in the order in which it was scheduled.
+    /// From now on it dequeues as soon as it is free, as ns-2's link does, where events of one time
+    /// happen in the order in which they were scheduled.
     pub fn ask_at_once(&mut self) {
         self.asks_at_once = true;
     }
@@ -193,17 +195,16 @@ impl<B: Body> Link<B> {
             self.begin(packet, now, now, &mut out);
             return;
         }
-        // A packet that comes at the very instant at which the transmitter becomes free is taken in
-        // before the discipline is asked, as in Linux: there a card's completion asks in a softirq
-        // of its own, behind what the timers of that instant bring; and what they bring asks too.
+        // A packet that arrives at the very instant at which the transmitter becomes free is
+        // enqueued before the dequeue, as in Linux: there the completion's softirq dequeues, behind
+        // the timers of that instant; and what they send dequeues too.
         if self.asks_at_once {
             self.advance(now, fates, &mut out);
         } else if self.free_at < now {
             self.advance(Time(now.0 - 1), fates, &mut out);
         }
         if self.backlog.packets == 0 && self.free_at < now {
-            // The transmitter asked in vain when it became free: disciplines date their idle
-            // periods from there.
+            // The transmitter found the queue empty when it became free: idle periods start there.
             let none = self.qdisc.dequeue(self.free_at, fates);
             debug_assert!(none.is_none(), "an empty queue gave a packet");
         }
@@ -228,9 +229,9 @@ impl<B: Body> Link<B> {
             return;
         }
         while self.backlog.packets > 0 && self.free_at <= now {
-            // A packet that came while the transmitter idled leaves when it came, not when the
-            // idling began: `send` advances before and after it enqueues, so then the last change
-            // of the backlog is its arrival.
+            // A packet that arrived while the transmitter was idle leaves at its arrival, not when
+            // the transmitter became free. `send` advances before and after it enqueues, so in this
+            // case the last change of the backlog is that arrival.
             let at = self.free_at.max(self.backlog_since);
             let Some(mut packet) = self.qdisc.dequeue(at, fates) else {
                 self.note_backlog(at);
@@ -259,14 +260,14 @@ impl<B: Body> Link<B> {
         }
     }
 
-    /// What waits in the queue now; the packet in transmission and the ring's are not counted.
+    /// The queue's backlog now, without the packet in transmission and those in the ring.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// The most that waited at once since the start or the last `forget_peak`: packets and bytes
-    /// each on their own.
+    /// The largest backlog since the start or the last `forget_peak`; packets and bytes each on
+    /// their own.
     pub fn peak(&self) -> Backlog {
         self.peak
     }
@@ -316,7 +317,8 @@ impl<B: Body> Link<B> {
         &self.qdisc
     }
 
-    /// The discipline, to be told what it can't know. What is queued is the link's business.
+    /// The discipline, for replays to tell it what it can't know. The link alone enqueues and
+    /// dequeues.
     pub fn qdisc_mut(&mut self) -> &mut Discipline<B> {
         &mut self.qdisc
     }
@@ -326,7 +328,7 @@ impl<B: Body> Link<B> {
         &self.schedule
     }
 
-    /// What the link has done up to now.
+    /// The counts up to now.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -343,9 +345,8 @@ impl<B: Body> Link<B> {
         (packets, self.counters.byte_ns + u128::from(self.backlog.bytes) * span)
     }
 
-    /// The time a packet of `ip_bytes` takes from the head of an empty queue to the far end, at the
-    /// fastest the link is before `end`, so that none is quicker. `None`: the link never sends such
-    /// a packet.
+    /// The least time that a packet of `ip_bytes` takes from the head of an empty queue to the far
+    /// end, at the link's highest rate before `end`. `None`: the link never sends such a packet.
     pub fn idle_delay(&self, ip_bytes: u32, end: Time) -> Option<Span> {
         Some(self.schedule.least_time(self.framing.wire_bytes(ip_bytes), end)? + self.delay)
     }
@@ -367,7 +368,7 @@ impl<B: Body> Link<B> {
             && let Some(gate) = self.gate.as_mut().filter(|gate| gate.shaper.is_none())
             && let Some(open) = gate.opened_by(now).filter(|open| *open < now)
         {
-            // As on a plain link: the discipline was asked in vain when the gate opened.
+            // As on a plain link: the gate opened and found the discipline empty.
             let none = self.qdisc.dequeue(open, fates);
             debug_assert!(none.is_none(), "an empty queue gave a packet");
         }
@@ -377,8 +378,8 @@ impl<B: Body> Link<B> {
         self.advance_through_gate(now, fates, out);
     }
 
-    /// `advance` where there is a gate: each packet passes when the gate opened, and its way
-    /// through the ring and the transmitter is settled then.
+    /// `advance` where there is a gate: each packet passes when the gate opened, and its time in
+    /// the ring and the transmitter is known then.
     fn advance_through_gate(
         &mut self,
         now: Time,
@@ -389,7 +390,7 @@ impl<B: Body> Link<B> {
         while self.backlog.packets > 0
             && let Some(open) = gate.opened_by(now)
         {
-            // A packet that came while the gate stood open passes when it came.
+            // A packet that arrived while the gate was open passes at its arrival.
             let at = open.max(self.backlog_since);
             gate.ring.settle(at);
             let dequeued = self.qdisc.dequeue(at, fates);

@@ -1,17 +1,17 @@
 //! The driver's ring: packets that have left the discipline and wait for the transmitter.
 //!
 //! A FIFO of N descriptors lies between the discipline and the wire. A packet moves into it as soon
-//! as a descriptor is free and, with BQL, the limit lets it; from then on no discipline can drop or
-//! reorder it. Its descriptor is free again when the host is told that its last bit is out: at
-//! once, or, where interrupts are coalesced, some time after the first completion that has not been
-//! told. A ring of one descriptor is no ring.
+//! as a descriptor is free and, with BQL, the limit allows it. From then on no discipline can drop
+//! or reorder it. Its descriptor is free again when the host learns that its last bit is out: at
+//! once, or, with coalesced interrupts, some time after the first completion that the host does not
+//! know of. A ring of one descriptor is no ring.
 //!
-//! Since nothing in the ring changes its mind, the time of each packet's last bit is known when it
-//! enters. `settle` brings the ring up to a time; `opened_by` says when it would take the next
+//! As nothing in the ring changes order, the time of each packet's last bit is known when it
+//! enters. `settle` brings the ring up to a time; `opened_by` returns when it would take the next
 //! packet.
 //!
 //! Source: D. Siemon, "Queueing in the Linux Network Stack" (Linux Journal, 2013); T. Herbert's BQL
-//! (see `dql`). Deviations: a completion interrupt is coalesced by time only, not by a number of
+//! (see `dql`). Deviation: a completion interrupt is coalesced by time only, not by a number of
 //! packets.
 
 use std::collections::VecDeque;
@@ -54,8 +54,8 @@ pub struct Slot {
     pub wire_bytes: u64,
 }
 
-/// What a ring has done up to the time it was settled to. A sojourn is from leaving the discipline
-/// to the last bit out.
+/// A ring's counts up to the time it was settled to. A sojourn is from leaving the discipline to
+/// the last bit out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RingCounters {
     /// Packets whose last bit is out.
@@ -74,11 +74,11 @@ pub struct Ring {
     dql: Option<Dql>,
     /// Packets that hold a descriptor, in order.
     slots: VecDeque<Slot>,
-    /// How many of them, at the front, are out but the host does not know yet.
+    /// How many of them, at the front, are out without the host's knowledge.
     out: usize,
-    /// When it will; `NEVER` while all that is out has been told.
+    /// When the host will be told; `NEVER`: it knows of all that are out.
     tell_at: Time,
-    /// Since when it takes packets; of no meaning while it takes none.
+    /// Since when it takes packets; meaningless while it takes none.
     open_since: Time,
     backlog: Backlog,
     backlog_since: Time,
@@ -107,7 +107,7 @@ impl Ring {
         }
     }
 
-    /// What is in it, the packet in transmission among it, at the time it was settled to.
+    /// The packets in it, with the one in transmission, at the time it was settled to.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
@@ -162,7 +162,7 @@ impl Ring {
         self.slots.front().map_or(Time::NEVER, |slot| slot.finished + self.coalesce)
     }
 
-    /// Everything that happens in it up to `now` happens.
+    /// Brings the ring up to `now`.
     #[inline]
     pub fn settle(&mut self, now: Time) {
         while self.step(now) {}
@@ -189,7 +189,7 @@ impl Ring {
     /// The next thing that happens, if it does by `now`: a last bit goes out, or the host is told.
     fn step(&mut self, now: Time) -> bool {
         let next_out = self.slots.get(self.out).map_or(Time::NEVER, |slot| slot.finished);
-        // What goes out at the instant of the interrupt is told by it.
+        // An interrupt reports packets that go out at its very instant.
         if next_out.min(self.tell_at) > now {
             return false;
         }

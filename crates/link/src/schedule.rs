@@ -3,11 +3,11 @@
 //! A transmission takes the time its bits need at the rates in force while it lasts, so a link that
 //! slows down in the middle of a packet, or stops, finishes that packet exactly when it should.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use units::{Rate, Span, Time};
 
 /// From `at_ns` on the link runs at `bps` bit/s; 0 is an outage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateStep {
     /// Time of the step, ns.
@@ -21,7 +21,7 @@ pub struct RateStep {
 pub struct Schedule {
     steps: Vec<RateStep>,
     period: Option<u64>,
-    /// What a whole pass carries, bit·ns/s; of no meaning without a period.
+    /// What a whole period carries, bit·ns/s; meaningless without a period.
     pass: u128,
 }
 

@@ -1,13 +1,13 @@
-//! A token bucket between the discipline and what lies below it: tc's htb with one class.
+//! A token bucket below the discipline: tc's htb with one class.
 //!
 //! Tokens are bytes. They come at the rate and are capped at the burst. A packet may leave while
-//! there is no debt (tokens >= 0) and is charged after, so tokens go negative and the next packet
-//! waits until they have come back to 0. Over any time t the shaper lets no more through than
-//! burst + rate * t and the one packet that may take it into debt.
+//! tokens >= 0 and is charged after, so tokens become negative and the next packet waits until they
+//! are 0 again. In any time t at most burst + rate · t bytes pass, and the one packet that makes
+//! tokens negative.
 //!
 //! Source: M. Devera, "HTB Linux queuing discipline manual, user guide" (2002), and tc-htb(8).
 //! Deviations: `ceil` is `rate` and `cburst` is `burst` (tc's own `cburst` would stay at 1600 bytes
-//! and make a larger `burst` alone useless), and the arithmetic is exact where Linux rounds each
+//! and make a larger `burst` alone useless); the arithmetic is exact where Linux rounds each
 //! packet's time to a fixed-point fraction.
 
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,8 @@ pub struct ShaperParams {
     pub cells: crate::Cells,
 }
 
-/// One token is a byte; this much of the unit in which tokens are kept, bit·ns/s, so that a rate in
-/// bit/s times ns is exact.
+/// One token (a byte) in the unit in which tokens are kept, bit·ns/s: so a rate in bit/s times ns
+/// is exact.
 const TOKEN: i128 = 8_000_000_000;
 
 /// The bucket.
@@ -65,7 +65,7 @@ impl Shaper {
         self.rate
     }
 
-    /// Since when a packet may leave, or from when on: exactly when the debt is paid.
+    /// The time from which a packet may leave: past, or when tokens will be 0 again.
     #[inline]
     pub fn ready_at(&self) -> Time {
         if self.tokens >= 0 {

@@ -4,12 +4,14 @@
 //! its types, in `python/sojourn/_core.pyi`.
 
 mod congestion;
+mod json;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod live;
 mod metrics;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod prober;
 mod quantities;
+mod realised;
 mod replay;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod rpm;
@@ -17,6 +19,7 @@ mod run;
 mod scenario;
 mod tables;
 mod tc;
+mod values;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -75,6 +78,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics::bins_of, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::bins_from, module)?)?;
     scenario::fill(module)?;
+    realised::add_to(module)?;
     congestion::add_to(module)?;
     quantities::add_to(module)?;
     tc::add_to(module)?;

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use scenario::quantity::{self, Times};
 use scenario::{Value, Wrong};
 
-use crate::scenario::value_of;
+use crate::values::value_of;
 
 /// The exception that says what is wrong.
 fn refusal(py: Python<'_>, Wrong { message, hint, offset, .. }: Wrong) -> PyErr {

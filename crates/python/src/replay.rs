@@ -4,16 +4,19 @@ use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sim::{Arrival, Decision, DsField, Fell, LinkSpec};
+use scenario::realised::simulated_link;
+use sim::{Arrival, Decision, DsField, Fell};
 use units::Time;
+
+use crate::realised::Link;
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link_json, seed, t_ns, flow, bytes, ds, after = None, early = None, hash = None, truesize = None))]
+#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, early = None, hash = None, truesize = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
-    link_json: &str,
+    link: &Link,
     seed: u64,
     t_ns: PyReadonlyArray1<'py, i64>,
     flow: PyReadonlyArray1<'py, i64>,
@@ -24,8 +27,9 @@ pub fn replay<'py>(
     hash: Option<PyReadonlyArray1<'py, i64>>,
     truesize: Option<PyReadonlyArray1<'py, i64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let link: LinkSpec = serde_json::from_str(link_json)
-        .map_err(|e| PyValueError::new_err(format!("not a link: {e}")))?;
+    let Some(link) = simulated_link(&link.spec) else {
+        return Err(PyValueError::new_err("the link's discipline is Linux's alone"));
+    };
     let arrivals = arrivals(
         [t_ns.as_slice()?, flow.as_slice()?, bytes.as_slice()?, ds.as_slice()?],
         slice(&after)?,

@@ -1,13 +1,14 @@
 //! `run`: drives the simulator in slices without the GIL, looks at the clock and at Ctrl-C in
 //! between, and hands its columns over without copying them.
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sim::{Scenario, Sim};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use crate::realised::Realised;
 use crate::tables::columns;
 
 pyo3::create_exception!(
@@ -22,16 +23,15 @@ const SLICE: u64 = 1 << 16;
 /// Wall time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
-/// Runs one scenario to its end; see `_core.pyi`.
+/// Runs a realised scenario to its end; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, progress = None))]
+#[pyo3(signature = (realised, progress = None))]
 pub fn run<'py>(
     py: Python<'py>,
-    scenario_json: &str,
+    realised: &Realised,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let scenario: Scenario = serde_json::from_str(scenario_json)
-        .map_err(|e| PyValueError::new_err(format!("not a scenario: {e}")))?;
+    let scenario = realised.simulated()?;
     // A panic is a broken invariant of ours; it must not look like an exit request to Python's
     // `except Exception`.
     let outcome =

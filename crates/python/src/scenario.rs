@@ -1,60 +1,18 @@
 //! The scenario language for Python: text and plain values in, a frozen `Scenario` out; its
 //! problems as one `ScenarioError`.
 
+use crate::realised::{Realised, Tcp};
+use crate::values::{table_of, value_of};
 use ::scenario::{Key, Loaded, Part, Source, Table, Value};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyMapping, PyTuple};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 // Values
 // -------------------------------------------------------------------------------------------------
-
-/// A plain value; what has canonical words (a discipline) as those. `None` inside a table is a key
-/// that is not there.
-pub(crate) fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
-    if value.is_instance_of::<PyBool>() {
-        return Ok(Value::Bool(value.extract()?));
-    }
-    if value.is_instance_of::<PyInt>() {
-        // Beyond 128 bits it is out of any range all the same.
-        return Ok(Value::Int(value.extract().unwrap_or(if value.lt(0)? {
-            i128::MIN
-        } else {
-            i128::MAX
-        })));
-    }
-    if value.is_instance_of::<PyFloat>() {
-        return Ok(Value::Float(value.extract()?));
-    }
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Value::Text(text.to_string_lossy().into_owned()));
-    }
-    if let Ok(mapping) = value.cast::<PyMapping>() {
-        return Ok(Value::Table(table_of(mapping)?));
-    }
-    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let items: PyResult<Vec<Value>> = value.try_iter()?.map(|item| value_of(&item?)).collect();
-        return Ok(Value::List(items?));
-    }
-    if let Ok(text) = value.getattr("text") {
-        return value_of(&text);
-    }
-    Err(PyTypeError::new_err(format!("a scenario has no {}", value.get_type().name()?)))
-}
-
-fn table_of(mapping: &Bound<'_, PyMapping>) -> PyResult<Table> {
-    let mut table = Table::default();
-    for entry in mapping.items()?.iter() {
-        let (key, value): (String, Bound<'_, PyAny>) = entry.extract()?;
-        if !value.is_none() {
-            table.set(&key, value_of(&value)?);
-        }
-    }
-    Ok(table)
-}
 
 fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
@@ -79,33 +37,6 @@ fn table_to_python<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, P
         dict.set_item(key, to_python(py, value)?)?;
     }
     Ok(dict)
-}
-
-fn json_to_python<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
-    match value {
-        serde_json::Value::Null => Ok(py.None().into_bound(py)),
-        serde_json::Value::Bool(truth) => truth.into_bound_py_any(py),
-        serde_json::Value::Number(number) => match (number.as_u64(), number.as_i64()) {
-            (Some(number), _) => number.into_bound_py_any(py),
-            (None, Some(number)) => number.into_bound_py_any(py),
-            _ => number.as_f64().into_bound_py_any(py),
-        },
-        serde_json::Value::String(text) => text.into_bound_py_any(py),
-        serde_json::Value::Array(items) => {
-            let list = PyList::empty(py);
-            for item in items {
-                list.append(json_to_python(py, item)?)?;
-            }
-            Ok(list.into_any())
-        }
-        serde_json::Value::Object(entries) => {
-            let dict = PyDict::new(py);
-            for (key, item) in entries {
-                dict.set_item(key, json_to_python(py, item)?)?;
-            }
-            Ok(dict.into_any())
-        }
-    }
 }
 
 /// See `_core.pyi`.
@@ -141,9 +72,7 @@ pub fn scenario_keys() -> HashMap<&'static str, Vec<&'static str>> {
 pub fn tcp_profiles(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let profiles = PyDict::new(py);
     for name in scenario::PROFILES {
-        let profile = serde_json::to_value(scenario::profile(name));
-        let profile = profile.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        profiles.set_item(name, json_to_python(py, &profile)?)?;
+        profiles.set_item(name, Tcp(scenario::profile(name)))?;
     }
     Ok(profiles)
 }
@@ -348,20 +277,14 @@ impl Scenario {
         PyTuple::new(py, variants.into_iter().map(Scenario))
     }
 
-    fn realise<'py>(
-        &self,
-        py: Python<'py>,
-        seed: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn realise(&self, py: Python<'_>, seed: &Bound<'_, PyAny>) -> PyResult<Realised> {
         let number: u64 = seed.extract().map_err(|_| {
             PyValueError::new_err(format!(
                 "a seed is a whole number from 0 to 2^64 - 1, not {seed}"
             ))
         })?;
         let run = self.0.scenario.realise(number).map_err(PyValueError::new_err)?;
-        let run =
-            serde_json::to_value(run).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        json_to_python(py, &run)
+        Realised::of(py, run)
     }
 
     #[pyo3(signature = (seeds = None))]

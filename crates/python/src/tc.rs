@@ -54,7 +54,7 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
 
 /// See `_core.pyi`.
 #[pyclass(frozen, module = "sojourn._core")]
-pub struct Qdisc(Discipline);
+pub struct Qdisc(pub Discipline);
 
 #[pymethods]
 impl Qdisc {
@@ -359,7 +359,7 @@ impl StateColumn {
 
 /// See `_core.pyi`.
 #[pyclass(frozen, module = "sojourn._core")]
-pub struct LinkLayer(Framing);
+pub struct LinkLayer(pub Framing);
 
 #[pymethods]
 impl LinkLayer {
@@ -453,6 +453,18 @@ fn cells_of(word: &str) -> PyResult<Cells> {
 /// See `_core.pyi`.
 #[pyclass(frozen, module = "sojourn._core")]
 pub struct Shaper(::tc::Shaper);
+
+impl Shaper {
+    /// The words of what a link has.
+    pub fn of(params: ShaperParams) -> Shaper {
+        Shaper(::tc::Shaper(params))
+    }
+
+    /// What a link has.
+    pub fn params_of(&self) -> ShaperParams {
+        self.0.0
+    }
+}
 
 #[pymethods]
 impl Shaper {

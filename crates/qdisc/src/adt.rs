@@ -1,20 +1,20 @@
-//! adt: Active Drop-Tail, a drop-tail queue that looks for its smallest sufficient limit.
+//! adt: Active Drop-Tail, a drop-tail queue that adapts its limit to the least one that keeps the
+//! link busy.
 //!
-//! The queue is drop-tail with a limit `q_adt`. On the first arrival after each sample period the
-//! throughput of that period enters a weighted average; while the average is below the wanted
-//! utilisation of the link the limit grows by the factor c, otherwise it shrinks by it. Many flows
-//! keep a link busy with a short queue, few need a long one, and nobody has to say how many there
-//! are.
+//! The limit is `q_adt`. On the first arrival after each sample period the throughput of that
+//! period enters a weighted average. While the average is below the wanted utilisation of the link,
+//! the limit is multiplied by c, otherwise divided by it. Many flows keep a link busy with a short
+//! queue, few need a long one; nobody has to know their number.
 //!
 //! Source: Stanojevic, Shorten, Kellett, "Adaptive Tuning of Drop-Tail Buffers for Reducing
 //! Queueing Delays", IEEE Communications Letters 10(7), 2006, §II. THR, q_adt, u, c and rho are the
-//! paper's letters. What the paper leaves open: q_adt starts at the buffer size (Comment 1 needs
-//! that) unless `start` says otherwise, and THR at zero, as if the link had been idle before the
-//! run, so that the limit only begins to shrink once the average has seen enough of a busy link (44
-//! full samples at rho = 0.1, u = 0.99). Deviations from the paper: q_adt stays at one packet or
-//! more. Below one the decisions are the same (an empty queue takes a packet, any other refuses
-//! it), but the way back would grow without bound. While the service rate is unknown or zero q_adt
-//! rests: there is no utilisation to regulate.
+//! paper's letters. The paper leaves the start open. Here q_adt starts at the buffer size (Comment
+//! 1 needs that) unless `start` is given, and THR at zero, as if the link had been idle before the
+//! run. So the limit begins to shrink once the average has seen enough of a busy link (44 full
+//! samples at rho = 0.1, u = 0.99). Deviations from the paper: q_adt is at least one packet. Below
+//! one the decisions are the same (an empty queue takes a packet, any other drops it), but the way
+//! back would grow without bound. While the service rate is unknown or zero, q_adt does not change:
+//! there is no utilisation to regulate.
 
 use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
@@ -52,14 +52,14 @@ struct Control {
     last_update: Time,
 }
 
-/// A drop-tail queue whose limit is the smallest that keeps the link busy enough.
+/// A drop-tail queue that adapts its limit.
 pub struct Adt<B> {
     limit: f64,
     utilisation: f64,
     increase: f64,
     weight: f64,
     sample: Span,
-    /// Given by the user, so deaf to the link's changes.
+    /// The user gave the rate, so changes of the link's do not apply.
     rate_is_fixed: bool,
     /// ServiceRate, bit/s; 0 = unknown.
     service_rate: f64,

@@ -1,13 +1,13 @@
-//! Linux's way past a discipline: a packet that finds the queue empty is never put into it.
+//! Linux's bypass of a discipline (TCQ_F_CAN_BYPASS): a packet that finds the queue empty is not
+//! enqueued.
 //!
-//! The core in front of every discipline hands such a packet to the driver at once. If the driver
-//! has no room, the core keeps it and offers it again as soon as there is: before anything the
-//! discipline holds, without asking it. CoDel never sees the packet, its sojourn is no sign of
-//! anything, and fq_codel charges it to no flow; it counts in the limit all the same.
+//! `__dev_xmit_skb` hands such a packet to the driver at once. If the driver has no room, the
+//! packet is requeued in front of the discipline (`dev_requeue_skb`) and offered again before any
+//! packet of the discipline. CoDel never sees the packet, so its sojourn counts for nothing, and
+//! fq_codel charges it to no flow. It counts in the limit all the same.
 //!
-//! So it is where the discipline is the device's own (its root) and leaves the core free to do so
-//! (TCQ_F_CAN_BYPASS): fifos, codel, fq_codel; not red, and nothing below a shaper. To a fifo it
-//! makes no difference.
+//! Only a device's root discipline that allows it is bypassed: fifos, codel, fq_codel; not red, and
+//! nothing below a shaper. To a fifo it makes no difference.
 //!
 //! Source: Linux net/core/dev.c (`__dev_xmit_skb`), net/sched/sch_generic.c (`sch_direct_xmit`,
 //! `dev_requeue_skb`).
@@ -15,20 +15,20 @@
 use crate::{Backlog, Packet};
 use units::Time;
 
-/// The packet that went past the discipline and waits for the driver.
+/// The bypass, and the packet in it that waits for the driver.
 pub(crate) struct Bypass<B> {
     open: bool,
     held: Option<Packet<B>>,
 }
 
 impl<B> Bypass<B> {
-    /// `open`: there is such a way.
+    /// `open`: the discipline may be bypassed.
     pub(crate) fn new(open: bool) -> Bypass<B> {
         Bypass { open, held: None }
     }
 
-    /// Takes a packet past the discipline, which holds `inside`; gives it back where that is not
-    /// empty.
+    /// Takes the packet if it bypasses the discipline, whose backlog is `inside`; otherwise returns
+    /// it.
     #[inline]
     pub(crate) fn take_past(
         &mut self,
@@ -44,13 +44,13 @@ impl<B> Bypass<B> {
         None
     }
 
-    /// The packet that waits: it goes first.
+    /// The waiting packet, which leaves before those of the discipline.
     #[inline]
     pub(crate) fn take_out(&mut self) -> Option<Packet<B>> {
         self.held.take()
     }
 
-    /// What is queued, with what the discipline holds.
+    /// The backlog of both, where the discipline's is `inside`.
     #[inline]
     pub(crate) fn backlog(&self, inside: Backlog) -> Backlog {
         match &self.held {

@@ -1,38 +1,39 @@
-//! CoDel: controlled delay. A standing queue shows in the least sojourn time of an interval; when
-//! that stays above a small target for a whole interval, drop at the head, and drop at growing
-//! frequency until it falls below again.
+//! CoDel: controlled delay. A standing queue shows in the least sojourn time of an interval. When
+//! that stays above target for a whole interval, CoDel drops at the head, and then at growing
+//! frequency until the sojourn time falls below target.
 //!
 //! Parameters (`CodelParams`), the control law (`Control`) and its state (`Dropping`) are apart, so
-//! fq_codel runs the same law on each of its flows. One file serves four variants, which differ in:
+//! fq_codel runs the same law on each of its flows. One file has four variants, which differ in:
 //!
 //! | | linux | linux2012 | rfc | ns3 |
 //! |---|---|---|---|---|
 //! | clock | ticks of 1024 ns | as linux | ns | ticks of 1024 ns |
 //! | 1/sqrt(count) | 16 bits, one Newton step a drop | as linux | exact | as linux |
 //! | may drop | after first_above + interval | as linux | at or after it | as linux |
-//! | asked in vain, forgets first_above | yes | no | yes | no |
+//! | dequeue of an empty queue resets first_above | yes | no | yes | no |
 //! | queue too short to act on | backlog <= mtu | as linux | backlog <= mtu | backlog < 1500 bytes |
 //! | after a mark | drop_next + gap | as linux | drop_next + gap | now + gap |
 //!
-//! `linux2012` is what Linux did from September 2012 until March 2026 (commit 815980fe6dbb and the
-//! stable trees, Debian's 6.12.117 among them): first_above outlived an empty queue, so the next
-//! packet, an interval later, could be dropped for a queue that was long gone. Under fq_codel this
-//! cost sparse flows packets where one packet takes longer than target.
+//! `linux2012` is Linux's CoDel from September 2012 until March 2026 (commit 815980fe6dbb and the
+//! stable trees, Debian's 6.12.117 among them). There first_above outlived an empty queue, so the
+//! next packet, an interval later, could be dropped for a queue that had long drained. Under
+//! fq_codel this cost sparse flows packets where one packet takes longer than target to send.
 //!
-//! Where Linux's is the device's own, a packet that finds it empty goes past it: see `bypass`.
+//! Where Linux's codel is the device's root, packets may bypass it: see `bypass`.
 //!
-//! The backlog tested does not count the packet in hand. A packet that already carries CE counts as
-//! marked and is not marked again.
+//! The backlog tested does not include the packet just dequeued. A packet that already carries CE
+//! counts as marked and is not marked again.
 //!
 //! Source: RFC 8289 §5 (rfc, and the names); Nichols and Jacobson, ACM Queue 10(5), 2012; Linux
 //! include/net/codel_impl.h for the behaviour of `linux`; ns-3 src/traffic-control for that of
-//! `ns3`. Deviations: Linux counts ticks in 32 bits with signed comparison, ns-3 in 32 bits without
-//! (it fails after 4398 s). Ticks are u64 here. No decision differs from Linux's while the times
-//! compared are less than 2^31 ticks (2199 s) apart; beyond, Linux's would be an accident of the
-//! wrap. RFC 8289 only drops; with `ecn` the rfc variant marks where it would drop, one packet per
-//! dequeue, as Linux does. Linux may count a second mark (ce_threshold) on a packet it just marked,
-//! here a packet is marked once. ns-3's ce_threshold works only with `ecn`. The limit is in packets
-//! in all variants (ns-3's default is 1500 bytes x 1000).
+//! `ns3`.
+//!
+//! Deviations: Linux counts ticks in 32 bits with signed comparison, ns-3 in 32 bits without (it
+//! fails after 4398 s). Ticks are u64 here; decisions are Linux's while the times compared are less
+//! than 2^31 ticks (2199 s) apart. RFC 8289 only drops; with `ecn` the rfc variant marks where it
+//! would drop, one packet per dequeue, as Linux does. Linux may count a second mark (ce_threshold)
+//! on a packet it has just marked; here a packet is marked once. ns-3's ce_threshold works only
+//! with `ecn`. The limit is in packets in all variants (ns-3's default is 1500 bytes x 1000).
 
 use crate::bypass::Bypass;
 use crate::ds::mark;
@@ -40,7 +41,7 @@ use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::Time;
 
-/// Which algorithm goes under the name CoDel; the table above says what differs.
+/// Which algorithm: see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodelVariant {
@@ -55,7 +56,7 @@ pub enum CodelVariant {
 }
 
 impl CodelVariant {
-    /// Linux's, of whatever year.
+    /// Either of Linux's.
     #[inline]
     pub(crate) fn is_linux(self) -> bool {
         matches!(self, CodelVariant::Linux | CodelVariant::Linux2012)
@@ -83,14 +84,14 @@ pub struct CodelParams {
 /// Below this many bytes ns-3 leaves a queue alone (MinBytes).
 const NS3_MIN_BYTES: u64 = 1500;
 
-/// CoDel's clock: what a time is counted in. One tick of Linux's clock is 2^10 ns.
+/// CoDel's clock: one tick of Linux's is 2^10 ns (CODEL_SHIFT).
 const TICK_SHIFT: u32 = 10;
 
-/// The queue the law is applied to: where the next packet comes from and how much would remain.
+/// The queue that the law is applied to.
 pub(crate) trait Source<B> {
     /// Takes the oldest packet out.
     fn pop(&mut self) -> Option<Packet<B>>;
-    /// Bytes left, by which the law tells whether there is a queue at all.
+    /// Bytes left in the queue.
     fn remaining_bytes(&self) -> u64;
 }
 
@@ -116,16 +117,16 @@ pub(crate) struct Control {
     ecn: bool,
     /// u64::MAX = off.
     ce_threshold: u64,
-    /// A backlog below this many bytes is too short to act on.
+    /// Below this backlog, bytes, the law does not drop.
     enough_bytes: u64,
 }
 
 /// The state of one queue under the law. The names are RFC 8289's; times in the variant's clock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dropping {
-    /// When the sojourn will have been above target for an interval; 0 = it is below.
+    /// When the sojourn will have been above target for an interval; 0: it is below target.
     first_above: u64,
-    /// 0 = it has never dropped: long ago by a clock that has run for a while, as a router's.
+    /// The time of the next drop; 0: it has never dropped.
     drop_next: u64,
     /// Drops since the dropping state was entered, and what it was when it was last entered.
     pub(crate) count: u32,
@@ -241,7 +242,7 @@ impl Control {
         }
     }
 
-    /// The dropping state begins: one packet goes, and the law finds its rate.
+    /// Enters the dropping state: drops or marks one packet and sets the drop rate.
     #[cold]
     fn enter<B>(
         &self,
@@ -260,8 +261,7 @@ impl Control {
             next
         };
         state.dropping = true;
-        // Close to the last dropping state, the rate that controlled the queue then is a good first
-        // guess now.
+        // RFC 8289 §5.5: soon after the last dropping state, its drop rate is a good first guess.
         let now = now.0 >> self.shift;
         let delta = state.count.wrapping_sub(state.last_count);
         let recent =
@@ -278,8 +278,8 @@ impl Control {
         survivor
     }
 
-    /// In the dropping state and `drop_next` has come. A deep queue can owe several drops at once,
-    /// hence the loop.
+    /// In the dropping state, `drop_next` has come. Several drops may be due at once, hence the
+    /// loop.
     #[cold]
     fn drop_on_schedule<B>(
         &self,

@@ -1,33 +1,32 @@
-//! The DS field: the byte of the IP header that once was TOS, in which hosts say how to treat a
-//! packet and queues say that there is congestion.
+//! The DS field, once the TOS byte of the IP header: its upper six bits are the DSCP, its lower two
+//! the ECN field.
 //!
-//! The upper six bits are the DSCP, the lower two the ECN field. The DSCP is the sender's and no
-//! queue changes it; only pfifo_fast reads it, and reads it the old way, as TOS bits.
+//! The sender sets the DSCP, and no queue changes it. Only pfifo_fast reads it, as TOS bits.
 //!
 //! Source: RFC 2474 §3 (DSCP), RFC 3168 §5 (ECN), RFC 1349 (TOS).
 
 use crate::{Cause, Fate, Packet};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// The byte as it stands in the IP header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+/// The byte of the IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct DsField(pub u8);
 
 /// The ECN field (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Ecn {
-    /// The sender does not speak ECN: congestion can only be signalled by a drop.
+    /// Not ECN-capable: only a drop can signal congestion.
     #[default]
     NotEct,
-    /// ECN-capable transport: ECT(0), or ECT(1), which no discipline here tells apart.
+    /// ECN-capable transport: ECT(0) or ECT(1), which no discipline here distinguishes.
     Ect,
     /// Congestion experienced: a queue marked it.
     Ce,
 }
 
 impl DsField {
-    /// CS0 without ECN: what every host sends that says nothing else.
+    /// CS0 without ECN: the default of every host.
     pub const BEST_EFFORT: DsField = DsField(0);
 
     /// The codepoint, 0 to 63.
@@ -65,8 +64,8 @@ impl From<Ecn> for DsField {
     }
 }
 
-/// Marks CE where the sender speaks ECN; says whether the packet now carries CE. A second mark is
-/// no news.
+/// Marks an ECN-capable packet CE. True if the packet now carries CE; one that already did is not
+/// reported again.
 #[inline]
 pub(crate) fn mark<B>(packet: &mut Packet<B>, cause: Cause, fates: &mut Vec<Fate<B>>) -> bool {
     match packet.ds.ecn() {

@@ -1,18 +1,20 @@
-//! pfifo, bfifo, pfifo_head_drop: first in, first out, with a limit; and `Fifo`, the ring every
-//! discipline is built on.
+//! pfifo, bfifo, pfifo_head_drop: first in, first out, with a limit; and `Fifo`, the ring that
+//! every discipline is built on.
 //!
-//! `pfifo` counts packets and `bfifo` bytes; both refuse the arriving packet when the limit would
-//! be passed. `pfifo_head_drop` makes room by dropping the oldest packet instead, so the news of
-//! congestion leaves at once.
+//! `pfifo` counts packets and `bfifo` bytes; both drop the arriving packet when the limit would be
+//! passed. `pfifo_head_drop` drops the oldest packet instead, so the sender learns of congestion
+//! sooner.
 //!
-//! Source: tc-pfifo(8); Linux net/sched/sch_fifo.c for the boundary: pfifo takes a packet while
-//! fewer than `limit` are queued, bfifo while backlog + packet stays at or below `limit`. The
-//! packet in transmission is not counted. Deviations: pfifo_head_drop may drop a packet that Linux
-//! has let past the queue (see `bypass`): where `limit` packets come while one is transmitted.
+//! Source: tc-pfifo(8); Linux net/sched/sch_fifo.c for the boundary. pfifo (pfifo_enqueue) takes a
+//! packet while fewer than `limit` are queued, bfifo (bfifo_enqueue) while backlog + packet <=
+//! `limit`. The packet in transmission does not count. Deviation: pfifo_head_drop may drop a packet
+//! that Linux has let bypass the queue (see `bypass`), where `limit` packets come while one is
+//! transmitted.
 
 use crate::{Backlog, Cause, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 use units::Time;
 
 /// `limit N`: packets for pfifo and pfifo_head_drop, bytes for bfifo.
@@ -37,7 +39,7 @@ impl<B> Default for Fifo<B> {
 }
 
 impl<B> Fifo<B> {
-    /// Takes a packet in at the tail and stamps its time of enqueue.
+    /// Appends a packet and sets its time of enqueue.
     #[inline]
     pub fn push(&mut self, mut packet: Packet<B>, now: Time) {
         packet.enqueued = now;
@@ -45,7 +47,7 @@ impl<B> Fifo<B> {
         self.packets.push_back(packet);
     }
 
-    /// Takes the oldest packet out.
+    /// Removes the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet<B>> {
         let packet = self.packets.pop_front()?;
@@ -60,106 +62,82 @@ impl<B> Fifo<B> {
     }
 }
 
+/// What the limit of a FIFO counts, and which packet is dropped at it.
+pub trait Limit {
+    /// Drops the oldest packet in place of the arriving one.
+    const DROPS_OLDEST: bool;
+
+    /// Whether a packet of `size` bytes may join this backlog.
+    fn has_room(limit: u64, backlog: Backlog, size: u32) -> bool;
+}
+
+/// pfifo_enqueue: packets.
+pub enum Packets {}
+
+impl Limit for Packets {
+    const DROPS_OLDEST: bool = false;
+
+    #[inline]
+    fn has_room(limit: u64, backlog: Backlog, _size: u32) -> bool {
+        u64::from(backlog.packets) < limit
+    }
+}
+
+/// bfifo_enqueue: bytes.
+pub enum Bytes {}
+
+impl Limit for Bytes {
+    const DROPS_OLDEST: bool = false;
+
+    #[inline]
+    fn has_room(limit: u64, backlog: Backlog, size: u32) -> bool {
+        backlog.bytes + u64::from(size) <= limit
+    }
+}
+
+/// pfifo_tail_enqueue: packets, and the oldest is dropped.
+pub enum HeadDrop {}
+
+impl Limit for HeadDrop {
+    const DROPS_OLDEST: bool = true;
+
+    #[inline]
+    fn has_room(limit: u64, backlog: Backlog, size: u32) -> bool {
+        Packets::has_room(limit, backlog, size)
+    }
+}
+
+/// A FIFO with a limit of the kind `L`.
+pub struct LimitedFifo<B, L> {
+    limit: u64,
+    queue: Fifo<B>,
+    kind: PhantomData<L>,
+}
+
 /// `pfifo limit PACKETS`.
-pub struct Pfifo<B> {
-    limit: u64,
-    queue: Fifo<B>,
-}
-
-impl<B> Pfifo<B> {
-    /// An empty queue with this limit.
-    pub fn new(params: &FifoParams) -> Self {
-        Pfifo { limit: params.limit, queue: Fifo::default() }
-    }
-}
-
-impl<B> Qdisc<B> for Pfifo<B> {
-    #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        if u64::from(self.queue.backlog().packets) < self.limit {
-            self.queue.push(packet, now);
-        } else {
-            fates.push(Fate::Dropped(packet, Cause::Limit));
-        }
-    }
-
-    #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        self.queue.pop()
-    }
-
-    #[inline]
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn state(&self) -> State {
-        State { limit: Some(self.limit as f64), ..State::default() }
-    }
-}
-
+pub type Pfifo<B> = LimitedFifo<B, Packets>;
 /// `bfifo limit BYTES`.
-pub struct Bfifo<B> {
-    limit: u64,
-    queue: Fifo<B>,
-}
-
-impl<B> Bfifo<B> {
-    /// An empty queue with this limit.
-    pub fn new(params: &FifoParams) -> Self {
-        Bfifo { limit: params.limit, queue: Fifo::default() }
-    }
-}
-
-impl<B> Qdisc<B> for Bfifo<B> {
-    #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        if self.queue.backlog().bytes + u64::from(packet.size) <= self.limit {
-            self.queue.push(packet, now);
-        } else {
-            fates.push(Fate::Dropped(packet, Cause::Limit));
-        }
-    }
-
-    #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        self.queue.pop()
-    }
-
-    #[inline]
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn state(&self) -> State {
-        State { limit: Some(self.limit as f64), ..State::default() }
-    }
-}
-
+pub type Bfifo<B> = LimitedFifo<B, Bytes>;
 /// `pfifo_head_drop limit PACKETS`.
-pub struct HeadDropFifo<B> {
-    limit: u64,
-    queue: Fifo<B>,
-}
+pub type HeadDropFifo<B> = LimitedFifo<B, HeadDrop>;
 
-impl<B> HeadDropFifo<B> {
+impl<B, L> LimitedFifo<B, L> {
     /// An empty queue with this limit.
     pub fn new(params: &FifoParams) -> Self {
-        HeadDropFifo { limit: params.limit, queue: Fifo::default() }
+        LimitedFifo { limit: params.limit, queue: Fifo::default(), kind: PhantomData }
     }
 }
 
-impl<B> Qdisc<B> for HeadDropFifo<B> {
+impl<B, L: Limit> Qdisc<B> for LimitedFifo<B, L> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        // A limit of 0 takes nothing in, as in Linux.
-        if self.limit == 0 {
-            fates.push(Fate::Dropped(packet, Cause::Limit));
-            return;
-        }
-        if u64::from(self.queue.backlog().packets) >= self.limit
-            && let Some(oldest) = self.queue.pop()
-        {
+        if !L::has_room(self.limit, self.queue.backlog(), packet.size) {
+            // With a limit of 0 there is no oldest packet: every arriving one is dropped (Linux).
+            let oldest = if L::DROPS_OLDEST { self.queue.pop() } else { None };
+            let Some(oldest) = oldest else {
+                fates.push(Fate::Dropped(packet, Cause::Limit));
+                return;
+            };
             fates.push(Fate::Dropped(oldest, Cause::Limit));
         }
         self.queue.push(packet, now);

@@ -1,34 +1,34 @@
-//! fq_codel: a queue per flow, served in turn by bytes, each under CoDel.
+//! fq_codel: a queue per flow, served by deficit round robin, each under CoDel.
 //!
-//! Packets are hashed by flow into `flows` queues. Two lists of queues are served by deficit round
-//! robin, the new ones first: a queue that was empty gets one quantum ahead of those that stand, so
-//! sparse flows (a ping, a SYN, a voice packet) pass a bulk transfer without being told apart. When
-//! the whole is full the queue with most bytes loses up to half its backlog at the head.
+//! Packets are hashed by flow into `flows` queues. There are two lists of queues, and new queues
+//! are served before old ones. A queue that was empty may send one quantum ahead of those with a
+//! backlog, so sparse flows (a ping, a SYN, a voice packet) pass a bulk transfer without
+//! classification. When the total is over the limit, the queue with the most bytes loses up to half
+//! its backlog at the head.
 //!
-//! Packets live in one slab and are linked by index, so a queue costs nothing while empty, and no
-//! operation but the search for the fattest queue depends on the number of flows.
+//! Packets are in one slab and linked by index, so an empty queue costs nothing, and only the
+//! search for the longest queue depends on the number of flows.
 //!
 //! Source: RFC 8290; Linux net/sched/sch_fq_codel.c for the behaviour of `linux`, ns-3's
 //! FqCoDelQueueDisc for that of `ns3`.
 //!
 //! | | linux | rfc | ns3 |
 //! |---|---|---|---|
-//! | CoDel's test for a short queue sees | the whole backlog | the flow's | the flow's |
+//! | backlog in CoDel's test for a short queue | the total | the flow's | the flow's |
 //! | a new queue found empty | joins the old ones if there are any | joins the old ones | as rfc |
 //! | overflow drops at most | half the bytes | half the packets | half the bytes |
-//! | what overflowed counts as CoDel drops | yes | no | no |
+//! | overflow adds to CoDel's count | yes | no | no |
 //! | quantum | at least 256 | as given | as given |
 //!
-//! The memory limit is Linux's and counts what packets take of a Linux host's memory
-//! (`units::memory`), with every variant: 2280 bytes for a full segment, 2 for a bare ACK.
+//! The memory limit is Linux's in every variant. It counts the memory that packets take in a Linux
+//! host (`units::memory`): 2280 bytes for a full segment, 2 for a bare ACK.
 //!
 //! `linux2012` differs from `linux` in the control law alone: see codel.rs. Where either is the
-//! device's own, a packet that finds it empty goes past it, charged to no flow: see `bypass`.
+//! device's root, packets may bypass it, charged to no flow: see `bypass`.
 //!
-//! As in Linux, 32 bits that are drawn at random for each flow are scaled to the number of queues:
-//! two flows share a queue with a probability of one in `flows`, for the whole run. Which ones do
-//! is the discipline's luck (or what a recording says). Deviation: the ns3 variant has no
-//! set-associative hash.
+//! As in Linux each flow has a random hash of 32 bits, scaled to the number of queues: two flows
+//! share a queue with a probability of 1/`flows`, for the whole run. The discipline's random stream
+//! (or a recording) decides which. Deviation: the ns3 variant has no set-associative hash.
 
 use crate::bypass::Bypass;
 use crate::codel::{CodelVariant, Control, Dropping, Source};
@@ -62,14 +62,14 @@ pub struct FqCodelParams {
     pub drop_batch: u32,
 }
 
-/// No packet, no flow: the end of a linked list.
+/// The end of a linked list.
 const NONE: u32 = u32::MAX;
 
 /// Linux raises a smaller quantum to this many bytes.
 const LINUX_MIN_QUANTUM: u32 = 256;
 
-/// A place in the slab: a packet and the place of the one behind it, or a free place and the next
-/// free one.
+/// A slot of the slab: a packet and the slot of the next one in its queue, or a free slot and the
+/// next free one.
 #[derive(Debug)]
 struct Slot<B> {
     packet: Option<Packet<B>>,
@@ -97,7 +97,7 @@ impl<B> Slab<B> {
         index
     }
 
-    /// Takes a packet out; also says which one was behind it.
+    /// Removes a packet; also returns the slot of the one behind it.
     #[inline]
     fn remove(&mut self, index: u32) -> (Packet<B>, u32) {
         let slot = &mut self.slots[index as usize];
@@ -161,13 +161,13 @@ impl Round {
 struct Queues<B> {
     slab: Slab<B>,
     flows: Vec<Flow>,
-    /// Bytes queued by flow, apart from the flows so that the search for the fattest reads little
-    /// memory.
+    /// Bytes queued by flow, apart from `flows` so that the search for the longest queue reads
+    /// little memory.
     flow_bytes: Vec<u64>,
     total: Backlog,
-    /// What they take of a host's memory, bytes.
+    /// Memory that they take in a Linux host, bytes.
     memory: u64,
-    /// Of a packet's bytes those of the link's header.
+    /// Bytes of the link's header within a packet's size.
     header_bytes: u32,
     /// Flows that have packets.
     active: u32,
@@ -217,15 +217,15 @@ impl<B: Body> Queues<B> {
         Some(packet)
     }
 
-    /// The flow with most bytes, the first of equals: a linear search, as in Linux.
-    fn fattest(&self) -> u32 {
-        let mut fattest = 0;
+    /// The flow with the most bytes, the first of equals; a linear search, as in fq_codel_drop.
+    fn longest(&self) -> u32 {
+        let mut longest = 0;
         for (index, bytes) in self.flow_bytes.iter().enumerate() {
-            if *bytes > self.flow_bytes[fattest] {
-                fattest = index;
+            if *bytes > self.flow_bytes[longest] {
+                longest = index;
             }
         }
-        fattest as u32
+        longest as u32
     }
 }
 
@@ -270,8 +270,8 @@ pub struct FqCodel<B> {
 }
 
 impl<B: Body> FqCodel<B> {
-    /// An empty queue; the hash is perturbed by the context's luck. At least one flow and one byte
-    /// of quantum.
+    /// An empty queue; the context's random stream perturbs the hash. At least one flow and one
+    /// byte of quantum.
     pub fn new(params: &FqCodelParams, mut context: Context) -> Self {
         let flows = params.flows.max(1) as usize;
         let least_quantum = if params.variant.is_linux() { LINUX_MIN_QUANTUM } else { 1 };
@@ -308,7 +308,7 @@ impl<B: Body> FqCodel<B> {
         }
     }
 
-    /// Whether two of these flows, of like bodies, are hashed into one queue.
+    /// Whether two of these flows, with bodies alike, are hashed into one queue.
     pub fn any_share_a_queue(&self, flows: &[u32], body: &B) -> bool {
         let mut taken = vec![false; self.queues.flows.len()];
         flows
@@ -323,11 +323,11 @@ impl<B: Body> FqCodel<B> {
         ((hash * self.queues.flows.len() as u64) >> 32) as u32
     }
 
-    /// Over the limit: the fattest flow loses packets at its head, several at once to spread the
+    /// fq_codel_drop: the longest queue loses packets at its head, several at once to spread the
     /// cost of the search.
     #[cold]
-    fn drop_from_fattest(&mut self, cause: Cause, fates: &mut Vec<Fate<B>>) {
-        let index = self.queues.fattest();
+    fn drop_from_longest(&mut self, cause: Cause, fates: &mut Vec<Fate<B>>) {
+        let index = self.queues.longest();
         let half_bytes = self.queues.flow_bytes[index as usize] / 2;
         let half_packets = self.queues.flows[index as usize].packets / 2;
         let (mut packets, mut bytes) = (0, 0);
@@ -346,7 +346,7 @@ impl<B: Body> FqCodel<B> {
             }
         }
         if self.variant.is_linux() {
-            // Tells CoDel to signal harder, too.
+            // fq_codel_drop: the drops raise CoDel's count, and so its drop rate.
             let dropping = &mut self.dropping[index as usize];
             dropping.count = dropping.count.wrapping_add(packets);
         }
@@ -369,9 +369,9 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
             self.new_flows.push(&mut self.queues.flows, index);
         }
         if self.queues.memory > self.memory_limit {
-            self.drop_from_fattest(Cause::Overmemory, fates);
+            self.drop_from_longest(Cause::Overmemory, fates);
         } else if u64::from(Qdisc::<B>::backlog(self).packets) > self.limit {
-            self.drop_from_fattest(Cause::Limit, fates);
+            self.drop_from_longest(Cause::Limit, fates);
         }
     }
 

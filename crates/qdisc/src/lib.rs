@@ -2,8 +2,8 @@
 //!
 //! A discipline decides what happens to a packet that arrives at a link (`enqueue`) and which
 //! packet leaves when the transmitter is free (`dequeue`). It owns its packets, is handed the time
-//! and its luck, and reports every drop and mark with a cause. It knows neither TCP nor the
-//! simulator: `B`, the packet's body, is opaque, so the same code runs under a trace replay, a
+//! and a random stream, and reports every drop and mark with a cause. It knows neither TCP nor the
+//! simulator: `B`, the packet's body, is opaque. So the same code runs under a trace replay, a
 //! fuzzer and a real-time link.
 
 mod adt;
@@ -26,10 +26,10 @@ pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
 use serde::Deserialize;
 use units::{Luck, Rate, Time};
 
-/// A packet as a queue sees it. `B` is whatever its owner needs carried along.
+/// A packet as a queue sees it. `B` is what its owner carries along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<B> {
-    /// When it was last enqueued; written by the discipline that takes it in.
+    /// When it was last enqueued; the discipline that enqueues it writes this.
     pub enqueued: Time,
     /// One direction of a five-tuple, or of one after another (transfers). fq_codel hashes it.
     pub flow: u32,
@@ -42,17 +42,17 @@ pub struct Packet<B> {
     pub body: B,
 }
 
-/// What a queue may ask a packet's body. A number or nothing for a body, as tests have it, is a
+/// What a queue may ask a packet's body. A body that is a number or `()`, as in tests, is a
 /// datagram of the packet's flow.
 pub trait Body {
-    /// What Linux's memory the packet takes (`units::memory`), of `ip_bytes` without the link's
-    /// header.
+    /// Bytes of a Linux host's memory that the packet takes (`units::memory`); `ip_bytes` is its
+    /// size without the link's header.
     #[inline]
     fn truesize(&self, ip_bytes: u32) -> u64 {
         units::memory::datagram(ip_bytes.into())
     }
 
-    /// By which fq_codel tells flows apart: 32 even bits, another for another `key`.
+    /// The hash by which fq_codel separates flows: 32 uniform bits, others for another `key`.
     #[inline]
     fn hash(&self, flow: u32, key: u64) -> u32 {
         hash(flow.into(), key)
@@ -83,9 +83,10 @@ pub enum Cause {
     Target = 1,
     /// CoDel's ce_threshold.
     CeThreshold = 2,
-    /// RED's early decision: drawn, and of Linux's also what is certain above the upper threshold.
+    /// RED's early decision at random; in Linux's RED also the certain one above the upper
+    /// threshold.
     Early = 3,
-    /// ns-2's and ns-3's RED above the upper threshold: certain.
+    /// The certain decision of ns-2's and ns-3's RED above the upper threshold.
     Forced = 4,
     /// fq_codel's memory limit.
     Overmemory = 5,
@@ -119,7 +120,7 @@ impl Cause {
     }
 }
 
-/// What a discipline did to a packet other than passing it on.
+/// What a discipline did to a packet other than pass it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate<B> {
     /// The packet is gone; its owner gets it back here.
@@ -144,7 +145,7 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// A discipline's own state, for the `queue` table. What a discipline does not have is `None`.
+/// A discipline's own state, for the `queue` table; `None`: this discipline has no such quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct State {
     /// The limit in force now, in packets or bytes as the discipline counts it (adt's q_adt, a
@@ -165,11 +166,11 @@ pub trait Qdisc<B> {
     /// A packet arrives. Drops and marks (of this packet or of others) are pushed to `fates`.
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>);
 
-    /// The transmitter is free: the next packet to send, if any. May drop on the way (CoDel).
+    /// The transmitter is free: returns the next packet to send, if any. May drop packets (CoDel).
     ///
-    /// To be asked with the time the transmitter became free, also when nothing is queued (then at
-    /// the latest just before the next `enqueue` that is later): RED's idle period begins there,
-    /// and fq_codel takes emptied flows off its lists. Asking again is harmless.
+    /// `now` is the time at which the transmitter became free. Call it also when nothing is queued,
+    /// at the latest just before the next `enqueue` that is later: RED's idle period begins then,
+    /// and fq_codel takes emptied flows off its lists. Calling it again is harmless.
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>>;
 
     /// What is queued now.
@@ -180,7 +181,7 @@ pub trait Qdisc<B> {
         State::default()
     }
 
-    /// The link's rate changed. Only disciplines whose arithmetic contains the rate care.
+    /// The link's rate changed. Only disciplines that compute with the rate react.
     fn rate_changed(&mut self, _rate: Rate) {}
 }
 
@@ -192,10 +193,10 @@ pub struct Context {
     /// The largest packet of the link in bytes as the discipline counts them (device MTU plus link
     /// header; 1514).
     pub mtu: u32,
-    /// Of each packet's bytes those of the link's header.
+    /// Bytes of the link's header within each packet's size.
     pub header_bytes: u32,
-    /// It is the device's own: nothing above it, no shaper, asks it for packets. Linux sends
-    /// packets past some of these.
+    /// The discipline is the device's root: no shaper above it dequeues from it. Linux lets packets
+    /// bypass some root disciplines (see `bypass`).
     pub root: bool,
     /// The discipline's own random stream.
     pub luck: Luck,
@@ -225,8 +226,8 @@ macro_rules! disciplines {
             }
         }
 
-        /// Any of the disciplines, dispatched by a branch rather than a pointer: the simulator's
-        /// inner loop goes through here.
+        /// Any discipline, dispatched by a branch rather than a pointer, since the simulator's
+        /// inner loop calls it.
         #[allow(missing_docs, clippy::large_enum_variant)]
         pub enum Discipline<B> {
             $($Name($Queue),)*

@@ -1,48 +1,46 @@
-//! pfifo_fast: three FIFOs in strict priority, sorted by the old TOS bits. For two decades the
-//! queue of every Linux interface on which nobody had set another.
+//! pfifo_fast: three FIFOs in strict priority, chosen by the old TOS bits; for two decades the
+//! default queue of every Linux interface.
 //!
-//! The TOS bits of a packet give its priority, the priority its band, and band 1 is served only
-//! while band 0 is empty, band 2 while both are. Best effort goes to the middle. So a program that
-//! asks for throughput (scp does) yields to all others at this queue, pings among them, and one
-//! that asks for low delay (an interactive ssh) passes all.
+//! A packet's TOS bits give its priority, and the priority its band. Band 1 is served only while
+//! band 0 is empty, band 2 while both are. Best effort is in band 1. So a program that asks for
+//! throughput (scp does) yields to all others at this queue, pings among them, and one that asks
+//! for low delay (interactive ssh) passes all.
 //!
-//! Source: tc-pfifo_fast(8); tc-prio(8), from which the two tables are. tc has no parameter for it:
-//! the limit is the device's txqueuelen (`ip link set DEV txqueuelen 1000`), written `limit` here
-//! like pfifo's.
+//! Source: tc-pfifo_fast(8); tc-prio(8) for the two tables; Linux net/sched/sch_generic.c. tc has
+//! no parameter for it: the limit is the device's txqueuelen (`ip link set DEV txqueuelen 1000`),
+//! written `limit` here as for pfifo.
 //!
 //! | | linux | shared |
 //! |---|---|---|
 //! | in Linux | since 4.16 (2018) | before |
 //! | `limit` packets | in each band | in the three together |
 //!
-//! The second is no detail: where bulk in band 2 has filled the queue, nothing more can enter bands
-//! 0 and 1 either, so what is meant to pass by is dropped instead. The manual page describes the
-//! first, and did so while Linux did the second.
+//! The difference matters: in `shared`, bulk in band 2 that has filled the queue keeps packets out
+//! of bands 0 and 1 too. The manual page describes `linux`, and did so while Linux had `shared`.
 //!
-//! Only four bits are read, so newer codepoints fall where their bits happen to lie: EF (0xb8) in
-//! the middle band, AF11 (0x28) in the last, AF12 (0x30) in the first. The lowest of the four has
-//! become ECT(0)'s and does not matter: ECN moves no packet to another band (it did before Linux
-//! 2.6.39).
+//! Only four bits are read, so newer codepoints fall where their bits happen to be: EF (0xb8) in
+//! band 1, AF11 (0x28) in band 2, AF12 (0x30) in band 0. The lowest of the four bits is now
+//! ECT(0)'s and has no effect: ECN moves no packet to another band (it did before Linux 2.6.39).
 //!
-//! Since 4.16 a band is a ring of `limit` places, and the places of packets that have left are
-//! given back sixteen at a time (two cache lines of pointers, which sender and driver so rarely
-//! touch at once). Until then they count as taken: a full band holds up to 15 packets less than its
-//! limit, and where it has begun to drop it drops until the next sixteen are given back. A ring of
-//! fewer than 32 places gives each back at once.
+//! Since 4.16 a band is a ring of `limit` places (skb_array). The consumer frees the places of
+//! packets that have left in batches of sixteen, two cache lines of pointers
+//! (`__ptr_ring_discard_one`). Until then they count as taken. So a full band has up to 15 packets
+//! less than its limit, and after its first drop it drops until the next sixteen are freed. A ring
+//! of fewer than 32 places frees each at once.
 //!
-//! A packet that finds all bands empty takes no place at all (see `bypass`). There is no lock, so
-//! Linux knows them to be empty only once it has asked them in vain.
+//! A packet that finds all bands empty takes no place at all (see `bypass`). pfifo_fast has no lock
+//! (TCQ_F_NOLOCK), so Linux knows that it is empty only after a dequeue has found nothing.
 //!
-//! Deviations: the priority always follows from the TOS byte, as for packets that are forwarded and
-//! for programs that set IP_TOS; a program that sets SO_PRIORITY instead has no counterpart.
-//! Nothing here is lock-free, so no packet is overtaken in its own band.
+//! Deviations: the priority always follows from the TOS byte, as for forwarded packets and programs
+//! that set IP_TOS; SO_PRIORITY has no counterpart. As nothing here runs at once, no packet is
+//! overtaken in its own band.
 
 use crate::bypass::Bypass;
 use crate::{Backlog, Cause, DsField, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::Time;
 
-/// How the limit is meant; the table above.
+/// What the limit counts: see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PfifoFastVariant {
@@ -96,20 +94,19 @@ fn band(ds: DsField) -> usize {
     usize::from(BAND_OF_PRIORITY[usize::from(priority)])
 }
 
-/// Pointers in two cache lines: so many places are given back at once.
+/// The pointers in two cache lines: places are freed in batches of this many.
 const BATCH: u64 = 16;
 
-/// The places of a band's ring that packets have left and that can't be taken again yet.
+/// The places of a band's ring that packets have left and that are not yet free.
 #[derive(Clone, Copy, Debug, Default)]
 struct Vacated {
     places: u64,
-    /// Where in the ring the next packet to leave stands: at the ring's end all places are given
-    /// back.
+    /// The place in the ring of the next packet to leave. At the ring's end all places are freed.
     next: u64,
 }
 
 impl Vacated {
-    /// A packet leaves its place.
+    /// A packet leaves its place (__ptr_ring_discard_one).
     #[inline]
     fn add(&mut self, limit: u64) {
         self.places += 1;
@@ -131,9 +128,9 @@ pub struct PfifoFast<B> {
     bands: [Fifo<B>; 3],
     vacated: [Vacated; 3],
     bypass: Bypass<B>,
-    /// Nothing was there when it was last asked. Without a lock that is how Linux knows an empty
-    /// queue.
-    asked_in_vain: bool,
+    /// The last dequeue found nothing. Without a lock that is how Linux knows that the queue is
+    /// empty (nolock_qdisc_is_empty).
+    known_empty: bool,
 }
 
 impl<B> PfifoFast<B> {
@@ -148,7 +145,7 @@ impl<B> PfifoFast<B> {
             bypass: Bypass::new(
                 params.variant == PfifoFastVariant::Linux && root && params.limit > 0,
             ),
-            asked_in_vain: true,
+            known_empty: true,
         }
     }
 
@@ -164,7 +161,7 @@ impl<B> PfifoFast<B> {
 impl<B> Qdisc<B> for PfifoFast<B> {
     #[inline]
     fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        if self.asked_in_vain {
+        if self.known_empty {
             match self.bypass.take_past(packet, self.in_bands(), now) {
                 None => return,
                 Some(back) => packet = back,
@@ -178,7 +175,7 @@ impl<B> Qdisc<B> for PfifoFast<B> {
             PfifoFastVariant::Shared => u64::from(self.backlog().packets),
         };
         if taken < self.limit {
-            self.asked_in_vain = false;
+            self.known_empty = false;
             self.bands[band].push(packet, now);
         } else {
             fates.push(Fate::Dropped(packet, Cause::Limit));
@@ -188,15 +185,15 @@ impl<B> Qdisc<B> for PfifoFast<B> {
     #[inline]
     fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
         if let Some(packet) = self.bypass.take_out() {
-            // One that had to wait was kept, and until the next question in vain the queue is not
-            // known to be empty.
-            self.asked_in_vain &= packet.enqueued == now;
+            // A packet that had to wait was requeued; until the next dequeue that finds nothing the
+            // queue is not known to be empty.
+            self.known_empty &= packet.enqueued == now;
             return Some(packet);
         }
         let first =
             self.bands.iter_mut().enumerate().find_map(|(band, queue)| Some((band, queue.pop()?)));
         let Some((band, packet)) = first else {
-            self.asked_in_vain = true;
+            self.known_empty = true;
             return None;
         };
         if self.variant == PfifoFastVariant::Linux {

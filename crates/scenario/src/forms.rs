@@ -5,7 +5,7 @@
 //! written reads back as the same value.
 
 use crate::dscp;
-use crate::laws::{Draw, Spread};
+use crate::laws::{Spread, read_draw, write_draw};
 use crate::problem::{Key, Wrong, below};
 use crate::quantity::{
     TIME, Times, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
@@ -364,17 +364,17 @@ pub(crate) const START: Plain<Spread> = Plain {
     read: |value| Spread::parse(value, seconds, "1 s", true),
     write: |s| s.document(format_duration),
 };
-pub(crate) const PAUSE: Plain<Draw> = Plain {
-    read: |value| Draw::parse(value, seconds, "1 s"),
-    write: |d| d.document(format_duration),
+pub(crate) const PAUSE: Plain<traffic::Draw> = Plain {
+    read: |value| read_draw(value, seconds, "1 s"),
+    write: |draw| write_draw(draw, format_duration),
 };
-pub(crate) const ON_TIME: Plain<Draw> = Plain {
-    read: |value| Draw::parse(value, |value| parse_duration(value, &ON), "1 s"),
-    write: |d| d.document(format_duration),
+pub(crate) const ON_TIME: Plain<traffic::Draw> = Plain {
+    read: |value| read_draw(value, |value| parse_duration(value, &ON), "1 s"),
+    write: |draw| write_draw(draw, format_duration),
 };
-pub(crate) const SIZES: Plain<Draw> = Plain {
-    read: |value| Draw::parse(value, transfer, "50 kB"),
-    write: |d| d.document(format_size),
+pub(crate) const SIZES: Plain<traffic::Draw> = Plain {
+    read: |value| read_draw(value, transfer, "50 kB"),
+    write: |draw| write_draw(draw, format_size),
 };
 
 // Names, numbers and words

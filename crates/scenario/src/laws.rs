@@ -15,6 +15,7 @@ use crate::quantity::is_blank;
 use crate::value::{Value, general, real};
 use tc::text::nearest;
 use tc::text::quoted as quoted_words;
+use traffic::Draw;
 
 type Read = fn(&Value) -> Result<u64, Wrong>;
 type Write = fn(u64) -> String;
@@ -139,54 +140,30 @@ impl Spread {
     }
 }
 
-/// A number drawn anew each time it is needed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Draw {
-    /// Always the same.
-    Constant(u64),
-    /// Between two ends, both included.
-    Uniform(u64, u64),
-    /// With this mean.
-    Exponential(u64),
-    /// With this mean and tail exponent.
-    Pareto(u64, f64),
+/// Reads a number drawn anew each time: `50 kB`, `uniform A .. B`, `exp MEAN`,
+/// `pareto MEAN SHAPE`.
+pub(crate) fn read_draw(value: &Value, read: Read, example: &str) -> Result<Draw, Wrong> {
+    Ok(match law(value, &["uniform", "exp", "exponential", "pareto"])? {
+        Some(("uniform", rest)) => {
+            let (min, max) = ends("uniform", rest, read, example)?;
+            Draw::Uniform { min, max }
+        }
+        Some(("exp" | "exponential", rest)) => Draw::Exponential { mean: read(&rest.into())? },
+        Some((_, rest)) => {
+            let (mean, shape) = pareto(rest, example)?;
+            Draw::Pareto { mean: read(&mean.into())?, shape }
+        }
+        None => Draw::Constant { value: read(value)? },
+    })
 }
 
-impl Draw {
-    /// `50 kB`, `uniform A .. B`, `exp MEAN`, `pareto MEAN SHAPE`.
-    pub(crate) fn parse(value: &Value, read: Read, example: &str) -> Result<Draw, Wrong> {
-        Ok(match law(value, &["uniform", "exp", "exponential", "pareto"])? {
-            Some(("uniform", rest)) => {
-                let (low, high) = ends("uniform", rest, read, example)?;
-                Draw::Uniform(low, high)
-            }
-            Some(("exp" | "exponential", rest)) => Draw::Exponential(read(&rest.into())?),
-            Some((_, rest)) => {
-                let (mean, shape) = pareto(rest, example)?;
-                Draw::Pareto(read(&mean.into())?, shape)
-            }
-            None => Draw::Constant(read(value)?),
-        })
-    }
-
-    /// Its mean.
-    pub fn mean(&self) -> f64 {
-        match self {
-            Draw::Constant(mean) | Draw::Exponential(mean) | Draw::Pareto(mean, _) => *mean as f64,
-            Draw::Uniform(low, high) => (u128::from(*low) + u128::from(*high)) as f64 / 2.0,
-        }
-    }
-
-    /// As it stands in a scenario.
-    pub(crate) fn document(&self, write: Write) -> Value {
-        match self {
-            Draw::Constant(value) => write(*value).into(),
-            Draw::Uniform(low, high) => {
-                format!("uniform {} .. {}", write(*low), write(*high)).into()
-            }
-            Draw::Exponential(mean) => format!("exp {}", write(*mean)).into(),
-            Draw::Pareto(mean, shape) => format!("pareto {} {}", write(*mean), real(*shape)).into(),
-        }
+/// The same as it stands in a scenario.
+pub(crate) fn write_draw(draw: &Draw, write: Write) -> Value {
+    match *draw {
+        Draw::Constant { value } => write(value).into(),
+        Draw::Uniform { min, max } => format!("uniform {} .. {}", write(min), write(max)).into(),
+        Draw::Exponential { mean } => format!("exp {}", write(mean)).into(),
+        Draw::Pareto { mean, shape } => format!("pareto {} {}", write(mean), real(shape)).into(),
     }
 }
 

@@ -28,7 +28,7 @@ mod wire;
 
 pub use check::base_names;
 pub use forms::LinkRate;
-pub use laws::{Draw, Spread};
+pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
     Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record,

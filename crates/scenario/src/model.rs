@@ -10,7 +10,7 @@ use crate::forms::{
     Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING, RTT, SCHEDULE, SEEDS, SHAPER,
     SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
-use crate::laws::{Draw, Spread};
+use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
 use crate::reader::{Fields, Form, KeyOf, Reader, Tables, joined, keys, whole};
 use crate::tcp::{PROFILES, TcpSettings};
@@ -19,6 +19,7 @@ use crate::wire::Loss;
 use link::Framing;
 use tc::text::nearest;
 use tc::{Discipline, Shaper};
+use traffic::Draw;
 
 // Links
 // -------------------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ keys! {
         /// Bytes of each.
         size: Required<Draw> => SIZES;
         /// From the end of one to the start of the next.
-        pause: Defaulted<Draw> = Draw::Exponential(1_000_000_000) => PAUSE;
+        pause: Defaulted<Draw> = Draw::Exponential { mean: 1_000_000_000 } => PAUSE;
     }
 }
 
@@ -180,9 +181,9 @@ keys! {
     /// When datagrams at a constant rate are sent.
     Periods {
         /// Length of the on periods.
-        on: Defaulted<Draw> = Draw::Exponential(1_000_000_000) => ON_TIME;
+        on: Defaulted<Draw> = Draw::Exponential { mean: 1_000_000_000 } => ON_TIME;
         /// Length of the off periods.
-        off: Defaulted<Draw> = Draw::Exponential(1_000_000_000) => PAUSE;
+        off: Defaulted<Draw> = Draw::Exponential { mean: 1_000_000_000 } => PAUSE;
     }
 }
 

@@ -132,8 +132,32 @@ pub struct Endpoints {
     /// All but the congestion control, which is Reno here where the simulator has none of the name.
     #[serde(flatten)]
     pub params: TcpParams,
-    /// By name: one of `tcp::congestion::NAMES`.
+    /// By name: that of a record of `tcp::congestion`.
     pub congestion: &'static str,
+    /// The name of the profile that they follow where nothing else is set.
+    #[serde(skip)]
+    pub profile: &'static str,
+}
+
+impl Endpoints {
+    /// What the simulator takes; `None` where the congestion control is Linux's alone.
+    pub fn simulated(&self) -> Option<TcpParams> {
+        tcp::congestion::record(self.congestion)?.simulated.map(|_| self.params.clone())
+    }
+
+    /// All parameters by name, as `TcpParams` names them.
+    pub fn parameters(&self) -> serde_json::Map<String, serde_json::Value> {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(parameters)) => parameters,
+            _ => unreachable!("it is made of plain values under names"),
+        }
+    }
+}
+
+impl AsRef<TcpParams> for Endpoints {
+    fn as_ref(&self) -> &TcpParams {
+        &self.params
+    }
 }
 
 /// What the endpoints of a profile are where a flow sets nothing.
@@ -149,7 +173,8 @@ pub(crate) fn endpoints(
     settings: &TcpSettings,
 ) -> Endpoints {
     let known = TcpParams::PROFILES.iter().find(|(name, _)| *name == profile);
-    let mut params = known.expect("profiles are checked when read").1.clone();
+    let &(profile, params) = known.expect("profiles are checked when read");
+    let mut params = params.clone();
     let usual = params.congestion.name();
     settings.apply(&mut params);
     params.ecn = ecn;
@@ -174,5 +199,5 @@ pub(crate) fn endpoints(
         let buffers = &mut params.buffers;
         buffers.receive_buffer_max = buffers.receive_buffer_max.max(buffers.receive_buffer);
     }
-    Endpoints { params, congestion }
+    Endpoints { params, congestion, profile }
 }

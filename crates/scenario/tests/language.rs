@@ -51,7 +51,7 @@ fn links_know_their_nodes_and_the_same_seed_gives_the_same_run() {
     for flow in &run.flows {
         for way in [&flow.path, &flow.back] {
             for pair in way.windows(2) {
-                assert_eq!(run.links[pair[0]].head, run.links[pair[1]].tail);
+                assert_eq!(run.links[pair[0] as usize].head, run.links[pair[1] as usize].tail);
             }
         }
     }

@@ -7,11 +7,12 @@
 use crate::payload::{
     Envelope, Parcel, Payload, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
 };
-use crate::scenario::{Draw, FlowSpec, Traffic};
-use crate::traffic::{UdpSource, VideoSource};
+use crate::scenario::{FlowSpec, RTP_HEADERS, Traffic};
+
 use qdisc::Ecn;
 use tables::Histogram;
 use tcp::{AckSegment, Receiver, Sender, TcpParams};
+use traffic::{Draw, UdpSource, VideoSource};
 use units::{Luck, Rate, Span, Time};
 
 /// Packets on their way out of a host.
@@ -112,8 +113,6 @@ struct Jitter {
     last: [Time; 2],
 }
 
-/// IP, UDP and RTP headers of a video packet.
-const RTP_HEADERS: u32 = 20 + 8 + 12;
 /// IP and UDP headers of a datagram.
 const UDP_HEADERS: u32 = 28;
 
@@ -399,16 +398,6 @@ impl Host {
     /// A probe's samples are in the `probe` table; it has no row among the flows' time lines.
     pub fn is_probe(&self) -> bool {
         matches!(self.ends, Ends::Ping { .. })
-    }
-
-    /// IP bytes of a full packet and of its reply (none for one-way traffic).
-    pub fn packet_bytes(&self) -> (u32, Option<u32>) {
-        match &self.ends {
-            Ends::Tcp(tcp) => (tcp.cold.params.mss + tcp.header_bytes, Some(tcp.ack_bytes)),
-            Ends::Udp { packet_bytes, .. } => (*packet_bytes, None),
-            Ends::Ping { packet_bytes, .. } => (*packet_bytes, Some(*packet_bytes)),
-            Ends::Video { payload_bytes, .. } => (payload_bytes + RTP_HEADERS, None),
-        }
     }
 }
 

@@ -19,12 +19,11 @@ mod payload;
 mod recorder;
 mod replay;
 mod scenario;
-mod traffic;
 
 pub use qdisc::{Cause, DsField};
 pub use replay::{Arrival, Decision, Fell, replay};
 pub use scenario::*;
-pub use traffic::{UdpSource, VideoSource};
+pub use traffic::{Draw, Frames};
 
 use agenda::{Agenda, Due};
 use host::{Host, Outbox};
@@ -106,11 +105,8 @@ impl Sim {
     /// A run at its start. The scenario must be consistent (indices in range, names unique): it was
     /// made so in `scenario/`.
     pub fn new(scenario: &Scenario) -> Sim {
-        let mut links: Vec<Link<Payload>> =
+        let links: Vec<Link<Payload>> =
             scenario.links.iter().map(|spec| make_link(spec, scenario.seed)).collect();
-        if is_ns2(scenario) {
-            links.iter_mut().for_each(Link::ask_at_once);
-        }
         let (mut routes, mut hops) = (Vec::new(), Vec::new());
         for flow in &scenario.flows {
             for (path, extra) in
@@ -136,9 +132,7 @@ impl Sim {
             .collect();
         let mut recorder = Recorder::new(scenario);
         let end = Time(scenario.duration_ns);
-        recorder.set_base_rtts(
-            scenario.flows.iter().zip(&hosts).map(|(f, h)| base_rtt(f, h, &links, end)).collect(),
-        );
+        recorder.set_base_rtts(scenario.base_rtts());
         let (slot, horizon) = agenda_shape(scenario);
         let agenda = Agenda::new(slot, horizon);
         let mut sim = Sim {
@@ -528,7 +522,7 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64) -> Link<B> {
         root: spec.shaper.is_none(),
         luck: Luck::new(seed, &format!("{}/qdisc", spec.name)),
     };
-    Link::new(LinkParts {
+    let mut link = Link::new(LinkParts {
         qdisc: Discipline::new(&spec.qdisc, context),
         schedule,
         delay: Span(spec.delay_ns),
@@ -536,32 +530,11 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64) -> Link<B> {
         loss: LossLaw::new(spec.loss.clone(), Luck::new(seed, &format!("{}/loss", spec.name))),
         ring: spec.ring,
         shaper: spec.shaper,
-    })
-}
-
-/// Whether its hosts are ns-2's, whose timers have no ticks: then its links are, too.
-fn is_ns2(scenario: &Scenario) -> bool {
-    let mut ticks = scenario.flows.iter().filter_map(|flow| match &flow.traffic {
-        Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => {
-            Some(tcp.timers.timer_tick_ns)
-        }
-        _ => None,
     });
-    ticks.next().is_some_and(|first| first <= 1 && ticks.all(|tick| tick <= 1))
-}
-
-/// The round trip of a full packet through empty queues (one way where there are no replies), ns,
-/// each link at the fastest it is before `end`. `None`: a link on the way never sends the packet,
-/// or its reply.
-fn base_rtt(flow: &FlowSpec, host: &Host, links: &[Link<Payload>], end: Time) -> Option<u64> {
-    let one_way = |path: &[u32], extra: u64, bytes: u32| {
-        let mut links = path.iter().map(|&l| links[l as usize].idle_delay(bytes, end));
-        links.try_fold(Span(extra), |sum, delay| Some(sum + delay?))
-    };
-    let (packet, reply) = host.packet_bytes();
-    let back =
-        reply.map_or(Some(Span::ZERO), |bytes| one_way(&flow.back, flow.back_extra_ns, bytes));
-    Some((one_way(&flow.path, flow.path_extra_ns, packet)? + back?).0)
+    if spec.asks_at_once {
+        link.ask_at_once();
+    }
+    link
 }
 
 /// Slots a quarter of the shortest full-size transmission wide, and a horizon beyond the longest

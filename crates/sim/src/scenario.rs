@@ -1,18 +1,23 @@
-//! What the engine is given: a scenario made of integers, every flow written out, nothing left to
-//! choose.
+//! A realised scenario: integers, every link and every flow written out, nothing left to choose.
 //!
-//! The text form, its units, defaults, sweeps and draws (start times, RTTs) belong to
-//! crates/scenario; this is the shape it hands over as JSON, under the same names.
+//! crates/scenario makes it of the text form with its units, defaults, sweeps and draws (start
+//! times, RTTs). There a link's discipline and a flow's TCP endpoints are what a scenario may name,
+//! `Q` and `T`: some of it Linux alone has. The simulator takes its own parameters of both.
 
-use link::RateStep;
+use link::{RateStep, Schedule};
 use qdisc::{DsField, Params};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tcp::TcpParams;
+use traffic::{Draw, Frames};
+use units::Time;
+
+/// IP, UDP and RTP headers of a packet of video, bytes.
+pub const RTP_HEADERS: u32 = 40;
 
 /// One run: links, flows, what to record.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
+pub struct Scenario<Q = Params, T = TcpParams> {
     /// Length of the run, ns.
     pub duration_ns: u64,
     /// Left out of totals and histograms, ns from the start.
@@ -20,19 +25,82 @@ pub struct Scenario {
     /// Seed of every random stream of the run.
     pub seed: u64,
     /// Every link, each one direction.
-    pub links: Vec<LinkSpec>,
+    pub links: Vec<LinkSpec<Q>>,
     /// Every flow, counts expanded.
-    pub flows: Vec<FlowSpec>,
+    pub flows: Vec<FlowSpec<T>>,
     /// What to record.
     pub record: RecordSpec,
+    /// Hosts hand down packets of up to 64 kB. The simulator's never do.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub offloads: bool,
+}
+
+fn is_false(truth: &bool) -> bool {
+    !truth
+}
+
+impl<Q, T> Scenario<Q, T> {
+    /// The same with other kinds of disciplines and TCP endpoints; `None` where one of its own has
+    /// none such.
+    pub fn with<P, U>(
+        &self,
+        qdisc: impl Fn(&Q) -> Option<P>,
+        tcp: impl Fn(&T) -> Option<U>,
+    ) -> Option<Scenario<P, U>> {
+        Some(Scenario {
+            duration_ns: self.duration_ns,
+            warmup_ns: self.warmup_ns,
+            seed: self.seed,
+            links: self.links.iter().map(|link| link.with(&qdisc)).collect::<Option<_>>()?,
+            flows: self.flows.iter().map(|flow| flow.with(&tcp)).collect::<Option<_>>()?,
+            record: self.record.clone(),
+            offloads: self.offloads,
+        })
+    }
+}
+
+impl<Q, T: AsRef<TcpParams>> Scenario<Q, T> {
+    /// Of each flow the round trip of a full packet through empty queues (one way where there are
+    /// no replies), ns, each link at the fastest that it is during the run. `None`: a link on the
+    /// way never sends the packet, or its reply.
+    pub fn base_rtts(&self) -> Vec<Option<u64>> {
+        let idle = |(link, schedule): (&LinkSpec<Q>, &Schedule), bytes| {
+            let wire = link.framing.wire_bytes(bytes);
+            Some(schedule.least_time(wire, Time(self.duration_ns))?.0 + link.delay_ns)
+        };
+        let schedules: Vec<Schedule> = self
+            .links
+            .iter()
+            .map(|link| Schedule::new(link.rate.clone(), link.rate_period_ns))
+            .collect();
+        let one_way = |path: &[u32], extra: u64, bytes: u32| {
+            let mut links =
+                path.iter().map(|&at| (&self.links[at as usize], &schedules[at as usize]));
+            links.try_fold(extra, |sum, link| Some(sum + idle(link, bytes)?))
+        };
+        let round = |flow: &FlowSpec<T>| {
+            let (packet, reply) = flow.traffic.packet_bytes();
+            let back =
+                reply.map_or(Some(0), |bytes| one_way(&flow.back, flow.back_extra_ns, bytes));
+            Some(one_way(&flow.path, flow.path_extra_ns, packet)? + back?)
+        };
+        self.flows.iter().map(round).collect()
+    }
 }
 
 /// One direction of a link: a queue, a transmitter, a wire.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct LinkSpec {
+pub struct LinkSpec<Q = Params> {
     /// Its name in every table.
     pub name: String,
+    /// The node that it leaves. Nodes are what links meet in on a real kernel; the simulator goes
+    /// by the flows' paths.
+    #[serde(skip)]
+    pub tail: String,
+    /// The node that it leads to.
+    #[serde(skip)]
+    pub head: String,
     /// Steps of (from, rate): the first at 0. Empty: no rate limit, so never a queue without a
     /// shaper. A rate of 0 is an outage.
     pub rate: Vec<RateStep>,
@@ -41,7 +109,7 @@ pub struct LinkSpec {
     /// One-way propagation delay, ns.
     pub delay_ns: u64,
     /// The queue discipline.
-    pub qdisc: Params,
+    pub qdisc: Q,
     /// What the link layer adds to an IP packet.
     pub framing: link::Framing,
     /// What the wire loses.
@@ -53,12 +121,37 @@ pub struct LinkSpec {
     /// Whether it has rows in the `queue` table. A host's own access link, of which there may be
     /// thousands, has not.
     pub sampled: bool,
+    /// A link that becomes free asks its discipline ahead of what else happens at that instant, as
+    /// ns-2's do. It follows from the profiles of the flows' hosts.
+    #[serde(skip)]
+    pub asks_at_once: bool,
+}
+
+impl<Q> LinkSpec<Q> {
+    /// The same with another kind of discipline; `None` where its own has none such.
+    pub fn with<P>(&self, qdisc: &impl Fn(&Q) -> Option<P>) -> Option<LinkSpec<P>> {
+        Some(LinkSpec {
+            name: self.name.clone(),
+            tail: self.tail.clone(),
+            head: self.head.clone(),
+            rate: self.rate.clone(),
+            rate_period_ns: self.rate_period_ns,
+            delay_ns: self.delay_ns,
+            qdisc: qdisc(&self.qdisc)?,
+            framing: self.framing,
+            loss: self.loss.clone(),
+            ring: self.ring,
+            shaper: self.shaper,
+            sampled: self.sampled,
+            asks_at_once: self.asks_at_once,
+        })
+    }
 }
 
 /// One flow or probe.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct FlowSpec {
+pub struct FlowSpec<T = TcpParams> {
     /// Its name in every table, unique.
     pub name: String,
     /// Index of the `[[flow]]` entry it came from: flows of one entry are drawn together.
@@ -83,19 +176,38 @@ pub struct FlowSpec {
     /// own.
     pub ds: DsField,
     /// What it sends.
-    pub traffic: Traffic,
+    pub traffic: Traffic<T>,
+}
+
+impl<T> FlowSpec<T> {
+    /// The same with another kind of TCP endpoints; `None` where its own has none such.
+    pub fn with<U>(&self, tcp: &impl Fn(&T) -> Option<U>) -> Option<FlowSpec<U>> {
+        Some(FlowSpec {
+            name: self.name.clone(),
+            group: self.group,
+            path: self.path.clone(),
+            back: self.back.clone(),
+            path_extra_ns: self.path_extra_ns,
+            back_extra_ns: self.back_extra_ns,
+            start_ns: self.start_ns,
+            stop_ns: self.stop_ns,
+            jitter_ns: self.jitter_ns,
+            ds: self.ds,
+            traffic: self.traffic.with(tcp)?,
+        })
+    }
 }
 
 /// Kinds of traffic.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Traffic {
+pub enum Traffic<T = TcpParams> {
     /// One TCP connection: endless, or a transfer of `bytes`.
     Bulk {
         /// Application bytes to transfer; `None` never ends.
         bytes: Option<u64>,
         /// The endpoints.
-        tcp: TcpParams,
+        tcp: T,
     },
     /// Transfers one after another, each a new TCP connection, with a pause between: web-like load.
     Transfers {
@@ -104,7 +216,7 @@ pub enum Traffic {
         /// Pause between the end of one and the start of the next, ns.
         pause_ns: Draw,
         /// The endpoints.
-        tcp: TcpParams,
+        tcp: T,
     },
     /// Constant-rate UDP, or on/off where `on_ns` and `off_ns` are given.
     Udp {
@@ -135,66 +247,57 @@ pub enum Traffic {
     },
 }
 
-/// A number drawn anew each time it is needed.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "law", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Draw {
-    /// Always the same.
-    Constant {
-        /// The value.
-        value: u64,
-    },
-    /// Uniform between the two, both included.
-    Uniform {
-        /// Least.
-        min: u64,
-        /// Greatest.
-        max: u64,
-    },
-    /// Exponential.
-    Exponential {
-        /// Mean.
-        mean: u64,
-    },
-    /// Pareto: heavy-tailed.
-    Pareto {
-        /// Mean.
-        mean: u64,
-        /// Tail exponent, above 1.
-        shape: f64,
-    },
+impl<T> Traffic<T> {
+    /// Its endpoints, where it is TCP.
+    pub fn tcp(&self) -> Option<&T> {
+        match self {
+            Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => Some(tcp),
+            _ => None,
+        }
+    }
+
+    fn with<U>(&self, of: &impl Fn(&T) -> Option<U>) -> Option<Traffic<U>> {
+        Some(match self {
+            Traffic::Bulk { bytes, tcp } => Traffic::Bulk { bytes: *bytes, tcp: of(tcp)? },
+            Traffic::Transfers { bytes, pause_ns, tcp } => Traffic::Transfers {
+                bytes: bytes.clone(),
+                pause_ns: pause_ns.clone(),
+                tcp: of(tcp)?,
+            },
+            Traffic::Udp { bps, packet_bytes, on_ns, off_ns, ecn } => Traffic::Udp {
+                bps: *bps,
+                packet_bytes: *packet_bytes,
+                on_ns: on_ns.clone(),
+                off_ns: off_ns.clone(),
+                ecn: *ecn,
+            },
+            Traffic::Ping { interval_ns, packet_bytes } => {
+                Traffic::Ping { interval_ns: *interval_ns, packet_bytes: *packet_bytes }
+            }
+            Traffic::Video { frames, payload_bytes } => {
+                Traffic::Video { frames: frames.clone(), payload_bytes: *payload_bytes }
+            }
+        })
+    }
 }
 
-/// Where video frame sizes come from.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "source", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Frames {
-    /// Groups of pictures: one I frame `i_ratio` times the mean P frame's size, then P frames;
-    /// sizes log-normal.
-    Model {
-        /// Mean rate of the video's payload, bit/s.
-        bps: u64,
-        /// Frames a second.
-        fps: f64,
-        /// Frames in a group, the I frame included.
-        gop: u32,
-        /// Mean I size over mean P size.
-        i_ratio: f64,
-        /// Coefficient of variation of the frame sizes of one kind.
-        cv: f64,
-    },
-    /// Recorded frames: (time from the start, bytes), repeated from the beginning when they run
-    /// out.
-    Trace {
-        /// The frames.
-        frames: Vec<(u64, u32)>,
-        /// Length of one pass, ns.
-        period_ns: u64,
-    },
+impl<T: AsRef<TcpParams>> Traffic<T> {
+    /// IP bytes of a full packet and of its reply; `None`: there are no replies.
+    pub fn packet_bytes(&self) -> (u32, Option<u32>) {
+        match self {
+            Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => {
+                let tcp = tcp.as_ref();
+                (tcp.mss + tcp.header_bytes, Some(tcp.ack_bytes))
+            }
+            Traffic::Udp { packet_bytes, .. } => (*packet_bytes, None),
+            Traffic::Ping { packet_bytes, .. } => (*packet_bytes, Some(*packet_bytes)),
+            Traffic::Video { payload_bytes, .. } => (payload_bytes + RTP_HEADERS, None),
+        }
+    }
 }
 
 /// What to record.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordSpec {
     /// Interval of the `queue` table, ns.

@@ -131,7 +131,15 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
             },
         );
         let record = RecordSpec { queue_ns: 70 * MS, flow_ns: 90 * MS, packets: true };
-        Scenario { duration_ns: 2 * S, warmup_ns: 0, seed, flows: flows.collect(), links, record }
+        Scenario {
+            duration_ns: 2 * S,
+            warmup_ns: 0,
+            seed,
+            flows: flows.collect(),
+            links,
+            record,
+            offloads: false,
+        }
     })
 }
 

@@ -1,15 +1,20 @@
-use crate::disciplines::{self, RECORDS, record};
+//! A queue discipline with its parameters, and what follows from them.
+//!
+//! `lookup` makes one of words or parameters, where the name is looked up among all records.
+
 use crate::error::{Note, TcError};
 use crate::grammar::{Fields, Grammar, Value};
 use crate::linux::Options;
-use crate::record::{Counts, Record};
+use crate::record::{Counts, Record, USUAL_BANDS};
 use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
-use serde::Deserialize;
+use serde::de::Error;
 use serde::de::value::MapDeserializer;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-const LONGEST: usize = 4096;
 /// A full packet, bytes: how many packets a limit in bytes holds at least.
 const FULL_PACKET: u64 = 1500;
 
@@ -27,31 +32,13 @@ pub struct Discipline {
 }
 
 impl Discipline {
-    /// Reads tc's words: `fq_codel target 5ms`.
-    pub fn parse(text: &str) -> Result<Discipline, TcError> {
-        if text.chars().count() > LONGEST {
-            return Err(TcError::new(
-                format!("the queue discipline is longer than {LONGEST} characters"),
-                "",
-            ));
-        }
-        let tokens = tokens(text);
-        let Some(((kind, at), rest)) = tokens.split_first() else {
-            return Err(TcError::new(
-                "the queue discipline is empty",
-                "write one in tc's words, like fq_codel",
-            ));
-        };
-        let record = record(kind).ok_or_else(|| unknown_kind(kind, at))?;
-        let mut grammar = asked_for(record, rest)?;
-        if let Some(sized) = &record.sized
-            && std::ptr::eq(grammar, &record.grammars[0])
-            && !rest.iter().any(|(word, _)| sized.none_of.contains(word))
-        {
-            grammar = sized.grammar;
-        }
-        let fields = read(record, grammar, rest)?;
-        Ok(Discipline { record, grammar, fields, notes: grammar.notes(rest) })
+    pub(crate) fn new(
+        record: &'static Record,
+        grammar: &'static Grammar,
+        fields: Fields,
+        notes: Vec<Note>,
+    ) -> Discipline {
+        Discipline { record, grammar, fields, notes }
     }
 
     /// Reads words by another grammar of the same discipline than a scenario's.
@@ -63,39 +50,7 @@ impl Discipline {
         let tokens = tokens(text);
         let rest = tokens.get(1..).unwrap_or_default();
         let fields = read(record, grammar, rest)?;
-        Ok(Discipline { record, grammar, fields, notes: Vec::new() })
-    }
-
-    /// The discipline of these parameters, as the simulator names them; `kind` among them.
-    pub fn from_params(
-        params: impl IntoIterator<Item = (String, Value)>,
-    ) -> Result<Discipline, TcError> {
-        let params: Vec<(String, Value)> = params.into_iter().collect();
-        let text_of = |name: &str| params.iter().find(|(each, _)| each == name)?.1.text();
-        let kind = text_of("kind").unwrap_or_default();
-        let record = record(kind).ok_or_else(|| unknown_kind(kind, &(0..0)))?;
-        let variant = text_of("variant");
-        let wrong = |problem: String| TcError::new(problem, "give a discipline's own parameters");
-        let Some(mut grammar) = record.grammar(variant) else {
-            return Err(wrong(format!("{kind} has no variant {}", quoted(variant.unwrap_or("")))));
-        };
-        if let Some(sized) = &record.sized
-            && grammar.default_of(sized.waits).is_said()
-            && params.iter().any(|(name, value)| name == sized.waits && !value.is_said())
-        {
-            grammar = sized.grammar;
-        }
-        let mut fields = grammar.fields();
-        for (name, value) in &params {
-            let Some(field) = fields.iter().map(|(each, _)| each).find(|each| each == name) else {
-                if name == "kind" {
-                    continue;
-                }
-                return Err(wrong(format!("{kind} has no parameter {}", quoted(name))));
-            };
-            fields.set(field, value.clone());
-        }
-        Ok(Discipline { record, grammar, fields, notes: Vec::new() })
+        Ok(Discipline::new(record, grammar, fields, Vec::new()))
     }
 
     /// What is known of it whatever its parameters.
@@ -111,6 +66,10 @@ impl Discipline {
     /// Which algorithm under this name; `None` where there is only one.
     pub fn variant(&self) -> Option<&'static str> {
         self.grammar.variant
+    }
+
+    pub(crate) fn grammar(&self) -> &'static Grammar {
+        self.grammar
     }
 
     /// Its parameters, in the order of the simulator's structs.
@@ -167,45 +126,6 @@ impl Discipline {
         Some(qdisc::Params::deserialize(all).expect("a record's parameters are the simulator's"))
     }
 
-    /// The words with which tc makes Linux's, everything spelt out that was said or has a default
-    /// here.
-    pub fn command(&self) -> Result<String, TcError> {
-        let kind = self.kind();
-        let Some(linux) = &self.record.linux else {
-            let there = |record: &&&Record| record.linux.is_some();
-            let known = listed(RECORDS.iter().filter(there).map(|record| record.kind));
-            return Err(TcError::new(
-                format!("Linux has no queue discipline '{kind}'"),
-                format!("one of {known}"),
-            ));
-        };
-        if !self.record.in_linux(self.variant()) {
-            let variant = self.variant().unwrap_or_default();
-            return Err(TcError::new(
-                format!("Linux's {kind} is one algorithm, and `variant {variant}` another"),
-                format!("leave the variant out to have Linux's {kind}"),
-            ));
-        }
-        for word in self.grammar.words.iter().filter(|word| word.is_time()) {
-            if let Some(ns) = self.fields.count(word.field)
-                && !ns.is_multiple_of(1_000)
-            {
-                let word = word.word;
-                return Err(TcError::new(
-                    format!(
-                        "{kind}: {word} {ns}ns is no whole number of microseconds, in which tc counts"
-                    ),
-                    format!("write {word} {}us", (ns + 500) / 1_000),
-                ));
-            }
-        }
-        let mut parts = vec![kind.to_owned()];
-        if !linux.limit_is_device_s {
-            parts.extend(self.grammar.write(&self.fields, |_, _| true));
-        }
-        Ok(parts.join(" "))
-    }
-
     /// The device's `txqueuelen`, where that is its limit in Linux.
     pub fn queue_length(&self) -> Option<u64> {
         let linux = self.record.linux.as_ref()?;
@@ -235,7 +155,7 @@ impl Discipline {
             Counts::Bytes => limit.unwrap_or(0) / FULL_PACKET + 1,
             Counts::Packets => limit.or(self.record.usual_limit).unwrap_or(0),
             Counts::PacketsOfABand => {
-                let bands = self.fields.count("bands").unwrap_or(disciplines::USUAL_BANDS);
+                let bands = self.fields.count("bands").unwrap_or(USUAL_BANDS);
                 self.record.usual_limit.unwrap_or(0) * bands
             }
         }
@@ -267,6 +187,25 @@ impl PartialEq for Discipline {
     }
 }
 
+/// Its parameters by name, `kind` among them.
+impl Serialize for Discipline {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", self.kind())?;
+        for (name, value) in self.fields.iter() {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Discipline {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Discipline, D::Error> {
+        let params = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        Discipline::from_params(params).map_err(|error| D::Error::custom(error.problem))
+    }
+}
+
 impl fmt::Debug for Discipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Discipline").field(&self.text()).finish()
@@ -280,7 +219,7 @@ impl fmt::Display for Discipline {
 }
 
 /// Each word and where it stands; `variant=rfc` is two.
-fn tokens(text: &str) -> Vec<(&str, Range<usize>)> {
+pub(crate) fn tokens(text: &str) -> Vec<(&str, Range<usize>)> {
     let mut found = Vec::new();
     for (word, at) in words(text) {
         let mut begin = at.start;
@@ -294,7 +233,7 @@ fn tokens(text: &str) -> Vec<(&str, Range<usize>)> {
     found
 }
 
-fn read(
+pub(crate) fn read(
     record: &'static Record,
     grammar: &Grammar,
     rest: &[(&str, Range<usize>)],
@@ -302,41 +241,6 @@ fn read(
     grammar.read(rest, record.least, |name, at, before| {
         unknown_word(record, grammar, name, before).at(at.clone())
     })
-}
-
-fn asked_for(
-    record: &'static Record,
-    tokens: &[(&str, Range<usize>)],
-) -> Result<&'static Grammar, TcError> {
-    let kind = record.kind;
-    let Some(index) = tokens.iter().position(|(word, _)| *word == "variant") else {
-        return Ok(&record.grammars[0]);
-    };
-    let at = tokens[index].1.clone();
-    if record.grammars[0].variant.is_none() {
-        return Err(TcError::new(format!("{kind} has no variants"), "leave variant out").at(at));
-    }
-    let choice = listed(record.grammars.iter().filter_map(|grammar| grammar.variant));
-    let Some((name, name_at)) = tokens.get(index + 1) else {
-        let problem = format!("{kind}: variant needs a value");
-        return Err(TcError::new(problem, format!("one of {choice}")).at(at));
-    };
-    record.grammar(Some(name)).ok_or_else(|| {
-        let problem = format!("{kind} has no variant {}", quoted(name));
-        TcError::new(problem, format!("one of {choice}")).at(name_at.clone())
-    })
-}
-
-fn unknown_kind(kind: &str, at: &Range<usize>) -> TcError {
-    let known = format!("known: {}", listed(RECORDS.iter().map(|record| record.kind)));
-    let (problem, hint) = disciplines::elsewhere(kind).map_or_else(
-        || {
-            let guess = nearest(kind, RECORDS.iter().map(|record| record.kind));
-            (format!("unknown queue discipline {}", quoted(kind)), did_you_mean(guess, &known))
-        },
-        |(problem, hint)| (problem, format!("{hint}; {known}")),
-    );
-    TcError::new(problem, hint).at(at.clone())
 }
 
 /// `before`: the words that were read.

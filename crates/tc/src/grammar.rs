@@ -8,11 +8,13 @@ use crate::numbers::{
 use crate::text::{number, quoted};
 use serde::de::value::{CowStrDeserializer, UnitDeserializer};
 use serde::de::{IntoDeserializer, Visitor};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// A parameter's value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
 pub enum Value {
     /// Nobody said it: Linux, or the link, decides.
     Unsaid,

@@ -23,6 +23,7 @@ mod error;
 mod grammar;
 pub mod layer;
 pub mod linux;
+mod lookup;
 pub mod numbers;
 mod record;
 pub mod shaper;

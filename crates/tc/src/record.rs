@@ -1,6 +1,5 @@
 //! All that is known of a queue discipline, as one value.
 
-use crate::discipline::Discipline;
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar};
 use crate::linux::Linux;
@@ -31,6 +30,9 @@ pub struct Record {
     /// How its sizes follow from the rate of its link where none is given.
     pub sized: Option<Sized>,
 }
+
+/// Bands of prio and ets where their number is not given.
+pub(crate) const USUAL_BANDS: u64 = 3;
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,10 +85,5 @@ impl Record {
     /// Whether Linux has it in this variant.
     pub fn in_linux(&self, variant: Option<&str>) -> bool {
         self.linux.is_some() && variant.is_none_or(|name| name == "linux")
-    }
-
-    /// The discipline with all defaults, if it has one: choke and ets must be told something.
-    pub fn usual(&'static self) -> Option<Discipline> {
-        Discipline::parse(self.kind).ok()
     }
 }

@@ -1,17 +1,18 @@
-//! TCP endpoints: a sender and a receiver that are handed segments and the time, and hand back
+//! TCP endpoints: a sender and a receiver. They are handed segments and the time, and return
 //! segments.
 //!
 //! Sequence numbers count segments of one MSS, not bytes: a bulk flow's segments are all alike, and
-//! the last one of a transfer is short. cwnd and ssthresh are in segments inside, with fractions,
-//! and in bytes to the outside. Neither endpoint knows a queue, a link or the simulator: no I/O, no
-//! clock, no global.
+//! only the last one of a transfer is short. cwnd and ssthresh are in segments inside, with
+//! fractions, and in bytes in the public functions. Neither endpoint knows a queue, a link or the
+//! simulator: no I/O, no clock, no global.
 //!
-//! Drive a `Sender` so: `poll` until it gives `None`, once at the start, after each `on_ack` and
-//! after each `on_deadline`; call `on_deadline` when `deadline` is reached. A `Receiver` answers in
-//! `on_segment`, or in `on_deadline` when it has waited. docs/tcp.md goes through every parameter
-//! and says what is absent.
+//! To drive a `Sender`, call `poll` until it returns `None`: at the start, after each `on_ack`, and
+//! after each `on_deadline`. Call `on_deadline` when `deadline` is reached. A `Receiver` answers in
+//! `on_segment`, or in `on_deadline` when its ACK was delayed. docs/tcp.md describes every
+//! parameter and what is absent.
 
 mod cc;
+pub mod congestion;
 pub mod params;
 mod rack;
 mod reassembly;
@@ -19,14 +20,14 @@ mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
-mod sent;
 mod timer;
 mod undo;
 mod window;
 mod writer;
+mod xmit;
 
-pub use cc::records as congestion;
-pub use cc::{Ack, Congestion, CongestionControl, CongestionKind, Signal};
+pub use cc::{Ack, Congestion, CongestionControl, Signal};
+pub use congestion::CongestionKind;
 pub use params::TcpParams;
 pub use receiver::Receiver;
 pub use sender::{Acked, Sender, SenderStats};
@@ -40,35 +41,34 @@ pub struct Segment {
     pub seq: u32,
     /// Payload bytes: mss, or less for the last segment of a transfer.
     pub len: u32,
-    /// The sender's clock when it was sent (the timestamp option, RFC 7323, in ns).
+    /// TSval, the sender's clock when it was sent, ns (RFC 7323 §3).
     pub stamp: Time,
-    /// Sent before.
+    /// A retransmission.
     pub retransmit: bool,
-    /// Congestion window reduced (RFC 3168 §6.1.2); of a SYN: ECN is asked for (§6.1.1).
+    /// CWR, congestion window reduced (RFC 3168 §6.1.2); of a SYN: it asks for ECN (§6.1.1).
     pub cwr: bool,
-    /// Goes out as ECN-capable transport (retransmissions don't, RFC 3168 §6.1.5).
+    /// ECN-capable transport (retransmissions are not, RFC 3168 §6.1.5).
     pub ect: bool,
-    /// Opens the connection: no data. Neither SYN nor data is the ACK that ends the handshake.
+    /// A SYN, without data. A segment with neither SYN nor data is the last ACK of the handshake.
     pub syn: bool,
-    /// Pushed (RFC 9293 §3.9.1.2): the application had written no more.
+    /// PSH (RFC 9293 §3.9.1.2): the application has written no more.
     pub push: bool,
-    /// The `stamp` of the last ACK that the sender heard; the first segments answer none.
+    /// TSecr, the `stamp` of the last ACK that the sender got; `None` before the first.
     pub echo: Option<Millis>,
 }
 
-/// A clock in ms that begins anew after 65.536 s: a receiver's timestamps, which tell it the RTT
-/// and nothing else.
+/// A timestamp clock in ms that wraps after 65.536 s. Receivers use it, to measure the RTT only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Millis(pub u16);
 
 impl Millis {
-    /// What the clock shows at `now`.
+    /// The clock at `now`.
     #[inline]
     pub fn at(now: Time) -> Millis {
         Millis((now.0 / 1_000_000) as u16)
     }
 
-    /// How long ago it showed `earlier`, if that is less than a turn.
+    /// The time since `earlier`, modulo 65.536 s.
     #[inline]
     pub fn since(self, earlier: Millis) -> Span {
         Span::from_millis(self.0.wrapping_sub(earlier.0).into())
@@ -79,29 +79,28 @@ impl Millis {
 /// four without.
 pub const MAX_SACK_BLOCKS: usize = 4;
 
-/// An acknowledgement on its way back.
+/// An acknowledgement on its way from receiver to sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckSegment {
-    /// The next segment expected: all before it have arrived.
+    /// RCV.NXT: all segments before it have arrived.
     pub ack: u32,
-    /// The `stamp` echoed (RFC 7323 §4.3); `Time::NEVER` where there is none to echo.
+    /// TSecr, the `stamp` echoed (RFC 7323 §4.3); `Time::NEVER`: none.
     pub echo: Time,
-    /// Receive window in bytes from `ack` on, a multiple of the window scale (RFC 7323 §2). Less
-    /// than a segment lets one out.
+    /// Receive window in bytes from `ack` on, a multiple of the window scale (RFC 7323 §2). A
+    /// window of less than a segment allows one.
     pub window: u64,
-    /// Half-open ranges of segments held beyond `ack`, most recent first (RFC 2018 §4). If the
-    /// first lies below `ack` or within the second it tells of a duplicate (RFC 2883).
+    /// SACK blocks: half-open ranges of segments beyond `ack`, most recent first (RFC 2018 §4). A
+    /// first block below `ack` or within the second is a DSACK (RFC 2883).
     pub sacks: [(u32, u32); MAX_SACK_BLOCKS],
     /// How many of `sacks` are filled.
     pub sack_count: u8,
-    /// ECN echo; of a SYN's answer: ECN is agreed on.
+    /// ECE, ECN echo (RFC 3168 §6.1.3); of a SYN-ACK: ECN is agreed on.
     pub ece: bool,
-    /// How long the newest segment it answers was under way, by the two clocks (RFC 6817 §2.3); for
+    /// One-way delay of the newest segment it answers, by the two clocks (RFC 6817 §2.3). For
     /// LEDBAT only.
     pub one_way: Option<Span>,
-    /// Answers a SYN.
+    /// A SYN-ACK.
     pub syn: bool,
-    /// The receiver's clock when it was sent; 0 where the receiver doesn't want to hear of it
-    /// again.
+    /// TSval, the receiver's clock when it was sent; 0 where the receiver needs no echo of it.
     pub stamp: Millis,
 }

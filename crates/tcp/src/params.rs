@@ -1,8 +1,8 @@
-//! What a pair of endpoints is set to: parameters in groups, and two profiles.
+//! The parameters of a pair of endpoints, in groups, and two profiles of them.
 //!
 //! A parameter is a field here, with its value in each profile. The scenario language writes each
-//! by its field's name without the unit: `min_rto = "1 s"`. docs/tcp.md has the reasons for the
-//! values.
+//! by its field's name without the unit: `min_rto = "1 s"`. docs/tcp.md has the source of each
+//! value.
 //!
 //! Sources: Linux Documentation/networking/ip-sysctl.rst and tcp(7); ns-2.35's ns-default.tcl.
 //! Deviations: ns-2's `window_` of 20 segments is not in the profile, since every paper sets its
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 /// IP bytes of a full segment.
 pub const MTU: u32 = 1500;
 
-/// Everything an endpoint pair can be set to. A profile is a full set of these. Serialised, the
-/// groups are one flat table.
+/// All parameters of an endpoint pair; a profile is a value of this type. Serialised, the groups
+/// are one flat table.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpParams {
@@ -27,20 +27,21 @@ pub struct TcpParams {
     pub header_bytes: u32,
     /// IP bytes of an acknowledgement without SACK blocks (the same as `header_bytes` in practice).
     pub ack_bytes: u32,
-    /// Timestamps (RFC 7323): every ACK of new data gives an RTT sample, sent twice or not;
-    /// otherwise one segment at a time is timed.
+    /// Timestamps (RFC 7323): every ACK that advances SND.UNA is an RTT sample, retransmission or
+    /// not. Without them one segment at a time is timed.
     pub timestamps: bool,
     /// ECN (RFC 3168).
     pub ecn: bool,
-    /// The connection begins with a three-way handshake; without one it is open at once.
+    /// The connection begins with a three-way handshake (RFC 9293 §3.5). Without one it is
+    /// established at once.
     pub handshake: bool,
     /// How losses are found and repaired.
     #[serde(flatten)]
     pub recovery: LossRecovery,
-    /// How the window begins and grows.
+    /// How cwnd begins and grows.
     #[serde(flatten)]
     pub growth: Growth,
-    /// What ns-2's agents do otherwise.
+    /// What ns-2's agents do differently.
     #[serde(rename = "packet_counted")]
     pub ns2: Ns2Mode,
     /// The sender's timers.
@@ -64,76 +65,76 @@ pub struct LossRecovery {
     pub prr: bool,
     /// The receiver reports duplicates in the first SACK block (RFC 2883).
     pub dsack: bool,
-    /// A reduction that timestamps or DSACKs prove needless is undone (RFC 4015, RFC 3708).
+    /// A reduction that timestamps (RFC 3522, RFC 4015) or DSACKs (RFC 3708) prove needless is
+    /// undone.
     pub undo: bool,
-    /// F-RTO (RFC 5682): after a timeout new data leaves first, to see whether the timeout was
-    /// spurious. If so it is undone.
+    /// F-RTO (RFC 5682): after a timeout new data leaves first, which shows whether the timeout was
+    /// spurious; if so it is undone.
     pub frto: bool,
-    /// With SACK, losses of originals and retransmissions are found by when segments left (RFC
-    /// 8985); otherwise by how many segments are SACKed above (RFC 6675). Not with `sack1_pipe`.
+    /// With SACK: losses of originals and retransmissions are found by their times of sending (RFC
+    /// 8985). Without it, by the number of segments SACKed above (RFC 6675). Off with `sack1_pipe`.
     pub rack: bool,
-    /// With SACK, a tail loss probe (RFC 8985 §7) after two RTTs without an answer, before the
-    /// retransmission timeout. Not with `sack1_pipe`.
+    /// With SACK: a tail loss probe (RFC 8985 §7) after two RTTs without an ACK, before the
+    /// retransmission timeout. Off with `sack1_pipe`.
     pub tlp: bool,
-    /// Limited transmit (RFC 3042): the first two duplicate ACKs let out a new segment each.
+    /// Limited transmit (RFC 3042): the first two duplicate ACKs allow a new segment each.
     pub limited_transmit: bool,
 }
 
-/// How the window begins and grows.
+/// How cwnd begins and grows.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Growth {
     /// Initial window in segments.
     pub initial_window: u32,
     /// Initial ssthresh in segments; `None` is unlimited.
     pub initial_ssthresh: Option<u32>,
-    /// An upper bound on the window in segments (ns-2's `window_`); `None` is no bound but the
-    /// receiver's.
+    /// An upper bound of cwnd in segments (ns-2's `window_`); `None`: the receive window alone
+    /// bounds it.
     pub max_window: Option<u32>,
-    /// Space segments at the pacing rate instead of sending on the ACK clock: 2 × cwnd/srtt below
-    /// half of ssthresh, 1.2 × above (Linux).
+    /// Segments are paced, at 2 × cwnd/srtt below half of ssthresh and 1.2 × above (Linux).
     pub pacing: bool,
     /// HyStart in slow start (cubic only).
     pub hystart: bool,
-    /// Vegas: the window grows while fewer segments than this are queued.
+    /// Vegas: cwnd grows while fewer segments than this are queued.
     pub vegas_alpha: u32,
-    /// Vegas: the window shrinks while more segments than this are queued.
+    /// Vegas: cwnd shrinks while more segments than this are queued.
     pub vegas_beta: u32,
     /// Vegas: slow start ends with more segments queued than this.
     pub vegas_gamma: u32,
     /// LEDBAT's TARGET: the queueing delay it aims at, ns. RFC 6817: at most 100 ms.
     pub ledbat_target_ns: u64,
-    /// LEDBAT's GAIN: segments a round trip that the window grows by where nothing is queued. RFC
-    /// 6817: at most 1.
+    /// LEDBAT's GAIN: segments by which cwnd grows in a round trip on an empty queue. RFC 6817: at
+    /// most 1.
     pub ledbat_gain: f64,
 }
 
-/// What ns-2.35's agents do otherwise than the RFCs and Linux, each on its own. A scenario's
-/// `packet_counted` sets all of them.
+/// What ns-2.35's agents do differently from the RFCs and Linux, each on its own. A scenario's
+/// `packet_counted` sets all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Ns2Mode {
     /// Reno's cwnd grows by 1 or 1/cwnd for each ACK, however much that acknowledges (opencwnd(),
     /// `windowOption_` 1). Otherwise by what is newly acknowledged (RFC 3465).
     pub growth_per_ack: bool,
-    /// Reno's cwnd grows while `window_` or the application is the limit (`control_increase_` 0).
-    /// Otherwise a window that is not used does not grow (RFC 7661).
+    /// Reno's cwnd grows even while `window_` or the application is the limit (`control_increase_`
+    /// 0). Otherwise a cwnd that is not used does not grow (RFC 7661).
     pub growth_unvalidated: bool,
     /// Half of an odd window has a fraction (`cwnd_` is real). Otherwise it is rounded down
     /// (Linux).
     pub fractional_ssthresh: bool,
-    /// ssthresh follows from the cwnd in force at each timeout. Otherwise the same data reduces it
-    /// once (RFC 5681 §3.1), and a timeout in a recovery takes cwnd from before that.
+    /// Each timeout sets ssthresh from the current cwnd. Otherwise the same data reduces it once
+    /// (RFC 5681 §3.1), and a timeout in a recovery takes the cwnd from before that recovery.
     pub reduces_at_each_timeout: bool,
-    /// NewReno's full ACK leaves cwnd at ssthresh, burst or not: RFC 6582 §3.2 step 3, option 2
-    /// (`exit_recovery_fix_` 0). Otherwise option 1.
+    /// NewReno's full ACK leaves cwnd at ssthresh, even if a burst follows: RFC 6582 §3.2 step 3,
+    /// option 2 (`exit_recovery_fix_` 0). Otherwise option 1.
     pub newreno_exit_at_ssthresh: bool,
-    /// And then cwnd grows by that ACK. Otherwise it does not (RFC 6582 §3.2 step 3).
+    /// NewReno's full ACK grows cwnd as well. Otherwise it does not (RFC 6582 §3.2 step 3).
     pub newreno_full_ack_grows: bool,
     /// With SACK, cwnd does not grow by the ACK that ends a recovery (Sack1). Otherwise it does.
     pub sack_full_ack_stands: bool,
-    /// With SACK, what is lost counts as in flight until it is acknowledged, and its retransmission
-    /// as well (Sack1's `pipe_`). Otherwise RFC 6675's pipe. RACK and TLP are off.
+    /// With SACK: lost segments count as in flight until they are acknowledged, and their
+    /// retransmissions as well (Sack1's `pipe_`). Otherwise RFC 6675's pipe. RACK and TLP are off.
     pub sack1_pipe: bool,
-    /// With SACK, no fast retransmit of what was sent before a timeout (`bugFix_`). Otherwise SACKs
+    /// With SACK: no fast retransmit of what was sent before a timeout (`bugFix_`). Otherwise SACKs
     /// alone decide.
     pub sack_bug_fix: bool,
     /// A timeout forgets what was SACKed (Sack1's ClearScoreBoard(); RFC 2018 §8). Otherwise the
@@ -181,7 +182,7 @@ impl From<bool> for Ns2Mode {
     }
 }
 
-/// The retransmission timeout (RFC 6298) and the clock that timers expire by.
+/// The retransmission timeout (RFC 6298), and the clocks of RTT samples and timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Timers {
     /// RTO before the first sample, ns (RFC 6298 §2.1).
@@ -190,14 +191,14 @@ pub struct Timers {
     pub min_rto_ns: u64,
     /// Upper bound of the RTO, ns.
     pub max_rto_ns: u64,
-    /// ns-2's `tcpTick_`, ns: where it is not 1 an RTT sample is the ticks of this clock that began
-    /// meanwhile, at least one.
+    /// ns-2's `tcpTick_`, ns. Unless it is 1, an RTT sample is the number of ticks of this clock
+    /// that began between sending and ACK, at least one.
     pub tick_ns: u64,
-    /// Linux's reading of RFC 6298: the bound applies to the variance term
-    /// (rto = srtt + max(4·rttvar, min)), not to the sum.
+    /// Linux's tcp_rtt_estimator: the lower bound applies to the variance term, RTO = srtt +
+    /// max(4·rttvar, min), not to the sum.
     pub min_rto_on_variance: bool,
-    /// Timers expire with a tick of this length, ns (the kernel's jiffy, 1/HZ), far ones with every
-    /// eighth; 1 makes them exact. Of the receiver's timers, too.
+    /// Length of a timer tick, ns (the kernel's jiffy, 1/HZ). Timers expire at ticks, far ones at
+    /// every eighth tick; 1: timers are exact. It applies to the receiver's timers too.
     pub timer_tick_ns: u64,
 }
 
@@ -209,32 +210,32 @@ pub struct Acknowledging {
     /// How long an acknowledgement is delayed, ns (Linux's TCP_DELACK_MIN, `icsk_ack.ato` at
     /// first).
     pub delayed_ack_ns: u64,
-    /// How long it may be delayed where segments come slowly, ns (Linux's TCP_DELACK_MAX); no more
-    /// than `delayed_ack_ns`: never longer.
+    /// The longest delay, where segments come slowly, ns (Linux's TCP_DELACK_MAX). At most
+    /// `delayed_ack_ns` means that the delay never grows.
     pub delayed_ack_max_ns: u64,
-    /// Acknowledgements sent at once at the start of a flow, after a duplicate and after a pause
+    /// Quick ACKs: ACKs sent at once at the start of a flow, after a duplicate and after a pause
     /// (Linux's TCP_MAX_QUICKACKS).
     pub quick_acks: u32,
-    /// SACKs beyond the third in a row wait for so long at most, and leave as one, ns
-    /// (tcp_comp_sack_delay_ns); 0: each leaves at once.
+    /// From the fourth in a row on SACKs are compressed: they wait at most this long and leave as
+    /// one, ns (tcp_comp_sack_delay_ns). 0: each leaves at once.
     pub sack_delay_ns: u64,
 }
 
 /// Both sockets' buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Buffers {
-    /// What the application writes at once, bytes, as soon as the socket takes it (`writer`): the
-    /// last segment is pushed, and so acknowledged at once; 0: everything is written from the
-    /// start.
+    /// Bytes of one write of the application (`writer`), which writes as soon as the socket is
+    /// writable. The last segment of such writing has PSH, and so is acknowledged at once. 0: all
+    /// is written at the start.
     pub write_bytes: u32,
-    /// Receive buffer at the start, bytes (tcp_rmem's default); the window offered is what fits
-    /// into its advertisable part.
+    /// Receive buffer at the start, bytes (tcp_rmem's default). The window is the part of it that
+    /// may be advertised.
     pub receive_buffer: u64,
     /// The buffer's upper bound under autotuning, bytes (tcp_rmem's maximum); equal to
     /// `receive_buffer` switches autotuning off.
     pub receive_buffer_max: u64,
-    /// Part of the receive buffer that may be advertised, as a fraction: how much of what a full
-    /// segment takes there is data (Linux's scaling_ratio).
+    /// The fraction of the receive buffer that may be advertised: how much of a full segment's
+    /// truesize is data (Linux's scaling_ratio).
     pub receive_window_fraction: f64,
 }
 
@@ -246,8 +247,14 @@ pub const fn header_bytes(timestamps: bool) -> u32 {
     if timestamps { 52 } else { 40 }
 }
 
+impl AsRef<TcpParams> for TcpParams {
+    fn as_ref(&self) -> &TcpParams {
+        self
+    }
+}
+
 impl TcpParams {
-    /// What a Linux host of today does by default.
+    /// The defaults of a Linux host of today.
     pub const LINUX: TcpParams = TcpParams {
         congestion: CongestionKind::Cubic,
         mss: MTU - header_bytes(true),
@@ -364,7 +371,7 @@ impl TcpParams {
     pub const PROFILES: [(&str, &TcpParams); 2] =
         [("linux", &TcpParams::LINUX), ("ns2", &TcpParams::NS2)];
 
-    /// These, but for what `change` sets.
+    /// A copy, changed by `change`.
     pub fn with(&self, change: impl FnOnce(&mut TcpParams)) -> TcpParams {
         let mut params = self.clone();
         change(&mut params);

@@ -1,108 +1,129 @@
-//! RACK: a segment is lost if one that left later has arrived and it itself has had time enough.
+//! RACK: a segment is lost if another that left later has arrived and the segment itself has had
+//! enough time.
 //!
-//! What counts is when segments left, not how they are numbered, so the loss of a copy is found as
-//! that of an original is. Time enough is the RTT of what arrived last and a window for reordering:
-//! nothing of it while no reordering was seen and three are SACKed or a recovery is going on, else
-//! a quarter of the least RTT. DSACKs widen it, by a quarter each round trip that brings one, up to
-//! the smoothed RTT; sixteen recoveries without an undo narrow it again.
+//! RACK compares times of sending, not sequence numbers, so it finds a lost retransmission as it
+//! finds a lost original. Enough time is RACK.rtt, the RTT of the segment delivered last, plus the
+//! reordering window:
 //!
-//! Source: RFC 8985 §6.2, as Linux has it (tcp_recovery.c). Deviations from Linux: by RFC 8985's
-//! advice the stamp too tells whether a copy or the original was acknowledged, or a timeout undone
-//! would be done again by RACK; its clock has µs here ns; the round trip in which a DSACK is
-//! counted once is RFC 8985's. What makes Linux raise DupThresh makes no difference here: once
-//! reordering was seen it plays no part.
+//! ```text
+//! reo_wnd = min(reo_wnd_mult · min_rtt/4, SRTT)
+//! reo_wnd = 0    while no reordering was seen, and in a recovery or with DupThresh SACKed
+//! ```
+//!
+//! A round trip with a DSACK adds one to reo_wnd_mult; sixteen recoveries without an undo make it
+//! one again.
+//!
+//! Source: RFC 8985 §6.2, as in Linux (tcp_recovery.c). Deviations from Linux: the timestamp echo
+//! too tells whether the retransmission or the original was acknowledged, as RFC 8985 advises;
+//! otherwise RACK would reduce again what an undo has just restored. Times are in ns, Linux's in
+//! µs. DSACKs count once a round trip as in RFC 8985. Linux's adaptation of DupThresh is left out:
+//! once reordering was seen, DupThresh plays no part in RACK.
 
 use units::{Span, Time};
 
-/// Recoveries for which a widened window stays (RFC 8985 §6.2 step 4).
-const PERSISTENCE: u8 = 16;
+/// RACK.reo_wnd_persist at first: recoveries for which a widened window stays (RFC 8985 §6.2 step
+/// 4).
+const REO_WND_PERSIST: u8 = 16;
 
-/// What RACK knows.
+/// RACK's variables (RFC 8985 §5.2).
 pub struct Rack {
-    /// Of the segment delivered last.
+    /// RACK.rtt: of the segment delivered last.
     rtt: Span,
-    /// When the one sent last of those delivered left, and its number.
-    newest: (Time, u32),
-    /// Something has arrived since losses were last looked for.
+    /// RACK.xmit_ts and RACK.segment: of the delivered segments the one that was sent last.
+    xmit: (Time, u32),
+    /// A segment was delivered since losses were last looked for (rack.advanced).
     pub advanced: bool,
-    /// An original arrived below one that was SACKed before.
+    /// RACK.reordering_seen: an original was delivered below one that was SACKed before.
     pub reordering_seen: bool,
-    /// Quarters of the least RTT in the reordering window.
-    steps: u32,
-    /// Recoveries until `steps` is one again.
-    persist: u8,
-    /// DSACKs do not count until this is acknowledged.
-    round_end: Option<u32>,
+    /// RACK.reo_wnd_mult: quarters of min_rtt in the reordering window.
+    reo_wnd_mult: u32,
+    /// RACK.reo_wnd_persist: recoveries until `reo_wnd_mult` is one again.
+    reo_wnd_persist: u8,
+    /// RACK.dsack_round: DSACKs do not count until this segment is acknowledged.
+    dsack_round: Option<u32>,
 }
 
-/// What time says of a segment.
+/// RACK's verdict on a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Lost,
-    /// Lost when so much time has passed.
+    /// Lost unless it is delivered within this time.
     Wait(Span),
-    /// Nothing sent after it has arrived.
+    /// No segment sent after it was delivered.
     Unknown,
 }
 
 impl Rack {
-    /// Nothing has arrived.
+    /// Before any delivery.
     pub fn new() -> Rack {
         Rack {
             rtt: Span::ZERO,
-            newest: (Time::ZERO, 0),
+            xmit: (Time::ZERO, 0),
             advanced: false,
             reordering_seen: false,
-            steps: 1,
-            persist: 0,
-            round_end: None,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: 0,
+            dsack_round: None,
         }
     }
 
-    /// A segment is newly acknowledged or SACKed, which left last at `sent`, and not for the first
-    /// time if `again`.
-    pub fn arrived(&mut self, seq: u32, sent: Time, again: bool, min_rtt: Option<Span>, now: Time) {
+    /// RACK_update: a segment, last sent at `sent`, is newly acknowledged or SACKed.
+    pub fn update(
+        &mut self,
+        seq: u32,
+        sent: Time,
+        retransmitted: bool,
+        min_rtt: Option<Span>,
+        now: Time,
+    ) {
         let rtt = now.since(sent);
-        if again && min_rtt.is_some_and(|least| rtt < least) {
-            // Too soon for the copy: it was the original that arrived (RFC 8985 §6.2 step 2).
+        if retransmitted && min_rtt.is_some_and(|least| rtt < least) {
+            // Too soon for the retransmission: the original arrived (RFC 8985 §6.2 step 2).
             return;
         }
         self.advanced = true;
         self.rtt = rtt;
-        self.newest = self.newest.max((sent, seq));
+        self.xmit = self.xmit.max((sent, seq));
     }
 
-    /// A DSACK of something that no probe sent.
-    pub fn duplicate(&mut self, una: u32, nxt: u32) {
-        if self.reordering_seen && self.round_end.is_none_or(|end| una >= end) {
-            self.round_end = Some(nxt);
-            self.steps = (self.steps + 1).min(255);
-            self.persist = PERSISTENCE;
+    /// A DSACK, not of a tail loss probe (RACK_update_reo_wnd).
+    pub fn on_dsack(&mut self, una: u32, nxt: u32) {
+        if self.reordering_seen && self.dsack_round.is_none_or(|end| una >= end) {
+            self.dsack_round = Some(nxt);
+            self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(255);
+            self.reo_wnd_persist = REO_WND_PERSIST;
         }
     }
 
-    /// A recovery has ended, and not by an undo.
-    pub fn recovered(&mut self) {
-        self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
-            self.steps = 1;
+    /// A recovery has ended, without an undo.
+    pub fn on_recovery_exit(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
         }
     }
 
-    /// The reordering window. `sure`: a recovery, or DupThresh segments SACKed.
-    pub fn window(&self, sure: bool, min_rtt: Option<Span>, srtt: Option<Span>) -> Span {
-        if sure && !self.reordering_seen {
+    /// The reordering window (RACK_update_reo_wnd). `no_window_unless_reordering`: in a recovery,
+    /// or with DupThresh segments SACKed.
+    pub fn reo_wnd(
+        &self,
+        no_window_unless_reordering: bool,
+        min_rtt: Option<Span>,
+        srtt: Option<Span>,
+    ) -> Span {
+        if no_window_unless_reordering && !self.reordering_seen {
             return Span::ZERO;
         }
-        // Before the first sample of an ACK that advances there is what SACKs measured.
+        // Before the first RTT sample of a cumulative ACK there are only SACKs' samples.
         let (min_rtt, srtt) = (min_rtt.unwrap_or(self.rtt), srtt.unwrap_or(self.rtt));
-        (min_rtt / 4 * u64::from(self.steps)).min(srtt)
+        (min_rtt / 4 * u64::from(self.reo_wnd_mult)).min(srtt)
     }
 
-    /// Judges a segment that is out, and left last at `sent`. What left at one time left in order,
-    /// copies before new ones (RACK_sent_after).
-    pub fn judge(&self, seq: u32, sent: Time, window: Span, now: Time) -> Verdict {
-        if (sent, seq) >= self.newest {
+    /// RACK_detect_loss, of an outstanding segment last sent at `sent`. Of segments sent at one
+    /// time the smaller sequence number left first (RACK_sent_after): retransmissions leave before
+    /// new data.
+    pub fn detect_loss(&self, seq: u32, sent: Time, window: Span, now: Time) -> Verdict {
+        if (sent, seq) >= self.xmit {
             return Verdict::Unknown;
         }
         let due = sent + self.rtt + window;
@@ -123,48 +144,49 @@ mod tests {
     /// Segment 5, sent at 10 ms, arrives at 110 ms.
     fn rack() -> Rack {
         let mut rack = Rack::new();
-        rack.arrived(5, at(10), false, None, at(110));
+        rack.update(5, at(10), false, None, at(110));
         rack
     }
 
     #[test]
     fn what_left_before_is_lost_once_it_had_an_rtt_and_the_window() {
         let rack = rack();
-        let judge =
-            |seq, sent, window, now| rack.judge(seq, at(sent), Span::from_millis(window), at(now));
-        assert_eq!(judge(4, 10, 0, 110), Verdict::Lost);
-        assert_eq!(judge(4, 10, 25, 110), Verdict::Wait(Span::from_millis(25)));
-        assert_eq!(judge(4, 10, 25, 135), Verdict::Lost);
-        assert_eq!(judge(6, 10, 0, 200), Verdict::Unknown);
-        assert_eq!(judge(1, 11, 0, 200), Verdict::Unknown);
+        let detect = |seq, sent, window, now| {
+            rack.detect_loss(seq, at(sent), Span::from_millis(window), at(now))
+        };
+        assert_eq!(detect(4, 10, 0, 110), Verdict::Lost);
+        assert_eq!(detect(4, 10, 25, 110), Verdict::Wait(Span::from_millis(25)));
+        assert_eq!(detect(4, 10, 25, 135), Verdict::Lost);
+        assert_eq!(detect(6, 10, 0, 200), Verdict::Unknown);
+        assert_eq!(detect(1, 11, 0, 200), Verdict::Unknown);
     }
 
     #[test]
     fn an_answer_too_soon_for_the_copy_is_not_the_copys() {
         let mut rack = rack();
         rack.advanced = false;
-        rack.arrived(1, at(105), true, Some(Span::from_millis(100)), at(120));
+        rack.update(1, at(105), true, Some(Span::from_millis(100)), at(120));
         assert!(!rack.advanced);
-        assert_eq!(rack.judge(6, at(20), Span::ZERO, at(130)), Verdict::Unknown);
+        assert_eq!(rack.detect_loss(6, at(20), Span::ZERO, at(130)), Verdict::Unknown);
     }
 
     #[test]
     fn duplicates_widen_the_window_once_a_round_and_recoveries_narrow_it() {
         let mut rack = rack();
         let (least, smooth) = (Some(Span::from_millis(40)), Some(Span::from_millis(45)));
-        assert_eq!(rack.window(true, least, smooth), Span::ZERO);
-        assert_eq!(rack.window(false, least, smooth), Span::from_millis(10));
-        rack.duplicate(0, 10);
-        assert_eq!(rack.window(false, least, smooth), Span::from_millis(10), "no reordering seen");
+        assert_eq!(rack.reo_wnd(true, least, smooth), Span::ZERO);
+        assert_eq!(rack.reo_wnd(false, least, smooth), Span::from_millis(10));
+        rack.on_dsack(0, 10);
+        assert_eq!(rack.reo_wnd(false, least, smooth), Span::from_millis(10), "no reordering seen");
         rack.reordering_seen = true;
         for (una, window) in [(0, 20), (5, 20), (10, 30), (20, 40), (30, 45)] {
-            rack.duplicate(una, una + 10);
-            assert_eq!(rack.window(true, least, smooth), Span::from_millis(window));
+            rack.on_dsack(una, una + 10);
+            assert_eq!(rack.reo_wnd(true, least, smooth), Span::from_millis(window));
         }
         for _ in 0..16 {
-            assert_eq!(rack.window(true, least, smooth), Span::from_millis(45));
-            rack.recovered();
+            assert_eq!(rack.reo_wnd(true, least, smooth), Span::from_millis(45));
+            rack.on_recovery_exit();
         }
-        assert_eq!(rack.window(true, least, smooth), Span::from_millis(10));
+        assert_eq!(rack.reo_wnd(true, least, smooth), Span::from_millis(10));
     }
 }

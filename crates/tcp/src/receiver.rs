@@ -1,135 +1,140 @@
-//! The receiver: when to acknowledge, what to say in an acknowledgement, and how wide to open the
-//! window.
+//! The receiver: when to acknowledge, what an acknowledgement carries, and how wide the window is.
 //!
-//! The in-order case is the common one and does little: advance `next`, count, and every n-th time
-//! write an ACK. Anything unusual (a gap, a gap being filled, a duplicate, news of congestion) is
-//! acknowledged at once, because the sender's recovery runs on those ACKs; but beyond the third
-//! SACK of a gap they wait for each other a little. At once go, too, the first segments after a
-//! duplicate or a pause, and one that is pushed. The application reads at once, but after the
-//! kernel has acknowledged. While the window opens (`window`) each segment is acknowledged at once.
-//! What lies beyond gaps is in `reassembly`.
+//! In order, the common case, a segment advances RCV.NXT, and every n-th one is acknowledged.
+//! Acknowledged at once are:
 //!
-//! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (duplicate SACK), RFC 7323 §4.3
-//! (which timestamp to echo), RFC 3168 §6.1.3 (ECE). Deviations: data beyond the offered window is
-//! taken rather than refused. The RTT that a SACK's waiting, a pause and a delayed ACK are measured
-//! by is the handshake's; without one it is for a SACK twice the least one-way delay, and else that
-//! and the first segment's way. Linux's timers go off up to a tenth of sack_delay late, and on an
-//! idle machine they do; ours always.
+//! - a gap, its filling, a duplicate and a CWR, because the sender's recovery runs on these ACKs;
+//!   but from the fourth SACK of a gap on, SACKs are compressed (`compress_sack`);
+//! - the first segments of a connection, and those after a duplicate or a pause (quick ACKs);
+//! - a segment with PSH;
+//! - each segment while the window opens (`window`).
+//!
+//! The application reads at once, but after the kernel has acknowledged. `reassembly` has the
+//! out-of-order queue.
+//!
+//! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (DSACK), RFC 7323 §4.3
+//! (TS.Recent), RFC 3168 §6.1.3 (ECE); Linux net/ipv4/tcp_input.c, whose functions the comments
+//! name. Deviations: data beyond the offered window is accepted. The handshake's RTT stands for
+//! Linux's srtt. Without a handshake it is twice the least one-way delay for compressed SACKs, and
+//! otherwise that delay plus the first segment's. A compressed SACK leaves tcp_comp_sack_slack_ns
+//! late, the most that Linux allows its timer and what an idle machine does.
 
-use crate::reassembly::{Gaps, Held, Room};
-use crate::timer::Clock;
+use crate::reassembly::{OutOfOrderQueue, Queued, TrueSize};
+use crate::timer::TimerWheel;
 use crate::window::Window;
 use crate::{AckSegment, CongestionKind, Millis, Segment, TcpParams};
 use units::{Span, Time};
 
-/// With more SACK blocks than these none waits that could be pushed out by another.
-const BLOCKS_EXPECTED: usize = 2;
-/// Its time doubles up to 64 s.
-const ANSWERS_LOST: u32 = 6;
+/// tcp_sack_compress_send_ack: with more SACK blocks than these no compressed SACK may wait, or a
+/// new block could push one out.
+const COMPRESSED_BLOCKS: usize = 2;
+/// The SYN-ACK's timeout doubles this often, up to 64 s.
+const SYNACK_BACKOFFS: u32 = 6;
 
 /// The receiving end of one connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// RCV.NXT: all before it have arrived.
-    next: u32,
-    /// Last.ACK.sent of RFC 7323.
-    acked: u32,
-    /// Acknowledge when this many segments are unacknowledged.
+    /// RCV.NXT: all segments before it have arrived.
+    rcv_nxt: u32,
+    /// Last.ACK.sent of RFC 7323 §4.3 (rcv_wup).
+    rcv_wup: u32,
+    /// Unacknowledged segments that cause an ACK.
     ack_every: u32,
-    /// Segments still to be acknowledged one by one.
+    /// ACKs still to be sent at once (icsk_ack.quick).
     quick: u32,
-    /// So many they are again after a duplicate or a pause.
-    quick_acks: u32,
-    pace: Pace,
-    /// There is a handshake, and when its answer left; NEVER before and after.
+    /// What `quick` becomes after a duplicate or a pause (TCP_MAX_QUICKACKS).
+    max_quickacks: u32,
+    ato: Ato,
+    /// There is a handshake, and when its SYN-ACK left; NEVER before and after.
     handshake: bool,
-    greeted: Time,
-    /// Stamp of the SYN that it answers.
-    asked: Time,
-    /// How often it went again, up to 6.
-    answers_lost: u32,
-    /// The least time a segment was under way.
+    synack_sent: Time,
+    /// Stamp of the SYN.
+    syn_stamp: Time,
+    /// Timeouts of the SYN-ACK, up to `SYNACK_BACKOFFS`.
+    synack_timeouts: u32,
+    /// The least one-way delay of a segment.
     one_way_min: Span,
-    /// SACKs sent since `next` last moved, and where that was.
-    sacks: (u32, u32),
-    sack_delay: Span,
+    /// SACKs since RCV.NXT last moved, and that RCV.NXT (compressed_ack_rcv_nxt, dup_ack_counter).
+    dup_acks: (u32, u32),
+    comp_sack_delay: Span,
     delivered: u64,
-    /// TS.Recent of RFC 7323; NEVER before the first stamp, and always without timestamps.
-    echo: Time,
-    /// When the delayed ACK is due; NEVER while none is.
+    /// TS.Recent (RFC 7323 §4.3); NEVER before the first stamp, and always without timestamps.
+    ts_recent: Time,
+    /// When the pending ACK is due; NEVER: none is pending.
     deadline: Time,
-    /// What waits goes by a clock without ticks: a SACK, or what has to be said besides.
-    exact: bool,
-    /// When the delayed ACK's timer goes off that was set last, needed or not: Linux leaves it
-    /// running, and it takes a SACK that waits along.
-    timer: Time,
-    /// It only says that the application has made room.
-    update: bool,
-    clock: Clock,
-    /// How long the ACK that waits was to wait.
-    delay: Span,
+    /// `deadline` is exact, not rounded to a tick: a compressed SACK (compressed_ack_timer), or an
+    /// ACK that follows another at once.
+    deadline_is_exact: bool,
+    /// When the delayed-ACK timer last armed expires. Linux leaves it running when the ACK is sent
+    /// early (icsk_delack_timer); when it expires, it sends a compressed SACK too.
+    delack_timer: Time,
+    /// The pending ACK is a window update: the application has read (tcp_cleanup_rbuf).
+    window_update: bool,
+    wheel: TimerWheel,
+    /// The time for which the pending ACK was delayed.
+    delack_delay: Span,
     mss: u32,
     timestamps: bool,
     ecn: bool,
     dsack: bool,
-    /// The segment that has just come a second time.
+    /// The duplicate segment that the next ACK reports.
     duplicate: Option<u32>,
-    /// Tells the sender how long segments are under way (RFC 6817 §2.3).
-    tells_one_way: bool,
+    /// ACKs carry the one-way delay (RFC 6817 §2.3).
+    reports_one_way: bool,
     one_way: Option<Span>,
-    /// A CE mark has come and no CWR since.
+    /// A CE mark has come and no CWR since (TCP_ECN_DEMAND_CWR).
     ece: bool,
     window: Window,
-    room: Room,
-    gaps: Gaps,
+    truesize: TrueSize,
+    ofo: OutOfOrderQueue,
 }
 
 impl Receiver {
-    /// A receiver that expects segment 0.
+    /// A receiver before the first segment.
     pub fn new(params: &TcpParams) -> Receiver {
         Receiver {
-            next: 0,
-            acked: 0,
+            rcv_nxt: 0,
+            rcv_wup: 0,
             ack_every: params.acks.delayed_ack_segments.max(1),
             quick: 0,
-            quick_acks: params.acks.quick_acks,
-            pace: Pace::new(params),
+            max_quickacks: params.acks.quick_acks,
+            ato: Ato::new(params),
             handshake: params.handshake,
-            greeted: Time::NEVER,
-            asked: Time::NEVER,
-            answers_lost: 0,
+            synack_sent: Time::NEVER,
+            syn_stamp: Time::NEVER,
+            synack_timeouts: 0,
             one_way_min: Span(u64::MAX),
-            sacks: (0, 0),
-            sack_delay: Span(params.acks.sack_delay_ns),
+            dup_acks: (0, 0),
+            comp_sack_delay: Span(params.acks.sack_delay_ns),
             delivered: 0,
-            echo: Time::NEVER,
+            ts_recent: Time::NEVER,
             deadline: Time::NEVER,
-            exact: false,
-            timer: Time::ZERO,
-            update: false,
-            clock: Clock::new(params.timers.timer_tick_ns),
-            delay: Span(params.acks.delayed_ack_ns),
+            deadline_is_exact: false,
+            delack_timer: Time::ZERO,
+            window_update: false,
+            wheel: TimerWheel::new(params.timers.timer_tick_ns),
+            delack_delay: Span(params.acks.delayed_ack_ns),
             mss: params.mss,
             timestamps: params.timestamps,
             ecn: params.ecn,
             dsack: params.recovery.dsack && params.recovery.sack,
             duplicate: None,
-            tells_one_way: params.congestion == CongestionKind::Ledbat,
+            reports_one_way: params.congestion == CongestionKind::Ledbat,
             one_way: None,
             ece: false,
             window: Window::new(params),
-            room: Room::new(params.mss),
-            gaps: Gaps::new(params),
+            truesize: TrueSize::new(params.mss),
+            ofo: OutOfOrderQueue::new(params),
         }
     }
 
-    /// Takes a segment in; `ce` says that a queue marked it. Gives the acknowledgement to send now,
-    /// if one is due.
+    /// A segment arrives; `ce`: a queue marked it. Returns the acknowledgement to send now, if one
+    /// is due.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, ce: bool, now: Time) -> Option<AckSegment> {
-        if self.greeted != Time::NEVER || segment.len == 0 {
+        if self.synack_sent != Time::NEVER || segment.len == 0 {
             if segment.syn {
-                return Some(self.greet(segment, now));
+                return Some(self.on_syn(segment, now));
             }
             self.establish(now);
             if segment.len == 0 {
@@ -140,221 +145,234 @@ impl Receiver {
         // so a delayed ACK echoes the earliest segment it covers and a segment beyond a gap is
         // never echoed.
         if self.timestamps
-            && segment.seq <= self.acked
-            && (segment.stamp >= self.echo || self.echo == Time::NEVER)
+            && segment.seq <= self.rcv_wup
+            && (segment.stamp >= self.ts_recent || self.ts_recent == Time::NEVER)
         {
-            self.echo = segment.stamp;
+            self.ts_recent = segment.stamp;
         }
-        let at_once = self.ecn && self.note_ecn(segment.cwr, ce);
+        let at_once = self.ecn && self.check_ecn(segment.cwr, ce);
         let one_way = now.since(segment.stamp);
-        if self.tells_one_way {
+        if self.reports_one_way {
             self.one_way = Some(one_way);
         }
         if one_way < self.one_way_min {
             if !self.handshake {
-                self.pace.expect(one_way, self.one_way_min);
+                self.ato.estimate_rtt(one_way, self.one_way_min);
             }
             self.one_way_min = one_way;
         }
 
-        if self.next == 0 {
-            self.window.measure();
+        if self.rcv_nxt == 0 {
+            self.window.measure_scaling_ratio();
         }
-        self.window.hear(segment, self.mss, one_way, now);
-        if segment.seq == self.next {
-            return self.take_next(segment, at_once, now);
+        self.window.rcv_rtt_measure_ts(segment, self.mss, one_way, now);
+        if segment.seq == self.rcv_nxt {
+            return self.on_in_order(segment, at_once, now);
         }
-        if segment.seq > self.next {
-            return self.take_beyond(segment, at_once, now);
+        if segment.seq > self.rcv_nxt {
+            return self.on_out_of_order(segment, at_once, now);
         }
         self.duplicate = self.dsack.then_some(segment.seq);
-        self.quick = self.quick.max(self.quick_acks);
-        self.pace.forget();
-        Some(self.acknowledge(self.gaps.taken(), now))
+        self.quick = self.quick.max(self.max_quickacks);
+        self.ato.reset();
+        Some(self.acknowledge(self.ofo.rmem(), now))
     }
 
-    /// The segment expected. The kernel decides by what its application has not read yet; then that
-    /// reads all that is in order.
+    /// tcp_data_queue, of the segment expected. The kernel decides about the ACK before the
+    /// application reads; then the application reads all that is in order.
     #[inline]
-    fn take_next(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
-        if self.pace.arrived(now) {
-            self.quick = self.quick.max(self.quick_acks);
+    fn on_in_order(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
+        if self.ato.on_segment(now) {
+            self.quick = self.quick.max(self.max_quickacks);
         }
-        self.next += 1;
+        self.rcv_nxt += 1;
         self.delivered += u64::from(segment.len);
-        let mut unread = self.gaps.taken() + self.room.in_order;
-        self.open_by(unread);
-        let (mut read, fills) = (self.delivered, !self.gaps.is_empty());
+        let mut rmem = self.ofo.rmem() + self.truesize.in_order;
+        self.grow_window(rmem);
+        let (mut read, fills) = (self.delivered, !self.ofo.is_empty());
         if fills {
-            let released = self.gaps.advance(self.next);
-            self.next += released.segments;
+            let released = self.ofo.release(self.rcv_nxt);
+            self.rcv_nxt += released.segments;
             self.delivered += released.bytes;
-            read += released.beside;
-            unread -= if released.beside > 0 { self.room.held } else { 0 };
+            read += released.coalesced;
+            rmem -= if released.coalesced > 0 { self.truesize.out_of_order } else { 0 };
         }
-        let due = self.next - self.acked >= self.ack_every;
-        if due && self.window.is_half_full(unread) {
+        let due = self.rcv_nxt - self.rcv_wup >= self.ack_every;
+        if due && self.window.is_half_full(rmem) {
             self.quick = 0;
         }
-        let open = due && self.window.as_wide_as_told(unread);
+        let open = due && self.window.keeps_rcv_wnd(rmem);
         let ack = if at_once || fills || open || self.quick > 0 {
-            if fills && !open && self.quick == 0 && !self.gaps.is_empty() {
-                // It is one of the three.
-                self.sacks = (self.next, 1);
+            if fills && !open && self.quick == 0 && !self.ofo.is_empty() {
+                // This ACK counts as the first of the three SACKs that are not compressed
+                // (__tcp_ack_snd_check).
+                self.dup_acks = (self.rcv_nxt, 1);
             }
-            Some(self.acknowledge(unread, now))
+            Some(self.acknowledge(rmem, now))
         } else if due || segment.push {
-            Some(self.acknowledge(self.gaps.taken(), now))
+            Some(self.acknowledge(self.ofo.rmem(), now))
         } else {
             None
         };
-        self.window.adjust(self.next, read, self.delivered - read, self.mss, now);
+        self.window.rcv_space_adjust(self.rcv_nxt, read, self.delivered - read, self.mss, now);
         if ack.is_none() {
             if self.deadline == Time::NEVER {
-                self.delay = self.pace.delay();
-                self.deadline = now + self.delay;
-                self.timer = self.clock.goes_off(self.deadline, self.delay);
+                self.delack_delay = self.ato.delay();
+                self.deadline = now + self.delack_delay;
+                self.delack_timer = self.wheel.expiry(self.deadline, self.delack_delay);
             }
-        } else if fills && self.window.doubles(self.gaps.taken(), self.delivered) {
-            self.say_besides(now);
-            self.update = true;
+        } else if fills && self.window.update_is_worthwhile(self.ofo.rmem(), self.delivered) {
+            self.ack_again_at_once(now);
+            self.window_update = true;
         }
         ack
     }
 
-    /// A segment beyond a gap.
-    fn take_beyond(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
-        let room = self.gaps.taken();
-        let held = self.gaps.hold(segment.seq, segment.len);
-        if held == Held::Beside {
-            self.open_by(room);
+    /// tcp_data_queue_ofo: a segment beyond a gap.
+    fn on_out_of_order(
+        &mut self,
+        segment: &Segment,
+        at_once: bool,
+        now: Time,
+    ) -> Option<AckSegment> {
+        let rmem = self.ofo.rmem();
+        let queued = self.ofo.queue(segment.seq, segment.len);
+        if queued == Queued::Coalesced {
+            self.grow_window(rmem);
         }
         self.duplicate =
-            (self.dsack && held == Held::Again).then_some(segment.seq).or(self.duplicate);
-        let place = self.gaps.extend(segment.seq);
-        // A SACK that waits goes before another block can push one out of it.
-        let waits = self.deadline != Time::NEVER && self.exact && !self.update;
-        let before = (waits && place.at >= BLOCKS_EXPECTED).then(|| self.acknowledge(room, now));
-        self.gaps.bring_forward(place, segment.seq);
-        if held == Held::Apart {
-            self.open_by(room);
+            (self.dsack && queued == Queued::Duplicate).then_some(segment.seq).or(self.duplicate);
+        let place = self.ofo.extend_block(segment.seq);
+        // tcp_sack_compress_send_ack: a compressed SACK is sent before a new block can push out one
+        // of its blocks.
+        let waits = self.deadline != Time::NEVER && self.deadline_is_exact && !self.window_update;
+        let before =
+            (waits && place.index >= COMPRESSED_BLOCKS).then(|| self.acknowledge(rmem, now));
+        self.ofo.move_block_to_front(place, segment.seq);
+        if queued == Queued::NewBuffer {
+            self.grow_window(rmem);
         }
-        if !at_once && self.quick == 0 && self.may_wait(now) {
+        if !at_once && self.quick == 0 && self.compress_sack(now) {
             return before;
         }
         if before.is_some() {
-            self.say_besides(now);
+            self.ack_again_at_once(now);
             return before;
         }
-        Some(self.acknowledge(self.gaps.taken(), now))
+        Some(self.acknowledge(self.ofo.rmem(), now))
     }
 
-    /// Another acknowledgement is to follow at once.
+    /// Another ACK is to follow at once.
     #[cold]
-    fn say_besides(&mut self, now: Time) {
+    fn ack_again_at_once(&mut self, now: Time) {
         self.deadline = now;
-        self.exact = true;
+        self.deadline_is_exact = true;
     }
 
-    /// Answers a SYN. One that comes after data was sent again needlessly, and is answered in vain.
+    /// Answers a SYN. One that comes after data is a needless retransmission; its SYN-ACK changes
+    /// nothing.
     #[cold]
-    fn greet(&mut self, segment: &Segment, now: Time) -> AckSegment {
-        // What is echoed is the first one's stamp, and what is agreed on is what that one asked for
-        // (Linux).
-        if self.asked == Time::NEVER {
+    fn on_syn(&mut self, segment: &Segment, now: Time) -> AckSegment {
+        // The stamp echoed is the first SYN's, and ECN is agreed on if the first SYN asked for it
+        // (Linux's request sock).
+        if self.syn_stamp == Time::NEVER {
             self.ecn &= segment.cwr;
         }
-        if self.asked == Time::NEVER || self.next > 0 {
-            self.asked = segment.stamp;
+        if self.syn_stamp == Time::NEVER || self.rcv_nxt > 0 {
+            self.syn_stamp = segment.stamp;
         }
         if self.timestamps {
-            self.echo = self.asked;
+            self.ts_recent = self.syn_stamp;
         }
-        self.answer(now)
+        self.send_synack(now)
     }
 
-    /// The answer to a SYN, which goes again until something comes back: after 1 s, 2 s, 4 s.
+    /// The SYN-ACK. It is retransmitted until something answers: after 1 s, 2 s, 4 s.
     #[cold]
-    fn answer(&mut self, now: Time) -> AckSegment {
-        // It is none of the first segments, which are acknowledged at once.
+    fn send_synack(&mut self, now: Time) -> AckSegment {
+        // A SYN-ACK is no quick ACK.
         let quick = self.quick;
-        let answer =
-            AckSegment { syn: true, echo: self.asked, ece: self.ecn, ..self.acknowledge(0, now) };
+        let synack = AckSegment {
+            syn: true,
+            echo: self.syn_stamp,
+            ece: self.ecn,
+            ..self.acknowledge(0, now)
+        };
         self.quick = quick;
-        if self.next == 0 {
-            self.greeted = now;
-            self.delay = Span::from_secs(1 << self.answers_lost);
-            self.deadline = now + self.delay;
+        if self.rcv_nxt == 0 {
+            self.synack_sent = now;
+            self.delack_delay = Span::from_secs(1 << self.synack_timeouts);
+            self.deadline = now + self.delack_delay;
         }
-        answer
+        synack
     }
 
-    /// The first segment after the handshake's answer has come, or one that can only be late.
+    /// The first segment after the SYN-ACK has come: the connection is established.
     #[cold]
     fn establish(&mut self, now: Time) {
-        if self.greeted != Time::NEVER {
-            self.pace.take(now.since(self.greeted), now);
-            self.window.begin(now);
-            self.greeted = Time::NEVER;
+        if self.synack_sent != Time::NEVER {
+            self.ato.set_rtt(now.since(self.synack_sent), now);
+            self.window.init_buffer_space(now);
+            self.synack_sent = Time::NEVER;
             self.deadline = Time::NEVER;
         }
     }
 
-    /// When the delayed acknowledgement is due, if one is pending.
+    /// When the pending ACK is due, if there is one.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         (self.deadline != Time::NEVER).then_some(self.deadline)
     }
 
-    /// The delayed acknowledgement, once its time has come; called early it does nothing.
+    /// The pending ACK, once it is due. Called early it does nothing.
     #[inline]
     pub fn on_deadline(&mut self, now: Time) -> Option<AckSegment> {
-        if self.exact {
+        if self.deadline_is_exact {
             if self.deadline > now {
                 return None;
             }
-            // Only an answer to a segment is one of the quick ones.
-            let quick = self.update.then_some(self.quick);
-            let ack = self.acknowledge(self.gaps.taken(), now);
+            // A window update is no quick ACK.
+            let quick = self.window_update.then_some(self.quick);
+            let ack = self.acknowledge(self.ofo.rmem(), now);
             self.quick = quick.unwrap_or(self.quick);
             return Some(ack);
         }
-        if !self.clock.has_come(&mut self.deadline, self.delay, now) {
+        if !self.wheel.has_expired(&mut self.deadline, self.delack_delay, now) {
             return None;
         }
-        if self.greeted != Time::NEVER {
-            self.answers_lost = (self.answers_lost + 1).min(ANSWERS_LOST);
-            return Some(self.answer(now));
+        if self.synack_sent != Time::NEVER {
+            self.synack_timeouts = (self.synack_timeouts + 1).min(SYNACK_BACKOFFS);
+            return Some(self.send_synack(now));
         }
-        self.pace.missed();
-        Some(self.acknowledge(self.gaps.taken(), now))
+        self.ato.on_timeout();
+        Some(self.acknowledge(self.ofo.rmem(), now))
     }
 
-    /// Whether a SACK may wait for others: beyond the third of a gap, for a twentieth of the RTT or
-    /// `sack_delay`.
+    /// __tcp_ack_snd_check: whether a SACK is compressed. From a gap's fourth SACK on they wait for
+    /// RTT/20 or `comp_sack_delay`, whichever is less, and leave as one.
     #[cold]
-    fn may_wait(&mut self, now: Time) -> bool {
-        if self.sack_delay == Span::ZERO {
+    fn compress_sack(&mut self, now: Time) -> bool {
+        if self.comp_sack_delay == Span::ZERO {
             return false;
         }
-        let (at, sent) = self.sacks;
-        let sent = if at == self.next { sent } else { 0 };
-        self.sacks = (self.next, sent + 1);
+        let (at, sent) = self.dup_acks;
+        let sent = if at == self.rcv_nxt { sent } else { 0 };
+        self.dup_acks = (self.rcv_nxt, sent + 1);
         if sent < 3 {
             return false;
         }
         if self.deadline == Time::NEVER {
-            let rtt = if self.handshake { Span(self.pace.rtt) } else { self.one_way_min * 2 };
-            self.deadline = now + (rtt / 20).min(self.sack_delay) + self.sack_delay / 10;
-            if self.timer > now {
-                self.deadline = self.deadline.min(self.timer);
+            let rtt = if self.handshake { Span(self.ato.rtt) } else { self.one_way_min * 2 };
+            self.deadline = now + (rtt / 20).min(self.comp_sack_delay) + self.comp_sack_delay / 10;
+            if self.delack_timer > now {
+                self.deadline = self.deadline.min(self.delack_timer);
             }
-            self.exact = true;
+            self.deadline_is_exact = true;
         }
         true
     }
 
-    /// Bytes handed to the application, in order.
+    /// Bytes delivered to the application, in order.
     #[inline]
     pub fn delivered_bytes(&self) -> u64 {
         self.delivered
@@ -363,167 +381,170 @@ impl Receiver {
     /// The receive window an acknowledgement sent now would carry, in bytes.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
-        self.window.offered(self.delivered, self.gaps.taken())
+        self.window.window(self.delivered, self.ofo.rmem())
     }
 
-    /// What the windows offered are multiples of 2 to the power of (RFC 7323 §2).
+    /// The window scale: windows are multiples of 2 to this power (RFC 7323 §2).
     pub fn window_scale(&self) -> u32 {
         self.window.scale()
     }
 
-    /// RFC 3168 §6.1.3: ECE is set from a CE mark until a CWR. True when the ACK should not wait:
-    /// the sender of a CWR may be down to one segment, and the first CE is news (Linux: two quick
-    /// ACKs).
+    /// RFC 3168 §6.1.3: ECE is set from a CE mark until a CWR. Returns whether the ACK leaves at
+    /// once: for a CWR it does, because its sender may be down to one segment. The first CE gives
+    /// two quick ACKs (tcp_enter_quickack_mode).
     #[inline]
-    fn note_ecn(&mut self, cwr: bool, ce: bool) -> bool {
-        // A CWR that is marked itself ends one demand and begins another.
+    fn check_ecn(&mut self, cwr: bool, ce: bool) -> bool {
+        // A CWR with a CE mark ends one demand and begins another.
         let was = self.ece && !cwr;
         self.ece = was || ce;
         if self.ece && !was {
             self.quick = self.quick.max(2);
-            self.pace.forget();
+            self.ato.reset();
         }
         cwr
     }
 
-    /// A new segment lets the window open. Linux hurries the sender on meanwhile.
+    /// tcp_grow_window, by a new segment. While the window opens each segment is acknowledged at
+    /// once.
     #[inline]
-    fn open_by(&mut self, taken: u64) {
-        if self.window.opens(taken, self.mss) && self.quick_acks > 0 {
+    fn grow_window(&mut self, rmem: u64) {
+        if self.window.grow_window(rmem, self.mss) && self.max_quickacks > 0 {
             self.quick |= 1;
         }
     }
 
-    /// With so much of the buffer taken.
+    /// The acknowledgement to send now, with `rmem` bytes of the buffer taken.
     #[inline]
-    fn acknowledge(&mut self, taken: u64, now: Time) -> AckSegment {
-        if self.window.is_half_full(taken) {
+    fn acknowledge(&mut self, rmem: u64, now: Time) -> AckSegment {
+        if self.window.is_half_full(rmem) {
             self.quick = 0;
         }
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
-                self.pace.forget();
+                self.ato.reset();
             }
         }
-        self.acked = self.next;
+        self.rcv_wup = self.rcv_nxt;
         self.deadline = Time::NEVER;
-        self.exact = false;
-        self.update = false;
-        let (sacks, sack_count) = self.gaps.report(self.duplicate.take());
+        self.deadline_is_exact = false;
+        self.window_update = false;
+        let (sacks, sack_count) = self.ofo.sack_blocks(self.duplicate.take());
         AckSegment {
-            ack: self.next,
-            echo: self.echo,
-            window: self.window.offer(self.delivered, taken),
+            ack: self.rcv_nxt,
+            echo: self.ts_recent,
+            window: self.window.select_window(self.delivered, rmem),
             sacks,
             sack_count,
             ece: self.ece,
             one_way: self.one_way,
             syn: false,
-            stamp: if self.window.grows() { Millis::at(now) } else { Millis(0) },
+            stamp: if self.window.may_grow() { Millis::at(now) } else { Millis(0) },
         }
     }
 }
 
-/// How fast segments come, and so how long an ACK is delayed in the hope of another one (Linux's
-/// ato). Its time is in ticks.
+/// The delay of an ACK, by the time between segments (icsk_ack.ato).
 #[derive(Clone, Debug)]
-struct Pace {
+struct Ato {
     tick: u64,
-    /// Ticks; a delay is never less.
-    least: u64,
-    /// ns; nor more.
-    most: u64,
-    /// Ticks; 0 before the first segment in order, unless the first ones beyond a gap took all
-    /// quick ACKs that there were.
-    delay: u64,
-    /// When the last one came; before it, when the connection began.
-    last: Time,
-    /// ns; the bound of the retransmission timeout.
+    /// The least delay, ticks (TCP_ATO_MIN).
+    ato_min: u64,
+    /// The longest delay, ns (TCP_DELACK_MAX).
+    ato_max: u64,
+    /// icsk_ack.ato, ticks. 0 before the first segment in order, unless segments beyond a gap took
+    /// all quick ACKs before.
+    ato: u64,
+    /// When the last segment came (icsk_ack.lrcvtime); before the first, when the connection began.
+    lrcvtime: Time,
+    /// The lower bound of the RTO, ns.
     min_rto: u64,
-    /// ns, the handshake's.
+    /// The handshake's RTT, ns.
     rtt: u64,
-    /// ns, by the handshake's RTT: after a pause that is longer the sender may have begun anew.
+    /// The RTO by the handshake's RTT, ns. After a longer pause the sender may have restarted.
     rto: u64,
 }
 
-impl Pace {
-    fn new(params: &TcpParams) -> Pace {
+impl Ato {
+    fn new(params: &TcpParams) -> Ato {
         let tick = params.timers.timer_tick_ns.max(1);
-        let least = params.acks.delayed_ack_ns.div_ceil(tick);
-        let most = params.acks.delayed_ack_max_ns;
-        Pace {
+        let ato_min = params.acks.delayed_ack_ns.div_ceil(tick);
+        let ato_max = params.acks.delayed_ack_max_ns;
+        Ato {
             tick,
-            least,
-            most,
-            delay: 0,
-            last: Time::ZERO,
+            ato_min,
+            ato_max,
+            ato: 0,
+            lrcvtime: Time::ZERO,
             min_rto: params.timers.min_rto_ns,
             rtt: 0,
             rto: 0,
         }
     }
 
-    /// A segment was under way for less time than any before it. The handshake met the queue of the
-    /// first one on one of its two ways.
+    /// Without a handshake: a segment had a smaller one-way delay than any before. The RTT is
+    /// estimated as the least delay plus the first segment's, as a handshake's would be with the
+    /// first one's queue.
     #[cold]
-    fn expect(&mut self, one_way: Span, least: Span) {
+    fn estimate_rtt(&mut self, one_way: Span, least: Span) {
         let first = if least.0 == u64::MAX { one_way.0 } else { self.rtt - least.0 };
-        self.take(Span(first + one_way.0), self.last);
+        self.set_rtt(Span(first + one_way.0), self.lrcvtime);
     }
 
-    /// The handshake's RTT, known now.
-    fn take(&mut self, rtt: Span, now: Time) {
-        self.last = now;
+    /// The handshake's RTT.
+    fn set_rtt(&mut self, rtt: Span, now: Time) {
+        self.lrcvtime = now;
         self.rtt = rtt.0;
         self.rto = self.rtt + self.min_rto.max(2 * self.rtt);
     }
 
-    /// The next segment in order has come; whether it is the first one, or comes after a pause.
+    /// tcp_event_data_recv: a segment in order has come. True if it is the first one, or follows a
+    /// pause.
     #[inline]
-    fn arrived(&mut self, now: Time) -> bool {
-        let gap = now.since(self.last).0;
-        let last = std::mem::replace(&mut self.last, now);
-        if self.delay == 0 {
-            self.delay = self.least;
+    fn on_segment(&mut self, now: Time) -> bool {
+        let gap = now.since(self.lrcvtime).0;
+        let last = std::mem::replace(&mut self.lrcvtime, now);
+        if self.ato == 0 {
+            self.ato = self.ato_min;
             return true;
         }
-        let half = self.least / 2;
+        let half = self.ato_min / 2;
         if gap < half * self.tick {
-            if self.delay > self.least {
-                self.delay = self.delay / 2 + half;
+            if self.ato > self.ato_min {
+                self.ato = self.ato / 2 + half;
             }
             return false;
         }
         let ticks = now.0 / self.tick - last.0 / self.tick;
         if ticks <= half {
-            self.delay = self.delay / 2 + half;
-        } else if ticks < self.delay {
-            self.delay = (self.delay / 2 + ticks).min(self.rto / self.tick);
+            self.ato = self.ato / 2 + half;
+        } else if ticks < self.ato {
+            self.ato = (self.ato / 2 + ticks).min(self.rto / self.tick);
         } else {
             return ticks * self.tick > self.rto;
         }
         false
     }
 
-    /// No other one came in time.
-    fn missed(&mut self) {
-        self.delay = (2 * self.delay).min((self.rto / self.tick).max(self.least));
+    /// tcp_delack_timer_handler: no segment came before the delayed ACK left, so the ato doubles.
+    fn on_timeout(&mut self) {
+        self.ato = (2 * self.ato).min((self.rto / self.tick).max(self.ato_min));
     }
 
-    /// Something was amiss.
-    fn forget(&mut self) {
-        self.delay = self.least;
+    /// A duplicate, a CE mark, or the end of quick ACKs: the least ato (tcp_enter_quickack_mode,
+    /// tcp_dec_quickack_mode).
+    fn reset(&mut self) {
+        self.ato = self.ato_min;
     }
 
-    /// How long to wait for another one: not for longer than a round trip.
+    /// tcp_send_delayed_ack: the delay, bounded by the RTT and `ato_max`.
     #[inline]
     fn delay(&self) -> Span {
-        if self.delay <= self.least {
-            return Span(self.least * self.tick);
+        if self.ato <= self.ato_min {
+            return Span(self.ato_min * self.tick);
         }
-        let bound = (self.rtt.div_ceil(self.tick)).max(self.least);
-        Span((self.delay.min(bound) * self.tick).min(self.most.max(self.least * self.tick)))
+        let bound = (self.rtt.div_ceil(self.tick)).max(self.ato_min);
+        Span((self.ato.min(bound) * self.tick).min(self.ato_max.max(self.ato_min * self.tick)))
     }
 }
 
@@ -864,7 +885,7 @@ mod tests {
         let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 300_000));
         slow_start(&mut r, 20_000, 20);
         // The segment that has just come lies in the buffer as the window opens.
-        assert_eq!(r.window_bytes(), (300_000 - Room::new(MSS).in_order) / 2);
+        assert_eq!(r.window_bytes(), (300_000 - TrueSize::new(MSS).in_order) / 2);
     }
 
     #[test]
@@ -917,7 +938,7 @@ mod tests {
                 let next = (0..).find(|n| !arrived.contains(n)).unwrap_or(0);
                 prop_assert_eq!(r.delivered_bytes(), u64::from(next * MSS));
                 let held = arrived.iter().filter(|&&s| s > next).count() as u64;
-                prop_assert_eq!(r.gaps.held_bytes(), held * u64::from(MSS));
+                prop_assert_eq!(r.ofo.held_bytes(), held * u64::from(MSS));
                 if let Some(ack) = ack {
                     prop_assert_eq!(ack.ack, next);
                     prop_assert!(r.delivered_bytes() + ack.window >= edge);
@@ -938,7 +959,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(r.delivered_bytes(), order.len() as u64 * u64::from(MSS));
-            prop_assert!(r.gaps.is_empty() && r.gaps.report(None).1 == 0);
+            prop_assert!(r.ofo.is_empty() && r.ofo.sack_blocks(None).1 == 0);
         }
     }
 }

@@ -1,12 +1,18 @@
 //! The retransmission timeout: smoothed RTT, its variation, and exponential backoff.
 //!
-//! Source: RFC 6298 (Jacobson and Karels, SIGCOMM 1988). srtt moves by 1/8 of the error, rttvar by
-//! 1/4 of its size, RTO = srtt + 4 · rttvar, bounded; doubled at each timeout, up to the upper
-//! bound, until the next RTT sample. Deviations, by parameter: Linux applies the lower bound to the
-//! variance term, which is the largest of a round trip (`min_rto_on_variance`; tcp_rtt_estimator in
-//! tcp_input.c); ns-2 measures in ticks of its clock (`tick_ns`), counting those that began while
-//! the segment was under way. Deviations from ns-2: real numbers, not eighths of a tick; it forgets
-//! srtt after four timeouts in a row.
+//! Source: RFC 6298 (Jacobson and Karels, SIGCOMM 1988):
+//!
+//! ```text
+//! SRTT   <- SRTT + (R' - SRTT)/8
+//! RTTVAR <- RTTVAR + (|R' - SRTT| - RTTVAR)/4
+//! RTO    <- max(SRTT + 4 RTTVAR, min_rto), at most max_rto
+//! ```
+//!
+//! Each timeout doubles the RTO, up to `max_rto`, until the next RTT sample. Deviations, by
+//! parameter. `min_rto_on_variance` is Linux's tcp_rtt_estimator: RTO = SRTT + max(4 RTTVAR,
+//! min_rto), where RTTVAR is the largest of a round trip. `tick_ns` is ns-2's clock: a sample is
+//! the number of its ticks that began while the segment was under way. Deviations from ns-2: real
+//! numbers in place of eighths of a tick; ns-2 forgets SRTT after four timeouts in a row.
 
 use crate::TcpParams;
 use units::{Span, Time};
@@ -14,41 +20,43 @@ use units::{Span, Time};
 /// State of RFC 6298.
 #[derive(Debug)]
 pub struct RttEstimator {
-    /// ns; 0 before the first sample.
+    /// SRTT, ns; 0 before the first sample.
     srtt: f64,
-    /// Four times the mean deviation, ns.
-    variance: f64,
-    peak: Option<Peak>,
+    /// 4 RTTVAR, ns. In Linux's mode it is the mean deviation of all samples (mdev_us).
+    mdev: f64,
+    round: Option<RoundRttVar>,
     rto: Span,
-    /// Two RTTs.
-    probe: Span,
+    /// 2 SRTT, the probe timeout without its allowance (RFC 8985 §7.2).
+    pto: Span,
     backoff: u32,
-    latest: Span,
+    latest_rtt: Span,
     min_rtt: Span,
     tick: u64,
-    min: f64,
-    max: f64,
+    min_rto: f64,
+    max_rto: f64,
 }
 
-/// Linux's variance term: the largest of a round trip counts, at once where it is larger than
-/// before, by a quarter where it is less. All in ns, of four times the mean deviation.
+/// Linux's variance term, ns, the largest of a round trip; all three values are 4 × the deviation.
+/// It rises at once, and at the end of a round falls by a quarter of the way to that round's
+/// largest.
 #[derive(Debug)]
-struct Peak {
-    held: f64,
-    of_round: f64,
-    /// What had been sent when the round trip began.
-    round_end: u32,
+struct RoundRttVar {
+    rttvar: f64,
+    mdev_max: f64,
+    /// SND.NXT when the round trip began (rtt_seq).
+    rtt_seq: u32,
 }
 
-impl Peak {
-    /// `variance` after a sample by the ACK of all below `una`; `least`: the lower bound.
+impl RoundRttVar {
+    /// After a sample that made the mean deviation `mdev`, by an ACK of all below `una`. `least`:
+    /// the lower bound.
     #[inline]
-    fn update(&mut self, variance: f64, least: f64, (una, nxt): (u32, u32)) {
-        self.of_round = self.of_round.max(variance);
-        self.held = self.held.max(self.of_round);
-        if una > self.round_end {
-            self.held -= (self.held - self.of_round) * 0.25;
-            *self = Peak { held: self.held, of_round: least, round_end: nxt };
+    fn update(&mut self, mdev: f64, least: f64, (una, nxt): (u32, u32)) {
+        self.mdev_max = self.mdev_max.max(mdev);
+        self.rttvar = self.rttvar.max(self.mdev_max);
+        if una > self.rtt_seq {
+            self.rttvar -= (self.rttvar - self.mdev_max) * 0.25;
+            *self = RoundRttVar { rttvar: self.rttvar, mdev_max: least, rtt_seq: nxt };
         }
     }
 }
@@ -58,91 +66,92 @@ impl RttEstimator {
     pub fn new(params: &TcpParams) -> RttEstimator {
         RttEstimator {
             srtt: 0.0,
-            variance: 0.0,
-            peak: params.timers.min_rto_on_variance.then_some(Peak {
-                held: 0.0,
-                of_round: 0.0,
-                round_end: 0,
+            mdev: 0.0,
+            round: params.timers.min_rto_on_variance.then_some(RoundRttVar {
+                rttvar: 0.0,
+                mdev_max: 0.0,
+                rtt_seq: 0,
             }),
             rto: Span(params.timers.initial_rto_ns),
-            probe: Span(params.timers.initial_rto_ns),
+            pto: Span(params.timers.initial_rto_ns),
             backoff: 0,
-            latest: Span::ZERO,
+            latest_rtt: Span::ZERO,
             min_rtt: Span(u64::MAX),
             tick: params.timers.tick_ns.max(1),
-            min: params.timers.min_rto_ns as f64,
-            max: params.timers.max_rto_ns as f64,
+            min_rto: params.timers.min_rto_ns as f64,
+            max_rto: params.timers.max_rto_ns as f64,
         }
     }
 
-    /// A segment that left at `sent` and was not sent again is acknowledged; `outstanding` after
-    /// it: from where to where.
+    /// RTT sample of a segment that left at `sent`. `outstanding`: SND.UNA and SND.NXT after the
+    /// ACK.
     #[inline]
     pub fn sample(&mut self, sent: Time, outstanding: (u32, u32), now: Time) -> Span {
         let rtt = now.since(sent);
-        self.latest = rtt;
+        self.latest_rtt = rtt;
         self.min_rtt = self.min_rtt.min(rtt);
         let r = if self.tick == 1 {
             rtt.0.max(1) as f64
         } else {
-            // Ticks of the clock that began while it was under way, at least one.
+            // ns-2's ticks that began while the segment was under way, at least one.
             ((now.0 / self.tick - sent.0 / self.tick).max(1) * self.tick) as f64
         };
         let first = self.srtt == 0.0;
         let error = if first { 0.0 } else { r - self.srtt };
         if first {
             self.srtt = r;
-            self.variance = 2.0 * r;
+            self.mdev = 2.0 * r;
         } else {
             self.srtt += error * 0.125;
         }
-        let grown = error.abs() - self.variance * 0.25;
-        let rto = if let Some(peak) = &mut self.peak {
+        let deviation = error.abs() - self.mdev * 0.25;
+        let rto = if let Some(round) = &mut self.round {
             if first {
-                let held = self.variance.max(self.min);
-                *peak = Peak { held, of_round: held, round_end: outstanding.1 };
+                let rttvar = self.mdev.max(self.min_rto);
+                *round = RoundRttVar { rttvar, mdev_max: rttvar, rtt_seq: outstanding.1 };
             } else {
-                // A falling RTT is no reason to wait for longer.
-                self.variance += if error < 0.0 && grown > 0.0 { grown * 0.125 } else { grown };
-                peak.update(self.variance, self.min, outstanding);
+                // A fall of the RTT widens RTTVAR by 1/32 only (tcp_rtt_estimator).
+                self.mdev +=
+                    if error < 0.0 && deviation > 0.0 { deviation * 0.125 } else { deviation };
+                round.update(self.mdev, self.min_rto, outstanding);
             }
-            self.srtt + peak.held
+            self.srtt + round.rttvar
         } else {
-            self.variance += if first { 0.0 } else { grown };
-            (self.srtt + self.variance).max(self.min)
+            self.mdev += if first { 0.0 } else { deviation };
+            (self.srtt + self.mdev).max(self.min_rto)
         };
-        self.rto = Span(rto.min(self.max) as u64);
+        self.rto = Span(rto.min(self.max_rto) as u64);
         self.backoff = 0;
-        self.probe = Span((2.0 * self.srtt) as u64);
+        self.pto = Span((2.0 * self.srtt) as u64);
         rtt
     }
 
-    /// The timeout in force.
+    /// The RTO, with its backoff.
     #[inline]
     pub fn rto(&self) -> Span {
         if self.backoff == 0 {
             return self.rto;
         }
-        (self.rto * (1 << self.backoff)).min(Span(self.max as u64))
+        (self.rto * (1 << self.backoff)).min(Span(self.max_rto as u64))
     }
 
-    /// When to probe for a lost tail (RFC 8985 §7.2); a lone segment's ACK may be delayed, for so
-    /// long as an RTO is at least.
+    /// PTO, when to probe for a lost tail (RFC 8985 §7.2; tcp_schedule_loss_probe): 2 SRTT + 2 ms.
+    /// The ACK of a lone segment may be delayed, so then it is 2 SRTT + min_rto.
     #[inline]
-    pub fn probe(&self, lone: bool) -> Span {
-        // Linux's timers don't wait for less than 2 ms.
-        self.probe + if lone { Span(self.min as u64) } else { Span::from_millis(2) }
+    pub fn pto(&self, lone: bool) -> Span {
+        // 2 ms is TCP_TIMEOUT_MIN_US.
+        self.pto + if lone { Span(self.min_rto as u64) } else { Span::from_millis(2) }
     }
 
-    /// The timer went off: twice as long the next time, up to the upper bound.
+    /// A timeout: the RTO doubles, up to `max_rto` (RFC 6298 §5.5).
     pub fn back_off(&mut self) {
-        if self.rto().0 < self.max as u64 && self.backoff < u64::BITS - 1 {
+        if self.rto().0 < self.max_rto as u64 && self.backoff < u64::BITS - 1 {
             self.backoff += 1;
         }
     }
 
-    /// The timeouts were spurious: the next one is not longer for them.
-    pub fn end_backoff(&mut self) {
+    /// The timeouts were spurious: ends the backoff.
+    pub fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
 
@@ -152,9 +161,9 @@ impl RttEstimator {
         (self.srtt > 0.0).then_some(Span(self.srtt as u64))
     }
 
-    /// The last sample; zero before the first.
-    pub fn latest(&self) -> Span {
-        self.latest
+    /// The last sample; 0 before the first.
+    pub fn latest_rtt(&self) -> Span {
+        self.latest_rtt
     }
 
     /// The least RTT so far.
@@ -185,10 +194,10 @@ mod tests {
     fn the_held_variance_falls_when_more_than_the_round_is_acknowledged() {
         // Segment 5 was the next to be sent when the round began: its ACK is the first to come of
         // the next.
-        for (una, held) in [(5, 100.0), (6, 77.5)] {
-            let mut peak = Peak { held: 100.0, of_round: 10.0, round_end: 5 };
-            peak.update(10.0, 0.0, (una, 9));
-            assert_eq!(peak.held, held, "all below {una}");
+        for (una, rttvar) in [(5, 100.0), (6, 77.5)] {
+            let mut round = RoundRttVar { rttvar: 100.0, mdev_max: 10.0, rtt_seq: 5 };
+            round.update(10.0, 0.0, (una, 9));
+            assert_eq!(round.rttvar, rttvar, "all below {una}");
         }
     }
 

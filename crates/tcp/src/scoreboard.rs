@@ -1,86 +1,92 @@
-//! The scoreboard: which segments between `una` and `nxt` are SACKed, lost and retransmitted, as
-//! ranges and two marks.
+//! The scoreboard: which segments between SND.UNA and SND.NXT are SACKed, lost and retransmitted,
+//! as ranges and two marks.
 //!
-//! RFC 6675 retransmits lost segments in order, so two marks say it all: below `lost_below` every
-//! segment not SACKed is lost, and below `resent_below` every lost one has been sent again. What is
-//! in flight ("pipe") is then `nxt - una - sacked - missing`, where `missing` counts the lost
-//! segments not sent again. While nothing is lost nothing here is touched.
+//! RFC 6675 retransmits lost segments in order, so two marks are enough: below `lost_below` every
+//! segment not SACKed is lost, and below `retransmitted_below` every lost segment was
+//! retransmitted. With the kernel's names for the counts:
 //!
-//! RACK judges by the time of sending. Originals left in order, so what it finds lost of them is a
-//! prefix too; copies are queued in the order in which they left, and those of them that are lost
-//! are missing once more, ahead of the rest.
+//! ```text
+//! to_retransmit = lost_out - retrans_out
+//! pipe = nxt - una - sacked_out - to_retransmit
+//! ```
 //!
-//! Sources: RFC 6675 §§2-5, RFC 8985 §6. Deviations: sets are kept per segment, not per byte, as
-//! all segments but a transfer's last are of one size. Without RACK a lost retransmission is found
-//! by the timer only (RFC 6675 §5.1). What NextSeg's rules 3 and 4 send again is in flight once,
-//! not twice.
+//! While nothing is lost, nothing here is touched.
+//!
+//! RACK compares times of sending. Originals left in order, so those that it finds lost are a
+//! prefix too. Retransmissions are queued in the order in which they left; those found lost count
+//! in `to_retransmit` again, ahead of the others.
+//!
+//! Sources: RFC 6675 §§2-5, RFC 8985 §6. Deviations: sets of segments, not of bytes, as all
+//! segments but a transfer's last are of one size. Without RACK a lost retransmission is found by
+//! the timer only (RFC 6675 §5.1). What NextSeg's rules 3 and 4 retransmit is in flight once, not
+//! twice.
 
 use crate::rack::Verdict;
 use std::collections::VecDeque;
 use units::Span;
 
-/// Duplicate ACKs, or segments SACKed above, that make a segment count as lost (RFC 5681, RFC
+/// DupThresh: duplicate ACKs, or segments SACKed above, that make a segment lost (RFC 5681, RFC
 /// 6675).
 pub const DUP_THRESH: u32 = 3;
 
-/// What the sender knows of the segments beyond `una`.
+/// What the sender knows of the segments beyond SND.UNA.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
     /// Half-open ranges of SACKed segments, in order, neither touching nor overlapping, all beyond
     /// `una`.
     ranges: Vec<(u32, u32)>,
-    sacked: u32,
+    sacked_out: u32,
     lost_below: u32,
-    resent_below: u32,
-    missing: u32,
-    /// Copies on their way, in the order in which they left; those below `una` or SACKed have
-    /// arrived.
-    copies: VecDeque<u32>,
-    /// Segments below `resent_below` whose copies are lost too, ascending.
-    again: Vec<u32>,
+    retransmitted_below: u32,
+    to_retransmit: u32,
+    /// Retransmissions in flight, in the order in which they left; those below SND.UNA or SACKed
+    /// have arrived.
+    retransmissions: VecDeque<u32>,
+    /// Segments below `retransmitted_below` whose retransmissions are lost too, ascending.
+    lost_retransmissions: Vec<u32>,
 }
 
-/// What a look for losses found.
+/// What RACK's detection of losses found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// Copies newly lost.
-    pub copies: bool,
-    /// The longest that a segment has still to wait for its verdict.
-    pub wait: Span,
+pub struct Detected {
+    /// A retransmission was lost (FLAG_LOST_RETRANS).
+    pub lost_retransmission: bool,
+    /// The longest time until a segment counts as lost; 0: none is waiting.
+    pub reo_timeout: Span,
 }
 
 impl Scoreboard {
-    /// Segments SACKed.
+    /// Segments SACKed (sacked_out).
     #[inline]
-    pub fn sacked(&self) -> u32 {
-        self.sacked
+    pub fn sacked_out(&self) -> u32 {
+        self.sacked_out
     }
 
-    /// Segments SACKed right behind another SACKed one.
+    /// SACKed segments that directly follow another SACKed one.
     #[inline]
     pub fn merged(&self) -> u32 {
-        self.sacked - self.ranges.len() as u32
+        self.sacked_out - self.ranges.len() as u32
     }
 
-    /// Segments lost and not sent again.
+    /// Segments lost and not retransmitted: lost_out - retrans_out.
     #[inline]
-    pub fn missing(&self) -> u32 {
-        self.missing
+    pub fn to_retransmit(&self) -> u32 {
+        self.to_retransmit
     }
 
-    /// Segments lost, sent again or not.
-    pub fn lost(&self, una: u32) -> u32 {
+    /// Segments lost, retransmitted or not (lost_out).
+    pub fn lost_out(&self, una: u32) -> u32 {
         let below = self.lost_below.max(una);
         below - una - self.sacked_below(below)
     }
 
-    /// One past the highest SACKed segment; 0 without any.
-    pub fn highest(&self) -> u32 {
+    /// One past the highest SACKed segment; 0 without any (tcp_highest_sack_seq).
+    pub fn highest_sacked(&self) -> u32 {
         self.ranges.last().map_or(0, |r| r.1)
     }
 
-    /// Takes in a SACK block, clipped to what is outstanding; `each` is told the ranges it newly
-    /// covers. Gives how many segments they hold.
+    /// Takes in a SACK block, clipped to what is outstanding. `each` gets the ranges it newly
+    /// covers; returns how many segments they have.
     pub fn sack(
         &mut self,
         block: (u32, u32),
@@ -92,26 +98,26 @@ impl Scoreboard {
         if start >= end {
             return 0;
         }
-        // The ranges that it touches: from the first that ends at or after its start to the last
-        // that starts at or before its end.
+        // The ranges that the block touches: from the first that ends at or after its start to the
+        // last that starts at or before its end.
         let from = self.ranges.partition_point(|r| r.1 < start);
         let mut merged = (start, end);
         let mut to = from;
         let mut covered = 0;
-        let mut fresh = start;
+        let mut uncovered = start;
         while let Some(&(s, e)) = self.ranges.get(to)
             && s <= end
         {
             merged = (merged.0.min(s), merged.1.max(e));
             covered += e - s;
             to += 1;
-            if fresh < s {
-                each(fresh, s);
+            if uncovered < s {
+                each(uncovered, s);
             }
-            fresh = fresh.max(e);
+            uncovered = uncovered.max(e);
         }
-        if fresh < end {
-            each(fresh, end);
+        if uncovered < end {
+            each(uncovered, end);
         }
         if to == from {
             self.ranges.insert(from, merged);
@@ -120,7 +126,7 @@ impl Scoreboard {
             self.ranges.drain(from + 1..to);
         }
         let new = (merged.1 - merged.0) - covered;
-        self.sacked += new;
+        self.sacked_out += new;
         new
     }
 
@@ -129,7 +135,7 @@ impl Scoreboard {
         self.ranges.iter().take_while(|r| r.0 < seq).map(|&(s, e)| e.min(seq) - s).sum()
     }
 
-    /// Tells `each` the ranges below `seq`, from `una` on, that are not SACKed.
+    /// Gives `each` the ranges from `una` to `seq` that are not SACKed.
     pub fn unsacked_below(&self, seq: u32, una: u32, mut each: impl FnMut(u32, u32)) {
         let mut from = una;
         let first = self.ranges.partition_point(|r| r.1 <= una);
@@ -144,38 +150,38 @@ impl Scoreboard {
         }
     }
 
-    /// Segments sent again and on their way.
-    pub fn resent(&self, una: u32) -> u32 {
-        let below = self.resent_below.max(una);
-        below - una - self.sacked_below(below) - self.again.len() as u32
+    /// Retransmitted segments in flight (retrans_out).
+    pub fn retrans_out(&self, una: u32) -> u32 {
+        let below = self.retransmitted_below.max(una);
+        below - una - self.sacked_below(below) - self.lost_retransmissions.len() as u32
     }
 
-    /// Nothing was lost after all; what was sent again is on its way twice, and judged by its copy
-    /// (RACK).
-    pub fn trust<T: Ord>(&mut self, una: u32, sent: impl Fn(u32) -> T) {
-        self.resent_below = self.resent_below.max(una);
-        self.lost_below = self.resent_below;
-        self.again.sort_unstable_by_key(|&seq| sent(seq));
-        for seq in self.again.drain(..).rev() {
-            self.copies.push_front(seq);
+    /// Undo under RACK: no segment is lost. One that was retransmitted is in flight as its
+    /// retransmission.
+    pub fn unmark_lost_rack<T: Ord>(&mut self, una: u32, sent: impl Fn(u32) -> T) {
+        self.retransmitted_below = self.retransmitted_below.max(una);
+        self.lost_below = self.retransmitted_below;
+        self.lost_retransmissions.sort_unstable_by_key(|&seq| sent(seq));
+        for seq in self.lost_retransmissions.drain(..).rev() {
+            self.retransmissions.push_front(seq);
         }
-        self.missing = 0;
+        self.to_retransmit = 0;
     }
 
-    /// Nothing was lost after all; what was sent again counts as any segment (RFC 6675).
-    pub fn unmark(&mut self, una: u32) {
+    /// Undo without RACK: no segment is lost or retransmitted.
+    pub fn unmark_lost(&mut self, una: u32) {
         self.lost_below = una;
-        self.resent_below = una;
-        self.copies.clear();
-        self.again.clear();
-        self.missing = 0;
+        self.retransmitted_below = una;
+        self.retransmissions.clear();
+        self.lost_retransmissions.clear();
+        self.to_retransmit = 0;
     }
 
-    /// Everything below `una` is acknowledged.
+    /// All below `una` is acknowledged.
     #[inline]
     pub fn advance(&mut self, una: u32) {
         if self.ranges.is_empty() && self.lost_below <= una {
-            self.missing = 0;
+            self.to_retransmit = 0;
             return;
         }
         self.advance_slow(una);
@@ -183,18 +189,17 @@ impl Scoreboard {
 
     fn advance_slow(&mut self, una: u32) {
         let gone = self.ranges.partition_point(|r| r.1 <= una);
-        self.sacked -= self.ranges.drain(..gone).map(|(s, e)| e - s).sum::<u32>();
+        self.sacked_out -= self.ranges.drain(..gone).map(|(s, e)| e - s).sum::<u32>();
         if let Some(first) = self.ranges.first_mut()
             && first.0 < una
         {
-            self.sacked -= una - first.0;
+            self.sacked_out -= una - first.0;
             first.0 = una;
         }
         self.recount(una);
     }
 
-    /// Marks as lost what RFC 6675's IsLost says: segments with DupThresh SACKed above them. True
-    /// if there are any.
+    /// RFC 6675's IsLost: marks the segments with DupThresh SACKed above them. True if any is lost.
     pub fn mark_lost(&mut self, una: u32) -> bool {
         let mut above = 0;
         for &(start, end) in self.ranges.iter().rev() {
@@ -216,31 +221,37 @@ impl Scoreboard {
         self.recount(una);
     }
 
-    /// A timeout: everything outstanding is lost, whatever was sent again is lost too.
-    pub fn mark_all_lost(&mut self, una: u32, nxt: u32) {
+    /// A timeout: everything outstanding is lost, retransmissions too (tcp_timeout_mark_lost).
+    pub fn timeout_mark_lost(&mut self, una: u32, nxt: u32) {
         self.lost_below = nxt;
-        self.resent_below = una;
-        self.copies.clear();
-        self.again.clear();
+        self.retransmitted_below = una;
+        self.retransmissions.clear();
+        self.lost_retransmissions.clear();
         self.recount(una);
     }
 
-    /// A timeout under RACK: the first segment is lost, and what `is_old` of the others.
-    pub fn mark_old_lost(&mut self, una: u32, nxt: u32, is_old: impl Fn(u32) -> bool) {
+    /// A timeout under RACK: the first segment is lost, and those of the others that `is_old`.
+    pub fn timeout_mark_lost_rack(&mut self, una: u32, nxt: u32, is_old: impl Fn(u32) -> bool) {
         let old = |seq| if seq == una || is_old(seq) { Verdict::Lost } else { Verdict::Unknown };
-        self.judge(una, nxt, old);
-        // The copy of the first may have left after others that are not old.
-        if self.resent_below > una && !self.again.contains(&una) {
-            self.copies.retain(|&seq| seq != una);
-            self.again.insert(0, una);
+        self.detect_loss(una, nxt, old);
+        // The first segment's retransmission may have left after others that are not old.
+        if self.retransmitted_below > una && !self.lost_retransmissions.contains(&una) {
+            self.retransmissions.retain(|&seq| seq != una);
+            self.lost_retransmissions.insert(0, una);
         }
         self.recount(una);
     }
 
-    /// RACK: marks what `verdict` says is lost, originals and copies alike, each in the order in
-    /// which they left.
-    pub fn judge(&mut self, una: u32, nxt: u32, verdict: impl Fn(u32) -> Verdict) -> Found {
-        let mut found = Found::default();
+    /// RACK_detect_loss: marks what `verdict` finds lost. Originals and retransmissions are looked
+    /// at apart, each in the order in which they left, up to the first that left after every
+    /// delivered one.
+    pub fn detect_loss(
+        &mut self,
+        una: u32,
+        nxt: u32,
+        verdict: impl Fn(u32) -> Verdict,
+    ) -> Detected {
+        let mut found = Detected::default();
         let mut waiting = false;
         let mut seq = self.lost_below.max(una);
         while seq < nxt {
@@ -253,28 +264,28 @@ impl Scoreboard {
                 Verdict::Lost => {}
                 Verdict::Wait(wait) => {
                     waiting = true;
-                    found.wait = found.wait.max(wait);
+                    found.reo_timeout = found.reo_timeout.max(wait);
                 }
                 Verdict::Unknown => break,
             }
             seq += 1;
         }
         let mut index = 0;
-        while let Some(&seq) = self.copies.get(index) {
+        while let Some(&seq) = self.retransmissions.get(index) {
             let arrived = seq < una || self.sacked_to(seq).is_some();
             let verdict = if arrived { Verdict::Lost } else { verdict(seq) };
             match verdict {
                 Verdict::Lost if index == 0 => {
-                    self.copies.pop_front();
+                    self.retransmissions.pop_front();
                     if !arrived {
-                        found.copies = true;
-                        let at = self.again.partition_point(|&other| other < seq);
-                        self.again.insert(at, seq);
+                        found.lost_retransmission = true;
+                        let at = self.lost_retransmissions.partition_point(|&other| other < seq);
+                        self.lost_retransmissions.insert(at, seq);
                     }
                     continue;
                 }
                 Verdict::Lost => {}
-                Verdict::Wait(wait) => found.wait = found.wait.max(wait),
+                Verdict::Wait(wait) => found.reo_timeout = found.reo_timeout.max(wait),
                 Verdict::Unknown => break,
             }
             index += 1;
@@ -283,39 +294,45 @@ impl Scoreboard {
         found
     }
 
-    /// Forgets all SACKs, at a timeout (ns-2's Sack1, as RFC 2018 §8 allows).
+    /// Forgets all SACKs at a timeout (ns-2's Sack1, as RFC 2018 §8 allows).
     pub fn forget_sacks(&mut self) {
         self.ranges.clear();
-        self.sacked = 0;
+        self.sacked_out = 0;
     }
 
-    /// The next lost segment to send again, if any: RFC 6675's NextSeg rule 1.
+    /// NextSeg rule 1 (RFC 6675 §4): the next lost segment to retransmit, if any.
     #[inline]
-    pub fn next_missing(&self) -> Option<u32> {
-        if self.missing == 0 {
+    pub fn next_to_retransmit(&self) -> Option<u32> {
+        if self.to_retransmit == 0 {
             return None;
         }
-        Some(self.again.first().copied().unwrap_or_else(|| self.skip_sacked(self.resent_below)))
+        Some(
+            self.lost_retransmissions
+                .first()
+                .copied()
+                .unwrap_or_else(|| self.skip_sacked(self.retransmitted_below)),
+        )
     }
 
-    /// The first segment neither SACKed nor lost that has SACKed ones above: RFC 6675's NextSeg
-    /// rule 3. To be asked when nothing is missing.
-    pub fn next_doubtful(&self, una: u32) -> Option<u32> {
-        let seq = self.skip_sacked(self.resent_below.max(self.lost_below).max(una));
-        (seq < self.highest()).then_some(seq)
+    /// NextSeg rule 3: the first segment neither SACKed nor lost that has SACKed ones above. Only
+    /// while `to_retransmit` is 0.
+    pub fn next_seg_rule_3(&self, una: u32) -> Option<u32> {
+        let seq = self.skip_sacked(self.retransmitted_below.max(self.lost_below).max(una));
+        (seq < self.highest_sacked()).then_some(seq)
     }
 
-    /// The segment is sent again.
-    pub fn send_again(&mut self, seq: u32) {
-        if seq < self.resent_below {
-            self.again.remove(0);
+    /// The segment is retransmitted.
+    pub fn on_retransmit(&mut self, seq: u32) {
+        if seq < self.retransmitted_below {
+            self.lost_retransmissions.remove(0);
         }
-        self.resent_below = self.resent_below.max(seq + 1);
-        self.missing -= 1;
-        self.copies.push_back(seq);
+        self.retransmitted_below = self.retransmitted_below.max(seq + 1);
+        self.to_retransmit -= 1;
+        self.retransmissions.push_back(seq);
     }
 
-    /// The last segment below `nxt` that is not SACKed: RFC 6675's rescue retransmission.
+    /// NextSeg rule 4: the last segment below `nxt` that is not SACKed, for the rescue
+    /// retransmission.
     pub fn last_unsacked(&self, una: u32, nxt: u32) -> Option<u32> {
         let mut seq = nxt.checked_sub(1)?;
         for &(start, end) in self.ranges.iter().rev() {
@@ -331,34 +348,35 @@ impl Scoreboard {
         self.sacked_to(seq).unwrap_or(seq)
     }
 
-    /// The end of the SACKed range that holds the segment, if one does.
+    /// The end of the SACKed range that has the segment, if one has.
     fn sacked_to(&self, seq: u32) -> Option<u32> {
         range_end(&self.ranges, seq)
     }
 
-    /// `missing` anew: segments of [resent_below, lost_below) that are not SACKed. Where `advance`
-    /// had nothing to do the marks have stayed behind `una`.
+    /// Counts `to_retransmit` anew: the segments of [retransmitted_below, lost_below) that are not
+    /// SACKed. Where `advance` had nothing to do, the marks are still below `una`.
     fn recount(&mut self, una: u32) {
-        self.resent_below = self.resent_below.max(una);
-        if !self.again.is_empty() {
+        self.retransmitted_below = self.retransmitted_below.max(una);
+        if !self.lost_retransmissions.is_empty() {
             let ranges = &self.ranges;
-            self.again.retain(|&seq| seq >= una && range_end(ranges, seq).is_none());
+            self.lost_retransmissions.retain(|&seq| seq >= una && range_end(ranges, seq).is_none());
         }
-        while self.copies.front().is_some_and(|&seq| seq < una) {
-            self.copies.pop_front();
+        while self.retransmissions.front().is_some_and(|&seq| seq < una) {
+            self.retransmissions.pop_front();
         }
-        self.missing = self.again.len() as u32;
-        let (from, to) = (self.resent_below, self.lost_below);
+        self.to_retransmit = self.lost_retransmissions.len() as u32;
+        let (from, to) = (self.retransmitted_below, self.lost_below);
         if from >= to {
             return;
         }
         let first = self.ranges.partition_point(|r| r.1 <= from);
         let inside = self.ranges[first..].iter().take_while(|r| r.0 < to);
-        self.missing += to - from - inside.map(|&(s, e)| e.min(to) - s.max(from)).sum::<u32>();
+        self.to_retransmit +=
+            to - from - inside.map(|&(s, e)| e.min(to) - s.max(from)).sum::<u32>();
     }
 
     /// After SACKs were taken in.
-    pub fn sacks_taken(&mut self, una: u32) {
+    pub fn on_sacks(&mut self, una: u32) {
         self.recount(una);
     }
 }
@@ -381,12 +399,12 @@ mod tests {
         MarkLost,
         MarkFirstLost,
         Resend,
-        Doubt,
+        NextSegRule3,
         Timeout { forget: bool },
-        Unmark,
-        Judge { recent: u32 },
-        Expire { recent: u32 },
-        Trust,
+        UnmarkLost,
+        DetectLoss { recent: u32 },
+        TimeoutRack { recent: u32 },
+        UnmarkRack,
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -397,12 +415,12 @@ mod tests {
             3 => Just(Step::MarkLost),
             1 => Just(Step::MarkFirstLost),
             4 => Just(Step::Resend),
-            1 => Just(Step::Doubt),
+            1 => Just(Step::NextSegRule3),
             1 => any::<bool>().prop_map(|forget| Step::Timeout { forget }),
-            1 => Just(Step::Unmark),
-            3 => (0..30u32).prop_map(|recent| Step::Judge { recent }),
-            1 => (0..30u32).prop_map(|recent| Step::Expire { recent }),
-            1 => Just(Step::Trust),
+            1 => Just(Step::UnmarkLost),
+            3 => (0..30u32).prop_map(|recent| Step::DetectLoss { recent }),
+            1 => (0..30u32).prop_map(|recent| Step::TimeoutRack { recent }),
+            1 => Just(Step::UnmarkRack),
         ]
     }
 
@@ -439,7 +457,7 @@ mod tests {
             let mut clock = 0;
             for step in steps {
                 // Losses are found by counting or by time.
-                let timed = matches!(step, Step::Judge { .. } | Step::Expire { .. } | Step::Trust);
+                let timed = matches!(step, Step::DetectLoss { .. } | Step::TimeoutRack { .. } | Step::UnmarkRack);
                 let either = matches!(step, Step::Send { .. } | Step::Sack { .. } | Step::Advance { .. } | Step::Resend);
                 if !either && timed != by_time {
                     continue;
@@ -458,10 +476,10 @@ mod tests {
                         let block = (una + 1 + from, una + 1 + from + segments);
                         let mut told = Vec::new();
                         let new = board.sack(block, una, nxt, |from, to| told.extend(from..to));
-                        board.sacks_taken(una);
+                        board.on_sacks(una);
                         let outstanding = block.0.min(nxt)..block.1.min(nxt);
-                        let fresh: Vec<u32> = outstanding.filter(|&seq| !table[seq as usize].sacked).collect();
-                        prop_assert_eq!(told, fresh);
+                        let uncovered: Vec<u32> = outstanding.filter(|&seq| !table[seq as usize].sacked).collect();
+                        prop_assert_eq!(told, uncovered);
                         let covered = table.iter_mut().take(block.1 as usize).skip(block.0 as usize);
                         let found = covered.map(|e| u32::from(!std::mem::replace(&mut e.sacked, true))).sum::<u32>();
                         prop_assert_eq!(new, found);
@@ -493,18 +511,18 @@ mod tests {
                     }
                     Step::Resend => {
                         let next = resend(&mut table);
-                        prop_assert_eq!(board.next_missing(), next.map(|i| i as u32));
+                        prop_assert_eq!(board.next_to_retransmit(), next.map(|i| i as u32));
                         if let Some(next) = next {
-                            board.send_again(next as u32);
+                            board.on_retransmit(next as u32);
                             table[next].resent = true;
                             table[next].sent = clock;
                             clock += 1;
                         }
                     }
-                    Step::Doubt if board.missing() == 0 => {
+                    Step::NextSegRule3 if board.to_retransmit() == 0 => {
                         let top = table.iter().rposition(|e| e.sacked).unwrap_or(0);
                         let doubtful = table[..top].iter().position(|e| !e.sacked && !e.lost);
-                        prop_assert_eq!(board.next_doubtful(una), doubtful.map(|i| i as u32));
+                        prop_assert_eq!(board.next_seg_rule_3(una), doubtful.map(|i| i as u32));
                         let last = table[una as usize..].iter().rposition(|e| !e.sacked);
                         prop_assert_eq!(board.last_unsacked(una, nxt), last.map(|i| una + i as u32));
                     }
@@ -512,48 +530,48 @@ mod tests {
                         if forget {
                             board.forget_sacks();
                         }
-                        board.mark_all_lost(una, nxt);
+                        board.timeout_mark_lost(una, nxt);
                         for entry in &mut table[una as usize..] {
                             entry.sacked &= !forget;
                             entry.lose();
                         }
                     }
-                    Step::Unmark => {
-                        board.unmark(una);
+                    Step::UnmarkLost => {
+                        board.unmark_lost(una);
                         table[una as usize..].iter_mut().for_each(|e| (e.lost, e.resent) = (false, false));
                     }
-                    Step::Judge { recent } => {
+                    Step::DetectLoss { recent } => {
                         let old = |sent: u32| sent + recent < clock;
                         let verdict = |seq: u32| match old(table[seq as usize].sent) {
                             true => Verdict::Lost,
                             false => Verdict::Unknown,
                         };
-                        let found = board.judge(una, nxt, verdict);
+                        let found = board.detect_loss(una, nxt, verdict);
                         let lost = table[una as usize..].iter_mut().filter(|e| e.in_flight() && old(e.sent));
-                        let copies = lost.map(|e| (e.resent, e.lose()).0).fold(false, |any, copy| any | copy);
-                        prop_assert_eq!(found.copies, copies);
+                        let retransmissions = lost.map(|e| (e.resent, e.lose()).0).fold(false, |any, copy| any | copy);
+                        prop_assert_eq!(found.lost_retransmission, retransmissions);
                     }
-                    Step::Expire { recent } if una < nxt => {
+                    Step::TimeoutRack { recent } if una < nxt => {
                         let old = |sent: u32| sent + recent < clock;
-                        board.mark_old_lost(una, nxt, |seq| old(table[seq as usize].sent));
+                        board.timeout_mark_lost_rack(una, nxt, |seq| old(table[seq as usize].sent));
                         table[una as usize].lose();
                         let out = table[una as usize..].iter_mut().filter(|e| e.in_flight());
                         out.filter(|e| old(e.sent)).for_each(Entry::lose);
                     }
-                    Step::Trust => {
-                        board.trust(una, |seq| table[seq as usize].sent);
-                        let copied = board.resent_below;
+                    Step::UnmarkRack => {
+                        board.unmark_lost_rack(una, |seq| table[seq as usize].sent);
+                        let copied = board.retransmitted_below;
                         for (seq, entry) in table.iter_mut().enumerate().filter(|(_, e)| e.lost && !e.sacked) {
                             // What was sent again before is on its way as that copy.
                             entry.lost = (seq as u32) < copied;
                             entry.resent = entry.lost;
                         }
                     }
-                    Step::MarkFirstLost | Step::Doubt | Step::Expire { .. } => {}
+                    Step::MarkFirstLost | Step::NextSegRule3 | Step::TimeoutRack { .. } => {}
                 }
-                prop_assert_eq!(board.sacked(), table.iter().filter(|e| e.sacked).count() as u32);
-                let missing = table.iter().filter(|e| !e.sacked && e.lost && !e.resent).count();
-                prop_assert_eq!(board.missing(), missing as u32);
+                prop_assert_eq!(board.sacked_out(), table.iter().filter(|e| e.sacked).count() as u32);
+                let to_retransmit = table.iter().filter(|e| !e.sacked && e.lost && !e.resent).count();
+                prop_assert_eq!(board.to_retransmit(), to_retransmit as u32);
             }
         }
     }
@@ -566,7 +584,10 @@ mod tests {
         board.sack((7, 8), 0, 20, |_, _| ());
         assert!(board.mark_lost(0));
         // 0, 1 and 2 have three above; 5 and 6 have one.
-        assert_eq!((board.sacked(), board.missing(), board.next_missing()), (3, 3, Some(0)));
+        assert_eq!(
+            (board.sacked_out(), board.to_retransmit(), board.next_to_retransmit()),
+            (3, 3, Some(0))
+        );
     }
 
     #[test]
@@ -574,11 +595,11 @@ mod tests {
         // A timeout marks 0 to 9; the ACK of them all leaves the marks where they are; a SACK must
         // not count from there.
         let mut board = Scoreboard::default();
-        board.mark_all_lost(0, 10);
-        board.send_again(0);
+        board.timeout_mark_lost(0, 10);
+        board.on_retransmit(0);
         board.advance(10);
         board.sack((12, 13), 10, 20, |_, _| ());
-        board.sacks_taken(10);
-        assert_eq!(board.missing(), 0);
+        board.on_sacks(10);
+        assert_eq!(board.to_retransmit(), 0);
     }
 }

@@ -1,21 +1,23 @@
-//! The sender: what may leave now (here), what is lost (`recovery`), when to give up waiting
-//! (`timeouts`).
+//! The sender: which segment may leave now (here), which are lost (`recovery`), when the
+//! retransmission timer and the loss probe expire (`timeouts`).
 //!
-//! Four states. *Open*: growing. *Recovery*: a loss was inferred from duplicate ACKs or SACKs; lost
-//! segments are sent again while the window comes down, until everything outstanding at the start
-//! is acknowledged. *Reduced*: the same without a loss, after an ECN echo. *Loss*: the timer went
-//! off; everything outstanding counts as lost and is sent again in slow start, unless F-RTO finds
-//! that it was not. What is in flight is always `nxt - una - sacked - missing` (see `scoreboard`),
-//! less the duplicate ACKs where there is no SACK, and a segment may leave while that is below
-//! cwnd. A window of data is reduced for once, whatever signals come: `recover` says how far it
-//! reaches. What was reduced for nothing is given back (see `undo`).
+//! Four states, named after Linux's tcp_ca_state. *Open*: cwnd grows. *Recovery*: duplicate ACKs or
+//! SACKs showed a loss; lost segments are retransmitted while cwnd comes down, until everything
+//! outstanding at the start is acknowledged. *Cwr*: the same without a loss, after an ECN echo.
+//! *Loss*: the retransmission timer expired; everything outstanding counts as lost and is
+//! retransmitted in slow start, unless F-RTO finds the timeout spurious.
+//!
+//! In flight (pipe) are always `nxt - una - sacked_out - to_retransmit` segments (see
+//! `scoreboard`), less the duplicate ACKs where there is no SACK. A segment may leave while pipe <
+//! cwnd. Each window of data reduces cwnd once, however many signals come; `recover` is the end of
+//! that window. A needless reduction is undone (see `undo`).
 //!
 //! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC
 //! 6582 (NewReno), RFC 3042 (limited transmit), RFC 8985 (RACK, tail loss probe), RFC 5682 (F-RTO),
 //! RFC 6298 (timer), RFC 3168 §6.1 (ECN); Linux and ns-2.35 where these leave a choice. Deviations:
 //! no teardown. No zero-window probe: a window narrower than a segment counts as one segment. What
-//! NextSeg's rule 3 sends again counts as lost, so once and not twice in what is in flight. Without
-//! RACK a lost retransmission waits for the timer.
+//! NextSeg's rule 3 retransmits counts as lost, so it is in flight once, not twice. Without RACK a
+//! lost retransmission is found by the timer only.
 
 mod recovery;
 mod timeouts;
@@ -25,89 +27,92 @@ use crate::params::Ns2Mode;
 use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use crate::sent::SentTimes;
-use crate::timer::{Alarm, Clock, Due};
+use crate::timer::{Pending, RetransmitTimer, TimerWheel};
 use crate::undo::Undo;
 use crate::writer::Writer;
+use crate::xmit::XmitTimes;
 use crate::{AckSegment, Millis, Receiver, Segment, TcpParams};
 use units::{Span, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum CaState {
     Open,
     Recovery,
-    Reduced,
+    Cwr,
     Loss,
 }
 
-/// What leaves first until the next ACK, where lost segments wait.
+/// Which segments leave first until the next ACK, where lost segments are to be retransmitted
+/// (Linux's REXMIT_LOST, REXMIT_NEW, REXMIT_NONE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum First {
+enum Rexmit {
     Lost,
-    /// F-RTO's probe: new data, if any may be sent.
+    /// F-RTO (RFC 5682 §2.1 step 2): new data if any may be sent, otherwise lost segments.
     New,
-    /// The losses are in doubt: new data or nothing.
-    OnlyNew,
+    /// The losses are in doubt: no retransmission.
+    None,
 }
 
-/// A tail loss probe that is not answered.
+/// A tail loss probe that is not yet answered (RFC 8985 §7).
 #[derive(Clone, Copy, Debug)]
-struct Probe {
-    /// One past what was outstanding with it (RFC 8985's TLP.end_seq).
-    end: u32,
-    /// When it left, if it was a copy.
-    copy: Option<Time>,
+struct Tlp {
+    /// SND.NXT after the probe left (TLP.end_seq).
+    end_seq: u32,
+    /// When the probe left, if it was a retransmission (TLP.is_retrans).
+    retransmitted: Option<Time>,
 }
 
-/// What an ACK says beyond its number.
-struct Heard {
+/// What an ACK reports beyond its number.
+struct AckNews {
     acked: u32,
     delivered: u32,
     rtt: Option<Span>,
     echo: Time,
-    /// A segment from before the last reduction has arrived that was sent only once.
+    /// A segment from before the last reduction was delivered that was sent only once
+    /// (FLAG_ORIG_SACK_ACKED).
     original: bool,
-    /// SACKs something new, or (without SACK) is a duplicate.
+    /// It SACKs something new, or without SACK is a duplicate.
     duplicate: bool,
-    /// What came twice at the receiver.
-    reported: Option<u32>,
+    /// The end of the range that its DSACK reports.
+    dsack_end: Option<u32>,
 }
 
-/// What an ACK is the first to tell of.
+/// What the segments have in common that an ACK is the first to acknowledge or SACK (Linux's struct
+/// tcp_sacktag_state).
 #[derive(Clone, Copy, Debug, Default)]
-struct Arrivals {
-    /// A segment from before `recover` that left only once.
+struct SacktagState {
+    /// One of them is from before `recover` and was sent only once.
     original: bool,
-    /// When the first one left that is SACKed and left only once.
-    sacked: Option<Time>,
-    /// And the last one.
-    sacked_last: Option<Time>,
+    /// When the first of them left that is SACKed and was sent only once (first_sackt).
+    first_sackt: Option<Time>,
+    /// When the last of these left (last_sackt).
+    last_sackt: Option<Time>,
 }
 
 /// What an ACK did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
-    /// The RTT it measured.
+    /// The RTT sample that it gave.
     pub rtt: Option<Span>,
     /// Segments it newly acknowledged or SACKed.
     pub delivered: u32,
-    /// It acknowledged the last of the transfer. True once: an echo of something sent twice may
-    /// still come after it.
+    /// It acknowledged the last segment of the transfer. True once; ACKs of retransmissions may
+    /// follow.
     pub complete: bool,
 }
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
-    /// Segments with data sent, again or for the first time.
+    /// Segments with data sent, retransmissions included.
     pub sent_segments: u64,
-    /// Segments with data sent again.
+    /// Segments with data retransmitted.
     pub retransmits: u64,
-    /// Times the retransmission timer went off, for a SYN or for data.
+    /// Retransmission timeouts, of a SYN or of data.
     pub timeouts: u64,
     /// Fast recoveries entered.
     pub fast_recoveries: u64,
-    /// Windows reduced for an ECN echo.
+    /// Reductions of cwnd for an ECN echo.
     pub ecn_reductions: u64,
     /// Tail loss probes.
     pub probes: u64,
@@ -115,7 +120,7 @@ pub struct SenderStats {
     pub undos: u64,
 }
 
-/// What a sender is set to, in the words of `TcpParams`.
+/// A sender's settings; the names are those of `TcpParams`.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     mss: u32,
@@ -133,95 +138,97 @@ struct Settings {
     max_window: u32,
 }
 
-/// Proportional rate reduction (RFC 6937): the window of recovery follows what is delivered.
+/// Proportional rate reduction (RFC 6937): cwnd in a recovery follows what is delivered. The fields
+/// are Linux's prr_delivered, prr_out and prior_cwnd.
 #[derive(Clone, Copy, Debug, Default)]
 struct Prr {
     delivered: u32,
     out: u32,
-    /// cwnd when the reduction began, which Linux takes for RecoverFS.
-    from: f64,
+    /// cwnd when the reduction began, which Linux uses as RecoverFS.
+    prior_cwnd: f64,
 }
 
-/// How far the handshake is.
+/// The state of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Opening {
-    /// A SYN is to leave.
-    Begin,
-    /// It is on its way.
-    Asked,
-    /// It was answered, which is to be acknowledged.
-    Answered,
+enum Handshake {
+    /// A SYN is to be sent.
+    SendSyn,
+    /// The SYN was sent (SYN-SENT).
+    SynSent,
+    /// The SYN-ACK has come, and its ACK is to be sent.
+    SendAck,
 }
 
 /// One connection's sending end.
 pub struct Sender {
     una: u32,
     nxt: u32,
-    /// One past the last segment that receiver, application and `max_window` let go.
-    bound: u32,
-    /// cwnd in whole segments.
-    window: u32,
-    /// Duplicate ACKs that count as having left the network, where there is no SACK. In ns-2's
-    /// Sack1, below zero: what is lost and counts as in flight all the same.
+    /// One past the last segment that the receive window, the application and `max_window` allow.
+    send_limit: u32,
+    /// cwnd in whole segments, at least 1.
+    cwnd: u32,
+    /// Without SACK: duplicate ACKs, each of which means that a segment has left the network (RFC
+    /// 6582's inflation). Below zero in ns-2's Sack1: lost segments that count as in flight all the
+    /// same.
     inflation: i32,
     dup_acks: u32,
-    phase: Phase,
-    /// One segment may be sent again whatever the window says: the first of a recovery.
-    force: bool,
-    /// `nxt` when cwnd last stopped the sender: until that is acknowledged cwnd is what limits it
-    /// (Linux).
-    limited_until: u32,
-    cwr_due: bool,
-    /// One past the window of data that was last reduced for: RFC 6582's `recover`, Linux's
-    /// high_seq.
+    ca_state: CaState,
+    /// The first segment of a recovery is retransmitted whatever cwnd is.
+    fast_retransmit: bool,
+    /// SND.NXT when cwnd last stopped the sender; cwnd is the limit until this is acknowledged
+    /// (cwnd_usage_seq).
+    cwnd_usage_seq: u32,
+    cwr_queued: bool,
+    /// One past the window of data that last reduced cwnd: RFC 6582's `recover`, Linux's high_seq.
     recover: u32,
-    /// `una` at the last timeout.
-    timed_out: u32,
-    alarm: Alarm,
-    /// RACK has set the timer at this ACK.
-    judging: bool,
-    probe: Option<Probe>,
+    /// SND.UNA at the last timeout.
+    timeout_una: u32,
+    timer: RetransmitTimer,
+    /// This ACK armed the timer for RACK's reordering window.
+    reo_timer_armed: bool,
+    tlp: Option<Tlp>,
     control: Control,
-    board: Scoreboard,
-    sent: SentTimes,
+    scoreboard: Scoreboard,
+    xmit: XmitTimes,
     rtt: RttEstimator,
-    /// Edge of the receive window, in segments.
-    edge: u32,
-    last_window: u64,
-    last_window_segments: u32,
+    /// Right edge of the receive window (SND.UNA + SND.WND), in segments.
+    right_edge: u32,
+    snd_wnd: u64,
+    snd_wnd_segments: u32,
     settings: Settings,
     writer: Writer,
-    /// The stamp of the last ACK.
-    echo: Option<Millis>,
+    /// The stamp of the last ACK, which data echo (TS.Recent, RFC 7323 §4.3).
+    ts_recent: Option<Millis>,
     prr: Prr,
     undo: Undo,
-    /// After a timeout that may be spurious.
+    /// F-RTO is at work: the last timeout may be spurious.
     frto: bool,
-    first: First,
+    rexmit: Rexmit,
     rack: Rack,
-    /// A probe leaves now, whatever the window says.
-    probing: bool,
-    /// Without timestamps one segment at a time is timed (Karn): its number and when it left.
-    timed: Option<(u32, Time)>,
+    /// A tail loss probe leaves now, whatever cwnd is.
+    tlp_due: bool,
+    /// Without timestamps: the one segment that is timed, and when it left (Karn's rule: it is not
+    /// a retransmission).
+    timed_segment: Option<(u32, Time)>,
     partial_acks: u32,
-    rescued: bool,
-    /// Segments of the transfer; `u32::MAX` is endless.
+    rescue_sent: bool,
+    /// Segments of the transfer; `u32::MAX`: endless.
     end: u32,
     last_len: u32,
     stopped: bool,
-    /// The handshake, until it is over.
-    opening: Option<Opening>,
-    /// Pacing: the next segment may not leave before.
-    release: Time,
-    paced_out: bool,
+    /// The handshake, until its ACK is sent.
+    handshake: Option<Handshake>,
+    /// Pacing: earliest departure time of the next segment (tcp_wstamp_ns).
+    departure: Time,
+    pacing_blocked: bool,
     stats: SenderStats,
 }
 
 impl Sender {
-    /// A connection that will transfer `bytes`, or go on for ever.
+    /// A connection that transfers `bytes`, or is endless.
     pub fn new(params: &TcpParams, bytes: Option<u64>) -> Sender {
         let mss = u64::from(params.mss);
-        // 4 billion segments are 6 TB; a longer transfer is as good as endless.
+        // 2^32 segments are 6 TB; a longer transfer is treated as endless.
         let end = bytes.map_or(u32::MAX, |b| b.div_ceil(mss).clamp(1, u64::from(u32::MAX)) as u32);
         let last_len = bytes.map_or(mss, |b| b.max(1) - (u64::from(end) - 1) * mss) as u32;
         let settings = Settings {
@@ -243,49 +250,49 @@ impl Sender {
         let mut sender = Sender {
             una: 0,
             nxt: 0,
-            bound: 0,
-            window: 0,
+            send_limit: 0,
+            cwnd: 0,
             inflation: 0,
             dup_acks: 0,
-            phase: Phase::Open,
-            force: false,
-            limited_until: 0,
-            cwr_due: false,
+            ca_state: CaState::Open,
+            fast_retransmit: false,
+            cwnd_usage_seq: 0,
+            cwr_queued: false,
             recover: 0,
-            timed_out: 0,
-            alarm: Alarm::new(Clock::new(params.timers.timer_tick_ns)),
-            judging: false,
-            probe: None,
+            timeout_una: 0,
+            timer: RetransmitTimer::new(TimerWheel::new(params.timers.timer_tick_ns)),
+            reo_timer_armed: false,
+            tlp: None,
             control,
-            board: Scoreboard::default(),
-            sent: SentTimes::new(),
+            scoreboard: Scoreboard::default(),
+            xmit: XmitTimes::new(),
             rtt: RttEstimator::new(params),
-            edge: 0,
-            last_window: u64::MAX,
-            last_window_segments: u32::MAX,
+            right_edge: 0,
+            snd_wnd: u64::MAX,
+            snd_wnd_segments: u32::MAX,
             settings,
             writer: Writer::new(params, end),
-            echo: None,
+            ts_recent: None,
             prr: Prr::default(),
             undo: Undo::new(),
             frto: false,
-            first: First::Lost,
+            rexmit: Rexmit::Lost,
             rack: Rack::new(),
-            probing: false,
-            timed: None,
+            tlp_due: false,
+            timed_segment: None,
             partial_acks: 0,
-            rescued: false,
+            rescue_sent: false,
             end,
             last_len,
             stopped: false,
-            opening: params.handshake.then_some(Opening::Begin),
-            release: Time::ZERO,
-            paced_out: false,
+            handshake: params.handshake.then_some(Handshake::SendSyn),
+            departure: Time::ZERO,
+            pacing_blocked: false,
             stats: SenderStats::default(),
         };
-        // What the receiver offered in its half of the handshake.
-        sender.open_edge(0, Receiver::new(params).window_bytes());
-        sender.refresh();
+        // The window of the receiver's SYN-ACK.
+        sender.update_snd_wnd(0, Receiver::new(params).window_bytes());
+        sender.update_limits();
         sender
     }
 
@@ -293,76 +300,78 @@ impl Sender {
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         loop {
-            let next = self.poll_written(now);
+            let next = self.poll_window(now);
             if next.is_some() {
                 return next;
             }
-            if let Some(stage) = self.opening {
-                return self.poll_opening(stage, now);
+            if let Some(stage) = self.handshake {
+                return self.poll_handshake(stage, now);
             }
-            if !self.writer.write(self.una, self.nxt, self.board.merged(), self.window) {
+            if !self.writer.write(self.una, self.nxt, self.scoreboard.merged(), self.cwnd) {
                 return None;
             }
-            self.refresh();
+            self.update_limits();
         }
     }
 
-    /// A segment of the handshake. Behind its last one data may leave.
+    /// A segment of the handshake. Data may leave after its last one.
     #[cold]
-    fn poll_opening(&mut self, stage: Opening, now: Time) -> Option<Segment> {
+    fn poll_handshake(&mut self, stage: Handshake, now: Time) -> Option<Segment> {
         let bare = Segment {
             seq: 0,
             len: 0,
             stamp: now,
             retransmit: false,
-            // An ECN-setup SYN (RFC 3168 §6.1.1). One that was lost may have been for just that
-            // (§6.1.1.1; Linux: tcp_ecn_fallback).
-            cwr: stage == Opening::Begin && self.settings.ecn && self.stats.timeouts == 0,
+            // An ECN-setup SYN (RFC 3168 §6.1.1). A SYN that is retransmitted asks for ECN no more,
+            // as ECN may be why it was dropped (§6.1.1.1; tcp_ecn_fallback).
+            cwr: stage == Handshake::SendSyn && self.settings.ecn && self.stats.timeouts == 0,
             ect: false,
-            syn: stage == Opening::Begin,
+            syn: stage == Handshake::SendSyn,
             push: false,
-            echo: self.echo,
+            echo: self.ts_recent,
         };
         match stage {
-            Opening::Asked => return None,
-            Opening::Begin => {
-                self.opening = Some(Opening::Asked);
-                self.begin_timeout(now);
+            Handshake::SynSent => return None,
+            Handshake::SendSyn => {
+                self.handshake = Some(Handshake::SynSent);
+                self.start_rto(now);
             }
-            Opening::Answered => {
-                self.opening = None;
-                self.refresh();
+            Handshake::SendAck => {
+                self.handshake = None;
+                self.update_limits();
             }
         }
         Some(bare)
     }
 
     #[inline]
-    fn poll_written(&mut self, now: Time) -> Option<Segment> {
+    fn poll_window(&mut self, now: Time) -> Option<Segment> {
         let inflight = self.pipe();
-        if inflight >= self.window
-            && !(self.force && self.first == First::Lost && self.board.missing() > 0)
+        if inflight >= self.cwnd
+            && !(self.fast_retransmit
+                && self.rexmit == Rexmit::Lost
+                && self.scoreboard.to_retransmit() > 0)
         {
-            if self.probing {
+            if self.tlp_due {
                 return self.poll_probe(now);
             }
-            self.limited_until = self.nxt;
+            self.cwnd_usage_seq = self.nxt;
             return None;
         }
-        if self.settings.pacing && now < self.release {
-            self.paced_out = true;
+        if self.settings.pacing && now < self.departure {
+            self.pacing_blocked = true;
             return None;
         }
-        if self.board.missing() > 0 && self.lost_first() {
-            return self.poll_lost(now);
+        if self.scoreboard.to_retransmit() > 0 && self.retransmits_first() {
+            return self.poll_retransmit(now);
         }
-        if self.nxt < self.bound {
+        if self.nxt < self.send_limit {
             return Some(self.send_new(now));
         }
-        if self.probing {
+        if self.tlp_due {
             return self.poll_probe(now);
         }
-        self.poll_doubtful(now)
+        self.poll_next_seg(now)
     }
 
     /// An ACK arrives.
@@ -372,134 +381,137 @@ impl Sender {
             if ack.syn {
                 self.on_syn_ack(ack, now);
             }
-            // Acknowledges what was never sent, or is older than one seen before.
+            // It acknowledges a segment that was never sent, or is older than an ACK seen before.
             return Acked { rtt: None, delivered: 0, complete: false };
         }
         let acked = ack.ack - self.una;
         if self.settings.timestamps {
-            self.echo = Some(ack.stamp);
+            self.ts_recent = Some(ack.stamp);
         }
         let mut delivered = acked;
-        // Nothing of this is worth a look while all is well.
-        let telling = ack.sack_count > 0 && self.settings.sack;
-        let reported = if telling { self.hear_duplicate(ack) } else { None };
-        let amiss =
-            self.phase != Phase::Open || self.board.sacked() > 0 || telling || self.probe.is_some();
-        let arrivals = if amiss { self.hear_arrivals(ack, now) } else { Arrivals::default() };
-        self.open_edge(ack.ack, ack.window);
+        // In TCP_CA_Open without SACKs none of this is needed.
+        let sacks = ack.sack_count > 0 && self.settings.sack;
+        let dsack_end = if sacks { self.check_dsack(ack) } else { None };
+        let alert = self.ca_state != CaState::Open
+            || self.scoreboard.sacked_out() > 0
+            || sacks
+            || self.tlp.is_some();
+        let sacktag = if alert { self.sacktag(ack, now) } else { SacktagState::default() };
+        self.update_snd_wnd(ack.ack, ack.window);
         let mut rtt = None;
         if acked > 0 {
-            rtt = self.measure(ack, now);
-            // What of it was SACKed before counted as delivered then.
+            rtt = self.rtt_sample(ack, now);
+            // Segments that were SACKed before counted as delivered then.
             delivered -= self.sacked_below(ack.ack);
             if !self.settings.sack && self.dup_acks > 0 {
-                // Each duplicate was a segment delivered, but for the one that fills the gap.
+                // Each duplicate ACK was a segment delivered; one more segment filled the gap.
                 delivered = acked.saturating_sub(self.dup_acks).max(1);
             }
             self.una = ack.ack;
             self.dup_acks = 0;
-            self.board.advance(ack.ack);
+            self.scoreboard.advance(ack.ack);
         }
         let dup_acks = self.dup_acks;
         if self.settings.sack {
-            // RFC 6675 §2: without news in its SACK blocks an ACK is no duplicate, only the echo of
-            // a segment sent twice.
+            // RFC 6675 §2: an ACK whose SACK blocks have nothing new is no duplicate, only the
+            // answer to a segment that came twice.
             if ack.sack_count > 0 {
-                delivered += self.take_sacks(ack);
+                delivered += self.apply_sacks(ack);
             }
         } else if acked == 0 && self.nxt > self.una {
             self.dup_acks += 1;
             delivered = 1;
         }
         let last = self.una.wrapping_sub(1);
-        let told = arrivals.sacked_last;
-        if let Some(sent) =
-            told.or_else(|| (acked > 0 && !self.sent.again(last)).then(|| self.sent.at(last)))
-        {
-            self.control.on_arrival(sent, now);
+        let last_sackt = sacktag.last_sackt;
+        if let Some(sent) = last_sackt.or_else(|| {
+            (acked > 0 && !self.xmit.retransmitted(last)).then(|| self.xmit.xmit_ts(last))
+        }) {
+            self.control.on_delivered(sent, now);
         }
-        let mut lively = acked > 0;
-        if let (None, Some(sent), true) = (rtt, arrivals.sacked, self.settings.rack) {
-            lively |= self.measure_sacked(sent, now);
+        let mut rearm = acked > 0;
+        if let (None, Some(sent), true) = (rtt, sacktag.first_sackt, self.settings.rack) {
+            rearm |= self.rtt_sample_of_sack(sent, now);
         }
-        self.judging = false;
-        let quiet = !amiss && self.dup_acks == 0;
+        self.reo_timer_armed = false;
+        let quiet = !alert && self.dup_acks == 0;
         if quiet && !ack.ece {
-            // The common case: new data acknowledged, nothing amiss.
+            // The common case: new data acknowledged in TCP_CA_Open.
             if acked > 0 {
-                self.grow(delivered, rtt, ack.one_way, now);
+                self.cong_avoid(delivered, rtt, ack.one_way, now);
                 self.inflation = 0;
             }
         } else {
             let duplicate = self.dup_acks > dup_acks;
-            let original = arrivals.original;
-            let heard =
-                Heard { acked, delivered, rtt, echo: ack.echo, original, duplicate, reported };
-            self.on_ack_amiss(ack, heard, now);
+            let original = sacktag.original;
+            let news =
+                AckNews { acked, delivered, rtt, echo: ack.echo, original, duplicate, dsack_end };
+            self.fastretrans_alert(ack, news, now);
         }
-        if lively && !self.judging {
-            self.restart_timer(now);
+        if rearm && !self.reo_timer_armed {
+            self.rearm_on_ack(now);
         }
-        self.refresh();
+        self.update_limits();
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
     }
 
-    /// The receiver has agreed. It says so again until it hears something.
+    /// A SYN-ACK. The receiver retransmits it until something answers.
     #[cold]
     fn on_syn_ack(&mut self, ack: &AckSegment, now: Time) {
-        if self.opening.replace(Opening::Answered) != Some(Opening::Asked) {
+        if self.handshake.replace(Handshake::SendAck) != Some(Handshake::SynSent) {
             return;
         }
-        self.alarm.off();
+        self.timer.stop();
         self.settings.ecn &= ack.ece;
-        self.open_edge(0, ack.window);
+        self.update_snd_wnd(0, ack.window);
         if self.settings.timestamps {
-            self.echo = Some(ack.stamp);
+            self.ts_recent = Some(ack.stamp);
         }
         if self.settings.timestamps || self.stats.timeouts == 0 {
             self.rtt.sample(ack.echo, (0, 0), now);
         }
         if self.stats.timeouts > 1 {
-            // RFC 5681 §3.1, but not for a single SYN, since the first timeout is a second only
-            // (RFC 6298 §2.1; Linux).
+            // RFC 5681 §3.1; but one lost SYN does not reduce cwnd, since its timeout was 1 s only
+            // (RFC 6298 §2.1; tcp_init_transfer).
             self.control.set_cwnd(1.0);
         }
     }
 
-    /// When `on_deadline` wants to be called: the retransmission timer, or the release of a paced
+    /// When `on_deadline` is to be called: at the expiry of the timer, or the departure of a paced
     /// segment.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        let timer = self.alarm.at();
-        let at = if self.paced_out { timer.min(self.release) } else { timer };
+        let expiry = self.timer.at();
+        let at = if self.pacing_blocked { expiry.min(self.departure) } else { expiry };
         (at != Time::NEVER).then_some(at)
     }
 
     /// The deadline is reached; `poll` afterwards.
     pub fn on_deadline(&mut self, now: Time) {
-        if self.paced_out && self.release <= now {
-            self.paced_out = false;
+        if self.pacing_blocked && self.departure <= now {
+            self.pacing_blocked = false;
         }
-        match self.alarm.has_come(now) {
+        match self.timer.has_expired(now) {
             None => {}
-            Some(Due::Timeout) => self.timeout(now),
-            Some(Due::Judge) => {
-                self.judge_late(now);
-                self.rearm(now);
+            Some(Pending::Retrans) => self.on_rto(now),
+            Some(Pending::ReoTimeout) => {
+                self.rack_reo_timeout(now);
+                self.rearm_rto(now);
             }
-            Some(Due::Probe) => {
-                let anything = self.nxt < self.bound || self.board.highest() < self.nxt;
-                self.probing = self.probe.is_none() && anything;
-                // A probe begins it anew; without one the first segment's time goes on.
-                self.rearm(now);
+            Some(Pending::LossProbe) => {
+                let anything =
+                    self.nxt < self.send_limit || self.scoreboard.highest_sacked() < self.nxt;
+                self.tlp_due = self.tlp.is_none() && anything;
+                // The probe arms the timer anew. Without a probe the first segment's RTO runs on.
+                self.rearm_rto(now);
             }
         }
     }
 
-    /// The application stops: nothing new is sent, what is outstanding is still sent again if lost.
+    /// The application stops: nothing new is sent; lost segments are still retransmitted.
     pub fn stop(&mut self) {
         self.stopped = true;
-        self.bound = self.nxt;
+        self.send_limit = self.nxt;
     }
 
     /// cwnd in bytes.
@@ -513,17 +525,17 @@ impl Sender {
         ssthresh.is_finite().then_some((ssthresh * f64::from(self.settings.mss)) as u64)
     }
 
-    /// What is in flight by RFC 6675's reckoning, bytes.
+    /// RFC 6675's pipe, bytes.
     pub fn inflight_bytes(&self) -> u64 {
         u64::from(self.pipe()) * u64::from(self.settings.mss)
     }
 
-    /// Smoothed RTT.
+    /// SRTT (RFC 6298).
     pub fn srtt(&self) -> Option<Span> {
         self.rtt.srtt()
     }
 
-    /// The retransmission timeout in force.
+    /// The RTO with its backoff.
     pub fn rto(&self) -> Span {
         self.rtt.rto()
     }
@@ -542,46 +554,46 @@ impl Sender {
 
     #[inline]
     fn pipe(&self) -> u32 {
-        let left = (self.board.sacked() + self.board.missing()).wrapping_add_signed(self.inflation);
+        let left = (self.scoreboard.sacked_out() + self.scoreboard.to_retransmit())
+            .wrapping_add_signed(self.inflation);
         ((self.nxt - self.una).wrapping_sub(left) as i32).max(0) as u32
     }
 
     #[inline]
-    fn open_edge(&mut self, ack: u32, window: u64) {
-        if window != self.last_window {
-            self.last_window = window;
-            // Less than a segment counts as one, or nothing would ever leave: the receiver's silly
-            // window avoidance and the sender's override of it (RFC 9293 §3.8.6.2) come to that,
-            // segments being of one size.
+    fn update_snd_wnd(&mut self, ack: u32, window: u64) {
+        if window != self.snd_wnd {
+            self.snd_wnd = window;
+            // Less than a segment counts as one, or nothing would ever leave. As segments are of
+            // one size, this equals the receiver's silly window avoidance and the sender's override
+            // of it (RFC 9293 §3.8.6.2).
             let segments = (window / u64::from(self.settings.mss)).clamp(1, u64::from(u32::MAX));
-            self.last_window_segments = segments as u32;
+            self.snd_wnd_segments = segments as u32;
             self.writer.offered(window);
         }
         // The right edge never moves left (RFC 9293 §3.8.6).
-        self.edge = self.edge.max(ack.saturating_add(self.last_window_segments));
+        self.right_edge = self.right_edge.max(ack.saturating_add(self.snd_wnd_segments));
     }
 
-    /// After anything that moves a window: the two numbers that `poll` looks at.
+    /// After anything that moves cwnd or the receive window: the two limits that `poll` reads.
     #[inline]
-    fn refresh(&mut self) {
-        self.window = (self.control.cwnd() as u32).max(1);
-        if !self.stopped && self.opening.is_none() {
+    fn update_limits(&mut self) {
+        self.cwnd = (self.control.cwnd() as u32).max(1);
+        if !self.stopped && self.handshake.is_none() {
             let most = self.una.saturating_add(self.settings.max_window);
-            self.bound = self.edge.min(self.writer.written()).min(most);
+            self.send_limit = self.right_edge.min(self.writer.written()).min(most);
             if !self.settings.limited_transmit
-                && self.phase == Phase::Open
-                && self.board.sacked() > 0
+                && self.ca_state == CaState::Open
+                && self.scoreboard.sacked_out() > 0
             {
-                // Without limited transmit SACKed segments free no room: nothing new leaves before
-                // recovery.
-                self.bound = self.bound.min(self.nxt);
+                // Without limited transmit SACKed segments allow nothing new before a recovery.
+                self.send_limit = self.send_limit.min(self.nxt);
             }
         }
     }
 
     #[inline]
     fn sacked_below(&self, ack: u32) -> u32 {
-        if self.board.sacked() == 0 { 0 } else { self.board.sacked_below(ack) }
+        if self.scoreboard.sacked_out() == 0 { 0 } else { self.scoreboard.sacked_below(ack) }
     }
 
     // --- sending ---
@@ -590,170 +602,180 @@ impl Sender {
     fn send_new(&mut self, now: Time) -> Segment {
         let seq = self.nxt;
         if self.pipe() == 0 {
-            self.control.on_start(seq);
+            self.control.on_tx_start(seq);
         }
         self.nxt += 1;
-        self.probing = false;
-        self.sent.sent(seq, self.una, now);
+        self.tlp_due = false;
+        self.xmit.transmit(seq, self.una, now);
         let segment = self.send(seq, false, now);
         if self.settings.tlp {
-            if self.alarm.due() == Due::Probe {
-                self.rearm(now);
+            if self.timer.pending() == Pending::LossProbe {
+                self.rearm_rto(now);
             }
-            self.await_probe(now, false);
+            self.schedule_loss_probe(now, false);
         }
         segment
     }
 
-    /// A tail loss probe (RFC 8985 §7.3): a new segment, or the last one again.
+    /// A tail loss probe (RFC 8985 §7.3, tcp_send_loss_probe): a new segment, or the last one
+    /// again.
     #[cold]
     fn poll_probe(&mut self, now: Time) -> Option<Segment> {
-        self.probing = false;
-        let new = self.nxt < self.bound;
-        let segment = if new { self.send_new(now) } else { self.resend(self.nxt - 1, now) };
+        self.tlp_due = false;
+        let new = self.nxt < self.send_limit;
+        let segment = if new { self.send_new(now) } else { self.retransmit(self.nxt - 1, now) };
         self.stats.probes += 1;
-        self.probe = Some(Probe { end: self.nxt, copy: (!new).then_some(now) });
-        self.begin_timeout(now);
+        self.tlp = Some(Tlp { end_seq: self.nxt, retransmitted: (!new).then_some(now) });
+        self.start_rto(now);
         Some(segment)
     }
 
     #[inline]
     fn send(&mut self, seq: u32, retransmit: bool, now: Time) -> Segment {
         self.stats.sent_segments += 1;
-        if !self.alarm.is_on() {
-            self.begin_timeout(now);
+        if !self.timer.is_armed() {
+            self.start_rto(now);
         }
-        if self.phase != Phase::Open {
+        if self.ca_state != CaState::Open {
             self.prr.out += 1;
         }
-        if !self.settings.timestamps && !retransmit && self.timed.is_none() {
-            self.timed = Some((seq, now));
+        if !self.settings.timestamps && !retransmit && self.timed_segment.is_none() {
+            self.timed_segment = Some((seq, now));
         }
         let len = if seq + 1 == self.end { self.last_len } else { self.settings.mss };
         if self.settings.pacing {
             self.pace(len, now);
         }
-        let cwr = self.cwr_due && !retransmit;
-        self.cwr_due &= !cwr;
+        let cwr = self.cwr_queued && !retransmit;
+        self.cwr_queued &= !cwr;
         let ect = self.settings.ecn && !retransmit;
         let push =
             if retransmit { self.writer.pushes_again(seq) } else { self.writer.pushes_new(seq) };
-        Segment { seq, len, stamp: now, retransmit, cwr, ect, syn: false, push, echo: self.echo }
+        Segment {
+            seq,
+            len,
+            stamp: now,
+            retransmit,
+            cwr,
+            ect,
+            syn: false,
+            push,
+            echo: self.ts_recent,
+        }
     }
 
-    fn resend(&mut self, seq: u32, now: Time) -> Segment {
-        self.force = false;
+    fn retransmit(&mut self, seq: u32, now: Time) -> Segment {
+        self.fast_retransmit = false;
         self.stats.retransmits += 1;
-        self.timed = None;
-        self.sent.sent_again(seq, now);
-        self.undo.sent_again(now);
+        self.timed_segment = None;
+        self.xmit.retransmit(seq, now);
+        self.undo.on_retransmit(now);
         self.send(seq, true, now)
     }
 
-    /// Whether what is lost goes before new data: always, but for the moment in which it is in
-    /// doubt.
+    /// Whether lost segments leave before new data: always, except while F-RTO or an undo has them
+    /// in doubt.
     #[inline]
-    fn lost_first(&self) -> bool {
-        match self.first {
-            First::Lost => true,
-            First::New => self.nxt >= self.bound,
-            First::OnlyNew => false,
+    fn retransmits_first(&self) -> bool {
+        match self.rexmit {
+            Rexmit::Lost => true,
+            Rexmit::New => self.nxt >= self.send_limit,
+            Rexmit::None => false,
         }
     }
 
     #[cold]
-    fn poll_lost(&mut self, now: Time) -> Option<Segment> {
-        let seq = self.board.next_missing()?;
+    fn poll_retransmit(&mut self, now: Time) -> Option<Segment> {
+        let seq = self.scoreboard.next_to_retransmit()?;
         if self.pipe() == 0 {
-            self.control.on_start(self.nxt);
+            self.control.on_tx_start(self.nxt);
         }
-        self.board.send_again(seq);
-        // RFC 5682 §2.1 step 2b: with nothing new to send there is no telling.
-        self.frto &= self.first != First::New;
-        self.first = First::Lost;
-        if seq == self.una && self.settings.rack && self.alarm.due() != Due::Judge {
-            // A copy has as long as the original had (Linux): its own loss can be found before.
-            self.begin_timeout(now);
+        self.scoreboard.on_retransmit(seq);
+        // RFC 5682 §2.1 step 2b: without new data to send, F-RTO ends.
+        self.frto &= self.rexmit != Rexmit::New;
+        self.rexmit = Rexmit::Lost;
+        if seq == self.una && self.settings.rack && self.timer.pending() != Pending::ReoTimeout {
+            // A retransmission has the full RTO again (Linux). RACK may find its loss before that.
+            self.start_rto(now);
         }
-        Some(self.resend(seq, now))
+        Some(self.retransmit(seq, now))
     }
 
-    /// A recovery with room in the window and nothing that is certain to be of use: RFC 6675's
-    /// NextSeg, rules 3 and 4.
+    /// RFC 6675's NextSeg, rules 3 and 4: in a recovery, where pipe < cwnd and no segment is known
+    /// to be lost.
     #[inline]
-    fn poll_doubtful(&mut self, now: Time) -> Option<Segment> {
-        if self.phase != Phase::Recovery
+    fn poll_next_seg(&mut self, now: Time) -> Option<Segment> {
+        if self.ca_state != CaState::Recovery
             || !self.settings.sack
             || self.settings.rack
-            || self.first == First::OnlyNew
+            || self.rexmit == Rexmit::None
         {
             return None;
         }
-        if let Some(seq) = self.board.next_doubtful(self.una) {
-            // Rule 3: not SACKed, with fewer than DupThresh SACKed above. No more SACKs may come to
-            // make it certain.
-            self.board.mark_lost_below(seq + 1, self.una);
-            self.count_as_sack1();
-            return self.poll_lost(now);
+        if let Some(seq) = self.scoreboard.next_seg_rule_3(self.una) {
+            // Rule 3: not SACKed, with fewer than DupThresh SACKed above. Perhaps no further SACKs
+            // will come to show that it is lost.
+            self.scoreboard.mark_lost_below(seq + 1, self.una);
+            self.count_sack1_pipe();
+            return self.poll_retransmit(now);
         }
-        if self.rescued {
+        if self.rescue_sent {
             return None;
         }
-        // Rule 4, once a recovery: the last segment outstanding, so that the loss of a tail is
-        // found by SACK rather than by the timer. Only what lies above every SACK, and so has not
-        // been sent again, can be a lost tail; and what was first sent during this recovery is too
-        // young.
-        let seq = self.board.last_unsacked(self.una, self.nxt)?;
-        if seq < self.board.highest() || seq >= self.recover {
+        // Rule 4, once a recovery: the last outstanding segment, so that SACK and not the timer
+        // finds the loss of a tail. A lost tail lies above every SACK, and so was not
+        // retransmitted. A segment first sent during this recovery is too young.
+        let seq = self.scoreboard.last_unsacked(self.una, self.nxt)?;
+        if seq < self.scoreboard.highest_sacked() || seq >= self.recover {
             return None;
         }
-        self.rescued = true;
-        Some(self.resend(seq, now))
+        self.rescue_sent = true;
+        Some(self.retransmit(seq, now))
     }
 
     fn pace(&mut self, len: u32, now: Time) {
         let Some(srtt) = self.rtt.srtt() else {
             return;
         };
-        // More than cwnd may be outstanding when the window has just come down (Linux).
+        // tcp_update_pacing_rate: max(cwnd, packets_out), as cwnd may just have come down.
         let window = self.control.cwnd().max(f64::from(self.nxt - self.una));
         let rate =
             self.control.pacing_gain() * window * f64::from(self.settings.mss) / srtt.as_secs_f64();
-        self.release = self.release.max(now) + Span::from_secs_f64(f64::from(len) / rate);
+        self.departure = self.departure.max(now) + Span::from_secs_f64(f64::from(len) / rate);
     }
 
     // --- acknowledgements ---
 
-    /// The RTT sample of an ACK that advances `una`, if it gives one.
+    /// The RTT sample of an ACK that advances SND.UNA, if it gives one.
     #[inline]
-    fn measure(&mut self, ack: &AckSegment, now: Time) -> Option<Span> {
+    fn rtt_sample(&mut self, ack: &AckSegment, now: Time) -> Option<Span> {
         if self.settings.timestamps {
             let outstanding = (ack.ack, self.nxt);
             return (ack.echo != Time::NEVER).then(|| self.rtt.sample(ack.echo, outstanding, now));
         }
-        let (seq, sent) = self.timed?;
+        let (seq, sent) = self.timed_segment?;
         if ack.ack <= seq {
             return None;
         }
-        self.timed = None;
+        self.timed_segment = None;
         Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
     }
 
-    /// An ACK that does not advance SACKs a segment that left at `sent`, and only once: a sample
-    /// too (Linux). Where it left before the first one outstanding last did, there is life in the
-    /// path, and the timer begins anew.
+    /// RTT sample of a SACK (Linux): an ACK that does not advance SND.UNA SACKs a segment that left
+    /// once, at `sent`. True if that was before the first outstanding segment was last sent: then
+    /// the timer is armed anew.
     #[cold]
-    fn measure_sacked(&mut self, sent: Time, now: Time) -> bool {
+    fn rtt_sample_of_sack(&mut self, sent: Time, now: Time) -> bool {
         self.rtt.sample(sent, (self.una, self.nxt), now);
-        sent < self.sent.at(self.una)
+        sent < self.xmit.xmit_ts(self.una)
     }
 
-    /// `acked`: the segments that the ACK is the first to tell of; what was SACKed before has had
-    /// its share.
+    /// Lets the congestion control grow cwnd (tcp_cong_avoid). `acked`: the segments that the ACK
+    /// is the first to acknowledge or SACK.
     #[inline]
-    fn grow(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
-        // In slow start a window that is more than half used counts as the limit: it doubles faster
-        // than it fills.
+    fn cong_avoid(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
+        // tcp_is_cwnd_limited: in slow start a cwnd that is more than half used counts as the
+        // limit, as it doubles faster than it fills.
         let flight = self.nxt - self.una + acked;
         let filling = self.control.cwnd() < self.control.ssthresh()
             && self.control.cwnd() < 2.0 * f64::from(flight);
@@ -766,19 +788,22 @@ impl Sender {
             min_rtt: self.rtt.min_rtt(),
             una: self.una,
             nxt: self.nxt,
-            cwnd_limited: self.una <= self.limited_until || filling,
-            orderly: self.phase == Phase::Open && self.board.sacked() == 0,
+            cwnd_limited: self.una <= self.cwnd_usage_seq || filling,
+            ca_open: self.ca_state == CaState::Open && self.scoreboard.sacked_out() == 0,
         };
         self.control.on_ack(&ack);
     }
 
-    fn take_sacks(&mut self, ack: &AckSegment) -> u32 {
+    fn apply_sacks(&mut self, ack: &AckSegment) -> u32 {
         let blocks = &ack.sacks[..usize::from(ack.sack_count)];
-        let new =
-            blocks.iter().map(|&block| self.board.sack(block, self.una, self.nxt, |_, _| ())).sum();
+        let new = blocks
+            .iter()
+            .map(|&block| self.scoreboard.sack(block, self.una, self.nxt, |_, _| ()))
+            .sum();
         if new > 0 {
-            self.board.sacks_taken(self.una);
-            // An ACK that SACKs something new is a duplicate, whatever else it says (RFC 6675 §2).
+            self.scoreboard.on_sacks(self.una);
+            // An ACK that SACKs something new is a duplicate, even if it advances SND.UNA (RFC 6675
+            // §2).
             self.dup_acks += 1;
         }
         new

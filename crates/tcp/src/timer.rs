@@ -1,135 +1,141 @@
-//! When timers go off: with a tick of their clock.
+//! When timers expire: with a tick of their clock, as in Linux's timer wheel.
 //!
-//! Linux keeps timers in wheels of 64 places. The first one has a place for each tick, the next for
-//! every eighth, and so on: the further ahead a timer is set, the later it may go off, by an eighth
-//! at most, and never early. With ticks of 4 ms a timer of 40 ms is up to 4 ms late, one of 300 ms
-//! up to 32.
+//! The wheel's first level has a place for each tick (jiffy), the next for every eighth, and so on,
+//! with 64 places each. So a timer expires late, by an eighth of its length at most, and never
+//! early. With ticks of 4 ms a timer of 40 ms is up to 4 ms late, one of 300 ms up to 32.
 //!
-//! Source: Linux kernel/time/timer.c (calc_index), and tcp_output.c, tcp_timer.c for the one timer
-//! that a sender has.
+//! Source: Linux kernel/time/timer.c (calc_wheel_index); tcp_output.c and tcp_timer.c for the one
+//! retransmission timer of a sender.
 
 use units::{Span, Time};
 
-/// Ticks that the first wheel reaches ahead.
-const REACH: u64 = 63;
+/// Ticks that the first level reaches ahead (LVL_SIZE - 1).
+const LEVEL_TICKS: u64 = 63;
 
-/// A clock of timers.
+/// The timer wheel.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    /// ns; 1: its timers are exact.
+pub struct TimerWheel {
+    /// Length of a tick (jiffy), ns; 1: timers are exact.
     tick: u64,
 }
 
-impl Clock {
-    /// With a tick every so many ns.
-    pub fn new(tick_ns: u64) -> Clock {
-        Clock { tick: tick_ns.max(1) }
+impl TimerWheel {
+    /// With ticks of this length.
+    pub fn new(tick_ns: u64) -> TimerWheel {
+        TimerWheel { tick: tick_ns.max(1) }
     }
 
-    /// When a timer goes off that was set to `at`, about `span` ahead.
-    pub fn goes_off(&self, at: Time, span: Span) -> Time {
+    /// When a timer expires that was set to `at`, about `span` ahead.
+    pub fn expiry(&self, at: Time, span: Span) -> Time {
         if self.tick == 1 || at == Time::NEVER {
             return at;
         }
         let mut step = self.tick;
-        while span.0 >= REACH * step {
+        while span.0 >= LEVEL_TICKS * step {
             step *= 8;
         }
         Time(at.0.div_ceil(step) * step)
     }
 
-    /// When a timer goes off that is set at `now` to a time `span` ahead: both are in whole ticks.
-    fn expires(&self, now: Time, span: Span) -> Time {
+    /// When a timer expires that is armed at `now` for `span`, both rounded to whole ticks.
+    fn expiry_of_jiffies(&self, now: Time, span: Span) -> Time {
         if self.tick == 1 {
             return now + span;
         }
         let ahead = span.0.div_ceil(self.tick);
         let mut step = 1;
-        while ahead >= REACH * step {
+        while ahead >= LEVEL_TICKS * step {
             step *= 8;
         }
         Time(((now.0 / self.tick + ahead) / step + 1) * step * self.tick)
     }
 
-    /// Whether a timer set to `at` goes off by now. One whose time has come between two ticks is
-    /// set to the next.
-    pub fn has_come(&self, at: &mut Time, span: Span, now: Time) -> bool {
+    /// Whether a timer set to `at` has expired. One whose time has come between two ticks is set to
+    /// its tick.
+    pub fn has_expired(&self, at: &mut Time, span: Span, now: Time) -> bool {
         if *at > now {
             return false;
         }
-        *at = self.goes_off(*at, span);
+        *at = self.expiry(*at, span);
         *at <= now
     }
 }
 
-/// What a sender waits for.
+/// What a sender's timer is armed for (icsk_pending).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
-    /// To send all again.
-    Timeout,
-    /// To probe for a lost tail.
-    Probe,
-    /// To judge segments that had not waited for long enough (RACK).
-    Judge,
+pub enum Pending {
+    /// ICSK_TIME_RETRANS: the retransmission timeout.
+    Retrans,
+    /// ICSK_TIME_LOSS_PROBE: the tail loss probe (RFC 8985 §7).
+    LossProbe,
+    /// ICSK_TIME_REO_TIMEOUT: RACK's reordering window (RFC 8985 §6.3).
+    ReoTimeout,
 }
 
-/// A sender's one timer: it is set for one thing at a time.
+/// A sender's one timer (icsk_retransmit_timer), armed for one thing at a time.
 #[derive(Clone, Copy, Debug)]
-pub struct Alarm {
-    clock: Clock,
-    due: Due,
+pub struct RetransmitTimer {
+    wheel: TimerWheel,
+    pending: Pending,
     at: Time,
-    set: Time,
-    /// `at` is the tick with which it goes off, no longer the time it was set to.
-    settled: bool,
+    armed_at: Time,
+    /// `at` is the tick at which the timer expires, no longer the time it was armed for.
+    rounded: bool,
 }
 
-impl Alarm {
-    /// One that is off.
-    pub fn new(clock: Clock) -> Alarm {
-        Alarm { clock, due: Due::Timeout, at: Time::NEVER, set: Time::ZERO, settled: true }
+impl RetransmitTimer {
+    /// A timer that is not armed.
+    pub fn new(wheel: TimerWheel) -> RetransmitTimer {
+        RetransmitTimer {
+            wheel,
+            pending: Pending::Retrans,
+            at: Time::NEVER,
+            armed_at: Time::ZERO,
+            rounded: true,
+        }
     }
 
-    /// Set now, in place of whatever it was set to.
+    /// Arms the timer, in place of whatever it was armed for.
     #[inline]
-    pub fn set(&mut self, due: Due, now: Time, span: Span) {
-        *self = Alarm { due, at: now + span, set: now, settled: false, ..*self };
+    pub fn arm(&mut self, pending: Pending, now: Time, span: Span) {
+        *self = RetransmitTimer { pending, at: now + span, armed_at: now, rounded: false, ..*self };
     }
 
-    /// Not set.
+    /// Disarms the timer.
     #[inline]
-    pub fn off(&mut self) {
+    pub fn stop(&mut self) {
         self.at = Time::NEVER;
     }
 
-    /// Whether it is set.
+    /// Whether the timer is armed.
     #[inline]
-    pub fn is_on(&self) -> bool {
+    pub fn is_armed(&self) -> bool {
         self.at != Time::NEVER
     }
 
-    /// When to look at it next, at the latest.
+    /// When to call `has_expired` next, at the latest.
     #[inline]
     pub fn at(&self) -> Time {
         self.at
     }
 
-    /// What it was last set to, be it on or off.
+    /// What the timer was last armed for, even if it is not armed now.
     #[inline]
-    pub fn due(&self) -> Due {
-        self.due
+    pub fn pending(&self) -> Pending {
+        self.pending
     }
 
-    /// What it goes off for by now. One whose time has come between two ticks is set to the next.
-    pub fn has_come(&mut self, now: Time) -> Option<Due> {
+    /// What the timer has expired for, if it has. One whose time has come between two ticks is set
+    /// to its tick.
+    pub fn has_expired(&mut self, now: Time) -> Option<Pending> {
         if self.at > now {
             return None;
         }
-        if !self.settled {
-            self.settled = true;
-            self.at = self.clock.expires(self.set, self.at.since(self.set));
+        if !self.rounded {
+            self.rounded = true;
+            self.at = self.wheel.expiry_of_jiffies(self.armed_at, self.at.since(self.armed_at));
         }
-        (self.at <= now).then_some(self.due)
+        (self.at <= now).then_some(self.pending)
     }
 }
 
@@ -144,8 +150,8 @@ mod tests {
     #[test]
     fn the_further_ahead_the_coarser() {
         // HZ 250. Linux's LVL_START: 63 ticks are 252 ms, 504 are 2016.
-        let clock = Clock::new(4_000_000);
-        for (at, span, goes_off) in [
+        let wheel = TimerWheel::new(4_000_000);
+        for (at, span, expiry) in [
             (1041, 40, 1044),
             (1040, 40, 1040),
             (1250, 251, 1252),
@@ -153,56 +159,55 @@ mod tests {
             (3001, 2000, 3008),
             (3001, 2016, 3072),
         ] {
-            assert_eq!(
-                clock.goes_off(ms(at), Span::from_millis(span)),
-                ms(goes_off),
-                "{at}, {span}"
-            );
+            assert_eq!(wheel.expiry(ms(at), Span::from_millis(span)), ms(expiry), "{at}, {span}");
         }
     }
 
     #[test]
     fn a_clock_of_nanoseconds_is_exact() {
-        assert_eq!(Clock::new(1).goes_off(Time(12_345), Span::from_secs(9)), Time(12_345));
+        assert_eq!(TimerWheel::new(1).expiry(Time(12_345), Span::from_secs(9)), Time(12_345));
     }
 
     #[test]
     fn what_comes_between_two_ticks_waits_for_the_next() {
-        let clock = Clock::new(4_000_000);
+        let wheel = TimerWheel::new(4_000_000);
         let mut at = ms(41);
-        assert!(!clock.has_come(&mut at, Span::from_millis(40), ms(40)));
+        assert!(!wheel.has_expired(&mut at, Span::from_millis(40), ms(40)));
         assert_eq!(at, ms(41));
-        assert!(!clock.has_come(&mut at, Span::from_millis(40), ms(41)));
+        assert!(!wheel.has_expired(&mut at, Span::from_millis(40), ms(41)));
         assert_eq!(at, ms(44));
-        assert!(clock.has_come(&mut at, Span::from_millis(40), ms(44)));
+        assert!(wheel.has_expired(&mut at, Span::from_millis(40), ms(44)));
         let mut never = Time::NEVER;
-        assert!(!clock.has_come(&mut never, Span::ZERO, ms(44)));
+        assert!(!wheel.has_expired(&mut never, Span::ZERO, ms(44)));
     }
 
     #[test]
     fn an_alarm_counts_whole_ticks_and_one() {
-        for (set, span, goes_off) in
+        for (set, span, expiry) in
             [(1, 40, 44), (3, 38, 44), (4, 40, 48), (5, 300, 320), (8, 444, 480)]
         {
-            let mut alarm = Alarm::new(Clock::new(4_000_000));
-            alarm.set(Due::Probe, ms(set), Span::from_millis(span));
-            assert_eq!(alarm.has_come(ms(set + span)), None, "{set}, {span}");
-            assert_eq!(alarm.at(), ms(goes_off), "{set}, {span}");
-            assert_eq!(alarm.has_come(ms(goes_off)), Some(Due::Probe));
+            let mut timer = RetransmitTimer::new(TimerWheel::new(4_000_000));
+            timer.arm(Pending::LossProbe, ms(set), Span::from_millis(span));
+            assert_eq!(timer.has_expired(ms(set + span)), None, "{set}, {span}");
+            assert_eq!(timer.at(), ms(expiry), "{set}, {span}");
+            assert_eq!(timer.has_expired(ms(expiry)), Some(Pending::LossProbe));
         }
     }
 
     #[test]
     fn an_alarm_is_set_for_one_thing_at_a_time() {
-        let mut alarm = Alarm::new(Clock::new(1));
-        assert!(!alarm.is_on());
-        alarm.set(Due::Timeout, ms(0), Span::from_millis(10));
-        alarm.set(Due::Judge, ms(1), Span::from_millis(20));
-        assert_eq!((alarm.has_come(ms(20)), alarm.has_come(ms(21))), (None, Some(Due::Judge)));
-        alarm.off();
+        let mut timer = RetransmitTimer::new(TimerWheel::new(1));
+        assert!(!timer.is_armed());
+        timer.arm(Pending::Retrans, ms(0), Span::from_millis(10));
+        timer.arm(Pending::ReoTimeout, ms(1), Span::from_millis(20));
         assert_eq!(
-            (alarm.is_on(), alarm.has_come(ms(1000)), alarm.due()),
-            (false, None, Due::Judge)
+            (timer.has_expired(ms(20)), timer.has_expired(ms(21))),
+            (None, Some(Pending::ReoTimeout))
+        );
+        timer.stop();
+        assert_eq!(
+            (timer.is_armed(), timer.has_expired(ms(1000)), timer.pending()),
+            (false, None, Pending::ReoTimeout)
         );
     }
 }

@@ -1,275 +1,295 @@
-//! The receive window: what of the buffer is offered, and how both grow.
+//! The receive window: how much of the buffer is offered, and how both grow.
 //!
 //! The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs,
-//! an RTT from now, twice what it delivered in the last one. The RTT is that of stamps that data
-//! echo: the least one, followed upwards by eighths. What the buffer allows is not offered at once:
-//! the window opens by two segments with each that arrives.
+//! an RTT from now, twice what it delivered in the last one. The RTT is the age of the stamps that
+//! data echo: the least one, which rises by eighths. What the buffer allows is not offered at once:
+//! each arriving segment opens the window by two segments.
 //!
 //! Sources: RFC 9293 §3.8.6; Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's
-//! arithmetic (tcp_rcv_space_adjust, tcp_rcv_rtt_update, tcp_grow_window). Deviations: a buffer of
-//! a fixed size is offered whole from the start, where Linux opens that, too. Most tests are the
-//! receiver's.
+//! arithmetic (tcp_rcv_space_adjust, tcp_rcv_rtt_update, tcp_grow_window), whose names the fields
+//! have. Deviations: a buffer of fixed size is offered whole from the start, where Linux opens the
+//! window there too. Most tests are in `receiver`.
 
 use crate::{Millis, Segment, TcpParams};
 use units::{Span, Time};
 
-/// The receive window and its growth. Positions are bytes of the stream.
+/// The receive window and its growth. Positions are bytes of the stream; `rmem` is the bytes of the
+/// buffer that are taken (sk_rmem_alloc).
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// The receive buffer, and the bound it grows to, bytes.
-    buffer: u64,
-    buffer_max: u64,
-    /// Of it may be advertised, and once the first segment is there.
-    fraction: f64,
-    fraction_measured: f64,
-    /// What may be offered when the buffer is empty, bytes.
-    space: u64,
-    /// How much of `space` is offered: it opens with what arrives (Linux's rcv_ssthresh).
-    open: u64,
-    /// What is offered is a multiple of 2 to this power, rounded up.
-    scale: u32,
-    /// The right edge offered; it never moves left (RFC 9293 §3.8.6).
-    edge: u64,
-    /// The window offered last.
-    told: u64,
+    /// The receive buffer (sk_rcvbuf) and its upper bound (tcp_rmem[2]), bytes.
+    rcvbuf: u64,
+    rcvbuf_max: u64,
+    /// The fraction of the buffer that may be advertised (scaling_ratio), and the one that the
+    /// first segment will show.
+    scaling_ratio: f64,
+    measured_scaling_ratio: f64,
+    /// What an empty buffer allows, bytes (tcp_full_space).
+    full_space: u64,
+    /// How much of that is offered; it grows with what arrives (rcv_ssthresh).
+    rcv_ssthresh: u64,
+    /// Window scale (rcv_wscale): windows are rounded up to multiples of 2 to this power.
+    wscale: u32,
+    /// The right edge of the window; it never moves left (RFC 9293 §3.8.6).
+    right_edge: u64,
+    /// The window offered last (rcv_wnd).
+    rcv_wnd: u64,
     timestamps: bool,
-    echo: Option<Millis>,
-    /// The receiver's RTT in eighths of a ns: the least sample, and upwards an eighth of the way
-    /// with each.
-    rtt: u64,
-    /// Without stamps it is the least time that one window of data took: when this segment is next
-    /// it is over.
-    rtt_mark: u32,
-    rtt_start: Time,
-    round_start: Time,
-    round_start_bytes: u64,
-    /// The most bytes delivered in one round.
-    round_max: u64,
+    tsecr: Option<Millis>,
+    /// The receiver's RTT in eighths of a ns (rcv_rtt_est.rtt_us): the least sample; a larger
+    /// sample raises it by an eighth of the difference.
+    rcv_rtt: u64,
+    /// Without stamps the RTT is the least time that one window of data took: it ends when RCV.NXT
+    /// reaches this segment (rcv_rtt_est.seq).
+    rcv_rtt_seq: u32,
+    rcv_rtt_time: Time,
+    rcvq_time: Time,
+    copied_seq: u64,
+    /// The most bytes delivered in one RTT (rcvq_space.space).
+    rcvq_space: u64,
 }
 
 /// No sample yet.
 const NO_RTT: u64 = u64::MAX;
-/// The part of its buffer that Linux takes for advertisable before it has seen how much room a
-/// segment's data needs.
-const PART_AT_FIRST: f64 = 0.5;
+/// TCP_DEFAULT_SCALING_RATIO: the fraction before the first segment has shown how much of its
+/// truesize is data.
+const DEFAULT_SCALING_RATIO: f64 = 0.5;
 
 impl Window {
     /// Before the first segment.
     pub fn new(params: &TcpParams) -> Window {
-        let (buffer, buffer_max) = (
+        let (rcvbuf, rcvbuf_max) = (
             params.buffers.receive_buffer,
             params.buffers.receive_buffer_max.max(params.buffers.receive_buffer),
         );
-        let fraction_measured = params.buffers.receive_window_fraction;
-        let fraction = if buffer < buffer_max { PART_AT_FIRST } else { fraction_measured };
-        let (space, space_max) = (part(buffer, fraction), part(buffer_max, fraction_measured));
-        // As much as a window of 16 bits needs (RFC 7323 §2.3).
+        let measured_scaling_ratio = params.buffers.receive_window_fraction;
+        let scaling_ratio =
+            if rcvbuf < rcvbuf_max { DEFAULT_SCALING_RATIO } else { measured_scaling_ratio };
+        let (space, space_max) =
+            (part(rcvbuf, scaling_ratio), part(rcvbuf_max, measured_scaling_ratio));
+        // As large as a window field of 16 bits needs (RFC 7323 §2.3; tcp_select_initial_window).
         let scale = (space_max.max(1).ilog2().saturating_sub(15)).min(14);
-        let mut open = space;
-        if buffer < buffer_max {
+        let mut rcv_ssthresh = space;
+        if rcvbuf < rcvbuf_max {
             let mss = u64::from(params.mss);
-            open = open.saturating_sub(mss).max(space.min(2 * mss));
+            rcv_ssthresh = rcv_ssthresh.saturating_sub(mss).max(space.min(2 * mss));
         }
         let mut window = Window {
-            buffer,
-            buffer_max,
-            fraction,
-            fraction_measured,
-            space,
-            open,
-            scale,
-            edge: 0,
-            told: 0,
+            rcvbuf,
+            rcvbuf_max,
+            scaling_ratio,
+            measured_scaling_ratio,
+            full_space: space,
+            rcv_ssthresh,
+            wscale: scale,
+            right_edge: 0,
+            rcv_wnd: 0,
             timestamps: params.timestamps,
-            echo: None,
-            rtt: NO_RTT,
-            rtt_mark: 0,
-            rtt_start: Time::NEVER,
-            round_start: Time::NEVER,
-            round_start_bytes: 0,
-            // Linux starts from ten segments: what a sender has in flight at first.
-            round_max: space.min(10 * u64::from(params.mss)).max(1),
+            tsecr: None,
+            rcv_rtt: NO_RTT,
+            rcv_rtt_seq: 0,
+            rcv_rtt_time: Time::NEVER,
+            rcvq_time: Time::NEVER,
+            copied_seq: 0,
+            // tcp_init_buffer_space: ten segments, the sender's initial window.
+            rcvq_space: space.min(10 * u64::from(params.mss)).max(1),
         };
-        window.offer(0, 0);
+        window.select_window(0, 0);
         window
     }
 
-    /// What is offered is a multiple of 2 to the power of (RFC 7323 §2).
+    /// The window scale (RFC 7323 §2).
     pub fn scale(&self) -> u32 {
-        self.scale
+        self.wscale
     }
 
-    /// The first segment shows how much of its room is data.
+    /// tcp_measure_rcv_mss: the first segment shows how much of its truesize is data.
     #[cold]
-    pub fn measure(&mut self) {
-        self.fraction = self.fraction_measured;
-        self.space = part(self.buffer, self.fraction);
-        self.open = self.open.min(self.space);
+    pub fn measure_scaling_ratio(&mut self) {
+        self.scaling_ratio = self.measured_scaling_ratio;
+        self.full_space = part(self.rcvbuf, self.scaling_ratio);
+        self.rcv_ssthresh = self.rcv_ssthresh.min(self.full_space);
     }
 
-    /// The first round begins.
-    pub fn begin(&mut self, now: Time) {
-        self.round_start = now;
+    /// The first RTT of right-sizing begins.
+    pub fn init_buffer_space(&mut self, now: Time) {
+        self.rcvq_time = now;
     }
 
-    /// Whether the buffer may still grow.
+    /// Whether the buffer may grow.
     #[inline]
-    pub fn grows(&self) -> bool {
-        self.buffer < self.buffer_max
+    pub fn may_grow(&self) -> bool {
+        self.rcvbuf < self.rcvbuf_max
     }
 
-    /// What may be offered with so much of the buffer taken, were it open.
+    /// What the buffer allows with `rmem` taken, bytes (tcp_space).
     #[inline]
-    fn free(&self, taken: u64) -> u64 {
-        if taken == 0 { self.space } else { part(self.buffer.saturating_sub(taken), self.fraction) }
+    fn free_space(&self, rmem: u64) -> u64 {
+        if rmem == 0 {
+            self.full_space
+        } else {
+            part(self.rcvbuf.saturating_sub(rmem), self.scaling_ratio)
+        }
     }
 
-    /// What is open of it, as a window is told.
+    /// The window that these allow, rounded up to the window scale (__tcp_select_window).
     #[inline]
-    fn room(&self, taken: u64) -> u64 {
-        self.scaled(self.free(taken).min(self.open))
+    fn new_window(&self, rmem: u64) -> u64 {
+        self.scaled(self.free_space(rmem).min(self.rcv_ssthresh))
     }
 
     #[inline]
     fn scaled(&self, window: u64) -> u64 {
-        let below = (1 << self.scale) - 1;
+        let below = (1 << self.wscale) - 1;
         window.saturating_add(below) & !below
     }
 
     /// What an ACK sent now would offer, bytes, with so much delivered and so much of the buffer
     /// taken.
     #[inline]
-    pub fn offered(&self, delivered: u64, taken: u64) -> u64 {
-        let left = self.edge.saturating_sub(delivered);
-        self.scaled(left.max(self.free(taken).min(self.open)))
+    pub fn window(&self, delivered: u64, rmem: u64) -> u64 {
+        let left = self.right_edge.saturating_sub(delivered);
+        self.scaled(left.max(self.free_space(rmem).min(self.rcv_ssthresh)))
     }
 
-    /// More than half of the room is taken.
+    /// More than half of the buffer is taken; quick ACKs end then (__tcp_select_window).
     #[inline]
-    pub fn is_half_full(&self, taken: u64) -> bool {
-        taken > 0 && self.free(taken) < self.space / 2
+    pub fn is_half_full(&self, rmem: u64) -> bool {
+        rmem > 0 && self.free_space(rmem) < self.full_space / 2
     }
 
-    /// There is room for the window that was offered last.
+    /// The window would be at least the one offered last (__tcp_ack_snd_check).
     #[inline]
-    pub fn as_wide_as_told(&self, taken: u64) -> bool {
-        self.room(taken) >= self.told
+    pub fn keeps_rcv_wnd(&self, rmem: u64) -> bool {
+        self.new_window(rmem) >= self.rcv_wnd
     }
 
-    /// What is left of the window is a half of the room at most, and a half of what could be
-    /// offered: worth an ACK (tcp_cleanup_rbuf).
+    /// tcp_cleanup_rbuf: a window update is worth an ACK. What is left of the window is at most
+    /// half of the buffer's room, and at most half of the window that could be offered.
     #[cold]
-    pub fn doubles(&self, taken: u64, delivered: u64) -> bool {
-        let left = self.edge.saturating_sub(delivered).saturating_mul(2);
-        let room = self.room(taken);
-        left <= self.space && room >= left && room > 0
+    pub fn update_is_worthwhile(&self, rmem: u64, delivered: u64) -> bool {
+        let left = self.right_edge.saturating_sub(delivered).saturating_mul(2);
+        let new_window = self.new_window(rmem);
+        left <= self.full_space && new_window >= left && new_window > 0
     }
 
-    /// The window opens by two segments, as far as what is taken allows; whether it did.
+    /// tcp_grow_window: the window opens by two segments, as far as `rmem` allows. True if it did.
     #[inline]
-    pub fn opens(&mut self, taken: u64, mss: u32) -> bool {
-        if self.open >= self.space {
+    pub fn grow_window(&mut self, rmem: u64, mss: u32) -> bool {
+        if self.rcv_ssthresh >= self.full_space {
             return false;
         }
-        let most = self.free(taken);
-        let opens = self.open < most;
-        if opens {
-            self.open = most.min(self.open + 2 * u64::from(mss));
+        let most = self.free_space(rmem);
+        let grow_window = self.rcv_ssthresh < most;
+        if grow_window {
+            self.rcv_ssthresh = most.min(self.rcv_ssthresh + 2 * u64::from(mss));
         }
-        opens
+        grow_window
     }
 
-    /// What the ACK that is sent now offers.
+    /// tcp_select_window: the window of the ACK that is sent now.
     #[inline]
-    pub fn offer(&mut self, delivered: u64, taken: u64) -> u64 {
-        let window = self.offered(delivered, taken);
-        self.edge = self.edge.max(delivered.saturating_add(window));
-        self.told = window;
+    pub fn select_window(&mut self, delivered: u64, rmem: u64) -> u64 {
+        let window = self.window(delivered, rmem);
+        self.right_edge = self.right_edge.max(delivered.saturating_add(window));
+        self.rcv_wnd = window;
         window
     }
 
-    /// A segment that answers another ACK than the last one did is a sample of the RTT; the first
-    /// one takes `one_way` twice.
+    /// tcp_rcv_rtt_measure_ts: a segment that echoes another stamp than the last one did is an RTT
+    /// sample. The first sample is twice the first segment's one-way delay.
     #[inline]
-    pub fn hear(&mut self, segment: &Segment, mss: u32, one_way: Span, now: Time) {
-        if !self.grows() {
+    pub fn rcv_rtt_measure_ts(&mut self, segment: &Segment, mss: u32, one_way: Span, now: Time) {
+        if !self.may_grow() {
             return;
         }
-        if self.round_start == Time::NEVER {
-            self.round_start = now;
+        if self.rcvq_time == Time::NEVER {
+            self.rcvq_time = now;
             if self.timestamps {
-                self.sample(one_way * 2, true);
+                self.rcv_rtt_update(one_way * 2, true);
             }
         }
-        if segment.echo != self.echo
+        if segment.echo != self.tsecr
             && segment.len >= mss
             && let Some(echo) = segment.echo
         {
-            self.echo = segment.echo;
-            self.sample(Millis::at(now).since(echo), true);
+            self.tsecr = segment.echo;
+            self.rcv_rtt_update(Millis::at(now).since(echo), true);
         }
     }
 
     #[inline]
-    fn sample(&mut self, rtt: Span, smooth: bool) {
+    fn rcv_rtt_update(&mut self, rtt: Span, smooth: bool) {
         if rtt == Span::ZERO {
             return;
         }
-        if rtt.0 * 8 < self.rtt {
-            self.rtt = rtt.0 * 8;
+        if rtt.0 * 8 < self.rcv_rtt {
+            self.rcv_rtt = rtt.0 * 8;
         } else if smooth {
-            self.rtt = self.rtt - self.rtt / 8 + rtt.0;
+            self.rcv_rtt = self.rcv_rtt - self.rcv_rtt / 8 + rtt.0;
         }
     }
 
-    /// Takes note of what was read: up to `delivered`, with so many bytes behind it, of a gap that
-    /// is filled, which belong to the next round. While autotuning is off or done this is one
-    /// comparison.
+    /// tcp_rcv_space_adjust: the application has read up to `delivered`. The `behind` bytes after
+    /// that are of a filled gap and belong to the next RTT. While the buffer may not grow this is
+    /// one comparison.
     #[inline]
-    pub fn adjust(&mut self, next: u32, delivered: u64, behind: u64, mss: u32, now: Time) {
-        if !self.grows() {
+    pub fn rcv_space_adjust(
+        &mut self,
+        next: u32,
+        delivered: u64,
+        behind: u64,
+        mss: u32,
+        now: Time,
+    ) {
+        if !self.may_grow() {
             return;
         }
-        if next >= self.rtt_mark {
-            self.time_window(next, mss, now);
+        if next >= self.rcv_rtt_seq {
+            self.rcv_rtt_measure(next, mss, now);
         }
-        if self.rtt != NO_RTT && now.since(self.round_start).0 >= self.rtt / 8 {
-            self.end_round(delivered, behind, mss);
-            self.round_start = now;
+        if self.rcv_rtt != NO_RTT && now.since(self.rcvq_time).0 >= self.rcv_rtt / 8 {
+            self.resize_buffer(delivered, behind, mss);
+            self.rcvq_time = now;
         }
     }
 
-    /// A sender can't send more than a window in an RTT.
-    fn time_window(&mut self, next: u32, mss: u32, now: Time) {
-        if self.rtt_start != Time::NEVER {
-            self.sample(now.since(self.rtt_start), false);
+    /// tcp_rcv_rtt_measure: a sender sends no more than a window in an RTT.
+    fn rcv_rtt_measure(&mut self, next: u32, mss: u32, now: Time) {
+        if self.rcv_rtt_time != Time::NEVER {
+            self.rcv_rtt_update(now.since(self.rcv_rtt_time), false);
         }
-        let segments = self.told / u64::from(mss.max(1));
-        self.rtt_mark = next.saturating_add(segments.clamp(1, u64::from(u32::MAX)) as u32);
-        self.rtt_start = now;
+        let segments = self.rcv_wnd / u64::from(mss.max(1));
+        self.rcv_rtt_seq = next.saturating_add(segments.clamp(1, u64::from(u32::MAX)) as u32);
+        self.rcv_rtt_time = now;
     }
 
-    /// Linux's dynamic right-sizing: room for twice what the last RTT brought and 16 segments, and
-    /// twice the rate of growth on top, so that a sender in slow start is never held back.
-    fn end_round(&mut self, delivered: u64, behind: u64, mss: u32) {
-        let copied = (delivered - self.round_start_bytes).saturating_sub(behind);
-        self.round_start_bytes = delivered;
-        if copied <= self.round_max {
+    /// Dynamic right-sizing. With c the bytes copied in this RTT and p those of the last one:
+    ///
+    /// ```text
+    /// buffer = (w + 2 w (c - p)/p) / scaling_ratio,  w = 2 c + 16 mss
+    /// ```
+    ///
+    /// So a sender in slow start is never limited by the window.
+    fn resize_buffer(&mut self, delivered: u64, behind: u64, mss: u32) {
+        let copied = (delivered - self.copied_seq).saturating_sub(behind);
+        self.copied_seq = delivered;
+        if copied <= self.rcvq_space {
             return;
         }
         let wanted = 2 * u128::from(copied) + 16 * u128::from(mss);
-        let growth = wanted * u128::from(copied - self.round_max) / u128::from(self.round_max);
-        let buffer = ((wanted + 2 * growth) as f64 / self.fraction) as u64;
-        self.buffer = self.buffer.max(buffer.min(self.buffer_max));
-        self.space = part(self.buffer, self.fraction);
-        self.round_max = copied;
+        let growth = wanted * u128::from(copied - self.rcvq_space) / u128::from(self.rcvq_space);
+        let buffer = ((wanted + 2 * growth) as f64 / self.scaling_ratio) as u64;
+        self.rcvbuf = self.rcvbuf.max(buffer.min(self.rcvbuf_max));
+        self.full_space = part(self.rcvbuf, self.scaling_ratio);
+        self.rcvq_space = copied;
     }
 }
 
 /// A fraction of a buffer, rounded down.
 #[inline]
-fn part(buffer: u64, fraction: f64) -> u64 {
-    (buffer as f64 * fraction) as u64
+fn part(buffer: u64, scaling_ratio: f64) -> u64 {
+    (buffer as f64 * scaling_ratio) as u64
 }
 
 #[cfg(test)]
@@ -283,7 +303,7 @@ mod tests {
             p.buffers.receive_buffer_max = 1 << 30;
         });
         let mut window = Window::new(&sizes.with(|p| p.buffers.receive_window_fraction = 0.5));
-        window.measure();
+        window.measure_scaling_ratio();
         window
     }
 
@@ -292,19 +312,19 @@ mod tests {
         // Twice 20 000 bytes and 16 segments are 56 000; the round brought twice the last one, so
         // twice that on top.
         let mut window = window();
-        window.round_max = 10_000;
-        window.end_round(20_000, 0, 1000);
-        assert_eq!((window.buffer, window.space), (336_000, 168_000));
-        window.end_round(40_000, 0, 1000);
-        assert_eq!(window.buffer, 336_000, "no more than the round before: nothing new");
+        window.rcvq_space = 10_000;
+        window.resize_buffer(20_000, 0, 1000);
+        assert_eq!((window.rcvbuf, window.full_space), (336_000, 168_000));
+        window.resize_buffer(40_000, 0, 1000);
+        assert_eq!(window.rcvbuf, 336_000, "no more than the round before: nothing new");
     }
 
     #[test]
     fn the_rtt_falls_at_once_and_rises_by_eighths() {
         let mut window = window();
-        for (sample, eighths) in [(100, 800), (200, 900), (50, 400)] {
-            window.sample(Span(sample), true);
-            assert_eq!(window.rtt, eighths);
+        for (rcv_rtt_update, eighths) in [(100, 800), (200, 900), (50, 400)] {
+            window.rcv_rtt_update(Span(rcv_rtt_update), true);
+            assert_eq!(window.rcv_rtt, eighths);
         }
     }
 

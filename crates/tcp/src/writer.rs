@@ -1,75 +1,78 @@
-//! The application that sends, and its socket's buffer: when it writes, and so which segments are
-//! pushed.
+//! The application that sends, and its socket's send buffer: when it writes, and so which segments
+//! carry PSH.
 //!
-//! It writes as soon as the socket takes something, and until it takes no more. A socket takes
-//! something again when a third of its buffer is free and no more than one write's bytes are
-//! unsent, and then until the buffer is full or two writes' bytes are unsent. The buffer grows with
-//! cwnd: twice what so many segments may take.
+//! The application writes whenever its socket is writable, until the socket takes no more. With W
+//! the bytes of one write (`write_bytes`):
 //!
-//! Pushed is the segment that ends such a bout, and each that is further than half of the largest
-//! window offered behind the last push. The end of a write within a bout is not, because the next
-//! write goes on with the same segment.
+//! ```text
+//! the socket becomes writable when 3 × used ≤ 2 × sndbuf and unsent < W
+//! the application writes until used ≥ sndbuf or unsent ≥ 2 W
+//! ```
+//!
+//! sndbuf grows with cwnd: twice what cwnd segments may take. PSH is set on the last segment
+//! written before the socket is full, and on each segment that is more than half of the largest
+//! window beyond the last PSH (forced_push). The end of a write before that has no PSH, because the
+//! next write fills the same segment.
 //!
 //! Source: Linux net/ipv4/tcp.c (tcp_sendmsg_locked, forced_push), tcp_input.c (tcp_sndbuf_expand),
-//! include/net/sock.h (sk_stream_is_writeable). Deviations: tcp_wmem's maximum doesn't bound the
-//! buffer. What a segment takes is what it takes in the guests that were looked at (docs/tcp.md);
-//! kernels with other options differ.
+//! include/net/sock.h (sk_stream_is_writeable). Deviations: tcp_wmem's maximum does not bound the
+//! buffer. A segment takes what it takes in the recorded guests (docs/tcp.md); kernels with other
+//! options differ.
 
 use crate::TcpParams;
 use std::collections::VecDeque;
 
-/// What the kernel keeps beside a segment's payload, bytes.
-const OVERHEAD: u64 = 832;
-/// Headers and bookkeeping that it reckons with beside the largest segment, bytes: together they
-/// are rounded up to a power of two.
+/// skb->truesize less the payload, bytes.
+const TRUESIZE_OVERHEAD: u64 = 832;
+/// MAX_TCP_HEADER and skb_shared_info, bytes: with the MSS they are rounded up to a power of two
+/// (tcp_sndbuf_expand's per_mss).
 const HEADERS: u64 = 576;
-/// Bytes that are not in that power.
+/// struct sk_buff, bytes, added to that power of two.
 const DESCRIPTOR: u64 = 256;
-/// cwnd that the buffer reckons with at least, segments.
-const LEAST_WINDOW: u32 = 10;
+/// The buffer is sized for at least this cwnd, segments (TCP_INIT_CWND).
+const LEAST_CWND: u32 = 10;
 const TIMESTAMP_BYTES: u64 = 12;
 
-/// The application and its socket. Positions are segments.
+/// The application and its socket. Positions are segments, except `pushed_seq`.
 #[derive(Debug)]
 pub struct Writer {
-    /// Bytes written at once; 0: everything is written, and nothing pushed.
-    write: u64,
+    /// Bytes of one write; 0: everything is written at once, without PSH.
+    write_bytes: u64,
     mss: u64,
-    /// One past the last segment that is written.
+    /// One past the last segment written.
     written: u32,
     end: u32,
-    /// The largest cwnd, which the buffer follows.
-    peak: u32,
-    /// So many segments unsent are a write's bytes.
-    low: u32,
-    /// What the buffer reckons with for a segment.
-    budget: u64,
-    /// The stream's byte up to which all is pushed.
-    pushed: u64,
-    window_max: u64,
-    /// Segments that are pushed, of those not acknowledged, and the first of them that has not
-    /// left.
+    /// The largest cwnd so far, which sizes the buffer.
+    max_cwnd: u32,
+    /// The segments of one write: fewer unsent make the socket writable (TCP_NOTSENT_LOWAT).
+    lowat_segments: u32,
+    /// Bytes of the buffer for a segment of cwnd (per_mss).
+    per_mss: u64,
+    /// pushed_seq: the byte up to which all is pushed.
+    pushed_seq: u64,
+    max_window: u64,
+    /// The unacknowledged segments with PSH, and the first of them that has not left.
     pushes: VecDeque<u32>,
-    coming: u32,
+    next_push: u32,
 }
 
 impl Writer {
-    /// Of a transfer of so many segments.
+    /// An application with a transfer of `end` segments.
     pub fn new(params: &TcpParams, end: u32) -> Writer {
         let mss = u64::from(params.mss);
         let options = if params.timestamps { TIMESTAMP_BYTES } else { 0 };
         Writer {
-            write: params.buffers.write_bytes.into(),
+            write_bytes: params.buffers.write_bytes.into(),
             mss,
             written: if params.buffers.write_bytes == 0 { end } else { 0 },
             end,
-            peak: LEAST_WINDOW,
-            low: u64::from(params.buffers.write_bytes).div_ceil(mss) as u32,
-            budget: (mss + options + HEADERS).next_power_of_two() + DESCRIPTOR,
-            pushed: 0,
-            window_max: 0,
+            max_cwnd: LEAST_CWND,
+            lowat_segments: u64::from(params.buffers.write_bytes).div_ceil(mss) as u32,
+            per_mss: (mss + options + HEADERS).next_power_of_two() + DESCRIPTOR,
+            pushed_seq: 0,
+            max_window: 0,
             pushes: VecDeque::new(),
-            coming: u32::MAX,
+            next_push: u32::MAX,
         }
     }
 
@@ -79,79 +82,80 @@ impl Writer {
         self.written
     }
 
-    /// The receiver offers this window, bytes.
+    /// The receiver offers this window, bytes (tp->max_window).
     #[inline]
     pub fn offered(&mut self, window: u64) {
-        self.window_max = self.window_max.max(window);
+        self.max_window = self.max_window.max(window);
     }
 
-    /// Writes if the socket takes something; whether it did. `merged`: SACKed segments that the
-    /// kernel keeps together with the one before.
+    /// Writes if the socket is writable; true if it did. `merged`: SACKed segments that share a
+    /// buffer with the one before (tcp_shift_skb_data).
     #[inline]
     pub fn write(&mut self, una: u32, nxt: u32, merged: u32, cwnd: u32) -> bool {
         if self.written == self.end {
             return false;
         }
-        self.peak = self.peak.max(cwnd);
+        self.max_cwnd = self.max_cwnd.max(cwnd);
         let unsent = self.written - nxt;
-        if unsent >= self.low {
+        if unsent >= self.lowat_segments {
             return false;
         }
-        let buffer = 2 * self.budget * u64::from(self.peak);
-        let memory =
-            u64::from(self.written - una) * (self.mss + OVERHEAD) - u64::from(merged) * OVERHEAD;
-        if 3 * memory > 2 * buffer {
+        let sndbuf = 2 * self.per_mss * u64::from(self.max_cwnd);
+        let used = u64::from(self.written - una) * (self.mss + TRUESIZE_OVERHEAD)
+            - u64::from(merged) * TRUESIZE_OVERHEAD;
+        if 3 * used > 2 * sndbuf {
             return false;
         }
-        let room = buffer.saturating_sub(memory).div_ceil(self.mss + OVERHEAD);
+        let room = sndbuf.saturating_sub(used).div_ceil(self.mss + TRUESIZE_OVERHEAD);
         self.fill(una, u64::from(unsent) * self.mss, room);
         true
     }
 
     fn fill(&mut self, una: u32, unsent: u64, room: u64) {
-        let wanted = (2 * self.write - unsent).div_ceil(self.mss);
+        let wanted = (2 * self.write_bytes - unsent).div_ceil(self.mss);
         let segments = wanted.min(room).min(u64::from(self.end - self.written)).max(1) as u32;
         let acknowledged = self.pushes.partition_point(|&seq| seq < una);
         self.pushes.drain(..acknowledged);
         let until = self.written + segments;
         let known = self.pushes.len();
-        if self.window_max / 2 < self.write {
-            self.push_far(until);
+        if self.max_window / 2 < self.write_bytes {
+            self.forced_push(until);
         }
         self.written = until;
         self.pushes.push_back(until - 1);
-        self.coming = self.coming.min(self.pushes[known]);
-        self.pushed = u64::from(until) * self.mss;
+        self.next_push = self.next_push.min(self.pushes[known]);
+        self.pushed_seq = u64::from(until) * self.mss;
     }
 
-    /// Pushes what lies too far behind the last push, in a bout of writing up to `until`.
-    fn push_far(&mut self, until: u32) {
-        let mut write_end = u64::from(self.written) * self.mss + self.write;
+    /// forced_push: sets PSH on segments more than half of the largest window beyond the last PSH,
+    /// in what is written up to `until`.
+    fn forced_push(&mut self, until: u32) {
+        let mut write_end = u64::from(self.written) * self.mss + self.write_bytes;
         for seq in self.written..until - 1 {
             let at = u64::from(seq + 1) * self.mss;
             if at > write_end {
-                self.pushed = write_end;
-                write_end += self.write;
+                self.pushed_seq = write_end;
+                write_end += self.write_bytes;
             }
-            if at > self.pushed + self.window_max / 2 {
+            if at > self.pushed_seq + self.max_window / 2 {
                 self.pushes.push_back(seq);
-                self.pushed = at;
+                self.pushed_seq = at;
             }
         }
     }
 
-    /// Whether a segment is pushed that leaves for the first time: they do in order.
+    /// Whether a segment that leaves for the first time has PSH. They leave in order.
     #[inline]
     pub fn pushes_new(&mut self, seq: u32) -> bool {
-        if seq != self.coming {
+        if seq != self.next_push {
             return false;
         }
         let next = self.pushes.partition_point(|&other| other <= seq);
-        self.coming = self.pushes.get(next).copied().unwrap_or(u32::MAX);
+        self.next_push = self.pushes.get(next).copied().unwrap_or(u32::MAX);
         true
     }
 
-    /// Whether a segment is pushed that leaves again.
+    /// Whether a retransmission has PSH.
     pub fn pushes_again(&self, seq: u32) -> bool {
         self.pushes.binary_search(&seq).is_ok()
     }
@@ -216,7 +220,7 @@ mod tests {
     #[test]
     fn half_of_the_largest_window_is_pushed_at_once() {
         let mut w = writer(u32::MAX);
-        w.window_max = 40_000;
+        w.max_window = 40_000;
         w.write(0, 0, 0, 20);
         // Each 20 000 bytes, 14 segments; and the end of the bout.
         assert_eq!((0..50).filter(|&seq| w.pushes_new(seq)).collect::<Vec<_>>(), [13, 27, 40]);

@@ -1,7 +1,7 @@
-"""Simulator and kernel side by side: the numbers of whole runs (`side_by_side`), and what both did
-to each packet (`decisions`).
+"""The simulator compared with the kernel: the numbers of whole runs (`side_by_side`), and what both
+did to each packet (`decisions`).
 
-docs/agreement.md is its page; `cases` is the standing set.
+docs/agreement.md describes method and results; `cases` is the standing set.
 """
 
 from sojourn.agreement.mechanisms import ASLEEP, MECHANISMS, Mechanism, Sides, sides

@@ -1,26 +1,26 @@
-"""Decision by decision: what one queue did to a recorded trace of arrivals, and what ours does to
-the same.
+"""Decision by decision: what a queue did to a recorded trace of arrivals, and what our link does to
+the same trace.
 
-A Recording holds every packet that came to a link's queue, in order, and what the queue did to it.
-`replayed` sends the same packets, at the same times, through the simulator's link, and `compare`
-holds each decision against the other: taken in or dropped on arrival, sent, marked, dropped while
-it waited; in which order packets left, and when.
+A Recording has every packet that arrived at a link's queue, in order, and what the queue did to it.
+`replayed` sends the same packets, at the same times, through the simulator's link. `compare`
+compares each decision: enqueued or dropped on arrival, sent, marked, dropped while it waited; in
+which order packets left, and when.
 
-What happens at one instant happens in some order: the recording tells it, and the replay follows.
+Events of one instant have an order in the recording, and the replay follows it.
 
-A packet agrees if both did the same to it, if as many packets had been sent before it, and if it
-left at the same time. The time of a departure is recorded to the nanosecond; a kernel may be later
-by what it does at the same instant (`GRAIN_NS`). That of a drop is told by the kernel's trace to
+A packet agrees if both queues did the same to it, if as many packets had been sent before it, and
+if it left at the same time. The time of a departure is recorded to the nanosecond; a kernel may be
+later by what it does at the same instant (`GRAIN_NS`). The kernel's trace has the time of a drop to
 the microsecond.
 
-RED draws random numbers. Ours is told what the recorded draws decided and follows them wherever its
-own law leaves the choice to luck; so its average, its thresholds and its forced decisions are
-compared one by one, and the draws in sum: as many early drops and marks as the probabilities that
-ours found at each arrival add up to, give or take (`Draws`).
+RED draws random numbers. Ours is told what the recorded draws decided, and follows them wherever
+its own law leaves the choice to a draw. So its average, its thresholds and its forced decisions are
+compared one by one, and the draws in sum. The number of early drops and marks has to match the sum
+of the probabilities that our RED computed at each arrival (`Draws`).
 
 fq_codel hashes flows into queues. Ours takes the kernel's hash of each packet, so flows share a
-queue where they shared one of the kernel's; and its memory limit counts what the kernel charged for
-each packet. A recording of an older sojourn has neither: then no flows share a queue, and each
+queue where they shared one of the kernel's. Its memory limit counts what the kernel charged for
+each packet. A recording of an older sojourn has neither. Then no flows share a queue, and each
 packet takes as much as a datagram of its size.
 
 `engine/recording` is the recording and its file.
@@ -28,13 +28,12 @@ packet takes as much as a datagram of its size.
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,20 +42,21 @@ from sojourn import _core
 from sojourn.arrays import Ints, Mask
 from sojourn.engine.foresight import expected_s
 from sojourn.engine.kernel.graph import rate_steps
-from sojourn.engine.protocol import Engine, Realised
+from sojourn.engine.protocol import Engine
 from sojourn.engine.recording import DROPPED, HINT, MARKED, REFUSED, SENT, WAITS, Recording, Trace
 from sojourn.engine.registry import find
 from sojourn.engine.runs import POLL_S, Failure, Progress, UnfinishedError, cores
 from sojourn.errors import UserError
 from sojourn.outputs import ReplayedQueue
 from sojourn.scenario import Scenario
+from sojourn.scenario.realised import Link, Realised
 
 GRAIN_NS = 2000
-"""How much later than ours a departure or a drop of the recording may be, while the link's rate
-stands."""
+"""How much later than ours a recorded departure or drop may be, ns, while the link's rate is
+constant."""
 _PHASE_NS = 16_000_000
-"""A whole number of the ticks in which Linux's CoDel (1024 ns) and its byte queue limits (4 ms)
-count the kernel's clock: where in them time 0 lies is part of a recording."""
+"""A whole number of ticks, both of Linux's CoDel (1024 ns) and of its byte queue limits (4 ms). The
+phase of time 0 within them is part of a recording."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
@@ -65,19 +65,20 @@ DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 @dataclass(frozen=True)
 class Replayed:
-    """What our link does to a recording's packets; columns of one length."""
+    """Fates of a recording's packets in our link; columns of one length."""
 
     fate: Ints
     left_ns: Ints
     order: Ints
     cause: Ints
-    """Of a drop or mark, in the order of `_core.CAUSES`; -1: neither."""
+    """Cause of a drop or mark, in the order of `_core.CAUSES`; -1: neither."""
     backlog_packets: Ints
-    """What was queued when it came."""
+    """Packets queued when it arrived."""
     state: NDArray[np.float64]
-    """RED's average when it came, bytes; CoDel's count when it left; NaN without either."""
+    """RED's average when it arrived, bytes; CoDel's count when it left; NaN without either."""
     chance: NDArray[np.float64]
-    """How likely RED was to drop or mark it, given what became of all before it; NaN elsewhere."""
+    """RED's probability of dropping or marking it, given the fates of all packets before it; NaN
+    elsewhere."""
 
 
 def replayed(recording: Recording) -> Replayed:
@@ -86,11 +87,11 @@ def replayed(recording: Recording) -> Replayed:
     Raises:
         UserError: the link or the packets make no sense.
     """
-    trace, kind = recording.trace, recording.link["qdisc"]["kind"]
+    trace, kind = recording.trace, recording.link.qdisc.kind
     phase = recording.zero_ns % _PHASE_NS
     try:
         found = _core.replay(
-            json.dumps(_later(recording, phase)),
+            _later(recording, phase),
             recording.seed,
             trace.t_ns + phase,
             trace.flow,
@@ -111,7 +112,7 @@ def replayed(recording: Recording) -> Replayed:
     )
     return Replayed(
         fate=fate,
-        # One that is refused leaves as it comes.
+        # A refused packet leaves as it arrives.
         left_ns=np.where(fate == REFUSED, trace.t_ns, left),
         order=_sent_before(fate, found["order"]),
         cause=np.maximum(found["dropped"], found["marked"]),
@@ -129,15 +130,15 @@ def _rates(recording: Recording) -> list[tuple[int, int]]:
     )
 
 
-def _later(recording: Recording, phase: int) -> dict[str, Any]:
-    """The link, with its rate changing so much later."""
-    moved = [{"at_ns": at + phase if at else 0, "bps": bps} for at, bps in _rates(recording)]
-    return {**recording.link, "rate": moved, "rate_period_ns": None}
+def _later(recording: Recording, phase: int) -> Link:
+    """The link, with its rate changes shifted by `phase`."""
+    moved = [(at + phase if at else 0, bps) for at, bps in _rates(recording)]
+    return recording.link.with_rate(moved)
 
 
 def _sent_before(fate: Ints, order: Ints) -> Ints:
-    """How many of those that left before each packet were sent. Among those that are dropped at
-    once there is no order."""
+    """For each packet, how many of those that left before it were sent. Packets dropped at one
+    instant have no order among them."""
     rows = np.flatnonzero(order >= 0)
     rows = rows[np.argsort(order[rows])]
     sent = np.isin(fate[rows], (SENT, MARKED))
@@ -151,19 +152,19 @@ def _sent_before(fate: Ints, order: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Side:
-    """What one queue did, in numbers."""
+    """Counts of what one queue did."""
 
     sent: int
-    """Packets that left unmarked or marked."""
+    """Packets that left, marked or not."""
     refused: int
     """Dropped on arrival."""
     dropped: int
-    """While they waited."""
+    """Dropped while they waited."""
     marked: int
 
     @classmethod
     def of(cls, fate: Ints) -> Side:
-        """Counts."""
+        """Counts the fates."""
         count = np.bincount(fate, minlength=len(DID))
         return cls(
             int(count[SENT] + count[MARKED]),
@@ -178,19 +179,20 @@ class Draws:
     """RED's random decisions, in sum."""
 
     drawn: int
-    """Arrivals that the recorded queue dropped or marked though the law left it to luck."""
+    """Arrivals that the recorded queue dropped or marked although its law left the choice to a
+    draw."""
     expected: float
-    """The sum of the probabilities that ours found."""
+    """The sum of the probabilities that our RED computed."""
     ci95: float
     """Half the width of the interval around it."""
 
 
 @dataclass(frozen=True)
 class DecisionDifference:
-    """A packet to which the two did not do the same."""
+    """A packet to which the two queues did not do the same."""
 
     packet: int
-    """Its place among the arrivals, from 0."""
+    """Its position among the arrivals, from 0."""
     words: str
 
 
@@ -206,8 +208,7 @@ class Compared:
     ours: Side
     agreeing: int
     late: int
-    """Departures and drops that agree but are not at the same nanosecond (of a drop:
-    microsecond)."""
+    """Departures and drops that agree but are not at the same nanosecond (drops: microsecond)."""
     latest_ns: int
     draws: Draws | None
     first: DecisionDifference | None
@@ -215,20 +216,20 @@ class Compared:
 
     @property
     def agrees(self) -> bool:
-        """Every decision is the same."""
+        """Whether every decision is the same."""
         return self.agreeing == self.arrivals
 
     def to_dict(self) -> ReplayedQueue:
-        """As one object of plain values."""
+        """One object of plain values."""
         return cast(ReplayedQueue, {**asdict(self), "agrees": self.agrees})
 
 
 def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
-    """Holds each decision of a recording against ours (`replayed(recording)`)."""
+    """Compares each decision of a recording with ours (`replayed(recording)`)."""
     ours = replayed(recording) if ours is None else ours
     trace = recording.trace
-    # What waited when the recording ended leaves in a replay: nobody knows what would have become
-    # of it.
+    # A packet that still waited when the recording ended leaves in a replay. What the kernel would
+    # have done to it is not known.
     sent = np.isin(trace.fate, (SENT, MARKED))
     open_end = (trace.fate == WAITS) & (ours.order >= int(sent.sum()))
     later = trace.left_ns - ours.left_ns
@@ -238,7 +239,7 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
     wrong = np.flatnonzero(~same)
     return Compared(
         name=recording.title,
-        link=recording.link["name"],
+        link=recording.link.name,
         qdisc=recording.qdisc,
         arrivals=len(trace),
         kernel=Side.of(trace.fate),
@@ -252,12 +253,13 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
 
 
 def _resolution(trace: Trace) -> Ints:
-    """How exactly the recording tells when a packet left, ns."""
+    """How exactly the recording has a packet's time of leaving, ns."""
     return np.where(trace.fate == DROPPED, 500, 0)
 
 
 def _in_order(trace: Trace, ours: Replayed) -> Mask:
-    """Where a drop lies among what is sent at the same instant, ours does not tell."""
+    """Whether the order of leaving agrees. The replay does not order a drop among the packets sent
+    at the same instant, so any position among them counts."""
     sent = np.sort(ours.left_ns[np.isin(ours.fate, (SENT, MARKED))])
     first, last = (np.searchsorted(sent, ours.left_ns, side=side) for side in ("left", "right"))
     within = (first <= trace.order) & (trace.order <= last)
@@ -265,14 +267,14 @@ def _in_order(trace: Trace, ours: Replayed) -> Mask:
 
 
 def _in_time(trace: Trace, later: Ints, rate_changes: int) -> Mask:
-    """A kernel's rate is changed by a program, which is a little late: from then on either may be
-    ahead."""
+    """Whether the times agree. In the recorded guest a program changes the rate, and is a little
+    late: from each change on either side may be ahead."""
     early = _resolution(trace) + GRAIN_NS * rate_changes
     return np.asarray((later >= -early) & (later <= early + GRAIN_NS))
 
 
 def _draws(trace: Trace, ours: Replayed) -> Draws | None:
-    """None where nothing was left to luck."""
+    """The draws in sum; None if no decision was left to a draw."""
     free = (ours.chance > 0) & (ours.chance < 1)
     if not free.any():
         return None
@@ -282,7 +284,7 @@ def _draws(trace: Trace, ours: Replayed) -> Draws | None:
 
 
 def _first(recording: Recording, ours: Replayed, wrong: Ints) -> DecisionDifference:
-    """The first to be decided, on either side."""
+    """The first difference to be decided, on either side."""
     trace = recording.trace
     never = np.iinfo(np.int64).max
     at = [np.where(side.left_ns[wrong] < 0, never, side.left_ns[wrong]) for side in (trace, ours)]
@@ -293,7 +295,7 @@ def _first(recording: Recording, ours: Replayed, wrong: Ints) -> DecisionDiffere
     own = _did(int(ours.fate[row]), int(ours.left_ns[row]), int(ours.order[row]))
     cause = f" for {_core.CAUSES[ours.cause[row]]}" if ours.cause[row] >= 0 else ""
     law = {"red": "average {:.0f} bytes", "codel": "count {:.0f}", "fq_codel": "counts {:.0f}"}
-    word = law.get(recording.link["qdisc"]["kind"])
+    word = law.get(recording.link.qdisc.kind)
     told = f", {word.format(state)}" if word and not math.isnan(state) else ""
     words = (
         f"packet {row} of {len(trace)} (flow {trace.flow[row]}, {trace.bytes[row]} bytes, came at {came / 1e9:.6f} s):"
@@ -342,17 +344,15 @@ def record(
     jobs: int | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> list[Recording]:
-    """Runs scenarios, none of them a sweep, in guests that write down what the congested queues do
-    to each packet.
+    """Runs scenarios (no sweeps) in guests that record what the congested queues do to each packet.
 
     Args:
         seeds: how many, counted up from the scenario's; None: its own.
         jobs: threads; None: one per core.
 
     Raises:
-        UserError: there is no such guest, or the scenario asks for what it has not.
-        RecordingUnfinishedError: some guests did not finish, or what they wrote down can't be
-            trusted.
+        UserError: there is no such guest, or the scenario asks for what it lacks.
+        RecordingUnfinishedError: some guests did not finish, or their recordings can't be trusted.
         RecordingStopped: on Ctrl-C.
     """
     kernel = find(engine)
@@ -428,7 +428,7 @@ def record(
 
 @runtime_checkable
 class Recorder(Engine, Protocol):
-    """An engine that can tell what its queues did."""
+    """An engine that can record what its queues did."""
 
     def recordings(
         self, realised: Realised, reached: Callable[[int], bool]

@@ -1,8 +1,8 @@
 """What simulator and kernel are each to run, so that their numbers must agree.
 
-What Linux is known to do otherwise than its manual page says is a `Mechanism`: it names the
-scenarios by a predicate, and what the simulator runs in their place. It excuses no number: with it
-in place all of them must agree.
+Where Linux is known to differ from its manual page, there is a `Mechanism`. It names the scenarios
+by a predicate, and what the simulator runs in their place. It excuses no number: with it in place
+all of them must agree.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sojourn.scenario import Scenario
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Something that Linux does otherwise than its manual page says, and that the simulator, which
-    does as it says, can be told to do."""
+    """A difference of Linux from its manual page. The simulator follows the page, and can be told
+    to do as Linux does."""
 
     name: str
     says: str
@@ -25,9 +25,9 @@ class Mechanism:
     evidence: str
     """The experiment that showed it."""
     acts_on: Callable[[Sequence[str]], bool]
-    """Whether a discipline, in tc's words, is one of those it acts on."""
+    """Whether a discipline, in tc's words, is affected."""
     instead: Callable[[Sequence[str]], Sequence[str]]
-    """The words of what the kernel then is, for the simulator."""
+    """The words for the simulator that describe the kernel's behaviour."""
 
 
 ASLEEP = Mechanism(
@@ -49,21 +49,21 @@ class Sides:
     ours: Scenario
     theirs: Scenario
     setting: Literal["", "asleep", "awake"] = ""
-    """Of red's `adaptive`: as tc sets it, or put where the kernel looks for it. Empty: it does not
-    occur."""
+    """Of red's `adaptive`: as tc sets it, or with the flag where the kernel looks for it. "": it
+    does not occur."""
 
     @property
     def awake(self) -> bool:
-        """Whether the kernel's side needs the flag put where the kernel looks."""
+        """Whether the kernel's side needs the flag where the kernel looks for it."""
         return self.setting == "awake"
 
 
 def sides(variant: Scenario) -> tuple[Sides, ...]:
-    """The ways to hold a scenario (not a sweep) against the kernel: one, or two where a mechanism
-    acts on one of its disciplines.
+    """The ways to compare a scenario (not a sweep) with the kernel: one, or two where a mechanism
+    affects one of its disciplines.
 
-    The first is the kernel as tc sets it, beside the simulator told to do as it does; the second is
-    both as the manual page says.
+    The first is the kernel as tc sets it, beside the simulator told to do the same. The second is
+    both as in the manual page.
     """
     instead = {
         key: changed
@@ -80,7 +80,7 @@ def sides(variant: Scenario) -> tuple[Sides, ...]:
 
 
 def _disciplines(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """The dotted key of each discipline that is written down, and its words."""
+    """The dotted key of each discipline in the scenario, and its words."""
     document = scenario.document()
     tables: dict[str, Mapping[str, Any]] = {
         f"link.{at}": link for at, link in enumerate(document.get("link", ()))

@@ -1,18 +1,19 @@
 """Simulator and kernel side by side: two Summaries of one scenario in, a row for each number out,
 with a verdict.
 
-A difference is (sim - kernel) / kernel of the means over the seeds; its 95 % interval is the root
-of the sum of the squares of both sides' intervals. A row is the first of these that holds:
+A difference is (sim - kernel) / kernel of the means over the seeds. Its 95 % interval is the root
+of the sum of the squares of both sides' intervals. A verdict is the first that applies:
 
     within      no further apart than the tolerance
     step        further, but by no more than the number's own step
-    noise       further, but the interval of the difference reaches into the tolerance: more seeds may tell
+    noise       further, but the interval of the difference overlaps the tolerance: more seeds may
+                decide
     beyond      none of these, or only one side has the number
 
-A step is the least by which one packet, or one event, can change a number: a packet's time at the
-link's rate for a percentile, 1 for a count (of packets, timeouts or transfers, or what a ring holds
-at most), a full packet in the measured time for goodput. Means and Jain's index have none. What
-neither side has, or neither counted once, is no row.
+A step is the smallest change of a number by one packet or one event. For a percentile it is a
+packet's time at the link's rate. For a count (of packets, timeouts or transfers, or a ring's most)
+it is 1. For goodput it is a full packet in the measured time. Means and Jain's index have none. A
+number that neither side has, or neither counted once, has no row.
 
 No engine, no clock, no disk.
 """
@@ -38,7 +39,7 @@ from sojourn.numbers import (
 
 TOLERANCE = 0.05
 FULL_PACKET_BYTES = 1514
-"""Of Linux at a queue; what a queue's steps are counted in."""
+"""A full packet of Linux at a queue; steps of queues are multiples of its time."""
 STEP_SLACK = 1.01
 """Histograms have bins: a step of one packet may read as a little more."""
 
@@ -48,14 +49,14 @@ VERDICTS: tuple[NumberVerdict, ...] = get_args(NumberVerdict)
 
 @dataclass(frozen=True)
 class Case:
-    """What of a scenario a mechanism may depend on."""
+    """The properties of a scenario on which a mechanism may depend."""
 
     qdisc: str
     """In tc's words."""
     rate_bps: int | None
     congestions: frozenset[str]
     flows: int
-    """TCP's."""
+    """TCP flows."""
     base_rtt_ms: float
     """The least among them."""
     setting: str = ""
@@ -63,7 +64,8 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """The discipline, with what makes another algorithm of it: `red adaptive, awake`."""
+        """The discipline, with the words that make another algorithm of it: `red adaptive,
+        awake`."""
         words = self.qdisc.split()
         kind = f"{words[0]} adaptive" if "adaptive" in words else words[0]
         return f"{kind}, {self.setting}" if self.setting else kind
@@ -87,7 +89,7 @@ class NumberRow:
     """One number on both sides."""
 
     place: str
-    """Of a queue its link; of pings and groups of flows their name; of all flows nothing."""
+    """A queue's link; the name of a ping or group of flows; "" for all flows."""
     metric: str
     unit: str
     sim: float
@@ -116,22 +118,23 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """No number is beyond the tolerance."""
+        """Whether no number is beyond the tolerance."""
         return all(row.verdict != "beyond" for row in self.rows)
 
     @property
     def tells(self) -> bool:
-        """Every number is within the tolerance, or a step beyond it: more seeds are not needed."""
+        """Whether every number is within the tolerance or a step beyond it: then more seeds are not
+        needed."""
         return all(row.verdict in ("within", "step") for row in self.rows)
 
     @property
     def scatters(self) -> bool:
-        """Seeds differ on some side. Where nothing is drawn at random they do not, and are one
+        """Whether seeds differ on some side. Where nothing is random they don't, and are one
         sample."""
         return self.samples > 1
 
     def to_dict(self) -> Json:
-        """As one object of plain values; what is not a number becomes None."""
+        """One object of plain values; what is not a number becomes None."""
         case = {
             "name": self.case.name,
             **asdict(self.case),
@@ -169,7 +172,7 @@ def compare(
     places = _congested(a, b)
 
     def case(place: int) -> Case:
-        # The kernel's words: where it does otherwise than they say, the simulator was given others.
+        # The kernel's words. Where a mechanism applies, the simulator was given others.
         queue = b["queues"][place]
         return Case(
             qdisc=queue["qdisc"],
@@ -187,8 +190,8 @@ def compare(
 
 
 def _congested(a: OverSeeds, b: OverSeeds) -> list[int]:
-    """Positions of the links under study: that where packets wait most, and every other that
-    dropped, marked or lost some."""
+    """Positions of the links under study: the one where packets wait most, and every other that
+    dropped, marked or lost packets."""
 
     def waited(place: int) -> float:
         return sum(_number(side["queues"][place]["backlog_packets"]["mean"]) for side in (a, b))
@@ -223,11 +226,12 @@ class _Measure:
     sim: MeanAndInterval[float]
     kernel: MeanAndInterval[float]
     counted: bool = False
-    """A count: 0 on both sides says that there was nothing to count."""
+    """A count: 0 on both sides means that there was nothing to count."""
 
 
 def _measures(sim: Summary, kernel: Summary, packet_ms: Mapping[int, float]) -> Iterator[_Measure]:
-    """What is compared. `packet_ms`: of each link under study, by position, the busiest first."""
+    """The numbers to compare. `packet_ms`: of each link under study, by position, the busiest
+    first."""
     a, b = sim.summary, kernel.summary
     first = next(iter(packet_ms.values()))
     packet_mbps = FULL_PACKET_BYTES * 8 / 1e6 / (sim.duration_s - sim.warmup_s)
@@ -246,7 +250,7 @@ def _measures(sim: Summary, kernel: Summary, packet_ms: Mapping[int, float]) -> 
 
 
 def _shares(a: OverSeeds, b: OverSeeds, packet_mbps: float) -> Iterator[_Measure]:
-    """Who got what: the goodput of each [[flow]] entry where there are several, and Jain's index
+    """How flows share: the goodput of each [[flow]] entry where there are several, and Jain's index
     where endless TCP flows share."""
     if len(a["groups"]) > 1:
         for one, other in zip(a["groups"], b["groups"], strict=True):
@@ -261,7 +265,7 @@ def _of_queue(
     other: QueueNumbers[MeanAndInterval[float]],
     packet_ms: float,
 ) -> Iterator[_Measure]:
-    """Of one link: its discipline, its wire, and its ring where it has one."""
+    """The numbers of one link: its discipline, its wire, and its ring if it has one."""
     link = one["link"]
     yield _Measure(link, "utilisation", "", 0.0, one["utilisation"], other["utilisation"])
     yield from _times(link, "sojourn", one["sojourn_ms"], other["sojourn_ms"], packet_ms)
@@ -306,7 +310,7 @@ def _count(
 
 
 def _of_tcp(side: Summary, key: Literal["retransmits", "timeouts"]) -> MeanAndInterval[float]:
-    """Of all TCP flows together."""
+    """A count over all TCP flows together."""
     return mean_ci95(
         sum(flow[key] for flow in run["flows"] if flow["congestion"] is not None)
         for run in side.sampled
@@ -314,8 +318,7 @@ def _of_tcp(side: Summary, key: Literal["retransmits", "timeouts"]) -> MeanAndIn
 
 
 def _flow_rtts(sim: Summary, kernel: Summary) -> Iterator[_Measure]:
-    """The mean over TCP's RTT samples, and over the flows of each congestion control, which have
-    one each."""
+    """Means over TCP's RTT samples and over the flows of each congestion control."""
 
     def mean(side: Summary, control: str | None) -> MeanAndInterval[float]:
         known = (
@@ -328,8 +331,7 @@ def _flow_rtts(sim: Summary, kernel: Summary) -> Iterator[_Measure]:
         if control is None:
             continue
         theirs = mean(kernel, control)
-        # A kernel that tells its smoothed RTT only, as the guest `qemu` and `netns`, has no
-        # samples.
+        # A kernel that reports its smoothed RTT only (the guest `qemu`, `netns`) has no samples.
         if not math.isnan(theirs["mean"]):
             yield _Measure(control, "flow rtt", "ms", 0.0, mean(sim, control), theirs)
 
@@ -394,14 +396,13 @@ class Digest:
     metric: str
     verdicts: Mapping[NumberVerdict, int]
     median: float
-    """Of the differences' sizes."""
+    """Of the absolute differences."""
     worst: float
-    """The largest difference, with its sign, of those that are neither steps nor noise, if there
-    are any."""
+    """The largest difference, with its sign, that is neither a step nor noise, if there is any."""
     worst_case: str
 
     def to_dict(self) -> Json:
-        """As one object of plain values."""
+        """One object of plain values."""
         return {
             **{key: _finite(value) for key, value in asdict(self).items()},
             "verdicts": dict(self.verdicts),
@@ -412,8 +413,8 @@ def digest(
     comparisons: Sequence[Comparison],
     group: Callable[[Comparison], str] = lambda one: one.case.kind,
 ) -> list[Digest]:
-    """How far each number agrees, in groups (by default one for each queue discipline), in the
-    order in which they come."""
+    """How far each number agrees, in groups (by default one for each queue discipline), in order of
+    first appearance."""
     found: dict[tuple[str, str], list[tuple[NumberRow, Comparison]]] = {}
     for one in comparisons:
         for row in one.rows:
@@ -422,7 +423,7 @@ def digest(
 
 
 def verdicts(comparisons: Sequence[Comparison]) -> dict[NumberVerdict, int]:
-    """How many numbers of them have each verdict."""
+    """How many of their numbers have each verdict."""
     counts: dict[NumberVerdict, int] = dict.fromkeys(VERDICTS, 0)
     for one in comparisons:
         for row in one.rows:

@@ -12,7 +12,9 @@ from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.engine.foresight import Cost, Fit
+    from sojourn.outputs import CheckedFlow, CheckedLink
     from sojourn.scenario import Scenario
+    from sojourn.scenario.realised import Flow, Link, Realised
 
 MOST_LABELS = 12
 """Variants that are named; of more only the keys and their values are."""
@@ -65,7 +67,7 @@ def _outline(
         "seeds": list(seeds),
         "sweep": scenario.sweep,
         "variants": [variant.label for variant in variants] if scenario.sweep else [],
-        "links": [_link(link) for link in first["links"] if link["sampled"]],
+        "links": [_link(link) for link in first.links if link.sampled],
         "flows": _flows(first),
         "notes": [
             {"key": note.dotted, "line": note.line, "message": note.message, "hint": note.hint}
@@ -92,51 +94,47 @@ def _outline(
     }
 
 
-def _link(link: Mapping[str, Any]) -> dict[str, Any]:
-    from sojourn.scenario.qdisc import Qdisc, Shaper
-
-    steps = [step["bps"] for step in link["rate"]]
+def _link(link: Link) -> CheckedLink:
+    steps = [step.bps for step in link.rate]
     return {
-        "name": link["name"],
+        "name": link.name,
         "rate_bps": steps[0] if steps else None,
         "least_bps": min(steps, default=None),
         "greatest_bps": max(steps, default=None),
-        "delay_ms": link["delay_ns"] / 1e6,
-        "qdisc": Qdisc.from_params(link["qdisc"]).text,
-        "shaper": Shaper(**link["shaper"]).text if link["shaper"] else None,
-        "ring": link["ring"]["descriptors"] if link["ring"] else None,
-        "loss": link["loss"]["law"] != "none",
+        "delay_ms": link.delay_ns / 1e6,
+        "qdisc": link.qdisc.text,
+        "shaper": link.shaper.text if link.shaper else None,
+        "ring": link.ring.descriptors if link.ring else None,
+        "loss": link.loss is not None,
     }
 
 
-def _flows(realised: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _flows(realised: Realised) -> list[CheckedFlow]:
     """The flows of an entry as one."""
-    groups: dict[int, list[Mapping[str, Any]]] = {}
-    for flow in realised["flows"]:
-        groups.setdefault(flow["group"], []).append(flow)
-    links = realised["links"]
-    found = []
+    groups: dict[int, list[Flow]] = {}
+    for flow in realised.flows:
+        groups.setdefault(flow.group, []).append(flow)
+    links = realised.links
+    found: list[CheckedFlow] = []
     for flows in groups.values():
         first = flows[0]
         rtts = [
-            flow["path_extra_ns"]
-            + flow["back_extra_ns"]
-            + sum(links[index]["delay_ns"] for index in (*flow["path"], *flow["back"]))
+            flow.path_extra_ns
+            + flow.back_extra_ns
+            + sum(links[index].delay_ns for index in (*flow.path, *flow.back))
             for flow in flows
         ]
         found.append(
             {
-                "name": first["name"] if len(flows) == 1 else first["name"].rpartition(".")[0],
+                "name": first.name if len(flows) == 1 else first.name.rpartition(".")[0],
                 "count": len(flows),
-                "kind": first["traffic"]["kind"],
-                "congestion": first["traffic"].get("tcp", {}).get("congestion"),
-                "path": [
-                    links[index]["name"] for index in first["path"] if links[index]["sampled"]
-                ],
+                "kind": first.kind,
+                "congestion": first.tcp.congestion if first.tcp else None,
+                "path": [links[index].name for index in first.path if links[index].sampled],
                 "base_rtt_ms": [min(rtts) / 1e6, max(rtts) / 1e6],
                 "start_s": [
-                    min(flow["start_ns"] for flow in flows) / 1e9,
-                    max(flow["start_ns"] for flow in flows) / 1e9,
+                    min(flow.start_ns for flow in flows) / 1e9,
+                    max(flow.start_ns for flow in flows) / 1e9,
                 ],
             }
         )

@@ -8,15 +8,27 @@ time and disk follow from packets, runs and rows. All of it is about right, no m
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sojourn.engine.kernel.plan.fits import PlanError, Wiring, problems_of
-from sojourn.engine.protocol import Realised
 from sojourn.engine.registry import find, stands_for, why_not
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario
+from sojourn.scenario.qdisc import Shaper
+from sojourn.scenario.realised import (
+    Bulk,
+    Draw,
+    Flow,
+    Link,
+    ModelFrames,
+    Ping,
+    Realised,
+    TraceFrames,
+    Transfers,
+    Udp,
+    Video,
+)
 
 PACKETS_PER_CPU_S = 2_000_000
 """Of the simulator: docs/performance.md has 0.9 to 5 million."""
@@ -92,7 +104,7 @@ def cost(variants: Sequence[Scenario], seeds: int) -> Cost:
 def run_s(engine: str, realised: Realised) -> float:
     """Seconds that a run takes on a processor of its own."""
     own, second, packets_per_s = TAKES.get(engine, TAKES["kernel-uml"])
-    length_s = int(realised["duration_ns"]) / 1e9
+    length_s = int(realised.duration_ns) / 1e9
     return own + second * length_s + expected_packets(realised) / packets_per_s
 
 
@@ -146,117 +158,98 @@ def _lacking(realised: Sequence[Realised]) -> str | None:
 
 def expected_packets(realised: Realised) -> int:
     """Data packets that a run delivers, about; of pings the requests."""
-    duration_s = realised["duration_ns"] / 1e9
-    left = [capacity_bps(link, realised["duration_ns"]) for link in realised["links"]]
-    greedy: list[tuple[Mapping[str, Any], float, float]] = []
+    duration_s = realised.duration_ns / 1e9
+    left = [capacity_bps(link, realised.duration_ns) for link in realised.links]
+    greedy: list[tuple[Flow, Bulk, float, float]] = []
     sharing = [0] * len(left)
     packets = 0.0
-    for flow in realised["flows"]:
-        end_s = duration_s if flow["stop_ns"] is None else min(duration_s, flow["stop_ns"] / 1e9)
-        seconds = max(0.0, end_s - flow["start_ns"] / 1e9)
+    for flow in realised.flows:
+        end_s = duration_s if flow.stop_ns is None else min(duration_s, flow.stop_ns / 1e9)
+        seconds = max(0.0, end_s - flow.start_ns / 1e9)
         bps, size = _own_rate(flow, realised)
-        if math.isfinite(bps):
-            packets += min(bps, *(left[link] for link in flow["path"])) * seconds / (8 * size)
-            for link in flow["path"]:
+        if not isinstance(flow.traffic, Bulk):
+            packets += min(bps, *(left[link] for link in flow.path)) * seconds / (8 * size)
+            for link in flow.path:
                 left[link] = max(0.0, left[link] - bps * seconds / duration_s)
         else:
-            greedy.append((flow, seconds, size))
-            for link in flow["path"]:
+            greedy.append((flow, flow.traffic, seconds, size))
+            for link in flow.path:
                 sharing[link] += 1
-    for flow, seconds, size in greedy:
-        bps = min(left[link] / sharing[link] for link in flow["path"])
+    for flow, traffic, seconds, size in greedy:
+        bps = min(left[link] / sharing[link] for link in flow.path)
         # What no link holds back is held back by its window.
-        bps = min(
-            bps, 8 * flow["traffic"]["tcp"]["receive_buffer_max"] / _base_rtt_s(flow, realised)
-        )
+        bps = min(bps, 8 * traffic.tcp.receive_buffer_max / _propagation_s(flow, realised))
         sent = bps * seconds / (8 * size)
-        whole = flow["traffic"]["bytes"]
-        packets += (
-            sent if whole is None else min(sent, math.ceil(whole / flow["traffic"]["tcp"]["mss"]))
-        )
+        whole = traffic.bytes
+        packets += sent if whole is None else min(sent, math.ceil(whole / traffic.tcp.mss))
     return round(packets)
 
 
-def capacity_bps(link: Mapping[str, Any], duration_ns: int) -> float:
+def capacity_bps(link: Link, duration_ns: int) -> float:
     """The mean rate of a link over the run, bit/s; infinite without a limit."""
-    steps, period = link["rate"], link["rate_period_ns"] or duration_ns
-    ends = [step["at_ns"] for step in steps[1:]] + [period]
+    steps, period = link.rate, link.rate_period_ns or duration_ns
+    ends = [step.at_ns for step in steps[1:]] + [period]
     bits = sum(
-        step["bps"] * max(0, min(end, period) - step["at_ns"])
+        step.bps * max(0, min(end, period) - step.at_ns)
         for step, end in zip(steps, ends, strict=False)
     )
-    limit = slower([bits // period] if steps else [], link["shaper"])
+    limit = slower([bits // period] if steps else [], link.shaper)
     return math.inf if limit is None else float(limit)
 
 
-def slower(rate: list[int], shaper: Mapping[str, Any] | None) -> int | None:
+def slower(rate: list[int], shaper: Shaper | None) -> int | None:
     """The slower of a link's transmitter and its shaper, bit/s; None where there is neither."""
-    return min([*rate, *([shaper["bps"]] if shaper else [])], default=None)
+    return min([*rate, *([shaper.bps] if shaper else [])], default=None)
 
 
-def _own_rate(flow: Mapping[str, Any], realised: Realised) -> tuple[float, float]:
+def _own_rate(flow: Flow, realised: Realised) -> tuple[float, float]:
     """What a flow sends by itself, bit/s, infinite where only its way bounds it; and bytes of a
     packet."""
-    match flow["traffic"]:
-        case {"kind": "ping", "interval_ns": interval, "packet_bytes": size}:
+    match flow.traffic:
+        case Ping(interval_ns=interval, packet_bytes=size):
             return 8e9 * size / interval, size
-        case {"kind": "udp", "bps": bps, "packet_bytes": size, "on_ns": on, "off_ns": off}:
-            share = 1.0 if on is None else _mean(on) / max(1.0, _mean(on) + _mean(off))
-            return bps * share, size
-        case {"kind": "video", "frames": {"source": "model", "bps": bps}, "payload_bytes": size}:
+        case Udp(bps=bps, packet_bytes=size, on_ns=None):
             return bps, size
-        case {
-            "kind": "video",
-            "frames": {"frames": frames, "period_ns": period},
-            "payload_bytes": size,
-        }:
+        case Udp(bps=bps, packet_bytes=size, on_ns=Draw(mean=on), off_ns=Draw(mean=off)):
+            return bps * on / max(1.0, on + off), size
+        case Video(frames=ModelFrames(bps=bps), payload_bytes=size):
+            return bps, size
+        case Video(frames=TraceFrames(frames=frames, period_ns=period), payload_bytes=size):
             return 8e9 * sum(bytes_ for _, bytes_ in frames) / period, size
-        case {"kind": "transfers", "bytes": size, "pause_ns": pause, "tcp": tcp}:
-            round_s = _mean(pause) / 1e9 + 2 * _base_rtt_s(flow, realised)
-            return 8 * _mean(size) / round_s, min(_mean(size), tcp["mss"]) + tcp["header_bytes"]
-        case {"tcp": tcp}:
-            return math.inf, tcp["mss"] + tcp["header_bytes"]
-    raise ValueError(f"no kind of traffic: {flow['traffic']['kind']!r}")
+        case Transfers(bytes=Draw(mean=size), pause_ns=Draw(mean=pause), tcp=tcp):
+            round_s = pause / 1e9 + 2 * _propagation_s(flow, realised)
+            return 8 * size / round_s, min(size, tcp.mss) + tcp.header_bytes
+        case Bulk(tcp=tcp):
+            return math.inf, tcp.mss + tcp.header_bytes
+    raise AssertionError(f"no kind of traffic: {flow.kind}")
 
 
-def _mean(draw: Mapping[str, Any]) -> float:
-    """Of a law of a scenario's numbers."""
-    match draw:
-        case {"value": value}:
-            return float(value)
-        case {"min": low, "max": high}:
-            return float(low + high) / 2
-    return float(draw["mean"])
-
-
-def _base_rtt_s(flow: Mapping[str, Any], realised: Realised) -> float:
-    links = (*flow["path"], *flow["back"])
-    own = flow["path_extra_ns"] + flow["back_extra_ns"]
-    ns: int = own + sum(realised["links"][link]["delay_ns"] for link in links)
+def _propagation_s(flow: Flow, realised: Realised) -> float:
+    """There and back; at least 0.1 ms."""
+    links = (*flow.path, *flow.back)
+    own = flow.path_extra_ns + flow.back_extra_ns
+    ns: int = own + sum(realised.links[link].delay_ns for link in links)
     return max(1e-4, ns / 1e9)
 
 
 # ------------------------------------------------------------------------------------------- disk
 
 
-def expected_bytes(realised: Mapping[str, Any]) -> int:
+def expected_bytes(realised: Realised) -> int:
     """Roughly what one seed takes on disk, rather too much: rows of the time lines, and packets
     where they are kept."""
-    duration_ns, record = realised["duration_ns"], realised["record"]
-    rows = len(realised["links"]) * duration_ns // max(1, record["queue_ns"])
-    rows += len(realised["flows"]) * duration_ns // max(1, record["flow_ns"])
+    duration_ns, record = realised.duration_ns, realised.record
+    rows = len(realised.links) * duration_ns // max(1, record.queue_ns)
+    rows += len(realised.flows) * duration_ns // max(1, record.flow_ns)
     rows += sum(
-        duration_ns // max(1, flow["traffic"]["interval_ns"])
-        for flow in realised["flows"]
-        if flow["traffic"]["kind"] == "ping"
+        duration_ns // max(1, flow.traffic.interval_ns)
+        for flow in realised.flows
+        if isinstance(flow.traffic, Ping)
     )
-    if record["packets"]:
+    if record.packets:
         bits = sum(
-            slower(
-                [max(step["bps"] for step in link["rate"])] if link["rate"] else [], link["shaper"]
-            )
-            or 0
-            for link in realised["links"]
+            slower([max(step.bps for step in link.rate)] if link.rate else [], link.shaper) or 0
+            for link in realised.links
         )
         rows += bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
     return FOLDER_BYTES + int(rows) * ROW_BYTES

@@ -52,11 +52,12 @@ from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.archive import Archive
 from sojourn.engine.kernel.observed.passage import Passage
 from sojourn.engine.kernel.plan import guest_plan as plan
-from sojourn.engine.protocol import Cancelled, Outcome, Realised
+from sojourn.engine.protocol import Cancelled, Outcome
 from sojourn.linux import tc
 from sojourn.linux.programs import PATH
 from sojourn.scenario import linux
 from sojourn.scenario.qdisc import QDISCS, Qdisc
+from sojourn.scenario.realised import Realised
 from sojourn.scenario.tcp import PROFILES
 
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux"}
@@ -112,7 +113,7 @@ class Netns:
 
     def check(self, realised: Realised) -> None:
         """Refuses what Linux has no word for, and what this host's kernel does not have."""
-        planned = plan.plan(dict(realised), plan.this_host())
+        planned = plan.plan(realised, plan.this_host())
         missing = list(_missing(realised, planned.plan, self._way))
         if missing:
             hints = dict.fromkeys(each.hint for each in missing)
@@ -123,7 +124,7 @@ class Netns:
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
-        planned = plan.plan(dict(realised), plan.this_host()).plan
+        planned = plan.plan(realised, plan.this_host()).plan
         # Files without names: whatever happens to us, they go with their last descriptor.
         with (
             tempfile.TemporaryFile() as given,
@@ -317,10 +318,10 @@ def why_not() -> str | None:
 def lacks() -> str | None:
     """What this host's kernel does not have of what scenarios may ask for; None if it has all."""
     found = way()
-    typical = [Qdisc.parse(words).params for words in TYPICAL]
+    typical = [Qdisc.parse(words) for words in TYPICAL]
     lines = {
-        str(params["kind"]): tc.queue(_DEVICE, params, header_bytes=tc.ETHERNET_HEADER)[0]
-        for params in typical
+        qdisc.kind: tc.queue(_DEVICE, qdisc, header_bytes=tc.ETHERNET_HEADER)[0]
+        for qdisc in typical
     }
     lines[f"netem (delays and loss: {WITHOUT_NETEM})"] = tc.wire(_DEVICE, 1000)
     absent = [name for name, line in lines.items() if _refusal(found, line) is not None]
@@ -333,7 +334,7 @@ def lacks() -> str | None:
 
 _RATE = tc.queue(
     _DEVICE,
-    Qdisc.parse("pfifo limit 1").params,
+    Qdisc.parse("pfifo limit 1"),
     header_bytes=tc.ETHERNET_HEADER,
     transmitter=tc.Transmitter(10**6, tc.ETHERNET_HEADER),
 )[0]
@@ -358,16 +359,17 @@ def _missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Iter
             if words := _refusal(there, line):
                 hint = f"{_module(kind)}; {WITHOUT_NETEM}" if kind == "netem" else _module(kind)
                 yield _Missing(_place(kind, realised), f"{kind}: {words}", hint)
-    settings = [flow["traffic"]["tcp"] for flow in realised["flows"] if "tcp" in flow["traffic"]]
-    for name in dict.fromkeys(str(tcp["congestion"]) for tcp in settings):
+    for name in dict.fromkeys(flow.tcp.congestion for flow in realised.flows if flow.tcp):
         if words := _unknown(name, there):
             yield _Missing("flow: congestion", f"{name}: {words}", _module(name))
         for parameter in linux.CONGESTION[name].module_settings:
             # The scenario's is the usual one: the plan refuses others, since this kernel is
             # everybody's.
             file = MODULES / f"tcp_{name}" / "parameters" / parameter.removeprefix("vegas_")
-            if file.exists() and int(file.read_text()) != int(PROFILES["linux"][parameter]):
-                usual = int(PROFILES["linux"][parameter])
+            if file.exists() and int(file.read_text()) != int(
+                PROFILES["linux"].parameters[parameter]
+            ):
+                usual = int(PROFILES["linux"].parameters[parameter])
                 why = f"{file} is {file.read_text().strip()}, and the scenario has {usual}"
                 yield _Missing(f"flow: tcp.{parameter}", why, f"echo {usual} > {file}, as root")
 
@@ -385,9 +387,9 @@ def _place(kind: str, realised: Realised) -> str:
     """Where the scenario asks for it."""
     if kind == "netem":
         return "delay, loss or jitter"
-    for link in realised["links"]:
-        if has_queue(link) and link["qdisc"]["kind"] == kind:
-            return f"link {link['name']!r}: qdisc"
+    for link in realised.links:
+        if has_queue(link) and link.qdisc.kind == kind:
+            return f"link {link.name!r}: qdisc"
     return "rate"
 
 
@@ -467,24 +469,20 @@ def doubts(realised: Realised, archive: Archive) -> list[str]:
     """
     found = []
     for number, tap in enumerate(archive.index["taps"]):
-        link = realised["links"][tap["link"]]
+        link = realised.links[tap["link"]]
         if has_queue(link):
             passage = Passage.of(archive.tables[f"tap{number}"])
             slow, waited = selfcheck.slowness(
-                link, passage, realised["duration_ns"], bool(realised.get("offloads"))
+                link, passage, realised.duration_ns, realised.offloads
             )
-            if (
-                slow > MOST_SLOW
-                and waited >= LEAST_BUSY_NS
-                and not Qdisc.from_params(link["qdisc"]).shapes
-            ):
+            if slow > MOST_SLOW and waited >= LEAST_BUSY_NS and not link.qdisc.shapes:
                 found.append(
-                    f"link {link['name']!r} sent {slow:.1%} less than its rate while packets waited"
+                    f"link {link.name!r} sent {slow:.1%} less than its rate while packets waited"
                 )
     late, due = lateness(
         archive.tables["device"]["t_ns"],
-        int(realised["record"]["queue_ns"]),
-        realised["duration_ns"],
+        int(realised.record.queue_ns),
+        realised.duration_ns,
     )
     if late > max(1, MOST_LATE * due):
         found.append(

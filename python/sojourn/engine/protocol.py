@@ -8,14 +8,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
 from sojourn import _core
 from sojourn.arrays import Tables
-
-Realised: TypeAlias = "Mapping[str, Any]"
-"""What `Scenario.realise(seed)` gives: integers, every flow and link written out."""
-
+from sojourn.scenario.realised import Realised
 
 MOST_PLACES = 4
 """That a refusal names."""

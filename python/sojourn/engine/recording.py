@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,7 +18,7 @@ import polars as pl
 from sojourn import remains
 from sojourn.arrays import Ints, Mask
 from sojourn.errors import UserError
-from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.realised import Link
 
 FORMAT = 1
 _META = "sojourn"
@@ -79,19 +77,18 @@ class Recording:
     """Of the kernel."""
     zero_ns: int
     """Time 0 on the kernel's monotonic clock."""
-    link: Mapping[str, Any]
-    """As `Scenario.realise` gives it."""
+    link: Link
     trace: Trace
 
     @property
     def qdisc(self) -> str:
         """In tc's words."""
-        return Qdisc.from_params(self.link["qdisc"]).text
+        return self.link.qdisc.text
 
     @property
     def name(self) -> str:
         """`title, seed 1, link down`."""
-        return f"{self.title}, seed {self.seed}, link {self.link['name']}"
+        return f"{self.title}, seed {self.seed}, link {self.link.name}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it, whole or not at all.
@@ -102,7 +99,7 @@ class Recording:
         about = {
             "format": FORMAT,
             **{name: getattr(self, name) for name in ("title", "seed", "version", "zero_ns")},
-            "link": dict(self.link),
+            "link": json.loads(self.link.to_json()),
         }
         known = {name: column for name, column in vars(self.trace).items() if column is not None}
         columns = pl.DataFrame(known).with_columns(pl.col("bytes", "flow").cast(pl.Int32))
@@ -138,6 +135,7 @@ class Recording:
                 if name in table.columns or name not in _MAY_LACK
             ]
             columns = {name: table[name].cast(pl.Int64).to_numpy() for name in names}
-            return cls(**about, trace=Trace(**columns))
+            link = Link.from_json(json.dumps(about.pop("link")))
+            return cls(**about, link=link, trace=Trace(**columns))
         except (OSError, pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
             raise UserError(f"{path} is no recording of a queue: {error}", HINT) from None

@@ -50,7 +50,7 @@ from sojourn.records import (
     write_index,
 )
 from sojourn.scenario import Scenario, load
-from sojourn.scenario.qdisc import Qdisc, Shaper
+from sojourn.scenario.realised import Bulk, Flow, Realised, Transfers
 
 POLL_S = 0.1
 """How often progress is told. Ctrl-C is heard at once."""
@@ -501,42 +501,42 @@ def _create(
     engine: Engine,
     scenario: Scenario,
     seeds: Sequence[int],
-    realised: Mapping[str, Any],
+    realised: Realised,
     folder: Path | None,
     force: bool,
 ) -> Run:
-    links = [link["name"] for link in realised["links"]]
+    links = [link.name for link in realised.links]
     meta = Meta(
         title=scenario.title,
         label=scenario.label,
         engine=engine.name,
         version=engine.version,
-        duration_ns=realised["duration_ns"],
-        warmup_ns=realised["warmup_ns"],
+        duration_ns=realised.duration_ns,
+        warmup_ns=realised.warmup_ns,
         seeds_asked=tuple(seeds),
         links=tuple(
             LinkInfo(
-                name=link["name"],
-                qdisc=Qdisc.from_params(link["qdisc"]).text,
-                rate_bps=slower([step["bps"] for step in link["rate"][:1]], link["shaper"]),
-                delay_ns=link["delay_ns"],
-                sampled=link["sampled"],
-                shaper=Shaper(**link["shaper"]).text if link["shaper"] else None,
-                ring=link["ring"]["descriptors"] if link["ring"] else None,
-                bql=link["ring"] is not None and link["ring"]["bql"],
+                name=link.name,
+                qdisc=link.qdisc.text,
+                rate_bps=slower([step.bps for step in link.rate[:1]], link.shaper),
+                delay_ns=link.delay_ns,
+                sampled=link.sampled,
+                shaper=link.shaper.text if link.shaper else None,
+                ring=link.ring.descriptors if link.ring else None,
+                bql=link.ring is not None and link.ring.bql,
             )
-            for link in realised["links"]
+            for link in realised.links
         ),
         flows=tuple(
             FlowInfo(
-                name=flow["name"],
-                kind=flow["traffic"]["kind"],
-                congestion=flow["traffic"].get("tcp", {}).get("congestion"),
-                group=flow["group"],
-                path=tuple(links[index] for index in flow["path"]),
-                finite=flow["traffic"].get("bytes") is not None,
+                name=flow.name,
+                kind=flow.kind,
+                congestion=flow.tcp.congestion if flow.tcp else None,
+                group=flow.group,
+                path=tuple(links[index] for index in flow.path),
+                finite=_finite(flow),
             )
-            for flow in realised["flows"]
+            for flow in realised.flows
         ),
         fingerprint=fingerprint(scenario.fingerprint(seeds), engine.build),
         engine_build=engine.build,
@@ -546,6 +546,16 @@ def _create(
     if folder is None:
         return Run.create_temporary(meta, scenario.to_toml())
     return Run.create(folder, meta, scenario.to_toml(), force=force)
+
+
+def _finite(flow: Flow) -> bool:
+    """Whether it has an amount of bytes to transfer."""
+    match flow.traffic:
+        case Bulk(bytes=size):
+            return size is not None
+        case Transfers():
+            return True
+    return False
 
 
 @functools.cache

@@ -1,8 +1,7 @@
-"""The simulator as an engine: JSON to the compiled core, columns back."""
+"""The simulator as an engine: a realised scenario to the compiled core, columns back."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 
@@ -10,9 +9,10 @@ import numpy as np
 
 from sojourn import _core
 from sojourn.arrays import Tables
-from sojourn.engine.protocol import Outcome, Realised, by_reason
+from sojourn.engine.protocol import Outcome, by_reason
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario, linux
+from sojourn.scenario.realised import Realised
 
 
 class Simulator:
@@ -56,9 +56,8 @@ def simulate(scenario: Scenario, seed: int) -> Tables:
 
 def _tables(realised: Realised, reached: Callable[[int], bool] | None) -> tuple[Tables, int]:
     # The core runs on this thread and this thread does nothing else: its CPU time is the run's.
-    text = json.dumps(realised)
     began = time.thread_time_ns()
-    tables = _core.run(text, reached)
+    tables = _core.run(realised, reached)
     return tables, time.thread_time_ns() - began
 
 

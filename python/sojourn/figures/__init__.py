@@ -1,11 +1,10 @@
-"""Figures that people look at instead of reading: one function per figure, Runs in, a matplotlib
-Figure out.
+"""Figures: one function per figure, Runs in, a matplotlib Figure out.
 
     from sojourn import Run, figures
 
     figures.save(figures.timeline(Run.open("runs/home")), "home.svg")
 
-`save` writes PNG, SVG or PDF; drawn again from the same Runs, a file has the same bytes.
+`save` writes PNG, SVG or PDF. Drawn again from the same Runs, a file has the same bytes.
 """
 
 from __future__ import annotations

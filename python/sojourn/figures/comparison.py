@@ -1,8 +1,8 @@
-"""Runs side by side: bars with 95 % intervals, and delay against goodput, where a queue discipline
-has to choose.
+"""Runs side by side: bars with 95 % intervals, and delay against goodput, between which a queue
+discipline has to choose.
 
-The ellipse is that of Winstein and Balakrishnan (TCP ex Machina, SIGCOMM 2013) which RFC 7928 §2.6
-takes up: one standard deviation of the Gaussian fitted to the seeds' points, its tilt their
+The ellipse is that of Winstein and Balakrishnan (TCP ex Machina, SIGCOMM 2013), which RFC 7928 §2.6
+adopts: one standard deviation of the Gaussian fitted to the seeds' points, tilted by their
 covariance.
 """
 
@@ -160,8 +160,8 @@ def one_sigma(x: Sequence[float], y: Sequence[float]) -> Contour | None:
 
 @style.drawn
 def tradeoff(runs: Sequence[Run]) -> Figure:
-    """Mean sojourn at the bottleneck against goodput: a point per Run, its seeds as dots, their
-    1-sigma ellipse."""
+    """Mean sojourn at the bottleneck against goodput: a point for each Run, its seeds as dots, and
+    their 1-sigma ellipse."""
     series.check(runs)
     measured = quantities.measure(runs)
     looks = style.looks(runs, [one.link for one in measured])
@@ -226,8 +226,8 @@ def _scale(axes: Axes, points: Floats) -> None:
     else:
         axes.set_xlim(0, max(float(delay.max()) * 1.35, 1e-3))
     low, high = float(goodput.min()), float(goodput.max())
-    # Goodputs that differ by little are shown apart, on an axis that then does not begin at 0; by
-    # much, from 0.
+    # Goodputs that differ by little are drawn on an axis that does not begin at 0. Others are drawn
+    # from 0.
     room = max(high - low, 0.02 * high, 1e-3)
     axes.set_ylim(max(0.0, low - 0.6 * room) if low > 0.5 * high else 0.0, high + 0.45 * room)
 
@@ -249,14 +249,14 @@ def _better(axes: Axes) -> None:
 
 
 MOST_NAMES = 12
-"""So many names always stand in the figure, even if two touch."""
+"""Up to this many names are always drawn, even if two touch."""
 
 
 def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -> None:
-    """Writes each Run's name beside its point: right of it, or left, above or below, wherever it
-    covers nothing.
+    """Writes each Run's name beside its point: right, left, above or below, wherever it covers
+    nothing.
 
-    Where dozens of points leave no room for a name, it is left out: the bars have them all.
+    A name without room among dozens of points is left out: the bars have them all.
     """
     point = axes.figure.dpi / 72
     at = {look.label: axes.transData.transform(centre) for look, centre in ends}
@@ -266,7 +266,9 @@ def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -
     for look, centre in ends:
         x, y = at[look.label]
         text = style.shorten(look.label, 40)
+        # A character of size 8 is about 5 points wide.
         wide, high = 5.0 * len(text) * point, 10 * point
+        # Beside the point first, then above and below it, at growing distances.
         tried = [
             (x + dx * point - wide * left, y + dy * point)
             for away in (0, 11, 22, 33, 44)

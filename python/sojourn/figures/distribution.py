@@ -1,5 +1,5 @@
-"""How long packets waited, as a distribution: one curve per Run, or per phase of one, seeds pooled,
-the 95th and 99th percentile marked."""
+"""How long packets waited, as a distribution: one curve for each Run, or for each phase of one Run.
+Seeds are pooled, and the 95th and 99th percentiles marked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MARKED = (0.5, 0.95, 0.99)
 
 
 def distribution(run: Run, what: What, link: str | None) -> Distribution:
-    """The distribution of one Run, all its seeds together, warm-up left out; of sojourn times at
+    """The distribution of one Run, all its seeds pooled, without the warm-up; of sojourn times at
     this link."""
     if what == "sojourn":
         return series.sojourns(run, link)
@@ -36,8 +36,8 @@ def distribution(run: Run, what: What, link: str | None) -> Distribution:
 
 @style.drawn
 def cdf(runs: Sequence[Run], what: What = "sojourn", phase: str | None = None) -> Figure:
-    """Cumulative distributions of sojourn times, of TCP's RTT samples or of ping RTTs (of one
-    phase), one curve per Run."""
+    """Cumulative distributions of sojourn times, of TCP's RTT samples, or of ping RTTs (of one
+    phase), one curve for each Run."""
     series.check(runs)
     links = series.bottlenecks(runs)
     if phase is not None:
@@ -50,8 +50,8 @@ def cdf(runs: Sequence[Run], what: What = "sojourn", phase: str | None = None) -
 
 @style.drawn
 def cdf_by_phase(run: Run, probe: str | None = None) -> Figure:
-    """Cumulative distributions of a measurement's ping RTTs, one curve per phase: of one target,
-    the first unless told."""
+    """Cumulative distributions of a measurement's ping RTTs, one curve for each phase. The default
+    target is the first."""
     series.check([run])
     probe = next(iter(series.answered(run)), None) if probe is None else probe
     names = series.phase_names([run])
@@ -62,7 +62,7 @@ def cdf_by_phase(run: Run, probe: str | None = None) -> Figure:
 
 
 def phase_looks(names: Sequence[str]) -> list[style.Look]:
-    """How a measurement's phases are drawn beside each other."""
+    """The looks of a measurement's phases."""
     looks = []
     for name in names:
         idle = name.startswith("idle")
@@ -134,7 +134,7 @@ def _drawn(
 
 
 def _table(figure: Figure, found: Sequence[Distribution], looks: Sequence[style.Look]) -> None:
-    """The key, which is also the numbers: a row per Run with its percentiles in ms."""
+    """The key, which also has the numbers: a row for each Run with its percentiles in ms."""
     width, height = figure.get_size_inches()
     columns = [4.6, 5.4, 6.2, 7.0, 8.1]
     base = 0.12 + 0.19 * len(looks)

@@ -1,9 +1,9 @@
-"""One Run over time: what the flows got, what the queue did to them, and why. A measurement's
+"""One Run over time: goodput of the flows, what the queue did to them, and why. A measurement's
 phases are shaded and named.
 
-Panels stacked on one time axis: goodput, sojourn and ping, backlog with the discipline's own state
-over it, drops and marks by cause, cwnd. A cause and its effect stand above each other. The warm-up
-is shaded and named.
+The panels share a time axis: goodput, sojourn and ping, backlog with the discipline's own state,
+drops and marks by cause, cwnd. So a cause is above or below its effect. The warm-up is shaded and
+named.
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ from sojourn.figures.series import Line
 from sojourn.records import Run
 
 FEW = 8
-"""Up to this many flows are drawn one by one; more are a median and a band."""
+"""Up to this many flows are drawn one by one. More are drawn as a median and a band."""
 
 BUCKETS = 1500
-"""Columns that a line is thinned to: about the pixels of a printed figure."""
+"""Columns to which a line is thinned: about the pixels of a printed figure."""
 
 STRIPES = 1200
-"""Ticks of one cause that a panel can tell apart."""
+"""Ticks of one cause that can be distinguished in a panel."""
 
 
 @style.drawn
 def timeline(run: Run, seed: int | None = None, link: str | None = None) -> Figure:
-    """The time line of one seed (the first, unless told) at one link (the bottleneck, unless
-    told)."""
+    """The time line of one seed at one link. The defaults are the first seed and the bottleneck."""
     series.check([run])
     seed = run.seeds[0] if seed is None else seed
     link = series.bottleneck(run) if link is None else link
@@ -78,7 +77,7 @@ def timeline(run: Run, seed: int | None = None, link: str | None = None) -> Figu
 
 
 class _View:
-    """What the panels share: one seed of one Run, at one link."""
+    """The data that the panels share: one seed of one Run, at one link."""
 
     def __init__(self, run: Run, seed: int, link: str | None) -> None:
         self.run = run
@@ -89,7 +88,7 @@ class _View:
         self.cwnds = series.cwnds(run, seed)
         self.measured = series.is_measured(run)
         if self.measured:
-            # Connections come and go with the phases: what counts is each direction's sum.
+            # Connections come and go with the phases, so each direction's sum is shown.
             self.goodputs = series.by_direction(run, self.goodputs)
             self.cwnds = series.by_direction(run, self.cwnds)
         self.losses = series.losses(run, seed, link)
@@ -110,7 +109,7 @@ class _Pen:
 
 def _plot(axes: Axes, line: Line, pen: _Pen, name: str) -> None:
     thinned = series.thin(line, BUCKETS)
-    # Where a line is dense enough to fill its panel, a finer one leaves its shape visible.
+    # A line so dense that it would fill its panel is drawn thinner, which leaves its shape visible.
     width = pen.width * (0.55 if thinned.t.size > BUCKETS else 1)
     axes.plot(thinned.t, thinned.y, color=pen.colour, linestyle=pen.dash, linewidth=width, gid=name)
 
@@ -119,7 +118,7 @@ def _end(line: Line) -> tuple[float, float] | None:
     known = np.flatnonzero(np.isfinite(line.y))
     if known.size == 0:
         return None
-    # The level at the end: the middle of the last thirtieth, so that a label does not sit on a
+    # The level at the end is the middle of the last thirtieth, so that a label is not put on a
     # momentary spike.
     last = known[-max(known.size // 30, 1) :]
     return float(line.t[known[-1]]), float(np.median(line.y[last]))
@@ -150,6 +149,7 @@ def _goodput(axes: Axes, view: _View) -> None:
             colour, dash = view.looks[name]
             _plot(axes, line, _Pen(colour, dash), f"goodput {name}")
             ends[name] = (line, colour)
+    # A measurement's directions don't share a link, so their sum means nothing.
     if len(view.goodputs) > 1 and not view.measured:
         _plot(axes, total, _Pen(style.INK, width=1.5), "goodput total")
         ends[f"all {len(view.goodputs)} flows"] = (total, style.INK)
@@ -169,8 +169,8 @@ def _goodput(axes: Axes, view: _View) -> None:
 
 
 def _rate_of_all(view: _View) -> float | None:
-    """The link's rate, Mbit/s, where every flow that carries data crosses it: else their sum is no
-    share of it."""
+    """The link's rate, Mbit/s, if every flow that carries data crosses it. Otherwise their sum is
+    no share of it."""
     if view.link is None:
         return None
     rate = view.run.meta.link(view.link).rate_bps
@@ -201,7 +201,7 @@ def _cwnd(axes: Axes, view: _View) -> None:
 
 
 def _band(axes: Axes, lines: Mapping[str, Line], what: str) -> None:
-    """The median of many flows, and the band that holds 80 % of them."""
+    """The median of many flows, and the band of 80 % of them."""
     t, (low, median, high) = series.quantiles(list(lines.values()), (0.1, 0.5, 0.9))
     low, high = series.thin(Line(t, low), BUCKETS // 2), series.thin(Line(t, high), BUCKETS // 2)
     grid = np.union1d(low.t, high.t)
@@ -264,8 +264,8 @@ def _sojourn(axes: Axes, view: _View) -> None:
 
 
 def logarithmic(axes: Axes, values: Floats) -> None:
-    """A logarithmic y axis where the values span more than a factor of 30, else a linear one
-    from 0."""
+    """A logarithmic y axis if the values span more than a factor of 30, else a linear one from
+    0."""
     low, high = float(np.quantile(values, 0.02)), float(values.max())
     if high / low > 30:
         axes.set_yscale("log", nonpositive="clip")
@@ -305,6 +305,7 @@ def _backlog(axes: Axes, view: _View) -> None:
         style.note(axes, "the queue was not recorded")
     remarks = []
     for name, level in state.levels.items():
+        # A limit far above the backlog would flatten it: a remark names it instead.
         if level <= 1.6 * axes.get_ylim()[1]:
             axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * level))
             axes.axhline(
@@ -322,7 +323,7 @@ def _backlog(axes: Axes, view: _View) -> None:
 
 
 def _own_state(axes: Axes, view: _View) -> None:
-    """What the discipline counts in a unit of its own, right below the backlog that it is about."""
+    """The discipline's counters with a unit of their own, just below the backlog."""
     assert view.state is not None
     assert view.state.own is not None
     name, line = view.state.own
@@ -352,7 +353,7 @@ def _losses(axes: Axes, view: _View) -> None:
         colour = style.CAUSES.get(one.cause, style.MUTED)
         ticks, weight = _stripes(one.t, right)
         segments = [np.array([(t, row + 0.12), (t, row + 0.88)]) for t in ticks]
-        # Where ticks stand for several events, a stripe's depth of colour is their number.
+        # Where a tick is several events, the stripe's depth of colour is their number.
         axes.add_collection(
             LineCollection(
                 segments, colors=colour, linewidths=0.7, alpha=weight, rasterized=len(segments) > 400, gid=one.name,

@@ -1,10 +1,10 @@
 """The density graph of pings, after Julius Plenz ("Trying the CoDel Bufferbloat solution locally",
 2012).
 
-The grid is in seconds; a second holds some ten pings, and their spread about the second's median,
-the black line, is shown as nested bands: the lighter, the further from the median. A line alone
-would hide that a queue makes pings unsteady, not only slow. Over minutes and hours a column is
-several seconds; the figure says how many.
+The grid is in seconds. A second has some ten pings. Their spread about the second's median, the
+black line, is drawn as nested bands, lighter further from the median. A line alone would hide that
+a queue makes pings unsteady, not only slow. Over minutes and hours a column is several seconds; the
+figure says how many.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from sojourn.figures import series, style
 from sojourn.records import Run, RunError
 
 SHADES = ("#dbe9f6", "#b7d4ea", "#89bedc", "#539ecd", "#2b7bba")
-"""From the outermost band (all pings of the column) to the innermost (the middle fifth): lighter is
-further out."""
+"""From the outermost band (all pings of the column) to the innermost (the middle fifth)."""
 
 
 @style.drawn
 def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figure:
-    """Pings of one probe (the first, unless told) over time, in one seed (the first, unless
-    told)."""
+    """Pings of one probe over time, in one seed. The defaults are the first probe and the first
+    seed."""
     series.check([run])
     names = series.answered(run) if series.is_measured(run) else series.probes(run)
     if probe is None and names:
@@ -81,7 +80,7 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
     if lost.any():
         share = columns.lost[lost] / columns.sent[lost]
         middle = (left[lost] + right[lost]) / 2
-        # From the top: a tick as long as the share of the column's pings that were lost.
+        # A tick from the top, as long as the share of the column's pings that were lost.
         axes.vlines(
             middle, 1 - 0.12 * share - 0.03, 1, transform=axes.get_xaxis_transform(), color=style.LOST, linewidth=1.2,
             gid="lost",
@@ -98,7 +97,7 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
 
 
 def bands(axes: Axes, columns: series.Density, right: Floats) -> None:
-    """The spread of each column about its median, out to `right`, where the column ends."""
+    """The spread of each column about its median. `right`: the end of the last column."""
     left = columns.t
     for i, colour in enumerate(SHADES):
         low, high = columns.rtt_ms[i], columns.rtt_ms[-1 - i]

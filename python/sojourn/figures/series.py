@@ -1,10 +1,8 @@
-"""What figures and the report draw, taken out of a Run's tables: plain arrays, in the units people
-read.
+"""The data of figures and report from a Run's tables: plain arrays, in the units people read.
 
-Times are seconds, sojourn times and RTTs milliseconds, rates Mbit/s (10^6 bit/s). A value that a
-table marks as missing (null) is NaN here and leaves a gap in a line. Nothing is averaged or
-smoothed: a figure shows what the tables hold, or, where there are more points than pixels, the
-least and the largest of every few (`thin`).
+Times are seconds, sojourn times and RTTs milliseconds, rates Mbit/s (10^6 bit/s). A null of a table
+is NaN here and leaves a gap in a line. Nothing is averaged or smoothed. A figure shows the tables'
+values or, where there are more points than pixels, the least and the largest of every few (`thin`).
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ def probes(run: Run) -> list[str]:
 
 
 def answered(run: Run) -> list[str]:
-    """Names of the pings, those without any reply last."""
+    """Names of the pings; those without any reply come last."""
     if not run.seeds:
         return probes(run)
     table = run.table("probe")
@@ -54,13 +52,12 @@ def answered(run: Run) -> list[str]:
 
 
 def carriers(run: Run) -> list[FlowInfo]:
-    """The flows that carry data: all but pings."""
+    """The flows that carry data: all except pings."""
     return [flow for flow in run.meta.flows if flow.kind != "ping"]
 
 
 def sampled(run: Run) -> list[str]:
-    """Names in the `rtt` table that stand for TCP flows: other flows record one-way delays
-    there."""
+    """Names of TCP flows in the `rtt` table. Other flows have one-way delays there."""
     others = {flow.name for flow in run.meta.flows if flow.congestion is None}
     names = run.table("rtt")["flow"].unique(maintain_order=True).to_list() if run.seeds else []
     return [name for name in names if name not in others]
@@ -70,7 +67,7 @@ def sampled(run: Run) -> list[str]:
 
 
 def queue(run: Run, seed: int, link: str | None) -> pl.DataFrame:
-    """The `queue` table of one link; without rows where there is none."""
+    """The `queue` table of one link; without rows if there is no link."""
     table = run.table("queue", seed)
     return table.clear() if link is None else table.filter(pl.col("link") == link).sort("t_ns")
 
@@ -82,8 +79,8 @@ def column(table: pl.DataFrame, name: str, scale: float = 1.0) -> Line:
 
 
 def throughput(table: pl.DataFrame) -> Line:
-    """Mbit/s that left the queue in each interval, from the `queue` table of one link; NaN where
-    nothing counted them."""
+    """Mbit/s that left the queue in each interval, from one link's `queue` table; NaN where nothing
+    counted them."""
     sent = table["sent_bytes"]
     line = _rate(table["t_ns"].to_numpy(), np.cumsum(sent.fill_null(0).to_numpy()))
     return Line(line.t, np.where(sent.is_null().to_numpy(), np.nan, line.y))
@@ -103,12 +100,12 @@ def goodputs(run: Run, seed: int) -> dict[str, Line]:
 
 
 WAYS = {"down": "download", "up": "upload"}
-"""A measurement's directions, and what its load is called."""
+"""A measurement's directions, and the names of their loads."""
 
 
 def by_direction(run: Run, lines: Mapping[str, Line]) -> dict[str, Line]:
-    """Lines of a measurement's connections, summed for each direction: "download", "upload". Where
-    nothing was sent is a gap."""
+    """Lines of a measurement's connections, summed for each direction: "download", "upload". There
+    is a gap where nothing was sent."""
     summed = {}
     for direction, word in WAYS.items():
         mine = [line for name, line in lines.items() if run.meta.flow(name).direction == direction]
@@ -118,8 +115,8 @@ def by_direction(run: Run, lines: Mapping[str, Line]) -> dict[str, Line]:
 
 
 def gaps(line: Line) -> Line:
-    """A line with a gap wherever samples are much further apart than usual: it does not go on
-    through what was not measured."""
+    """A line with a gap wherever samples are much further apart than usual, so that it is not drawn
+    through times without measurements."""
     if line.t.size < 3:
         return line
     apart = np.diff(line.t)
@@ -131,7 +128,7 @@ def gaps(line: Line) -> Line:
 
 
 def is_measured(run: Run) -> bool:
-    """Whether the Run is a measurement, made of phases: its flows come and go, and there is no
+    """Whether the Run is a measurement: it has phases, its flows come and go, and there is no
     warm-up."""
     return bool(run.meta.phases)
 
@@ -158,7 +155,7 @@ def cwnds(run: Run, seed: int) -> dict[str, Line]:
 
 
 def pings(run: Run, seed: int, probe: str) -> Line:
-    """RTTs of one probe in ms at the time of sending, NaN when lost."""
+    """RTTs of one probe in ms at the time of sending; NaN if lost."""
     return column(
         run.table("probe", seed).filter(pl.col("probe") == probe).sort("t_ns"), "rtt_ns", 1e-6
     )
@@ -174,8 +171,8 @@ def _by_flow(run: Run, table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
 def _rate(t_ns: NDArray[np.int64], total_bytes: NDArray[np.int64], *, since_0: bool = True) -> Line:
     if t_ns.size == 0:
         return EMPTY
-    # The first interval begins at 0, when nothing had been delivered; that of a connection that
-    # began later is like its second.
+    # The first interval begins at 0, when nothing had been delivered. For a connection that began
+    # later it is as long as the second.
     began = 0 if since_0 or t_ns.size < 2 else max(2 * int(t_ns[0]) - int(t_ns[1]), 0)
     before = np.concatenate(([began], t_ns[:-1]))
     took = (t_ns - before) / 1e9
@@ -186,7 +183,7 @@ def _rate(t_ns: NDArray[np.int64], total_bytes: NDArray[np.int64], *, since_0: b
 
 
 def total(lines: Sequence[Line]) -> Line:
-    """The sum of several lines, at every time that any of them has; a missing value counts as 0."""
+    """The sum of several lines, at every time that any of them has. A missing value counts as 0."""
     if not lines:
         return EMPTY
     times = np.unique(np.concatenate([line.t for line in lines]))
@@ -197,10 +194,10 @@ def total(lines: Sequence[Line]) -> Line:
 
 
 def ceiling(goodput: Line, rate_mbps: float | None = None) -> float | None:
-    """Where an axis of goodput had better end, Mbit/s; None: at the largest value.
+    """A good end for an axis of goodput, Mbit/s; None: the largest value.
 
-    What waited behind a lost segment reaches the application at once when the hole is filled: a
-    peak far above any link's rate, which would press all else to the floor.
+    Segments that waited behind a lost one reach the application at once when the hole is filled.
+    That makes a peak far above any link's rate, beside which everything else would look flat.
     """
     known = goodput.y[np.isfinite(goodput.y)]
     if known.size == 0:
@@ -214,7 +211,8 @@ PEAKS = "what waited behind a lost segment, delivered at once"
 
 
 def quantiles(lines: Sequence[Line], levels: Sequence[float]) -> tuple[Floats, Floats]:
-    """Quantiles over several lines at each of their common times: times, and one row per level."""
+    """Quantiles over several lines at each of their common times: times, and one row for each
+    level."""
     times = np.unique(np.concatenate([line.t for line in lines]))
     table = np.full((len(lines), times.size), np.nan)
     for row, line in zip(table, lines, strict=True):
@@ -239,12 +237,12 @@ _STATE_WORDS = {
 
 @dataclass(frozen=True)
 class State:
-    """What the discipline itself keeps, to be drawn over its backlog."""
+    """The discipline's own state, to be drawn over its backlog."""
 
     in_bytes: bool
-    """Whether limit, average and thresholds count bytes; the backlog is then shown in kB."""
+    """Whether limit, average and thresholds count bytes. The backlog is then shown in kB."""
     same_unit: dict[str, Line]
-    """Lines in the backlog's unit, by what they are called."""
+    """Lines in the backlog's unit, by label."""
     levels: dict[str, float]
     """Constant levels in the backlog's unit: RED's thresholds, a fifo's limit."""
     own: tuple[str, Line] | None
@@ -294,14 +292,14 @@ def state(table: pl.DataFrame, link: LinkInfo) -> State:
         and own[0] == "maximum probability"
         and np.nanmin(own[1].y) == np.nanmax(own[1].y)
     ):
-        # RED's is a parameter unless it adapts.
+        # RED's max_p is a parameter unless it adapts.
         own = None
     return State(in_bytes, same, levels, own, estimate)
 
 
 def counts_bytes(table: pl.DataFrame, kind: str) -> bool:
-    """Whether the discipline's limit and average are bytes: bfifo's are; RED's may be either, and
-    its average tells."""
+    """Whether the discipline's limit and average are bytes. bfifo's are. RED's may be either, which
+    its average shows."""
     if kind == "bfifo":
         return True
     if kind != "red":
@@ -309,7 +307,7 @@ def counts_bytes(table: pl.DataFrame, kind: str) -> bool:
     average = table["average"].drop_nulls()
     if average.is_empty() or average.max() == 0:
         return False
-    # The average follows the backlog: it is nearer the one that it averages.
+    # RED's average follows the backlog, so it is nearer to the one in its own unit.
     mean = float(np.asarray(average).mean())
     distance = [
         abs(np.log((mean + 1) / (float(table[name].to_numpy().mean()) + 1)))
@@ -344,7 +342,7 @@ class Losses:
 
     @property
     def name(self) -> str:
-        """How the figure calls it: "drop: limit"."""
+        """Its label in the figure: "drop: limit"."""
         return f"{'mark' if self.marked else 'drop'}: {self.cause}"
 
 
@@ -362,8 +360,8 @@ def losses(run: Run, seed: int, link: str | None) -> list[Losses]:
 
 
 def _counted(run: Run, seed: int, link: str | None) -> list[Losses]:
-    """From the queue's own counters, where its drops were not seen one by one: all of an interval
-    at its end."""
+    """Losses from the queue's own counters, where single drops were not observed. All of an
+    interval are put at its end."""
     table = queue(run, seed, link)
     t = table["t_ns"].to_numpy() / 1e9
     found = []
@@ -387,13 +385,13 @@ class Distribution:
     samples: int
 
     def quantile(self, level: float) -> float:
-        """The x that a fraction `level` of the samples does not exceed."""
+        """The x that a share `level` of the samples does not exceed."""
         if self.samples == 0:
             return float("nan")
         return float(np.interp(level, self.fraction, self.x))
 
     def drawn(self, least: float) -> tuple[Floats, Floats]:
-        """The curve from fraction 0, x no less than `least`: what a logarithmic axis can show."""
+        """The curve from fraction 0, with x at least `least`, for a logarithmic axis."""
         return np.maximum(self.x, least), self.fraction
 
 
@@ -415,9 +413,9 @@ def rtts(run: Run) -> Distribution:
 
 
 def ping_rtts(run: Run, probe: str | None = None, phase: str | None = None) -> Distribution:
-    """RTTs of one probe, or of all, after the warm-up, or of one phase; lost ones are left out.
+    """RTTs of one probe, or of all, after the warm-up or of one phase. Lost pings are left out.
 
-    A measurement's targets are at different distances: unless told, its first alone.
+    A measurement's targets are at different distances, so its default is the first target alone.
     """
     if not run.seeds:
         return NOTHING
@@ -442,7 +440,7 @@ def ping_rtts(run: Run, probe: str | None = None, phase: str | None = None) -> D
     values = np.sort(table["rtt_ns"].to_numpy()) / 1e6
     if values.size == 0:
         return NOTHING
-    # Steps: the fraction jumps at each value.
+    # A staircase: the fraction jumps at each value.
     fractions = np.arange(values.size + 1) / values.size
     return Distribution(np.repeat(values, 2), np.repeat(fractions, 2)[1:-1], values.size)
 
@@ -460,7 +458,7 @@ def _binned(table: pl.DataFrame, count: str) -> Distribution:
     lower, upper = bins["lower_ns"].to_numpy() / 1e6, bins["upper_ns"].to_numpy() / 1e6
     up_to = np.cumsum(counts) / counts.sum()
     before = np.concatenate(([0.0], up_to[:-1]))
-    # Within a bin the samples are taken as spread evenly; between bins the curve is flat.
+    # Within a bin samples are taken to be evenly spread; between bins the curve is flat.
     x = np.column_stack((lower, upper)).ravel()
     return Distribution(x, np.column_stack((before, up_to)).ravel(), int(counts.sum()))
 
@@ -472,10 +470,10 @@ def thin(line: Line, buckets: int) -> Line:
     """At most two points of each of `buckets` equal spans of time: the least and the largest, in
     their order.
 
-    What a screen shows of a line is, in each column of pixels, its range: that survives, and with
-    it every spike. Means or every n-th point would hide just what this laboratory is about. A line
-    that has no more than two points a bucket is returned as it is; in a thinned line a bucket that
-    holds a gap keeps one NaN.
+    A column of pixels shows the range of a line in it. That range survives, and with it every
+    spike. Means or every n-th point would hide exactly what this laboratory studies. A line with at
+    most two points a bucket is returned unchanged. In a thinned line a bucket with a gap keeps one
+    NaN.
     """
     n = line.t.size
     if n <= 2 * buckets:
@@ -504,7 +502,7 @@ def thin(line: Line, buckets: int) -> Line:
 
 @dataclass(frozen=True)
 class Density:
-    """Pings in columns of equal time: how far they lie from their median, column by column."""
+    """Pings in columns of equal time: how far they are from their median, column by column."""
 
     column_s: float
     t: Floats
@@ -512,7 +510,7 @@ class Density:
     levels: Floats
     """Quantiles, ascending and symmetric about 0.5."""
     rtt_ms: Floats
-    """One row per level; NaN where no reply came."""
+    """One row for each level; NaN without a reply."""
     sent: NDArray[np.int64]
     lost: NDArray[np.int64]
 
@@ -527,7 +525,7 @@ DENSITY_LEVELS = np.linspace(0, 1, 11)
 
 
 def density(line: Line, duration_s: float, most: int = 720) -> Density:
-    """Columns of one second, as in the graph by Plenz, or of more where that would be more than
+    """Columns of one second, as in the graph by Plenz; longer ones if there would be more than
     `most` columns."""
     width = next((float(s) for s in COLUMNS_S if duration_s / s <= most), duration_s / most)
     columns = max(int(np.ceil(duration_s / width)), 1)
@@ -565,7 +563,7 @@ def subtitle(runs: Sequence[Run], seed: int | None = None) -> str:
         counts = sorted({len(run.seeds) for run in runs})
         seeds = " or ".join(map(str, counts)) + (f" {word}" if counts == [1] else f" {word}s")
     warmups = {run.meta.warmup_ns for run in runs}
-    # A measurement takes as long as it takes, to the nanosecond.
+    # A measurement's duration is exact to the nanosecond: round it.
     duration_ns = round(first.duration_ns, -8) if is_measured(runs[0]) else first.duration_ns
     parts = [engines, seeds, f"{seconds(duration_ns)}"]
     if len(warmups) == 1 and first.warmup_ns > 0:
@@ -574,7 +572,7 @@ def subtitle(runs: Sequence[Run], seed: int | None = None) -> str:
 
 
 def title(runs: Sequence[Run]) -> str:
-    """The scenario in a sentence: its title, with the label when a single Run of a comparison is
+    """The scenario in a sentence: its title, with the label if a single Run of a comparison is
     shown."""
     titles = list(dict.fromkeys(run.meta.title for run in runs))
     text = "; ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else "")
@@ -601,7 +599,7 @@ def number(value: float) -> str:
 
 
 def check(runs: Sequence[Run]) -> None:
-    """Refuses Runs without a finished seed: there is nothing to draw."""
+    """Refuses Runs without a finished seed, because there is nothing to draw."""
     if not runs:
         raise RunError("no Run was given", "give at least one folder that `sojourn run -o` wrote")
     for run in runs:

@@ -1,14 +1,13 @@
 """Pings of days and months: the smoke of SmokePing (Tobias Oetiker, 2001) as nested bands, loss by
 colour, traffic below.
 
-Over any span a column is some seconds, minutes or hours, whatever fills the width. Its median is a
-tick, black if nothing was lost and else coloured by how much; around it bands, the lighter the
-further from the median, from all of the column's RTTs to their middle fifth. SmokePing pairs the
-i-th least with the i-th greatest of its 20 pings in greys; with hundreds of pings to a column
-quantiles are the same thing. Of short spans the probes themselves are shown too. Where nothing was
-sent there is nothing: a shaded gap.
+A column is as many seconds, minutes or hours as fill the width. Its median is a tick, black without
+loss and else coloured by the lost share. Around it are bands, from all of the column's RTTs to
+their middle fifth, lighter further from the median. SmokePing pairs the i-th least with the i-th
+greatest of its 20 pings in greys. With hundreds of pings to a column quantiles are the same. Short
+spans also show the probes themselves. A span in which nothing was sent is a shaded gap.
 
-What the interface carried lies below on the same axis of time: down above zero, up below it.
+Below, on the same time axis, is what the interface carried: down above zero, up below it.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ LOSSES = (
     (0.25, "#c0392b", "< 25 %"),
     (1.0, "#7b0d1e", "more"),
 )
-"""Up to which share of a column's probes were lost, the colour of its median, and what the legend
-says. Each is darker than the one before."""
+"""For each bound of the lost share: the colour of the column's median, and its name in the legend.
+Each colour is darker than the one before."""
 GAP = "#f1f1f1"
 DOWN, UP = style.BLUE, style.VERMILLION
 PROBES = 6000
-"""Up to so many are shown one by one."""
+"""Up to this many probes are drawn one by one."""
 
 
 @dataclass(frozen=True)
 class Smoke:
-    """One target. Times are seconds since the figure's start."""
+    """One target's data. Times are seconds since the figure's start."""
 
     name: str
     density: Density
     probes: Line
-    """Single probes (ms; NaN: lost); empty where they are not kept."""
+    """Single probes (ms; NaN: lost); empty if they are not kept any more."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that happened at a time, seconds since the figure's start."""
+    """An event at a time, seconds since the figure's start."""
 
     t: float
     text: str
@@ -87,8 +86,8 @@ def smoke(
     end_s: float,
     zone: datetime.tzinfo,
 ) -> Figure:
-    """A panel for each target, one for each interface, over one span of time (s, UTC since 1970),
-    shown in this time zone."""
+    """A panel for each target and one for each interface, over one span of time (s, UTC since
+    1970), labelled in this time zone."""
     span = end_s - start_s
     heights = [2.1] * len(targets) + [1.1] * len(carried)
     figure = style.blank(11, 1.6 + sum(heights) + 0.3 * (len(heights) - 1))
@@ -168,7 +167,7 @@ def _target(axes: Axes, target: Smoke, span: float) -> None:
             LineCollection(list(ticks), colors=colour, linewidths=1.6, gid=f"median {i}", zorder=3),
             autolim=False,
         )
-    # A column from which nothing came back has no median: it is filled.
+    # A column without any reply has no median, so it is filled.
     dead = (columns.sent > 0) & (columns.lost == columns.sent)
     for begin, end in zip(columns.t[dead], right[dead], strict=True):
         axes.axvspan(
@@ -204,7 +203,8 @@ def _target(axes: Axes, target: Smoke, span: float) -> None:
 
 
 def _top(columns: Density) -> tuple[float, float]:
-    """Where the axis ends, and the greatest RTT, ms: a few spikes may not flatten all the rest."""
+    """The end of the axis and the greatest RTT, ms. The axis ends below a few spikes that would
+    flatten everything else."""
     greatest = columns.rtt_ms[-1][np.isfinite(columns.rtt_ms[-1])]
     if greatest.size == 0:
         return 1.0, np.nan
@@ -214,7 +214,7 @@ def _top(columns: Density) -> tuple[float, float]:
 
 
 def _gaps(axes: Axes, columns: Density, span: float) -> None:
-    """Shades where nothing was sent."""
+    """Shades the spans in which nothing was sent."""
     silent = columns.sent == 0
     edges = np.flatnonzero(np.diff(np.concatenate(([0], silent.astype(np.int8), [0]))))
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
@@ -242,6 +242,7 @@ def _traffic(axes: Axes, carried: Carried, span: float) -> None:
         axes.fill_between(
             x, 0, np.repeat(sign * mean, 2), color=colour, linewidth=0, alpha=0.85, gid=name
         )
+        # In a column of one second the mean is the busiest second.
         if carried.column_s > 1:
             axes.plot(
                 x,
@@ -261,7 +262,7 @@ def _dates(axes: Axes, start_s: float, span: float, zone: datetime.tzinfo, *, na
     """Labels seconds since the start with times of day and dates."""
     begin = datetime.datetime.fromtimestamp(start_s, zone)
     end = datetime.datetime.fromtimestamp(start_s + span, zone)
-    # What of matplotlib.dates has no types.
+    # Some of matplotlib.dates has no types.
     dates: Any = matplotlib.dates
     places = dates.AutoDateLocator(tz=zone, minticks=5, maxticks=10).tick_values(begin, end)
     stamps: list[datetime.datetime] = dates.num2date(places, zone)
@@ -276,7 +277,7 @@ def _dates(axes: Axes, start_s: float, span: float, zone: datetime.tzinfo, *, na
 
 
 def _labels(stamps: Sequence[datetime.datetime], span: float) -> list[str]:
-    """Times of day, with the date where it begins or changes; days alone over weeks."""
+    """Times of day, with the date where it begins or changes; over weeks, days alone."""
     if span > 8 * 86400:
         return [f"{stamp:%d %b}" for stamp in stamps]
     form = "%H:%M:%S" if span < 600 else "%H:%M"
@@ -290,7 +291,7 @@ def _labels(stamps: Sequence[datetime.datetime], span: float) -> list[str]:
 
 
 def _apart(remarks: Sequence[Remark], span: float) -> list[Remark]:
-    """Those whose words have room; each has its line all the same."""
+    """The remarks whose words have room. Each of the others still has its line."""
     kept: list[Remark] = []
     for remark in remarks:
         if not kept or remark.t - kept[-1].t > span / 60:

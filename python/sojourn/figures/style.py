@@ -1,12 +1,12 @@
-"""How our figures look, in one place: colours, line styles, titles, and files that are the same on
-every rerun.
+"""The look of our figures, in one place: colours, line styles, titles, and files that are the same
+on every rerun.
 
-Each queue discipline has one colour and one dash everywhere, from the palette of Okabe and Ito
-(Color Universal Design, 2008), which people with any colour vision tell apart; the dash tells them
-apart on a grey printer. Several Runs of one discipline (a sweep of its limit, say) share its hue,
-from dark to light, and differ in dash.
+Each queue discipline has one colour and one dash everywhere. The palette of Okabe and Ito (Color
+Universal Design, 2008) is distinct for any colour vision; the dash is distinct on a grey printer.
+Several Runs of one discipline (a sweep of its limit, for example) share its hue, from dark to
+light, and differ in dash.
 
-Nothing here touches pyplot or its global state: a figure is a `matplotlib.figure.Figure`, drawn
+Nothing here touches pyplot or its global state. A figure is a `matplotlib.figure.Figure`, drawn
 under `sheet()`.
 """
 
@@ -34,7 +34,7 @@ INK = "#222222"
 MUTED = "#6b6b6b"
 GRID = "#dddddd"
 LOST = "#c0392b"
-"""Lost probes, drops: what went wrong."""
+"""Lost probes and drops."""
 
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
@@ -67,7 +67,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
 """A discipline's colour and dash."""
 
 FLOWS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, "#8a7a00")
-"""Colours of flows within one Run. Yellow is left out: it vanishes on white."""
+"""Colours of flows within one Run. Yellow is left out because it vanishes on white."""
 
 CAUSES = {
     "limit": VERMILLION,
@@ -107,8 +107,8 @@ _SHEET: dict[str, Any] = {
     "legend.fontsize": 8,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
-    # The same bytes on every rerun: ids in an SVG come from a salted hash, text stays text, fonts
-    # are embedded as TrueType.
+    # For the same bytes on every rerun: ids in an SVG are salted hashes, text stays text, fonts are
+    # embedded as TrueType.
     "svg.hashsalt": "sojourn",
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
@@ -127,7 +127,7 @@ _P = ParamSpec("_P")
 
 
 def drawn(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
-    """A function that draws a figure, under our style sheet."""
+    """A function that draws a figure, wrapped so that it draws under our style sheet."""
 
     @functools.wraps(draw)
     def under_sheet(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
@@ -154,10 +154,10 @@ _MARKERS = "osD^vPX<>*"
 
 
 def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
-    """The look of each Run, from the qdisc of the link it is shown for; labels are made unique."""
+    """The look of each Run, from the qdisc of the link it is shown for. Labels are made unique."""
     labels = likeness.labels(runs)
     if all(run.meta.phases for run in runs):
-        # What makes measurements differ is not their local qdisc.
+        # Measurements don't differ by their local qdisc, so it chooses no colour.
         return [
             Look(label, *flow_look(i), _MARKERS[i % len(_MARKERS)])
             for i, label in enumerate(labels)
@@ -198,10 +198,10 @@ def flow_look(i: int) -> tuple[str, Dash]:
 
 
 def heading(figure: Figure, title: str, subtitle: str) -> float:
-    """The title, a sentence that states the scenario, and the line under it: engine, seeds,
+    """Draws the title, a sentence that states the scenario, and the line under it: engine, seeds,
     warm-up.
 
-    Wrapped to the figure's width. Returns the height it takes, in inches.
+    Both are wrapped to the figure's width. Returns their height in inches.
     """
     width, height = figure.get_size_inches()
     # A bold character of DejaVu Sans at 11 points is 0.09 inches wide on average, a normal one at 8
@@ -213,7 +213,7 @@ def heading(figure: Figure, title: str, subtitle: str) -> float:
         *((line, 11.0, INK, "bold") for line in lines),
         *((line, 8.0, MUTED, "normal") for line in subtitles),
     ]:
-        # What people write in a title is text: a dollar sign does not begin a formula.
+        # A title is plain text: a dollar sign does not begin a formula.
         figure.text(
             0.15 / width, 1 - top / height, text,
             size=size, color=colour, weight=weight, va="top", ha="left", parse_math=False,
@@ -223,8 +223,8 @@ def heading(figure: Figure, title: str, subtitle: str) -> float:
 
 
 def blank(width: float, height: float) -> Figure:
-    """An empty figure, inches. Panels are placed by `panels`, in inches too, so that labels beside
-    lines have room."""
+    """An empty figure, inches. `panels` places panels in inches, too, so that labels beside lines
+    have room."""
     return Figure(figsize=(width, height), dpi=110)
 
 
@@ -261,7 +261,7 @@ def panels(
 
 
 def note(axes: Axes, text: str) -> None:
-    """Says in an empty panel why it is empty."""
+    """Writes in an empty panel why it is empty."""
     axes.text(
         0.5,
         0.5,
@@ -299,7 +299,7 @@ def direct_labels(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> 
     placed: list[float] = []
     for at, *_ in wanted:
         placed.append(max(at, placed[-1] + step) if placed else at)
-    # Pushed above the panel's edge: the whole stack moves down.
+    # If labels were pushed above the panel's edge, the whole stack moves down.
     excess = max(0.0, placed[-1] - height) if placed else 0.0
     for at, (own, text, x, y, colour) in zip(placed, wanted, strict=True):
         axes.annotate(
@@ -328,7 +328,7 @@ PHASES = {"idle": "#ffffff", "download": BLUE, "upload": VERMILLION, "both": PUR
 
 
 def phase_colour(name: str) -> str:
-    """The colour of a phase: that of its kind, which its name begins with."""
+    """The colour of a phase: that of its kind, with which its name begins."""
     return next((colour for kind, colour in PHASES.items() if name.startswith(kind)), MUTED)
 
 
@@ -375,7 +375,7 @@ _METADATA: dict[str, dict[str, None]] = {
 
 
 class FormatError(UserError, ValueError):
-    """The file's ending is none that we write."""
+    """The file's ending is not one of the formats that we write."""
 
 
 def save(figure: Figure, path: str | Path) -> Path:

@@ -1,5 +1,4 @@
-"""Delay against goodput for each rate that a shaper was tried at: what was measured, and what had
-been predicted."""
+"""Delay against goodput for each rate at which a shaper was tried: measured and predicted."""
 
 from __future__ import annotations
 
@@ -14,16 +13,16 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from sojourn.figures import style
 
 LOG_FROM = 8
-"""Delays that differ by more than this factor stand on a logarithmic axis."""
+"""The axis is logarithmic if the delays differ by more than this factor."""
 LOWEST = 0.8
-"""The goodput that the figure begins at, of the lowest measured."""
+"""The axis of goodput begins at this share of the lowest measured goodput."""
 LEAST_MS = 0.3
-"""What a logarithmic axis begins at."""
+"""A logarithmic axis begins here."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A rate. Delay and goodput each as value, low, high; ms, Mbit/s."""
+    """One rate. Delay and goodput are each (value, low, high), in ms and Mbit/s."""
 
     label: str
     delay: tuple[float, float, float]
@@ -32,18 +31,18 @@ class Tried:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is drawn."""
+    """The data of the figure."""
 
     title: str
     subtitle: str
     target_ms: float
     measured: Sequence[Tried]
     predicted: Sequence[Tried]
-    """In order of their rates: they are joined."""
+    """In order of their rates: a line joins them."""
     unshaped: tuple[Tried, Tried]
     """Without a shaper: measured, predicted."""
     chosen: str | None
-    """The label of one that was measured."""
+    """The label of the chosen rate, one of those measured."""
 
 
 @style.drawn
@@ -74,7 +73,7 @@ def tuning(what: Tuning) -> Figure:
     goodputs = [
         one.goodput[0] for one in [*what.measured, *what.unshaped] if math.isfinite(one.goodput[0])
     ]
-    # The prediction goes on to slower rates than were tried.
+    # The prediction covers slower rates than were tried.
     axes.set_ylim(LOWEST * min(goodputs), max(goodputs) * 1.1)
     axes.axvspan(axes.get_xlim()[0], what.target_ms, color=style.GREEN, alpha=0.08, linewidth=0)
     axes.axvline(what.target_ms, color=style.GREEN, linewidth=1, gid="target")

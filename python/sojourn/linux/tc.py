@@ -20,12 +20,12 @@ tc-cake(8), tc-u32(8), ip-link(8).
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sojourn.errors import UserError
-from sojourn.scenario.qdisc import Qdisc, default_burst
+from sojourn.scenario.qdisc import Qdisc, Shaper, default_burst
+from sojourn.scenario.realised import GilbertLoss, RandomLoss
 
 ROOT = "1:"
 """Of htb."""
@@ -54,33 +54,15 @@ class Transmitter:
     cells: str = "none"
 
 
-# ------------------------------------------------------------------------------------ disciplines
-
-
-def discipline(params: Mapping[str, Any]) -> str:
-    """The engine's parameters of a queue discipline as tc's words.
-
-    Raises:
-        UserError: Linux has no such discipline, or not this variant of it.
-    """
-    return Qdisc.from_params(params).command()
-
-
-def queue_length(params: Mapping[str, Any]) -> int | None:
-    """The device's txqueuelen, where that is a discipline's limit; it is to be set before the
-    discipline is made."""
-    return Qdisc.from_params(params).queue_length
-
-
 # ---------------------------------------------------------------------------------------- devices
 
 
 def queue(
     device: str,
-    params: Mapping[str, Any],
+    qdisc: Qdisc,
     *,
     header_bytes: int,
-    shaper: Mapping[str, Any] | None = None,
+    shaper: Shaper | None = None,
     transmitter: Transmitter | None = None,
 ) -> list[str]:
     """The lines that give a device its queue.
@@ -89,9 +71,10 @@ def queue(
     Linux's own 14, tc-stab(8) mends its count.
 
     Raises:
-        UserError: see `discipline`; a shaper faster than the transmitter below it.
+        UserError: Linux has no such discipline, or not this variant of it; a shaper faster than the
+            transmitter below it.
     """
-    words = discipline(params)
+    words = qdisc.command()
     difference = header_bytes - ETHERNET_HEADER
     stab = f"stab overhead {difference} " if difference else ""
     if shaper is None and transmitter is None:
@@ -104,15 +87,15 @@ def queue(
         lines.append(f"class add {_transmission(device, transmitter, header_bytes)}")
         parent = "1:1"
     if shaper is not None:
-        if transmitter is not None and shaper["bps"] > transmitter.bps:
+        if transmitter is not None and shaper.bps > transmitter.bps:
             raise UserError(
-                f"the shaper's {shaper['bps']} bit/s are above the link's {transmitter.bps}: it would never act",
+                f"the shaper's {shaper.bps} bit/s are above the link's {transmitter.bps}: it would never act",
                 "leave the shaper out, or make it slower than the link",
             )
         own = "1:2" if transmitter else "1:1"
-        charge = _charge(shaper["overhead_bytes"], shaper["minimum_bytes"], shaper["cells"])
+        charge = _charge(shaper.overhead_bytes, shaper.minimum_bytes, shaper.cells)
         lines.append(
-            f"class add dev {device} parent {parent} classid {own} {_class(shaper['bps'], shaper['burst_bytes'], charge)}"
+            f"class add dev {device} parent {parent} classid {own} {_class(shaper.bps, shaper.burst_bytes, charge)}"
         )
         parent = own
     return [*lines, f"qdisc add dev {device} parent {parent} handle {DISCIPLINE} {words}"]
@@ -176,7 +159,7 @@ _ADDS = re.compile(
 
 
 def wire(
-    device: str, delay_ns: int, loss: Mapping[str, Any] | None = None, *, jitter_ns: int = 0
+    device: str, delay_ns: int, loss: RandomLoss | GilbertLoss | None = None, *, jitter_ns: int = 0
 ) -> str:
     """The line that makes a device delay what it sends, lose some of it, or scatter it with its
     order kept."""
@@ -188,9 +171,9 @@ def wire(
     else:
         words.append(f"delay {_time(delay_ns)}")
     match loss:
-        case {"law": "random", "probability": p}:
+        case RandomLoss(probability=p):
             words.append(f"loss random {_percent(p)}")
-        case {"law": "gilbert", "p": p, "r": r, "bad_loss": bad, "good_loss": good}:
+        case GilbertLoss(p=p, r=r, bad_loss=bad, good_loss=good):
             words.append(f"loss gemodel {' '.join(map(_percent, (p, r, bad, good)))}")
     return " ".join(words)
 

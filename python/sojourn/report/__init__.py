@@ -45,7 +45,7 @@ USERS = (
 )
 QUEUE = ("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "utilisation", "drop_rate")
 MOST_IN_A_ROW = 8
-"""Runs whose check boxes are shown at once; of more they are folded away."""
+"""With at most this many Runs all check boxes are shown; with more they are folded away."""
 
 
 def write(runs: Sequence[Run], path: str | Path) -> Path:
@@ -104,7 +104,7 @@ def render(runs: Sequence[Run]) -> str:
 
 
 def _refusals(runs: Sequence[Run], labels: Sequence[str]) -> str:
-    """What is known against Runs, above all that is said of them."""
+    """Why Runs' numbers are not to be used; shown above everything else about them."""
     return "".join(
         f'<p class="invalid"><strong>Invalid: the numbers of {escape(label)} are not to be used.</strong> '
         f"{escape('; '.join(run.meta.invalid))}</p>\n"
@@ -195,7 +195,7 @@ def _cell(one: Measured, quantity: Quantity, best: bool) -> str:
 
 
 def _how(measured: Sequence[Measured]) -> str:
-    """How many samples the numbers are of."""
+    """How many samples the numbers are means of."""
     counts = sorted({len(one.summary.seeds) for one in measured})
     seeds = " or ".join(map(str, counts))
     alike = [one for one in measured if one.summary.samples < len(one.summary.seeds)]
@@ -272,7 +272,7 @@ def _facts(one: Measured, label: str) -> str:
 
 
 def _pictures(runs: Sequence[Run]) -> tuple[str, str]:
-    """Bars and trade-off, which compare: one Run alone has neither."""
+    """Bars and trade-off. Both compare Runs, so one Run alone has neither."""
     if len(runs) < 2:
         return "", ""
     bars = parts.svg(

@@ -1,8 +1,8 @@
-"""Phases of several measurements on one axis of time.
+"""Phases of several measurements on one time axis.
 
-Between two phases the load's queue drains, and a deep one takes its time: the phases of two
-measurements of one plan come apart. Side by side they are drawn so that each phase begins at one
-place. Inside phases time is as it was; what lies between them is stretched.
+Between two phases the load's queue drains, and a deep queue takes longer. So the phases of two
+measurements with one plan drift apart. Side by side they are drawn so that each phase begins at the
+same place. Time within phases is unchanged; time between them is stretched.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ Spans = list[tuple[str, float, float]]
 
 
 def common(runs: Sequence[Run]) -> Spans:
-    """The phases that all repeats of all Runs are aligned to, each as long, and as far from the one
-    before it, as in any; empty where they had not the same."""
+    """The phases to which all repeats of all Runs are aligned. Each has the greatest length, and
+    the greatest distance from the one before, of all repeats. Empty if the repeats don't have the
+    same phases."""
     every = [series.spans(run, seed) for run in runs for seed in run.seeds]
     if not every or any(
         [name for name, _, _ in spans] != [name for name, _, _ in every[0]] for spans in every
@@ -46,6 +47,6 @@ def aligned(line: Line, own: Spans, to: Spans) -> Line:
 
 
 def end_s(runs: Sequence[Run], spans: Spans) -> float:
-    """Where the common axis ends, seconds."""
+    """The end of the common axis, seconds."""
     longest = max(run.meta.duration_ns for run in runs) / 1e9
     return max(longest, spans[-1][2]) if spans else longest

@@ -1,11 +1,10 @@
-"""What the page draws, packed: every line in several levels of detail, as base64 of little-endian
-float32.
+"""The page's data: every line in several levels of detail, as base64 of little-endian float32.
 
-A line of a million points is not sent to the screen as a million points. It is embedded thinned to
-the least and the largest of every few, coarse to fine (`LEVELS`); the page shows the coarsest level
-that still fills the window's columns and takes a finer one on zooming. Peaks survive in every
-level. The finest level of a long line may itself be thinned (`LEVELS[-1]`): the tables in the Run
-folder keep everything.
+A line of a million points is not drawn as a million points. It is embedded thinned to the least and
+the largest of every few points, from coarse to fine (`LEVELS`). The page shows the coarsest level
+that still fills the window's columns, and a finer one on zooming. Every level keeps the peaks. Even
+the finest level of a long line may be thinned (`LEVELS[-1]`); the tables in the Run folder have
+everything.
 """
 
 from __future__ import annotations
@@ -25,28 +24,30 @@ from sojourn.records import Run
 from sojourn.report import alignment
 
 LEVELS = (700, 6_000, 50_000)
-"""Buckets, each of two points, of the levels of detail."""
+"""Buckets of the levels of detail; a bucket is two points."""
 
 FEW = 12
-"""Up to this many flows are shown one by one; of more, the median and the band of 80 %."""
+"""Up to this many flows are shown one by one. More are shown as their median and the band of 80
+%."""
 
 ROOM = 12_000_000
-"""Bytes of base64 that a page's time lines may take before further seeds are left out."""
+"""Bytes of base64 that a page's time lines may take. Beyond that further seeds are left out."""
 
 EVENTS = 50_000
-"""Ticks of one cause that are kept; more share a tick."""
+"""Ticks of one cause that are kept; more events share a tick."""
 
 
 @dataclass
 class Buffers:
-    """Arrays of float32, each embedded once however many lines share it (their times, mostly)."""
+    """Arrays of float32. Each is embedded once, however many lines share it (mostly their
+    times)."""
 
     texts: list[str] = field(default_factory=list)
     _known: dict[bytes, int] = field(default_factory=dict)
     size: int = 0
 
     def add(self, values: Floats) -> int:
-        """The number under which the page finds these values."""
+        """The number by which the page refers to these values."""
         raw = np.ascontiguousarray(values, dtype="<f4").tobytes()
         if raw not in self._known:
             self._known[raw] = len(self.texts)
@@ -74,7 +75,7 @@ def payload(runs: Sequence[Run]) -> Json:
     waits: dict[str, list[Floats]] = {"ping": [], "mean": []}
     common = alignment.common(runs)
     left_out = 0
-    # Seed by seed over all Runs, so that what is left out is left out of all.
+    # Seed by seed over all Runs, so that a seed that is left out is left out of all.
     for nth in range(max(len(run.seeds) for run in runs)):
         if nth > 0 and buffers.size > ROOM:
             left_out = max(len(run.seeds) for run in runs) - nth
@@ -139,6 +140,7 @@ def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: align
     return {
         "seed": seed,
         "lines": lines,
+        # Segments delivered behind a lost one make peaks that may not set the scale.
         "top": series.ceiling(total) or float(np.nanmax(total.y, initial=0.0)),
         "phases": _spans(own),
         "panels": _panels(run, seed, link, buffers),
@@ -172,7 +174,7 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
     goodputs, cwnds = series.goodputs(run, seed), series.cwnds(run, seed)
     measured = series.is_measured(run)
     if measured:
-        # Connections come and go with the phases: what counts is each direction's sum.
+        # Connections come and go with the phases, so each direction's sum is shown.
         goodputs, cwnds = series.by_direction(run, goodputs), series.by_direction(run, cwnds)
         looks = {word: (style.phase_colour(word), style.SOLID) for word in series.WAYS.values()}
     together = series.total(list(goodputs.values()))
@@ -182,7 +184,7 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
     )
     total = []
     if len(goodputs) > 1 and not measured:
-        # Dashed: the seventh flow's line is black and solid.
+        # Dashed, because the seventh flow's line is black and solid.
         total = [entry("all flows", together, buffers, INK, width=1.8, dash_=style.LONG)]
     if len(goodputs) > FEW:
         add("Goodput", "Mbit/s", total, **capped)
@@ -208,7 +210,7 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
 
 
 def _waits(run: Run, seed: int, table: Any) -> list[tuple[str, Line, str, dict[str, Any]]]:
-    """Sojourn, if there is a queue, and RTTs: label, line, colour, and how else it looks."""
+    """Sojourn, if there is a queue, and RTTs: label, line, colour, and other properties."""
     waits: list[tuple[str, Line, str, dict[str, Any]]] = []
     for name, label, colour, width in (
         ("sojourn_max_ns", "sojourn, largest", style.SKY, 1.0),
@@ -251,6 +253,7 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
     most = float(np.nanmax(backlog.y)) if np.isfinite(backlog.y).any() else 0.0
     remark = ""
     for name, level in state.levels.items():
+        # A limit far above the backlog would flatten it: the heading names it instead.
         if level <= 1.6 * max(most, 1.0):
             flat = Line(np.array([0.0, run.meta.duration_ns / 1e9]), np.array([level, level]))
             entries.append(
@@ -311,7 +314,7 @@ def _density(run: Run, seed: int, probe: str, buffers: Buffers) -> Json:
 
 
 def spans_decades(values: Sequence[Floats]) -> bool:
-    """Whether these want a logarithmic axis: the bulk of them spans more than a factor of 30."""
+    """Whether these need a logarithmic axis: most of them span more than a factor of 30."""
     together = np.concatenate(values) if values else np.empty(0)
     together = together[np.isfinite(together) & (together > 0)]
     return bool(together.size and together.max() / np.quantile(together, 0.02) > 30)
@@ -339,7 +342,8 @@ def _cdfs(runs: Sequence[Run], links: Sequence[str | None], buffers: Buffers) ->
 
 
 def _cdfs_of_phases(runs: Sequence[Run], buffers: Buffers) -> list[Json]:
-    """Of one measurement a chart with a curve for each phase; of several one for each phase."""
+    """For one measurement a chart with a curve for each phase; for several a chart for each
+    phase."""
     names = series.phase_names(runs)
     if len(runs) == 1:
         target = next(iter(series.answered(runs[0])), "")
@@ -365,7 +369,7 @@ def _cdfs_of_phases(runs: Sequence[Run], buffers: Buffers) -> list[Json]:
 def _cdf(
     title: str, curves: Sequence[series.Distribution], who: Sequence[Json], buffers: Buffers
 ) -> list[Json]:
-    """One chart, or none without a sample. `who`: the Run of each curve, or a look of its own."""
+    """One chart; none without a sample. `who`: the Run of each curve, or a look of its own."""
     seen = [curve for curve in curves if curve.samples]
     if not seen:
         return []
@@ -382,8 +386,8 @@ def _cdf(
 
 
 def _ascending(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """At most 1000 points of a curve, one of each x: the last, so that the curve keeps where it
-    arrives."""
+    """At most 1000 points of a curve, one for each x. Of equal x the last is kept, because the
+    curve ends there."""
     if x.size > 1000:
         at = np.unique(np.linspace(0, x.size - 1, 1000).astype(np.int64))
         x, y = x[at], y[at]
@@ -417,8 +421,8 @@ def entry(
 
 
 def both(colour: str) -> list[str]:
-    """A colour on a light page and on a dark one, where all are lifted, so that none meets
-    another."""
+    """A colour on a light page, and its lifted version on a dark one. All are lifted alike, so
+    they stay distinct."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
     lifted = colorsys.hls_to_rgb(hue, 0.45 + 0.5 * lightness, saturation)

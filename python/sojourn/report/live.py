@@ -1,5 +1,5 @@
-"""What a page of measurements says in words and tables: phases, what the load adds, changes,
-scores, how sure that is."""
+"""The sentences and tables of a page of measurements: phases, what the load adds, changes, scores,
+and how certain these are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sojourn.records import Run
 
 
 class Page:
-    """The findings of these measurements, and how the first became each of the others."""
+    """The findings of these measurements, and the changes from the first to each of the others."""
 
     def __init__(self, runs: Sequence[Run], labels: Sequence[str]) -> None:
         self.labels = list(labels)
@@ -60,7 +60,7 @@ def _table(
     rows: Sequence[Sequence[str]],
     kinds: Mapping[int, str] | None = None,
 ) -> str:
-    """Cells are HTML. `kinds`: the class of a column that does not hold numbers."""
+    """Cells are HTML. `kinds`: the class of each column that has no numbers."""
     classes = [
         f' class="{(kinds or {})[i]}"' if i in (kinds or {}) else "" for i in range(len(head))
     ]
@@ -143,7 +143,7 @@ def _changes(one: BeforeAfter) -> str:
 
 
 def _scores(found: Sequence[Findings], labels: Sequence[str]) -> str:
-    """A row for each score of each measurement, the same scores beside each other."""
+    """A row for each score of each measurement; rows of the same score are adjacent."""
     names = list(dict.fromkeys(score.name for one in found for score in one.scores))
     phases = list(
         dict.fromkeys(phase for one in found for score in one.scores for phase in score.phases)

@@ -1,7 +1,7 @@
-"""What every page of ours is made of: pictures in the page's colours, safe data, the pieces of text
-beside this file.
+"""Parts of every page of ours: pictures in the page's colours, safe data, the text files beside
+this one.
 
-Whatever comes from a scenario is data: `safe_json` can't end a script, and `svg` recolours style
+Whatever comes from a scenario is data. `safe_json` can't end a script, and `svg` recolours style
 attributes only.
 """
 
@@ -33,14 +33,14 @@ _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 def svg(figure: Figure, says: str) -> str:
-    """A figure as SVG inside the page: without heading (the page has one), prologue and metadata,
-    in the page's colours."""
+    """A figure as SVG for the page, in the page's colours. Heading (the page has one), prologue and
+    metadata are removed."""
     for heading in list(figure.texts):
         heading.remove()
     drawn = style.render(figure, "svg", cropped=True).decode("utf-8")
     drawn = drawn[drawn.index("<svg") :]
     drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
-    # Only in style attributes: a title may well contain a colour's name.
+    # Only in style attributes, because a title may contain a colour's name.
     drawn = re.sub(r'style="[^"]*"', lambda style_: themed(style_[0]), drawn)
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(says)}" ', 1)
 
@@ -56,7 +56,7 @@ def _variable(colour: re.Match[str]) -> str:
 
 
 def colours(page: str) -> str:
-    """Rules that lift, on a dark page, the colours that the page's SVGs use."""
+    """Rules that lift the colours of the page's SVGs on a dark page."""
     used = sorted(set(re.findall(r"var\(--c-([0-9a-f]{6}),", page)))
     rules = " ".join(f"--c-{colour}: {data.both('#' + colour)[1]};" for colour in used)
     return (
@@ -67,13 +67,13 @@ def colours(page: str) -> str:
 
 
 def safe_json(value: object) -> str:
-    """JSON that can't end the script it stands in."""
+    """JSON that can't end the script that contains it."""
     packed = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return packed.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def text(name: str, room: str = "sojourn.report") -> str:
-    """A file that lies beside the code of a room."""
+    """The text of a file beside the code of a room."""
     return files(room).joinpath(name).read_text(encoding="utf-8")
 
 

@@ -1,5 +1,5 @@
-"""The page's first sentences on Runs that were not measured: of several what the judge says, of one
-what its queues add."""
+"""The page's first sentences on simulations: for several Runs the judge's verdict, for one Run what
+its queues add."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """What of a scenario needs Linux: disciplines and congestion controls that the simulator does not
 have.
 
-What each is, and who has it, the core's records say (crates/tc, crates/tcp/src/cc/records.rs).
+What each is, and who has it, the core's records say (crates/tc, crates/tcp/src/congestion.rs).
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from sojourn._core import CONGESTION, CONGESTION_ELSEWHERE, LINUX_RELEASE, QDISCS
+from sojourn.scenario.realised import Realised
 
 __all__ = ["CONGESTION", "CONGESTION_ELSEWHERE", "LINUX_RELEASE", "as_linux", "nearest", "needed"]
 
@@ -18,21 +18,21 @@ def nearest(name: str) -> str | None:
     return None if record is None else record.nearest
 
 
-def as_linux(realised: Mapping[str, Any]) -> bool:
+def as_linux(realised: Realised) -> bool:
     """Whether some link's discipline is `variant linux`."""
-    return any(link["qdisc"].get("variant") == "linux" for link in realised["links"])
+    return any(link.qdisc.variant == "linux" for link in realised.links)
 
 
-def needed(realised: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def needed(realised: Realised) -> Iterator[tuple[str, str]]:
     """What of a realised scenario needs a Linux kernel: (place, name)."""
-    if realised.get("offloads"):
+    if realised.offloads:
         yield "offloads", "packets of 64 kB"
-    for link in realised["links"]:
-        if not QDISCS[link["qdisc"]["kind"]].simulated:
-            yield f"link {link['name']!r}: qdisc", link["qdisc"]["kind"]
+    for link in realised.links:
+        if not link.qdisc.record.simulated:
+            yield f"link {link.name!r}: qdisc", link.qdisc.kind
     told: set[int] = set()
-    for flow in realised["flows"]:
-        name = flow["traffic"].get("tcp", {}).get("congestion")
-        if name is not None and not CONGESTION[name].simulated and flow["group"] not in told:
-            told.add(flow["group"])
-            yield f"flow {flow['name']!r}: congestion", name
+    for flow in realised.flows:
+        if flow.tcp is None or CONGESTION[flow.tcp.congestion].simulated or flow.group in told:
+            continue
+        told.add(flow.group)
+        yield f"flow {flow.name!r}: congestion", flow.tcp.congestion

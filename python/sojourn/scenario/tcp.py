@@ -1,11 +1,10 @@
 """What a TCP endpoint is by its profile (crates/scenario, tcp.rs)."""
 
-from typing import Any
-
 from sojourn import _core
+from sojourn.scenario.realised import Tcp
 
 MTU = _core.MTU
 """IP bytes of a full segment."""
 
-PROFILES: dict[str, dict[str, Any]] = _core.tcp_profiles()
-"""Each profile as a full set of crates/tcp's TcpParams, by its name."""
+PROFILES: dict[str, Tcp] = _core.tcp_profiles()
+"""The endpoints of each profile where nothing else is set, by its name."""

@@ -15,12 +15,13 @@ use probe::icmp::unwrap_sequence;
 use probe::journey::NEVER;
 use probe::sys::{self, Interest, Kind};
 use serde_json::Value;
-use sim::{UdpSource, VideoSource};
+use traffic::{UdpSource, VideoSource};
 use units::{Luck, Rate, Time};
 
-use super::{Tables, allow_memory, counted, far_end};
+use super::{allow_memory, counted, far_end};
+use crate::context::{Context, For};
 use crate::plan::Traffic;
-use crate::run::{Context, For};
+use crate::recorded::Tables;
 
 /// A flow of datagrams.
 pub struct Datagrams {

@@ -8,7 +8,7 @@ mod datagrams;
 mod probes;
 mod tcp;
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 
 use probe::icmp::Hearer;
@@ -16,47 +16,13 @@ use probe::sys::Interest;
 use serde_json::{Value, json};
 use units::Luck;
 
+use crate::context::{Context, For, Task};
 use crate::plan::{self, Plan, Traffic};
-use crate::results::{Archive, Rows};
-use crate::run::{Context, For, Task};
+use crate::recorded::Tables;
 
 use datagrams::Datagrams;
 use probes::Probes;
-use tcp::{Tcp, tcp_rows};
-
-/// What flows record.
-pub struct Tables {
-    /// Samples of connections.
-    pub tcp: Rows<{ tcp::COLUMNS }>,
-    /// Completed transfers: flow, start, end (the last byte is acknowledged), bytes.
-    pub transfers: Rows<4>,
-    /// Every datagram: flow, sequence, sent, received (or -1), bytes of the IP packet, frame (or
-    /// -1).
-    pub datagrams: Rows<6>,
-    /// Every probe: flow, sequence, sent, turned round at the far end (or -1), received (or -1).
-    pub probes: Rows<5>,
-}
-
-impl Default for Tables {
-    fn default() -> Tables {
-        Tables {
-            tcp: tcp_rows(),
-            transfers: Rows::new(["flow", "start_ns", "end_ns", "bytes"]),
-            datagrams: Rows::new(["flow", "seq", "sent_ns", "received_ns", "bytes", "frame"]),
-            probes: Rows::new(["flow", "seq", "sent_ns", "turned_ns", "received_ns"]),
-        }
-    }
-}
-
-impl Tables {
-    /// Writes them.
-    pub fn write<W: Write>(self, archive: &mut Archive<W>) -> io::Result<()> {
-        archive.table("tcp", self.tcp.columns())?;
-        archive.table("transfers", self.transfers.columns())?;
-        archive.table("datagrams", self.datagrams.columns())?;
-        archive.table("probes", self.probes.columns())
-    }
-}
+use tcp::Tcp;
 
 /// A flow in a run.
 pub struct Flow {

@@ -14,9 +14,10 @@ use probe::journey::NEVER;
 use probe::sys::{self, Interest, Kind};
 use serde_json::Value;
 
-use super::{Tables, allow_memory, counted, far_end};
+use super::{allow_memory, counted, far_end};
+use crate::context::{Context, For};
 use crate::plan::Traffic;
-use crate::run::{Context, For};
+use crate::recorded::Tables;
 
 /// A flow of probes.
 pub struct Probes {

@@ -11,13 +11,13 @@ use probe::bulk::{Listener, Options, Receiver, Sender, State};
 use probe::sys::Interest;
 use probe::tcp_info::TcpInfo;
 use serde_json::{Value, json};
-use sim::Draw;
+use traffic::Draw;
 use units::Luck;
 
-use super::{Tables, far_end};
+use super::far_end;
+use crate::context::{Context, For, Task};
 use crate::plan::{self, Traffic};
-use crate::results::Rows;
-use crate::run::{Context, For, Task};
+use crate::recorded::Tables;
 
 /// A flow of TCP.
 pub struct Tcp {
@@ -67,51 +67,6 @@ impl Totals {
             timeouts: self.timeouts + info.total_rto.map_or(0, i64::from),
         }
     }
-}
-
-/// Columns of the table `tcp`.
-pub const COLUMNS: usize = 35;
-
-/// The table `tcp`. What the moment has is -1 while no connection is open; what is counted is so
-/// since the flow's start.
-pub fn tcp_rows() -> Rows<COLUMNS> {
-    Rows::new([
-        "t_ns",
-        "flow",
-        "state",
-        "ca_state",
-        "cwnd_segments",
-        "ssthresh_segments",
-        "snd_mss_bytes",
-        "srtt_us",
-        "rttvar_us",
-        "min_rtt_us",
-        "rto_us",
-        "unacked_segments",
-        "sacked_segments",
-        "lost_segments",
-        "retrans_segments",
-        "reordering_segments",
-        "inflight_bytes",
-        "pacing_rate_bytes_s",
-        "delivery_rate_bytes_s",
-        "notsent_bytes",
-        "snd_wnd_bytes",
-        "busy_us",
-        "rwnd_limited_us",
-        "sndbuf_limited_us",
-        "rcv_space_bytes",
-        "total_retrans_segments",
-        "bytes_acked",
-        "bytes_sent",
-        "bytes_retrans",
-        "data_segs_out",
-        "delivered_segments",
-        "delivered_ce_segments",
-        "timeouts",
-        "received_bytes",
-        "completed",
-    ])
 }
 
 impl Tcp {

@@ -47,7 +47,7 @@ pub(super) const BETA: f64 = 0.9;
 pub(super) const TOP: f64 = 0.5;
 /// ns-2 marks while p is at most this, and drops above (mark_p_ with use_mark_p_).
 pub(super) const NS2_MARK_P: f64 = 0.1;
-/// Weight where neither the user nor a rate gives one: the 1993 paper's.
+/// Weight where neither the user nor a rate determines one: the 1993 paper's.
 pub(super) const CLASSIC_WEIGHT: f64 = 0.002;
 
 /// RED of ns-2 and ns-3. Lengths are bytes in byte mode, else packets.
@@ -64,7 +64,7 @@ pub(super) struct FloydRed {
     pub(super) wait: bool,
     pub(super) adaptive: bool,
     pub(super) ecn: bool,
-    /// max_p at the start; the gentle slope stays tied to it.
+    /// max_p at the start, which the gentle slope keeps.
     pub(super) first_max_p: f64,
     pub(super) least_max_p: f64,
     /// C: packets of mean size the link sends in a second; 0 = unknown.
@@ -88,7 +88,7 @@ impl FloydRed {
         let rate = rate.map_or(0.0, |r| r.0 as f64);
         let packets_per_second = rate / (8.0 * mean_bytes);
         let automatic_min = (p.target_delay_ns as f64 * 1e-9 * packets_per_second / 2.0).max(5.0);
-        // In ns-3 a min of 0 beside a max is meant.
+        // In ns-3 a min of 0 beside a given max stays 0.
         let automatic = p.min == 0.0 && (variant == RedVariant::Ns2 || p.max == 0.0);
         let min = if automatic { automatic_min } else { p.min };
         let max = if p.max == 0.0 { 3.0 * min } else { p.max };
@@ -150,7 +150,7 @@ impl FloydRed {
             return Verdict::Drop(Cause::Forced);
         }
         if !self.above_min {
-            // Just crossed: the gap to the first early drop is counted from here.
+            // The average has just crossed min: the gap to the first early drop starts here.
             self.above_min = true;
             self.restart_count(1, size);
             return Verdict::Pass;
@@ -167,8 +167,8 @@ impl FloydRed {
         }
     }
 
-    /// The average queue; after an idle period as if m small packets had found the queue empty
-    /// meanwhile.
+    /// The average queue. After an idle period it is as if m packets had found the queue empty
+    /// meanwhile, where m is the number that the link could have sent.
     #[inline]
     pub(super) fn estimate(&mut self, queued: f64, now: Time) {
         let mut average = self.average;
@@ -185,8 +185,8 @@ impl FloydRed {
         }
     }
 
-    /// ARED: additive increase, multiplicative decrease of max_p keep the average within the middle
-    /// fifth.
+    /// ARED: additive increase and multiplicative decrease of max_p keep the average in the middle
+    /// fifth between min and max.
     pub(super) fn adapt(&mut self, now: Time) {
         let part = 0.4 * (self.max - self.min);
         if self.average < self.min + part && self.max_p > self.least_max_p {
@@ -226,7 +226,7 @@ impl FloydRed {
     #[inline]
     pub(super) fn base_probability(&self) -> f64 {
         let p = if self.average < self.max {
-            // Thresholds that are equal would divide by zero; both simulators take a width of 1.
+            // Equal thresholds would divide by zero; ns-2 and ns-3 take a width of 1.
             let width = if self.max > self.min { self.max - self.min } else { 1.0 };
             self.max_p * (self.average - self.min) / width
         } else if self.gentle {

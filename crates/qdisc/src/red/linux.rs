@@ -22,7 +22,7 @@ pub struct LinuxRedParams {
     pub burst: u32,
     /// Probability reached at `max`, a fraction (0.02).
     pub probability: f64,
-    /// Rate by which idle time is told in packets, bit/s (10 000 000).
+    /// Rate that converts idle time to packets, bit/s (10 000 000).
     pub bandwidth: u64,
     /// Adapt `probability` to keep the average in the middle fifth between `min` and `max`.
     pub adaptive: bool,
@@ -69,14 +69,14 @@ pub(super) struct LinuxRed {
     /// Packets since the last early drop or mark; `None` = the average was not between the
     /// thresholds.
     pub(super) count: Option<u64>,
-    /// The random number drawn after it: uniform in [0, (max - min) / max_p), bytes.
+    /// The random number drawn after that packet (qR): uniform in [0, (max - min) / max_p), bytes.
     pub(super) draw: u64,
-    /// How far a draw since then is known to lie beyond: the most that `above * count` came to
-    /// without reaching it.
+    /// For replays: the largest `above * count` since then that did not reach the draw.
     pub(super) passed: Option<u64>,
-    /// What another queue's draw decided about the next arrival (`Red::tell`).
+    /// For replays: what another queue's draw decided about the next arrival (`Red::tell`).
     pub(super) told: Option<bool>,
-    /// How likely the last arrival was to be dropped or marked early, given all before it.
+    /// For replays: the probability that the last arrival was dropped or marked early
+    /// (`Red::chance`).
     pub(super) chance: f64,
     pub(super) idle_since: Option<Time>,
     pub(super) next_adapt: Time,
@@ -183,8 +183,8 @@ impl LinuxRed {
         if self.average >= self.max << self.wlog {
             self.count = None;
             self.chance = 1.0;
-            // The kernel counts what is certain and what is drawn as one (`early` of tc -s): one
-            // cause on both sides.
+            // The kernel counts certain and random decisions as one (`early` of tc -s), so they
+            // have one cause here.
             return self.signal(Cause::Early, self.harddrop);
         }
         // The first packet between the thresholds passes and draws the number that decides about
@@ -212,8 +212,8 @@ impl LinuxRed {
         self.passed = None;
     }
 
-    /// Whether `above * count` has reached the draw: ours, or, where any draw could be meant, that
-    /// of whoever told.
+    /// Whether `above * count` has reached the draw: ours, or in a replay the other queue's, where
+    /// a draw could decide either way.
     #[inline]
     fn is_early(&mut self, reached: u64, told: Option<bool>) -> bool {
         let Some(told) = told else {
@@ -257,7 +257,8 @@ impl LinuxRed {
         (u64::from(self.max_p) / width).max(1)
     }
 
-    /// Catches up with the timer, each firing with the average it would have seen.
+    /// Fires the timer for each of its times up to `now`, with the average of that time
+    /// (red_adaptative_timer).
     #[cold]
     pub(super) fn adapt(&mut self, now: Time) {
         let fifth = self.max.saturating_sub(self.min) / 5;
@@ -274,7 +275,7 @@ impl LinuxRed {
             } else if average < low && self.max_p >= ONE_PERCENT {
                 self.max_p = self.max_p / 10 * 9;
             } else if average < low {
-                // Nothing more can change while the average only falls: on to the last firing due.
+                // The average only falls, so nothing more can change: skips to the last firing due.
                 let missed = now.since(self.next_adapt).0 / LINUX_ADAPT.0;
                 self.next_adapt += LINUX_ADAPT * missed;
             }

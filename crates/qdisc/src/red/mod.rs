@@ -1,11 +1,11 @@
-//! red: random early detection. Drop or mark early and at random, more often as the average queue
-//! grows, so that congestion is signalled before the queue is full and to flows in proportion to
-//! their share.
+//! red: random early detection. Drops or marks early and at random, with a probability that grows
+//! with the average queue. So congestion is signalled before the queue is full, and to flows in
+//! proportion to their share.
 //!
-//! Two families go under the name. `Linux` (sch_red) is RED as of 1993 in bytes and fixed point,
-//! with idle damping by table and a timer for the adaptive mode. `Floyd` is what ns-2 and ns-3
-//! share: gentle, with automatic thresholds and weight, optionally adaptive (ARED). They are
-//! different algorithms, not two settings of one.
+//! Two families have the name. `Linux` (sch_red) is RED as of 1993 in bytes and fixed point, with
+//! idle damping by table and a timer for the adaptive mode. `Floyd` is what ns-2 and ns-3 share:
+//! gentle, with automatic thresholds and weight, optionally adaptive (ARED). They are different
+//! algorithms, not two settings of one.
 //!
 //! Source: Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; Floyd, Gummadi, Shenker, "Adaptive RED",
 //! 2001; for the behaviour of `linux` sch_red.c, red.h and tc's tc_red.c, of `ns2` ns-2.35's
@@ -21,19 +21,20 @@
 //! | min is automatic | where it is 0 | where min and max are 0 |
 //! | least max_p (adaptive) | min(0.01, 80 000 / rate) | min(0.01, 0.8 mean_bytes / rate) |
 //!
-//! Both: the arriving packet is the victim; where at most one packet (in byte mode: one byte) is
-//! queued nothing is dropped early; after crossing min the first packet passes; max_p adapts on
-//! arrivals, at the earliest half a second after its last change; the gentle slope above max keeps
-//! the max_p of the start, as the code of both does.
+//! Both: the arriving packet is the victim. Nothing is dropped early while at most one packet (in
+//! byte mode: one byte) is queued. After the average crosses min the first packet passes. max_p
+//! adapts on arrivals, at the earliest half a second after its last change. The gentle slope above
+//! max keeps the max_p of the start, as in the code of both.
 //!
-//! Deviations: ns-2's automatic weight lengthens the time constant where three times the link's
-//! delay is above 100 ms; a discipline does not know the delay, so the weight is 1 - exp(-1/C)
-//! always. The least max_p is ns-2's and ns-3's, not the 0.01 of the 2001 paper. Neither Floyd
-//! variant follows a rate that changes (as ns-2 and ns-3). linux: time in ns is truncated to the
-//! kernel's µs; the idle table is tc's, in ticks of 64 ns, and the kernel reads it in µs, so an
-//! idle queue's average falls 15.6 times more slowly than red(8) intends: kept, as it is what Linux
-//! does. The adaptive timer fires each 0.512 s (HZ = 250) from the start and is evaluated on
-//! arrival.
+//! Deviations of ns2 and ns3: ns-2's automatic weight lengthens the time constant where three times
+//! the link's delay is above 100 ms; a discipline does not know the delay, so the weight is always
+//! 1 - exp(-1/C). The least max_p is ns-2's and ns-3's, not the 0.01 of the 2001 paper. Neither
+//! follows a rate that changes (as ns-2 and ns-3).
+//!
+//! Deviations of linux: time in ns is truncated to the kernel's µs. The idle table is tc's, in
+//! ticks of 64 ns, and the kernel reads it in µs, so an idle queue's average falls 15.6 times more
+//! slowly than red(8) intends; this is kept, as Linux does it. The adaptive timer fires each 0.512
+//! s (HZ 250) from the start and is evaluated on arrival.
 
 mod floyd;
 mod linux;
@@ -47,7 +48,6 @@ use floyd::FloydRed;
 use linux::{LinuxRed, TWO_32};
 
 use crate::ds::mark;
-
 use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::{Luck, Time};
@@ -108,7 +108,7 @@ impl Law {
         }
     }
 
-    /// It may not, and was dropped.
+    /// The packet was dropped at the physical limit.
     fn overflowed(&mut self) {
         if let Law::Floyd(red) = self
             && red.variant == RedVariant::Ns2
@@ -117,7 +117,7 @@ impl Law {
         }
     }
 
-    /// The transmitter wanted a packet and there was none: the idle period starts, unless it has
+    /// The queue was empty when the transmitter became free: the idle period starts, unless it has
     /// before.
     fn idle(&mut self, now: Time) {
         let idle_since = match self {
@@ -146,17 +146,17 @@ impl<B> Red<B> {
         Red { law, luck: context.luck, queue: Fifo::default() }
     }
 
-    /// Whether another RED's draw dropped or marked the next arrival early. Where ours leaves the
-    /// choice to luck, it takes that for its own draw; where the law leaves none, the law decides.
-    /// For Linux's alone.
+    /// For replays, and Linux's RED only: tells whether another RED's draw dropped or marked the
+    /// next arrival early. Where our law would draw, this takes the draw's place; where the law is
+    /// certain, the law decides.
     pub fn tell(&mut self, early: bool) {
         if let Law::Linux(red) = &mut self.law {
             red.told = Some(early);
         }
     }
 
-    /// How likely the last arrival that was told of was to be dropped or marked early, given what
-    /// became of all before it.
+    /// For replays: the probability that the last arrival was dropped or marked early, given the
+    /// fates of all before it.
     pub fn chance(&self) -> Option<f64> {
         match &self.law {
             Law::Linux(red) => Some(red.chance),
@@ -171,7 +171,7 @@ impl<B> Qdisc<B> for Red<B> {
         if let Law::Linux(red) = &mut self.law
             && red.told == Some(true)
         {
-            // Where there was no room, a drop says nothing about the draw.
+            // Without room, a drop does not show the draw.
             red.told = Some(self.queue.backlog().bytes + u64::from(packet.size) <= red.limit);
         }
         let verdict = self.law.decide(self.queue.backlog(), packet.size, now, &mut self.luck);

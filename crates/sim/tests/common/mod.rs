@@ -39,6 +39,8 @@ pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
     let loss = Loss::None;
     LinkSpec {
         name: name.into(),
+        tail: String::new(),
+        head: String::new(),
         rate,
         rate_period_ns: None,
         delay_ns,
@@ -48,6 +50,7 @@ pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
         ring: None,
         shaper: None,
         sampled: true,
+        asks_at_once: false,
     }
 }
 
@@ -74,7 +77,7 @@ pub fn bulk(tcp: TcpParams) -> Traffic {
 
 pub fn scenario(duration_ns: u64, links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> Scenario {
     let record = RecordSpec { queue_ns: 100 * MS, flow_ns: 100 * MS, packets: false };
-    Scenario { duration_ns, warmup_ns: 0, seed: 1, links, flows, record }
+    Scenario { duration_ns, warmup_ns: 0, seed: 1, links, flows, record, offloads: false }
 }
 
 /// A finished run's tables.

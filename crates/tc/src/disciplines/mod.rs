@@ -51,8 +51,7 @@ pub fn record(kind: &str) -> Option<&'static Record> {
     RECORDS.iter().copied().find(|record| record.kind == kind)
 }
 
-/// Bands of prio and ets where nobody says how many.
-pub(crate) const USUAL_BANDS: u64 = 3;
+/// The most bands that prio and ets take (TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS).
 const MOST_BANDS: u64 = 16;
 
 const LIMIT: Word = word("limit", "PACKETS", Read::Count(1, U32));

@@ -1,84 +1,91 @@
-//! CUBIC: after a loss the window climbs back to where the loss was along a cubic in time, flat
-//! near it, steep beyond.
+//! CUBIC: after a loss cwnd follows a cubic of the time since, flat near the cwnd of the loss and
+//! steep beyond it.
 //!
-//! W(t) = C (t - K)³ + W_max: concave up to W_max, then convex to look for more. Growth depends on
-//! the time since the loss and not on the RTT, so flows of different RTTs share more evenly. Where
-//! Reno would be faster (small windows, short RTTs) CUBIC grows as Reno would: the TCP-friendly
-//! region. HyStart leaves slow start before it overshoots, when a train of ACKs has become half an
-//! RTT long, or when a round's RTTs exceed the least one by an eighth.
+//! W_cubic(t) = C (t - K)³ + W_max: concave up to W_max, then convex. Growth depends on the time
+//! since the loss and not on the RTT, so flows of different RTTs share more evenly. Where Reno
+//! would be faster (small windows, short RTTs) cwnd follows W_est, Reno's window: the Reno-friendly
+//! region. HyStart ends slow start before it overshoots: when a train of ACKs has become half an
+//! RTT long, or when a round's RTTs exceed the least RTT by an eighth.
 //!
 //! Sources: RFC 9438 (section numbers below); Ha and Rhee, "Taming the elephants: new TCP slow
-//! start" (2011); Linux net/ipv4/tcp_cubic.c since 6.14 for what neither fixes. As Linux has it,
-//! all is in whole numbers, which at windows of tens of segments is a tenth of the losses: windows
-//! in segments; time in ticks of 4 ms (HZ 250), min_rtt rounded up to them; t and K in 1/1024 s,
-//! rounded down; what the cubic has gained or is short of, rounded down; β as 717/1024, rounded
-//! down after each use; and growth is a number of acknowledged segments to a segment of growth,
-//! rounded down, so that just below its target a window grows faster than the cubic. The cubic is
-//! read once a tick, and while cwnd stands once in 8. Deviations from RFC 9438, all as Linux: the
-//! cubic is read min_rtt ahead, not srtt; a multiplicative decrease starts from cwnd, not from the
-//! flight size; the Reno estimate keeps its α when it passes the old window; a window that has
-//! known no loss grows by at least 1/20 a round trip; HyStart, not §4.10's HyStart++; a cube root
-//! that is off by up to 0.15 %. Deviation from Linux: time without a full window is left out of the
-//! epoch whenever it is longer than an RTT (§4.2; Linux: if nothing was in flight). Nothing of
-//! `Ns2Mode` applies here.
+//! start" (2011); Linux net/ipv4/tcp_cubic.c since 6.14 for what neither fixes. Its identifiers are
+//! in the comments.
+//!
+//! All numbers are whole, as Linux's; at windows of tens of segments this changes the losses by a
+//! tenth:
+//!
+//! - windows in segments; time in jiffies of 4 ms (HZ 250), delay_min rounded up to them;
+//! - t and K in 1/1024 s, rounded down; |W_cubic - W_max| rounded down;
+//! - β is 717/1024, rounded down after each use;
+//! - growth is `cnt`, the acknowledged segments for one segment of growth, rounded down: just below
+//!   its target cwnd grows faster than the cubic;
+//! - `cnt` is computed anew once a jiffy, and while cwnd does not change once in 8 jiffies.
+//!
+//! Deviations from RFC 9438, all as Linux: the target is W_cubic one delay_min ahead, not one srtt;
+//! a multiplicative decrease starts from cwnd, not from the flight size; W_est keeps its α when it
+//! passes the old cwnd; before the first loss cwnd grows by at least 1/20 an RTT; HyStart, not
+//! §4.10's HyStart++; a cube root that is off by up to 0.15 %. Deviation from Linux: time in which
+//! cwnd was not the limit is left out of the epoch whenever it is longer than an RTT (§4.2; Linux:
+//! cubictcp_cwnd_event, if nothing was in flight). `Ns2Mode` changes nothing here.
 
-use super::{Ack, Congestion, CongestionControl, Credit, Signal};
+use super::{Ack, Congestion, CongestionControl, CwndCnt, Signal};
 use crate::TcpParams;
 use units::{Span, Time};
 
-/// C, in 1024ths of a segment per second cubed: 0.4 (§5.1).
+/// C, 0.4 segments per second cubed (§5.1), in 1024ths: bic_scale × 10.
 const C: u64 = 410;
-/// Linux's clock with HZ 250, as Debian's and Ubuntu's kernels have it.
-const TICK: Span = Span::from_millis(4);
-/// So long is the cubic not read again while cwnd stands: HZ/32.
-const STALE_TICKS: u64 = 7;
-/// β in 1024ths: what is left of the window after congestion is 0.7 of it (§4.6).
+/// The kernel's jiffy with HZ 250, as in Debian's and Ubuntu's kernels.
+const JIFFY: Span = Span::from_millis(4);
+/// bictcp_update: while cwnd is `last_cwnd`, `cnt` is not computed again for HZ/32.
+const LAST_CWND_JIFFIES: u64 = 7;
+/// β_cubic in 1024ths: congestion leaves 0.7 of cwnd (§4.6).
 const BETA: u32 = 717;
-/// A segment of growth of Reno's estimate costs so many eighths of a window acknowledged: 1/α =
-/// (1+β)/3(1-β), rounded down to 15/8, of a Reno that loses as rarely and shares as fairly (§4.3).
-const RENO_EIGHTHS: u32 = 15;
-/// At most one segment for two acknowledged: 1.5 times an RTT (§4.4, §4.5).
-const GROWTH_MAX: u32 = 2;
-/// At least one segment for twenty acknowledged as long as no loss has shown what the path holds
-/// (Linux).
-const GROWTH_UNKNOWN: u32 = 20;
-/// Above the cubic one segment for a hundred windows, so that a growth of nothing does not last
-/// (Linux).
-const CREEP: u32 = 100;
+/// beta_scale: W_est grows by one for `BETA_SCALE`/8 × cwnd acknowledged segments. 1/α_cubic =
+/// (1+β)/3(1-β) = 1.89, rounded down to 15/8. With this α a Reno that keeps β of its window has the
+/// average window of one that keeps half (§4.3).
+const BETA_SCALE: u32 = 15;
+/// At most one segment of growth for two acknowledged: 1.5 × cwnd in an RTT (§4.4, §4.5).
+const CNT_MIN: u32 = 2;
+/// At least one segment of growth for twenty acknowledged while W_max is unknown (bictcp_update).
+const CNT_MAX_NO_LOSS: u32 = 20;
+/// At or above the target: one segment of growth for a hundred cwnd (bictcp_update).
+const PLATEAU_WINDOWS: u32 = 100;
 
 /// State of RFC 9438. Windows are in segments.
 pub struct Cubic {
     cwnd: u32,
     /// `u32::MAX`: unlimited.
     ssthresh: u32,
-    credit: Credit,
-    /// Window at the last congestion, lowered by fast convergence; 0 while the path is unknown.
+    cwnd_cnt: CwndCnt,
+    /// W_max: cwnd at the last congestion, lowered by fast convergence (last_max_cwnd); 0 before
+    /// the first.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// The last ACK under which the window could grow.
-    last_limited: Time,
-    /// The least RTT since the last timeout.
+    /// When the last ACK came that found cwnd the limit.
+    last_cwnd_limited: Time,
+    /// The least RTT since the last timeout (delay_min).
     delay_min: Option<Span>,
     hystart: HyStart,
 }
 
-/// A stretch of congestion avoidance, from its start to the next congestion.
+/// Congestion avoidance from its start to the next congestion (§4.2). The fields are of Linux's
+/// `struct bictcp`.
 struct Epoch {
-    /// Moved on by the time in which something other than cwnd was the limit.
+    /// epoch_start, moved on by the time in which cwnd was not the limit.
     start: Time,
-    /// What the cubic rises to and then leaves: its plateau.
-    origin: u32,
-    /// 1024ths of a second from the start to the plateau.
+    /// bic_origin_point: the cubic's plateau, W_max or the cwnd of the start where that is more.
+    origin_point: u32,
+    /// K: from the start to the plateau, in 1024ths of a second (bic_K).
     k: u64,
-    /// W_est: the window Reno would have.
+    /// W_est: the window Reno would have (tcp_cwnd).
     w_est: u32,
-    /// Acknowledged segments that have not yet earned growth of W_est.
-    credit: u32,
-    /// When the cubic was read, in ticks, and at which cwnd.
-    read_at: u64,
-    read_cwnd: u32,
-    /// Acknowledged segments to a segment of growth.
-    price: u32,
+    /// Acknowledged segments that have not yet grown W_est.
+    ack_cnt: u32,
+    /// When `cnt` was computed, in jiffies, and the cwnd then.
+    last_time: u64,
+    last_cwnd: u32,
+    /// Acknowledged segments for one segment of growth.
+    cnt: u32,
 }
 
 impl Cubic {
@@ -87,19 +94,19 @@ impl Cubic {
         Cubic {
             cwnd: params.growth.initial_window,
             ssthresh: params.growth.initial_ssthresh.unwrap_or(u32::MAX),
-            credit: Credit::default(),
+            cwnd_cnt: CwndCnt::default(),
             w_max: 0,
             epoch: None,
-            last_limited: Time::ZERO,
+            last_cwnd_limited: Time::ZERO,
             delay_min: None,
             hystart: HyStart::new(params),
         }
     }
 
-    /// Takes an RTT sample for min_rtt and HyStart. The first second of an epoch still sees the
-    /// queue that the loss left behind, so its samples are left out (Linux).
+    /// cubictcp_acked: an RTT sample for delay_min and HyStart. Samples of an epoch's first second
+    /// are left out, because the queue that caused the loss still stands.
     #[inline]
-    fn sample(&mut self, ack: &Ack) {
+    fn on_rtt_sample(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
         if self.epoch.as_ref().is_some_and(|epoch| ack.now.since(epoch.start) < Span::from_secs(1))
         {
@@ -108,127 +115,130 @@ impl Cubic {
         let delay_min = self.delay_min.map_or(rtt, |least| least.min(rtt));
         self.delay_min = Some(delay_min);
         if self.cwnd < self.ssthresh
-            && self.hystart.found(ack, rtt, delay_min, f64::from(self.cwnd))
+            && self.hystart.update(ack, rtt, delay_min, f64::from(self.cwnd))
         {
             self.ssthresh = self.cwnd;
         }
     }
 
-    /// Congestion avoidance: so many acknowledged segments earn one of growth (§4.4).
+    /// Congestion avoidance (§4.4).
     #[inline]
     fn avoid_congestion(&mut self, acked: u32, ack: &Ack) {
-        let price = self.price(acked, ack);
-        self.cwnd = self.cwnd.saturating_add(self.credit.earn(acked, price));
+        let cnt = self.update(acked, ack);
+        self.cwnd = self.cwnd.saturating_add(self.cwnd_cnt.cong_avoid_ai(acked, cnt));
     }
 
-    /// How many acknowledged segments a segment of growth costs: by the cubic, or by Reno's window
-    /// where that is larger.
+    /// bictcp_update: the acknowledged segments for one segment of growth, by W_cubic or by W_est,
+    /// whichever grows faster.
     #[inline]
-    fn price(&mut self, acked: u32, ack: &Ack) -> u32 {
+    fn update(&mut self, acked: u32, ack: &Ack) -> u32 {
         let (cwnd, w_max) = (self.cwnd, self.w_max);
-        let ahead = self.delay_min.unwrap_or(Span::ZERO).0.div_ceil(TICK.0);
+        let ahead = self.delay_min.unwrap_or(Span::ZERO).0.div_ceil(JIFFY.0);
         let begun = self.epoch.is_some();
-        let idle = self.idle(ack);
+        let idle_time = self.idle_time(ack);
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(cwnd, w_max, ack.now));
-        epoch.start = (epoch.start + idle).min(ack.now);
-        epoch.credit += acked;
-        let now = ticks(ack.now);
-        let fresh = begun && now - epoch.read_at <= STALE_TICKS;
-        if fresh && cwnd == epoch.read_cwnd {
-            return epoch.price;
+        epoch.start = (epoch.start + idle_time).min(ack.now);
+        epoch.ack_cnt += acked;
+        let now = jiffies(ack.now);
+        let recent = begun && now - epoch.last_time <= LAST_CWND_JIFFIES;
+        if recent && cwnd == epoch.last_cwnd {
+            return epoch.cnt;
         }
-        if !begun || now != epoch.read_at {
-            epoch.read(now, ahead, cwnd);
+        if !begun || now != epoch.last_time {
+            epoch.follow_w_cubic(now, ahead, cwnd);
             if w_max == 0 {
-                epoch.price = epoch.price.min(GROWTH_UNKNOWN);
+                epoch.cnt = epoch.cnt.min(CNT_MAX_NO_LOSS);
             }
         }
-        epoch.keep_up_with_reno(cwnd);
-        epoch.price = epoch.price.max(GROWTH_MAX);
-        epoch.price
+        epoch.follow_w_est(cwnd);
+        epoch.cnt = epoch.cnt.max(CNT_MIN);
+        epoch.cnt
     }
 
-    /// Time that passed without the window being the limit, beyond the RTT that any ACK takes: it
-    /// must not earn growth (§4.2).
+    /// Time in which cwnd was not the limit, beyond the RTT that any ACK takes. It must not grow
+    /// cwnd (§4.2).
     #[inline]
-    fn idle(&mut self, ack: &Ack) -> Span {
+    fn idle_time(&mut self, ack: &Ack) -> Span {
         let rtt = ack.rtt.or(ack.srtt).unwrap_or(Span::ZERO);
-        let idle = ack.now.since(self.last_limited).saturating_sub(rtt);
-        self.last_limited = ack.now;
-        idle
+        let idle_time = ack.now.since(self.last_cwnd_limited).saturating_sub(rtt);
+        self.last_cwnd_limited = ack.now;
+        idle_time
     }
 }
 
 impl Epoch {
-    /// §4.2: K is the time the cubic takes from the window now to W_max. From above W_max it starts
-    /// at its plateau.
+    /// §4.2: K is the time that the cubic takes from cwnd to W_max. From a cwnd above W_max it
+    /// starts at its plateau.
     fn new(cwnd: u32, w_max: u32, now: Time) -> Epoch {
-        let origin = w_max.max(cwnd);
+        let origin_point = w_max.max(cwnd);
         Epoch {
             start: now,
-            origin,
-            k: time_to_plateau(origin - cwnd),
+            origin_point,
+            k: cubic_k(origin_point - cwnd),
             w_est: cwnd,
-            credit: 0,
-            read_at: 0,
-            read_cwnd: cwnd,
-            price: GROWTH_MAX,
+            ack_cnt: 0,
+            last_time: 0,
+            last_cwnd: cwnd,
+            cnt: CNT_MIN,
         }
     }
 
-    /// Growth to where the cubic will be so many ticks later: (target - cwnd)/cwnd (§4.4).
-    fn read(&mut self, now: u64, ahead: u64, cwnd: u32) {
-        self.read_at = now;
-        self.read_cwnd = cwnd;
-        let t = (now - ticks(self.start) + ahead) * TICK.0 * 1024 / 1_000_000_000;
+    /// §4.4: cnt = cwnd/(target - cwnd), where the target is W_cubic `ahead` jiffies later.
+    fn follow_w_cubic(&mut self, now: u64, ahead: u64, cwnd: u32) {
+        self.last_time = now;
+        self.last_cwnd = cwnd;
+        let t = (now - jiffies(self.start) + ahead) * JIFFY.0 * 1024 / 1_000_000_000;
         let offset = u128::from(t.abs_diff(self.k));
-        let gained =
+        let delta =
             u32::try_from((u128::from(C) * offset * offset * offset) >> 40).unwrap_or(u32::MAX);
         let target = if t < self.k {
-            self.origin.saturating_sub(gained)
+            self.origin_point.saturating_sub(delta)
         } else {
-            self.origin.saturating_add(gained)
+            self.origin_point.saturating_add(delta)
         };
-        self.price =
-            if target > cwnd { cwnd / (target - cwnd) } else { CREEP.saturating_mul(cwnd) };
+        self.cnt = if target > cwnd {
+            cwnd / (target - cwnd)
+        } else {
+            PLATEAU_WINDOWS.saturating_mul(cwnd)
+        };
     }
 
-    /// §4.3: W_est grows by α a window, and cwnd at least as fast as it takes to be as large in a
-    /// round trip.
-    fn keep_up_with_reno(&mut self, cwnd: u32) {
-        let cost = (cwnd.saturating_mul(RENO_EIGHTHS) / 8).max(1);
-        // A segment is earned by more than it costs, not by as much (Linux).
-        let earned = self.credit.saturating_sub(1) / cost;
-        self.credit -= earned * cost;
-        self.w_est += earned;
+    /// §4.3: W_est grows by α_cubic segments a window. cwnd grows at least so fast that it reaches
+    /// W_est within an RTT.
+    fn follow_w_est(&mut self, cwnd: u32) {
+        let delta = (cwnd.saturating_mul(BETA_SCALE) / 8).max(1);
+        // Linux: W_est grows once `ack_cnt` is above `delta`, not at it.
+        let grown = self.ack_cnt.saturating_sub(1) / delta;
+        self.ack_cnt -= grown * delta;
+        self.w_est += grown;
         if self.w_est > cwnd {
-            self.price = self.price.min(cwnd / (self.w_est - cwnd));
+            self.cnt = self.cnt.min(cwnd / (self.w_est - cwnd));
         }
     }
 }
 
-/// K, the time in which the cubic rises by `short` segments, in 1024ths of a second: the cube root
-/// of short / C (§4.2).
+/// K in 1024ths of a second: the cube root of distance/C, where `distance` is W_max - cwnd in
+/// segments (§4.2).
 ///
-/// By one of Newton's steps in whole numbers, from a guess by the leading bits: off by up to
-/// 0.15 %, as Linux's, and by the same, since a cycle of losses becomes another by one acknowledged
-/// segment. tests/recordings/cubic-k.txt has Linux's values.
-fn time_to_plateau(short: u32) -> u64 {
-    if short == 0 {
+/// One step of Newton's method in whole numbers, from a first guess by the leading bits. It is off
+/// by up to 0.15 %, by the same amount as Linux's (cubic_root): one acknowledged segment more or
+/// less changes a whole cycle of losses. tests/recordings/cubic-k.txt has Linux's values.
+fn cubic_k(distance: u32) -> u64 {
+    if distance == 0 {
         return 0;
     }
-    let a = (1 << 40) / C * u64::from(short);
+    let a = (1 << 40) / C * u64::from(distance);
     // a = m * 8^octaves with m from 8 up to 64.
     let octaves = a.ilog2() / 3 - 1;
-    let x = (guess(a >> (3 * octaves)) << octaves) / 64;
+    let x = (first_guess(a >> (3 * octaves)) << octaves) / 64;
     // Newton: x' = (2 x + a/x²) / 3, where x (x - 1) stands for x² and 341/1024 for a third.
     (2 * x + a / (x * (x - 1))) * 341 / 1024
 }
 
-/// 64 times the cube root of a number from m to m + 1, from 8 to 64, or a little more: Newton's
-/// step lands above the root from either side. A curve through the guesses that Linux's values of K
-/// imply, and where they lie a 64th off it.
-fn guess(m: u64) -> u64 {
+/// 64 times the cube root of a number between m and m + 1, for m from 8 to 63, or a little more:
+/// Newton's step ends above the root from either side. The curve is fitted to the first guesses
+/// that the recorded values of K imply, and corrected where they lie a 64th off it.
+fn first_guess(m: u64) -> u64 {
     let curve = (65.4 * libm::cbrt(m as f64) + 3.8) as u64;
     match m {
         15 | 60 => curve + 1,
@@ -237,25 +247,25 @@ fn guess(m: u64) -> u64 {
     }
 }
 
-fn ticks(at: Time) -> u64 {
-    at.0 / TICK.0
+fn jiffies(at: Time) -> u64 {
+    at.0 / JIFFY.0
 }
 
-/// What is left of a window after congestion.
-fn reduced(cwnd: u32) -> u32 {
+/// β_cubic × cwnd, rounded down.
+fn times_beta(cwnd: u32) -> u32 {
     (u64::from(cwnd) * u64::from(BETA) / 1024) as u32
 }
 
 impl CongestionControl for Cubic {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        self.sample(ack);
+        self.on_rtt_sample(ack);
         if !ack.cwnd_limited {
             return;
         }
         let mut acked = ack.acked;
         if self.cwnd < self.ssthresh {
-            // Slow start up to ssthresh; what is left of the ACK counts as avoidance.
+            // Slow start up to ssthresh; the rest of the ACK counts for congestion avoidance.
             let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
             acked -= grown - self.cwnd;
             self.cwnd = grown;
@@ -267,19 +277,19 @@ impl CongestionControl for Cubic {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        // Fast convergence (§4.7): a window that peaks lower than the last time gives way to
-        // newcomers.
+        // Fast convergence (§4.7): a cwnd below the last W_max makes room for new flows.
         let lower = self.cwnd < self.w_max;
         self.w_max = if lower {
             (u64::from(self.cwnd) * u64::from(1024 + BETA) / 2048) as u32
         } else {
             self.cwnd
         };
-        self.ssthresh = reduced(self.cwnd).max(2);
+        self.ssthresh = times_beta(self.cwnd).max(2);
         self.epoch = None;
-        self.credit = Credit::default();
+        self.cwnd_cnt = CwndCnt::default();
         if event.signal == Signal::Timeout {
-            // §4.8, and Linux: the path may be another now, so all that was known of it goes.
+            // §4.8, and bictcp_reset: the path may have changed, so W_max and delay_min are
+            // forgotten.
             self.cwnd = 1;
             self.w_max = 0;
             self.delay_min = None;
@@ -303,36 +313,35 @@ impl CongestionControl for Cubic {
     }
 
     fn set_ssthresh(&mut self, ssthresh: f64) {
-        // An infinite one becomes the largest there is.
+        // An infinite ssthresh becomes u32::MAX.
         self.ssthresh = ssthresh as u32;
     }
 }
 
-/// Below this window a round has too few samples to decide on.
+/// hystart_low_window: a round at a smaller cwnd has too few samples.
 const LOW_WINDOW: f64 = 16.0;
-/// ACKs this close together belong to one train.
+/// hystart_ack_delta_us: ACKs this close together belong to one train.
 const TRAIN_GAP: Span = Span::from_millis(2);
-/// RTT samples of a round before their minimum is judged.
+/// HYSTART_MIN_SAMPLES: RTT samples of a round before their minimum counts.
 const ROUND_SAMPLES: u8 = 8;
 
-/// When to leave slow start.
+/// When to leave slow start. The fields are of Linux's `struct bictcp`.
 struct HyStart {
     searching: bool,
     enabled: bool,
-    /// The sender paces: its ACK train is spread over half an RTT already.
+    /// The sender paces: its ACK train is spread over half an RTT anyway.
     paced: bool,
     mss: f64,
-    /// Rounds are counted from this window on. 0; in Linux 5.16 to 6.13 it was LOW_WINDOW, so that
-    /// rounds began midway.
-    rounds_from: f64,
-    /// The round is over when this segment is acknowledged and one more.
-    round_end: u32,
+    /// Rounds are counted from this cwnd on: 0, and LOW_WINDOW in Linux 5.16 to 6.13.
+    reset_from: f64,
+    /// The round ends when an ACK reaches beyond this segment.
+    end_seq: u32,
     round_start: Time,
-    /// The last ACK of the train that began with the round.
-    train: Time,
-    samples: u8,
+    /// When the last ACK came of the train that began with the round.
+    last_ack: Time,
+    sample_cnt: u8,
     /// The least RTT of the round.
-    round_rtt: Span,
+    curr_rtt: Span,
 }
 
 impl HyStart {
@@ -342,71 +351,73 @@ impl HyStart {
             enabled: params.growth.hystart,
             paced: params.growth.pacing,
             mss: f64::from(params.mss),
-            rounds_from: 0.0,
-            round_end: 0,
+            reset_from: 0.0,
+            end_seq: 0,
             round_start: Time::ZERO,
-            train: Time::ZERO,
-            samples: 0,
-            round_rtt: Span(u64::MAX),
+            last_ack: Time::ZERO,
+            sample_cnt: 0,
+            curr_rtt: Span(u64::MAX),
         }
     }
 
     fn restart(&mut self) {
         self.searching = self.enabled;
-        // Whatever comes next begins a round.
-        self.round_end = 0;
+        // The next ACK begins a round (bictcp_hystart_reset).
+        self.end_seq = 0;
     }
 
-    /// Whether this ACK, of a slow start at window `cwnd`, says that the path is full.
-    fn found(&mut self, ack: &Ack, rtt: Span, delay_min: Span, cwnd: f64) -> bool {
-        if !self.searching || cwnd < self.rounds_from {
+    /// hystart_update: whether this ACK, in slow start at `cwnd`, ends slow start.
+    fn update(&mut self, ack: &Ack, rtt: Span, delay_min: Span, cwnd: f64) -> bool {
+        if !self.searching || cwnd < self.reset_from {
             return false;
         }
-        if ack.una > self.round_end {
-            self.round_end = ack.nxt;
+        if ack.una > self.end_seq {
+            self.end_seq = ack.nxt;
             self.round_start = ack.now;
-            self.train = ack.now;
-            self.samples = 0;
-            self.round_rtt = Span(u64::MAX);
+            self.last_ack = ack.now;
+            self.sample_cnt = 0;
+            self.curr_rtt = Span(u64::MAX);
         }
         if cwnd < LOW_WINDOW {
             return false;
         }
-        let found = self.train_is_long(ack, delay_min, cwnd) | self.delay_has_risen(rtt, delay_min);
+        let found =
+            self.ack_train_is_long(ack, delay_min, cwnd) | self.delay_has_increased(rtt, delay_min);
         self.searching = !found;
         found
     }
 
-    /// The train of ACKs since the start of the round lasts as long as one way to the receiver
-    /// takes.
-    fn train_is_long(&mut self, ack: &Ack, delay_min: Span, cwnd: f64) -> bool {
-        if ack.now.since(self.train) > TRAIN_GAP {
+    /// HYSTART_ACK_TRAIN: the ACKs since the start of the round span more than half of delay_min,
+    /// the time one way to the receiver.
+    fn ack_train_is_long(&mut self, ack: &Ack, delay_min: Span, cwnd: f64) -> bool {
+        if ack.now.since(self.last_ack) > TRAIN_GAP {
             return false;
         }
-        self.train = ack.now;
-        let threshold = delay_min + self.cushion(ack, cwnd);
+        self.last_ack = ack.now;
+        let threshold = delay_min + self.ack_delay(ack, cwnd);
         let threshold = if self.paced { threshold } else { threshold / 2 };
         ack.now.since(self.round_start) > threshold
     }
 
-    /// Linux allows for segments sent in bursts: the time that four bursts of 64 KiB take at the
-    /// pacing rate of slow start (2 cwnd/srtt), at most 1 ms, which it is below 2 Gbit/s.
-    fn cushion(&self, ack: &Ack, cwnd: f64) -> Span {
+    /// hystart_ack_delay: an allowance for segments sent in bursts. It is the time of four bursts
+    /// of 64 KiB at slow start's pacing rate, 2 cwnd/srtt, and at most 1 ms; below 2 Gbit/s it is 1
+    /// ms.
+    fn ack_delay(&self, ack: &Ack, cwnd: f64) -> Span {
         let srtt = ack.srtt.map_or(0.0, Span::as_secs_f64);
         let bursts = 4.0 * 65_536.0 * srtt / (2.0 * cwnd * self.mss);
         Span::from_secs_f64(bursts).min(Span::from_millis(1))
     }
 
-    /// After eight samples, their minimum is above the least RTT by an eighth (between 4 and
-    /// 16 ms): a queue stands.
-    fn delay_has_risen(&mut self, rtt: Span, delay_min: Span) -> bool {
-        self.round_rtt = self.round_rtt.min(rtt);
-        if self.samples < ROUND_SAMPLES {
-            self.samples += 1;
+    /// HYSTART_DELAY: after eight samples their minimum exceeds delay_min by delay_min/8, bounded
+    /// to 4 to 16 ms. A queue has built up.
+    fn delay_has_increased(&mut self, rtt: Span, delay_min: Span) -> bool {
+        self.curr_rtt = self.curr_rtt.min(rtt);
+        if self.sample_cnt < ROUND_SAMPLES {
+            self.sample_cnt += 1;
             return false;
         }
         let tolerance = (delay_min / 8).clamp(Span::from_millis(4), Span::from_millis(16));
-        self.round_rtt > delay_min + tolerance
+        self.curr_rtt > delay_min + tolerance
     }
 }
 
@@ -452,7 +463,7 @@ mod tests {
                 una: self.una,
                 nxt: self.nxt,
                 cwnd_limited,
-                orderly: true,
+                ca_open: true,
             });
             self.nxt = self.nxt.max(self.una + self.cubic.cwnd() as u32);
         }
@@ -499,12 +510,12 @@ mod tests {
     fn whole_numbers_as_in_linux() {
         // 99 · 717/1024 = 69.3. K = cbrt(30/0.4) = 4.217 s would be 4318/1024, by Linux's cube
         // root 4316. With 100 ms ahead, 102/1024, W = 99 - 0.4 · 4.117³ = 71.1, of which 28 - 1 are
-        // taken: 72, and 69/(72 - 69) acknowledged segments earn the next.
+        // taken: 72, and cnt = 69/(72 - 69).
         let mut bulk = Bulk::after_loss_at(99.0, Span::from_millis(100));
         assert_eq!(bulk.cubic.ssthresh(), 69.0);
         bulk.ack(1, Span::from_millis(100), true);
         let epoch = bulk.cubic.epoch.as_ref().expect("it has begun");
-        assert_eq!((epoch.k, epoch.price), (4316, 23));
+        assert_eq!((epoch.k, epoch.cnt), (4316, 23));
         bulk.ack(21, Span::from_millis(100), true);
         assert_eq!(bulk.cubic.cwnd(), 69.0);
         bulk.ack(1, Span::from_millis(100), true);
@@ -522,16 +533,16 @@ mod tests {
             .collect();
         assert!(rows.len() > 1000 && rows.last().is_some_and(|row| row.0 == u32::MAX));
         for (short, k) in rows {
-            assert_eq!(time_to_plateau(short), k, "{short} segments");
+            assert_eq!(cubic_k(short), k, "{short} segments");
         }
     }
 
     #[test]
     fn k_is_rfc_9438_s_to_a_sixth_of_a_per_cent() {
-        assert_eq!(time_to_plateau(0), 0);
+        assert_eq!(cubic_k(0), 0);
         for short in (1..100_000).chain((100_000..u32::MAX).step_by(999_983)) {
             let exact = 1024.0 * libm::cbrt(f64::from(short) / 0.4);
-            let k = time_to_plateau(short) as f64;
+            let k = cubic_k(short) as f64;
             assert!((k - exact).abs() <= exact / 600.0 + 1.0, "{k} for {exact}");
         }
     }
@@ -539,8 +550,8 @@ mod tests {
     #[test]
     fn at_its_plateau_it_creeps_by_a_segment_in_a_hundred_windows() {
         let mut epoch = Epoch::new(70, 50, Time::ZERO);
-        epoch.read(0, 0, 70);
-        assert_eq!((epoch.origin, epoch.k, epoch.price), (70, 0, 7000));
+        epoch.follow_w_cubic(0, 0, 70);
+        assert_eq!((epoch.origin_point, epoch.k, epoch.cnt), (70, 0, 7000));
     }
 
     #[test]
@@ -548,8 +559,8 @@ mod tests {
         // 10 segments: 10 * 15/8 = 18 acknowledged.
         for (acked, w_est) in [(18, 10), (19, 11), (36, 11), (37, 12)] {
             let mut epoch = Epoch::new(10, 10, Time::ZERO);
-            epoch.credit = acked;
-            epoch.keep_up_with_reno(10);
+            epoch.ack_cnt = acked;
+            epoch.follow_w_est(10);
             assert_eq!(epoch.w_est, w_est, "{acked} acknowledged");
         }
     }
@@ -568,14 +579,14 @@ mod tests {
     #[test]
     fn the_cubic_is_read_once_a_tick_and_while_cwnd_stands_once_in_eight() {
         let mut bulk = Bulk::after_loss_at(1000.0, Span::from_millis(100));
-        let mut read_at = Vec::new();
+        let mut last_time = Vec::new();
         for ms in 0..48 {
             bulk.now = Time(ms * MS);
             bulk.ack(1, Span::from_millis(100), true);
-            read_at.push(bulk.cubic.epoch.as_ref().expect("it has begun").read_at);
+            last_time.push(bulk.cubic.epoch.as_ref().expect("it has begun").last_time);
         }
-        read_at.dedup();
-        assert_eq!(read_at, [0, 8]);
+        last_time.dedup();
+        assert_eq!(last_time, [0, 8]);
     }
 
     #[test]
@@ -660,27 +671,27 @@ mod tests {
     #[test]
     fn an_unlimited_window_does_not_grow_and_the_time_earns_nothing() {
         let rtt = Span::from_millis(100);
-        let mut idle = Bulk::after_loss_at(100.0, rtt);
+        let mut idle_time = Bulk::after_loss_at(100.0, rtt);
         let mut busy = Bulk::after_loss_at(100.0, rtt);
-        for bulk in [&mut idle, &mut busy] {
+        for bulk in [&mut idle_time, &mut busy] {
             for _ in 0..20 {
                 bulk.round();
             }
         }
-        let before = idle.cubic.cwnd();
+        let before = idle_time.cubic.cwnd();
         for _ in 0..300 {
-            idle.now += rtt;
-            idle.ack(1, rtt, false);
+            idle_time.now += rtt;
+            idle_time.ack(1, rtt, false);
         }
-        assert_eq!(idle.cubic.cwnd(), before);
+        assert_eq!(idle_time.cubic.cwnd(), before);
 
         // 30 s unlimited, 5 s limited: as if the 30 s had not been.
-        for bulk in [&mut idle, &mut busy] {
+        for bulk in [&mut idle_time, &mut busy] {
             for _ in 0..50 {
                 bulk.round();
             }
         }
-        assert!(near(idle.cubic.cwnd(), busy.cubic.cwnd(), 0.01));
+        assert!(near(idle_time.cubic.cwnd(), busy.cubic.cwnd(), 0.01));
         assert!(busy.cubic.cwnd() > before);
     }
 
@@ -816,7 +827,7 @@ mod tests {
         // The script is of a Linux before 6.14, where rounds were counted from the low window on:
         // 48 at the 19th ACK.
         let mut cubic = Cubic::new(&params());
-        cubic.hystart.rounds_from = LOW_WINDOW;
+        cubic.hystart.reset_from = LOW_WINDOW;
         let windows = bulk_166k(cubic, 200);
         let at = |ack: usize| windows[ack - 1];
         assert_eq!([at(5), at(10), at(15), at(19)], [20, 30, 40, 48]);

@@ -1,48 +1,49 @@
-//! LEDBAT: a background transfer that keeps the queue it makes at TARGET and yields to whoever
-//! makes more.
+//! LEDBAT: a background transfer that keeps the queueing delay at TARGET and yields to flows that
+//! make more.
 //!
-//! The receiver tells how long each segment was under way, one way, so queues on the way back don't
-//! count and neither do clocks that differ: what a segment took longer than the quickest of the
-//! last ten minutes is queueing. The window follows the distance from TARGET in proportion: a whole
-//! segment a round trip where nothing is queued, nothing at TARGET, down above it. A flow that
-//! fills a long queue so drives it to two segments. Under CoDel or fq_codel no queue ever reaches
-//! TARGET, LEDBAT sees losses only, and is a TCP like the others: Gong et al. (2014) call it
-//! reprioritisation.
+//! The receiver measures each segment's one-way delay, so queues on the way back and a constant
+//! difference of the clocks do not count. Queueing delay is the current delay less the least of the
+//! last ten minutes. Each round trip cwnd moves by GAIN · (TARGET - queueing delay)/TARGET
+//! segments: up by one on an empty queue, not at all at TARGET, down above it. A flow that fills a
+//! long queue drives it so to two segments. Under CoDel or fq_codel no queue reaches TARGET, so
+//! LEDBAT reacts to losses only, like other TCPs: Gong et al. (2014) call it reprioritisation.
 //!
 //! Source: RFC 6817; the names are those of its §2.4.2. Its parameters: BASE_HISTORY 10 minutes,
-//! CURRENT_FILTER 4 samples and their minimum as FILTER, ALLOWED_INCREASE 1, MIN_CWND 2; TARGET and
-//! GAIN are set, 100 ms and 1 where nothing is said (BitTorrent's, ns-3's; RFC 7928 §5.4 tests with
-//! 5 ms and 10); INIT_CWND is `initial_window`, 2. Choices that the RFC leaves: no slow start (its
-//! pseudo-code has none; ns-3 has one, which overruns the queue once before the first delay is
-//! looked at); an ECN echo is a loss; an ACK brings one delay sample, that of the newest segment it
-//! answers, also where it acknowledges two. Deviations: delay samples that come during a fast
-//! recovery are not kept; CTO is the sender's RTO. ns-3 subtracts clocks of a millisecond, and its
-//! delay is of the earliest segment, the receiver's wait before the ACK included.
+//! CURRENT_FILTER 4 samples with their minimum as FILTER, ALLOWED_INCREASE 1, MIN_CWND 2; TARGET
+//! and GAIN are settings, 100 ms and 1 by default (BitTorrent's, ns-3's; RFC 7928 §5.4 tests with 5
+//! ms and 10); INIT_CWND is `initial_window`, 2.
+//!
+//! Choices that the RFC leaves: no slow start (its pseudo-code has none; ns-3 has one, which
+//! overruns the queue once before the first delay is looked at); an ECN echo counts as a loss; an
+//! ACK brings one delay sample, of the newest segment it answers, even where it acknowledges two.
+//! Deviations: delay samples of a fast recovery are not kept; CTO is the sender's RTO. ns-3
+//! subtracts clocks of a millisecond, and its delay is of the earliest segment, with the receiver's
+//! delay of the ACK.
 
 use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;
 use units::{Span, Time};
 
-/// Minutes of which the least delay is remembered.
+/// Minutes whose least delay is kept.
 const BASE_HISTORY: usize = 10;
-/// Delay samples that are now.
+/// Delay samples that make the current delay.
 const CURRENT_FILTER: usize = 4;
 /// Segments by which the window may exceed what is in flight.
 const ALLOWED_INCREASE: f64 = 1.0;
 /// The window never falls below this but for a timeout.
 const MIN_CWND: f64 = 2.0;
-/// What BASE_HISTORY counts.
+/// The unit of BASE_HISTORY, ns.
 const MINUTE: u64 = 60_000_000_000;
 
 /// State of RFC 6817. Windows are in segments.
 pub struct Ledbat {
     cwnd: f64,
-    /// What a loss left of the window: for recovery, and to look at. There is no slow start.
+    /// cwnd after the last loss, for the sender's recovery. There is no slow start.
     ssthresh: f64,
     target: f64,
     gain: f64,
-    /// The least delay of each of the last minutes with a sample, by turns; `Span(u64::MAX)` where
-    /// none was yet.
+    /// The least delay of each of the last minutes that had a sample, as a ring; `Span(u64::MAX)`:
+    /// none.
     base_delays: [Span; BASE_HISTORY],
     /// The entry of `base_delays` for this minute, and which minute it is.
     newest: usize,
@@ -73,8 +74,8 @@ impl Ledbat {
         self.oldest = (self.oldest + 1) % CURRENT_FILTER;
     }
 
-    /// Each entry is the minimum of a minute. An old path, or a clock that drifted, is forgotten
-    /// with its minute.
+    /// Each entry is the minimum of a minute, so an old path or a drift of the clocks is forgotten
+    /// after ten.
     fn update_base_delay(&mut self, delay: Span, now: Time) {
         let minute = now.0 / MINUTE;
         if self.last_rollover == Some(minute) {
@@ -104,14 +105,13 @@ impl CongestionControl for Ledbat {
         let Some(queuing_delay) = self.queuing_delay() else { return };
         let off_target = (self.target - queuing_delay.0 as f64) / self.target;
         let acked = f64::from(ack.acked);
-        let grown = self.cwnd + self.gain * off_target * acked / self.cwnd;
-        // What was in flight before this ACK: a flow that doesn't use its window earns no wider
-        // one.
+        let cwnd = self.cwnd + self.gain * off_target * acked / self.cwnd;
+        // In flight before this ACK. A flow that does not use its cwnd gets no larger one.
         let flightsize = f64::from(ack.nxt - ack.una) + acked;
-        self.cwnd = grown.min(flightsize + ALLOWED_INCREASE).max(MIN_CWND);
+        self.cwnd = cwnd.min(flightsize + ALLOWED_INCREASE).max(MIN_CWND);
     }
 
-    /// At most once an RTT, which is the sender's care.
+    /// The sender calls this at most once an RTT.
     fn on_congestion(&mut self, event: &Congestion) {
         self.ssthresh = self.cwnd.min((self.cwnd / 2.0).max(MIN_CWND));
         if event.signal == Signal::Timeout {
@@ -119,26 +119,9 @@ impl CongestionControl for Ledbat {
         }
     }
 
-    #[inline]
-    fn cwnd(&self) -> f64 {
-        self.cwnd
-    }
+    window_accessors!();
 
-    #[inline]
-    fn set_cwnd(&mut self, cwnd: f64) {
-        self.cwnd = cwnd;
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: f64) {
-        self.ssthresh = ssthresh;
-    }
-
-    /// It never doubles, so it is never paced for that.
+    /// There is no slow start, so the pacing rate is always that of congestion avoidance.
     fn pacing_gain(&self) -> f64 {
         1.2
     }
@@ -170,7 +153,7 @@ mod tests {
             una: 100,
             nxt: 99 + flightsize,
             cwnd_limited: true,
-            orderly: true,
+            ca_open: true,
         });
     }
 

@@ -1,13 +1,36 @@
-//! Congestion control: how much may be in flight.
+//! Congestion control: how many segments may be in flight.
 //!
-//! The sender tells it what each ACK brought and when congestion was signalled; it answers with
-//! cwnd and ssthresh. How cwnd comes down during recovery (PRR, window inflation) is the sender's
-//! business, the same for all of them. Windows are in segments here, with fractions; the public
-//! face of the sender gives bytes.
+//! The sender reports each ACK and each congestion signal; a congestion control answers with cwnd
+//! and ssthresh. How cwnd falls during a recovery (PRR, window inflation) is the sender's part and
+//! the same for all. Windows are in segments here, with fractions; the sender's public functions
+//! give bytes. The trait has the hooks of Linux's `tcp_congestion_ops` under readable names.
+
+/// The accessors of `CongestionControl` for a state with the fields `cwnd` and `ssthresh`, `f64`.
+macro_rules! window_accessors {
+    () => {
+        #[inline]
+        fn cwnd(&self) -> f64 {
+            self.cwnd
+        }
+
+        #[inline]
+        fn set_cwnd(&mut self, cwnd: f64) {
+            self.cwnd = cwnd;
+        }
+
+        #[inline]
+        fn ssthresh(&self) -> f64 {
+            self.ssthresh
+        }
+
+        fn set_ssthresh(&mut self, ssthresh: f64) {
+            self.ssthresh = ssthresh;
+        }
+    };
+}
 
 mod cubic;
 mod ledbat;
-pub mod records;
 mod reno;
 mod vegas;
 
@@ -16,20 +39,20 @@ pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
-use crate::TcpParams;
-use serde::{Deserialize, Serialize};
+use crate::{CongestionKind, TcpParams};
 use units::{Span, Time};
 
-/// What an ACK of new data tells.
+/// What an ACK of new data reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// Now.
     pub now: Time,
     /// Segments it newly acknowledged: cumulatively or by SACK, none twice.
     pub acked: u32,
-    /// The RTT it measured, if it did.
+    /// The RTT it measured, if any.
     pub rtt: Option<Span>,
-    /// How long the newest segment it answers was under way one way, where the receiver tells.
+    /// One-way delay of the newest segment it answers, where the receiver measures it (RFC 6817
+    /// §2.3).
     pub one_way: Option<Span>,
     /// Smoothed RTT (RFC 6298).
     pub srtt: Option<Span>,
@@ -39,12 +62,11 @@ pub struct Ack {
     pub una: u32,
     /// The next segment to be sent for the first time.
     pub nxt: u32,
-    /// The window, not the application or the receiver, held the sender back: only then may it grow
-    /// (RFC 7661).
+    /// cwnd, not the application or the receive window, limits the sender: only then may cwnd grow
+    /// (RFC 7661; tcp_is_cwnd_limited).
     pub cwnd_limited: bool,
-    /// No congestion is being dealt with, and no segment is SACKed beyond a gap (Linux:
-    /// TCP_CA_Open).
-    pub orderly: bool,
+    /// The sender is in Linux's state TCP_CA_Open: no recovery, and no segment SACKed beyond a gap.
+    pub ca_open: bool,
 }
 
 /// How congestion was signalled.
@@ -71,20 +93,22 @@ pub struct Congestion {
 
 /// A congestion control algorithm.
 pub trait CongestionControl {
-    /// An ACK of new data outside recovery: the window may grow.
+    /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`).
     fn on_ack(&mut self, ack: &Ack);
 
-    /// Congestion: sets ssthresh, and cwnd to 1 on a timeout. In fast recovery the sender brings
-    /// cwnd to ssthresh.
+    /// Congestion: sets ssthresh (`ssthresh`), and cwnd to 1 on a timeout. In fast recovery the
+    /// sender brings cwnd to ssthresh.
     fn on_congestion(&mut self, event: &Congestion);
 
-    /// An ACK, in a recovery too, tells of segments of which the last left at `sent`, and once: the
-    /// last that it SACKs, or else acknowledges. Told before `on_ack`.
-    fn on_arrival(&mut self, _sent: Time, _now: Time) {}
+    /// An ACK, in a recovery too, is the first to acknowledge or SACK some segments (`pkts_acked`).
+    /// `sent` is when the last segment that it SACKs left, or else the last one that it
+    /// acknowledges; that segment was sent once. Called before `on_ack`.
+    fn on_delivered(&mut self, _sent: Time, _now: Time) {}
 
-    /// A segment is about to leave and nothing is in flight: at the start, after a pause, and when
-    /// a timeout has given up all that was. `nxt`: the next segment to be sent for the first time.
-    fn on_start(&mut self, _nxt: u32) {}
+    /// A segment is about to leave and nothing is in flight (CA_EVENT_TX_START): at the start,
+    /// after a pause, and when a timeout has marked all as lost. `nxt`: the next segment to be sent
+    /// for the first time.
+    fn on_tx_start(&mut self, _nxt: u32) {}
 
     /// The window, segments.
     fn cwnd(&self) -> f64;
@@ -95,78 +119,62 @@ pub trait CongestionControl {
     /// The slow-start threshold, segments; infinite at first.
     fn ssthresh(&self) -> f64;
 
-    /// Sets the threshold: the sender, when it gives back what it took for nothing. What else a
-    /// reduction changed stays.
+    /// Sets the threshold: the sender, when it undoes a reduction. What else the reduction changed
+    /// stays as it is.
     fn set_ssthresh(&mut self, ssthresh: f64);
 
-    /// Pacing rate over cwnd/srtt: as Linux, twice in slow start, 1.2 times after, and already in
-    /// the last round trip of slow start, which would otherwise overshoot.
+    /// The pacing rate as a multiple of cwnd/srtt, as Linux: 2 in slow start
+    /// (`tcp_pacing_ss_ratio`), 1.2 after it (`tcp_pacing_ca_ratio`). Slow start's last round trip
+    /// has 1.2 too, or it would overshoot.
     fn pacing_gain(&self) -> f64 {
         if self.cwnd() < self.ssthresh() / 2.0 { 2.0 } else { 1.2 }
     }
 }
 
-/// Growth of whole segments: what is acknowledged is saved until it has earned one (Linux).
+/// Linux's `snd_cwnd_cnt`: acknowledged segments that have not yet grown cwnd by a whole one.
 #[derive(Clone, Copy, Default)]
-struct Credit(u32);
+struct CwndCnt(u32);
 
-impl Credit {
-    /// Takes in what was acknowledged; gives the segments of growth that it pays for at this price.
+impl CwndCnt {
+    /// tcp_cong_avoid_ai: counts `acked` segments; gives the segments by which cwnd grows, one for
+    /// each `w` counted.
     #[inline]
-    fn earn(&mut self, acked: u32, price: u32) -> u32 {
-        // Where growth has become cheaper than what was saved for it, that buys one segment and not
-        // several.
-        let cheaper = self.0 >= price;
-        let saved = if cheaper { acked } else { self.0 + acked };
-        self.0 = saved % price;
-        saved / price + u32::from(cheaper)
+    fn cong_avoid_ai(&mut self, acked: u32, w: u32) -> u32 {
+        // Where `w` has fallen to the count or below, the count so far grows cwnd by one segment
+        // only.
+        let reached = self.0 >= w;
+        let cnt = if reached { acked } else { self.0 + acked };
+        self.0 = cnt % w;
+        cnt / w + u32::from(reached)
     }
 }
 
-/// RFC 5681's window in whole segments, after so many were acknowledged: slow start up to ssthresh,
-/// avoidance with what is left of them.
+/// tcp_reno_cong_avoid: cwnd in whole segments after `acked` more were acknowledged (RFC 5681
+/// §3.1). Slow start up to ssthresh, congestion avoidance with the rest.
 #[inline]
-fn grown(cwnd: f64, ssthresh: f64, acked: u32, credit: &mut Credit) -> f64 {
+fn reno_cong_avoid(cwnd: f64, ssthresh: f64, acked: u32, cwnd_cnt: &mut CwndCnt) -> f64 {
     let (mut cwnd, mut left) = (cwnd, acked);
     if cwnd < ssthresh {
-        let grown = (cwnd + f64::from(left)).min(ssthresh);
-        left -= (grown - cwnd) as u32;
-        cwnd = grown;
+        let after = (cwnd + f64::from(left)).min(ssthresh);
+        left -= (after - cwnd) as u32;
+        cwnd = after;
     }
     if left > 0 {
-        cwnd += f64::from(credit.earn(left, cwnd as u32));
+        cwnd += f64::from(cwnd_cnt.cong_avoid_ai(left, cwnd as u32));
     }
     cwnd
 }
 
-/// Declares every congestion control once: its name in a scenario, and how it is made.
+/// Declares each congestion control's state, and how it is made.
 macro_rules! controls {
-    ($($(#[$doc:meta])* $name:literal $Kind:ident($State:ty): $make:expr;)*) => {
-        /// The congestion controls there are.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-        pub enum CongestionKind {
-            $($(#[$doc])* #[serde(rename = $name)] $Kind,)*
-        }
-
-        impl CongestionKind {
-            /// Every one.
-            pub const ALL: &[CongestionKind] = &[$(CongestionKind::$Kind),*];
-
-            /// The kernel's name for it.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(CongestionKind::$Kind => $name,)*
-                }
-            }
-        }
-
-        /// Any of them, dispatched by a branch.
+    ($($(#[$doc:meta])* $Kind:ident($State:ty): $make:expr;)*) => {
+        /// A congestion control, dispatched by a branch.
         pub enum Control {
             $($(#[$doc])* $Kind($State),)*
         }
 
         impl Control {
-            /// The one that `params` name.
+            /// The congestion control of `params.congestion`.
             pub fn new(params: &TcpParams) -> Control {
                 match params.congestion {
                     $(CongestionKind::$Kind => Control::$Kind(($make)(params)),)*
@@ -185,15 +193,15 @@ macro_rules! controls {
 }
 
 controls! {
-    /// RFC 5681's slow start and congestion avoidance.
-    "reno" Reno(Reno): Reno::new;
-    /// RFC 9438, with HyStart.
-    "cubic" Cubic(Cubic): Cubic::new;
-    /// Brakmo, O'Malley and Peterson (1994): so many segments queued, no more.
-    "vegas" Vegas(Vegas): Vegas::new;
-    /// RFC 6817: so much queueing delay, no more. It remembers much, so it lies apart and the
-    /// others stay small.
-    "ledbat" Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
+    /// See `Reno`.
+    Reno(Reno): Reno::new;
+    /// See `Cubic`.
+    Cubic(Cubic): Cubic::new;
+    /// See `Vegas`.
+    Vegas(Vegas): Vegas::new;
+    /// See `Ledbat`. Its delay histories are large, so they are on the heap and `Control` stays
+    /// small.
+    Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
 }
 
 impl CongestionControl for Control {
@@ -203,12 +211,12 @@ impl CongestionControl for Control {
     }
 
     #[inline]
-    fn on_arrival(&mut self, sent: Time, now: Time) {
-        each!(self, c => c.on_arrival(sent, now))
+    fn on_delivered(&mut self, sent: Time, now: Time) {
+        each!(self, c => c.on_delivered(sent, now))
     }
 
-    fn on_start(&mut self, nxt: u32) {
-        each!(self, c => c.on_start(nxt))
+    fn on_tx_start(&mut self, nxt: u32) {
+        each!(self, c => c.on_tx_start(nxt))
     }
 
     fn on_congestion(&mut self, event: &Congestion) {

@@ -1,15 +1,17 @@
-//! Reno: double the window each RTT up to ssthresh, then one segment an RTT; half of it at each
-//! signal of congestion.
+//! Reno: cwnd doubles each RTT up to ssthresh, then grows by one segment an RTT; each congestion
+//! signal halves it.
 //!
-//! Source: RFC 5681 §3.1, with RFC 3465's counting of what was acknowledged rather than of ACKs. In
-//! ns-2's mode (`Ns2Mode`) ACKs are counted, so that delayed ACKs halve the growth. The window that
-//! is halved is the one in force: the least of cwnd and `max_window`. Deviations, as Linux: in slow
-//! start an ACK may add all it acknowledged, not at most two segments (RFC 3465's L = 2); what is
-//! halved is cwnd, not what is in flight, and so a window that is not used does not grow either;
-//! windows are whole segments, half of an odd one rounded down, and a segment of growth is earned
-//! by a window that was acknowledged.
+//! Source: RFC 5681 §3.1, with RFC 3465's count of acknowledged segments in place of ACKs. Fields
+//! of `Ns2Mode` choose what ns-2 does otherwise: `growth_per_ack` counts ACKs, so that delayed ACKs
+//! halve the growth. What is halved is the least of cwnd and `max_window`. Deviations, all as
+//! Linux:
+//!
+//! - in slow start an ACK may add all it acknowledged, not at most two segments (RFC 3465's L = 2);
+//! - cwnd is halved, not the flight size, and a cwnd that is not used does not grow (RFC 7661);
+//! - windows are whole segments: half of an odd cwnd is rounded down, and cwnd grows by one when a
+//!   whole cwnd was acknowledged (tcp_cong_avoid_ai).
 
-use super::{Ack, Congestion, CongestionControl, Credit, Signal, grown};
+use super::{Ack, Congestion, CongestionControl, CwndCnt, Signal, reno_cong_avoid};
 use crate::TcpParams;
 use crate::params::Ns2Mode;
 
@@ -17,7 +19,7 @@ use crate::params::Ns2Mode;
 pub struct Reno {
     cwnd: f64,
     ssthresh: f64,
-    credit: Credit,
+    cwnd_cnt: CwndCnt,
     ns2: Ns2Mode,
     max_window: f64,
 }
@@ -28,7 +30,7 @@ impl Reno {
         Reno {
             cwnd: f64::from(params.growth.initial_window),
             ssthresh: params.growth.initial_ssthresh.map_or(f64::INFINITY, f64::from),
-            credit: Credit::default(),
+            cwnd_cnt: CwndCnt::default(),
             ns2: params.ns2,
             max_window: params.growth.max_window.map_or(f64::INFINITY, f64::from),
         }
@@ -44,37 +46,20 @@ impl CongestionControl for Reno {
         if self.ns2.growth_per_ack {
             self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
         } else {
-            self.cwnd = grown(self.cwnd, self.ssthresh, ack.acked, &mut self.credit);
+            self.cwnd = reno_cong_avoid(self.cwnd, self.ssthresh, ack.acked, &mut self.cwnd_cnt);
         }
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
         let half = self.cwnd.min(self.max_window) / 2.0;
         self.ssthresh = if self.ns2.fractional_ssthresh { half } else { half.floor() }.max(2.0);
-        self.credit = Credit::default();
+        self.cwnd_cnt = CwndCnt::default();
         if event.signal == Signal::Timeout {
             self.cwnd = 1.0;
         }
     }
 
-    #[inline]
-    fn cwnd(&self) -> f64 {
-        self.cwnd
-    }
-
-    #[inline]
-    fn set_cwnd(&mut self, cwnd: f64) {
-        self.cwnd = cwnd;
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: f64) {
-        self.ssthresh = ssthresh;
-    }
+    window_accessors!();
 }
 
 #[cfg(test)]
@@ -83,7 +68,13 @@ mod tests {
     use units::Time;
 
     fn reno(cwnd: f64, ssthresh: f64, packet_counted: bool, max_window: f64) -> Reno {
-        Reno { cwnd, ssthresh, credit: Credit::default(), ns2: packet_counted.into(), max_window }
+        Reno {
+            cwnd,
+            ssthresh,
+            cwnd_cnt: CwndCnt::default(),
+            ns2: packet_counted.into(),
+            max_window,
+        }
     }
 
     fn ack(reno: &mut Reno, acked: u32, cwnd_limited: bool) {
@@ -97,7 +88,7 @@ mod tests {
             una: 0,
             nxt: 0,
             cwnd_limited,
-            orderly: true,
+            ca_open: true,
         });
     }
 
@@ -117,7 +108,7 @@ mod tests {
     #[test]
     fn an_ack_that_crosses_ssthresh_counts_for_both() {
         let mut reno = reno(10.0, 15.0, false, f64::INFINITY);
-        // Five for slow start, three towards the fifteen that the next segment costs.
+        // Five in slow start; three of the fifteen that the next segment takes.
         ack(&mut reno, 8, true);
         assert_eq!(reno.cwnd(), 15.0);
         ack(&mut reno, 11, true);

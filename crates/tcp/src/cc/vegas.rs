@@ -1,139 +1,144 @@
-//! Vegas: keep a few segments queued, by comparing the rate that is with the rate that would be
-//! without a queue.
+//! Vegas: keep a few segments queued, by comparing the actual rate with the rate of an empty queue.
 //!
-//! Expected = cwnd/base_rtt, Actual = cwnd/rtt. What a flow has waiting in queues follows from
-//! their difference. Once a round trip: fewer than alpha waiting, one segment more; more than beta,
-//! one less; between them, nothing. Slow start ends as soon as more than gamma wait. So Vegas alone
-//! neither fills a queue nor loses, and beside a flow that does both it starves.
+//! Expected = cwnd/base_rtt, Actual = cwnd/rtt. Their difference gives `diff`, the segments that
+//! the flow has queued. Once a round trip: diff < alpha, one segment more; diff > beta, one less;
+//! between them, none. Slow start ends as soon as diff > gamma. So Vegas alone neither fills a
+//! queue nor loses; beside a flow that does both it starves.
 //!
-//! Two algorithms bear the name, and `Law` says which:
+//! Two algorithms have the name (`Algorithm`):
 //!
-//! | | `Whole`: Linux | `Paper`: ns-2 (`vegas_of_paper`) |
+//! | | `Linux` | `OfPaper`: ns-2 (`vegas_of_paper`) |
 //! |---|---|---|
-//! | numbers | whole segments, µs and one more; each division rounds down | real |
-//! | waiting | cwnd · (rtt - base_rtt)/base_rtt | cwnd · (rtt - base_rtt)/rtt |
-//! | RTT of an ACK | of the last segment that it SACKs, or else acknowledges; in a recovery, too | of the first, with the wait of a delayed ACK in it; or of the one that is timed |
-//! | slow start | doubles each round trip, whether or not the window is the limit; leaves with cwnd · base_rtt/rtt + 1, so that the next round is one of avoidance | grows every other round trip, so that the two rates are compared at a window that stands still; leaves with an eighth less |
-//! | ssthresh after a round | at least three quarters of cwnd | below cwnd once slow start was left |
-//! | base_rtt | begins anew whenever nothing is in flight as a segment leaves: after a pause, and after a timeout | the least of the connection |
+//! | numbers | whole segments; RTTs in whole µs, plus one; each division rounds down | real |
+//! | diff | cwnd · (rtt - base_rtt)/base_rtt | cwnd · (rtt - base_rtt)/rtt |
+//! | RTT of an ACK | of the last segment SACKed, else acknowledged; in a recovery too | of the first segment, with a delayed ACK's delay; or of the timed one |
+//! | slow start | doubles each RTT, whether or not cwnd is the limit; ends at cwnd · base_rtt/rtt + 1 | grows every other RTT; ends at 7/8 of cwnd |
+//! | ssthresh after a round | at least 3/4 of cwnd | below cwnd once slow start has ended |
+//! | base_rtt | starts anew when a segment leaves and nothing is in flight | least of the connection |
 //!
-//! Of both: the RTT is the least of the round. With fewer than three samples in a round, which may
-//! all be of delayed ACKs, and while congestion or a gap is dealt with, it is Reno; when all is in
-//! order again a round begins. In the paper's law, without timestamps, the one segment timed a
-//! round is its "distinguished segment", and enough.
+//! In `Linux` the round after slow start is so one of avoidance. In `OfPaper` slow start compares
+//! the two rates at a cwnd that stands still. base_rtt starts anew in `Linux` after a pause and
+//! after a timeout (CA_EVENT_TX_START).
+//!
+//! Both take the least RTT of the round. With fewer than three samples in a round, which may all be
+//! of delayed ACKs, they grow as Reno; so too while the sender is not in TCP_CA_Open. When it is
+//! again, a round begins. In `OfPaper` without timestamps the one segment timed a round is the
+//! paper's "distinguished segment", and one sample is enough.
 //!
 //! Sources: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and
-//! avoidance" (SIGCOMM 1994) §3.2 (avoidance) and §3.3 (slow start); Linux net/ipv4/tcp_vegas.c.
-//! Deviations from the paper: no retransmission before the third duplicate (§3.1, by a fine-grained
-//! clock); a loss halves the window where the paper takes a quarter. From Linux: cwnd · (rtt -
-//! base_rtt) does not overflow (2^32: 4295 segments over a second of queue). ns-3 rounds cwnd ·
-//! base_rtt/rtt down before it subtracts and takes base_rtt from the SYN, which is short and
-//! answered at once: with delayed ACKs it sees two segments queued where none is, and a lone flow
-//! stays at half the link.
+//! avoidance" (SIGCOMM 1994) §3.2 (avoidance) and §3.3 (slow start); Linux net/ipv4/tcp_vegas.c,
+//! whose names the fields have. Deviations from the paper: no retransmission before the third
+//! duplicate (§3.1, by a fine-grained clock); a loss halves cwnd where the paper takes a quarter.
+//! From Linux: cwnd · (rtt - base_rtt) does not overflow (2^32: 4295 segments over a second of
+//! queue). ns-3 rounds cwnd · base_rtt/rtt down before it subtracts, and takes base_rtt from the
+//! SYN, which is short and answered at once. With delayed ACKs it computes a diff of two segments
+//! where none is queued, and a lone flow stays at half the link.
 
-use super::{Ack, Congestion, CongestionControl, Credit, Signal, grown};
+use super::{Ack, Congestion, CongestionControl, CwndCnt, Signal, reno_cong_avoid};
 use crate::TcpParams;
 use units::Time;
 
-/// Fewer RTT samples than this in a round may all be of delayed ACKs (Linux).
+/// Fewer RTT samples than this in a round may all be of delayed ACKs (tcp_vegas_cong_avoid).
 const ENOUGH_SAMPLES: u32 = 3;
 
 /// No sample yet.
 const NO_RTT: u64 = u64::MAX;
 
-/// Whose algorithm: the table above.
+/// Which algorithm: see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Law {
-    Whole,
-    Paper,
+enum Algorithm {
+    Linux,
+    OfPaper,
 }
 
-/// State of Vegas. Windows are in segments; RTTs in µs, in the paper's law in ns.
+/// State of Vegas. Windows are in segments; RTTs in µs, in `OfPaper` in ns.
 pub struct Vegas {
-    law: Law,
+    algorithm: Algorithm,
     cwnd: f64,
     ssthresh: f64,
-    credit: Credit,
+    cwnd_cnt: CwndCnt,
     alpha: u32,
     beta: u32,
     gamma: u32,
     enough_samples: u32,
-    /// The least RTT of the connection, or since it last began anew.
+    /// The least RTT of the connection, or since a segment last left with nothing in flight
+    /// (baseRTT).
     base_rtt: u64,
-    /// The least RTT of this round, and how many samples it had.
-    round_rtt: u64,
-    samples: u32,
-    /// The round is over when this segment is acknowledged and one more.
-    round_end: u32,
-    /// This round is one of growth, for a slow start as in the paper.
+    /// The least RTT of this round (minRTT), and its number of samples (cntRTT).
+    min_rtt: u64,
+    cnt_rtt: u32,
+    /// The round ends when an ACK reaches beyond this segment.
+    beg_snd_nxt: u32,
+    /// `OfPaper`: cwnd grows in this round of slow start.
     growing: bool,
-    /// It is Vegas; else Reno.
-    judging: bool,
-    /// The last ACK found all in order.
-    orderly: bool,
+    /// Vegas decides; otherwise cwnd grows as Reno's.
+    doing_vegas_now: bool,
+    /// The last ACK found the sender in TCP_CA_Open.
+    ca_open: bool,
 }
 
 impl Vegas {
     /// At the initial window, in slow start.
     pub fn new(params: &TcpParams) -> Vegas {
-        let law = if params.ns2.vegas_of_paper { Law::Paper } else { Law::Whole };
-        let timed_once = law == Law::Paper && !params.timestamps;
+        let algorithm =
+            if params.ns2.vegas_of_paper { Algorithm::OfPaper } else { Algorithm::Linux };
+        let one_timed = algorithm == Algorithm::OfPaper && !params.timestamps;
         Vegas {
-            law,
+            algorithm,
             cwnd: f64::from(params.growth.initial_window),
             ssthresh: params.growth.initial_ssthresh.map_or(f64::INFINITY, f64::from),
-            credit: Credit::default(),
+            cwnd_cnt: CwndCnt::default(),
             alpha: params.growth.vegas_alpha,
             beta: params.growth.vegas_beta,
             gamma: params.growth.vegas_gamma,
-            enough_samples: if timed_once { 1 } else { ENOUGH_SAMPLES },
+            enough_samples: if one_timed { 1 } else { ENOUGH_SAMPLES },
             base_rtt: NO_RTT,
-            round_rtt: NO_RTT,
-            samples: 0,
-            round_end: 0,
+            min_rtt: NO_RTT,
+            cnt_rtt: 0,
+            beg_snd_nxt: 0,
             growing: true,
-            judging: false,
-            orderly: law == Law::Whole,
+            doing_vegas_now: false,
+            ca_open: algorithm == Algorithm::Linux,
         }
     }
 
     #[inline]
     fn begin_round(&mut self, nxt: u32) {
-        self.judging = true;
-        self.round_end = nxt;
-        self.round_rtt = NO_RTT;
-        self.samples = 0;
+        self.doing_vegas_now = true;
+        self.beg_snd_nxt = nxt;
+        self.min_rtt = NO_RTT;
+        self.cnt_rtt = 0;
     }
 
     #[inline]
     fn sample(&mut self, rtt: u64) {
         self.base_rtt = self.base_rtt.min(rtt);
-        self.round_rtt = self.round_rtt.min(rtt);
-        self.samples += 1;
+        self.min_rtt = self.min_rtt.min(rtt);
+        self.cnt_rtt += 1;
     }
 
     fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// The end of a round of enough samples, in Linux's whole numbers.
-    fn judge(&mut self, ack: &Ack) {
+    /// The end of a round of enough samples: Linux's tcp_vegas_cong_avoid, in whole numbers.
+    fn cong_avoid(&mut self, ack: &Ack) {
         let (cwnd, base, rtt) =
-            (u128::from(self.cwnd as u64), u128::from(self.base_rtt), u128::from(self.round_rtt));
-        let waiting = cwnd * (rtt - base) / base;
+            (u128::from(self.cwnd as u64), u128::from(self.base_rtt), u128::from(self.min_rtt));
+        let diff = cwnd * (rtt - base) / base;
         if self.in_slow_start() {
-            if waiting > u128::from(self.gamma) {
-                // What the path holds, and one for what rounding took.
-                let path = (cwnd * base / rtt) as f64;
-                self.cwnd = self.cwnd.min(path + 1.0);
+            if diff > u128::from(self.gamma) {
+                // One segment more, for what the division rounds down.
+                let target_cwnd = (cwnd * base / rtt) as f64;
+                self.cwnd = self.cwnd.min(target_cwnd + 1.0);
                 self.ssthresh = self.ssthresh.min(self.cwnd);
             } else {
                 self.slow_start(ack);
             }
-        } else if waiting > u128::from(self.beta) {
+        } else if diff > u128::from(self.beta) {
             self.cwnd -= 1.0;
             self.ssthresh = self.ssthresh.min(self.cwnd);
-        } else if waiting < u128::from(self.alpha) {
+        } else if diff < u128::from(self.alpha) {
             self.cwnd += 1.0;
         }
         self.cwnd = self.cwnd.max(2.0);
@@ -141,27 +146,27 @@ impl Vegas {
         self.ssthresh = self.ssthresh.max((cwnd / 2 + cwnd / 4) as f64);
     }
 
-    /// The same as in the paper.
-    fn judge_as_the_paper(&mut self, ack: &Ack) {
-        let path = self.cwnd * self.base_rtt as f64 / self.round_rtt as f64;
-        let waiting = self.cwnd - path;
+    /// The end of a round of enough samples: the paper's §3.2 and §3.3.
+    fn cong_avoid_of_paper(&mut self, ack: &Ack) {
+        let target_cwnd = self.cwnd * self.base_rtt as f64 / self.min_rtt as f64;
+        let diff = self.cwnd - target_cwnd;
         if self.in_slow_start() {
-            if waiting > f64::from(self.gamma) {
+            if diff > f64::from(self.gamma) {
                 self.cwnd = (self.cwnd * 7.0 / 8.0).max(2.0);
                 self.stay_out_of_slow_start();
             } else {
                 self.growing = !self.growing;
             }
             self.slow_start(ack);
-        } else if waiting > f64::from(self.beta) {
+        } else if diff > f64::from(self.beta) {
             self.cwnd = (self.cwnd - 1.0).max(2.0);
             self.stay_out_of_slow_start();
-        } else if waiting < f64::from(self.alpha) && ack.cwnd_limited {
+        } else if diff < f64::from(self.alpha) && ack.cwnd_limited {
             self.cwnd += 1.0;
         }
     }
 
-    /// ssthresh comes down with cwnd, below it, so that the next round is one of avoidance.
+    /// Puts ssthresh below cwnd, so that the next round is one of avoidance.
     fn stay_out_of_slow_start(&mut self) {
         self.ssthresh = self.ssthresh.min(self.cwnd - 1.0).max(2.0);
     }
@@ -171,20 +176,22 @@ impl Vegas {
         if !self.in_slow_start() {
             return;
         }
-        let acked = match self.law {
-            Law::Whole => f64::from(ack.acked),
-            Law::Paper if self.growing && ack.cwnd_limited => 1.0,
-            Law::Paper => 0.0,
+        let acked = match self.algorithm {
+            Algorithm::Linux => f64::from(ack.acked),
+            Algorithm::OfPaper if self.growing && ack.cwnd_limited => 1.0,
+            Algorithm::OfPaper => 0.0,
         };
         self.cwnd = (self.cwnd + acked).min(self.ssthresh);
     }
 
-    /// RFC 5681, where Vegas can't tell.
+    /// RFC 5681's growth, where there are too few samples.
     fn reno(&mut self, ack: &Ack) {
         if ack.cwnd_limited {
-            self.cwnd = match self.law {
-                Law::Whole => grown(self.cwnd, self.ssthresh, ack.acked, &mut self.credit),
-                Law::Paper => grown_in_part(self.cwnd, self.ssthresh, ack.acked),
+            self.cwnd = match self.algorithm {
+                Algorithm::Linux => {
+                    reno_cong_avoid(self.cwnd, self.ssthresh, ack.acked, &mut self.cwnd_cnt)
+                }
+                Algorithm::OfPaper => reno_cong_avoid_real(self.cwnd, self.ssthresh, ack.acked),
             };
         }
     }
@@ -194,8 +201,8 @@ fn micros(at: Time) -> u64 {
     at.0 / 1000
 }
 
-/// Reno's window in real numbers.
-fn grown_in_part(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
+/// RFC 5681's growth of cwnd in real numbers.
+fn reno_cong_avoid_real(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
     let mut left = f64::from(acked);
     let mut grown = cwnd;
     if cwnd < ssthresh {
@@ -207,78 +214,62 @@ fn grown_in_part(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
 
 impl CongestionControl for Vegas {
     #[inline]
-    fn on_arrival(&mut self, sent: Time, now: Time) {
-        if self.law == Law::Whole {
-            // Linux's clock is in µs, and an RTT is never nothing.
+    fn on_delivered(&mut self, sent: Time, now: Time) {
+        if self.algorithm == Algorithm::Linux {
+            // tcp_vegas_pkts_acked: in µs, plus one so that an RTT is never 0.
             self.sample(micros(now) - micros(sent) + 1);
         }
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        if let (Law::Paper, Some(rtt)) = (self.law, ack.rtt) {
+        if let (Algorithm::OfPaper, Some(rtt)) = (self.algorithm, ack.rtt) {
             self.sample(rtt.0.max(1));
         }
-        if ack.orderly != self.orderly {
-            self.orderly = ack.orderly;
-            if ack.orderly {
+        if ack.ca_open != self.ca_open {
+            self.ca_open = ack.ca_open;
+            if ack.ca_open {
                 self.begin_round(ack.nxt);
             } else {
-                self.judging = false;
+                self.doing_vegas_now = false;
             }
         }
-        if !self.judging {
+        if !self.doing_vegas_now {
             return self.reno(ack);
         }
-        if ack.una <= self.round_end {
+        if ack.una <= self.beg_snd_nxt {
             return self.slow_start(ack);
         }
-        if self.samples < self.enough_samples {
+        if self.cnt_rtt < self.enough_samples {
             self.reno(ack);
-        } else if self.law == Law::Whole {
-            self.judge(ack);
+        } else if self.algorithm == Algorithm::Linux {
+            self.cong_avoid(ack);
         } else {
-            self.judge_as_the_paper(ack);
+            self.cong_avoid_of_paper(ack);
         }
         self.begin_round(ack.nxt);
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
         let half = self.cwnd / 2.0;
-        self.ssthresh = if self.law == Law::Whole { half.floor() } else { half }.max(2.0);
-        self.credit = Credit::default();
+        self.ssthresh =
+            if self.algorithm == Algorithm::Linux { half.floor() } else { half }.max(2.0);
+        self.cwnd_cnt = CwndCnt::default();
         self.growing = true;
-        (self.judging, self.orderly) = (false, false);
+        (self.doing_vegas_now, self.ca_open) = (false, false);
         if event.signal == Signal::Timeout {
             self.cwnd = 1.0;
         }
     }
 
-    fn on_start(&mut self, nxt: u32) {
-        if self.law == Law::Whole {
+    fn on_tx_start(&mut self, nxt: u32) {
+        if self.algorithm == Algorithm::Linux {
             self.base_rtt = NO_RTT;
             self.begin_round(nxt);
         }
     }
 
-    #[inline]
-    fn cwnd(&self) -> f64 {
-        self.cwnd
-    }
-
-    #[inline]
-    fn set_cwnd(&mut self, cwnd: f64) {
-        self.cwnd = cwnd;
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: f64) {
-        self.ssthresh = ssthresh;
-    }
+    window_accessors!();
 }
 
 #[cfg(test)]
@@ -294,8 +285,8 @@ mod tests {
     fn vegas(params: &TcpParams, cwnd: f64, ssthresh: f64) -> Vegas {
         let mut vegas = Vegas::new(params);
         (vegas.cwnd, vegas.ssthresh) = (cwnd, ssthresh);
-        vegas.base_rtt = if vegas.law == Law::Whole { 100_001 } else { 100_000_000 };
-        vegas.orderly = true;
+        vegas.base_rtt = if vegas.algorithm == Algorithm::Linux { 100_001 } else { 100_000_000 };
+        vegas.ca_open = true;
         vegas.begin_round(100);
         vegas
     }
@@ -326,13 +317,13 @@ mod tests {
             una,
             nxt: una + 50,
             cwnd_limited: true,
-            orderly: true,
+            ca_open: true,
         }
     }
 
     /// An ACK, of whose last segment the RTT is this.
     fn hear(vegas: &mut Vegas, ack: &Ack, rtt: Span) {
-        vegas.on_arrival(Time(NOW.0 - rtt.0), NOW);
+        vegas.on_delivered(Time(NOW.0 - rtt.0), NOW);
         vegas.on_ack(ack);
     }
 
@@ -343,7 +334,7 @@ mod tests {
 
     /// Three samples; the third ACK ends the round. The least of them counts.
     fn round_of(vegas: &mut Vegas, rtt: Span) {
-        let end = vegas.round_end;
+        let end = vegas.beg_snd_nxt;
         for (una, more) in [(end - 1, 7), (end, 0), (end + 1, 30)] {
             let rtt = rtt + Span::from_millis(more);
             hear(vegas, &told(una, rtt), rtt);
@@ -484,7 +475,7 @@ mod tests {
         }
         let mut vegas = linux(10.0, 5.0);
         for una in 101..=110 {
-            vegas.round_end = una - 1;
+            vegas.beg_snd_nxt = una - 1;
             ack(&mut vegas, una, 300);
         }
         assert_eq!(vegas.cwnd(), 11.0);
@@ -503,10 +494,10 @@ mod tests {
     fn an_rtt_heard_in_a_recovery_counts_for_the_base() {
         let mut vegas = linux(38.0, 20.0);
         lose(&mut vegas, Signal::Loss);
-        vegas.on_arrival(Time(NOW.0 - 90_000_000), NOW);
+        vegas.on_delivered(Time(NOW.0 - 90_000_000), NOW);
         assert_eq!(vegas.base_rtt, 90_001);
         ack(&mut vegas, 130, 200);
-        assert_eq!(vegas.samples, 0, "the round begins behind the recovery");
+        assert_eq!(vegas.cnt_rtt, 0, "the round begins behind the recovery");
     }
 
     #[test]
@@ -517,7 +508,7 @@ mod tests {
         vegas.set_cwnd(19.0);
         // What was measured before the loss is of no use: the round that would end here begins.
         ack(&mut vegas, 130, 200);
-        assert_eq!((vegas.cwnd(), vegas.round_end), (19.0, 180));
+        assert_eq!((vegas.cwnd(), vegas.beg_snd_nxt), (19.0, 180));
         round(&mut vegas, 102);
         assert_eq!(vegas.cwnd(), 20.0);
     }
@@ -528,41 +519,41 @@ mod tests {
         // In slow start, and 38 · 50/100 = 19 are queued: no end of it.
         for una in [99, 100, 101] {
             let rtt = Span::from_millis(150);
-            hear(&mut vegas, &Ack { orderly: false, ..told(una, rtt) }, rtt);
+            hear(&mut vegas, &Ack { ca_open: false, ..told(una, rtt) }, rtt);
         }
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (41.0, 50.0));
         ack(&mut vegas, 102, 150);
-        assert_eq!((vegas.samples, vegas.round_end), (0, 152));
+        assert_eq!((vegas.cnt_rtt, vegas.beg_snd_nxt), (0, 152));
     }
 
     #[test]
     fn after_a_timeout_the_base_rtt_is_sought_anew() {
         let mut vegas = linux(38.0, 20.0);
         lose(&mut vegas, Signal::Timeout);
-        vegas.on_start(151);
+        vegas.on_tx_start(151);
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (1.0, 19.0));
         // Segments up to 151 are outstanding: slow start, and at ssthresh no avoidance.
         for una in 102..=140 {
             let rtt = Span::from_millis(500);
-            hear(&mut vegas, &Ack { orderly: false, ..told(una, rtt) }, rtt);
+            hear(&mut vegas, &Ack { ca_open: false, ..told(una, rtt) }, rtt);
         }
         assert_eq!((vegas.cwnd(), vegas.ssthresh(), vegas.base_rtt), (19.0, 19.0, 500_001));
         ack(&mut vegas, 151, 500);
-        assert_eq!(vegas.round_end, 201);
+        assert_eq!(vegas.beg_snd_nxt, 201);
     }
 
     #[test]
     fn after_a_timeout_the_paper_s_is_reno_until_all_is_in_order() {
         let mut vegas = paper(true, 38.0, 20.0);
         lose(&mut vegas, Signal::Timeout);
-        vegas.on_start(151);
+        vegas.on_tx_start(151);
         for una in 102..=111 {
             let rtt = Span::from_millis(500);
-            hear(&mut vegas, &Ack { orderly: false, ..told(una, rtt) }, rtt);
+            hear(&mut vegas, &Ack { ca_open: false, ..told(una, rtt) }, rtt);
         }
         assert_eq!((vegas.cwnd(), vegas.ssthresh(), vegas.base_rtt), (11.0, 19.0, 100_000_000));
         ack(&mut vegas, 151, 500);
-        assert_eq!(vegas.round_end, 201);
+        assert_eq!(vegas.beg_snd_nxt, 201);
     }
 
     #[test]

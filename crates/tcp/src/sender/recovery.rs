@@ -1,497 +1,524 @@
-//! What the sender makes of ACKs that tell of more than progress: what is lost, what was reduced
-//! for nothing, how the window comes down and when a recovery is over.
+//! Recovery: what is lost, which reductions are needless, how cwnd comes down, and when a recovery
+//! ends. It is Linux's tcp_fastretrans_alert and what that calls; each function's comment names its
+//! counterpart.
 //!
-//! RACK (RFC 8985) or RFC 6675 say what is lost, duplicates where there is no SACK (RFC 6582); PRR
-//! (RFC 6937) lets the window come down; F-RTO (RFC 5682), stamps and DSACKs tell what was for
-//! nothing.
+//! RACK (RFC 8985) or RFC 6675 find losses; without SACK duplicate ACKs do (RFC 6582). PRR (RFC
+//! 6937) brings cwnd down. F-RTO (RFC 5682), timestamps and DSACKs find needless reductions.
 
-use super::{Arrivals, First, Heard, Phase, Probe, Prr, Sender};
+use super::{AckNews, CaState, Prr, Rexmit, SacktagState, Sender, Tlp};
 use crate::AckSegment;
 use crate::cc::{Congestion, CongestionControl, Signal};
-use crate::scoreboard::{DUP_THRESH, Found};
-use crate::timer::Due;
+use crate::scoreboard::{DUP_THRESH, Detected};
+use crate::timer::Pending;
 use crate::undo::Undo;
 use units::{Span, Time};
 
 impl Sender {
-    /// Whether the first SACK block reports a segment that came twice (RFC 2883 §4): it lies below
-    /// the ACK, or within the second block.
+    /// tcp_check_dsack: the end of the range that the first SACK block reports as a duplicate (RFC
+    /// 2883 §4): a block below the ACK, or within the second block.
     #[cold]
-    pub(super) fn hear_duplicate(&mut self, ack: &AckSegment) -> Option<u32> {
+    pub(super) fn check_dsack(&mut self, ack: &AckSegment) -> Option<u32> {
         let (first, second) = (ack.sacks[0], ack.sacks[1]);
         let within = ack.sack_count > 1 && second.0 <= first.0 && first.1 <= second.1;
         if first.0 >= ack.ack && !within {
             return None;
         }
         for seq in first.0..first.1.min(self.nxt) {
-            // What is still outstanding must have been sent again; of what is forgotten it is taken
-            // for granted (Linux).
-            if seq < self.una || self.sent.again(seq) {
-                self.undo.duplicate(seq);
+            // An outstanding segment must have been retransmitted. Of an acknowledged one this is
+            // taken for granted, as in Linux.
+            if seq < self.una || self.xmit.retransmitted(seq) {
+                self.undo.on_dsack(seq);
             }
         }
-        if !self.is_probe_copy(first.1) {
-            self.rack.duplicate(self.una, self.nxt);
+        if !self.is_tlp_retransmission(first.1) {
+            self.rack.on_dsack(self.una, self.nxt);
         }
         Some(first.1)
     }
 
-    /// The probe was a copy of the segment before `end`.
-    fn is_probe_copy(&self, end: u32) -> bool {
-        self.probe.is_some_and(|probe| probe.copy.is_some() && probe.end == end)
+    /// The tail loss probe was a retransmission of the segment before `end`.
+    fn is_tlp_retransmission(&self, end: u32) -> bool {
+        self.tlp.is_some_and(|tlp| tlp.retransmitted.is_some() && tlp.end_seq == end)
     }
 
-    /// Looks at each segment that the ACK is the first to tell of.
+    /// Looks at each segment that the ACK is the first to acknowledge or SACK (tcp_sacktag_one,
+    /// tcp_clean_rtx_queue).
     #[cold]
-    pub(super) fn hear_arrivals(&mut self, ack: &AckSegment, now: Time) -> Arrivals {
-        let mut arrivals = Arrivals::default();
+    pub(super) fn sacktag(&mut self, ack: &AckSegment, now: Time) -> SacktagState {
+        let mut sacktag = SacktagState::default();
         if !self.frto && !self.settings.rack {
-            return arrivals;
+            return sacktag;
         }
-        let (sent, rack, recover) = (&self.sent, &mut self.rack, self.recover);
-        let (highest, min_rtt) = (self.board.highest(), self.rtt.min_rtt());
+        let (xmit, rack, recover) = (&self.xmit, &mut self.rack, self.recover);
+        let (highest_sacked, min_rtt) = (self.scoreboard.highest_sacked(), self.rtt.min_rtt());
         let mut look = |from: u32, to: u32| {
             for seq in from..to {
-                let again = sent.again(seq);
-                arrivals.original |= !again && seq < recover;
-                if !again && seq >= ack.ack {
-                    arrivals.sacked = arrivals.sacked.or(Some(sent.at(seq)));
-                    arrivals.sacked_last = Some(sent.at(seq));
+                let retransmitted = xmit.retransmitted(seq);
+                sacktag.original |= !retransmitted && seq < recover;
+                if !retransmitted && seq >= ack.ack {
+                    sacktag.first_sackt = sacktag.first_sackt.or(Some(xmit.xmit_ts(seq)));
+                    sacktag.last_sackt = Some(xmit.xmit_ts(seq));
                 }
-                rack.reordering_seen |= !again && seq < highest;
-                // An echo from before the copy left: the original is acknowledged (RFC 8985 §6.2
-                // step 2). Of what lies beyond a gap the echo says nothing.
-                let of_original = again && seq < ack.ack && ack.echo < sent.at(seq);
+                rack.reordering_seen |= !retransmitted && seq < highest_sacked;
+                // The echo is from before the retransmission left, so the original is acknowledged
+                // (RFC 8985 §6.2 step 2). The echo says nothing about segments beyond a gap.
+                let of_original = retransmitted && seq < ack.ack && ack.echo < xmit.xmit_ts(seq);
                 if !of_original {
-                    rack.arrived(seq, sent.at(seq), again, min_rtt, now);
+                    rack.update(seq, xmit.xmit_ts(seq), retransmitted, min_rtt, now);
                 }
             }
         };
-        // The RTT that counts is that of the segment looked at last: SACKed ones come before those
-        // acknowledged (Linux).
+        // RACK.rtt is that of the segment looked at last. As in Linux, SACKed segments are looked
+        // at before acknowledged ones.
         let mut blocks = ack.sacks;
         let blocks = &mut blocks[..usize::from(ack.sack_count)];
         blocks.sort_unstable();
         for &mut (from, to) in blocks {
             let from = from.max(ack.ack);
-            self.board.unsacked_below(to.min(self.nxt), from, &mut look);
+            self.scoreboard.unsacked_below(to.min(self.nxt), from, &mut look);
         }
-        self.board.unsacked_below(ack.ack, self.una, &mut look);
-        arrivals
+        self.scoreboard.unsacked_below(ack.ack, self.una, &mut look);
+        sacktag
     }
 
-    /// Everything but the common case: duplicates, SACKs, ECN, recovery.
-    pub(super) fn on_ack_amiss(&mut self, ack: &AckSegment, heard: Heard, now: Time) {
-        let Heard { acked, delivered, rtt, .. } = heard;
-        // Without SACK an ACK after a timeout may tell of much that had arrived before: it counts
-        // for one segment (RFC 3465 §2.3).
-        let blind = self.phase == Phase::Loss && !self.settings.sack;
-        let delivered = if blind { delivered.min(1) } else { delivered };
+    /// tcp_fastretrans_alert: everything but the common case. Duplicates, SACKs, ECN, recovery.
+    pub(super) fn fastretrans_alert(&mut self, ack: &AckSegment, news: AckNews, now: Time) {
+        let AckNews { acked, delivered, rtt, .. } = news;
+        // Without SACK an ACK after a timeout may acknowledge much that had arrived before it: it
+        // counts for one segment (RFC 3465 §2.3).
+        let without_sack = self.ca_state == CaState::Loss && !self.settings.sack;
+        let delivered = if without_sack { delivered.min(1) } else { delivered };
         let echo = ack.ece && self.settings.ecn;
         if echo {
-            self.undo.confirm();
+            self.undo.on_ecn_echo();
         }
-        self.first = First::Lost;
-        self.probing = false;
-        self.answer_probe(ack, &heard, now);
-        if self.phase != Phase::Open && self.is_over() {
-            // NewReno's full ACK sets the window and does no more (RFC 6582 §3.2 step 3).
+        self.rexmit = Rexmit::Lost;
+        self.tlp_due = false;
+        self.process_tlp_ack(ack, &news, now);
+        if self.ca_state != CaState::Open && self.recovery_point_acked() {
+            // NewReno's full ACK sets cwnd and does not grow it (RFC 6582 §3.2 step 3).
             let ns2 = &self.settings.ns2;
             let full_ack_grows = if self.settings.sack {
                 !ns2.sack_full_ack_stands
             } else {
                 ns2.newreno_full_ack_grows
             };
-            let no_more = self.phase == Phase::Recovery && !full_ack_grows;
-            if self.proves_needless(&heard) {
-                self.give_back(false);
+            let done = self.ca_state == CaState::Recovery && !full_ack_grows;
+            if self.may_undo(&news) {
+                self.undo_cwnd_reduction(false);
             } else {
-                self.leave_recovery();
+                self.end_cwnd_reduction();
             }
-            if no_more {
+            if done {
                 return;
             }
         } else {
-            self.reconsider(&heard);
+            self.try_undo(&news);
         }
-        let missing = self.board.missing();
-        match self.phase {
-            Phase::Open => {
-                // RFC 6582 §3.2 step 2. RFC 6675 needs no such care: SACKs tell what has arrived
-                // from what was sent twice.
-                let careful = !self.settings.sack || self.settings.ns2.sack_bug_fix;
-                if (!careful || self.is_news()) && self.finds_loss(now) {
-                    self.signal(Signal::Loss, Phase::Recovery, now);
+        let before = self.scoreboard.to_retransmit();
+        match self.ca_state {
+            CaState::Open => {
+                // RFC 6582 §3.2 step 2. RFC 6675 needs no such check: SACKs tell a new loss from
+                // segments that came twice.
+                let new_window_only = !self.settings.sack || self.settings.ns2.sack_bug_fix;
+                if (!new_window_only || self.is_new_window()) && self.time_to_recover(now) {
+                    self.init_cwnd_reduction(Signal::Loss, CaState::Recovery, now);
                     if echo {
-                        self.undo.confirm();
+                        self.undo.on_ecn_echo();
                     }
-                    self.begin_resending(now);
-                    self.count_as_sack1();
-                    self.reduce(delivered, acked > 0 && self.board.missing() <= missing);
-                } else if echo && self.is_news() {
+                    self.enter_recovery(now);
+                    self.count_sack1_pipe();
+                    self.cwnd_reduction(
+                        delivered,
+                        acked > 0 && self.scoreboard.to_retransmit() <= before,
+                    );
+                } else if echo && self.is_new_window() {
                     self.stats.ecn_reductions += 1;
-                    self.signal(Signal::Ecn, Phase::Reduced, now);
+                    self.init_cwnd_reduction(Signal::Ecn, CaState::Cwr, now);
                     self.recover = self.nxt;
-                    self.reduce(delivered, acked > 0);
+                    self.cwnd_reduction(delivered, acked > 0);
                 } else if acked > 0 {
-                    self.grow(delivered, rtt, ack.one_way, now);
+                    self.cong_avoid(delivered, rtt, ack.one_way, now);
                 }
             }
-            Phase::Recovery => {
-                if self.first == First::OnlyNew {
-                    self.reduce(delivered, acked > 0);
+            CaState::Recovery => {
+                if self.rexmit == Rexmit::None {
+                    self.cwnd_reduction(delivered, acked > 0);
                 } else if self.settings.sack {
-                    self.mark_lost(now);
-                    self.count_as_sack1();
-                    self.reduce(delivered, acked > 0 && self.board.missing() <= missing);
+                    self.identify_loss(now);
+                    self.count_sack1_pipe();
+                    self.cwnd_reduction(
+                        delivered,
+                        acked > 0 && self.scoreboard.to_retransmit() <= before,
+                    );
                 } else {
-                    self.newreno(acked);
+                    self.newreno_ack(acked);
                 }
             }
-            Phase::Reduced => {
-                if self.finds_loss(now) {
-                    // The window was reduced for this round trip already: only the lost segments
-                    // are sent again.
-                    self.phase = Phase::Recovery;
-                    self.begin_resending(now);
-                    self.reduce(delivered, acked > 0 && self.board.missing() <= missing);
-                } else if self.proportional() {
-                    self.reduce(delivered, acked > 0);
+            CaState::Cwr => {
+                if self.time_to_recover(now) {
+                    // cwnd was reduced for this round trip already: lost segments are only
+                    // retransmitted.
+                    self.ca_state = CaState::Recovery;
+                    self.enter_recovery(now);
+                    self.cwnd_reduction(
+                        delivered,
+                        acked > 0 && self.scoreboard.to_retransmit() <= before,
+                    );
+                } else if self.uses_prr() {
+                    self.cwnd_reduction(delivered, acked > 0);
                 } else if acked > 0 && !echo {
-                    self.grow(delivered, rtt, ack.one_way, now);
+                    self.cong_avoid(delivered, rtt, ack.one_way, now);
                 }
             }
-            Phase::Loss => {
+            CaState::Loss => {
                 if self.settings.frto && !self.settings.sack {
-                    // A duplicate after F-RTO's new data says that some of that has arrived: room
-                    // for what is lost.
+                    // A duplicate after F-RTO's new data means that some of that has arrived, which
+                    // makes room for lost segments.
                     let arrived = acked == 0 && self.nxt > self.recover;
                     self.inflation = if arrived { self.inflation + 1 } else { 0 };
                 }
-                if self.settings.rack && self.mark_lost(now).copies {
-                    // What was sent again is lost again: congestion anew (Linux).
-                    self.signal(Signal::Loss, Phase::Recovery, now);
-                    self.begin_resending(now);
-                    self.reduce(delivered, acked > 0 && self.board.missing() <= missing);
+                if self.settings.rack && self.identify_loss(now).lost_retransmission {
+                    // A retransmission is lost: a new reduction (Linux).
+                    self.init_cwnd_reduction(Signal::Loss, CaState::Recovery, now);
+                    self.enter_recovery(now);
+                    self.cwnd_reduction(
+                        delivered,
+                        acked > 0 && self.scoreboard.to_retransmit() <= before,
+                    );
                 } else if acked > 0 {
-                    self.grow(delivered, rtt, ack.one_way, now);
+                    self.cong_avoid(delivered, rtt, ack.one_way, now);
                 }
             }
         }
         if self.settings.limited_transmit
             && !self.settings.sack
-            && (self.phase == Phase::Open || self.phase == Phase::Reduced)
+            && (self.ca_state == CaState::Open || self.ca_state == CaState::Cwr)
         {
-            // RFC 3042: each of the first duplicates lets a new segment out. With SACK the count of
-            // what is in flight does that by itself.
+            // RFC 3042: each of the first duplicates allows a new segment. With SACK pipe does the
+            // same.
             self.inflation = self.dup_acks.min(DUP_THRESH - 1) as i32;
         }
     }
 
-    /// The reduction was for nothing: by stamps, by DSACKs, or, of a timeout, because originals
-    /// arrive (RFC 5682 §3.1 step 3b).
-    fn proves_needless(&self, heard: &Heard) -> bool {
-        if self.phase == Phase::Reduced {
+    /// tcp_may_undo: timestamps, DSACKs, or after a timeout the delivery of originals (RFC 5682
+    /// §3.1 step 3b) prove the reduction needless.
+    fn may_undo(&self, news: &AckNews) -> bool {
+        if self.ca_state == CaState::Cwr {
             return false;
         }
-        let delayed = heard.acked > 0 && self.undo.delayed(heard.echo);
-        delayed || self.undo.all_reported() || (self.frto && heard.original)
+        let packet_delayed = news.acked > 0 && self.undo.packet_delayed(news.echo);
+        packet_delayed || self.undo.all_retrans_dsacked() || (self.frto && news.original)
     }
 
-    /// Before what was reduced for is acknowledged: was it for nothing?
-    fn reconsider(&mut self, heard: &Heard) {
-        match self.phase {
-            Phase::Open => {
-                if self.undo.all_reported() {
-                    self.give_back(false);
+    /// Undoes the reduction if it has proved needless, while the recovery goes on
+    /// (tcp_try_undo_partial, tcp_try_undo_dsack, tcp_try_undo_loss).
+    fn try_undo(&mut self, news: &AckNews) {
+        match self.ca_state {
+            CaState::Open => {
+                if self.undo.all_retrans_dsacked() {
+                    self.undo_cwnd_reduction(false);
                 }
             }
-            Phase::Reduced => {}
-            Phase::Recovery => {
-                if heard.acked > 0 && self.undo.delayed(heard.echo) {
-                    // An original filled the hole. Until the copies are in, losses are in doubt
-                    // (Linux).
-                    if self.board.resent(self.una) > 0 {
-                        self.first = First::OnlyNew;
+            CaState::Cwr => {}
+            CaState::Recovery => {
+                if news.acked > 0 && self.undo.packet_delayed(news.echo) {
+                    // tcp_try_undo_partial: an original filled the hole. Until the retransmissions
+                    // are acknowledged, losses are in doubt.
+                    if self.scoreboard.retrans_out(self.una) > 0 {
+                        self.rexmit = Rexmit::None;
                     } else {
-                        self.give_back(true);
+                        self.undo_cwnd_reduction(true);
                     }
-                } else if self.undo.all_reported() {
-                    self.give_back(false);
+                } else if self.undo.all_retrans_dsacked() {
+                    self.undo_cwnd_reduction(false);
                 }
             }
-            Phase::Loss => {
-                let answered = heard.acked > 0 || heard.original;
-                if answered && self.proves_needless(heard) {
-                    self.give_back(true);
+            CaState::Loss => {
+                let answered = news.acked > 0 || news.original;
+                if answered && self.may_undo(news) {
+                    self.undo_cwnd_reduction(true);
                 } else if self.frto {
-                    self.probe_timeout(heard);
+                    self.process_frto(news);
                 }
             }
         }
     }
 
-    /// F-RTO (RFC 5682 §3.1): the first ACK that advances lets new data out, the next one tells by
-    /// what it acknowledges.
-    fn probe_timeout(&mut self, heard: &Heard) {
+    /// F-RTO (RFC 5682 §3.1; tcp_process_loss): the first ACK that advances SND.UNA allows new
+    /// data; the next ACK decides by what it acknowledges.
+    fn process_frto(&mut self, news: &AckNews) {
         if self.nxt > self.recover {
-            // Step 3a: the new data has arrived and nothing from before the timeout. The loss was
-            // real.
-            self.frto &= !heard.duplicate;
-        } else if heard.acked > 0 {
+            // Step 3a: new data has arrived and nothing from before the timeout: the loss was real.
+            self.frto &= !news.duplicate;
+        } else if news.acked > 0 {
             self.recover = self.nxt;
-            self.first = First::New;
+            self.rexmit = Rexmit::New;
         }
     }
 
-    /// Undoes the reduction: cwnd and ssthresh as before, or as now where that is more (Linux's
-    /// rule for CUBIC, Reno and Vegas alike). With `unmark` nothing counts as lost any more.
-    fn give_back(&mut self, unmark: bool) {
+    /// tcp_undo_cwnd_reduction: cwnd and ssthresh become what they were before, or stay if they are
+    /// larger now (tcp_reno_undo_cwnd, which Linux's CUBIC and Vegas use too). With `unmark`
+    /// nothing counts as lost any more.
+    fn undo_cwnd_reduction(&mut self, unmark: bool) {
         self.stats.undos += 1;
         match (unmark, self.settings.rack) {
             (false, _) => {}
-            (true, false) => self.board.unmark(self.una),
-            (true, true) => self.board.trust(self.una, |seq| self.sent.at(seq)),
+            (true, false) => self.scoreboard.unmark_lost(self.una),
+            (true, true) => {
+                self.scoreboard.unmark_lost_rack(self.una, |seq| self.xmit.xmit_ts(seq))
+            }
         }
-        // RACK looks again.
+        // RACK looks for losses again.
         self.rack.advanced = true;
         if let Some((cwnd, ssthresh)) = self.undo.take() {
             self.control.set_cwnd(self.control.cwnd().max(cwnd));
             if ssthresh > self.control.ssthresh() {
                 self.control.set_ssthresh(ssthresh);
-                self.cwr_due = false;
+                self.cwr_queued = false;
             }
         }
-        self.rtt.end_backoff();
-        self.reopen();
+        self.rtt.reset_backoff();
+        self.enter_open();
     }
 
-    /// Duplicates or SACKs say that a segment is lost. With SACK they need not come in a row.
-    fn finds_loss(&mut self, now: Time) -> bool {
+    /// tcp_time_to_recover: duplicates or SACKs show that a segment is lost. With SACK they need
+    /// not come in a row.
+    fn time_to_recover(&mut self, now: Time) -> bool {
         if self.settings.rack {
-            self.mark_lost(now);
-            // What is lost and was sent again counts: when a recovery ends, that is of data sent
-            // since it began.
-            return self.board.lost(self.una) > 0;
+            self.identify_loss(now);
+            // Lost segments count even if they were retransmitted. When a recovery ends, those are
+            // of data sent since it began.
+            return self.scoreboard.lost_out(self.una) > 0;
         }
         if self.settings.sack {
-            self.board.mark_lost(self.una)
+            self.scoreboard.mark_lost(self.una)
         } else {
             self.dup_acks >= DUP_THRESH
         }
     }
 
-    /// Marks what SACKs say is lost: by RACK, or by RFC 6675.
-    fn mark_lost(&mut self, now: Time) -> Found {
+    /// tcp_identify_packet_loss: marks what SACKs show to be lost, by RACK or by RFC 6675.
+    fn identify_loss(&mut self, now: Time) -> Detected {
         if !self.settings.rack {
-            self.board.mark_lost(self.una);
+            self.scoreboard.mark_lost(self.una);
         } else if std::mem::take(&mut self.rack.advanced) {
-            return self.judge(now);
+            return self.rack_detect_loss(now);
         }
-        Found::default()
+        Detected::default()
     }
 
-    /// RACK: judges everything outstanding; comes back to what has to wait.
-    fn judge(&mut self, now: Time) -> Found {
-        let recovering = self.phase == Phase::Recovery || self.phase == Phase::Loss;
-        let sure = recovering || self.board.sacked() >= DUP_THRESH;
-        let window = self.rack.window(sure, self.rtt.min_rtt(), self.rtt.srtt());
-        let (rack, sent) = (&self.rack, &self.sent);
-        let found =
-            self.board.judge(self.una, self.nxt, |seq| rack.judge(seq, sent.at(seq), window, now));
-        if found.wait > Span::ZERO {
-            // Linux's timers don't wait for less than 2 ms.
-            self.alarm.set(Due::Judge, now, found.wait + Span::from_millis(2));
-            self.judging = true;
+    /// RACK_detect_loss on everything outstanding; arms the timer for segments that are not yet
+    /// lost.
+    fn rack_detect_loss(&mut self, now: Time) -> Detected {
+        let recovering = self.ca_state == CaState::Recovery || self.ca_state == CaState::Loss;
+        let no_window_unless_reordering = recovering || self.scoreboard.sacked_out() >= DUP_THRESH;
+        let window =
+            self.rack.reo_wnd(no_window_unless_reordering, self.rtt.min_rtt(), self.rtt.srtt());
+        let (rack, xmit) = (&self.rack, &self.xmit);
+        let found = self.scoreboard.detect_loss(self.una, self.nxt, |seq| {
+            rack.detect_loss(seq, xmit.xmit_ts(seq), window, now)
+        });
+        if found.reo_timeout > Span::ZERO {
+            // tcp_rack_mark_lost adds TCP_TIMEOUT_MIN_US, 2 ms.
+            self.timer.arm(Pending::ReoTimeout, now, found.reo_timeout + Span::from_millis(2));
+            self.reo_timer_armed = true;
         }
         found
     }
 
-    /// The reordering window has passed without an ACK.
-    pub(super) fn judge_late(&mut self, now: Time) {
-        let before = self.board.missing();
-        self.judge(now);
-        if self.board.missing() == before {
+    /// tcp_rack_reo_timeout: the reordering window has passed without an ACK.
+    pub(super) fn rack_reo_timeout(&mut self, now: Time) {
+        let before = self.scoreboard.to_retransmit();
+        self.rack_detect_loss(now);
+        if self.scoreboard.to_retransmit() == before {
             return;
         }
-        match self.phase {
-            Phase::Recovery => {}
-            Phase::Reduced => {
-                self.phase = Phase::Recovery;
-                self.begin_resending(now);
-                self.reduce(1, false);
+        match self.ca_state {
+            CaState::Recovery => {}
+            CaState::Cwr => {
+                self.ca_state = CaState::Recovery;
+                self.enter_recovery(now);
+                self.cwnd_reduction(1, false);
             }
-            Phase::Open | Phase::Loss => {
-                self.signal(Signal::Loss, Phase::Recovery, now);
-                self.begin_resending(now);
-                self.reduce(1, false);
+            CaState::Open | CaState::Loss => {
+                self.init_cwnd_reduction(Signal::Loss, CaState::Recovery, now);
+                self.enter_recovery(now);
+                self.cwnd_reduction(1, false);
             }
         }
-        self.refresh();
+        self.update_limits();
     }
 
-    /// RFC 8985 §7.4: what the answer to a probe tells.
-    fn answer_probe(&mut self, ack: &AckSegment, heard: &Heard, now: Time) {
-        let Some(probe) = self.probe else { return };
-        if ack.ack < probe.end {
+    /// tcp_process_tlp_ack: whether the answer to a tail loss probe reveals a loss (RFC 8985 §7.4).
+    fn process_tlp_ack(&mut self, ack: &AckSegment, news: &AckNews, now: Time) {
+        let Some(tlp) = self.tlp else { return };
+        if ack.ack < tlp.end_seq {
             return;
         }
-        let twice = heard.reported == Some(probe.end) || (heard.acked == 0 && !heard.duplicate);
-        if probe.copy.is_none() || twice {
-            // It was new data, or both the original and the copy have arrived.
-            self.probe = None;
-        } else if ack.ack > probe.end {
-            // The copy filled a hole: a loss, repaired before it was found.
-            self.signal(Signal::Loss, Phase::Open, now);
+        let both_arrived =
+            news.dsack_end == Some(tlp.end_seq) || (news.acked == 0 && !news.duplicate);
+        if tlp.retransmitted.is_none() || both_arrived {
+            // The probe was new data, or both the original and the retransmission have arrived.
+            self.tlp = None;
+        } else if ack.ack > tlp.end_seq {
+            // The retransmission filled a hole: a loss, repaired before it was detected.
+            self.init_cwnd_reduction(Signal::Loss, CaState::Open, now);
             self.undo = Undo::new();
             self.control.set_cwnd(self.control.ssthresh());
         }
     }
 
-    /// What the window was reduced for is acknowledged. After an ECN echo one segment more: that
-    /// one carried CWR, and before it has arrived an echo is the old one (Linux).
-    fn is_over(&self) -> bool {
-        self.una > self.recover || (self.una == self.recover && self.phase != Phase::Reduced)
+    /// The window of data that reduced cwnd is acknowledged. After an ECN echo one segment more:
+    /// that segment carried CWR, and echoes before it belong to the last reduction (Linux).
+    fn recovery_point_acked(&self) -> bool {
+        self.una > self.recover || (self.una == self.recover && self.ca_state != CaState::Cwr)
     }
 
-    /// A signal now is of data sent after the last reduction. Up to `recover` an ECN echo is the
-    /// old one, and without SACK duplicates may answer what was sent twice (RFC 6582 §3.2 step 2,
-    /// ns-2's bugFix_).
-    fn is_news(&self) -> bool {
+    /// A congestion signal now is of data sent after the last reduction. Up to `recover` an ECN
+    /// echo belongs to the last one, and without SACK duplicates may answer retransmissions (RFC
+    /// 6582 §3.2 step 2, ns-2's bugFix_).
+    fn is_new_window(&self) -> bool {
         self.una > self.recover || self.recover == 0
     }
 
-    /// ns-2's Sack1 takes what is lost to be in flight until it is acknowledged, and what is sent
-    /// again of it as well.
-    pub(super) fn count_as_sack1(&mut self) {
+    /// ns-2's Sack1 (`pipe_`): lost segments count as in flight until they are acknowledged, and
+    /// their retransmissions too.
+    pub(super) fn count_sack1_pipe(&mut self) {
         if self.settings.sack && self.settings.ns2.sack1_pipe {
-            self.inflation = -(self.board.lost(self.una) as i32);
+            self.inflation = -(self.scoreboard.lost_out(self.una) as i32);
         }
     }
 
-    fn begin_resending(&mut self, now: Time) {
+    fn enter_recovery(&mut self, now: Time) {
         self.stats.fast_recoveries += 1;
         self.recover = self.nxt;
         self.partial_acks = 0;
-        self.rescued = false;
-        self.force = !self.proportional();
-        self.end_probe();
+        self.rescue_sent = false;
+        self.fast_retransmit = !self.uses_prr();
+        self.cancel_tlp();
         if !self.settings.sack {
-            // All that three duplicates tell is that the first segment is lost.
-            self.board.mark_lost_below(self.una + 1, self.una);
+            // Three duplicates show only that the first segment is lost.
+            self.scoreboard.mark_lost_below(self.una + 1, self.una);
             self.inflation = self.dup_acks as i32;
         }
-        if !self.proportional() {
+        if !self.uses_prr() {
             self.control.set_cwnd(self.control.ssthresh());
         }
         if !self.settings.rack {
-            // The first segment outstanding is sent again now: its time begins anew (Linux, ns-2).
-            self.begin_timeout(now);
+            // The first outstanding segment is retransmitted now, so the RTO starts anew (Linux,
+            // ns-2).
+            self.start_rto(now);
         }
     }
 
-    /// Congestion, in a window of data that was not reduced for yet.
-    pub(super) fn signal(&mut self, signal: Signal, next: Phase, now: Time) {
+    /// tcp_init_cwnd_reduction and tcp_init_undo: a congestion signal of a window of data that has
+    /// not reduced cwnd yet.
+    pub(super) fn init_cwnd_reduction(&mut self, signal: Signal, next: CaState, now: Time) {
         let cwnd = self.control.cwnd();
         if signal == Signal::Ecn {
             self.undo = Undo::new();
         } else {
-            // A window that has outgrown ssthresh is remembered by three quarters of it (Linux).
+            // tcp_current_ssthresh: of a cwnd above ssthresh three quarters.
             let ssthresh = self.control.ssthresh().max(0.75 * cwnd);
             let marker = self.settings.undo.then_some(self.una);
-            match self.board.resent(self.una) {
+            match self.scoreboard.retrans_out(self.una) {
                 0 => self.undo.begin(marker, cwnd, ssthresh),
-                copies => self.undo.begin_anew(marker, cwnd, ssthresh, copies),
+                retrans_out => self.undo.begin_with_retrans(marker, cwnd, ssthresh, retrans_out),
             }
-            if let Some(Probe { copy: Some(sent), .. }) = self.probe {
-                self.undo.sent_again(sent);
+            if let Some(Tlp { retransmitted: Some(sent), .. }) = self.tlp {
+                self.undo.on_retransmit(sent);
             }
         }
         if signal != Signal::Ecn {
-            self.end_probe();
+            self.cancel_tlp();
         }
-        self.phase = next;
-        self.prr = Prr { delivered: 0, out: 0, from: cwnd };
+        self.ca_state = next;
+        self.prr = Prr { delivered: 0, out: 0, prior_cwnd: cwnd };
         let inflight = self.nxt - self.una;
         self.control.on_congestion(&Congestion { now, signal, inflight });
-        if signal == Signal::Ecn && !self.proportional() {
+        if signal == Signal::Ecn && !self.uses_prr() {
             self.control.set_cwnd(self.control.ssthresh());
         }
-        // The receiver hears of it, whatever the reason (RFC 3168 §6.1.2).
-        self.cwr_due = self.settings.ecn;
+        // CWR tells the receiver of the reduction, whatever its reason (RFC 3168 §6.1.2).
+        self.cwr_queued = self.settings.ecn;
     }
 
-    /// Whether the window comes down by PRR: it needs to know what is delivered, so SACK, or no
-    /// loss at all.
-    fn proportional(&self) -> bool {
-        let able =
-            self.phase == Phase::Reduced || (self.phase == Phase::Recovery && self.settings.sack);
-        able && self.settings.prr
+    /// Whether PRR brings cwnd down. It needs to know what is delivered, so SACK, or no loss at
+    /// all.
+    fn uses_prr(&self) -> bool {
+        let possible = self.ca_state == CaState::Cwr
+            || (self.ca_state == CaState::Recovery && self.settings.sack);
+        possible && self.settings.prr
     }
 
-    /// PRR (RFC 6937 §3): above ssthresh send in proportion to what is delivered, below it in slow
-    /// start, or packet for packet while further losses are found. Linux's variant: progress is an
-    /// ACK that advances and tells of no loss.
-    fn reduce(&mut self, delivered: u32, progress: bool) {
-        if delivered == 0 || !self.proportional() {
+    /// tcp_cwnd_reduction: PRR (RFC 6937 §3). While pipe > ssthresh, send ssthresh/RecoverFS of
+    /// what is delivered. Below it slow start, or packet conservation while further losses are
+    /// found. `progress`: the ACK advances SND.UNA and shows no new loss (Linux's
+    /// FLAG_SND_UNA_ADVANCED without newly_lost).
+    fn cwnd_reduction(&mut self, delivered: u32, progress: bool) {
+        if delivered == 0 || !self.uses_prr() {
             return;
         }
         self.prr.delivered += delivered;
         let pipe = self.pipe();
         let ssthresh = self.control.ssthresh() as u32;
         let allowed = if pipe > ssthresh {
-            let from = (self.prr.from as u64).max(1);
-            let share = (u64::from(ssthresh) * u64::from(self.prr.delivered)).div_ceil(from);
+            let prior_cwnd = (self.prr.prior_cwnd as u64).max(1);
+            let share = (u64::from(ssthresh) * u64::from(self.prr.delivered)).div_ceil(prior_cwnd);
             (share as u32).saturating_sub(self.prr.out)
         } else {
             let conserved = self.prr.delivered.saturating_sub(self.prr.out).max(delivered);
             (ssthresh - pipe).min(conserved + u32::from(progress))
         };
-        // The first segment is always sent again.
+        // The first retransmission is always allowed.
         let allowed = allowed.max(u32::from(self.prr.out == 0));
         self.control.set_cwnd(f64::from(pipe + allowed));
     }
 
-    /// RFC 6582 §3.2 steps 3 to 5: duplicates inflate the window, a partial ACK deflates it and
-    /// shows the next hole.
-    fn newreno(&mut self, acked: u32) {
+    /// RFC 6582 §3.2 steps 3 to 5: duplicates inflate cwnd; a partial ACK deflates it and shows the
+    /// next hole.
+    fn newreno_ack(&mut self, acked: u32) {
         if acked == 0 {
             self.inflation += 1;
             return;
         }
         self.partial_acks += 1;
         self.inflation = (self.inflation + 1).saturating_sub_unsigned(acked).max(0);
-        self.board.mark_lost_below(self.una + 1, self.una);
-        self.force = true;
+        self.scoreboard.mark_lost_below(self.una + 1, self.una);
+        self.fast_retransmit = true;
     }
 
-    fn leave_recovery(&mut self) {
-        match self.phase {
-            Phase::Recovery
+    fn end_cwnd_reduction(&mut self) {
+        match self.ca_state {
+            CaState::Recovery
                 if !self.settings.sack && !self.settings.ns2.newreno_exit_at_ssthresh =>
             {
-                // RFC 6582 §3.2 step 3, option 1: no burst after a window full of duplicates (ns-2
+                // RFC 6582 §3.2 step 3, option 1: no burst after a flight of duplicates (ns-2
                 // bursts).
                 let flight = f64::from((self.nxt - self.una).max(1) + 1);
                 self.control.set_cwnd(self.control.ssthresh().min(flight));
             }
-            _ if self.proportional() => self.control.set_cwnd(self.control.ssthresh()),
+            _ if self.uses_prr() => self.control.set_cwnd(self.control.ssthresh()),
             _ => {}
         }
-        if self.phase != Phase::Reduced {
-            self.rack.recovered();
+        if self.ca_state != CaState::Cwr {
+            self.rack.on_recovery_exit();
         }
-        if self.phase == Phase::Recovery && self.settings.sack && self.settings.ns2.sack_bug_fix {
-            // ns-2's Sack1 is careful after timeouts only.
+        if self.ca_state == CaState::Recovery
+            && self.settings.sack
+            && self.settings.ns2.sack_bug_fix
+        {
+            // ns-2's Sack1 applies bugFix_ after timeouts only.
             self.recover = 0;
         }
-        self.reopen();
+        self.enter_open();
     }
 
-    fn reopen(&mut self) {
-        self.phase = Phase::Open;
+    fn enter_open(&mut self) {
+        self.ca_state = CaState::Open;
         self.frto = false;
         self.inflation = 0;
-        self.force = false;
+        self.fast_retransmit = false;
     }
 }

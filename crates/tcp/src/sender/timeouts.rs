@@ -1,136 +1,137 @@
-//! The sender's timer: the retransmission timeout (RFC 6298) and the tail loss probe that goes
-//! before it (RFC 8985 §7).
+//! The sender's timer: the retransmission timeout (RFC 6298) and the tail loss probe before it (RFC
+//! 8985 §7).
 
-use super::{First, Opening, Phase, Sender};
+use super::{CaState, Handshake, Rexmit, Sender};
 use crate::cc::{CongestionControl, Signal};
-use crate::timer::Due;
+use crate::timer::Pending;
 use crate::undo::Undo;
 use units::{Span, Time};
 
-/// So often a SYN goes again a second after the one before, then ever later
-/// (tcp_syn_linear_timeouts, since 6.5).
-const SYNS_A_SECOND_APART: u64 = 4;
+/// Timeouts of a SYN before its RTO begins to back off (tcp_syn_linear_timeouts, since 6.5).
+const SYN_LINEAR_TIMEOUTS: u64 = 4;
 
 impl Sender {
-    /// An ACK shows that there is life in the path.
+    /// Arms the timer anew after an ACK that advances SND.UNA (RFC 6298 §5.3; tcp_set_xmit_timer).
     #[inline]
-    pub(super) fn restart_timer(&mut self, now: Time) {
+    pub(super) fn rearm_on_ack(&mut self, now: Time) {
         if self.una == self.nxt {
-            self.alarm.off();
+            self.timer.stop();
         } else if self.settings.tlp {
-            if !self.await_probe(now, true) {
-                self.rearm(now);
+            if !self.schedule_loss_probe(now, true) {
+                self.rearm_rto(now);
             }
-        } else if self.settings.sack || self.phase != Phase::Recovery || self.partial_acks <= 1 {
-            // NewReno's impatient variant: only the first partial ACK restarts the timer (RFC 6582
-            // §4).
-            self.rearm(now);
+        } else if self.settings.sack || self.ca_state != CaState::Recovery || self.partial_acks <= 1
+        {
+            // NewReno's impatient variant: only the first partial ACK arms it anew (RFC 6582 §4).
+            self.rearm_rto(now);
         }
     }
 
     #[inline]
-    pub(super) fn begin_timeout(&mut self, now: Time) {
-        self.alarm.set(Due::Timeout, now, self.rtt.rto());
+    pub(super) fn start_rto(&mut self, now: Time) {
+        self.timer.arm(Pending::Retrans, now, self.rtt.rto());
     }
 
-    /// Sets the timer to the timeout: from now, or, in place of something else, from when the first
-    /// segment outstanding last left.
+    /// tcp_rearm_rto: arms the timer for the RTO. It counts from now, or, in place of another use
+    /// of the timer, from when the first outstanding segment was last sent.
     #[inline]
-    pub(super) fn rearm(&mut self, now: Time) {
-        let span = if self.alarm.due() == Due::Timeout {
+    pub(super) fn rearm_rto(&mut self, now: Time) {
+        let span = if self.timer.pending() == Pending::Retrans {
             self.rtt.rto()
         } else {
-            self.left_of_timeout(now)
+            self.rto_left(now)
         };
-        self.alarm.set(Due::Timeout, now, span.max(Span(1)));
+        self.timer.arm(Pending::Retrans, now, span.max(Span(1)));
     }
 
-    /// Of the first segment outstanding.
-    fn left_of_timeout(&self, now: Time) -> Span {
-        Span(self.rtt.rto().0.saturating_sub(now.since(self.sent.at(self.una)).0))
+    /// tcp_rto_delta_us: what is left of the RTO of the first outstanding segment.
+    fn rto_left(&self, now: Time) -> Span {
+        Span(self.rtt.rto().0.saturating_sub(now.since(self.xmit.xmit_ts(self.una)).0))
     }
 
-    /// Sets the timer to probe, while all is well (RFC 8985 §7.2): before a timeout. That is
-    /// counted from now after an ACK, else from when the first segment outstanding left
-    /// (tcp_schedule_loss_probe).
+    /// tcp_schedule_loss_probe: in TCP_CA_Open or TCP_CA_CWR, without SACKed segments, arms the
+    /// timer for the PTO, but no later than the RTO (RFC 8985 §7.2). After an ACK the RTO counts
+    /// from now, otherwise from when the first outstanding segment was sent.
     #[inline]
-    pub(super) fn await_probe(&mut self, now: Time, after_ack: bool) -> bool {
-        let well =
-            self.phase == Phase::Reduced || (self.phase == Phase::Open && self.board.sacked() == 0);
-        if !well {
+    pub(super) fn schedule_loss_probe(&mut self, now: Time, after_ack: bool) -> bool {
+        let eligible = self.ca_state == CaState::Cwr
+            || (self.ca_state == CaState::Open && self.scoreboard.sacked_out() == 0);
+        if !eligible {
             return false;
         }
-        let span = self.rtt.probe(self.nxt - self.una == 1);
-        let timeout = if after_ack { self.rtt.rto() } else { self.left_of_timeout(now) };
+        let span = self.rtt.pto(self.nxt - self.una == 1);
+        let timeout = if after_ack { self.rtt.rto() } else { self.rto_left(now) };
         let span = if timeout > Span::ZERO { span.min(timeout) } else { span };
-        self.alarm.set(Due::Probe, now, span);
+        self.timer.arm(Pending::LossProbe, now, span);
         true
     }
 
-    /// No probe is out any more.
-    pub(super) fn end_probe(&mut self) {
-        self.probe = None;
-        self.probing = false;
+    /// Forgets the tail loss probe.
+    pub(super) fn cancel_tlp(&mut self) {
+        self.tlp = None;
+        self.tlp_due = false;
     }
 
-    pub(super) fn timeout(&mut self, now: Time) {
-        if self.opening.is_some() {
+    pub(super) fn on_rto(&mut self, now: Time) {
+        if self.handshake.is_some() {
             self.stats.timeouts += 1;
-            if self.stats.timeouts > SYNS_A_SECOND_APART {
+            if self.stats.timeouts > SYN_LINEAR_TIMEOUTS {
                 self.rtt.back_off();
             }
-            self.opening = Some(Opening::Begin);
+            self.handshake = Some(Handshake::SendSyn);
             return;
         }
         if self.una == self.nxt {
-            self.alarm.off();
+            self.timer.stop();
             return;
         }
         self.stats.timeouts += 1;
         self.rtt.back_off();
-        self.timed = None;
-        // F-RTO: not out of a recovery, but again at a further timeout of the same segment (RFC
-        // 5682 §2.1 step 1, §3.2; Linux).
-        let further = self.phase == Phase::Loss && self.una == self.timed_out;
-        let first = self.phase == Phase::Open || self.phase == Phase::Reduced;
+        self.timed_segment = None;
+        // F-RTO: not in a recovery, but again at a further timeout of the same segment (RFC 5682
+        // §2.1 step 1, §3.2; tcp_enter_loss).
+        let further = self.ca_state == CaState::Loss && self.una == self.timeout_una;
+        let first = self.ca_state == CaState::Open || self.ca_state == CaState::Cwr;
         self.frto = self.settings.frto && (first || further);
-        self.first = First::Lost;
+        self.rexmit = Rexmit::Lost;
         // RFC 5681 §3.1: ssthresh stays when the same data times out again.
         let each = self.settings.ns2.reduces_at_each_timeout;
         if each || !further {
-            let reduced = self.phase == Phase::Recovery || self.phase == Phase::Reduced;
+            let reduced = self.ca_state == CaState::Recovery || self.ca_state == CaState::Cwr;
             if reduced && self.una < self.recover && !each {
-                // This window of data was reduced for: ssthresh follows from what cwnd was before,
-                // and so does what an undo gives back (Linux).
+                // This window of data has reduced cwnd: ssthresh follows from the cwnd before that,
+                // and an undo restores that cwnd (Linux).
                 let undo = std::mem::replace(&mut self.undo, Undo::new());
-                self.control.set_cwnd(self.prr.from);
-                self.signal(Signal::Timeout, Phase::Loss, now);
+                self.control.set_cwnd(self.prr.prior_cwnd);
+                self.init_cwnd_reduction(Signal::Timeout, CaState::Loss, now);
                 self.undo = undo;
             } else {
-                self.signal(Signal::Timeout, Phase::Loss, now);
+                self.init_cwnd_reduction(Signal::Timeout, CaState::Loss, now);
             }
         }
-        self.end_probe();
+        self.cancel_tlp();
         self.control.set_cwnd(1.0);
-        self.phase = Phase::Loss;
-        self.timed_out = self.una;
+        self.ca_state = CaState::Loss;
+        self.timeout_una = self.una;
         self.recover = self.nxt;
         self.dup_acks = 0;
         self.inflation = 0;
-        self.force = false;
+        self.fast_retransmit = false;
         if self.settings.ns2.timeout_forgets_sacks {
-            self.board.forget_sacks();
+            self.scoreboard.forget_sacks();
         }
         if self.settings.rack {
-            let (latest, sent) = (self.rtt.latest(), &self.sent);
-            self.board.mark_old_lost(self.una, self.nxt, |seq| sent.at(seq) + latest <= now);
-            // What was sent a moment ago is still on its way.
+            let (latest_rtt, xmit) = (self.rtt.latest_rtt(), &self.xmit);
+            self.scoreboard.timeout_mark_lost_rack(self.una, self.nxt, |seq| {
+                xmit.xmit_ts(seq) + latest_rtt <= now
+            });
+            // Segments sent within the last RTT are still in flight.
             self.control.set_cwnd(f64::from(self.pipe() + 1));
         } else {
-            self.board.mark_all_lost(self.una, self.nxt);
+            self.scoreboard.timeout_mark_lost(self.una, self.nxt);
         }
-        self.begin_timeout(now);
-        self.release = self.release.min(now);
-        self.refresh();
+        self.start_rto(now);
+        self.departure = self.departure.min(now);
+        self.update_limits();
     }
 }

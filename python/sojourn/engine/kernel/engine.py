@@ -23,8 +23,9 @@ from sojourn.engine.kernel.observed import archive, selfcheck
 from sojourn.engine.kernel.observed import recorded as recording
 from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan import guest_plan as plan
-from sojourn.engine.protocol import Outcome, Realised
+from sojourn.engine.protocol import Outcome
 from sojourn.engine.recording import Recording
+from sojourn.scenario.realised import Realised
 
 _Read = TypeVar("_Read")
 
@@ -132,11 +133,11 @@ class KernelEngine:
 
     def check(self, realised: Realised) -> None:
         """Refuses what Linux has no word for."""
-        plan.plan(dict(realised), plan.machine_of(self._guest))
+        plan.plan(realised, plan.machine_of(self._guest))
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
-        planned = plan.plan(dict(realised), plan.machine_of(self._guest))
+        planned = plan.plan(realised, plan.machine_of(self._guest))
 
         def read(file: Path, cpu_ns: int) -> Outcome:
             return outcome(
@@ -159,10 +160,8 @@ class KernelEngine:
                 f"{self.name} keeps a link's rate by htb, whose times no link of ours has",
                 "record with -e kernel-uml: sojourn kernel setup --guest uml makes it",
             )
-        packets = (
-            sum(map(recording.expected_packets, realised["links"])) * realised["duration_ns"] / 1e9
-        )
-        planned = plan.recorded(dict(realised), plan.machine_of(self._guest), packets)
+        packets = sum(map(recording.expected_packets, realised.links)) * realised.duration_ns / 1e9
+        planned = plan.recorded(realised, plan.machine_of(self._guest), packets)
 
         def read(file: Path, cpu_ns: int) -> tuple[list[Recording], int]:
             measured = archive.Archive.read(file)
@@ -183,12 +182,12 @@ class KernelEngine:
         ns that it took."""
         added = {"plan.json": json.dumps(planned.plan).encode(), **self._added}
         overlay = guests.overlay(program(), added)
-        seconds = realised["duration_ns"] / 1e9
+        seconds = realised.duration_ns / 1e9
         with remains.temporary_folder() as folder:
             one = boot.Boot(
                 folder,
                 overlay,
-                seed=realised["seed"],
+                seed=realised.seed,
                 memory_mb=planned.memory_mb,
                 pairs=planned.pairs,
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),

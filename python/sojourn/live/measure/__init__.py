@@ -1,1 +1,2 @@
-"""Lines measured: sessions with a server of ours, kept as Runs, and what a Run of them says."""
+"""Measuring lines: sessions with a server of ours, kept as Runs, and what is computed from such a
+Run."""

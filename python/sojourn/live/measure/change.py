@@ -1,17 +1,18 @@
-"""Before and after: what changed from one measurement to another, with intervals, and
-`no significant change` where they reach zero. Pure.
+"""Before and after: what changed from one measurement to another, with intervals. Pure.
 
-Compared are phases that both have: of each load what it adds to the median idle RTT (at the median
-and the 95th percentile) and its goodput; of the idle line its median RTT. Runs without phases, a
-simulator's, are compared by their RTT after the warm-up.
+Phases that both measurements have are compared. For each load: what it adds to the median idle RTT
+(at the median and the 95th percentile), and its goodput. For the idle line: its median RTT. Runs
+without phases, such as a simulator's, are compared by their RTT after the warm-up.
 
-A change is significant if its 95 % interval leaves out zero and it is as large as a person could
-care about (`LEAST_MS`, `LEAST_SHARE`): with enough samples any two afternoons differ in the third
-digit. How the intervals are made is said with them:
+A change is significant if its 95 % interval excludes zero and it is large enough to matter to a
+person (`LEAST_MS`, `LEAST_SHARE`). The second condition is there because with enough samples any
+two afternoons differ in the third digit. The interval's method is reported with it:
 
-    paired    three repeats or more each, which took turns in time: over the differences of their pairs
+    paired    three repeats or more each, which took turns in time: over the differences of their
+              pairs
     repeats   three repeats or more each, one Run after the other: Welch's
-    blocks    fewer: the block bootstrap within each Run, which can't know what else changed between them
+    blocks    fewer: the block bootstrap within each Run, which can't include what else changed
+              between them
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from sojourn.records import Run
 LEAST_MS = 1.0
 """Delays that differ by less are alike, whatever their interval."""
 LEAST_SHARE = 0.02
-"""So are goodputs, by a share of the larger; delays too."""
+"""Goodputs and delays that differ by less than this share of the larger are alike."""
 
 WORDS: dict[str, ChangeWord] = {
     "better": "better",
@@ -61,7 +62,7 @@ class Change:
 
     @property
     def share(self) -> float:
-        """The difference as a share of what it was before; NaN of nothing."""
+        """The difference as a share of the value before; NaN if that is 0."""
         return self.difference.value / abs(self.before) if self.before else math.nan
 
 
@@ -79,14 +80,14 @@ class BeforeAfter:
 
     @property
     def headline(self) -> Change | None:
-        """The change that the verdict opens with: of the delay under load, the 95th percentile, the
-        largest before or after."""
+        """The change that the verdict begins with: that of the 95th percentile of the delay under
+        load whose value, before or after, is the largest."""
         delays = [change for change in self.changes if change.what in (ADDED_P95, RTT_P95)]
         known = [change for change in delays if not math.isnan(change.difference.value)]
         return max(known, key=lambda change: max(change.before, change.after), default=None)
 
     def to_dict(self) -> BeforeAfterNumbers:
-        """As plain values; NaN becomes None."""
+        """Plain values; NaN becomes None."""
 
         def known(value: float) -> Known:
             return value if math.isfinite(value) else None
@@ -121,7 +122,7 @@ RTT_P95 = "RTT, 95 %"
 
 
 def compare(before: Run, after: Run, names: tuple[str, str] | None = None) -> BeforeAfter:
-    """What changed from one Run to the other."""
+    """The changes from one Run to the other."""
     one, other = cut(before), cut(after)
     by = _by(before, after)
     shared = [
@@ -148,7 +149,7 @@ def compare(before: Run, after: Run, names: tuple[str, str] | None = None) -> Be
 
 
 def began(run: Run) -> list[int]:
-    """When each repeat began, ns since 1970; empty where it is not known."""
+    """When each repeat began, ns since 1970; empty if it is not known."""
     facts = [run.meta.facts.get(str(seed)) for seed in run.seeds]
     return [fact["zero_ns"] for fact in facts if fact is not None]
 
@@ -161,7 +162,7 @@ def _by(before: Run, after: Run) -> ChangeBy:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A phase in both Runs."""
+    """A phase that both Runs have."""
 
     before: Cut
     after: Cut
@@ -175,7 +176,7 @@ def _delays(pair: _Pair) -> list[Change]:
         return []
     kind = whole.kind(pair.name)
     if kind == IDLE:
-        # The second idle phase tells how the load's queue drained, not how the line is.
+        # The second idle phase shows how the load's queue drained, not how the line is.
         return [_delay(pair, RTT_MEDIAN, 50, added=False)] if pair.name == whole.idle else []
     added = kind != WHOLE and whole.idle is not None and pair.after.idle is not None
     names = (ADDED_MEDIAN, ADDED_P95) if added else (RTT_MEDIAN, RTT_P95)
@@ -198,6 +199,8 @@ def _delay(pair: _Pair, what: str, q: float, *, added: bool) -> Change:
                 return math.nan
             base = 0.0
             if added and whole.idle is not None:
+                # The repeat's own idle RTT, so that a change of the line between repeats has no
+                # effect.
                 idle = [each for each in whole.of(whole.idle) if each.seed == part.seed]
                 rest = idle[0].pings[whole.target].answered if idle else np.empty(0)
                 base = float(np.median(rest)) if rest.size else math.nan
@@ -252,6 +255,8 @@ def _blocks(before: _Sample, after: _Sample) -> tuple[float, float, Interval]:
         values.append(intervals.over_blocks(plus, minus, sample.statistic, sample.base).value)
         drawn.append(intervals.distribution(plus, minus, sample.statistic, sample.base, luck))
     count = min(each.size for each in drawn)
+    # The Runs are resampled independently, so differences of their draws are draws of the
+    # difference.
     low, high = np.percentile(drawn[1][:count] - drawn[0][:count], [2.5, 97.5])
     return values[0], values[1], Interval(values[1] - values[0], float(low), float(high))
 

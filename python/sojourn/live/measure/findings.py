@@ -1,12 +1,14 @@
-"""What a measurement says, as numbers: delay in each phase, what the load adds, how deep the
-buffers are, where, every score. Pure.
+"""The numbers of a measurement: delay in each phase, what the load adds, how deep the buffers are
+and where, every score. Pure.
 
-    induced delay   a percentile of the RTT under load less the median of the idle RTT, ms
-    standing queue  the largest running median of three RTTs under load less the least RTT of all: a single late reply is
-                    no queue. In bytes: that time at the rate that the direction carried, headers of full segments included
-    where           the nearest target whose delay rises: half as much, at least, as the farthest one's
+    induced delay   percentile of the RTT under load - median of the idle RTT, ms
+    standing queue  largest running median of three RTTs under load - least RTT of all; a single
+                    late reply is no queue. In bytes: that time at the rate that the direction
+                    carried, with the headers of full segments
+    where           the nearest target whose delay rises by at least half as much as the farthest
+                    one's
 
-All repeats are taken together, except in intervals (`intervals`).
+All repeats are pooled, except for intervals (`intervals`).
 """
 
 from __future__ import annotations
@@ -30,13 +32,14 @@ from sojourn.outputs.lines import FindingsNumbers
 from sojourn.records import Run
 
 HEADERS = {4: 14 + 20 + 32, 6: 14 + 40 + 32}
-"""Bytes of Ethernet, IP and TCP with timestamps before a segment's own."""
+"""By IP version: bytes of Ethernet, IP, and TCP with timestamps before a segment's payload."""
 SEGMENT = 1448
-"""Bytes of a full segment on Ethernet, where it is not known."""
+"""Payload of a full segment on Ethernet, bytes, where it is not known."""
 RISES = 0.5
-"""A target shares a queue with the farthest if its delay rises by this part of that one's."""
+"""A target shares a queue with the farthest one if its delay rises by at least this share of that
+one's."""
 LEAST_RISE_MS = 5.0
-"""Below this there is no queue to look for."""
+"""With a smaller rise at the farthest target there is no queue to locate."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Spread:
 
     @property
     def loss(self) -> float:
-        """The share of the probes that were not answered."""
+        """The share of probes without an answer."""
         return self.lost / self.sent if self.sent else math.nan
 
 
@@ -69,7 +72,7 @@ class Induced:
 
 @dataclass(frozen=True)
 class PhaseRow:
-    """One phase, seen by the Run's target."""
+    """One phase, by the RTTs of the Run's target."""
 
     phase: str
     kind: str
@@ -78,9 +81,9 @@ class PhaseRow:
     mbps: Mapping[str, float]
     """Goodput by direction; NaN where nothing was sent that way."""
     retransmits: int | None
-    """Segments that TCP sent again; None: not known."""
+    """Segments that TCP retransmitted; None: not known."""
     induced: Induced | None
-    """None: an idle phase, or no idle one to compare with."""
+    """None: an idle phase, or there is no idle one to compare with."""
 
 
 @dataclass(frozen=True)
@@ -93,27 +96,26 @@ class Buffer:
     bytes: float
     mbps: float
     overflowed: bool | None
-    """TCP had to send again in this phase: the queue was as long as it gets. Else it may be deeper.
-    None: not known."""
+    """Whether TCP retransmitted in this phase, so that the queue was full. Otherwise it may be
+    deeper. None: not known."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Which target's delay rises in a phase."""
+    """Which targets' delays rise in a phase."""
 
     phase: str
     rises: Mapping[str, float]
     """Induced delay (median) by target, the nearest first, ms."""
     after: str | None
-    """The last target whose delay does not rise; None: the nearest already does."""
+    """The last target whose delay does not rise; None: the nearest one's already does."""
     nearest: str | None
-    """The nearest whose delay rises; None: the delay rises nowhere."""
+    """The nearest target whose delay rises; None: none does."""
 
 
 @dataclass(frozen=True)
 class Grade:
-    """What a score gives: a letter or class ("": it has none), and the number behind it (NaN:
-    none)."""
+    """The result of a score: a letter or class ("": none), and the number behind it (NaN: none)."""
 
     word: str
     number: float = math.nan
@@ -133,7 +135,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that is said of a measurement."""
+    """Everything that is computed from a measurement."""
 
     title: str
     label: str
@@ -146,16 +148,16 @@ class Findings:
     """What the intervals are over: "repeats" or "blocks"."""
     rows: tuple[PhaseRow, ...]
     others: Mapping[str, Mapping[str, Spread]]
-    """By target, the Run's own included, and phase."""
+    """By target (including the Run's own) and phase."""
     buffers: tuple[Buffer, ...]
     places: tuple[Place, ...]
     scores: tuple[Score, ...]
     facts: tuple[MeasurementFacts, ...]
-    """Of each repeat."""
+    """One for each repeat."""
 
     @property
     def worst(self) -> PhaseRow | None:
-        """The load that adds most, by its 95th percentile."""
+        """The load that adds most at the 95th percentile."""
         known = [
             row
             for row in self.rows
@@ -167,7 +169,7 @@ class Findings:
 
     @property
     def induced_p95_ms(self) -> float:
-        """The most that a load adds at the 95th percentile, ms: what `--fail-above` looks at; NaN:
+        """The most that a load adds at the 95th percentile, ms. `--fail-above` compares it. NaN:
         not known."""
         worst = self.worst
         return (
@@ -175,13 +177,13 @@ class Findings:
         )
 
     def to_dict(self) -> FindingsNumbers:
-        """As plain values; NaN becomes None."""
+        """Plain values; NaN becomes None."""
         whole = {**dataclasses.asdict(self), "induced_p95_ms": self.induced_p95_ms}
         return cast(FindingsNumbers, _plain(whole))
 
 
 BLOATED_MS = 30.0
-"""From here on `judgement` finds bufferbloat."""
+"""Induced delay from which `judgement` finds bufferbloat."""
 
 
 def judgement(added_ms: float) -> str:
@@ -198,7 +200,7 @@ def judgement(added_ms: float) -> str:
 
 
 def find(run: Run) -> Findings:
-    """All of it, from a Run."""
+    """All findings of a Run."""
     whole = cut(run)
     by = "repeats" if len(run.seeds) >= intervals.LEAST_REPEATS else "blocks"
     return Findings(
@@ -226,7 +228,7 @@ def find(run: Run) -> Findings:
 
 
 def spread(whole: Cut, name: str, target: str) -> Spread:
-    """The RTTs of a target in a phase, all repeats together."""
+    """The RTTs of a target in a phase, all repeats pooled."""
     pings = [part.pings[target] for part in whole.of(name)]
     sent, lost = sum(each.sent for each in pings), sum(each.lost for each in pings)
     rtt = whole.rtts(name, target)
@@ -287,7 +289,7 @@ def pieces(whole: Cut, name: str) -> list[Floats]:
 
 
 def per_repeat(whole: Cut, name: str, read: Any) -> dict[int, float]:
-    """A number of each repeat of a phase that has it, by seed."""
+    """A number for each repeat that has the phase, by seed."""
     values = {part.seed: float(read(part)) for part in whole.of(name)}
     return {seed: value for seed, value in values.items() if not math.isnan(value)}
 
@@ -301,14 +303,15 @@ def _percentile(part: Part, target: str | None, q: float) -> float:
 
 
 def buffers(whole: Cut) -> list[Buffer]:
-    """The standing queue of each direction that had a phase of its own, or, by one-way parts, of
-    both in a phase of both."""
+    """The standing queue of each direction that had a phase of its own. If there was only a phase
+    of both, the one-way parts distinguish the directions."""
     if whole.target is None:
         return []
     rtts = [part.pings[whole.target].answered for part in whole.parts]
     rtts = [each for each in rtts if each.size]
     if not rtts:
         return []
+    # The least RTT of all phases is that of empty queues.
     base = float(np.concatenate(rtts).min())
     found = []
     for direction, kind in (("down", "download"), ("up", "upload")):
@@ -344,15 +347,15 @@ def _buffer(whole: Cut, name: str, direction: str, ms: float) -> Buffer:
 
 
 def _wire(whole: Cut, direction: str) -> float:
-    """Bytes of Ethernet to bytes of TCP in the segments that were sent this way: what a queue of
-    `goodput` holds."""
+    """Ethernet bytes per payload byte in the segments sent this way: a queue holds the former,
+    goodput counts the latter."""
     run = whole.run
     names = [
         flow.name for flow in run.meta.flows if flow.kind != "ping" and flow.direction == direction
     ]
     segments = sent = 0
     version = 4
-    # Other engines count other bytes.
+    # Other engines count other bytes as sent.
     for seed in run.seeds if run.meta.engine == measurement.ENGINE else ():
         totals = run.table("flows", seed).filter(
             pl.col("flow").is_in(names) & (pl.col("sent_bytes") > 0)
@@ -365,7 +368,7 @@ def _wire(whole: Cut, direction: str) -> float:
 
 
 def _sent_again(parts: Sequence[Part], direction: str | None = None) -> int | None:
-    """Segments sent again by the streams of these phases; None: nobody knows."""
+    """Segments retransmitted by the streams of these phases; None: not known."""
     streams = [
         stream for part in parts for stream in part.streams if direction in (None, stream.direction)
     ]
@@ -388,8 +391,8 @@ def _one_way(part: Part, target: str, direction: str) -> float:
 
 
 def _settled(part: Part, direction: str) -> float:
-    """The rate that a direction carried once it ran: the median over the phase's second half of
-    goodput in seconds."""
+    """The rate that a direction carried once it ran: the median of goodput by seconds over the
+    phase's second half."""
     t, mbps = part.goodput(direction)
     if t.size == 0:
         return math.nan
@@ -406,8 +409,8 @@ def _settled(part: Part, direction: str) -> float:
 
 
 def places(whole: Cut) -> list[Place]:
-    """Where the queue of each load is, as far as several targets tell. Of a load both ways only
-    where neither way was measured alone: it has two queues."""
+    """Where the queue of each load is, as far as several targets show it. A load both ways has two
+    queues, so it is located only where neither way was measured alone."""
     if whole.idle is None:
         return []
     idle = {
@@ -433,7 +436,7 @@ ELSEWHERE, SERVER = 100, 1000
 
 
 def _hops(run: Run, target: str) -> int:
-    """How far away a target is, in routers, where the session knows; the idle RTT orders those that
+    """A target's distance in routers, where the session knows it. The idle RTT orders those that
     are equal."""
     for fact in run.meta.facts.values():
         if "probes" not in fact:
@@ -463,7 +466,7 @@ def _place(name: str, rises: Mapping[str, float]) -> Place:
 
 
 def all_scores(whole: Cut) -> list[Score]:
-    """Every score that the samples suffice for."""
+    """Every score for which there are samples."""
     names = {kind: name for kind in LOADS if (name := whole.first(kind)) is not None}
     rtts = {kind: rtt for kind, name in names.items() if (rtt := whole.rtts(name)).size}
     idle = whole.rtts(whole.idle)
@@ -506,7 +509,7 @@ LOADS = ("download", "upload", "both")
 
 
 def _measured_rpms(run: Run) -> list[Score]:
-    """Those of a measurement of responsiveness, by requests that were sent: means over its
+    """The scores of a measurement of responsiveness, from requests that were sent: means over its
     repeats."""
     results = responsiveness.results(run)
     formulas: dict[str, tuple[Callable[[responsiveness.RpmResult], float], str]] = {
@@ -531,12 +534,12 @@ def _measured_rpms(run: Run) -> list[Score]:
 
 
 def _rpms(whole: Cut, names: Sequence[str]) -> list[Score]:
-    """RPMs of each load from what stands in for HTTP: echoes for new connections, TCP's smoothed
-    RTT for loaded ones.
+    """RPMs of each load from substitutes for HTTP: echoes for new connections, TCP's smoothed RTT
+    for loaded ones.
 
-    A new connection takes a round trip for TCP and one for its GET, and the draft allows the
-    smoothed RTT where no GET can be sent on the load's connections (§4.2). No server's time is in
-    them, so they are bounds from above.
+    A new connection takes a round trip for TCP and one for its GET. The draft allows the smoothed
+    RTT where no GET can be sent on the load's connections (§4.2). These contain no server time, so
+    the RPMs are upper bounds.
     """
     formulas: dict[str, tuple[float, Callable[[Floats, Floats], float], str]] = {
         "RPM, draft-09": (

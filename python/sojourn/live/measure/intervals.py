@@ -1,19 +1,21 @@
 """95 % intervals for numbers of a measurement: over repeats, or over blocks of time within one.
 Pure.
 
-RTTs that follow each other resemble each other (a queue fills and drains over seconds), so a
-hundred of them do not tell as much as a hundred independent ones, and the textbook's interval would
-be far too narrow. Two ways round that:
+Successive RTTs are correlated, because a queue fills and drains over seconds. A hundred of them are
+worth fewer independent ones, and the textbook's interval would be far too narrow. There are two
+ways:
 
-    repeats   each repeat is one independent number. Their mean has a Student's t interval; of two measurements the
-              difference has Welch's, or, where the repeats were interleaved in time (A B A B), that of the paired differences, from
-              which a drift of the line falls out. Taken from three repeats on.
-    blocks    the circular block bootstrap (Politis and Romano 1992): the samples are drawn anew in blocks of consecutive ones, so
-              long that what lies in one block hardly knows the next, and the statistic is computed each time; the
-              interval runs from the 2.5th to the 97.5th percentile of what came out.
+    repeats   each repeat is one independent number. Their mean has Student's t interval. The
+              difference of two measurements has Welch's or, if the repeats were interleaved in time
+              (A B A B), that of the paired differences, which removes a drift of the line. Used
+              from three repeats on.
+    blocks    the circular block bootstrap (Politis and Romano 1992): the samples are resampled in
+              blocks of successive ones, long enough that neighbouring blocks are nearly
+              independent, and the statistic is computed each time. The interval is from the 2.5th
+              to the 97.5th percentile of the results.
 
-Blocks know nothing of what changes from one measurement to the next (the evening's neighbours):
-repeats do.
+Repeats include what changes from one measurement to the next (the evening's neighbours). Blocks
+can't.
 """
 
 from __future__ import annotations
@@ -31,19 +33,19 @@ from sojourn.metrics import paired as paired
 from sojourn.metrics import welch as welch
 
 Statistic = Callable[[Floats], Floats]
-"""Over the last axis."""
+"""A function of samples, over the last axis."""
 
 LEAST_REPEATS = 3
-"""From so many on repeats are the unit; two have a t of 12.7."""
+"""Repeats are the unit from this number on. Two would have a t of 12.7."""
 RESAMPLES = 2000
 SEED = 0x50_0A
-"""The same samples give the same interval."""
+"""Fixed, so that the same samples give the same interval."""
 MOST_DRAWN = 20_000_000
-"""Numbers drawn in all: a long measurement is drawn less often, not slower."""
+"""Numbers drawn in all. A long measurement has fewer resamplings instead of taking longer."""
 AT_ONCE = 2_000_000
-"""Of them in memory."""
+"""Numbers drawn that are in memory at once."""
 LEAST_BLOCKS = 3
-"""Blocks are so short that at least so many make up a phase, however long its memory."""
+"""A phase has at least this many blocks, however long its memory."""
 
 
 def percentile(q: float) -> Statistic:
@@ -71,10 +73,10 @@ def interleaved(before: Sequence[int], after: Sequence[int]) -> bool:
 
 
 def memory(values: Floats) -> float:
-    """How many samples in a row tell as much as one: 1 + 2 sum of the autocorrelation up to where
-    it first falls below 0.
+    """The integrated autocorrelation time: 1 + 2 sum of the autocorrelation, up to the lag at which
+    it first falls below 0. So many successive samples are worth one independent one.
 
-    Independent samples have 1 or little more; the pings over a saw of 5 s at 20/s some 30.
+    Independent samples have 1 or little more; pings at 20/s over a sawtooth of 5 s have some 30.
     """
     apart = values - values.mean()
     power = float((apart**2).sum())
@@ -95,8 +97,8 @@ def block_length(values: Floats) -> int:
 def resampled(
     pieces: Sequence[Floats], statistic: Statistic, luck: np.random.Generator, count: int
 ) -> Floats:
-    """The statistic of `count` resamplings of these pieces (a phase of each repeat), each drawn in
-    blocks within itself."""
+    """The statistic of `count` resamplings of these pieces (a phase of each repeat). Each piece is
+    resampled in blocks within itself."""
     size = sum(piece.size for piece in pieces)
     rows = max(AT_ONCE // max(size, 1), 1)
     lengths = [block_length(piece) for piece in pieces]
@@ -111,7 +113,8 @@ def resampled(
 
 
 def _drawn(piece: Floats, length: int, luck: np.random.Generator, rows: int) -> Floats:
-    """Rows as long as the piece, of blocks that begin anywhere in it and go round at its end."""
+    """Rows as long as the piece, made of blocks that begin anywhere in it and wrap around at its
+    end."""
     starts = luck.integers(0, piece.size, (rows, -(-piece.size // length)))
     at = (starts[:, :, None] + np.arange(length)).reshape(rows, -1)[:, : piece.size]
     return np.asarray(piece[at % piece.size])
@@ -123,10 +126,10 @@ def over_blocks(
     statistic: Statistic,
     base: Statistic | None = None,
 ) -> Interval:
-    """statistic(plus) - base(minus) with its interval; `minus` empty: statistic(plus). `base`:
-    `statistic`, unless told.
+    """statistic(plus) - base(minus) with its interval. With an empty `minus`: statistic(plus). The
+    default of `base` is `statistic`.
 
-    Each is a list of pieces, in order of time within each.
+    Each argument is a list of pieces, in order of time within each.
     """
     plus, minus = ([piece for piece in pieces if piece.size] for pieces in (plus, minus))
     base = statistic if base is None else base
@@ -148,7 +151,7 @@ def distribution(
     base: Statistic,
     luck: np.random.Generator,
 ) -> Floats:
-    """What statistic(plus) - base(minus) comes to in as many resamplings as there is time for."""
+    """statistic(plus) - base(minus) in as many resamplings as `MOST_DRAWN` allows."""
     size = sum(piece.size for piece in (*plus, *minus))
     count = max(min(RESAMPLES, MOST_DRAWN // max(size, 1)), 200)
     drawn = resampled(plus, statistic, luck, count)

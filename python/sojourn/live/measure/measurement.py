@@ -1,9 +1,8 @@
-"""A measurement as a Run: what sessions bring back, kept as any engine's tables are, one seed for
-each repeat.
+"""A measurement as a Run: the tables of sessions, one seed for each repeat.
 
-Figures, reports and comparisons then read it without a second way. What only a measurement has is
-in meta.json: the phases of each seed, and the facts of each (clocks, lateness, who answered).
-`scenario.toml` says what was asked, in words.
+So figures, reports and comparisons read it as any other Run. Two things that only a measurement has
+are in meta.json: the phases of each seed, and its facts (clocks, lateness, who answered).
+`scenario.toml` has what was asked for.
 """
 
 from __future__ import annotations
@@ -38,39 +37,39 @@ if TYPE_CHECKING:
 
 ENGINE = "live"
 EMPTY = ("drops", "sojourn", "rtt", "transfers")
-"""Tables that a measurement has no rows of."""
+"""Tables without rows in a measurement."""
 REPEAT_BYTES = 5_000_000
-"""What a repeat may take on disk: a minute of probes at 20/s and samples of 16 connections is
+"""Disk space that a repeat may take. A minute of probes at 20/s and samples of 16 connections is
 0.5 MB."""
 
 MeasurementProgress = Callable[[int, int, int, str], bool]
-"""Called with the repeat (from 0), the time reached and the whole time of it (both ns) and the
-phase. False ends all."""
+"""Called with the repeat (from 0), the time reached and the whole time of the repeat (both ns), and
+the phase. Returning False ends the measurement."""
 
 
 @dataclasses.dataclass(frozen=True)
 class MeasurementOutcome:
-    """What measuring came to."""
+    """The result of measuring."""
 
     run: Run | None
     """None: it was interrupted before anything was measured."""
     why: str = ""
     """Why it ended early, a sentence; "": it did not."""
     interrupted: bool = False
-    """By Ctrl-C, or because the progress function said so."""
+    """By Ctrl-C, or by the progress function."""
 
 
 @dataclasses.dataclass(frozen=True)
 class MeasurementSettings:
-    """What a measurement is beside its plan."""
+    """What a measurement needs beside its plan."""
 
     repeats: int = 1
     out: Path | None = None
-    """The folder of the Run; None: a temporary one that lives as long as the Run."""
+    """The Run's folder; None: a temporary one that lives as long as the Run."""
     force: bool = False
-    """Replace a Run in `out`."""
+    """Whether to replace a Run in `out`."""
     label: str = ""
-    """Tells it from others in a comparison."""
+    """Distinguishes it from others in a comparison."""
 
 
 def measure(
@@ -78,8 +77,8 @@ def measure(
     how: MeasurementSettings | None = None,
     reached: MeasurementProgress | None = None,
 ) -> MeasurementOutcome:
-    """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended
-    early its phases so far.
+    """Measures as often as asked, and writes each repeat as soon as it is over. A repeat that ended
+    early has its phases so far.
 
     Raises:
         LiveError: nothing could be measured.
@@ -148,7 +147,7 @@ def create(
     fingerprint: str,
     engine: str = ENGINE,
 ) -> Run:
-    """An empty Run of a measurement. `asked`: what `scenario.toml` is to say."""
+    """An empty Run of a measurement. `asked`: the content of `scenario.toml`."""
     title = plain(title)
     meta = Meta(
         title=title,
@@ -212,9 +211,9 @@ def add(
     tables: dict[str, dict[str, np.ndarray[Any, Any]]],
     facts: MeasurementFacts,
 ) -> None:
-    """Writes a session into the Run as this seed. Flows and links that no earlier seed had join the
-    Run's."""
-    # A server wrote some of them, or whoever made the file that is imported.
+    """Writes a session into the Run as this seed. Its flows and links that no earlier seed had are
+    added to the Run's."""
+    # Some of the facts come from a server, or from whoever made the file that is imported.
     facts = cast(MeasurementFacts, plain_values(facts))
     flows = _joined(run.meta.flows, [_flow(flow) for flow in facts["flows"]])
     links = _joined(run.meta.links, [_link(link) for link in facts["links"]])
@@ -248,8 +247,8 @@ def _flow(flow: SessionFlow) -> FlowInfo:
 
 
 def _link(link: SessionLink) -> LinkInfo:
-    """From the root down: "htb, bfifo" is a bfifo under a shaper. What an interface receives has no
-    queue that we see."""
+    """From the root down: "htb, bfifo" is a bfifo below a shaper. Received packets pass no queue
+    that we can observe."""
     kinds = [kind.strip() for kind in link["qdisc"].split(",") if kind.strip()]
     shaper = ", ".join(kinds[:-1]) or None
     return LinkInfo(
@@ -265,7 +264,7 @@ _Named = TypeVar("_Named", FlowInfo, LinkInfo)
 
 
 def _joined(known: tuple[_Named, ...], more: Iterable[_Named]) -> tuple[_Named, ...]:
-    """What is known, and of the rest what is new."""
+    """The known ones, and those of the others that are new."""
     names = [one.name for one in known]
     return known + tuple(one for one in more if one.name not in names)
 
@@ -277,15 +276,15 @@ def _numbers(known: Iterable[str], names: Iterable[str]) -> np.ndarray[Any, Any]
 
 
 def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
-    """Totals with a row for each of the Run's flows or links: of those that this session had not,
-    nothing was counted."""
+    """Totals with a row for each of the Run's flows or links. Nothing was counted of those that
+    this session lacked."""
     missing = np.setdiff1d(np.arange(count), columns[key])
     absent = nothing(name, missing.size) | {key: missing}
     return {column: np.concatenate([columns[column], absent[column]]) for column in names_of(name)}
 
 
 def _phases(told: Sequence[SessionPhase], seed: int) -> tuple[Phase, ...]:
-    """Names of their own: the second "idle" is "idle 2"."""
+    """The phases with unique names: the second "idle" is "idle 2"."""
     names: list[str] = []
     for phase in told:
         times = sum(name == phase["name"] or name.startswith(phase["name"] + " ") for name in names)

@@ -1,7 +1,7 @@
-"""A line over time: the measurements of one folder, and the times at which there was none.
+"""A line over time: the measurements of one folder, and the times without one.
 
-`sojourn measure --every` keeps each measurement as a Run named after its time (UTC), so whatever
-takes Runs takes the folder. A time at which nothing could be measured is a line of JSON in
+`sojourn measure --every` keeps each measurement as a Run named after its time (UTC), so every verb
+that takes Runs takes the folder. A time at which nothing could be measured is a line of JSON in
 `failed.jsonl`: {"t_ns": since 1970, "why": words}.
 """
 
@@ -25,7 +25,7 @@ LOADS = ("download", "upload", "both")
 
 @dataclass(frozen=True)
 class MeasurementEntry:
-    """One time of measuring. NaN: not known."""
+    """One time of the series. NaN: not known."""
 
     t_ns: int
     """When it began, since 1970."""
@@ -38,12 +38,13 @@ class MeasurementEntry:
     added_ms: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """What a load adds to that at the 95th percentile, by the load's kind."""
     mbps: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """Goodput by direction, "down" and "up": of a load that way only where there was one."""
+    """Goodput by direction, "down" and "up"; from a load in that direction only, where there was
+    one."""
     grade: str = ""
-    """DSLReports's; "": it can't be given."""
+    """DSLReports's grade; "": there is none."""
 
     def to_dict(self) -> HistoryEntry:
-        """As plain values; NaN becomes None."""
+        """Plain values; NaN becomes None."""
 
         def known(value: float) -> float | None:
             return None if math.isnan(value) else value
@@ -92,7 +93,7 @@ def read(folder: Path) -> list[MeasurementEntry]:
     """A folder's measurements and failures in order of time.
 
     Raises:
-        RunError: it holds none, or a line of its failures can't be read.
+        RunError: it has none, or a line of its failures can't be read.
     """
     runs = [Run.open(path) for path in _folders(folder)]
     entries = [
@@ -108,12 +109,13 @@ def read(folder: Path) -> list[MeasurementEntry]:
 
 
 def index(folder: Path) -> None:
-    """Makes the folder one that verbs take which take the folder of a comparison: all its Runs."""
+    """Makes the folder readable for verbs that take the folder of a comparison: it lists all its
+    Runs."""
     write_index(folder, (path.name for path in _folders(folder)))
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Those of Runs. Their names are times: they are in order."""
+    """The folders of Runs. Their names are times, so they sort by time."""
     return sorted(path.parent for path in folder.glob(f"*/{META}"))
 
 
@@ -129,7 +131,7 @@ def _failures(file: Path) -> list[MeasurementEntry]:
 
 
 def failed(folder: Path, t_ns: int, why: str) -> MeasurementEntry:
-    """Notes that nothing could be measured, at the end of the folder's failures."""
+    """Appends a time at which nothing could be measured to the folder's failures."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / FAILED).open("a", encoding="utf-8") as file:
@@ -142,11 +144,11 @@ def failed(folder: Path, t_ns: int, why: str) -> MeasurementEntry:
 
 
 def name(t_ns: int) -> str:
-    """What the Run of this time is called: 2026-11-22T093000Z."""
+    """The name of this time's Run: 2026-11-22T093000Z."""
     return f"{datetime.fromtimestamp(t_ns // 10**9, UTC):%Y-%m-%dT%H%M%SZ}"
 
 
 def next_slot(begun_s: float, every_s: float, now_s: float) -> float:
     """The first time of the schedule after now: `begun_s` and whole multiples of `every_s` after
-    it. What was missed is left out."""
+    it. Times that have passed are skipped."""
     return begun_s + every_s * (math.floor(max(now_s - begun_s, 0.0) / every_s) + 1)

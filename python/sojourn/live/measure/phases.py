@@ -1,9 +1,9 @@
 """A Run cut into its phases: RTTs of each target and goodput of each direction, as plain arrays.
-Pure but for reading the Run.
+Pure, except for reading the Run.
 
-A probe belongs to the phase in which it was sent; bytes to the phase in which they arrived. What
-lies between two phases (the load's queue draining) belongs to none. A Run without phases, a
-simulator's, is one phase: all that follows its warm-up.
+A probe belongs to the phase in which it was sent, bytes to the phase in which they arrived. Between
+two phases the load's queue drains; that time belongs to none. A Run without phases, such as a
+simulator's, is one phase: everything after its warm-up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sojourn.records import FlowInfo, Phase, Run
 
 IDLE = "idle"
 WHOLE = "whole"
-"""Kind of the one phase that a Run without phases has."""
+"""The kind of the only phase in a Run without phases."""
 
 
 @dataclass(frozen=True)
@@ -29,31 +29,32 @@ class Pings:
     """The probes of one target that were sent in a phase, in order."""
 
     t_s: Floats
-    """When, seconds on the seed's clock."""
+    """When each was sent, seconds on the seed's clock."""
     rtt_ms: Floats
     """NaN: lost."""
     forward_ms: Floats
-    """One-way part from here to the target, good relative to its least only; NaN: not known."""
+    """The one-way part from here to the target, accurate relative to its least only; NaN: not
+    known."""
 
     @property
     def answered(self) -> Floats:
-        """The RTTs that there are, in order of sending, ms."""
+        """The RTTs of answered probes, in order of sending, ms."""
         return self.rtt_ms[np.isfinite(self.rtt_ms)]
 
     @property
     def sent(self) -> int:
-        """How many were sent."""
+        """Probes sent."""
         return int(self.rtt_ms.size)
 
     @property
     def lost(self) -> int:
-        """How many of them were not answered."""
+        """Probes without an answer."""
         return self.sent - int(self.answered.size)
 
 
 @dataclass(frozen=True)
 class Stream:
-    """What one TCP connection did in a phase, sample by sample."""
+    """The samples of one TCP connection in a phase."""
 
     direction: str
     t_s: Floats
@@ -64,9 +65,9 @@ class Stream:
     cwnd_bytes: Floats
     """The sender's congestion window; NaN: not known."""
     congestion: str
-    """"" where not known."""
+    """"" if not known."""
     retransmits: int | None
-    """Segments in this phase; None: not known."""
+    """Segments retransmitted in this phase; None: not known."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,12 @@ class Part:
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
+        """Its length."""
         return (self.phase.end_ns - self.phase.start_ns) / 1e9
 
     @property
     def loaded(self) -> bool:
-        """Whether anything but probes was sent."""
+        """Whether anything except probes was sent."""
         return self.phase.kind != IDLE
 
     def goodput(self, direction: str) -> tuple[Floats, Floats]:
@@ -122,7 +123,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Cut:
-    """A Run, cut."""
+    """A Run, cut into phases."""
 
     run: Run
     parts: tuple[Part, ...]
@@ -135,13 +136,13 @@ class Cut:
 
     @cached_property
     def targets(self) -> tuple[str, ...]:
-        """Who was probed, in the order of the Run's flows."""
+        """The targets, in the order of the Run's flows."""
         return tuple(flow.name for flow in self.run.meta.flows if flow.kind == "ping")
 
     @cached_property
     def target(self) -> str | None:
-        """The target that verdict and scores are about: the first, as they were asked for, that
-        answered under load."""
+        """The target of verdict and scores: the first of those asked for that answered under
+        load."""
         answered = [
             name
             for name in self.targets
@@ -150,8 +151,8 @@ class Cut:
         return next(iter(answered or self.targets), None)
 
     def of(self, name: str) -> list[Part]:
-        """This phase in every seed that finished it; of a phase that none finished, as far as each
-        came."""
+        """This phase in every seed that finished it. If no seed finished it, the part that each
+        has."""
         here = [part for part in self.parts if part.phase.name == name]
         return [part for part in here if part.phase.complete] or here
 
@@ -171,7 +172,7 @@ class Cut:
 
     @cached_property
     def idle(self) -> str | None:
-        """The phase that others are measured against: the first idle one."""
+        """The first idle phase, with which others are compared."""
         return self.first(IDLE)
 
     @cached_property
@@ -180,8 +181,8 @@ class Cut:
         return tuple(name for name in self.names if self.kind(name) != IDLE)
 
     def rtts(self, name: str | None, target: str | None = None) -> Floats:
-        """All RTTs of a phase, ms: those of `target` (the Run's own, unless told) in all seeds;
-        empty without the phase."""
+        """All RTTs of a phase in all seeds, ms; the default of `target` is the Run's own. Empty
+        without the phase."""
         target = self.target if target is None else target
         if name is None or target is None:
             return np.empty(0)
@@ -235,7 +236,7 @@ def _pings(table: pl.DataFrame | None, phase: Phase) -> Pings:
 
 
 def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
-    """The samples of a connection in this phase; none where it has none. Its first interval begins
+    """The samples of a connection in this phase; empty without samples. The first interval begins
     with the phase."""
     t = table["t_ns"].to_numpy()
     inside = (t > phase.start_ns) & (t <= phase.end_ns)
@@ -243,11 +244,11 @@ def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
         return []
     first = int(np.argmax(inside))
     if inside.sum() > 2 and t[first] - phase.start_ns < np.median(np.diff(t[inside])) / 2:
-        # A sample right after the beginning: its interval is too short for a rate, and goes into
-        # the next.
+        # A sample just after the beginning: its interval is too short for a rate, so it is merged
+        # into the next.
         inside[first] = False
     delivered = table["delivered_bytes"].to_numpy()
-    # What had arrived when the phase began lies between two samples.
+    # The bytes that had arrived when the phase began are between two samples: interpolate.
     before = (
         float(np.interp(phase.start_ns, t[: first + 1], delivered[: first + 1])) if first else 0.0
     )

@@ -1,9 +1,9 @@
-"""What a Run of responsiveness (RPM) says: the scores of every stage, from its raw samples. Pure.
+"""The scores of a Run of responsiveness (RPM): those of every stage, from its raw samples. Pure.
 
-A Run of it has the probes foreign-tcp, foreign-tls (per round trip of the handshake), foreign-http
-and self in its table `probe`, the three parts of one foreign probe under one seq, and every
-load-generating connection in `flow`; what the algorithm decided is in the facts of each seed under
-"rpm". The formulas are those of `scores`, of the probes that had their answer in the last MAD
+Such a Run has the probes foreign-tcp, foreign-tls (per round trip of the handshake), foreign-http
+and self in its table `probe`. The three parts of one foreign probe have one seq. Every
+load-generating connection is in `flow`. The algorithm's decisions are in the facts of each seed
+under "rpm". The formulas are those of `scores`, over the probes that were answered in the last MAD
 intervals.
 """
 
@@ -30,8 +30,8 @@ SELF = "self"
 
 @dataclass(frozen=True)
 class RpmResult:
-    """What one stage of one seed came to: a direction, or both at once. Times in ms; NaN for what
-    can't be said."""
+    """The result of one stage of one seed: a direction, or both at once. Times in ms; NaN for what
+    is not known."""
 
     seed: int
     phase: str
@@ -40,26 +40,26 @@ class RpmResult:
     draft: scores.Rpm
     """By draft-ietf-ippm-responsiveness-09."""
     go: scores.Rpm
-    """As goresponsiveness's trimmed mean."""
+    """By goresponsiveness's trimmed mean."""
     go_p90: scores.Rpm
-    """As goresponsiveness's P90."""
+    """By goresponsiveness's P90."""
     goodput_mbps: Mapping[str, float]
     """By direction ("download", "upload"): the moving average over the last MAD intervals."""
     goodput_confidence: str
-    """Low, Medium or High."""
+    """Of goodput: Low, Medium or High."""
     confidence: str
-    """The responsiveness's."""
+    """Of responsiveness: Low, Medium or High."""
     intervals: int
     connections: int
-    """That carried load in the end."""
+    """Connections that carried load at the end."""
     round_trips: Mapping[str, float]
     """TM of each kind of probe: foreign-tcp, foreign-tls, foreign-http, self."""
     samples: Mapping[str, int]
-    """How many each TM is of, before the trimming."""
+    """The number of samples in each TM, before the trimming."""
     lost: int
-    """Probes of the whole stage that failed."""
+    """Failed probes of the whole stage."""
     unanswered: int
-    """Probes under way at its end: they are no samples."""
+    """Probes under way at the end of the stage. They are no samples."""
 
     @property
     def verdict(self) -> str:
@@ -67,7 +67,7 @@ class RpmResult:
         return scores.rpm_class(self.draft.rpm)
 
     def to_dict(self) -> RpmStage:
-        """As plain values; NaN becomes None."""
+        """Plain values; NaN becomes None."""
         return cast(RpmStage, _plain({**dataclasses.asdict(self), "class": self.verdict}))
 
 
@@ -156,8 +156,8 @@ def _result(
 
 
 def _answered(table: pl.DataFrame, start_ns: int, end_ns: int) -> dict[str, Floats]:
-    """Round trips of the probes that had their answer in this span, by kind, ms; the foreign ones
-    in the same order."""
+    """Round trips of the probes that were answered in this span, by kind, ms. The foreign ones are
+    in one order."""
     over = table.filter(pl.col("probe").is_in([SELF, FOREIGN[-1]]) & pl.col("rtt_ns").is_not_null())
     done = pl.col("t_ns") + pl.col("rtt_ns")
     inside = over.filter((done >= start_ns) & (done <= end_ns))["seq"].to_list()

@@ -1,13 +1,16 @@
-"""Raw samples of a measurement as rows that any program reads: one value a row, every row with its
-repeat, time and phase.
+"""Raw samples of a measurement as rows for any program: one value a row, with its repeat, time and
+phase.
 
-repeat, t_s, phase, series, quantity, value
-1, 4.250000, idle, server udp, rtt_ms, 20.161
+    repeat, t_s, phase, series, quantity, value
+    1, 4.250000, idle, server udp, rtt_ms, 20.161
 
-rtt_ms of a probe, at the time of sending; empty: lost forward_ms its one-way part to the server,
-good relative to its least only goodput_mbps of a connection, 10^6 bit/s, in the interval that ends
-at t_s srtt_ms, cwnd_bytes, retransmits its sender's, at t_s (retransmits: segments since it began)
-backlog_bytes, dropped_packets of a local link's qdisc: at t_s; in the interval that ends there
+    rtt_ms                            of a probe, at the time of sending; empty: lost
+    forward_ms                        its one-way part to the server, accurate relative to its least
+                                      only
+    goodput_mbps                      of a connection, 10^6 bit/s, in the interval that ends at t_s
+    srtt_ms, cwnd_bytes, retransmits  of its sender, at t_s (retransmits: segments since it began)
+    backlog_bytes, dropped_packets    of a local link's qdisc: at t_s; in the interval that ends
+                                      there
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ def table(run: Run) -> pl.DataFrame:
 
 
 def csv(run: Run) -> str:
-    """The same as CSV with a header. Text that a spreadsheet would take for a formula has an
-    apostrophe before it."""
+    """The same as CSV with a header. Text that a spreadsheet would take for a formula gets an
+    apostrophe in front."""
     texts = pl.col(pl.String)
     formula = texts.str.contains(r"^[=+\-@\t\r]")
     harmless = table(run).with_columns(
@@ -41,6 +44,7 @@ def csv(run: Run) -> str:
 
 def _repeat(run: Run, seed: int) -> pl.DataFrame:
     probe, flow, queue = (run.table(name, seed) for name in ("probe", "flow", "queue"))
+    # The goodput of an interval is the growth since the connection's sample before.
     before = pl.col("t_ns").shift(1).over("flow"), pl.col("delivered_bytes").shift(1).over("flow")
     goodput = (pl.col("delivered_bytes") - before[1]) * 8e3 / (pl.col("t_ns") - before[0])
     flow = flow.sort("t_ns", maintain_order=True).with_columns(goodput_mbps=goodput)
@@ -97,7 +101,7 @@ def _long(
 
 
 def json_of(run: Run) -> str:
-    """What a Run says (`findings`), and its samples by column."""
+    """The findings of a Run, and its samples by column."""
     columns = table(run).to_dict(as_series=False)
     columns["value"] = [
         None if value is not None and not math.isfinite(value) else value

@@ -2,15 +2,18 @@
 formula. Pure.
 
 A score is a convention, not a measurement, and the conventions disagree: the same line may be a C
-for one site and an F for another. So they stand side by side, each naming where its formula was
-read. Samples are milliseconds; lost probes are no samples. What can't be said for want of samples
-is NaN.
+on one site and an F on another. So all are shown, each with the source of its formula. Samples are
+milliseconds; lost probes are no samples. A score without enough samples is NaN.
 
-    DSLReports   faq/17930: the mean increase under load, of upload and download averaged
-    LibreQoS     mean(loaded) - p25(idle), in two scales that its repository publishes at once: its code's and its README's
-    RPM          draft-ietf-ippm-responsiveness-09 §4.3: round trips per minute, of new connections and loaded ones averaged
-    RPM (go)     goresponsiveness, rpm/calculations.go: the same samples, averaged before they are inverted
-    QoO          draft-ietf-ippm-qoo as goresponsiveness implements it: how far percentiles are from perfect to useless
+    DSLReports   faq/17930: the mean increase under load, averaged over upload and download
+    LibreQoS     mean(loaded) - p25(idle), on two scales that its repository publishes: its code's
+                 and its README's
+    RPM          draft-ietf-ippm-responsiveness-09 §4.3: round trips per minute, averaged over new
+                 and loaded connections
+    RPM (go)     goresponsiveness, rpm/calculations.go: the same samples, averaged before they are
+                 inverted
+    QoO          draft-ietf-ippm-qoo as goresponsiveness implements it: how far percentiles are from
+                 useless to perfect
 """
 
 from __future__ import annotations
@@ -27,11 +30,11 @@ from sojourn.arrays import Floats
 DRAFT = "draft-ietf-ippm-responsiveness-09"
 
 MOVING_AVERAGE_DISTANCE = 4
-"""MAD: how many intervals the moving average and the final number reach back."""
+"""MAD: how many intervals the moving average and the final number cover."""
 INTERVAL_S = 5.0
 """ID of -09; earlier drafts and goresponsiveness have 1 s."""
 TRIMMED_MEAN_PERCENT = 95.0
-"""TMP: the share of the samples, the best, that the trimmed mean keeps."""
+"""TMP: the share of the best samples that the trimmed mean keeps."""
 TOLERANCE = 0.05
 """SDT: a moving average is stable when its last MAD values have a standard deviation below this
 share of the latest."""
@@ -53,7 +56,7 @@ class Rpm:
     foreign: float
     """Of new connections; NaN without samples."""
     loaded: float
-    """On the load's own connections; NaN without samples."""
+    """Of the load's own connections; NaN without samples."""
 
 
 def trimmed_mean(samples: ArrayLike, keep_percent: float = TRIMMED_MEAN_PERCENT) -> float:
@@ -72,13 +75,15 @@ def rpm_draft09(tcp_f: ArrayLike, tls_f: ArrayLike, http_f: ArrayLike, http_l: A
     """Responsiveness by draft-ietf-ippm-responsiveness-09, §4.3.1: times in ms, of the last MAD
     intervals.
 
-    `tcp_f`: TCP handshakes of foreign probes; `tls_f`: their TLS handshakes, divided by the round
-    trips each took (empty: no TLS, and the foreign part is of two times instead of three);
-    `http_f`: their GETs; `http_l`: GETs of self probes, on load-generating connections, or the
-    smoothed RTT of TCP, which the draft allows where no GET can be multiplexed.
+    - `tcp_f`: TCP handshakes of foreign probes.
+    - `tls_f`: their TLS handshakes, divided by the round trips of each. Empty: no TLS, and the
+      foreign part is the mean of two times instead of three.
+    - `http_f`: their GETs.
+    - `http_l`: GETs of self probes, on load-generating connections. The draft allows TCP's smoothed
+      RTT instead where no GET can be multiplexed.
 
-    All 60 ms: 1000 RPM. Foreign 20, 40, 60 ms: 60 000 / 40 = 1500; loaded 120 ms: 500;
-    together 1000.
+    All 60 ms: 1000 RPM. Foreign 20, 40, 60 ms: 60 000 / 40 = 1500; loaded 120 ms: 500; together
+    1000.
     """
     tls = [trimmed_mean(tls_f)] if _known(tls_f).size else []
     parts = [trimmed_mean(tcp_f), *tls, trimmed_mean(http_f)]
@@ -90,16 +95,16 @@ def rpm_draft09(tcp_f: ArrayLike, tls_f: ArrayLike, http_f: ArrayLike, http_l: A
 def rpm_go(
     foreign_total: ArrayLike, http_l: ArrayLike, keep_percent: float = GO_KEEPS_PERCENT
 ) -> Rpm:
-    """RPM as goresponsiveness's trimmed mean (rpm/calculations.go): 60 s over the mean of two mean
+    """RPM by goresponsiveness's trimmed mean (rpm/calculations.go): 60 s over the mean of two mean
     round trips.
 
-    `foreign_total`: ms of a whole foreign probe, TCP, TLS and GET together; a third of it counts as
-    a round trip, TLS 1.2's fourth and plain HTTP's missing one notwithstanding. The trimmed mean is
-    that of its code: of n values the int(n * keep_percent / 100) least (NaN if that is none), each
-    foreign one three times.
+    `foreign_total`: ms of a whole foreign probe, TCP, TLS and GET together. A third of it counts as
+    a round trip, although TLS 1.2 has a fourth one and plain HTTP only two. The trimmed mean is its
+    code's: of n values the int(n * keep_percent / 100) least (NaN if that is none), each foreign
+    one three times.
 
-    Every third 40 ms and every self probe 120 ms: 60 000 / ((40 + 120) / 2) = 750, where the draft
-    says 1000.
+    Every third 40 ms and every self probe 120 ms: 60 000 / ((40 + 120) / 2) = 750, where the
+    draft's result is 1000.
     """
     thirds = np.repeat(_known(foreign_total) / 3, 3)
     foreign = _least_mean(thirds, keep_percent)
@@ -108,8 +113,8 @@ def rpm_go(
 
 
 def rpm_go_p90(foreign_total: ArrayLike, http_l: ArrayLike) -> Rpm:
-    """RPM as goresponsiveness's P90: as `rpm_go`, of 90th percentiles, each the sorted sample
-    number int(0.9 n)."""
+    """RPM by goresponsiveness's P90: `rpm_go` with 90th percentiles, each the sorted sample number
+    int(0.9 n)."""
     foreign = _percentile_go(np.repeat(_known(foreign_total) / 3, 3))
     loaded = _percentile_go(_known(http_l))
     return Rpm(_per_minute((foreign + loaded) / 2), _per_minute(foreign), _per_minute(loaded))
@@ -152,7 +157,7 @@ def _known(samples: ArrayLike) -> Floats:
 # ----------------------------------------------------------------------------------------- grades
 
 DSLREPORTS = ((5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D"))
-"""dslreports.com/faq/17930: an increase below so many ms earns the letter; F from 400 ms."""
+"""dslreports.com/faq/17930: an increase below this many ms gets the letter; F from 400 ms."""
 LIBREQOS_CODE = ((5, "A+"), (25, "A"), (50, "B"), (75, "C"), (100, "D"))
 """LibreQoS/bufferbloat test, latencyGradeThresholds.json."""
 LIBREQOS_README = DSLREPORTS
@@ -170,9 +175,10 @@ def grade(increase_ms: float, scale: Sequence[tuple[float, str]] = DSLREPORTS) -
 
 
 def dslreports(idle: ArrayLike, down: ArrayLike, up: ArrayLike) -> tuple[str, float]:
-    """DSLReports's grade and the increase it grades, ms: (mean(down) + mean(up)) / 2 - mean(idle).
+    """DSLReports's grade and the increase that it grades, ms: (mean(down) + mean(up)) / 2 -
+    mean(idle).
 
-    Idle 20, downloading 40, uploading 120 ms: (20 + 100) / 2 = 60 ms, a C. With one direction
+    Idle 20, downloading 40, uploading 120 ms: (20 + 100) / 2 = 60 ms, a C. If one direction was
     measured, that one alone.
     """
     base = _mean(idle)
@@ -182,7 +188,7 @@ def dslreports(idle: ArrayLike, down: ArrayLike, up: ArrayLike) -> tuple[str, fl
 
 @dataclass(frozen=True)
 class LibreQos:
-    """LibreQoS's grade, and what it is made of."""
+    """LibreQoS's grade and its parts."""
 
     grade: str
     baseline: str
@@ -199,7 +205,7 @@ def libreqos(
     """LibreQoS's total grade: the worse of the idle RTT's grade and the mean of the loads' ("down",
     "up", "both").
 
-    The increase under a load is its mean less the 25th percentile of the idle RTT. Letters are
+    The increase under a load is its mean - the 25th percentile of the idle RTT. Letters are
     averaged as 6 (A+) to 1 (F) and become letters again at 5.5, 4.5, 3.5, 2.5 and 1.5. Idle 20 ms;
     down 40 (A), up 120 (F), both 60 ms (B): the mean of 5, 1 and 4 is 3.33, a C.
     """
@@ -222,16 +228,15 @@ def libreqos(
 # -------------------------------------------------------------------------------------------- QoO
 
 GAMING = ((50, 30.0, 150.0), (95, 65.0, 200.0), (99, 100.0, 250.0))
-"""goresponsiveness's "gaming": at a percentile, the RTT in ms that is perfect and the one that is
-useless."""
+"""goresponsiveness's "gaming": percentile, perfect RTT, useless RTT (ms)."""
 
 
 def qoo(samples: ArrayLike, wanted: Sequence[tuple[float, float, float]] = GAMING) -> float:
-    """Quality of Outcome, 0 to 100: of each percentile how far it is from useless towards perfect,
-    and the least of them.
+    """Quality of Outcome, 0 to 100. For each percentile it is how far the RTT is from useless
+    towards perfect; the least of them counts.
 
-    Every RTT 90 ms: at p50 (150 - 90) / (150 - 30) = 50 %, the rest is perfect: 50. NaN without a
-    sample.
+    Every RTT 90 ms: at p50 (150 - 90) / (150 - 30) = 50 %, the others are perfect: 50. NaN without
+    a sample.
     """
     known = _known(samples)
     if known.size == 0:

@@ -1,7 +1,7 @@
-"""Findings and comparisons in sentences, for the terminal and the page alike. Pure.
+"""Findings and comparisons in sentences, for the terminal and the page. Pure.
 
-What is short stays short: the first sentence alone says what the line is like; the others say
-where, how deep, and how sure that is.
+The first sentence alone describes the line. The others add where the queue is, how deep, and how
+certain that is.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from sojourn.live.measure.findings import Findings
 from sojourn.live.measure.intervals import Interval
 
 LATE_MS = 2.0
-"""Requests that go out later than this cloud short delays."""
+"""Requests that are sent later than this make short delays uncertain."""
 
 NOTHING_MS = 1.0
-"""Less is within what hosts take to answer."""
+"""A smaller delay is within the time that hosts take to answer."""
 
 WAYS = {"down": "download", "up": "upload"}
 
 
 def number(value: float) -> str:
-    """Three digits without an exponent: "0.123", "14.2", "1240"; "-" for what is not known."""
+    """Three digits without an exponent: "0.123", "14.2", "1240"; "-" for an unknown value."""
     if not math.isfinite(value):
         return "-"
     size = abs(value)
@@ -35,7 +35,8 @@ def number(value: float) -> str:
 
 
 def within(interval: Interval) -> str:
-    """`98.1 (95 % interval 90.2 to 107)`; without the second part where it is not known."""
+    """`98.1 (95 % interval 90.2 to 107)`; without the second part where the interval is not
+    known."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return number(interval.value)
     return f"{number(interval.value)} (95 % interval {number(interval.low)} to {number(interval.high)})"
@@ -59,7 +60,7 @@ def size(byte_count: float) -> str:
 
 
 def sentences(found: Findings) -> list[str]:
-    """The verdict: what the load does, how deep the queues are, where they are."""
+    """The verdict: what the load adds, how deep the queues are, where they are."""
     said = [_verdict(found)]
     said += [buffer(one) for one in found.buffers]
     said += places(found)
@@ -109,7 +110,7 @@ def buffer(one: of.Buffer) -> str:
 
 
 def places(found: Findings) -> list[str]:
-    """Where each load's queue is; loads that agree share a sentence."""
+    """Where each load's queue is. Loads with the same place share a sentence."""
     alike: dict[tuple[str | None, str | None], list[of.Place]] = {}
     for place in found.places:
         alike.setdefault((place.after, place.nearest), []).append(place)
@@ -143,8 +144,7 @@ def _places(alike: Sequence[of.Place]) -> str:
 
 
 def confidence(found: Findings) -> list[str]:
-    """How sure it is: samples, how punctual they were, clocks, how it ended, what the session
-    noted."""
+    """How certain the verdict is: samples, lateness, clocks, how the session ended, its notes."""
     sent = sum(row.spread.sent for row in found.rows)
     lost = sum(row.spread.lost for row in found.rows)
     repeats = f"{found.repeats} repeat" + ("s" if found.repeats != 1 else "")
@@ -174,7 +174,7 @@ def confidence(found: Findings) -> list[str]:
 
 
 def _lost_ways(found: Findings) -> list[str]:
-    """Which way the target's probes were lost, as far as the server heard."""
+    """In which direction the target's probes were lost, from what the server received."""
     told = [
         probe
         for fact in found.facts
@@ -220,7 +220,7 @@ def _and(words: Sequence[str]) -> str:
 
 
 def compared(found: BeforeAfter) -> list[str]:
-    """The verdict on a change: delay first, then what it cost in goodput, then how sure it is."""
+    """The verdict on a change: first delay, then its cost in goodput, then how certain that is."""
     head = found.headline
     if head is None:
         return [
@@ -279,7 +279,7 @@ def _where(change: Change) -> str:
 
 
 def how(found: BeforeAfter) -> str:
-    """How the intervals were made, and what they can't know."""
+    """How the intervals were computed, and what they can't include."""
     counts = f"{found.repeats[0]} and {found.repeats[1]} repeats"
     if found.by == "paired":
         return f"Intervals: {counts} that took turns in time, compared in pairs."

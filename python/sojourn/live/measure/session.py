@@ -1,8 +1,8 @@
-"""One measuring session with a server of ours: the plan, and what it brings back.
+"""One measuring session with a server of ours: the plan, and its result.
 
-All of the measuring is in crates/live; this says what is to be measured and hands the result over
-as it comes: tables in the form that `records.frame` takes, and facts. docs/measure.md describes the
-protocol and what each number is.
+crates/live does all of the measuring. This file passes the plan to it and returns the result:
+tables in the form that `records.frame` takes, and facts. docs/measure.md describes the protocol and
+each number.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MS = 10**6
 S = 10**9
 
 SessionProgress = Callable[[int, int, str], bool]
-"""Called about ten times a second with the time reached, about how long all takes (both ns) and the
-phase's name ("" between phases). False ends the session as Ctrl-C does."""
+"""Called about ten times a second with the time reached, the expected time of the whole (both ns)
+and the phase's name ("" between phases). Returning False ends the session as Ctrl-C does."""
 
 
 class LiveError(UserError):
@@ -35,7 +35,7 @@ class LiveError(UserError):
 
 @dataclass(frozen=True)
 class PlannedPhase:
-    """A span of time under one kind of load."""
+    """A span of time with one kind of load."""
 
     kind: str
     """idle, download, upload or both."""
@@ -44,15 +44,15 @@ class PlannedPhase:
 
 @dataclass(frozen=True)
 class ProbeTarget:
-    """Someone to probe."""
+    """A target of probes."""
 
     how: str
-    """icmp, or udp: our own echo, which only the server turns round."""
+    """icmp, or udp: our own echo, which only the server answers."""
     address: str = "server"
     """An address or a host's name; "server"; "gateway": the first router on the way to it; "hop 2":
     the second, and so on up to 8."""
     name: str = ""
-    """What its probe is called; "": made from the other two."""
+    """The probe's name; "": made from the other two."""
 
 
 STANDARD = tuple(
@@ -72,32 +72,32 @@ class SessionPlan:
     """What to measure. Times in ns."""
 
     host: str
-    """Where `sojourn serve` runs: a name or an address."""
+    """The host of `sojourn serve`: a name or an address."""
     port: int = PORT
     secret: str = dataclasses.field(default="", repr=False)
-    """What the server asks its clients to have; "": it asks for nothing. It is proved, not sent,
-    and no Run keeps it."""
+    """The secret that the server requires; "": none. The client proves that it has it and never
+    sends it. No Run contains it."""
     family: int | None = None
     """4 or 6: IPv4 or IPv6 only; None: whichever answers."""
     streams: int = 4
     """TCP connections in each loaded direction."""
     congestion: str | None = None
-    """Congestion control of both senders by the kernel's name; None: what each host has by
-    default."""
+    """Congestion control of both senders by the kernel's name; None: each host's default."""
     phases: tuple[PlannedPhase, ...] = STANDARD
     targets: tuple[ProbeTarget, ...] = WHERE
     probe_interval_ns: int = 50 * MS
     """From request to request of one target."""
     probe_bytes: int = 64
-    """Of a request behind the IP header (icmp) or the UDP header (udp)."""
+    """Size of a request after the IP header (icmp) or the UDP header (udp)."""
     probe_timeout_ns: int = 3 * S
-    """A request without a reply for so long is lost."""
+    """A request without a reply for this long is lost."""
     interface: str | None = None
-    """Whose qdisc and counters are read; None: that on the way to the server; "": none."""
+    """The interface whose qdisc and counters are read; None: the one on the way to the server; "":
+    none."""
     sample_ns: int = 100 * MS
     """From sample to sample of the tables `flow` and `queue`."""
     patience_ns: int = 10 * S
-    """A server that does not answer for so long is taken for gone."""
+    """A server that does not answer for this long counts as gone."""
 
     def to_json(self) -> str:
         """As `_core.measure` takes it."""
@@ -106,38 +106,40 @@ class SessionPlan:
 
 @dataclass(frozen=True)
 class Session:
-    """What a session brought back, whole or as far as it came."""
+    """The result of a session, whole or as far as it got."""
 
     tables: Tables
-    """Each a dict of equally long columns with the names, units and -1 (NaN in reals) for none that
-    `records.TABLES` declares; the numbers in the columns `flow` and `probe` count `facts["flows"]`,
-    those of `link` count `facts["links"]`, so `records.Run.add_seed` takes them. Times are ns since
-    the session began, on this host's monotonic clock; what the server saw is shifted onto it.
+    """Each table is a dict of equally long columns. Names, units, and -1 (NaN in reals) for none
+    are as `records.TABLES` declares, so `records.Run.add_seed` takes them. The numbers in the
+    columns `flow` and `probe` are indices of `facts["flows"]`, those of `link` of `facts["links"]`.
+    Times are ns since the session began, on this host's monotonic clock; the server's times are
+    converted to it.
 
-    probe a row per request, in order of t_ns within a probe. rtt_ns -1: lost. forward_ns: of probes
-    by udp only, from here to the server;
-               never below 0, and good only relative to its least (see facts["clock"]): the way back is rtt_ns - forward_ns.
-               Requests still on the way when the session ended are left out.
-    flow a row per TCP connection and sample_ns: delivered_bytes as its receiver counted them, since
-    the connection began; the
-               other columns are its sender's TCP_INFO nearest in time, -1 where there is none within sample_ns.
-    flows a row per entry of facts["flows"]: totals. For probes sent_packets, received_packets and
-    lost_packets count requests, replies
-               and requests without a reply; what is TCP's is 0, and bytes are not counted (-1).
-               base_rtt_ns: the least RTT seen (TCP: the kernel's min_rtt), -1 if none was.
-    queue a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for all
-    below it. sojourn_mean_ns NaN,
-               sojourn_max_ns -1: the kernel does not say. A link with direction "in" has its interface's counters only.
-    links a row per entry of facts["links"]: totals of the session; what a kernel does not tell
-    (sojourn, busy_ns, capacity_bits) is -1. engine one row: packets is data segments delivered,
-    events and peak_entries are -1. drops, sojourn, rtt, transfers: without rows.
+        probe      a row per request, in order of t_ns within a probe. rtt_ns -1: lost. forward_ns:
+                   of probes by udp only, from here to the server; never below 0, and accurate only
+                   relative to its least (see facts["clock"]). The way back is rtt_ns - forward_ns.
+                   Requests still on the way when the session ended are left out.
+        flow       a row per TCP connection and sample_ns: delivered_bytes as its receiver counted
+                   them, since the connection began. The other columns are its sender's TCP_INFO
+                   nearest in time, -1 where there is none within sample_ns.
+        flows      a row per entry of facts["flows"]: totals. For probes sent_packets,
+                   received_packets and lost_packets count requests, replies and requests without a
+                   reply; TCP's columns are 0, and bytes are not counted (-1). base_rtt_ns: the least RTT seen
+                   (TCP: the kernel's min_rtt), -1 if none was.
+        queue      a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for
+                   all below it. sojourn_mean_ns NaN, sojourn_max_ns -1: the kernel does not report
+                   them. A link with direction "in" has its interface's counters only.
+        links      a row per entry of facts["links"]: totals of the session. What a kernel does not
+                   report (sojourn, busy_ns, capacity_bits) is -1.
+        engine     one row: packets is data segments delivered, events and peak_entries are -1.
+        drops, sojourn, rtt, transfers: without rows.
     """
     facts: SessionFacts
 
 
 def endpoint(text: str) -> tuple[str, int | None]:
-    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. The port is None
-    where none is given.
+    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. The port is None if
+    none is given.
 
     Raises:
         LiveError: it is none of these.
@@ -158,14 +160,14 @@ def endpoint(text: str) -> tuple[str, int | None]:
 
 
 def measure(plan: SessionPlan, reached: SessionProgress | None = None) -> Session:
-    """Measures, which takes as long as its phases and a little more.
+    """Measures. It takes as long as its phases and a little more.
 
-    What was measured until the server went away, or until Ctrl-C, is a Session as well; its facts
-    say how it ended.
+    If the server goes away, or after Ctrl-C, the result is a Session of what was measured so far;
+    its facts tell how it ended.
 
     Raises:
-        LiveError: nothing could be measured: no such host or interface, no server there, or it
-            refused, in its words.
+        LiveError: nothing could be measured: no such host or interface, no server there, or the
+            server refused, in its words.
     """
     try:
         tables, facts = _core.measure(plan.to_json(), reached)

@@ -1,1 +1,1 @@
-"""Lines watched: probes for days, into a database that keeps whole distributions."""
+"""Monitoring lines: probes for days, into a database that keeps whole distributions."""

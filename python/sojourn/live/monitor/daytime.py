@@ -1,10 +1,10 @@
-"""Times of a clock that is never stepped, put on the time of day, and what happened to the latter.
+"""Times of the monotonic clock as times of day, and what happened to the time of day.
 
 Probes are timed by CLOCK_MONOTONIC, which neither steps nor runs while the machine is suspended.
-What is kept is the time of day. The difference of the two is read again and again: while it drifts
-(a clock being slewed) it is followed; when it jumps, what was sent before the jump keeps the old
-difference, and the jump is told. CLOCK_BOOTTIME, which runs on while the machine is suspended,
-tells whether it slept or the clock was stepped.
+The database has times of day. The difference of the two clocks is read repeatedly. While it drifts
+(the time of day is slewed), the drift is followed. When it jumps, probes sent before the jump keep
+the old difference, and the jump is reported. CLOCK_BOOTTIME runs on while the machine is suspended,
+and so distinguishes a suspension from a step of the clock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 S = 10**9
 JUMP_NS = 50_000_000
-"""The difference drifts by 0.5 ms a second at most (adjtimex(2)); more than this between two looks
+"""The difference drifts by at most 0.5 ms a second (adjtimex(2)). A larger change between two looks
 is a jump."""
 
 
@@ -33,15 +33,15 @@ class Reading:
 
 @dataclass(frozen=True)
 class Jump:
-    """What happened between two looks: the machine slept so long, and the clock was stepped by so
-    much (ns)."""
+    """What happened between two looks: for how long the machine was suspended, and by how much the
+    clock was stepped (ns)."""
 
     slept_ns: int
     stepped_ns: int
 
 
 def read() -> Reading:
-    """The clocks can't be read at once: of three tries the one that took least counts."""
+    """Reads the clocks. They can't be read at once, so the quickest of three tries counts."""
 
     def once() -> tuple[int, Reading]:
         before = time.monotonic_ns()
@@ -53,18 +53,18 @@ def read() -> Reading:
 
 
 class DayTime:
-    """The time of day of times of the monotonic clock."""
+    """Converts times of the monotonic clock to times of day."""
 
     def __init__(self, read: Callable[[], Reading] = read) -> None:
         self._read = read
         self._latest = read()
         self._before = self._now = self._latest.day - self._latest.monotonic
         self.jumped_at = self._latest.monotonic
-        """The look at which a jump was seen last, ns of the monotonic clock; the first look if
+        """The look at which the latest jump was found, ns of the monotonic clock; the first look if
         there was none."""
 
     def look(self) -> Jump | None:
-        """Reads the clocks; what has happened since the last look, if anything."""
+        """Reads the clocks; the jump since the last look, if there was one."""
         old, self._latest = self._latest, self._read()
         new = self._latest
         slept = new.boot - new.monotonic - (old.boot - old.monotonic)

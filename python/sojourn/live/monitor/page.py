@@ -1,12 +1,12 @@
 """A page on loopback that shows what a monitor is writing.
 
-Of Python's own http.server: what moves is a few numbers a second in one direction, so the page asks
-for them, and neither a WebSocket nor a framework is needed. The server reads the database as any
-other reader does and can change nothing.
+The server is Python's own http.server. A few numbers a second in one direction need neither a
+WebSocket nor a framework: the page asks for them. The server reads the database as any other reader
+does and can change nothing.
 
-Any page in the same browser may send requests to loopback, so each has to know a token that was
-drawn for this run, has to name us as its host (against DNS rebinding), and may not come from
-another origin.
+Any page in the same browser may send requests to loopback. So each request must have the token that
+was drawn for this run, name us as its host (against DNS rebinding), and not come from another
+origin.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from sojourn.live.monitor.store import Reader, StoreError
 
 HOST = "127.0.0.1"
 SPANS_S = (600, 3600, 6 * 3600, 86400)
-"""That the page offers; it asks for no other."""
+"""The spans that the page offers, s."""
 ROWS = 900
-"""About how many a span is shown in."""
+"""About how many rows a span has."""
 
 
 @contextlib.contextmanager
 def serve(path: Path, port: int = 0) -> Iterator[str]:
-    """Serves the page of a database until the end of the context; its address, which holds the
-    token.
+    """Serves the page of a database until the end of the context. Yields its address, which
+    contains the token.
 
     Raises StoreError for a file that can't be read, UserError for a port that is taken.
     """
@@ -67,7 +67,7 @@ def serve(path: Path, port: int = 0) -> Iterator[str]:
 
 class _Handler(BaseHTTPRequestHandler):
     timeout = 10
-    """Seconds for a client that says nothing."""
+    """Seconds after which a silent client is dropped."""
     server_version = "sojourn"
     sys_version = ""
 
@@ -137,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Says nothing: the terminal shows the line."""
+        """No log: the terminal shows the line."""
 
 
 def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
 
 @functools.cache
 def _page() -> bytes:
-    """The page, with all it needs inside."""
+    """The page, self-contained."""
     vendor = importlib.resources.files("sojourn.report") / "vendor"
     template = (importlib.resources.files("sojourn.live.monitor") / "page.html").read_text(
         encoding="utf-8"

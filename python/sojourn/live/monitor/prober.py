@@ -1,8 +1,8 @@
-"""Watching a line for days: probes at fixed times, the traffic beside them, both into a store.
+"""Watching a line for days: probes at fixed times and the traffic beside them, both into a store.
 
-The probing itself is in Rust, on a thread of its own (`_core.Prober`); this empties it about twice
-a second, puts its times on the time of day, reads the counters of the interface that leads to the
-targets, and commits. Nothing here is in a hurry: what is late is still stamped right.
+`_core.Prober` probes on a thread of its own, in Rust. About twice a second this file empties it,
+converts its times to times of day, reads the counters of the interface that leads to the targets,
+and commits. No step is urgent: the kernel has stamped the replies already.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from sojourn.live.monitor.store import Event, ProbeSamples, Store
 
 S = 10**9
 LATELY_NS = 60 * S
-"""What "lately" means to people who watch."""
+"""The span of "lately" on the terminal."""
 EXPIRE_EVERY_NS = 60 * S
 TIMEOUT = _core.LOSSES.index("no reply")
 
 
 @dataclass(frozen=True)
 class Aim:
-    """Who is probed, and how."""
+    """A target, and how it is probed."""
 
     name: str
     """As it was written."""
     address: str
     port: int | None = None
-    """Of a UDP echo; None: ICMP echo."""
+    """Port of a UDP echo; None: ICMP echo."""
 
 
 def aim(written: str) -> Aim:
-    """A target as it is written: `192.0.2.1`, `example.net`, or `udp:HOST:PORT` for whoever sends
-    datagrams back.
+    """A target as it is written: `192.0.2.1`, `example.net`, or `udp:HOST:PORT` for a host that
+    sends datagrams back.
 
     Raises UserError if it makes no sense or has no address.
     """
@@ -81,7 +81,7 @@ def _address(host: str, kind: socket.SocketKind) -> str:
 
 @dataclass
 class Watched:
-    """What one target has done since the start."""
+    """Counts of one target since the start."""
 
     aim: Aim
     id: int
@@ -108,13 +108,13 @@ class Watched:
         self.lately.extend(zip(sent_ns.tolist(), rtt_ns.tolist(), strict=True))
 
     def forget(self, before_ns: int) -> None:
-        """What was sent before is no longer lately."""
+        """Removes probes sent before this time from `lately`."""
         while self.lately and self.lately[0][0] < before_ns:
             self.lately.popleft()
 
 
 class Monitor:
-    """Probes and keeps. Call `step` about twice a second, `close` in the end; the store stays
+    """Probes and keeps. Call `step` about twice a second and `close` at the end. The store stays
     open."""
 
     def __init__(
@@ -127,8 +127,8 @@ class Monitor:
         interface: str | None = None,
         day: DayTime | None = None,
     ) -> None:
-        """Begins to probe. `interface` (its traffic is recorded) is the one that leads to the first
-        target unless told.
+        """Starts probing. `interface` is the one whose traffic is recorded; the default is the one
+        that leads to the first target.
 
         Raises UserError without the privilege to probe, or if there is no such interface.
         """
@@ -155,7 +155,7 @@ class Monitor:
         self._slept_until = 0
         self._second_of_slots = max(S // interval_ns, 1)
         self.missed = 0
-        """Slots in which nothing was sent because this host stood still, of all targets."""
+        """Slots of all targets in which nothing was sent because this host stood still."""
         self._expired_ns = self._day.monotonic_ns
         store.expire(self._day.now_ns / S, self._expired_ns / S)
         names = ", ".join(
@@ -166,8 +166,7 @@ class Monitor:
 
     @property
     def interface(self) -> str | None:
-        """The name of the interface whose traffic is recorded; None: none leads to the first target
-        now."""
+        """The interface whose traffic is recorded; None: none leads to the first target now."""
         return self._interface.name
 
     def step(self) -> None:
@@ -184,7 +183,7 @@ class Monitor:
             self._store.expire(self._day.now_ns / S, now / S)
 
     def close(self) -> None:
-        """Ends probing and commits what has settled. What is on the way is no sample."""
+        """Ends probing and commits what has settled. Probes on the way are no samples."""
         self._prober.stop()
         self._take()
         self._tell("stop", "")
@@ -196,8 +195,8 @@ class Monitor:
 
     def _take(self) -> None:
         columns = self._prober.take()
-        # Replies to what was on the way when the machine fell asleep had nobody to come to: that is
-        # no loss of the line.
+        # Replies to probes that were on the way when the machine was suspended found nobody to
+        # receive them. That is no loss of the line.
         slept = (columns["loss"] == TIMEOUT) & (columns["sent_ns"] < self._slept_until)
         if slept.any():
             columns = {name: column[~slept] for name, column in columns.items()}
@@ -224,7 +223,7 @@ class Monitor:
         missed = sum(count["missed"] for count in self._prober.counts())
         more = missed - self.missed
         self.missed = missed
-        # A second of them, of one target.
+        # Report it from a second's worth of one target's slots on.
         if more >= self._second_of_slots:
             self._tell("stood still", f"this host stood still: {more} probes were not sent")
 
@@ -240,7 +239,7 @@ class Monitor:
 
 
 class _Interface:
-    """The counters of the interface that leads to a target, or of the one that is named."""
+    """The counters of the named interface, or of the one that leads to a target."""
 
     def __init__(self, store: Store, named: str | None, towards: str) -> None:
         self._store = store
@@ -264,7 +263,7 @@ class _Interface:
             return None
 
     def look(self, day: DayTime, *, jumped: bool) -> None:
-        """Reads the counters in each new second, and adds what was carried since the time
+        """Reads the counters once in each new second, and adds what was carried since the reading
         before."""
         if jumped:
             self._before = None

@@ -1,10 +1,10 @@
-"""Histograms of times that can be merged: what quantiles over an hour are made from.
+"""Mergeable histograms of times, from which quantiles over an hour are computed.
 
 A quantile of quantiles is no quantile, so each span of time keeps its whole distribution:
-log-linear bins as in crates/tables/src/histogram.rs. Below 128 ns a bin is one nanosecond; above,
+log-linear bins as in crates/tables/src/histogram.rs. Below 128 ns a bin is one nanosecond. Above,
 each power of two is cut into 128 bins, so no bin is wider than 0.8 % of its values. Least and
-greatest are exact. Written as bytes, a histogram is the bins that hold anything, as pairs of
-varints: by how much the bin's number exceeds the one before, and how many it holds.
+greatest are exact. The bytes of a histogram are its bins that are not empty, as pairs of varints:
+the bin's number less that of the bin before, and the bin's count.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sojourn.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class RttHistogram:
-    """How many times lie in which bin. `bins` are ascending, `counts` above zero; least and
-    greatest in ns."""
+    """How many times are in each bin. `bins` are ascending, `counts` above zero; least and greatest
+    in ns."""
 
     bins: Ints
     counts: Ints
@@ -30,12 +30,12 @@ class RttHistogram:
 
     @property
     def count(self) -> int:
-        """Of all times."""
+        """The number of all times."""
         return int(self.counts.sum())
 
     def quantiles(self, levels: Iterable[float]) -> Floats:
-        """Times (ns) at these levels (0 to 1), as numpy's `quantile` of the times themselves would
-        give, but for the bins' width.
+        """Times (ns) at these levels (0 to 1), as numpy's `quantile` of the times themselves,
+        within the bins' width.
 
         NaN if there are no times.
         """
@@ -48,7 +48,7 @@ class RttHistogram:
         return self._ranked(below) * (1 - part) + self._ranked(np.ceil(place)) * part
 
     def _ranked(self, rank: Floats) -> Floats:
-        """The time of each rank (from 0): those of one bin are taken to lie evenly in it."""
+        """The time of each rank (from 0). Times of one bin are taken to be evenly spaced in it."""
         up_to = np.cumsum(self.counts)
         at = np.searchsorted(up_to, rank, side="right")
         low, high = edges(self.bins[at])
@@ -59,7 +59,7 @@ class RttHistogram:
         )
 
     def to_bytes(self) -> bytes:
-        """Without least and greatest."""
+        """The bins as bytes, without least and greatest."""
         written = bytearray()
         for gap, count in zip(
             np.diff(self.bins, prepend=0).tolist(), self.counts.tolist(), strict=True
@@ -81,7 +81,7 @@ def of(times: Ints) -> RttHistogram:
 
 
 def from_bytes(written: bytes, least: int, greatest: int) -> RttHistogram:
-    """The histogram that was written. Raises ValueError if the bytes are cut short."""
+    """The histogram of these bytes. Raises ValueError if they are cut short."""
     numbers: list[int] = []
     number = shift = 0
     for byte in written:
@@ -97,7 +97,7 @@ def from_bytes(written: bytes, least: int, greatest: int) -> RttHistogram:
 
 
 def merged(histograms: Iterable[RttHistogram]) -> RttHistogram:
-    """All their times in one."""
+    """The histogram of all their times."""
     filled = [histogram for histogram in histograms if histogram.bins.size]
     if len(filled) < 2:
         return filled[0] if filled else EMPTY

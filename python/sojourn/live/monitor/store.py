@@ -1,19 +1,18 @@
-"""Where a monitor keeps what it sees: an SQLite database of probes, their roll-ups and the traffic
-beside.
+"""A monitor's store: an SQLite database of probes, their roll-ups and the traffic beside them.
 
-Every probe is kept for a window (`Keep.probes_s`), and counted, as it comes in, into one row for
-each second, 10 s, minute and hour. Such a row keeps its whole distribution (`rtt_histogram`), to
-which further probes are added: p50 over an hour is that hour's, within 0.8 %, and not a quantile of
-quantiles. What is summed at one width is summed at every other: nothing is lost on the way up.
+Every probe is kept for a window (`Keep.probes_s`). As it arrives it is also counted into one row
+for each second, 10 s, minute and hour. Such a row keeps its whole distribution (`rtt_histogram`),
+and further probes are added to it. So p50 over an hour is that hour's within 0.8 %, and not a
+quantile of quantiles. The sums of one width equal those of every other.
 
-One writer, any number of readers. What the writer adds is there after its next `commit`, whole or
-not at all: a program that is killed loses what it had not committed, and so does a host without
-power of what its disk had not been given yet, which may be more; neither leaves a broken file (WAL,
-synchronous = normal).
+There is one writer and any number of readers. The writer's additions become visible with its next
+`commit`, whole or not at all. A killed program loses what it had not committed. A power failure may
+lose more: what the disk had not received yet. Neither leaves a broken file (WAL, synchronous =
+normal).
 
 Times are UTC since 1970 by this host's clock. Where that was stepped back, a span of time occurs
-twice, and what was measured in it is counted together; `events` says when. A clock that runs wild
-can't make the store throw everything away: windows move at most twice as fast as time passes.
+twice, and its measurements are counted together; `events` has the step. A clock that is wrong can't
+make the store throw everything away: windows move at most twice as fast as time passes.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ from sojourn.live.monitor.rtt_histogram import RttHistogram
 S = 10**9
 DAY_S = 86400
 FORMAT = 2
-"""Of the database. An older one is read as it is, and brought up to this one when a monitor goes on
-with it; a newer one is refused."""
+"""The database's format. An older one is read as it is, and converted when a monitor continues it.
+A newer one is refused."""
 MARK = 0x736A6D6F
-"""SQLite's application_id of ours: "sjmo"."""
+"""Our application_id in SQLite: "sjmo"."""
 
 WIDTHS = (1, 10, 60, 3600)
-"""Of roll-ups, in seconds. Each divides the next."""
+"""Widths of roll-ups, s. Each divides the next."""
 
 
 class StoreError(UserError):
@@ -53,7 +52,7 @@ class StoreError(UserError):
 
 @dataclass(frozen=True)
 class Keep:
-    """For how long what is kept, in seconds; None: for ever."""
+    """How long each kind of row is kept, in seconds; None: for ever."""
 
     probes_s: int | None = DAY_S
     every_1_s: int | None = 3 * DAY_S
@@ -62,7 +61,7 @@ class Keep:
     every_3600_s: int | None = None
 
     def rolled_s(self, width: int) -> int | None:
-        """For how long roll-ups of this width are kept."""
+        """How long roll-ups of this width are kept."""
         windows = (self.every_1_s, self.every_10_s, self.every_60_s, self.every_3600_s)
         return windows[WIDTHS.index(width)]
 
@@ -80,9 +79,9 @@ class ProbeSamples:
     rtt_ns: Ints
     """-1: lost."""
     loss: Ints
-    """Why, as in `_core.LOSSES`; -1: not lost."""
+    """Why they were lost, as in `_core.LOSSES`; -1: not lost."""
     lateness_ns: Ints
-    """By how much they were sent after their time."""
+    """How late they were sent."""
 
     def __len__(self) -> int:
         return int(self.t_ns.size)
@@ -90,7 +89,7 @@ class ProbeSamples:
 
 @dataclass(frozen=True)
 class StoredTarget:
-    """Who is probed."""
+    """A target of the database."""
 
     id: int
     name: str
@@ -102,7 +101,7 @@ class StoredTarget:
 
 @dataclass(frozen=True)
 class Event:
-    """Something to know when reading the data."""
+    """An event that matters to readers of the data."""
 
     t_ns: int
     kind: str
@@ -112,7 +111,7 @@ class Event:
 
 @dataclass(frozen=True)
 class RollUp:
-    """A span of time of one target."""
+    """One target's counts and distribution over a span of time."""
 
     t_s: int
     sent: int
@@ -129,7 +128,7 @@ class Traffic:
     received_bytes: Ints
     sent_bytes: Ints
     measured_ns: Ints
-    """How much of the span it was seen."""
+    """How much of the span was observed."""
     received_most: Ints
     """Bytes in its busiest second."""
     sent_most: Ints
@@ -167,8 +166,8 @@ _SCHEMA = (
 )
 
 _STEPS = {1: ""}
-"""By format, the statements that make the next one of it. The tables of 2 are those of 1, of
-sojourn 0.1."""
+"""For each format, the statements that convert it to the next. The tables of 2 are those of 1
+(sojourn 0.1)."""
 
 
 # ---------------------------------------------------------------------------------------- writing
@@ -176,7 +175,7 @@ sojourn 0.1."""
 
 @dataclass
 class Store:
-    """The writer. `open` makes one; it is a context manager, and closing commits."""
+    """The writer. `open` makes one. It is a context manager; closing commits."""
 
     path: Path
     keep: Keep
@@ -190,12 +189,12 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path, keep: Keep | None = None) -> Store:
-        """The database, made if there is none. Raises StoreError if it is in use, not ours or can't
-        be written."""
+        """Opens the database, and makes it if there is none. Raises StoreError if it is in use, not
+        ours or can't be written."""
         path = Path(path)
         try:
-            # The lock is on the file itself, so that none is left behind. SQLite's own locks are of
-            # another kind.
+            # The lock is on the file itself, so no lock file is left behind. SQLite's own locks are
+            # of another kind and don't collide with it.
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(
@@ -232,7 +231,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Commits and lets go of the file."""
+        """Commits and releases the file."""
         try:
             self.commit()
         finally:
@@ -240,7 +239,7 @@ class Store:
             os.close(self._lock)
 
     def target(self, name: str, address: str, interval_ns: int) -> int:
-        """The number of the target that is called so, made if there is none."""
+        """The number of the target of this name; added if it is new."""
         with _explained(self.path):
             self._db.execute(
                 "INSERT INTO targets (name, address, interval_ns) VALUES (?, ?, ?) "
@@ -250,7 +249,7 @@ class Store:
             return self._number("targets", name)
 
     def interface(self, name: str) -> int:
-        """The number of the interface that is called so, made if there is none."""
+        """The number of the interface of this name; added if it is new."""
         with _explained(self.path):
             self._db.execute(
                 "INSERT INTO interfaces (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (name,)
@@ -263,23 +262,23 @@ class Store:
         )
 
     def add(self, samples: ProbeSamples) -> None:
-        """Probes, with times in any order."""
+        """Adds probes, with times in any order."""
         if len(samples):
             self._samples.append(samples)
 
     def add_traffic(
         self, t_ns: int, interface: int, received: int, sent: int, measured_ns: int
     ) -> None:
-        """Bytes that an interface carried in `measured_ns` about `t_ns` (UTC)."""
+        """Adds bytes that an interface carried in `measured_ns` about `t_ns` (UTC)."""
         self._traffic.append((t_ns, interface, received, sent, measured_ns))
 
     def event(self, event: Event) -> None:
-        """Something to know when reading what was measured about then."""
+        """Adds an event."""
         self._events.append(event)
 
     def commit(self) -> None:
         """Writes what was added since the last time: all of it or, raising StoreError, nothing. It
-        outlives the end of this program."""
+        survives the end of this program."""
         if not (self._samples or self._traffic or self._events):
             return
         with _explained(self.path), self._transaction():
@@ -330,7 +329,7 @@ class Store:
                 )
 
     def _count(self, width: int, t_s: int, target: int, rtt_ns: Ints) -> None:
-        """Adds probes to the row that they belong to."""
+        """Adds probes to the row of their span."""
         back = rtt_ns[rtt_ns >= 0]
         row = RollUp(
             t_s, rtt_ns.size, rtt_ns.size - back.size, int(back.sum()), rtt_histogram.of(back)
@@ -371,8 +370,8 @@ class Store:
             )
 
     def expire(self, now_s: float, monotonic_s: float) -> None:
-        """Throws away what has left its window. Called about once a minute with the time of day and
-        a clock that is never stepped.
+        """Deletes rows that have left their window. Call it about once a minute with the time of
+        day and a clock that is never stepped.
 
         A window's end moves at most twice as fast as the second clock, so that a wrong time of day
         costs little.
@@ -400,7 +399,7 @@ class Store:
         first = self._db.execute(f"SELECT min({time}) FROM {table}").fetchone()[0]
         if first is None or window_s is None:
             return
-        # Of what was earned and not used, enough for a row is saved up.
+        # Credit that was not used is saved, up to the width of two rows.
         credit_s = min(self._credit_s.get(table, 0.0) + earned_s, max(earned_s, 2.0 * width))
         until = min(first / per_s + credit_s, now_s - window_s)
         gone = self._db.execute(
@@ -413,7 +412,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
     """Makes the tables of a new file; refuses one that is not ours."""
     new = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
     found = FORMAT if new else _check(db, path)
-    # Each commit writes the page at the end of every table: small ones spare the disk.
+    # Each commit writes the last page of every table. Small pages spare the disk.
     db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
@@ -426,7 +425,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _check(db: sqlite3.Connection, path: Path) -> int:
-    """Refuses a database that is not ours, or of a newer version; its format."""
+    """Refuses a database that is not ours, or of a newer format; its format."""
     if db.execute("PRAGMA application_id").fetchone()[0] != MARK:
         raise StoreError(
             f"{path} is a database, but none that a monitor wrote",
@@ -443,7 +442,7 @@ def _check(db: sqlite3.Connection, path: Path) -> int:
 
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """What SQLite has to say, to the person who can act."""
+    """Turns SQLite's errors into StoreErrors."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -500,9 +499,9 @@ class Reader:
 
     def _connect(self) -> sqlite3.Connection:
         where = self.path.resolve().as_uri()
-        # Who may write takes away what reading leaves behind (SQLite's index of what was written
-        # last), who may only read can't; and in a folder that may not be written to there is no
-        # such index and no writer either.
+        # A reader with write access removes SQLite's index of the latest writes (WAL) when it ends,
+        # and one with read access only can't. In a folder without write access there is no such
+        # index and no writer either.
         for way in ("mode=rw", "mode=ro"):
             with contextlib.suppress(sqlite3.OperationalError):
                 return self._checked(f"{where}?{way}")
@@ -535,12 +534,11 @@ class Reader:
         return [StoredTarget(*row) for row in rows]
 
     def interfaces(self) -> dict[str, int]:
-        """Numbers by name."""
+        """Interface numbers by name."""
         return dict(self._all("SELECT name, id FROM interfaces ORDER BY id"))
 
     def span(self) -> tuple[int, int] | None:
-        """From when to when (s, UTC; the end is beyond the last) there is anything; None: there is
-        nothing."""
+        """The first second (UTC) of any data and the one after the last; None: there is none."""
         spans = [
             (*self._all(f"SELECT min(t_s), max(t_s) FROM rtt_{width}")[0], width)
             for width in WIDTHS
@@ -548,15 +546,15 @@ class Reader:
         kept = [(low, high + width) for low, high, width in spans if low is not None]
         if not kept:
             return None
-        # The widest rows go back furthest; those that begin within the first of them say when it
-        # was, more finely.
+        # The widest rows are kept longest. Narrower rows within the first of them give the
+        # beginning more precisely.
         return max(low for low, _ in kept if low < kept[-1][0] + WIDTHS[-1]), min(
             high for _, high in kept
         )
 
     def width(self, start_s: float, widest_s: float) -> int:
-        """The widest roll-up that is no wider than `widest_s`, or the next that is still kept as of
-        `start_s`."""
+        """The widest roll-up of at most `widest_s`; if it is no longer kept as of `start_s`, the
+        next wider one that is."""
         fitting = max(i for i, width in enumerate(WIDTHS) if width <= max(widest_s, WIDTHS[0]))
         for i in range(fitting, len(WIDTHS)):
             first = self._all(f"SELECT min(t_s) FROM rtt_{WIDTHS[i]}")[0][0]
@@ -572,8 +570,8 @@ class Reader:
         return WIDTHS[-1]
 
     def rows(self, target: int, width: int, start_s: float, end_s: float) -> Iterator[RollUp]:
-        """The roll-up of one target, from the row that holds `start_s` to the one before `end_s`,
-        in order of time."""
+        """One target's roll-ups in order of time, from the row that contains `start_s` to the one
+        before `end_s`."""
         for row in self._all(
             f"SELECT {_COLUMNS} FROM rtt_{width} WHERE t_s > ? AND t_s < ? AND target = ? ORDER BY t_s",
             (start_s - width, end_s, target),
@@ -583,7 +581,7 @@ class Reader:
     def outline(
         self, target: int, width: int, start_s: float, end_s: float
     ) -> dict[str, list[int | None]]:
-        """As `rows`, without their distributions: columns t_s, sent, lost, min_ns, p10_ns, p50_ns,
+        """As `rows`, without the distributions: columns t_s, sent, lost, min_ns, p10_ns, p50_ns,
         p90_ns, max_ns (None: no reply)."""
         names = ("t_s", "sent", "lost", "min_ns", "p10_ns", "p50_ns", "p90_ns", "max_ns")
         rows = self._all(
@@ -613,7 +611,7 @@ class Reader:
         return Traffic(*np.array(rows, dtype=np.int64).reshape(-1, 6).T)
 
     def events(self, start_s: float, end_s: float) -> list[Event]:
-        """What is to be known of a span of time."""
+        """The events of a span of time."""
         rows = self._all(
             "SELECT t_ns, kind, text FROM events WHERE t_ns >= ? AND t_ns < ? ORDER BY t_ns",
             (round(start_s * S), round(end_s * S)),

@@ -1,10 +1,15 @@
-"""Shaping a live interface: apply, confirm, undo. What a mistake here would cost is the way to the
-host, so each step can be taken back.
+"""Shaping a live interface: apply, confirm, undo.
 
-Before anything is done, it is rehearsed in a namespace that is thrown away; what was there is
-written down; and a process of its own (`watchdog`) is started, which puts it back unless it is told
-within the time that all is well. It does so too when this process ends in the middle. If the
-watchdog is ended as well, the entry on disk stays, and is told of at the next call.
+A mistake here can cost the connection to the host, so each step can be undone. Before anything is
+changed:
+
+1. the change is rehearsed in a namespace that is thrown away;
+2. the former state is written to the journal;
+3. a separate process (`watchdog`) is started.
+
+The watchdog restores the former state unless it is confirmed in time, and also if this process ends
+in the middle. If the watchdog is killed as well, the journal's entry stays and the next call
+reports it.
 """
 
 from __future__ import annotations
@@ -25,15 +30,15 @@ from sojourn.live.shape.operations import LEAVES, ShapePlan, WantedShape, again,
 from sojourn.scenario.qdisc import Qdisc
 
 READY, APPLIED = b"r", b"a"
-"""What the watchdog says, and what it is told."""
+"""What the watchdog sends when it is ready, and what it receives when the shaper is applied."""
 WATCHDOG_FD = 3
 PATIENCE_S = 30.0
-"""For the watchdog to start."""
+"""How long to wait for the watchdog to start."""
 _NET_ADMIN = 12
 
 
 def look(name: str) -> tuple[rtnl.Interface, rtnl.Former]:
-    """An interface and what it has now. Needs no right.
+    """An interface and its present state. Needs no privilege.
 
     Raises:
         UserError: there is no such interface.
@@ -50,7 +55,7 @@ def look(name: str) -> tuple[rtnl.Interface, rtnl.Former]:
 
 
 def permitted() -> bool:
-    """This process may change interfaces."""
+    """Whether this process may change interfaces."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> _NET_ADMIN & 1)
@@ -58,7 +63,7 @@ def permitted() -> bool:
 
 
 def demand(name: str) -> None:
-    """Refuses where this process may not change interfaces."""
+    """Raises UserError if this process may not change interfaces."""
     if not permitted():
         raise UserError(
             f"{name}: changing an interface's queues needs root (CAP_NET_ADMIN)",
@@ -67,11 +72,11 @@ def demand(name: str) -> None:
 
 
 def apply(name: str, wanted: WantedShape, within_s: float) -> tuple[journal.ShaperEntry, ShapePlan]:
-    """Shapes an interface; unless `confirm` is called in time, what was there comes back.
-    `within_s` 0: it is confirmed at once.
+    """Shapes an interface. Unless `confirm` is called in time, the former state is restored.
+    `within_s` 0: confirmed at once.
 
     Raises:
-        UserError: nothing was done, or what was done was undone; why, and what to do.
+        UserError: nothing was changed, or the change was undone; why, and what to do.
         UnitError: see `plan`.
     """
     with _in_place(name, wanted, within_s) as placed:
@@ -85,10 +90,10 @@ def apply(name: str, wanted: WantedShape, within_s: float) -> tuple[journal.Shap
 
 @contextlib.contextmanager
 def trial(name: str, wanted: WantedShape) -> Iterator[Callable[[WantedShape], None]]:
-    """Shapes an interface as long as the block, which gets a function to give it other rates in the
-    same directions.
+    """Shapes an interface for the duration of the block. The block gets a function that changes the
+    rates in the same directions.
 
-    However the block ends, by kill -9 too, what was there comes back.
+    However the block ends, by kill -9 too, the former state is restored.
 
     Raises:
         UserError, UnitError: see `apply`.
@@ -113,13 +118,13 @@ class _Placed:
     shape: ShapePlan
     interface: rtnl.Interface
     tell: Callable[[bytes], object]
-    """The watchdog."""
+    """Sends to the watchdog."""
 
 
 @contextlib.contextmanager
 def _in_place(name: str, wanted: WantedShape, within_s: float) -> Iterator[_Placed]:
-    """A shaper that is carried out but not yet applied: if this process ends in the block, the
-    watchdog puts back what was there."""
+    """A shaper that is carried out but not yet marked as applied: if this process ends in the
+    block, the watchdog restores the former state."""
     demand(name)
     with journal.locked():
         refuse_if_shaped(name)
@@ -150,7 +155,7 @@ def _in_place(name: str, wanted: WantedShape, within_s: float) -> Iterator[_Plac
 
 
 def confirm(name: str) -> journal.ShaperEntry:
-    """What was applied stays."""
+    """Keeps what was applied."""
     demand(name)
     with journal.locked():
         entry = _known(name, "nothing is to be confirmed")
@@ -170,8 +175,8 @@ def confirm(name: str) -> journal.ShaperEntry:
 
 
 def undo(name: str) -> tuple[journal.ShaperEntry, str]:
-    """Puts back what was there. The second value says what is not as it was, or that the interface
-    is gone; "" if all is as it was."""
+    """Restores the former state. The second value says what differs from it, or that the interface
+    is gone; "" if nothing does."""
     demand(name)
     with journal.locked():
         entry = _known(name, "nothing is to be undone")
@@ -187,7 +192,7 @@ def undo(name: str) -> tuple[journal.ShaperEntry, str]:
 
 
 def absent(entry: journal.ShaperEntry) -> str:
-    """Says so if the interface that was shaped is not there any more; "": it is there."""
+    """A sentence if the shaped interface is gone; "" if it is there."""
     with rtnl.Kernel() as kernel:
         there = kernel.interface(entry.interface)
     if there is None:
@@ -212,8 +217,8 @@ def _known(name: str, nothing: str) -> journal.ShaperEntry:
 
 
 def refuse_if_shaped(name: str) -> None:
-    """Refuses where an entry says that the interface is shaped. One of what is over is
-    forgotten."""
+    """Raises UserError if an entry says that the interface is shaped. Forgets an entry whose shaper
+    is over."""
     entry = journal.load(name)
     if entry is None:
         return
@@ -232,7 +237,7 @@ def refuse_if_shaped(name: str) -> None:
 
 
 def rehearse(shape: ShapePlan, former: rtnl.Former, wanted: WantedShape) -> None:
-    """Refuses what the kernel can't do, and what could not be put back."""
+    """Refuses what the kernel can't do, and a state that could not be restored."""
     try:
         rehearsal.rehearse(former, shape.operations)
     except rehearsal.NotRestorableError as error:
@@ -264,13 +269,14 @@ def hint_for(error: rtnl.RefusedError, wanted: WantedShape) -> str:
 
 
 def available() -> list[str]:
-    """The disciplines that this kernel has, best first; none where that can't be tried."""
+    """The disciplines of this kernel, best first; empty if they can't be tried here."""
 
     def works() -> list[str]:
         found = []
         with rtnl.Kernel() as kernel:
             kernel.do(tc.AddIfb("try0"))
             for kind in ("cake", *LEAVES):
+                # cake without nat, which needs connection tracking that the kernel may lack.
                 plain = kind != "cake"
                 qdisc = (
                     Qdisc.parse(kind)
@@ -293,7 +299,8 @@ def available() -> list[str]:
 
 
 def put_back(entry: journal.ShaperEntry) -> str:
-    """Makes an interface what it was; says what is not as it was. Under the lock."""
+    """Restores an interface's former state and returns what differs from it. Call it with the lock
+    held."""
     name, former = entry.interface, entry.former
     with rtnl.Kernel() as kernel:
         gone = absent(entry)
@@ -308,8 +315,8 @@ def put_back(entry: journal.ShaperEntry) -> str:
 
 @contextlib.contextmanager
 def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
-    """A process that is not of this session: its number, and how to tell it something. If the block
-    ends before it was told, it acts.
+    """A process outside of this session: its number, and a function that sends to it. If the block
+    ends before it has received `APPLIED`, it restores the former state.
 
     Raises:
         UserError: it does not start.
@@ -320,7 +327,7 @@ def _watchdog(name: str) -> Iterator[tuple[int, Callable[[bytes], object]]]:
             null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
             give = (os.POSIX_SPAWN_DUP2, its.fileno(), WATCHDOG_FD)
             words = [sys.executable, "-m", "sojourn.live.shape.watchdog", name]
-            # Its own session: the end of a terminal's or of ssh's does not reach it.
+            # A session of its own, so that the end of a terminal or of ssh does not reach it.
             pid = os.posix_spawn(
                 sys.executable, words, os.environ, file_actions=[*null, give], setsid=True
             )

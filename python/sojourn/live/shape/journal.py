@@ -1,12 +1,12 @@
-"""What was done to an interface, on disk, so that it can be undone by another process: after kill
--9, after the session that did it is gone.
+"""The journal: what was done to an interface, on disk, so that another process can undo it after
+kill -9 or the end of the session.
 
 One file for each interface, under /run, which a reboot empties as it empties the kernel's queues.
-It is written before anything is done, and replaced as a whole. Whoever changes an interface or its
-file holds the lock.
+It is written before anything is changed, and replaced as a whole. Whoever changes an interface or
+its file holds the lock.
 
     applying -> applied -> confirmed          undone: the file is gone
-         \\         \\--> rolled back          told of until the next --apply, --confirm or --undo
+         \\         \\--> rolled back          reported until the next --apply, --confirm or --undo
           \\------------> rolled back
 """
 
@@ -35,71 +35,72 @@ class ShaperEntry:
 
     interface: str
     wanted: Mapping[str, Any]
-    """up_bps, down_bps, qdisc, link: what was asked for, for people."""
+    """up_bps, down_bps, qdisc, link: what was asked for, to show to people."""
     commands: tuple[str, ...]
     ifb: str | None
-    """The device that was made."""
+    """The IFB that was made."""
     former: Former
     began_s: float
-    """Time of day."""
+    """When it was applied, time of day."""
     within_s: float
-    """To confirm in."""
+    """The time to confirm in."""
     state: str = "applying"
     deadline_s: float | None = None
-    """On the clock `now`."""
+    """On the clock of `now`."""
     watchdog: tuple[int, str] | None = None
-    """Process and when it was started, by which it is known from a later one with its number."""
+    """The process and its start time, which distinguishes it from a later process with the same
+    number."""
     why: str = ""
-    """It was rolled back."""
+    """Why it was rolled back; "": it was not."""
     boot: str = ""
     format: int = FORMAT
 
     @property
     def watched(self) -> bool:
-        """Somebody is there who will roll it back."""
+        """Whether its watchdog is alive."""
         return self.watchdog is not None and started(self.watchdog[0]) == self.watchdog[1]
 
     @property
     def open(self) -> bool:
-        """Neither confirmed nor rolled back."""
+        """Whether it is neither confirmed nor rolled back."""
         return self.state in ("applying", "applied")
 
 
 def now() -> float:
-    """Seconds since the boot; it goes on while a laptop sleeps, and is never set."""
+    """Seconds since the boot. This clock goes on while a laptop sleeps, and is never set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def process(pid: int) -> tuple[int, str]:
-    """A process as an Entry names it."""
+    """A process as an entry names it."""
     return pid, started(pid)
 
 
 def started(pid: int) -> str:
-    """When a process was started, in ticks since the boot: no other with its number has the same.
-    Empty: there is none."""
+    """When a process was started, in ticks since the boot. No later process with its number has the
+    same. "": there is none."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
     fields = text.rpartition(")")[2].split()
-    # A zombie does nothing any more. Field 22 of proc(5) is the start.
+    # A zombie can't act any more. Field 22 of proc(5) is the start time.
     return "" if fields[0] in "ZX" else fields[19]
 
 
 def boot() -> str:
-    """Which boot of which machine this is."""
+    """Identifies the machine's present boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def _file(interface: str) -> Path:
-    # Names are one namespace's own.
+    # Interface names are unique within a namespace only.
     return FOLDER / f"{os.stat('/proc/thread-self/ns/net').st_ino}-{interface}.json"
 
 
 @contextlib.contextmanager
 def locked() -> Iterator[None]:
-    """Nobody else changes interfaces meanwhile.
+    """Keeps others from changing interfaces meanwhile.
 
     Raises:
         UserError: the folder can't be written.
@@ -120,7 +121,7 @@ def locked() -> Iterator[None]:
 
 
 def load(interface: str) -> ShaperEntry | None:
-    """None: the interface is not shaped by us, or was so before the last boot."""
+    """The interface's entry. None: we have not shaped it since the last boot."""
     file = _file(interface)
     try:
         kept = json.loads(file.read_text())
@@ -142,7 +143,7 @@ def load(interface: str) -> ShaperEntry | None:
 
 
 def save(entry: ShaperEntry) -> None:
-    """On disk when this returns. Under the lock."""
+    """Writes the entry to disk before it returns. Call it with the lock held."""
     file = _file(entry.interface)
     kept = {**asdict(replace(entry, boot=boot())), "former": entry.former.to_json()}
     temporary = file.with_suffix(".new")
@@ -154,7 +155,7 @@ def save(entry: ShaperEntry) -> None:
 
 
 def forget(interface: str) -> None:
-    """Under the lock."""
+    """Removes the interface's entry. Call it with the lock held."""
     _file(interface).unlink(missing_ok=True)
 
 

@@ -1,15 +1,15 @@
 """A shaper for a live interface: from two rates, a queue discipline and a link layer to a list of
 operations. Pure.
 
-What is sent passes the shaper on the interface itself; what arrives is redirected to a device of
-our own (an IFB) and passes one there. Both have the same tree (linux/tc): htb keeps the rate, the
-discipline lies below it. cake is both in one. The shaper must be slower than the modem or the
-provider's box, so that packets wait here, where the discipline sees them, and it must count what
-the link layer adds.
+Sent packets pass the shaper on the interface itself. Received packets are redirected to a device of
+our own (an IFB) and pass a shaper there. Both have the same tree (linux/tc): htb keeps the rate,
+the discipline is below it. cake is both in one. The shaper must be slower than the modem or the
+provider's device, so that packets wait here, under our discipline. It must also count what the link
+layer adds.
 
-At low rates a full packet takes long: at 1 Mbit/s 14 ms, more than CoDel's usual target. Then the
-target is one packet's time, and the interval 95 ms more. htb's burst is what the rate brings in
-1 ms, so that the timer may be late, and at least one packet in ATM cells.
+At low rates a full packet takes long: 14 ms at 1 Mbit/s, more than CoDel's usual target. Then the
+target is one packet's time, and the interval 95 ms more. htb's burst is 1 ms at the rate, because
+its timer may be that late, and at least one packet in ATM cells.
 
 Source: sqm-scripts' simplest.qos and defaults (behaviour); RFC 8289 §4.4 for the target; tc-htb(8),
 tc-cake(8), tc-stab(8). Deviations from sqm-scripts: one class in place of two nested ones, htb's
@@ -30,29 +30,29 @@ from sojourn.scenario.qdisc import LinkLayer, Qdisc, read_rate, write_rate
 from sojourn.units import parse_rate
 
 LEAST_BPS = 64_000
-"""A full packet takes 190 ms: no shaper makes that a usable line."""
+"""The least rate. A full packet takes 190 ms at it: no shaper makes that a usable line."""
 MOST_BPS = 40 * 10**9
 LEAST_MTU = 576
 QUANTUM_BELOW_BPS = 100 * 10**6
 SMALL_QUANTUM = 300
-"""fq_codel's below that rate: small packets go before large ones."""
+"""fq_codel's quantum below that rate, so that small packets go before large ones."""
 SHORT_NS = 20 * 10**6
-"""Of a queue that manages itself by its limit alone."""
+"""Length of a queue whose only means against delay is its limit."""
 FEWEST_PACKETS = 4
-"""In such a queue: a loss is seen by three packets that follow it."""
+"""Least limit of such a queue: three later packets must reveal a loss to its sender."""
 SHORT_LIMIT = 1001
-"""Packets in fq_codel and codel at home rates, where the usual 10240 are memory that a small router
-lacks."""
+"""Limit of fq_codel and codel at home rates, in packets. The usual 10240 need memory that a small
+router lacks."""
 MANY_QUANTA = 200_000
-"""The kernel warns of more."""
+"""The largest htb quantum, in bytes: the kernel warns of more."""
 IFB_PREFIX = "sj-"
 NAME_MAX = 15
 BURSTY_NS = 10**6
-"""A packet of 64 kB that takes longer than this at the shaper's rate is worth a word."""
+"""A packet of 64 kB that takes longer than this at the shaper's rate gets a note."""
 CPU_WALL_BPS = 500 * 10**6
 SUPER_PACKET = 65_536
 LEAVES = ("fq_codel", "codel", "bfifo", "pfifo", "pfifo_head_drop")
-"""What htb may have below it here."""
+"""The disciplines that may be below htb here."""
 TUNNELS = (
     "wireguard",
     "tun",
@@ -73,36 +73,36 @@ TUNNELS = (
 
 @dataclass(frozen=True)
 class WantedShape:
-    """What a person asks for."""
+    """The shaper that a person asks for."""
 
     up_bps: int | None
-    """What the interface sends; None: left alone."""
+    """Rate of sent packets; None: not shaped."""
     down_bps: int | None
-    """What it receives."""
+    """Rate of received packets; None: not shaped."""
     qdisc: str = "fq_codel"
-    """tc's words; what they leave open is chosen for the rate."""
+    """tc's words. What they leave open is chosen for the rate."""
     link: LinkLayer | None = None
-    """None: a packet is counted as Linux does, nothing added."""
+    """None: a packet is counted as Linux counts it."""
 
 
 @dataclass(frozen=True)
 class ShapePlan:
-    """What will be done, and what is to be said about it."""
+    """The operations, and what to report about them."""
 
     operations: tuple[tc.Operation, ...]
     notes: tuple[str, ...]
-    """What the person should know, each a sentence or two."""
+    """Notes for the person, each a sentence or two."""
     ifb: str | None
-    """The device that is made for what arrives."""
+    """The IFB for received packets."""
 
     @property
     def commands(self) -> list[str]:
-        """For a terminal."""
+        """The operations as commands for a terminal."""
         return [tc.command(operation) for operation in self.operations]
 
 
 def parse_shaped_rate(text: str) -> int:
-    """Bit/s of `18mbit` (tc's words) or `18 Mbit/s`; refuses what no home or office has."""
+    """Bit/s of `18mbit` (tc's words) or `18 Mbit/s`. Refuses rates that no home or office has."""
     bps = parse_rate(text) if "/" in text else read_rate(text)
     if not LEAST_BPS <= bps <= MOST_BPS:
         least, most = write_rate(LEAST_BPS), write_rate(MOST_BPS)
@@ -114,10 +114,10 @@ def parse_shaped_rate(text: str) -> int:
 
 
 def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan:
-    """The operations for an interface in the state that it is in.
+    """The operations for an interface in its present state.
 
     Raises:
-        UnitError: the discipline's words are wrong or none of Linux's, or a rate is none for this
+        UnitError: the discipline's words are wrong or not Linux's, or a rate does not fit this
             interface.
     """
     _check(wanted, interface)
@@ -129,7 +129,7 @@ def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan
     ifb = None
     if wanted.down_bps is not None:
         ifb = ifb_name(interface)
-        # The last step sends packets there, when everything is ready for them.
+        # The redirection is the last step: everything it leads to must be ready.
         operations += [
             tc.AddIfb(ifb),
             *_tree(ifb, wanted.down_bps, wanted, interface, arriving=True),
@@ -145,19 +145,19 @@ def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan
 
 
 def again(wanted: WantedShape, interface: Interface, ifb: str | None) -> list[tc.Operation]:
-    """The operations that give other rates to a shaper that `plan` made in the same directions."""
+    """The operations that change the rates of a shaper made by `plan` in the same directions."""
     operations: list[tc.Operation] = []
     for device, bps in ((interface.name, wanted.up_bps), (ifb, wanted.down_bps)):
         if device is not None and bps is not None:
-            # Made anew: what is chosen for a rate (target, limit) goes with it, and not every
-            # discipline can change that.
+            # Made anew, because target and limit depend on the rate and not every discipline can
+            # change them in place.
             operations.append(tc.DeleteQdisc(device, "root"))
             operations += _tree(device, bps, wanted, interface, arriving=device == ifb)
     return operations
 
 
 def ifb_name(interface: Interface) -> str:
-    """At most 15 bytes, as Linux has it."""
+    """The IFB's name: at most 15 bytes, Linux's limit (IFNAMSIZ)."""
     name = IFB_PREFIX + interface.name
     return name if len(name) <= NAME_MAX else f"{IFB_PREFIX}if{interface.index}"
 
@@ -186,19 +186,19 @@ def _check(wanted: WantedShape, interface: Interface) -> None:
 def _tree(
     device: str, bps: int, wanted: WantedShape, interface: Interface, *, arriving: bool
 ) -> list[tc.Operation]:
-    """A shaper and its discipline on a device that has the kernel's default."""
+    """A shaper and its discipline, on a device that has the kernel's default."""
     if wanted.qdisc.split()[:1] == ["cake"]:
         cake = Qdisc.live_cake(wanted.qdisc, bps, wanted.link, arriving)
         return [tc.AddQdisc(device, "root", tc.ROOT, cake)]
     link = wanted.link
     cells = link.cells if link else "none"
-    # 65 bytes for each 64: htb has no word for it.
+    # PTM sends 65 bytes for each 64. htb has no word for it.
     kept = bps * 64 // 65 if cells == "ptm" else bps
     more = link.overhead_bytes - interface.header_bytes if link else 0
     burst = max(kept // 8000, one_packet(interface))
     return [
-        # htb's own overhead can't be below 0, as that of a link layer with less than Ethernet's
-        # header.
+        # htb's own overhead can't be negative, which a link layer with less than Ethernet's header
+        # needs.
         tc.AddQdisc(device, "root", tc.ROOT, tc.Htb(1), extra_bytes=min(0, more)),
         tc.SetClass(
             device,
@@ -221,7 +221,7 @@ def one_packet(interface: Interface) -> int:
 
 
 def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
-    """The discipline below htb, with what the words leave open chosen for the rate."""
+    """The discipline below htb; what the words leave open is chosen for the rate."""
     qdisc = Qdisc.parse(words)
     if qdisc.kind not in LEAVES:
         raise UserError(
@@ -242,14 +242,14 @@ def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
         chosen["limit"] = limit if qdisc.record.counts_bytes else -(-limit // full)
     for field, value in chosen.items():
         qdisc = qdisc.with_(field, value)
-    # Refused now, where Linux has no such variant of it.
+    # Raises now if Linux lacks this variant.
     qdisc.command()
     return qdisc
 
 
 def _law(bps: int, packet_bytes: int) -> dict[str, int]:
     usual, more = 5 * 10**6, 95 * 10**6
-    # Whole microseconds, in which tc counts.
+    # Rounded to whole microseconds, tc's unit.
     target = max(usual, packet_bytes * 8 * 10**6 // bps * 1000)
     return {"target_ns": target, "interval_ns": more + target}
 
@@ -289,13 +289,13 @@ def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterato
 
 
 def _bursts(interface: Interface, bps: int, wanted: WantedShape, is_cake: bool) -> str | None:
-    """Packets that pass the queue as one: how long they take."""
+    """A note on packets that pass the queue as one (offloads), if one takes too long."""
     acts = {"gro", "lro"} if wanted.down_bps is not None else set()
     acts |= {"tso", "gso"} if wanted.up_bps is not None else set()
     on = [word for word in interface.offloads if word in acts]
     took_ns = SUPER_PACKET * 8 * 10**9 // bps
     if not on or took_ns < BURSTY_NS or is_cake:
-        # cake takes them apart again.
+        # cake splits them again.
         return None
     return (
         f"{', '.join(on)} of {interface.name}: up to 64 kB pass the queue as one packet, {took_ns / 1e6:.3g} ms at {write_rate(bps)};"
@@ -304,7 +304,7 @@ def _bursts(interface: Interface, bps: int, wanted: WantedShape, is_cake: bool) 
 
 
 def described(wanted: Mapping[str, Any]) -> str:
-    """`up 18mbit, down 90mbit, fq_codel` of a journal's entry."""
+    """`up 18mbit, down 90mbit, fq_codel`, from a journal's entry."""
     parts = [
         f"{word} {write_rate(wanted[key])}"
         for word, key in (("up", "up_bps"), ("down", "down_bps"))

@@ -1,17 +1,18 @@
 """Which rate a shaper should have: predicted from a measured line in the simulator, then tried on
-the line itself. Pure but for the runs.
+the line itself. Pure except for the runs.
 
-A shaper slower than the line keeps the queue where its discipline sees it; the slower, the surer,
-and the less goodput. What is wanted is the fastest at which the load adds no more than so much to
-the RTT. A line, as far as this needs it, is a rate, a base RTT and the depth of the modem's queue;
-the first measurement gives them. The simulator then says for each rate what will come of it:
+A shaper slower than the line keeps the queue where its discipline acts on it. The slower it is, the
+more reliably it does so, and the less goodput it gives. Wanted is the fastest rate at which the
+load adds at most a given delay to the RTT. A line is modelled by its rate, its base RTT and the
+depth of the modem's queue, which the first measurement gives. The simulator then predicts delay and
+goodput at each rate:
 
     up      home --[shaper, discipline]--> modem --[line: bfifo of that depth]--> net
     down    net --[line: bfifo of that depth]--> modem --[shaper, discipline]--> home
 
-The rates that are tried lie around the one it finds. They take turns, forth and back, so that what
-changes on the line meanwhile meets all of them. A rate is good enough if the whole 95 % interval of
-what it adds is below the target.
+The rates tried on the line are those around the best prediction. They take turns, forth and back,
+so that whatever changes on the line affects all of them. A rate is good enough if the whole 95 %
+interval of what it adds is below the target.
 """
 
 from __future__ import annotations
@@ -38,44 +39,44 @@ from sojourn.scenario.linux import CONGESTION, nearest
 from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
 
 FRACTIONS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.87, 0.9, 0.925, 0.95, 0.97, 0.985, 1.0, 1.03)
-"""Of the measured rate, in the prediction."""
+"""Rates of the prediction, as shares of the measured rate."""
 STEPS = (-2, -1, 0, 1, 2)
-"""What is tried: the predicted rate and its neighbours."""
+"""The rates to try: the predicted one and its neighbours."""
 STEP = 0.05
-"""Between neighbours, of the measured rate."""
+"""Distance between neighbours, as a share of the measured rate."""
 LOWEST = 0.5
-"""Where to begin if no rate is predicted to do."""
+"""Where to begin if no predicted rate meets the target, as a share of the measured rate."""
 FASTEST = 1.05
 SEEDS = 3
 IDLE_NS = 2 * 10**9
 TCP_HEADERS = 52
-"""IPv4 and TCP with timestamps."""
+"""IPv4 and TCP with timestamps, bytes."""
 LEAST_BUFFER = 10 * 1514
 FAST_BPS = 10**10
-"""What is no bottleneck."""
+"""Rate of links that are no bottleneck."""
 CLOSE_MS = 5.0
 CLOSE_SHARE = 0.3
-"""A prediction that is off by less than one of them was good."""
+"""A prediction within 5 ms or within this share of the measured value was good."""
 
 
 @dataclass(frozen=True)
 class LineModel:
-    """What the first measurement found."""
+    """The line as the first measurement found it."""
 
     direction: str
-    """up or down."""
+    """`up` or `down`."""
     goodput_bps: float
     """Application bytes."""
     base_rtt_ns: int
     buffer_bytes: float
-    """The modem's queue, as Linux counts packets."""
+    """Depth of the modem's queue, as Linux counts packets."""
     added_ms: Interval
-    """To the idle RTT at the 95th percentile, without a shaper."""
+    """What the load adds to the idle RTT at the 95th percentile, without a shaper."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What is sent in each measurement."""
+    """The load of each measurement."""
 
     streams: int
     congestion: str | None
@@ -85,22 +86,22 @@ class Load:
 
 @dataclass(frozen=True)
 class Point:
-    """What a rate gives."""
+    """Delay and goodput at one rate."""
 
     bps: int
     goodput_mbps: Interval
     added_ms: Interval
-    """To the idle RTT at the 95th percentile."""
+    """What the load adds to the idle RTT at the 95th percentile."""
 
 
 # --------------------------------------------------------------------------------------- the line
 
 
 def line_of(found: Findings, direction: str) -> LineModel:
-    """The line that a measurement without a shaper saw.
+    """The line that a measurement without a shaper found.
 
     Raises:
-        UserError: it saw none: no reply, or nothing was carried.
+        UserError: it found none: no reply, or nothing was carried.
     """
     kind = {"up": "upload", "down": "download"}[direction]
     row = next((row for row in found.rows if row.kind == kind), None)
@@ -136,7 +137,7 @@ def wire_share(link: LinkLayer | None, mtu: int) -> float:
 
 
 def rate_of(line: LineModel, wanted: WantedShape, mtu: int) -> float:
-    """The line's rate in bit/s as the shaper counts."""
+    """The line's rate in bit/s, as the shaper counts it."""
     return line.goodput_bps * wire_share(wanted.link, mtu)
 
 
@@ -150,7 +151,7 @@ def with_rate(wanted: WantedShape, direction: str, bps: int) -> WantedShape:
 
 
 def substitute(wanted: WantedShape) -> WantedShape:
-    """With what the simulator has in the place of a discipline that it lacks."""
+    """The same shaper; a discipline that the simulator lacks is replaced."""
     near = nearest(wanted.qdisc.partition(" ")[0])
     return wanted if near is None else replace(wanted, qdisc=near)
 
@@ -162,7 +163,7 @@ def known_congestion(name: str | None) -> str:
 
 
 def caveats(wanted: WantedShape, congestion: str) -> list[str]:
-    """In what the simulator is not the line."""
+    """Where the simulated line differs from the real one."""
     found = []
     if substitute(wanted) != wanted:
         lacked, near = wanted.qdisc.partition(" ")[0], substitute(wanted).qdisc
@@ -175,7 +176,7 @@ def caveats(wanted: WantedShape, congestion: str) -> list[str]:
 def scenario(
     line: LineModel, wanted: WantedShape, interface: Interface, load: Load, bps: int | None
 ) -> Scenario:
-    """The line with a shaper at this rate, or without one; the load begins after `IDLE_NS`."""
+    """The line with a shaper at this rate, or without one. The load begins after `IDLE_NS`."""
     shaper, leaf = "none", "pfifo limit 1000"
     if bps is not None:
         asked = with_rate(substitute(wanted), line.direction, bps)
@@ -249,7 +250,7 @@ def predict(
     load: Load,
     rates: Sequence[int | None],
 ) -> list[Point]:
-    """What the simulator says of each rate; `None` is no shaper, and its point has the line's own
+    """What the simulator predicts for each rate. `None` is no shaper; its point has the line's own
     rate."""
     scenarios = [scenario(line, wanted, interface, load, bps) for bps in rates]
     runs = run_all(scenarios, seeds=SEEDS)
@@ -279,6 +280,7 @@ def _simulated(run: Run, bps: int, load: Load) -> Point:
 
 
 def _spread(values: Sequence[float]) -> Interval:
+    # Least and greatest over the seeds: the spread of a prediction is no confidence interval.
     known = [value for value in values if not math.isnan(value)]
     return (
         Interval(statistics.fmean(known), min(known), max(known))
@@ -288,7 +290,8 @@ def _spread(values: Sequence[float]) -> Interval:
 
 
 def around(line_bps: float, predicted: Iterable[Point], target_ms: float) -> list[int]:
-    """The rates to try, slowest first: the fastest that is predicted to do, and its neighbours."""
+    """The rates to try, slowest first: the fastest that is predicted to meet the target, and its
+    neighbours."""
     found = choose(list(predicted), target_ms).point
     middle = found.bps / line_bps if found else LOWEST
     middle = min(middle, FASTEST - STEPS[-1] * STEP)
@@ -296,7 +299,7 @@ def around(line_bps: float, predicted: Iterable[Point], target_ms: float) -> lis
 
 
 def round_bps(bps: float) -> int:
-    """Three digits, as a person would write it, and nothing that isn't a rate."""
+    """The rate with three digits, as a person would write it, and never below the least rate."""
     scale = int(10 ** max(0, math.floor(math.log10(bps)) - 2))
     return max(LEAST_BPS, round(bps / scale) * scale)
 
@@ -319,7 +322,7 @@ def order(rates: Sequence[int], repeats: int) -> list[tuple[int, int]]:
 
 
 def measured(bps: int, run: Run, direction: str) -> Point | None:
-    """What a measurement says of its rate; None: it says nothing."""
+    """The result of a measurement at its rate; None: it has none."""
     whole = cut(run)
     name = whole.first({"up": "upload", "down": "download"}[direction])
     if name is None:
@@ -335,20 +338,20 @@ def measured(bps: int, run: Run, direction: str) -> Point | None:
 
 @dataclass(frozen=True)
 class RateChoice:
-    """Which rate it is to be."""
+    """The rate to use."""
 
     point: Point | None
     """None: none of those tried."""
     sure: bool
-    """Its whole interval is below the target."""
+    """Whether its whole interval is below the target."""
     why: str
 
 
 def choose(points: Sequence[Point], target_ms: float) -> RateChoice:
-    """The fastest whose interval is below the target; failing that the fastest whose mean is.
+    """The fastest rate whose interval is below the target; failing that, the fastest whose mean is.
 
-    A rate counts only if all slower ones that were tried are below the target by their mean: one
-    lucky measurement above a bad one is luck.
+    A rate counts only if the means of all slower rates that were tried are below the target, too.
+    Otherwise one lucky measurement would win over a slower, bad one.
     """
     best: Point | None = None
     surest: Point | None = None
@@ -376,16 +379,16 @@ class Quality:
     """How good a prediction was."""
 
     pairs: tuple[tuple[Point, Point], ...]
-    """Predicted, measured."""
+    """(predicted, measured) for each rate."""
 
     @property
     def off_ms(self) -> list[float]:
-        """Of the delay: predicted less measured."""
+        """Errors of the delay: predicted less measured."""
         return [one.added_ms.value - other.added_ms.value for one, other in self.pairs]
 
     @property
     def off_goodput(self) -> list[float]:
-        """Of the goodput, as a share of the measured one."""
+        """Errors of the goodput, as a share of the measured value."""
         return [
             one.goodput_mbps.value / other.goodput_mbps.value - 1
             if other.goodput_mbps.value
@@ -400,11 +403,11 @@ class Quality:
 
 
 def close(predicted_ms: float, measured_ms: float) -> bool:
-    """Within 5 ms or 30 %."""
+    """Whether a prediction is within 5 ms or 30 %."""
     return abs(predicted_ms - measured_ms) <= max(CLOSE_MS, CLOSE_SHARE * measured_ms)
 
 
 def quality(predicted: Sequence[Point], tried: Sequence[Point]) -> Quality:
-    """Of the rates that have both."""
+    """The quality over all rates that have both points."""
     by_rate = {point.bps: point for point in predicted}
     return Quality(tuple((by_rate[point.bps], point) for point in tried if point.bps in by_rate))

@@ -1,9 +1,9 @@
 """Tuning a shaper on the line itself: measure without one, predict, try the rates in turns, choose.
-`prediction` has what is computed.
+`prediction` does the computing.
 
-The interface is shaped only as long as it takes (`trial` of `apply`): whatever happens, what was
-there comes back. Each rate is a Run of its own with a seed for each repeat, kept as soon as it is
-measured, so `sojourn compare` and `report` read them as they do others.
+The interface is shaped only during the measurements (`trial` of `apply`), and its former state is
+restored whatever happens. Each rate is a Run of its own with a seed for each repeat, written as
+soon as it is measured. So `sojourn compare` and `report` read them as any others.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from sojourn.records import Run
 from sojourn.scenario.qdisc import write_rate
 
 SearchProgress = Callable[[str, float], None]
-"""Called with what is being done and the share of all that is done."""
+"""Called with the present step and the share of all work that is done."""
 NO_SHAPER = "no shaper"
 KINDS = {"up": "upload", "down": "download"}
 
 
 @dataclass(frozen=True)
 class RateQuestion:
-    """What a person wants to know, of one direction."""
+    """What to find, for one direction."""
 
     interface: str
     direction: str
     wanted: WantedShape
-    """Its rates don't matter."""
+    """The shaper; its rates are ignored."""
     plan: session.SessionPlan
     """Its phases are those of each measurement: idle, then the load."""
     target_ms: float
     repeats: int
     rates: tuple[int, ...] = ()
-    """Those to try; none: those around the predicted one."""
+    """The rates to try; empty: those around the predicted one."""
 
 
 @dataclass
 class RateAnswer:
-    """What came of it, as far as it came."""
+    """The result, as far as it got."""
 
     asked: RateQuestion
     line: prediction.LineModel
     line_bps: float
-    """As the shaper counts."""
+    """The line's rate as the shaper counts it."""
     unshaped: prediction.Point
     predicted: list[prediction.Point]
-    """The first is without a shaper."""
+    """The first point is without a shaper."""
     tried: list[prediction.Point] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
     interrupted: bool = False
@@ -77,7 +77,7 @@ class RateAnswer:
 
 
 def check(asked: RateQuestion) -> None:
-    """Refuses before anything is measured what would be refused after.
+    """Refuses before the measurements what would be refused after them.
 
     Raises:
         UserError, UnitError: see `apply.apply`.
@@ -92,11 +92,11 @@ def check(asked: RateQuestion) -> None:
 
 
 def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswer:
-    """Measures, predicts, tries. Ctrl-C gives what there is so far.
+    """Measures, predicts, tries. After Ctrl-C it returns what there is so far.
 
     Raises:
         UserError: nothing could be measured; the interface is as it was.
-        KeyboardInterrupt: before there was anything.
+        KeyboardInterrupt: there was nothing yet.
     """
     interface, _ = apply.look(asked.interface)
     steps = 1 + asked.repeats * (len(asked.rates) or len(prediction.STEPS))
@@ -151,7 +151,7 @@ def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswe
 
 
 class _Keep:
-    """Measures into a Run for each label."""
+    """Measures into one Run per label."""
 
     def __init__(self, asked: RateQuestion, out: Path, tell: Callable[[str, float], None]) -> None:
         self.runs: dict[str, Run] = {}
@@ -185,19 +185,19 @@ class _Keep:
 
 
 def _congestion(run: Run) -> str:
-    """Of the load; "" where it is not known."""
+    """The load's congestion control; "" if it is not known."""
     return next(
         (flow.congestion for flow in run.meta.flows if flow.kind == "bulk" and flow.congestion), ""
     )
 
 
 def phases(direction: str, idle_ns: int, load_ns: int) -> tuple[session.PlannedPhase, ...]:
-    """Of each measurement."""
+    """The phases of each measurement."""
     return session.PlannedPhase("idle", idle_ns), session.PlannedPhase(KINDS[direction], load_ns)
 
 
 def together(results: Sequence[RateAnswer]) -> WantedShape | None:
-    """The shaper with all rates that were chosen; None: one has none."""
+    """The shaper with all rates that were chosen; None: a direction has none."""
     chosen = {one.asked.direction: one.choice.point for one in results}
     if not chosen or any(point is None for point in chosen.values()):
         return None

@@ -1,9 +1,9 @@
-"""`python -m sojourn.live.shape.watchdog IFACE`: puts an interface back unless it is confirmed in
-time. Started by live/shape/apply, never by hand.
+"""`python -m sojourn.live.shape.watchdog IFACE` restores an interface unless it is confirmed.
 
-It says that it is ready, and waits to be told that the shaper is applied. If whoever is to tell
-ends first, or the time passes, or it is itself asked to end, it puts back what the journal says. It
-looks at the journal: that a person has confirmed is written there.
+live/shape/apply starts it; it is not for use by hand. It reports that it is ready, and waits for
+the message that the shaper is applied. It restores the former state that the journal has if the
+sender ends before that message, if the time passes, or if it is asked to end itself. A person's
+confirmation is written to the journal, so it reads the journal first.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def main() -> None:
 
 
 def _wait(name: str) -> bool:
-    """Whether there is nothing to do: it was confirmed, or undone. Else the time is over, or it was
-    never applied as a whole."""
-    # Whoever applies holds the lock until it is told or has ended.
+    """Waits. True: it was confirmed or undone. False: the time is over, or the shaper was never
+    applied as a whole."""
+    # The applying process holds the lock until it has sent the message or has ended.
     with journal.locked():
         entry = journal.load(name)
     while entry is not None and entry.state == "applied" and entry.deadline_s is not None:
@@ -67,7 +67,7 @@ def _wait(name: str) -> bool:
 def _roll_back(name: str, why: str) -> None:
     with journal.locked():
         entry = journal.load(name)
-        # Confirmed at the last moment, or another's by now.
+        # Confirmed at the last moment, or already another watchdog's.
         if entry is None or not entry.open or entry.watchdog != journal.process(os.getpid()):
             return
         if entry.state == "applying":

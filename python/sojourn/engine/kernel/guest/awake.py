@@ -1,9 +1,9 @@
-"""A guest whose red adapts where it is told to: the flag is put where the kernel looks for it.
+"""A guest whose red adapts where `adaptive` is set.
 
-tc 6.1 says `adaptive` in TCA_RED_FLAGS. Linux 6.12 takes it from there, reports it, and starts
-red's timer by the flags of tc_red_qopt, the older place (`__red_change`, net/sched/sch_red.c), so
-that a red as tc sets it never adapts. Here a library (awake.c) is preloaded under tc and moves the
-flag. Compiled when it is needed, by the compiler that made the guest.
+tc 6.1 passes `adaptive` in TCA_RED_FLAGS. Linux 6.12 takes the flag from there and reports it. But
+it starts red's timer by the flags of tc_red_qopt, the older field (`__red_change`,
+net/sched/sch_red.c). So a red that tc has set never adapts. A library (awake.c), preloaded under
+tc, moves the flag. It is compiled when it is needed, by the compiler that built the guest.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from sojourn.engine.kernel.guest.endings import GuestError
 
 COMPILER = "gcc"
 CONDITION = {"red adaptive": "the flag set where the kernel looks for it"}
-"""What is kept with such a Run."""
+"""Kept in the conditions of such a Run."""
 
 
 def why_not() -> str | None:
@@ -28,12 +28,12 @@ def why_not() -> str | None:
 
 
 def name() -> str:
-    """Names the library, for the build of an engine that has it."""
+    """The library's name, for the build of an engine that uses it."""
     return f"awake {hashlib.sha256(_source()).hexdigest()}"
 
 
 def library() -> dict[str, bytes]:
-    """The files that a guest gets beside its own, by their paths in it.
+    """The files that the guest gets in addition, by their paths in it.
 
     Raises:
         GuestError: the library can't be compiled.

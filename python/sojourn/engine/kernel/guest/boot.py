@@ -1,12 +1,17 @@
-"""Boots a guest for one run and brings back its archive, or says how it ended.
+"""Boots a guest for one run and returns its archive, or reports how it ended.
 
-The run's folder holds everything: `initrd`, `console`, `results.tar`. A guest ends by itself; its
-program has a deadline in virtual time. This side has a limit in wall-clock time, for a guest in
-which time stands still, and a limit of CPU time that outlives this process.
+The run's folder has all files: `initrd`, `console`, `results.tar`. A guest ends by itself: its
+program has a deadline in virtual time. This side has two more limits. One is in wall-clock time,
+for a guest in which time stands still. The other is in CPU time and outlives this process.
 
-Marks at the start of a console's line, by the guest's program: `@BOOT` it runs, `@AT ns` how far
-its run is (user-mode Linux only: a serial line would take time of the guest's), `@DONE` it has
-measured, `@END` the archive is written, `@FAIL words` it gave up.
+The guest's program prints marks at the start of a console line:
+
+    @BOOT        it runs
+    @AT ns       how far its run is (user-mode Linux only: a serial line would take the guest's
+                 time)
+    @DONE        it has measured
+    @END         the archive is written
+    @FAIL words  it gave up
 """
 
 import contextlib
@@ -32,16 +37,16 @@ ARCHIVE = "results.tar"
 CONSOLE = "console"
 INITRD = "initrd"
 POLL_S = 0.1
-"""How often it is asked whether to give up."""
+"""How often `reached` is asked whether to stop, s."""
 
 BEGUN = "@BOOT"
 ENDED = re.compile(r"^@END\b", re.MULTILINE)
 STARVED = re.compile(r"[Oo]ut of memory|oom-kill|deadlocked on memory|page allocation failure")
 HOST_STARVED = re.compile(r"out of memory on the host|max_map_count")
-"""User-mode Linux: the host gives it no more memory, or no more mappings."""
+"""Messages of user-mode Linux to which the host refuses memory or mappings."""
 TIMES = re.compile(rb"^@AT (\d+)\r?\n", re.MULTILINE)
 TOLD_BYTES = 256
-"""Of the console's end: the last of such lines is in it."""
+"""Bytes at the end of the console that contain the last `@AT`."""
 GAVE_UP = re.compile(r"^@FAIL\b ?(.*)$", re.MULTILINE)
 
 
@@ -52,7 +57,7 @@ class Bootable(Protocol):
     def kind(self) -> str: ...
     @property
     def base(self) -> Path:
-        """The archive that its initial file system begins with."""
+        """The archive at the front of its initial file system."""
         ...
 
     def command(self, boot: "Boot") -> list[str]: ...
@@ -64,7 +69,7 @@ class Boot:
     """One run of a guest."""
 
     folder: Path
-    """Where it runs. Must exist; what an earlier run left there is replaced."""
+    """The folder of the run. It must exist; files of an earlier run are replaced."""
     overlay: bytes
     """The cpio archives behind the guest's own: its first program, the plan."""
     seed: int = 1
@@ -76,7 +81,7 @@ class Boot:
 
 @dataclass(frozen=True)
 class Booted:
-    """A guest that came to its end."""
+    """A guest that has ended well."""
 
     archive: Path
     console: str
@@ -84,13 +89,13 @@ class Booted:
 
 
 def run(guest: Bootable, boot: Boot, reached: Callable[[int], bool] = lambda _: True) -> Booted:
-    """Boots the guest and waits for its end, or ends it when `reached`, which is told now and then
-    the time of its run in ns, says False.
+    """Boots the guest and waits for its end. `reached` is called repeatedly with the time of the
+    run in ns; when it returns False the guest is killed.
 
     Raises:
-        GuestRunError: it did not come to its end; `ending` says how it ended instead.
+        GuestRunError: it did not end well; `ending` says how it ended instead.
         GuestError: it could not be started.
-        Cancelled: it was told to stop.
+        Cancelled: `reached` returned False.
     """
     folder = boot.folder.resolve()
     _lay_out(guest, boot, folder)
@@ -100,7 +105,7 @@ def run(guest: Bootable, boot: Boot, reached: Callable[[int], bool] = lambda _: 
 
     status, usage, overdue = _booted(guest, boot, folder, stopped)
     console = _console(folder)
-    # Stale from its point of view: sockets and pid files of user-mode Linux.
+    # The sockets and pid files of user-mode Linux are stale once it has ended.
     with contextlib.suppress(OSError):
         for left in (folder / "u").iterdir():
             left.unlink()
@@ -130,8 +135,8 @@ def _booted(
 ) -> tuple[int, resource.struct_rusage, bool]:
     def prepare(process: int) -> None:
         if guest.kind == "uml":
-            # Kernel and programs take turns at every system call; on two processors each turn wakes
-            # the other one up: three times the CPU time.
+            # Kernel and programs take turns at every system call. On two processors each turn wakes
+            # the other one up, which costs three times the CPU time.
             os.sched_setaffinity(process, {_next_processor()})
 
     with (folder / CONSOLE).open("ab") as console:
@@ -153,15 +158,15 @@ class Child:
 
     command: Sequence[str]
     folder: Path
-    """Where it runs."""
+    """Its working folder."""
     environment: Mapping[str, str]
     console: IO[bytes]
-    """Takes what it says."""
+    """Receives its output."""
     wall_limit_s: float
     remedy: str
-    """What to do if it can't be started."""
+    """The hint if it can't be started."""
     prepare: Callable[[int], None] = lambda _: None
-    """Is told its number as soon as it has one."""
+    """Called with its process number as soon as there is one."""
     files: Sequence[int] = ()
     """Descriptors that it inherits."""
 
@@ -169,8 +174,8 @@ class Child:
 def see_to_its_end(
     child: Child, stopped: Callable[[], bool]
 ) -> tuple[int, resource.struct_rusage, bool]:
-    """Runs it to its end, or ends it: exit status as of wait(2), what it used, whether it was
-    overdue.
+    """Waits for the process to end, or kills it. Returns its exit status as of wait(2), the
+    resources it used, and whether it was overdue.
 
     Raises:
         GuestError: it could not be started.
@@ -197,10 +202,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def _die_with(parent: int) -> None:
-    """In the child: it is killed when the thread that started it ends, however that ends; and a
-    guest's own processes with it."""
+    """Runs in the child. The kernel then kills the child when the thread that started it ends, for
+    whatever reason, and with it the guest's own processes."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # Too late for a parent that has ended before.
+    # PR_SET_PDEATHSIG does not see a parent that has ended before.
     if os.getppid() != parent:
         os._exit(1)
 
@@ -222,8 +227,8 @@ def _ended(
                 break
     finally:
         os.close(handle)
-        # All of it: the guest's processes are processes here. Its group outlives it if one of them
-        # does.
+        # Kill the whole group: the guest's processes are processes of this host. The group outlives
+        # the guest if one of them does.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         _, status, usage = os.wait4(process.pid, 0)
@@ -235,13 +240,14 @@ _turn = itertools.count(os.getpid())
 
 
 def _next_processor() -> int:
-    """One of those that we may use, each in turn: several guests at once spread over them."""
+    """One of the processors that we may use, each in turn, so that several guests are spread over
+    them."""
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[next(_turn) % len(allowed)]
 
 
 def _time(folder: Path) -> int:
-    """How far the guest's program says its run is, ns; 0 before it says so."""
+    """How far the guest's program reports its run to be, ns; 0 before the first report."""
     with (folder / CONSOLE).open("rb") as console:
         console.seek(max(0, console.seek(0, os.SEEK_END) - TOLD_BYTES))
         told = TIMES.findall(console.read())
@@ -249,7 +255,7 @@ def _time(folder: Path) -> int:
 
 
 def _console(folder: Path) -> str:
-    """What it said, of times that follow each other the last one."""
+    """The console's text, with only the last of successive times."""
     text = (folder / CONSOLE).read_bytes().decode("utf-8", "replace")
     return re.sub(r"(^@AT \d+\n)+(?=@AT )", "", text.replace("\r", ""), flags=re.MULTILINE)
 
@@ -287,7 +293,7 @@ def ending(console: str, status: int, boot: Boot, overdue: bool) -> GuestRunErro
         return _hung(console, boot)
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        # SIGBUS: the file system that holds its memory is full.
+        # SIGBUS: the file system of the guest's memory is full.
         hint = {
             "SIGKILL": "the host may have run out of memory: see dmesg; or somebody ended it",
             "SIGBUS": "the folder that holds its memory is full: set SOJOURN_TMPDIR to another",

@@ -1,14 +1,14 @@
-"""Where guests are kept: one folder each under the user's cache, there whole or not at all.
+"""The guests' cache: one folder for each guest, there whole or not at all.
 
     ~/.cache/sojourn/kernel/uml-6.12.117-1~deb12u1-4f2a.../linux-um     (XDG_CACHE_HOME in place of ~/.cache)
                                                           /base.cpio    ip, tc and what they need
                                                           /guest.json   what went into it
                                                           /build.log
 
-A folder's name ends in a hash of everything that decides what is in it: our edits, the kernel's
-configuration, the recipe and the version of the source package. It is made under another name and
-renamed when it is complete, so being interrupted leaves nothing half-made that could be taken for a
-guest. What was downloaded is kept until then, so that starting again does not download it again.
+A folder's name ends in a hash of everything that decides its content: our edits, the kernel's
+configuration, the recipe and the version of the source package. The folder is made under another
+name and renamed when it is complete. So an interruption leaves nothing that could be taken for a
+guest. Downloads are kept until then, so that a second attempt does not download again.
 """
 
 import contextlib
@@ -32,18 +32,18 @@ _UNFINISHED = "making-"
 def root() -> Path:
     """The folder of all guests."""
     home = os.environ.get("XDG_CACHE_HOME", "")
-    # An XDG folder that is not absolute is to be ignored, says its specification.
+    # The XDG specification: a folder that is not absolute is to be ignored.
     base = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
     return base / "sojourn" / "kernel"
 
 
 def downloads() -> Path:
-    """Packages on their way into a guest."""
+    """The folder of downloaded packages."""
     return root() / "downloads"
 
 
 def key(parts: Mapping[str, bytes]) -> str:
-    """A hash of named parts; their names count, their order does not."""
+    """A hash of named parts. Names count, their order does not."""
     digest = hashlib.sha256()
     for name in sorted(parts):
         for piece in (name.encode(), parts[name]):
@@ -53,15 +53,14 @@ def key(parts: Mapping[str, bytes]) -> str:
 
 @dataclass(frozen=True)
 class Kept:
-    """A guest's folder that is complete."""
+    """A complete guest's folder."""
 
     folder: Path
     manifest: dict[str, Any]
 
 
 def find(kind: str, edits: str) -> Kept | None:
-    """The guest of this kind that was made with these edits; the latest, should there be
-    several."""
+    """The guest of this kind that was made with these edits; the latest if there are several."""
     found = []
     for path in root().glob(f"{kind}-*/{MANIFEST}"):
         with contextlib.suppress(OSError, ValueError):
@@ -72,16 +71,16 @@ def find(kind: str, edits: str) -> Kept | None:
 
 
 def superseded(current: Mapping[str, str]) -> list[Path]:
-    """Guests in the cache that nothing uses any more: each kind's but the one that `find` gives for
-    its edits; failed logs too."""
+    """Guests that nothing uses any more: all of a kind except the one that `find` returns for its
+    edits. Logs of failed builds, too."""
     kept = {found.folder for kind, edits in current.items() if (found := find(kind, edits))}
     folders = [path.parent for path in root().glob(f"*/{MANIFEST}") if path.parent not in kept]
     return sorted([*folders, *root().glob("failed-*")])
 
 
 def remove(paths: Sequence[Path]) -> int:
-    """Removes these, and what was left unfinished; how many bytes that frees. Not while a guest is
-    being made."""
+    """Removes these folders and unfinished ones, and returns the bytes freed. Refused while a guest
+    is being made."""
     with making():
         downloads_here = [downloads()] if downloads().exists() else []
         freed = sum(_size(path) for path in (*paths, *downloads_here))
@@ -97,12 +96,12 @@ def _size(path: Path) -> int:
 
 @contextlib.contextmanager
 def making() -> Iterator[Path]:
-    """A temporary folder inside the cache for one guest to be made in, gone at the end. Only one
+    """A temporary folder in the cache in which one guest is made; removed at the end. Only one
     process makes guests at a time."""
     try:
         root().mkdir(parents=True, exist_ok=True)
-        # Opened for as long as it is locked: closing it lets go, and so does the end of the
-        # process, however it comes.
+        # The lock lasts as long as the file is open. It is released by closing the file, and by the
+        # end of the process for whatever reason.
         with open(root() / "lock", "w", encoding="utf-8") as lock:
             _take(lock.fileno())
             _sweep()
@@ -127,8 +126,8 @@ def _take(lock: int) -> None:
 
 
 def _sweep() -> None:
-    """Removes what a process that was killed left behind. The lock says that nobody is at work on
-    it."""
+    """Removes what a killed process left behind. Call it with the lock held: then nobody is at work
+    on it."""
     for left in root().glob(f"{_UNFINISHED}*"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -144,8 +143,8 @@ def need_room(least_bytes: int) -> None:
 
 
 def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> Kept:
-    """Gives a finished folder its name. A folder of that name is replaced: it was made from the
-    same parts."""
+    """Gives a finished folder its name. A folder of that name is replaced, because it was made from
+    the same parts."""
     text = json.dumps(dict(manifest), indent=1, sort_keys=True) + "\n"
     (made / MANIFEST).write_text(text, encoding="utf-8")
     final = root() / name
@@ -160,6 +159,6 @@ def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> Kept:
 
 
 def sha256(path: Path) -> str:
-    """The hash of a file, in full."""
+    """The hash of a whole file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,10 +1,9 @@
 """A `newc` cpio archive, the form of an initramfs, written without root: owners, modes and device
-nodes are but numbers in it.
+nodes are only numbers in it.
 
 Source: Documentation/driver-api/early-userspace/buffer-format.rst of Linux. The same entries give
 the same bytes: entries are sorted, times are 0, inode numbers count up. An initramfs may be several
-archives one after another, each padded to 512 bytes, and a later one adds to what an earlier one
-holds; so `archive` pads.
+archives in a row, each padded to 512 bytes. A later one adds to an earlier one. So `archive` pads.
 """
 
 import stat
@@ -17,7 +16,7 @@ _TRAILER = "TRAILER!!!"
 
 @dataclass(frozen=True)
 class CpioEntry:
-    """What lies at a path: a file's or a link's content, or a device's numbers."""
+    """The content at a path: a file's or a link's bytes, or a device's numbers."""
 
     mode: int
     """Kind and permissions, as in stat(2)."""
@@ -36,13 +35,13 @@ def symlink(target: str) -> CpioEntry:
 
 
 def character_device(major: int, minor: int) -> CpioEntry:
-    """A character device, root's alone."""
+    """A character device that only root may use."""
     return CpioEntry(stat.S_IFCHR | 0o600, device=(major, minor))
 
 
 def archive(entries: Mapping[str, CpioEntry], directories: tuple[str, ...] = ()) -> bytes:
-    """The archive of these entries, by their path from the root, without a leading `/`. Directories
-    on the way are made."""
+    """The archive of these entries, by path from the root without a leading `/`. Parent directories
+    are added."""
     whole = {
         path: CpioEntry(stat.S_IFDIR | 0o755)
         for name in (*entries, *directories)
@@ -52,7 +51,7 @@ def archive(entries: Mapping[str, CpioEntry], directories: tuple[str, ...] = ())
     if clash := sorted(path for path in whole if path in entries):
         raise ValueError(f"{clash[0]} is a file and a directory of one archive")
     whole |= entries
-    # A directory sorts before what is in it.
+    # Sorting puts a directory before its content.
     pieces = [
         _record(number, path, whole[path]) for number, path in enumerate(sorted(whole), start=1)
     ]

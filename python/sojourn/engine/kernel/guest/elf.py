@@ -1,9 +1,8 @@
-"""What a program needs beside itself: its interpreter and shared libraries, found by reading ELF
-files.
+"""Which files a program needs: its interpreter and shared libraries, found by reading ELF files.
 
-Source: the ELF-64 specification (gABI) and ld.so(8). A library is looked for in the RUNPATH or
-RPATH of who needs it ($ORIGIN understood), then in the directories that a program loader looks in
-by itself, so that it is found again under the same path in a guest that has no ld.so.cache.
+Source: the ELF-64 specification (gABI) and ld.so(8). A library is searched in the RUNPATH or RPATH
+of the file that needs it ($ORIGIN is expanded), then in the loader's default directories. A guest
+has no ld.so.cache, and its loader finds each library under the same path.
 """
 
 import struct
@@ -17,8 +16,8 @@ LIBRARY_FOLDERS = (
     *("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"),
     *("lib64", "usr/lib64", "lib", "usr/lib"),
 )
-"""Where loaders look without being told, from the root: Debian's multiarch folders, then the
-others'."""
+"""The loaders' default directories, from the root: Debian's multiarch folders, then those of other
+distributions."""
 
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
 _DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
@@ -27,7 +26,7 @@ _X86_64 = 62
 
 @dataclass(frozen=True)
 class Needs:
-    """What one ELF file asks for."""
+    """The dependencies of one ELF file."""
 
     interpreter: str | None
     libraries: tuple[str, ...]
@@ -36,7 +35,7 @@ class Needs:
 
 
 def needs(data: bytes) -> Needs:
-    """What an ELF file asks for.
+    """The dependencies that an ELF file names.
 
     Raises:
         ValueError: it is not a 64-bit ELF file of x86-64, or a broken one.
@@ -86,10 +85,10 @@ def _read(data: bytes) -> Needs:
 
 
 def closure(programs: Iterable[str], roots: Sequence[Path]) -> dict[str, Path]:
-    """These programs and all that they need: path from the root -> the file that holds it.
+    """These programs and everything that they need: path from the root -> the file itself.
 
-    `roots` are folders that stand for the root, looked in one after another: unpacked packages,
-    then the host itself.
+    `roots` are folders that stand for the root, searched in this order: unpacked packages, then the
+    host itself.
 
     Raises:
         GuestError: a library is nowhere.

@@ -1,8 +1,8 @@
-"""What can go wrong with a guest, each kind told apart from the others.
+"""How a guest can fail, as two errors.
 
-`GuestError` is for what must be mended before a guest can run (a package, a permission, room on the
-disk); `GuestRunError` for a guest that ran and did not finish. Both are UserErrors, so the command
-line prints them in two lines and exits with 2.
+`GuestError`: something must be repaired before a guest can run (a package, a permission, room on
+the disk). `GuestRunError`: a guest ran and did not finish. Both are UserErrors, so the command line
+prints them in two lines and exits with 2.
 """
 
 from typing import Literal
@@ -10,11 +10,14 @@ from typing import Literal
 from sojourn.errors import UserError
 
 Ending = Literal["hung", "panicked", "out of memory", "killed", "refused", "gave up"]
-"""How a guest ends other than well.
+"""How a guest fails.
 
-hung: still running at the limit of wall-clock time; panicked: its kernel did; out of memory: it had
-too little; killed: by a signal that was not ours; refused: the host did not let it start; gave up:
-its own program said `@FAIL`, or ended without the closing mark.
+    hung           it still ran at the limit of wall-clock time
+    panicked       its kernel did
+    out of memory  it had too little
+    killed         by a signal that was not ours
+    refused        the host did not let it start
+    gave up        its program printed `@FAIL`, or ended without the closing mark
 """
 
 TAIL_LINES = 12
@@ -25,7 +28,7 @@ class GuestError(UserError):
 
 
 class GuestRunError(UserError):
-    """A guest was started and did not come to its end."""
+    """A guest was started and did not finish."""
 
     def __init__(self, ending: Ending, problem: str, hint: str, console: str) -> None:
         self.ending: Ending = ending

@@ -1,4 +1,4 @@
-"""The guests that there are, and what each is good for."""
+"""The guests by name: making, checking and choosing one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from sojourn.engine.kernel.guest import (
 Name = Literal["uml", "qemu"]
 
 NAMES: tuple[Name, ...] = ("uml", "qemu")
-"""In the order in which they are preferred."""
+"""In order of preference."""
 
 WHAT: dict[Name, str] = {
     "uml": "user-mode Linux in virtual time, built from Debian's kernel source: quick, exact, with rings and BQL",
@@ -29,35 +29,35 @@ WHAT: dict[Name, str] = {
 }
 
 CLOSING_MARKS = ("No working init found", "Unable to mount root fs")
-"""What a kernel says that came all the way up and was given no program."""
+"""Messages of a kernel that has booted completely and was given no program."""
 
 
 @dataclass(frozen=True)
 class Guest:
-    """A guest that is there. What a plan needs to know of it, and what boots it."""
+    """A guest that is there: what a plan needs to know of it, and what boots it."""
 
     kind: Name
     folder: Path
     source: str
-    """The package it was made of, with its version."""
+    """The package that it was made of, with its version."""
     modules: tuple[str, ...]
-    """Files in the guest to be loaded first, in this order."""
+    """Module files in the guest to be loaded first, in this order."""
     late_modules: tuple[str, ...]
-    """Files to be loaded once the measurement is over."""
+    """Module files to be loaded after the measurement."""
     files: str
     """Names the kernel and its file system, byte for byte."""
 
     @property
     def fingerprint(self) -> str:
-        """Names all of it that the tables hang on: of the stock kernel also which QEMU runs it, and
-        how."""
+        """Names everything that the tables depend on. For the stock kernel that includes QEMU's
+        version and command line."""
         if self.kind == "uml":
             return self.files
         return cache.key({"files": self.files.encode(), "emulator": qemu.decides()})
 
     @property
     def base(self) -> Path:
-        """The archive that its initial file system begins with."""
+        """The archive at the front of its initial file system."""
         return self.folder / "base.cpio"
 
     @property
@@ -91,7 +91,7 @@ class Status:
 
     kind: Name
     guest: Guest | None
-    """It, if it is there."""
+    """The guest, if it is there."""
     why_not: str | None
     """Why it can't be used, and what to do; None if it can."""
 
@@ -99,11 +99,11 @@ class Status:
 def setup(
     name: Name, report: uml.Report = uml.nothing, given: Path | None = None, again: bool = False
 ) -> Guest:
-    """Makes a guest ready, unless it is, and starts it once without a program to see that it runs
+    """Makes a guest unless it is there, and starts it once without a program, to see that it runs
     here.
 
     Args:
-        report: is told how far it is.
+        report: called with the progress.
         given: a folder of .deb files to be used before any are downloaded.
         again: make it anew, from the newest package.
 
@@ -119,7 +119,7 @@ def setup(
 
 
 def try_out(guest: Guest) -> None:
-    """Starts a guest without a program: its kernel comes up, finds none and says so.
+    """Starts a guest without a program. Its kernel boots, finds no program, and prints so.
 
     Raises:
         GuestRunError: it ended in another way.
@@ -133,7 +133,7 @@ def try_out(guest: Guest) -> None:
 
 
 def ready(name: Name) -> Status:
-    """Whether a guest can be used here, and if not why; changes nothing."""
+    """Whether a guest can be used here, and if not why. Changes nothing."""
     kept = _FIND[name]()
     guest = _guest(name, kept) if kept else None
     if reason := _UNREADY[name]():
@@ -144,7 +144,7 @@ def ready(name: Name) -> Status:
 
 
 def why_none(name: Name | None = None) -> str | None:
-    """Why neither that guest nor, without a name, any can be used here, and what to do; None: one
+    """Why this guest (without a name: any guest) can't be used here, and what to do; None if one
     can."""
     states = [ready(one) for one in (NAMES if name is None else (name,))]
     if any(state.why_not is None for state in states):
@@ -153,8 +153,8 @@ def why_none(name: Name | None = None) -> str | None:
 
 
 def clean() -> tuple[list[str], int]:
-    """Removes guests that were superseded: made of other edits, or of an older package. Their
-    names, and the bytes that frees."""
+    """Removes superseded guests, which were made of other edits or of an older package. Returns
+    their names and the bytes freed."""
     old = cache.superseded({uml.KIND: uml.edits_key(), qemu.KIND: qemu.edits_key()})
     return [path.name for path in old], cache.remove(old)
 
@@ -163,7 +163,7 @@ def choose(name: Name | None = None) -> Guest:
     """The guest of that name, or the first that can be used.
 
     Raises:
-        GuestError: there is none; it says why.
+        GuestError: there is none, and why.
     """
     for one in NAMES if name is None else (name,):
         state = ready(one)
@@ -176,8 +176,8 @@ def choose(name: Name | None = None) -> Guest:
 
 
 def overlay(init: Path, files: dict[str, bytes]) -> bytes:
-    """What one run adds to a guest's file system: its first program, with its libraries if it has
-    any, and files.
+    """What one run adds to a guest's file system: files, and its first program with the libraries
+    that it needs.
 
     Raises:
         GuestError: the program can't be read.

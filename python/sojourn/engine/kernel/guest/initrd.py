@@ -1,8 +1,8 @@
 """The guest's file system: an initramfs of iproute2 and one program of ours.
 
-`base.cpio` holds `ip` and `tc` with the libraries they need, netem's distribution tables and the
-folders to mount on; it is made once, with the guest. Behind it each run appends an archive of its
-own: `/init`, the plan, whatever else it needs. There is no shell and nothing else.
+`base.cpio` has `ip` and `tc` with their libraries, netem's distribution tables, and folders to
+mount on. It is made once, with the guest. Each run appends an archive of its own: `/init`, the
+plan, and other files of the run. There is no shell.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from sojourn.engine.kernel.guest.endings import GuestError
 MOUNT_POINTS = ("dev", "proc", "sys", "run", "tmp", "host", "etc", "root")
 
 _TABLES = ("usr/lib/tc", "lib/tc", "usr/lib64/tc", "usr/share/tc")
-"""Where iproute2's packages put netem's tables (*.dist)."""
+"""Where iproute2's packages have netem's tables (*.dist)."""
 
 
 def base(
@@ -23,9 +23,9 @@ def base(
     given: Path | None = None,
     scratch: Path | None = None,
 ) -> bytes:
-    """The archive that all runs of a guest begin with. `extra` is what this guest needs beside it.
+    """The archive that all runs of a guest begin with. `extra`: additional entries of this guest.
 
-    iproute2 is the host's; where it has none, its package is fetched (or taken from `given`) and
+    iproute2 is the host's. If the host has none, its package is fetched (or taken from `given`) and
     unpacked into `scratch`.
     """
     roots = [Path("/")]
@@ -41,7 +41,7 @@ def base(
         path: cpio.file(file.read_bytes(), executable=True)
         for path, file in elf.closure(programs, roots).items()
     }
-    # A program is asked for by its name in /bin; where it lies it finds its libraries.
+    # A program is called by its name in /bin. The links lead to where it finds its libraries.
     entries |= {
         f"bin/{Path(path).name}": cpio.symlink(f"/{path}")
         for path in programs
@@ -54,14 +54,13 @@ def base(
 
 
 def run(init: bytes, files: Mapping[str, bytes]) -> bytes:
-    """What one run adds: its first program and its files, by their path from the root."""
+    """What one run adds: its first program and its files, by path from the root."""
     entries = {path.lstrip("/"): cpio.file(data) for path, data in files.items()}
     return cpio.archive({**entries, "init": cpio.file(init, executable=True)})
 
 
 def init_with_libraries(init: Path) -> dict[str, cpio.CpioEntry]:
-    """What a program needs to be a guest's first one: nothing if it is static, else its
-    libraries."""
+    """The libraries of a guest's first program; none if it is static."""
     asked = elf.needs(init.read_bytes())
     if asked.interpreter is None and not asked.libraries:
         return {}
@@ -83,7 +82,7 @@ def _find(name: str, roots: list[Path]) -> str | None:
 
 
 def _fetched(into: Path, given: Path | None) -> Path:
-    """The root that iproute2's package and those of its libraries make up."""
+    """Unpacks iproute2 and the packages of its libraries; returns the folder that is their root."""
     names = (
         ["iproute2"]
         if shutil.which("apt-cache") is None
@@ -94,7 +93,7 @@ def _fetched(into: Path, given: Path | None) -> Path:
 
 
 def _tables(roots: list[Path]) -> dict[str, cpio.CpioEntry]:
-    """netem's tables, where the guest's tc, made for the same layout, looks for them."""
+    """netem's tables, at the place where the guest's tc looks for them."""
     tables = {}
     for root in roots:
         for folder in _TABLES:

@@ -1,8 +1,8 @@
-"""Debian packages, fetched and unpacked without root: nothing is installed.
+"""Debian packages, fetched and unpacked without root. Nothing is installed.
 
-`apt-get download` works as any user where the lists of packages are there, `dpkg-deb -x` unpacks
-into any folder. Where a package can't be had, the error names it and says how to get it. A folder
-of .deb files that were downloaded elsewhere can stand in for the network.
+`apt-get download` works for any user if the lists of packages are there. `dpkg-deb -x` unpacks into
+any folder. If a package can't be fetched, the error names it and explains how to get it. A folder
+of .deb files that were downloaded elsewhere can replace the network.
 """
 
 import re
@@ -26,10 +26,10 @@ class Package:
 
 
 def fetch(name: str, given: Path | None = None) -> Package:
-    """The package's file: from the folder `given`, from an earlier download, else downloaded.
+    """The package's file: from the folder `given`, from an earlier download, or downloaded now.
 
     Raises:
-        GuestError: it can't be had; the hint says how to get it.
+        GuestError: it can't be fetched; the hint explains how to get it.
     """
     if given is not None and (found := _newest(given, name)):
         return found
@@ -53,8 +53,8 @@ def fetch(name: str, given: Path | None = None) -> Package:
 
 
 def candidate_version(name: str) -> str | None:
-    """What `apt-get download` would fetch; None where it does not know the package, or there is no
-    apt."""
+    """The version that `apt-get download` would fetch; None if apt is missing or does not know the
+    package."""
     if not shutil.which("apt-cache") or not shutil.which("apt-get"):
         return None
     done = _run(["apt-cache", "policy", name])
@@ -63,7 +63,7 @@ def candidate_version(name: str) -> str | None:
 
 
 def libraries_of(name: str) -> list[str]:
-    """The packages of shared libraries that a package depends on, and those that they depend on."""
+    """The packages of shared libraries that a package depends on, directly and indirectly."""
     direct = _libraries(name)
     return sorted({*direct, *(further for library in direct for further in _libraries(library))})
 
@@ -118,7 +118,7 @@ def _complaint(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    # Words are looked for in the output: no translations.
+    # The output is searched for English words, so no translations.
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"}
     return subprocess.run(
         command,

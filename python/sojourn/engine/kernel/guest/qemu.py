@@ -1,19 +1,19 @@
-"""The stock guest: Debian's own kernel, nothing compiled, in QEMU that counts instructions.
+"""The stock guest: Debian's own kernel, nothing compiled, in QEMU, which counts instructions.
 
-Under `-icount` virtual time moves by one nanosecond per instruction, so what a guest does takes
-time and is the same every time. Slower than the built guest (a start takes some CPU seconds), and
-without the simulated cards: its links are veth pairs with htb.
+Under `-icount` virtual time advances by one nanosecond per instruction. So the guest's computing
+takes time, and the same time in every run. It is slower than the built guest (a start takes some
+CPU seconds) and has no simulated cards: its links are veth pairs with htb.
 
-What makes it repeatable: a fixed CPU without host features, a clock and a seed of its own, no
+These make it repeatable: a fixed CPU without host features, a clock and a seed of its own, no
 device that the host writes to, virtio without ioeventfd (whose kicks race the virtual CPU), results
 written only after the measurement, and `rr=record`.
 
-What the last is for: when the virtual CPU sleeps, QEMU's main thread moves virtual time to the next
-timer. It may see the CPU asleep before the CPU's own thread has accounted for the instructions that
-it ran until then, and move too far, by as many ns: whether it does is up to the host's scheduler
+Why `rr=record`: when the virtual CPU sleeps, QEMU's main thread advances virtual time to the next
+timer. It may see the CPU asleep before the CPU's thread has accounted for its last instructions,
+and then advances too far by as many ns. Whether it does depends on the host's scheduler
 (accel/tcg/tcg-accel-ops-rr.c, softmmu/icount.c: icount_start_warp_timer against
 icount_process_data). While QEMU records, a lock keeps the main thread out until they are accounted
-for. The record itself is of no use to us: what is repeated is the run.
+for. The record itself is not used.
 """
 
 import lzma
@@ -42,11 +42,12 @@ EMULATOR = "qemu-system-x86_64"
 RECIPE = b"1"
 
 ICOUNT = "shift=0,sleep=off,rr=record,rrfile=/dev/null"
-"""A nanosecond an instruction; a CPU that sleeps doesn't wait for the host; and see above."""
+"""shift=0: a nanosecond per instruction. sleep=off: a CPU that sleeps doesn't wait for the host.
+rr=record: see above."""
 
 _META_PACKAGES = ("linux-image-6.12-cloud-amd64", "linux-image-cloud-amd64")
-"""Name the newest kernel of their line: for virtual machines, hence small. 6.12 is that of the
-built guest."""
+"""Packages that depend on the newest kernel of their line. The cloud kernels are for virtual
+machines and therefore small. 6.12 is the release of the built guest."""
 
 _VERSIONED = r"linux-image-\d.*-cloud-amd64"
 
@@ -66,20 +67,21 @@ WANTED_MODULES = (
         "af_packet_diag",
     ),
 )
-"""What scenarios can ask for: disciplines, congestion controls, filters, devices."""
+"""Modules that scenarios can need: disciplines, congestion controls, filters, devices."""
 
 UNWANTED_MODULES = frozenset({"sch_teql", "sch_taprio", "sch_mqprio", "sch_mqprio_lib", "tcp_diag"})
-"""Disciplines for devices of several queues; and what would open an address family that no scenario
-uses."""
+"""Disciplines for devices with several queues, and a module that would open an address family that
+no scenario uses."""
 
 LATE_MODULES = ("virtio_pci", "virtio_console")
-"""The way out for the results, where it is not built in: loaded after the measurement."""
+"""Modules of the port for the results, where it is not built in. They are loaded after the
+measurement."""
 
 _SIGNED = b"~Module signature appended~\n"
 
 
 def edits_key() -> str:
-    """Names what we make of the kernel's package."""
+    """Names our changes to the kernel's package."""
     return cache.key(
         {"recipe": RECIPE, "modules": " ".join(WANTED_MODULES + LATE_MODULES).encode()}
     )
@@ -91,7 +93,7 @@ def find() -> cache.Kept | None:
 
 
 def fetch(report: Report = nothing, given: Path | None = None, again: bool = False) -> cache.Kept:
-    """Fetches and unpacks the guest. Where it is there already, nothing is done, unless `again`.
+    """Fetches and unpacks the guest. If it is there already, does nothing unless `again`.
 
     Raises:
         GuestError: something is missing, by package name.
@@ -148,7 +150,7 @@ def fetch(report: Report = nothing, given: Path | None = None, again: bool = Fal
 
 
 def _kernel_package(given: Path | None) -> str:
-    """The package of the newest kernel, by its full name."""
+    """The full name of the newest kernel's package."""
     if given is not None:
         files = sorted(given.glob("linux-image-*-cloud-amd64_*.deb"))
         named = [file.name.partition("_")[0] for file in files]
@@ -161,7 +163,7 @@ def _kernel_package(given: Path | None) -> str:
             for name in packages.depends(meta):
                 if re.fullmatch(_VERSIONED, name):
                     return name
-    # Fails with the words of a package that can't be had.
+    # Its download fails with the hint for a package that can't be fetched.
     return _META_PACKAGES[0]
 
 
@@ -169,8 +171,8 @@ def _kernel_package(given: Path | None) -> str:
 
 
 def read_modules(folder: Path) -> dict[str, bytes]:
-    """The modules of a kernel that scenarios can ask for and all they may depend on, unpacked and
-    unsigned, by name."""
+    """The kernel modules that scenarios can need, and everything they may depend on, by name:
+    unpacked and without signatures."""
     found = {}
     for pattern in (
         "kernel/net/**/*.ko*",
@@ -202,8 +204,8 @@ def _chosen(modules: Iterable[str]) -> list[str]:
 
 
 def load_order(modules: Mapping[str, bytes], wanted: Iterable[str]) -> list[str]:
-    """The wanted modules and what they depend on, each after what it depends on. What is not a
-    module is built in."""
+    """The wanted modules and their dependencies, each after the modules it depends on. A name that
+    is no module is built in."""
     order: dict[str, None] = {}
 
     def add(name: str) -> None:
@@ -218,7 +220,7 @@ def load_order(modules: Mapping[str, bytes], wanted: Iterable[str]) -> list[str]
 
 
 def dependencies(module: bytes) -> list[str]:
-    """The modules that a module says it needs."""
+    """The modules that a module names as its dependencies."""
     found = re.search(rb"(?:^|\0)depends=([^\0]*)\0", module)
     return (
         [name.replace("-", "_") for name in found[1].decode().split(",") if name] if found else []
@@ -226,7 +228,7 @@ def dependencies(module: bytes) -> list[str]:
 
 
 def without_signature(module: bytes) -> bytes:
-    """A module without what is appended to it to sign it: checking it would cost time at every
+    """A module without its appended signature. Checking the signature would cost time at every
     start."""
     if not module.endswith(_SIGNED):
         return module
@@ -239,11 +241,11 @@ def without_signature(module: bytes) -> bytes:
 
 
 def uncompressed(image: bytes, scratch: Path, given: Path | None) -> bytes:
-    """The kernel proper out of a bzImage. QEMU starts it as it is (PVH), so no emulated CPU has to
-    unpack it every time.
+    """The kernel proper from a bzImage. QEMU starts it directly (PVH), so the emulated CPU need not
+    unpack it at every start.
 
     Source: Documentation/arch/x86/boot.rst, payload_offset and payload_length. The payload's last
-    four bytes are its length unpacked.
+    four bytes are its unpacked length.
     """
     if image[0x202:0x206] != b"HdrS":
         raise GuestError(
@@ -261,7 +263,7 @@ def uncompressed(image: bytes, scratch: Path, given: Path | None) -> bytes:
         kernel = zlib.decompressobj(31).decompress(payload)
     else:
         kernel = b""
-    # Without the ELF file that it should be, the image as it is does too, a few CPU seconds later.
+    # If the payload is no ELF file, the image itself works, too. It costs a few CPU seconds more.
     return kernel if kernel.startswith(b"\x7fELF") else image
 
 
@@ -278,7 +280,7 @@ def _unzstd(payload: bytes, scratch: Path, given: Path | None) -> bytes:
 
 
 def unready() -> str | None:
-    """Why the stock guest can't run here, apart from not being fetched; None if it can."""
+    """Why the stock guest can't run here, other than not being fetched; None if it can."""
     if sys.platform != "linux":
         return f"it is made for Linux, and this is {sys.platform}"
     if not shutil.which(EMULATOR):
@@ -288,18 +290,18 @@ def unready() -> str | None:
 
 @once
 def decides() -> bytes:
-    """What the bytes of a run hang on besides the guest's files, the scenario and the seed: which
-    QEMU it is and what it is told."""
+    """What decides the bytes of a run beside the guest's files, the scenario and the seed: QEMU's
+    version and command line."""
     try:
         said = subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
     except OSError:
-        # It can't run here; `unready` says so.
+        # It can't run here; `unready` reports why.
         said = b""
     return "\0".join(command(Path(), 0, 0)).encode() + b"\0" + said
 
 
 def command(folder: Path, seed: int, memory_mb: int) -> list[str]:
-    """QEMU's command line. The run's folder is where it runs."""
+    """QEMU's command line. QEMU runs in the run's folder."""
     kernel = " ".join(
         (
             *(
@@ -326,5 +328,5 @@ def command(folder: Path, seed: int, memory_mb: int) -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """All that QEMU is told of its surroundings."""
+    """QEMU's whole environment."""
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LC_ALL": "C"}

@@ -1,10 +1,10 @@
 """The built guest: user-mode Linux in virtual time, from Debian's kernel source and our edits to
 it.
 
-An ordinary process that needs neither root nor hardware: it runs the real kernel, and its clock
-moves when everything in it waits. `linux/` holds the edits (a patch, a driver, a configuration;
-GPL-2.0, as the kernel) and says what each is for. The same source, edits and compiler give the same
-kernel, byte for byte: the names and times that a build would leave in it are fixed.
+It is an ordinary process that needs neither root nor special hardware. It runs the real kernel, and
+its clock advances when everything in it waits. `linux/` has the edits (a patch, a driver, a
+configuration; GPL-2.0, as the kernel) and explains each. The same source, edits and compiler give
+the same kernel, byte for byte: names and times that a build would leave in it are fixed.
 """
 
 import contextlib
@@ -32,16 +32,16 @@ LOG = "build.log"
 DRIVERS = ("simnic.c", "simlog.c", "simlog.h", "simread.c")
 EDITS = ("uml.patch", "uml.config", *DRIVERS)
 RECIPE = b"1"
-"""Counted up when what is done here changes what comes out, the files above being the same."""
+"""Increase it when a change of this file changes the guest while the files above stay the same."""
 
 START_NS = 1_704_067_200_000_000_000
-"""Where a guest's calendar begins: 2024-01-01. Any fixed time would do."""
+"""The start of a guest's calendar: 2024-01-01. Any fixed time would do."""
 
 ROOM_BYTES = 1_500_000_000
-"""The source package, the part of its tree that is unpacked, and the objects."""
+"""Room for the source package, the unpacked part of its tree, and the objects."""
 
 _STEPS = 1020
-"""Lines that make prints for one build of this configuration, about."""
+"""About how many lines make prints for one build of this configuration."""
 
 _FIXED = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
@@ -49,12 +49,12 @@ _FIXED = {
     "KBUILD_BUILD_HOST": "sojourn",
     "KBUILD_BUILD_VERSION": "1",
 }
-"""The kernel mixes its version line into its randomness, so it must not say when and where it was
-built."""
+"""The kernel mixes its version line into its randomness, so the line must not depend on when and
+where the kernel was built."""
 
 _MAKE = ("make", "ARCH=um", "SUBARCH=x86_64", "RUSTC=none", "PAHOLE=none")
-"""The last two are not used, but what the host has of them would be noted in the configuration,
-which the kernel holds."""
+"""The last two are not used. But the configuration, which the kernel contains, would record what
+the host has of them."""
 
 _UNUSED_SOURCES = (
     *(
@@ -70,8 +70,8 @@ _UNUSED_SOURCES = (
     *(f"drivers/{one}" for one in ("staging", "usb", "video", "net/ethernet", "net/wireless")),
     *(f"fs/{one}" for one in ("btrfs", "xfs", "ocfs2", "bcachefs", "nfs", "smb")),
 )
-"""Folders whose sources this configuration has no use for: two thirds of the tree. Their Kconfig
-and Makefiles are read."""
+"""Folders whose sources this configuration does not need: two thirds of the tree. Their Kconfig
+files and Makefiles are read."""
 
 _SOURCE_SUFFIXES = ("[chS]", "dts", "dtsi", "rst", "yaml", "json", "txt", "svg", "rs")
 
@@ -84,7 +84,7 @@ _TOOLS = {
     "m4": "m4",
     "bc": "bc",
 }
-"""Programs that the build runs, and the packages they can be had from without root."""
+"""Programs that the build runs, and the packages from which they can be unpacked without root."""
 
 _FROM_THE_HOST = {
     "gcc": "gcc",
@@ -99,14 +99,14 @@ _FROM_THE_HOST = {
 
 @dataclass(frozen=True)
 class SetupProgress:
-    """How far a setup is: what it does now, and the part of the whole that is done."""
+    """How far a setup is: its current step, and the share of the whole that is done."""
 
     doing: str
     fraction: float
 
 
 def nothing(_: SetupProgress) -> None:
-    """For whom progress is of no interest."""
+    """A `report` that does nothing."""
 
 
 Report = Callable[[SetupProgress], None]
@@ -120,7 +120,7 @@ def edits() -> dict[str, bytes]:
 
 @once
 def edits_key() -> str:
-    """Names what we make of a kernel's source."""
+    """Names our changes to the kernel's source."""
     return cache.key({**edits(), "recipe": RECIPE})
 
 
@@ -151,11 +151,11 @@ def missing_from_host() -> str | None:
 
 
 def build(report: Report = nothing, given: Path | None = None, again: bool = False) -> cache.Kept:
-    """Builds the guest: about four CPU minutes. Where it is there already, nothing is done, unless
+    """Builds the guest, in about four CPU minutes. If it is there already, does nothing unless
     `again`.
 
     Args:
-        report: is told how far it is.
+        report: called with the progress.
         given: a folder of .deb files to be used before any are downloaded.
 
     Raises:
@@ -228,7 +228,7 @@ def _with_tools(scratch: Path, given: Path | None) -> dict[str, str]:
         "LC_ALL": "C",
         **_FIXED,
     }
-    # These two look for their parts where they were built to be.
+    # These two look for their data where they were built to be.
     if "bison" in lacking:
         environment["BISON_PKGDATADIR"] = f"{tools}/usr/share/bison"
     if "m4" in lacking:
@@ -261,7 +261,7 @@ def _unpacked(
         )
     tree = scratch / "tree"
     tree.mkdir()
-    # tar's `*` also stands for a `/`.
+    # tar's `*` also matches a `/`.
     without = [
         f"--exclude=*/{folder}/*.{suffix}"
         for folder in _UNUSED_SOURCES
@@ -274,7 +274,7 @@ def _unpacked(
 
 def _edit(tree: Path, environment: dict[str, str], log: Path) -> None:
     ours = edits()
-    # Without fuzz: an edit that no longer fits its surroundings is to be looked at, not guessed.
+    # Without fuzz: an edit that no longer fits its context has to be reviewed, not guessed.
     _do(
         ["patch", "-p1", "--fuzz=0", "--batch", "--forward", "--no-backup-if-mismatch"],
         *(tree, environment, log),
@@ -299,7 +299,7 @@ def _configure(tree: Path, environment: dict[str, str], log: Path) -> None:
 
 
 def not_taken(wanted: str, written: str) -> list[str]:
-    """The settings of a fragment that a .config does not have: a name that changed, or something it
+    """The settings of a fragment that a .config lacks: the name has changed, or a setting that it
     depends on is off."""
     have = set(written.splitlines())
     return [line for line in wanted.splitlines() if re.match("CONFIG_", line) and line not in have]
@@ -335,8 +335,7 @@ def _lines_of(
     log: Path,
     stdin: bytes | None = None,
 ) -> Iterator[str]:
-    """Runs a step of the build and gives what it prints, line by line, keeping it in the log
-    too."""
+    """Runs a step of the build, yields what it prints line by line, and keeps it in the log."""
     with (
         tempfile.TemporaryFile() as words,
         log.open("a", encoding="utf-8", errors="replace") as kept,
@@ -344,7 +343,7 @@ def _lines_of(
         words.write(stdin or b"")
         words.seek(0)
         kept.write(f"$ {' '.join(command)}\n")
-        # A group of its own: it ends as a whole, compilers too, when we are interrupted.
+        # A process group of its own: on an interruption it ends as a whole, compilers too.
         with subprocess.Popen(
             command,
             cwd=folder,
@@ -370,7 +369,7 @@ def _lines_of(
 
 
 def _failed(command: Sequence[str], log: Path) -> GuestError:
-    """The log outlives the folder that it was written in."""
+    """The error of a failed step. The log outlives the folder in which it was written."""
     saved = cache.root() / f"failed-{LOG}"
     shutil.copy2(log, saved)
     words = log.read_text(encoding="utf-8", errors="replace")
@@ -389,11 +388,11 @@ def _failed(command: Sequence[str], log: Path) -> GuestError:
 
 
 def command(binary: Path, seed: int, memory_mb: int, pairs: int) -> list[str]:
-    """The guest's command line. What the kernel sees of it goes into its randomness: only what must
-    differ does.
+    """The guest's command line. The kernel mixes what it sees of it into its randomness, so only
+    what must differ between runs differs.
 
-    Paths are relative to the run's folder, so that the folder's name is no part of it; the seed is
-    taken off before the kernel sees it.
+    Paths are relative to the run's folder, so that the folder's name is not part of it. The seed is
+    removed before the kernel sees the line.
     """
     return [
         str(binary),
@@ -413,13 +412,13 @@ def command(binary: Path, seed: int, memory_mb: int, pairs: int) -> list[str]:
 
 
 def environment(folder: Path, memory_mb: int) -> dict[str, str]:
-    """All that the guest is told of its surroundings."""
+    """The guest's whole environment."""
     return {"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(memory_folder(memory_mb))}
 
 
 def memory_folder(memory_mb: int) -> Path:
-    """A folder for the file that is the guest's memory: programs in it are run from there, so it
-    must allow that.
+    """A folder for the file that is the guest's memory. It must allow execution, because the
+    guest's programs run from that file.
 
     Raises:
         GuestError: there is none.
@@ -440,7 +439,7 @@ def memory_folder(memory_mb: int) -> Path:
 
 
 def _unfit(folder: Path, size: int) -> str | None:
-    """Why a folder can't hold a guest's memory."""
+    """Why a folder can't contain a guest's memory."""
     import mmap
 
     try:
@@ -450,7 +449,7 @@ def _unfit(folder: Path, size: int) -> str | None:
             mmap.mmap(file.fileno(), mmap.PAGESIZE, flags=mmap.MAP_PRIVATE, prot=protection).close()
         room = os.statvfs(folder)
     except PermissionError as error:
-        # What the file system refuses as a whole (noexec) it says with EPERM; EACCES is ours.
+        # The file system's own refusal (noexec) is EPERM; EACCES concerns our permissions.
         return "is mounted noexec" if error.errno == 1 else "can't be written to"
     except OSError as error:
         return f"can't be used ({error.strerror})"
@@ -459,7 +458,7 @@ def _unfit(folder: Path, size: int) -> str | None:
 
 
 def unready() -> str | None:
-    """Why the built guest can't run here, apart from not being built; None if it can."""
+    """Why the built guest can't run here, other than not being built; None if it can."""
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         return f"it runs on x86-64 Linux, and this is {sys.platform} on {os.uname().machine}"
     try:
@@ -476,7 +475,7 @@ def unready() -> str | None:
 
 @once
 def _may_trace() -> bool:
-    """Whether a process here may be traced by its parent (PTRACE_TRACEME); asked in a process of
-    its own, which stays traced."""
+    """Whether a process here may be traced by its parent (PTRACE_TRACEME). A separate process asks,
+    because it stays traced."""
     words = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
     return subprocess.run([sys.executable, "-S", "-c", words], check=False).returncode == 0

@@ -1,1 +1,1 @@
-"""What a guest's program measured, to the tables."""
+"""From a guest's archive to tables."""

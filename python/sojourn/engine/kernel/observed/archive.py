@@ -1,7 +1,7 @@
-"""What a guest measured: its archive, read.
+"""Reads the archive of a guest's run.
 
-A tar of columns and an index that names them (crates/guest, results.rs). Nothing is concluded here;
-`doubts` says what the measurement itself has lost.
+The archive is a tar of columns and an index that names them (crates/guest, results.rs). This file
+draws no conclusions. `doubts` lists what the measurement itself has lost.
 """
 
 import json
@@ -18,32 +18,33 @@ from sojourn.arrays import Ints
 from sojourn.engine.kernel.guest.endings import GuestError
 
 FORMAT = 2
-"""Of the archive."""
+"""The archive's format, from its index."""
 NEVER = -1
 """No such time, no such number."""
 MOST_STEP_NS = 100_000
-"""A clock of the day that others set drifts by a few ns; the taps' times are its."""
+"""How far the host's clock may be moved during a run, ns. Others set that clock, and the taps'
+times are its; without a step it drifts by a few ns only."""
 _TYPES = {"i64": "<i8", "i32": "<i4", "u8": "u1", "f64": "<f8"}
 
 
 @dataclass(frozen=True)
 class Archive:
-    """What a guest measured."""
+    """The tables of a guest's run, and what comes beside them."""
 
     index: Mapping[str, Any]
     tables: Mapping[str, Mapping[str, Ints]]
-    """Whole numbers; sums that may pass 64 bits are reals."""
+    """Integers; reals for sums that may exceed 64 bits."""
     blob: bytes = b""
-    """The disciplines' own numbers, as the kernel lays them out."""
+    """The disciplines' own statistics (xstats), as the kernel lays them out."""
     check: "Archive | None" = None
-    """Of the self-check that came before."""
+    """The archive of the self-check that ran first."""
 
     @classmethod
     def read(cls, path: Path) -> "Archive":
-        """The archive in this file.
+        """Reads an archive from a file.
 
         Raises:
-            GuestError: it is not there, or not whole.
+            GuestError: the file is missing or not whole.
         """
         try:
             with tarfile.open(path, "r:") as tar:
@@ -63,8 +64,8 @@ class Archive:
 
     @classmethod
     def _of(cls, index: Mapping[str, Any], files: Mapping[str, bytes]) -> "Archive":
-        """The part of an archive that this index describes; the self-check's files have `check/` in
-        front."""
+        """The part of an archive that this index describes. The self-check's files begin with
+        `check/`."""
         tables = {name: _table(name, about, files) for name, about in index["tables"].items()}
         check = None
         if "check" in index:
@@ -77,7 +78,7 @@ class Archive:
         return cls(index, tables, files.get("qdisc/blob", b""), check)
 
     def rows(self, table: str, key: str, value: int) -> dict[str, Ints]:
-        """The rows of a table in which a column has this value."""
+        """The rows in which a column has this value."""
         columns = self.tables[table]
         chosen = columns[key] == value
         return {name: column[chosen] for name, column in columns.items()}
@@ -102,8 +103,7 @@ def _table(name: str, about: Mapping[str, Any], files: Mapping[str, bytes]) -> d
 
 
 def doubts(archive: Archive) -> list[str]:
-    """Why what was measured may not be right: each a sentence. None: nothing was lost on the
-    way."""
+    """Reasons not to trust the measurement, each a sentence. Empty: nothing was lost on the way."""
     found = []
     index = archive.index
     for tap in index["taps"]:
@@ -125,8 +125,8 @@ def doubts(archive: Archive) -> list[str]:
 
 
 def busy_share(archive: Archive) -> float:
-    """How much of the measured time the guest's processors were busy; NaN where the kernel does not
-    say."""
+    """The share of the measured time in which the guest's processors were busy; NaN if the kernel
+    does not report it."""
     about = archive.index["processor"]
     if not about["start"] or not about["end"]:
         return math.nan

@@ -1,5 +1,5 @@
-"""The tables' histograms of times (crates/tables, histogram.rs), of what the guest's program has
-not counted."""
+"""Histograms of times in the tables' bins (crates/tables, histogram.rs), for what the guest's
+program has not counted itself."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from sojourn.engine.kernel.observed.samples import joined
 
 @dataclass
 class Histogram:
-    """Times of several links or flows, counted."""
+    """Counted times of several links or flows."""
 
     owner: list[Ints] = field(default_factory=list)
     bins: list[Ints] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Histogram:
         self.counts.append(counts.astype(np.int64))
 
     def columns(self, owner: str, counted: str) -> Columns:
-        """As a table."""
+        """The histogram as a table."""
         bins = joined(self.bins)
         return {
             owner: joined(self.owner),

@@ -1,16 +1,17 @@
-"""A link as it was observed: its totals, its time line, its drops.
+"""The rows of a link: its totals, its time line, its drops.
 
-Sojourn, arrivals, departures, drops and the backlog between samples come from its packets, which
-the guest's program has added up as they passed (crates/guest, watch.rs); the backlog and the
-discipline's own state in the time line are the kernel's, at each sample; bytes on the wire, losses
-and the ring are the card's counters where there is one. Not to be had from Linux: red's average
-queue, fq_codel's CoDel counts.
+- Sojourn, arrivals, departures, drops, and the backlog between samples are from the link's packets.
+  The guest's program has added these up as they passed (crates/guest, watch.rs).
+- The backlog and the discipline's own state in the time line are the kernel's, at each sample.
+- Bytes on the wire, losses and the ring are the card's counters, where there is a card.
+
+Linux does not report red's average queue or fq_codel's CoDel counts.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +27,21 @@ from sojourn.engine.kernel.observed.samples import (
     nearest,
     taken,
 )
-from sojourn.engine.protocol import Realised
 from sojourn.linux import tc
+from sojourn.scenario.qdisc import LinkLayer, Shaper
+from sojourn.scenario.realised import Realised
 
 Column: TypeAlias = "_core.Column"
 
 
 REFUSED, DROPPED, MARKED, LOST = range(4)
-"""What became of a packet: crates/guest, watch.rs."""
+"""Fates of a packet that the queue or the wire did not pass on; the numbers are those of
+crates/guest, watch.rs."""
 
 
 @dataclass(frozen=True)
 class Drops:
-    """What a queue or a wire did to packets other than passing them on."""
+    """Drops, marks and losses of a queue or a wire."""
 
     times: Ints
     flow: Ints
@@ -48,18 +51,18 @@ class Drops:
     bytes: Ints
 
 
-class Link:
-    """A link as it was observed."""
+class ObservedLink:
+    """A link of the scenario, as the guest measured it."""
 
     def __init__(self, number: int, realised: Realised, archive: Archive) -> None:
         self.number = number
-        self.link: Realised = realised["links"][number]
+        self.link = realised.links[number]
         self.archive = archive
-        self.end = int(realised["duration_ns"])
-        self.window = Window(int(realised["warmup_ns"]), self.end)
-        self.offloads = bool(realised.get("offloads"))
-        self.header = int(self.link["framing"]["header_bytes"])
-        self.ring = self.link["ring"]
+        self.end = int(realised.duration_ns)
+        self.window = Window(int(realised.warmup_ns), self.end)
+        self.offloads = realised.offloads
+        self.header = int(self.link.framing.header_bytes)
+        self.ring = self.link.ring
         self.watched = bool((archive.tables["passed"]["link"] == number).any())
         self.queued = self.watched and has_queue(self.link)
         self.devices = [
@@ -70,8 +73,8 @@ class Link:
 
     @cached_property
     def discipline(self) -> dict[str, Ints]:
-        """The samples of its discipline."""
-        return self._qdisc(self.link["qdisc"]["kind"], handle=tc.DISCIPLINE_HANDLE)
+        """The samples of the link's discipline."""
+        return self._qdisc(self.link.qdisc.kind, handle=tc.DISCIPLINE_HANDLE)
 
     def _qdisc(self, kind: str, handle: int | None = None) -> dict[str, Ints]:
         table = self.archive.tables["qdisc"]
@@ -84,10 +87,10 @@ class Link:
 
     @cached_property
     def own(self) -> Own:
-        return own_numbers(self.archive, self.discipline, self.link["qdisc"]["kind"])
+        return own_numbers(self.archive, self.discipline, self.link.qdisc.kind)
 
     def gauge(self, name: str) -> Samples:
-        """A number of the card's; without samples where it has none."""
+        """A gauge of the card; without samples if the card lacks it."""
         table = self.archive.tables["gauge"]
         for device in self.devices:
             gauges = self.archive.index["devices"][device]["gauges"]
@@ -102,13 +105,13 @@ class Link:
 
     @cached_property
     def device(self) -> dict[str, Ints]:
-        """The counters of its device."""
+        """The counters of the link's device."""
         return self.archive.rows("device", "device", self.devices[0] if self.devices else -1)
 
     # -------------------------------------------------------------------------------------- totals
 
     def totals(self) -> dict[str, int | float]:
-        """Its row of `links`."""
+        """The link's row of `links`."""
         row: dict[str, int | float] = {
             "link": self.number,
             "capacity_bits": self._capacity(),
@@ -123,18 +126,18 @@ class Link:
 
     @cached_property
     def _passed(self) -> Mapping[str, Any]:
-        """Its sums, by its packets."""
+        """The sums over the link's packets."""
         return {
             name: column[0]
             for name, column in self.archive.rows("passed", "link", self.number).items()
         }
 
     def _of_queue(self) -> dict[str, int | float]:
-        """By its packets."""
+        """The totals of a link with a queue, from its packets."""
         passed = self._passed
         sizes = self.archive.rows("sizes", "link", self.number)
         wire = int(
-            (carried(self.link["framing"], sizes["bytes"], self.offloads) * sizes["packets"]).sum()
+            (carried(self.link.framing, sizes["bytes"], self.offloads) * sizes["packets"]).sum()
         )
         span = self.window.end - self.window.warm
         return {name: int(passed[name]) for name in _COUNTED} | {
@@ -146,7 +149,8 @@ class Link:
         }
 
     def _of_device(self) -> dict[str, int]:
-        """Of a link without a rate: nothing waits there."""
+        """The totals of a link without a rate, from its device's counters: nothing waits there, so
+        no packet is watched."""
         times = self.device["t_ns"]
         packets = Samples(times, self.device["sent_packets"]).since(self.window)
         counted = Samples(times, self.device["sent_bytes"]).since(self.window)
@@ -174,18 +178,19 @@ class Link:
             "arrived_bytes": ip,
             "sent_packets": packets,
             "sent_bytes": ip,
-            "wire_bytes": ip + packets * int(self.link["framing"]["overhead_bytes"]),
+            "wire_bytes": ip + packets * int(self.link.framing.overhead_bytes),
         }
 
     def _busy(self, wire_bytes: int) -> int:
-        """Where no card counts it: what the bytes take at the rate, if that is one."""
-        rates = {step["bps"] for step in self.link["rate"]}
+        """Busy time where no card counts it: the bytes at the link's rate. -1 if the rate changes,
+        because the bytes of each step are not known."""
+        rates = {step.bps for step in self.link.rate}
         if not rates:
             return 0
         return wire_bytes * 8 * 10**9 // rates.pop() if len(rates) == 1 else NEVER
 
     def _capacity(self) -> int:
-        shaped = self.link["shaper"]["bps"] if self.link["shaper"] else None
+        shaped = self.link.shaper.bps if self.link.shaper else None
         steps = rate_steps(self.link, self.end)
         if not steps:
             if shaped is None:
@@ -193,16 +198,17 @@ class Link:
             steps = [(0, shaped)]
         total = 0
         for (at, bps), until in zip(steps, [*(at for at, _ in steps[1:]), self.end], strict=True):
+            # The part of the step in the measured time. A shaper slower than the rate is the limit.
             span = min(until, self.end) - max(at, self.window.warm)
             total += max(span, 0) * (bps if shaped is None else min(bps, shaped))
         return total // 10**9
 
     def _lost(self) -> int:
-        """By the wire: the card's count, or netem's."""
+        """Packets that the wire lost: the card's count, or netem's."""
         card = self.gauge("simnic/lost_packets")
         if len(card.times):
             return card.since(self.window)
-        if self.link["loss"]["law"] == "none":
+        if self.link.loss is None:
             return 0
         netem = self._qdisc("netem")
         return Samples(netem["t_ns"], netem["drops"]).since(self.window)
@@ -230,14 +236,14 @@ class Link:
             / (self.window.end - self.window.warm),
             "ring_max_packets": int(passed["ring_max_packets"]),
             "bql_limit_bytes": int(limit.values[-1])
-            if self.ring["bql"] and len(limit.values)
+            if self.ring.bql and len(limit.values)
             else NEVER,
         }
 
     # ---------------------------------------------------------------------------------- time lines
 
     def queue(self, edges: Ints) -> Columns:
-        """Its rows of `queue`: one for each span between the edges."""
+        """The link's rows of `queue`, one for each span between the edges."""
         times = edges[1:]
         many = len(times)
         nothing = np.zeros(many, dtype=np.int64)
@@ -265,7 +271,7 @@ class Link:
         return row | state | self._ring_line(times)
 
     def _spans(self, edges: Ints) -> Columns:
-        """What happened between the edges, by its packets."""
+        """Arrivals, departures and drops between the edges, from the packets."""
         spans = self.archive.rows("spans", "link", self.number)
         assert len(spans["span"]) == len(edges) - 1, (
             "the guest cuts the time line at the same edges"
@@ -283,7 +289,7 @@ class Link:
 
     def _state(self, at: Ints, many: int) -> dict[str, Column]:
         """The discipline's own state at the samples, under the simulator's names."""
-        params, numbers = self.link["qdisc"], self.own.numbers
+        params, numbers = self.link.qdisc.params, self.own.numbers
         state: dict[str, Column] = {}
 
         def real(values: Ints) -> NDArray[np.float64]:
@@ -291,17 +297,19 @@ class Link:
             return np.where(at >= 0, taken, np.nan)
 
         if params.get("limit") is not None:
-            state["limit"] = np.full(many, float(params["limit"]))
+            state["limit"] = np.full(many, float(cast("float", params["limit"])))
         elif "limit" in numbers:
             state["limit"] = real(numbers["limit"])
         for each in self.own.record.state:
             if each.else_field is not None:
                 told = real(self.own.total(each.plus, each.minus))
                 state[each.column] = np.where(
-                    told >= 0, told / each.whole, float(params[each.else_field])
+                    told >= 0, told / each.whole, float(cast("float", params[each.else_field]))
                 )
                 continue
             total = self.own.total(each.plus, each.minus)
+            # Some statistics have a meaning in one state only, such as CoDel's count while it
+            # drops.
             if each.while_on is not None:
                 total = np.where(numbers[each.while_on] != 0, total, 0)
             state[each.column] = real(total) / each.whole
@@ -316,17 +324,17 @@ class Link:
         at = nearest(packets.times, times)
         held = taken(packets.values, at)
         line["ring_packets"] = held
-        # The card counts each with its 14 bytes, the discipline with what it was told.
+        # The card counts 14 bytes of Ethernet for each packet, the discipline what tc-stab adds.
         mended = taken(counted.values, at) - held * (tc.ETHERNET_HEADER - self.header)
         line["ring_bytes"] = np.where(at >= 0, np.maximum(mended, 0), NEVER)
-        if self.ring["bql"]:
+        if self.ring.bql:
             limit = self.gauge("simnic/bql_limit")
             line["bql_limit_bytes"] = taken(limit.values, nearest(limit.times, times))
         return line
 
     @cached_property
     def drops(self) -> Drops:
-        """Its drops, marks and losses, of packets that belong to a flow."""
+        """The link's drops, marks and losses, of packets that belong to a flow."""
         rows = self.archive.rows("drops", "link", self.number)
         times, what = rows["t_ns"], rows["what"]
         cause = np.full(len(times), CAUSE["wire"], dtype=np.int64)
@@ -341,7 +349,7 @@ class Link:
 
     @cached_property
     def passage(self) -> Passage | None:
-        """Its packets, where rows of them were asked for."""
+        """The link's packets, if rows of them were asked for."""
         taps = [
             at for at, tap in enumerate(self.archive.index["taps"]) if tap["link"] == self.number
         ]
@@ -361,12 +369,12 @@ _COUNTED = (
     *("sojourn_max_ns", "backlog_max_packets", "backlog_max_bytes"),
 )
 _HEADERS, _PAYLOAD = 52, 1448
-"""Of a full segment of TCP with timestamps."""
+"""A full segment of TCP with timestamps: IP and TCP headers, payload; bytes."""
 
 
-def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
-    """What packets take on the wire; with offloads one that is larger than a full one is several,
-    each with headers of its own."""
+def carried(framing: LinkLayer | Shaper, ip_bytes: Ints, offloads: bool) -> Ints:
+    """Bytes that packets take on the wire. With offloads, a packet larger than a full segment is
+    sent as several, each with its own headers."""
     if not offloads:
         return wire_bytes(framing, ip_bytes)
     others = np.maximum(-(-(ip_bytes - _HEADERS) // _PAYLOAD) - 1, 0)
@@ -374,11 +382,11 @@ def carried(framing: Realised, ip_bytes: Ints, offloads: bool) -> Ints:
     return np.asarray(wire_bytes(framing, ip_bytes - others * _PAYLOAD) + others * full)
 
 
-def wire_bytes(framing: Realised, ip_bytes: Ints) -> Ints:
-    """What packets take on the wire (crates/link, framing.rs)."""
+def wire_bytes(framing: LinkLayer | Shaper, ip_bytes: Ints) -> Ints:
+    """Bytes that packets take on the wire (crates/link, framing.rs)."""
     return _core.wire_bytes(
-        framing["overhead_bytes"],
-        framing["minimum_bytes"],
-        framing["cells"],
+        framing.overhead_bytes,
+        framing.minimum_bytes,
+        framing.cells,
         np.asarray(ip_bytes, np.int64),
     )

@@ -1,10 +1,9 @@
-"""A link's packets one by one, where rows of them are kept, and why its discipline dropped or
-marked what it did.
+"""A link's packets one by one, where rows of them are kept, and the cause of each drop and mark.
 
-What happened to each packet the guest's program has seen; why, no event tells: that follows from
-the discipline and its own counters.
+The guest's program has seen what happened to each packet. No event of the kernel's says why. The
+cause follows from the discipline and its own counters.
 
-Source: crates/tc for the layout of the disciplines' numbers, and what they count.
+Source: crates/tc for the layout of the disciplines' statistics, and what they count.
 """
 
 import struct
@@ -18,47 +17,46 @@ import numpy as np
 from sojourn import _core
 from sojourn.arrays import Ints, Mask
 from sojourn.engine.kernel.observed.archive import Archive
-from sojourn.engine.protocol import Realised
-from sojourn.scenario.qdisc import QDISCS, QdiscRecord
+from sojourn.scenario.qdisc import QDISCS, Qdisc, QdiscRecord
 
 if TYPE_CHECKING:
     from sojourn._core import QdiscCounter
 
 _CE = 3
-"""Of the two ECN bits: congestion experienced."""
+"""The ECN bits of a marked packet: congestion experienced (RFC 3168)."""
 CAUSE = {word: number for number, word in enumerate(_core.CAUSES)}
 
 
 @dataclass
 class Passage:
-    """A link's packets, each a row, in the order in which they came to its queue."""
+    """A link's packets, one row each, in order of arrival at its queue."""
 
     before: Ints
     after: Ints
-    """When it left the queue; `NEVER`: it did not."""
+    """Departure from the queue; `NEVER`: none."""
     gone: Ints
-    """When it was dropped; `NEVER`: it was not."""
+    """Time of the drop; `NEVER`: none."""
     refused: Mask
-    """Dropped as it came."""
+    """Dropped on arrival."""
     flow: Ints
     reverse: Ints
     bytes: Ints
-    """Of the IP packet."""
+    """Size of the IP packet."""
     ds: Ints
     """The DS field before the queue."""
     marked: Mask
     hash: Ints
-    """By which queues tell flows apart (skb_get_hash)."""
+    """The hash by which queues distinguish flows (skb_get_hash)."""
     truesize: Ints
-    """What it took of the kernel's memory, bytes; 0 where nobody says."""
+    """Kernel memory charged for the packet (skb->truesize), bytes; 0 if not recorded."""
     sent_before: Ints
-    """How many had been sent when it came."""
+    """Packets sent before it arrived."""
     order: Ints
-    """How many had been sent before it left, however it left; `NEVER`: it waits."""
+    """Packets sent before it left, by departure or drop; `NEVER`: it waits."""
 
     @classmethod
     def of(cls, rows: Mapping[str, Ints]) -> "Passage":
-        """From a watched queue's rows (crates/guest, watch.rs)."""
+        """From the rows of a watched queue (crates/guest, watch.rs)."""
         return cls(
             before=rows["t_before_ns"],
             after=rows["t_after_ns"],
@@ -82,41 +80,45 @@ class Passage:
 
     @cached_property
     def left(self) -> Mask:
-        """Which left the queue."""
+        """Which packets left the queue."""
         return self.after >= 0
 
 
-def drops_of(qdisc: Realised) -> dict[str, Any]:
-    """How a discipline drops, for who can't see it do so (crates/guest, plan.rs)."""
-    record = QDISCS[qdisc["kind"]]
-    # Of one that drops what it held before, a full queue tells apart what it dropped as it came.
+def drops_of(qdisc: Qdisc) -> dict[str, Any]:
+    """How a discipline drops, for a program that sees packets only before and after the queue
+    (crates/guest, plan.rs)."""
+    record = qdisc.record
+    # A discipline that keeps order may also drop packets that it has accepted. Then a packet that
+    # is missing behind the queue was refused if the queue was full, and dropped later otherwise.
+    # The limit decides which.
     kept = record.in_order and record.drops_at != "arrival"
     return {
         "in_order": record.in_order,
         "how": record.drops_at,
-        "limit": qdisc["limit"] if kept else None,
+        "limit": qdisc.params["limit"] if kept else None,
     }
 
 
 @dataclass(frozen=True)
 class Own:
-    """A discipline's own numbers at each sample."""
+    """A discipline's own statistics at each sample."""
 
     record: QdiscRecord
     times: Ints
     numbers: Mapping[str, Ints]
 
     def growth(self, name: str) -> int:
-        """Over the whole run."""
+        """How much a statistic grew over the whole run."""
         values = self.numbers.get(name)
         return 0 if values is None or not len(values) else int(values[-1])
 
     def drops(self, times: Ints, refused: Mask) -> Ints:
-        """The causes of drops at these times; `refused`: as they came.
+        """The causes of drops at these times; `refused`: dropped on arrival.
 
-        Where the discipline's counters tell causes apart, those of the sample interval decide, by
-        majority where several moved. Linux's red counts early and forced drops together: they are
-        `early` here.
+        Where the discipline has a counter for each cause, the counters' growth in the sample
+        interval decides. If several grew, all drops of the interval get the cause that grew most:
+        no event tells which drop moved which counter. Linux's red counts early and forced drops
+        together, so they are `early` here.
         """
         arrival, departure, counters = self.record.drops
         if not counters:
@@ -124,15 +126,14 @@ class Own:
         return self._decide(times, counters)
 
     def marks(self, times: Ints) -> Ints:
-        """The causes of marks at these times, likewise."""
+        """The causes of marks at these times, by the same rule."""
         _, departure, counters = self.record.marks
         if not counters:
             return np.full(len(times), CAUSE[departure], dtype=np.int64)
         return self._decide(times, counters)
 
     def _decide(self, times: Ints, counters: "Sequence[QdiscCounter]") -> Ints:
-        """The cause of what happened at these times: of the counters, the one that grew most
-        meanwhile."""
+        """For each time, the cause whose counter grew most in the sample interval around it."""
         names = [name for _, plus, minus in counters for name in (*plus, *minus)]
         causes = np.array([CAUSE[word] for word, _, _ in counters], dtype=np.int64)
         if any(name not in self.numbers for name in names) or len(self.times) < 2:
@@ -144,7 +145,7 @@ class Own:
         return np.asarray(causes[grown.argmax(axis=0)[interval]], dtype=np.int64)
 
     def total(self, plus: Sequence[str], minus: Sequence[str]) -> Ints:
-        """Numbers added up and others taken away, at each sample."""
+        """The sum of some statistics less the sum of others, at each sample."""
         total = np.zeros(len(self.times), dtype=np.int64)
         for name in plus:
             total = total + self.numbers[name]
@@ -154,7 +155,7 @@ class Own:
 
 
 def own_numbers(archive: Archive, rows: Mapping[str, Ints], kind: str) -> Own:
-    """Reads the kernel's bytes in these rows of the table `qdisc`, by the discipline's record."""
+    """Decodes the kernel's bytes in these rows of the table `qdisc`, by the discipline's record."""
     record = QDISCS[kind]
     numbers: dict[str, Ints] = {"drops": rows["drops"]}
     if not record.in_linux():
@@ -179,12 +180,12 @@ def own_numbers(archive: Archive, rows: Mapping[str, Ints], kind: str) -> Own:
 
 
 def _words(text: bytes, count: int) -> tuple[int, ...]:
-    """32-bit words; what an older kernel does not tell is 0."""
+    """32-bit words. A word that an older kernel lacks is 0."""
     return struct.unpack(f"={count}I", text[: 4 * count].ljust(4 * count, b"\0"))
 
 
 def _attribute(text: bytes, wanted: int) -> int:
-    """The 32-bit value of a netlink attribute; -1 where it is not."""
+    """The 32-bit value of a netlink attribute; -1 if it is absent."""
     at = 0
     while at + 4 <= len(text):
         size, kind = struct.unpack_from("=HH", text, at)

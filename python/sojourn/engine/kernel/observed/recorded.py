@@ -1,8 +1,8 @@
-"""What a link's queue did to each packet, by the guest's own account (crates/guest, watch.rs): the
-rows of its packets.
+"""Recordings: what a link's queue did to each packet, from the guest's rows (crates/guest,
+watch.rs).
 
-They tell a packet's flow, its DS field on both sides and, to the nanosecond and in the order in
-which it happened, when it came and how it left: sent, or thrown away.
+A row has a packet's flow, its DS field on both sides of the queue, its arrival, and its departure
+or drop. Times are exact to the nanosecond, and rows are in the order of the events.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from sojourn.arrays import Ints
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.observed.archive import NEVER, Archive
 from sojourn.engine.kernel.observed.passage import Passage
-from sojourn.engine.protocol import Realised
 from sojourn.engine.recording import (
     DROPPED,
     MARKED,
@@ -27,6 +26,7 @@ from sojourn.engine.recording import (
     Recording,
     Trace,
 )
+from sojourn.scenario.realised import Link, Realised
 from sojourn.scenario.tcp import MTU
 
 ICMP_KINDS = ("ping",)
@@ -35,18 +35,18 @@ ICMP_KINDS = ("ping",)
 def recordings(
     realised: Realised, plan: Mapping[str, Any], archive: Archive, version: str
 ) -> list[Recording]:
-    """What every sampled link's queue did: of those that dropped or marked, or else of that which
-    held packets longest."""
+    """The recordings of all sampled links that dropped or marked. If none did, the one in which
+    packets waited longest, because a recording without a decision compares nothing."""
     found = []
     for number, tap in enumerate(archive.index["taps"]):
-        link = realised["links"][tap["link"]]
-        if not (has_queue(link) and link["sampled"]):
+        link = realised.links[tap["link"]]
+        if not (has_queue(link) and link.sampled):
             continue
         passage = Passage.of(archive.tables[f"tap{number}"])
         found.append(
             Recording(
                 title="",
-                seed=int(realised["seed"]),
+                seed=int(realised.seed),
                 version=version,
                 zero_ns=int(archive.index["zero_monotonic_ns"]),
                 link=link,
@@ -57,14 +57,14 @@ def recordings(
     return busy or sorted(found, key=lambda each: -_waited(each.trace))[:1]
 
 
-def expected_packets(link: Realised) -> float:
-    """How many come to a link in a second, rather too many: at its rate, half as long as full ones,
-    and half as many again dropped."""
-    if not (has_queue(link) and link["sampled"]):
+def expected_packets(link: Link) -> float:
+    """An upper estimate of the packets that arrive at a link in a second: packets half as long as
+    full ones, at the link's rate, and half as many again dropped. Memory is reserved by it."""
+    if not (has_queue(link) and link.sampled):
         return 0.0
-    rates = [step["bps"] for step in link["rate"]]
-    shaper = link["shaper"]
-    rate: float = min([max(rates, default=math.inf), shaper["bps"] if shaper else math.inf])
+    rates = [step.bps for step in link.rate]
+    shaper = link.shaper
+    rate: float = min([max(rates, default=math.inf), shaper.bps if shaper else math.inf])
     return 1.5 * rate / 8 / (MTU / 2)
 
 
@@ -74,8 +74,9 @@ def _waited(trace: Trace) -> int:
 
 
 def trace_of(realised: Realised, plan: Mapping[str, Any], passage: Passage) -> Trace:
-    """What happens after the run's end is left out."""
-    gone, end = passage.gone, int(realised["duration_ns"])
+    """The trace of a link's packets up to the end of the run. A packet that leaves later still
+    waits."""
+    gone, end = passage.gone, int(realised.duration_ns)
     fate = np.select(
         [passage.refused, gone >= 0, ~passage.left, passage.marked],
         [REFUSED, DROPPED, WAITS, MARKED],
@@ -94,10 +95,10 @@ def trace_of(realised: Realised, plan: Mapping[str, Any], passage: Passage) -> T
 
 
 def _queue_flows(realised: Realised, plan: Mapping[str, Any], passage: Passage) -> Ints:
-    """Each packet's flow as a queue tells flows apart: by addresses, protocol and ports. Pings
-    between the same hosts are one."""
+    """Each packet's flow as a queue distinguishes flows: by addresses, protocol and ports. Pings
+    between the same hosts are one flow, because ICMP has no ports."""
     names: dict[tuple[object, ...], int] = {}
-    many = len(realised["flows"])
+    many = len(realised.flows)
     number = np.empty(2 * many + 1, dtype=np.int64)
     for index, flow in enumerate(plan["flows"]):
         kind: Mapping[str, object] = flow["traffic"]
@@ -107,7 +108,7 @@ def _queue_flows(realised: Realised, plan: Mapping[str, Any], passage: Passage) 
         for reverse in (0, 1):
             key = (protocol, ends[:: -1 if reverse else 1], port, reverse if port else 0)
             number[2 * index + reverse] = names.setdefault(key, len(names))
-    # What belongs to no flow of the scenario is one of its own.
+    # Packets of no flow of the scenario share a number of their own.
     number[-1] = len(names)
     return np.where(
         passage.flow < 0, number[-1], number[2 * np.maximum(passage.flow, 0) + passage.reverse]

@@ -1,7 +1,7 @@
 """Counters and times over the measured part of a run.
 
-Totals begin after the warm-up. Counters are known at samples; at a warm-up's end between two
-samples they are interpolated.
+Totals begin after the warm-up. A counter is known at its samples only. If the warm-up ends between
+two samples, the counter is interpolated.
 """
 
 from collections.abc import Sequence
@@ -23,30 +23,31 @@ class Window:
     end: int
 
     def holds(self, times: Ints) -> Mask:
-        """Which of these lie in it; an event at the warm-up's very end belongs to it."""
+        """Which of these times are in the window. An event at the very end of the warm-up is in
+        it."""
         return (times >= self.warm) & (times <= self.end)
 
     def overlap(self, begins: Ints, ends: Ints) -> Ints:
-        """How much of each span lies in it."""
+        """The length of each span that is in the window."""
         return np.asarray(np.maximum(np.minimum(ends, self.end) - np.maximum(begins, self.warm), 0))
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Counters at their times."""
+    """A counter's values at its sample times."""
 
     times: Ints
     values: Ints
 
     def since(self, window: Window) -> int:
-        """How much it grew in the window."""
+        """How much the counter grew in the window."""
         if not len(self.times):
             return 0
         at = np.interp([window.warm, window.end], self.times, self.values)
         return round(float(at[1])) - round(float(at[0]))
 
     def growth(self, edges: Ints) -> Ints:
-        """By how much it grew from each edge to the next."""
+        """How much the counter grew from each edge to the next."""
         if not len(self.times):
             return np.zeros(len(edges) - 1, dtype=np.int64)
         counted = np.rint(np.interp(edges, self.times, self.values)).astype(np.int64)
@@ -54,8 +55,8 @@ class Samples:
 
 
 def nearest(samples: Ints, times: Ints) -> Ints:
-    """Of each time the sample that was taken for it: the first one from then on, before the next;
-    -1: none."""
+    """The index of each time's sample: the first sample from that time on, if it precedes the next
+    time; -1: none."""
     if not len(samples):
         return np.full(len(times), NEVER, dtype=np.int64)
     at = np.searchsorted(samples, times, side="left")
@@ -65,7 +66,7 @@ def nearest(samples: Ints, times: Ints) -> Ints:
 
 
 def taken(values: Ints, at: Ints) -> Ints:
-    """The values at these places; none where there is no place."""
+    """The values at these indices; `NEVER` where the index is -1."""
     if not len(values):
         return np.full(len(at), NEVER, dtype=np.int64)
     return np.where(at >= 0, values[np.maximum(at, 0)], NEVER)
@@ -76,5 +77,5 @@ def joined(parts: Sequence[NDArray[Any]]) -> Ints:
 
 
 def edges_of(interval: int, end: int) -> Ints:
-    """Whole multiples from 0, and the end."""
+    """Whole multiples of the interval from 0, and the end."""
     return np.append(np.arange(0, end, interval, dtype=np.int64), end)

@@ -1,8 +1,7 @@
-"""The guest's archive becomes the tables that crates/tables declares, the simulator's.
+"""From the guest's archive to the tables that crates/tables declares.
 
-links.py and flows.py say where each number comes from; here they are put together. What can't be
-observed is -1 or NaN, and null on disk: the engine's events among them, since nobody counts a
-kernel's.
+links.py and flows.py compute the numbers; this file joins them. What can't be observed is -1 or NaN
+here, and null on disk. The engine's events are among these, because nobody counts a kernel's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,22 +13,23 @@ from numpy.typing import NDArray
 from sojourn.arrays import Columns, Ints, Tables
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.kernel.observed.archive import NEVER, Archive
-from sojourn.engine.kernel.observed.flows import Flow, base_rtt
+from sojourn.engine.kernel.observed.flows import ObservedFlow
 from sojourn.engine.kernel.observed.histogram import Histogram
-from sojourn.engine.kernel.observed.links import Drops, Link
+from sojourn.engine.kernel.observed.links import Drops, ObservedLink
 from sojourn.engine.kernel.observed.samples import Window, edges_of, joined
-from sojourn.engine.protocol import Realised
 from sojourn.records import nothing
+from sojourn.scenario.realised import Realised
 
 
 def tables(realised: Realised, archive: Archive) -> Tables:
-    """Every table of the run, as the simulator hands them over: numbers for names, -1 or NaN for
+    """Every table of the run in the simulator's form: numbers in place of names, -1 or NaN for
     none."""
-    links = [Link(number, realised, archive) for number in range(len(realised["links"]))]
-    flows = [Flow(number, realised, archive) for number in range(len(realised["flows"]))]
-    record, end = realised["record"], int(realised["duration_ns"])
+    links = [ObservedLink(number, realised, archive) for number in range(len(realised.links))]
+    flows = [ObservedFlow(number, realised, archive) for number in range(len(realised.flows))]
+    record, end = realised.record, realised.duration_ns
+    base_rtts = realised.base_rtts_ns
     window = links[0].window
-    queue_edges, flow_edges = edges_of(record["queue_ns"], end), edges_of(record["flow_ns"], end)
+    queue_edges, flow_edges = edges_of(record.queue_ns, end), edges_of(record.flow_ns, end)
     lost = _lost_of_flows(links, window)
     rtt = Histogram()
     for flow in flows:
@@ -37,17 +37,14 @@ def tables(realised: Realised, archive: Archive) -> Tables:
     made: Tables = {
         "links": _stacked([link.totals() for link in links]),
         "flows": _stacked(
-            [
-                flow.totals(lost.get(flow.number, 0), base_rtt(flow.flow, realised["links"], end))
-                for flow in flows
-            ]
+            [flow.totals(lost.get(flow.number, 0), base_rtts[flow.number]) for flow in flows]
         ),
         "sojourn": _sojourns(links, archive),
         "rtt": _with_bins(rtt.columns("flow", "samples"), archive, "rtt"),
         "probe": _appended([flow.probes() for flow in flows if flow.kind == "ping"], "probe"),
         "transfers": dict(archive.tables["transfers"]),
         "queue": _by_time(
-            [link.queue(queue_edges) for link in links if link.link["sampled"]], "queue"
+            [link.queue(queue_edges) for link in links if link.link.sampled], "queue"
         ),
         "flow": _by_time([flow.line(flow_edges) for flow in flows if flow.kind != "ping"], "flow"),
         "drops": _drops_table([(link.number, link.drops) for link in links if link.watched]),
@@ -57,16 +54,16 @@ def tables(realised: Realised, archive: Archive) -> Tables:
             "peak_entries": np.array([NEVER]),
         },
     }
-    if record["packets"]:
+    if record.packets:
         made["packets"] = _packets(links)
     return made
 
 
-def _sojourns(links: Sequence[Link], archive: Archive) -> Columns:
+def _sojourns(links: Sequence[ObservedLink], archive: Archive) -> Columns:
     without = Histogram()
     for link in links:
         if not has_queue(link.link):
-            # Without a rate nothing waits: a sojourn of 0 each.
+            # Nothing waits on a link without a rate: a sojourn of 0 for each packet.
             packets = int(link.totals()["sent_packets"])
             without.add(link.number, np.zeros(packets, dtype=np.int64))
     queued = np.array([link.number for link in links if link.queued], dtype=np.int64)
@@ -74,8 +71,8 @@ def _sojourns(links: Sequence[Link], archive: Archive) -> Columns:
 
 
 def _with_bins(made: Columns, archive: Archive, name: str, owners: Ints | None = None) -> Columns:
-    """A histogram's table, with the bins that the guest's program has counted of these owners (all
-    of them), by owner and bin."""
+    """A histogram's table, together with the bins that the guest's program counted for these owners
+    (None: for all), by owner and bin."""
     counted = archive.tables.get(name)
     if counted is None:
         return made
@@ -90,8 +87,8 @@ def _with_bins(made: Columns, archive: Archive, name: str, owners: Ints | None =
     return {title: column[order] for title, column in both.items()}
 
 
-def _lost_of_flows(links: Sequence[Link], window: Window) -> dict[int, int]:
-    """Data packets that queues and wires dropped, by flow; a lost ACK is not a lost segment."""
+def _lost_of_flows(links: Sequence[ObservedLink], window: Window) -> dict[int, int]:
+    """Data packets that queues and wires dropped, by flow. A lost ACK is not a lost segment."""
     lost: dict[int, int] = {}
     for link in links:
         if not link.watched:
@@ -104,7 +101,7 @@ def _lost_of_flows(links: Sequence[Link], window: Window) -> dict[int, int]:
 
 
 def _drops_table(drops: Sequence[tuple[int, Drops]]) -> Columns:
-    """In order of time."""
+    """All links' drops in order of time."""
     columns: Columns = {
         "t_ns": joined([each.times for _, each in drops]),
         "link": joined([np.full(len(each.times), link) for link, each in drops]),
@@ -116,8 +113,8 @@ def _drops_table(drops: Sequence[tuple[int, Drops]]) -> Columns:
     return _ordered(columns, columns["t_ns"])
 
 
-def _packets(links: Sequence[Link]) -> Columns:
-    """Each packet that left a queue."""
+def _packets(links: Sequence[ObservedLink]) -> Columns:
+    """A row for each packet that left a queue."""
     parts: list[Columns] = []
     for link in links:
         if not link.queued or link.passage is None:
@@ -143,7 +140,7 @@ def _stacked(rows: Sequence[Mapping[str, int | float]]) -> Columns:
 
 
 def _appended(parts: Sequence[Columns], name: str) -> Columns:
-    """The parts of a table one below the other."""
+    """The parts of a table, one below the other."""
     return {
         column: np.concatenate([part[column] for part in parts]) if parts else none
         for column, none in nothing(name).items()
@@ -151,7 +148,7 @@ def _appended(parts: Sequence[Columns], name: str) -> Columns:
 
 
 def _by_time(parts: Sequence[Columns], name: str) -> Columns:
-    """One below the other, and then in order of time."""
+    """The parts of a table in order of time."""
     table = _appended(parts, name)
     return _ordered(table, table["t_ns"])
 

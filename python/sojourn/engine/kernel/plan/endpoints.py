@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
-from sojourn.engine.kernel.graph import RealisedEntry
 from sojourn.scenario.linux import CONGESTION
+from sojourn.scenario.realised import Flow, Tcp
 from sojourn.scenario.tcp import PROFILES
 
 SEND_BUFFER = 64 << 20
@@ -28,22 +28,23 @@ class TcpSide:
     min_rto_ns: int
 
 
-def module_settings(flows: Sequence[RealisedEntry]) -> Iterator[tuple[str, int]]:
+def module_settings(flows: Sequence[Flow]) -> Iterator[tuple[str, int]]:
     """Parameters of congestion controls that are not the kernel's own choice: (file, value)."""
     written: dict[str, int] = {}
     for flow in flows:
-        tcp = flow["traffic"].get("tcp")
-        for name in CONGESTION[tcp["congestion"]].module_settings if tcp else ():
-            if tcp[name] != PROFILES["linux"][name]:
-                congestion = tcp["congestion"]
-                path = f"/sys/module/tcp_{congestion}/parameters/{name.removeprefix('vegas_')}"
-                written[path] = int(tcp[name])
+        if (tcp := flow.tcp) is None:
+            continue
+        for name in CONGESTION[tcp.congestion].module_settings:
+            value = tcp.parameters[name]
+            if value != PROFILES["linux"].parameters[name]:
+                path = f"/sys/module/tcp_{tcp.congestion}/parameters/{name.removeprefix('vegas_')}"
+                written[path] = int(value)
     yield from written.items()
 
 
-def tcp_side(tcp: RealisedEntry) -> TcpSide:
+def tcp_side(tcp: Tcp) -> TcpSide:
     """What these parameters of an endpoint make of its host."""
-    return TcpSide(**{each.name: tcp[each.name] for each in fields(TcpSide)})
+    return TcpSide(**{each.name: getattr(tcp, each.name) for each in fields(TcpSide)})
 
 
 def sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:

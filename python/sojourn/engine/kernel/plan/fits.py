@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sojourn.engine.kernel.graph import (
-    RealisedEntry,
     has_queue,
-    nodes,
     transmitter,
 )
 from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.scenario.linux import CONGESTION
+from sojourn.scenario.realised import Flow, Link, Realised, Tcp, Udp
 from sojourn.scenario.tcp import PROFILES
 
 MOST_FLOWS = 20_000
@@ -53,10 +52,10 @@ class PlanError(UserError):
         self.problems = tuple(problems)
 
 
-def problems_of(realised: RealisedEntry, wiring: Wiring, own: bool) -> Iterator[Problem]:
+def problems_of(realised: Realised, wiring: Wiring, own: bool) -> Iterator[Problem]:
     """Everything that does not fit. `own`: the kernel is the run's alone, so settings that all of
     it shares may be written."""
-    links, flows = realised["links"], realised["flows"]
+    links, flows = realised.links, realised.flows
     for link in links:
         yield from _link_problems(link, wiring)
     if len(flows) > MOST_FLOWS:
@@ -68,53 +67,52 @@ def problems_of(realised: RealisedEntry, wiring: Wiring, own: bool) -> Iterator[
     told: set[int] = set()
     for flow in flows:
         # Flows of one entry are alike: one of them is enough.
-        wrong = [] if flow["group"] in told else list(_flow_problems(flow))
+        wrong = [] if flow.group in told else list(_flow_problems(flow))
         if wrong:
-            told.add(flow["group"])
+            told.add(flow.group)
         yield from wrong
     yield from _shared_problems(flows, own)
-    ends = nodes(links, flows)
     for flow in flows:
-        for way in (flow["path"], flow["back"]):
-            crossed = [ends[link][0] for link in way]
+        for way in (flow.path, flow.back):
+            crossed = [links[link].tail for link in way]
             if len(set(crossed)) < len(crossed):
                 why = "its path comes through a node twice, and routes lead to an address one way only"
-                yield Problem(f"flow {flow['name']!r}: via", why, "give it a path without a loop")
+                yield Problem(f"flow {flow.name!r}: via", why, "give it a path without a loop")
 
 
-def _link_problems(link: RealisedEntry, wiring: Wiring) -> Iterator[Problem]:
-    place = f"link {link['name']!r}"
+def _link_problems(link: Link, wiring: Wiring) -> Iterator[Problem]:
+    place = f"link {link.name!r}"
     if has_queue(link):
         try:
-            tc.discipline(link["qdisc"])
+            link.qdisc.command()
         except UserError as error:
             yield Problem(f"{place}: qdisc", error.problem, error.hint)
             return
-    rates = [step["bps"] for step in link["rate"]]
+    rates = [step.bps for step in link.rate]
     if any(rate > MOST_RATE for rate in rates):
         yield Problem(f"{place}: rate", "above 1 Tbit/s", "write a rate up to 1 Tbit/s")
-    if link["delay_ns"] > MOST_DELAY_NS:
+    if link.delay_ns > MOST_DELAY_NS:
         yield Problem(f"{place}: delay", "above an hour", "write a delay up to 3600 s")
-    ring, simnic = link["ring"], wiring == "simnic"
+    ring, simnic = link.ring, wiring == "simnic"
     if has_queue(link):
         try:
-            for rate in (rates if not simnic else []) or [None]:
+            for rate in [None] if simnic or not rates else rates:
                 tc.queue(
                     "v0a",
-                    link["qdisc"],
-                    header_bytes=link["framing"]["header_bytes"],
-                    shaper=link["shaper"],
+                    link.qdisc,
+                    header_bytes=link.framing.header_bytes,
+                    shaper=link.shaper,
                     transmitter=None if simnic else transmitter(link, rate),
                 )
         except UserError as error:
             other = "" if simnic else ", or use the built guest (uml)"
             yield Problem(place, error.problem, f"{error.hint}{other}")
     if simnic:
-        if ring is not None and ring["descriptors"] > MOST_RING:
+        if ring is not None and ring.descriptors > MOST_RING:
             yield Problem(
-                f"{place}: ring", f"{ring['descriptors']} descriptors", f"the most is {MOST_RING}"
+                f"{place}: ring", f"{ring.descriptors} descriptors", f"the most is {MOST_RING}"
             )
-        if ring is not None and ring["coalesce_ns"] > MOST_COALESCE_NS:
+        if ring is not None and ring.coalesce_ns > MOST_COALESCE_NS:
             yield Problem(f"{place}: coalesce", "above a second", "write a time up to 1 s")
         return
     if ring is not None:
@@ -124,13 +122,13 @@ def _link_problems(link: RealisedEntry, wiring: Wiring) -> Iterator[Problem]:
         )
 
 
-def _flow_problems(flow: RealisedEntry) -> Iterator[Problem]:
-    traffic, place = flow["traffic"], f"flow {flow['name']!r}"
-    if traffic["kind"] == "udp" and traffic["packet_bytes"] < LEAST_DATAGRAM:
-        why = f"{traffic['packet_bytes']} bytes have no room for the number that each datagram carries"
+def _flow_problems(flow: Flow) -> Iterator[Problem]:
+    traffic, place = flow.traffic, f"flow {flow.name!r}"
+    if isinstance(traffic, Udp) and traffic.packet_bytes < LEAST_DATAGRAM:
+        why = f"{traffic.packet_bytes} bytes have no room for the number that each datagram carries"
         yield Problem(f"{place}: packet", why, f"write at least {LEAST_DATAGRAM}")
-    if "tcp" in traffic:
-        yield from _tcp_problems(traffic["tcp"], place)
+    if flow.tcp is not None:
+        yield from _tcp_problems(flow.tcp, place)
 
 
 _FIXED = {
@@ -156,59 +154,61 @@ _FIXED = {
 """What Linux's TCP does not let one choose."""
 
 
-def _tcp_problems(tcp: RealisedEntry, place: str) -> Iterator[Problem]:
-    usual = PROFILES["linux"]
-    if not CONGESTION[tcp["congestion"]].in_linux:
-        why = f"Linux has no {tcp['congestion'].upper()}"
+def _tcp_problems(tcp: Tcp, place: str) -> Iterator[Problem]:
+    own, usual = tcp.parameters, PROFILES["linux"].parameters
+    if not CONGESTION[tcp.congestion].in_linux:
+        why = f"Linux has no {tcp.congestion.upper()}"
         known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
         yield Problem(f"{place}: congestion", why, f"write {known}")
-    if (
-        tcp["packet_counted"] != usual["packet_counted"]
-        and tcp["tick_ns"] == PROFILES["ns2"]["tick_ns"]
-    ):
+    if tcp.profile == "ns2":
         why = "`ns2` is the TCP of a simulator, which no kernel has"
         yield Problem(
             f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim'
         )
         return
     for name, what in _FIXED.items():
-        if tcp[name] != usual[name]:
+        if own[name] != usual[name]:
             yield Problem(
                 f"{place}: tcp.{name.removesuffix('_ns')}", f"Linux {what}", "leave it out"
             )
-    header = 52 if tcp["timestamps"] else 40
+    header = 52 if tcp.timestamps else 40
     for name in ("header_bytes", "ack_bytes"):
-        if tcp[name] != header:
-            why = f"Linux's headers are {header} bytes {'with' if tcp['timestamps'] else 'without'} timestamps"
+        if own[name] != header:
+            why = f"Linux's headers are {header} bytes {'with' if tcp.timestamps else 'without'} timestamps"
             yield Problem(f"{place}: tcp.{name}", why, "leave it out")
-    if tcp["min_rto_ns"] % 10**6:
+    if tcp.min_rto_ns % 10**6:
         yield Problem(
             f"{place}: tcp.min_rto", "ip counts it in milliseconds", "write whole milliseconds"
         )
-    if tcp["receive_buffer_max"] >= 2**31:
+    if tcp.receive_buffer_max >= 2**31:
         yield Problem(
             f"{place}: tcp.receive_buffer_max", "Linux's buffers end at 2 GiB", "write less"
         )
 
 
-def _shared_problems(flows: Sequence[RealisedEntry], own: bool) -> Iterator[Problem]:
+def _shared_problems(flows: Sequence[Flow], own: bool) -> Iterator[Problem]:
     """Settings that a kernel has once, for all flows."""
     for congestion, names in ((each.name, each.module_settings) for each in CONGESTION.values()):
         if not names:
             continue
-        users = [
-            flow for flow in flows if flow["traffic"].get("tcp", {}).get("congestion") == congestion
-        ]
-        values = {tuple(flow["traffic"]["tcp"][name] for name in names) for flow in users}
+        users = {
+            flow.name: flow.tcp.parameters
+            for flow in flows
+            if flow.tcp is not None and flow.tcp.congestion == congestion
+        }
+        values = {tuple(parameters[name] for name in names) for parameters in users.values()}
+        usual = PROFILES["linux"].parameters
         keys = ", ".join(f"tcp.{name}" for name in names)
         if len(values) > 1:
             yield Problem(
-                f"flow {users[-1]['name']!r}: {keys}",
+                f"flow {list(users)[-1]!r}: {keys}",
                 f"flows differ, and a kernel has one value for all of its {congestion} flows",
                 "give them the same",
             )
-        elif users and not own and values != {tuple(PROFILES["linux"][name] for name in names)}:
+        elif users and not own and values != {tuple(usual[name] for name in names)}:
             why = (
                 "this host's kernel has one value for all of its flows, which is not ours to change"
             )
-            yield Problem(f"flow {users[0]['name']!r}: {keys}", why, "leave it out, or use a guest")
+            yield Problem(
+                f"flow {next(iter(users))!r}: {keys}", why, "leave it out, or use a guest"
+            )

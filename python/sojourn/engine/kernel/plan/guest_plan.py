@@ -1,8 +1,7 @@
 """A realised scenario becomes a plan: namespaces, devices, commands and flows for a real Linux
 kernel.
 
-Every node of the scenario is a network namespace that forwards. Links are given without their
-nodes, so the graph is found again: two links in a row in somebody's path meet in a node. A link is
+Every node of the scenario is a network namespace that forwards. A link is
 the egress of one end of a *cable*, a pair of devices; the other end is the link the other way
 round, where there is one. Flows begin and end in hosts of their own, never in a node: a sender that
 shares a machine with the queue would hear of its drops at once. The rest of a flow's base RTT lies,
@@ -28,12 +27,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sojourn.engine.kernel.graph import (
-    RealisedEntry,
     crossing_of,
     has_queue,
     loses,
     needs_room,
-    nodes,
     rate_steps,
     transmitter,
 )
@@ -55,6 +52,7 @@ from sojourn.engine.kernel.plan.fits import (
     problems_of,
 )
 from sojourn.linux import tc
+from sojourn.scenario.realised import Flow, GilbertLoss, Link, Ping, RandomLoss, Realised, Tcp
 from sojourn.scenario.tcp import MTU
 
 VERSION = 2
@@ -140,9 +138,9 @@ class Planned:
     memory_mb: int
 
 
-def offloads(realised: RealisedEntry) -> str:
+def offloads(realised: Realised) -> str:
     """Whether hosts hand down packets larger than the wire's, in a word."""
-    return "on" if realised.get("offloads") else "off"
+    return "on" if realised.offloads else "off"
 
 
 # ------------------------------------------------------------------------------------- the wiring
@@ -215,8 +213,10 @@ class Host:
     """By the path that leads to it."""
 
 
-def plan(realised: RealisedEntry, machine: Machine) -> Planned:
-    """The plan of a realised scenario (`Scenario.realise(seed)`) for this machine.
+def plan(realised: Realised, machine: Machine, *, rows: bool = False) -> Planned:
+    """The plan of a realised scenario for this machine.
+
+    `rows`: a row of each packet that comes to a queue, as where the scenario keeps packets.
 
     Raises:
         PlanError: it asks for what the machine's kernel does not have.
@@ -224,7 +224,7 @@ def plan(realised: RealisedEntry, machine: Machine) -> Planned:
     problems = list(problems_of(realised, machine.wiring, machine.own))
     if problems:
         raise PlanError(problems)
-    whole = _Builder(realised, machine)
+    whole = _Builder(realised, machine, rows=rows)
     planned = whole.build()
     # Its devices are numbered behind those of the run, and gone through before them.
     check = _Builder(
@@ -239,7 +239,7 @@ def plan(realised: RealisedEntry, machine: Machine) -> Planned:
     )
 
 
-def recorded(realised: RealisedEntry, machine: Machine, packets: float) -> Planned:
+def recorded(realised: Realised, machine: Machine, packets: float) -> Planned:
     """The plan with a row of each packet that comes to a queue (recording.py).
 
     `packets`: how many, about.
@@ -252,26 +252,32 @@ def recorded(realised: RealisedEntry, machine: Machine, packets: float) -> Plann
         raise PlanError(
             [Problem("scenario", why, f"at most {MOST_RECORDED // 10**6} million: make it shorter")]
         )
-    return plan({**realised, "record": {**realised["record"], "packets": True}}, machine)
+    return plan(realised, machine, rows=True)
 
 
 class _Builder:
     """Collects a plan."""
 
     def __init__(
-        self, realised: RealisedEntry, machine: Machine, prefix: str = "", first: int = 0
+        self,
+        realised: Realised,
+        machine: Machine,
+        prefix: str = "",
+        first: int = 0,
+        rows: bool = False,
     ) -> None:
         """`prefix`: of its namespaces' names; `first`: the number of its first cable."""
-        self.links: Sequence[RealisedEntry] = realised["links"]
-        self.flows: Sequence[RealisedEntry] = realised["flows"]
+        self.links = realised.links
+        self.flows = realised.flows
         self.realised = realised
         self.machine = machine
         self.simnic = machine.wiring == "simnic"
         self.mtu = sizes.mtu(self.flows)
         self.prefix, self.first = prefix, first
-        self.nodes = [
-            (prefix + tail, prefix + head) for tail, head in nodes(self.links, self.flows)
-        ]
+        ends = [(link.tail, link.head) for link in self.links]
+        names = dict.fromkeys(node for each in ends for node in each)
+        numbered = {node: f"{prefix}n{number}" for number, node in enumerate(names)}
+        self.nodes = [(numbered[tail], numbered[head]) for tail, head in ends]
         self.namespaces: list[str] = sorted(
             {node for ends in self.nodes for node in ends}, key=self._number
         )
@@ -279,10 +285,10 @@ class _Builder:
         self.addresses = 0
         self.ip: dict[str, list[str]] = {name: [] for name in self.namespaces}
         self.tc: dict[str, list[str]] = {}
-        self.offload = bool(realised.get("offloads"))
+        self.offload = realised.offloads
         # What is made of single packets: the table of them, the self-check's judgement and, in real
         # time, that of the run.
-        self.rows = bool(realised["record"]["packets"]) or bool(prefix) or not machine.own
+        self.rows = rows or realised.record.packets or bool(prefix) or not machine.own
         self.cards: dict[str, dict[str, int | str]] = {}
         self.wires: list[Wire] = self._wires()
         self.hosts: list[Host] = []
@@ -354,63 +360,63 @@ class _Builder:
             for other, ends in enumerate(self.nodes)
             if ends == (head, tail) and other != index and other not in taken
         ]
-        named = f"{self.links[index]['name']}-back"
-        return iter(sorted(twins, key=lambda other: self.links[other]["name"] != named))
+        named = f"{self.links[index].name}-back"
+        return iter(sorted(twins, key=lambda other: self.links[other].name != named))
 
     # --------------------------------------------------------------------------------------- links
 
-    def _furnish(self, link: RealisedEntry, wire: Wire) -> None:
+    def _furnish(self, link: Link, wire: Wire) -> None:
         """Gives a link its rate, its queue, its delay and its losses."""
         if self.simnic:
             self._card(link, wire.queue)
         if has_queue(link):
-            length = tc.queue_length(link["qdisc"])
+            length = link.qdisc.queue_length
             if length is not None:
                 self.ip[wire.tail].append(f"link set dev {wire.queue.device} txqueuelen {length}")
             self._tc(
                 wire.tail,
                 tc.queue(
                     wire.queue.device,
-                    link["qdisc"],
-                    header_bytes=link["framing"]["header_bytes"],
-                    shaper=link["shaper"],
+                    link.qdisc,
+                    header_bytes=link.framing.header_bytes,
+                    shaper=link.shaper,
                     transmitter=None if self.simnic else transmitter(link),
                 ),
             )
-        if not self.simnic and (link["delay_ns"] or loses(link)):
+        if not self.simnic and (link.delay_ns or loses(link)):
             last = wire.hops[-1][0]
-            self._tc(last.namespace, [tc.wire(last.device, link["delay_ns"], link["loss"])])
+            self._tc(last.namespace, [tc.wire(last.device, link.delay_ns, link.loss)])
 
-    def _card(self, link: RealisedEntry, port: Port) -> None:
-        framing, ring = link["framing"], link["ring"]
+    def _card(self, link: Link, port: Port) -> None:
+        framing, ring = link.framing, link.ring
         card: dict[str, int | str] = {
-            "overhead": framing["overhead_bytes"],
-            "minimum": framing["minimum_bytes"],
-            "cells": framing["cells"],
-            "delay_ns": link["delay_ns"],
+            "overhead": framing.overhead_bytes,
+            "minimum": framing.minimum_bytes,
+            "cells": framing.cells,
+            "delay_ns": link.delay_ns,
         }
-        if link["rate"]:
-            card |= _card_rate(link["rate"][0]["bps"])
+        if link.rate:
+            card |= _card_rate(link.rate[0].bps)
         if ring is not None:
             card |= {
-                "ring": ring["descriptors"],
-                "bql": int(ring["bql"]),
-                "coalesce_ns": ring["coalesce_ns"],
+                "ring": ring.descriptors,
+                "bql": int(ring.bql),
+                "coalesce_ns": ring.coalesce_ns,
             }
         card |= self._card_loss(link)
         if _watched(link):
             card |= {"log": _in_log(port), "log_out": int(_goes_out(link))}
         self.cards[port.device] = card
 
-    def _card_loss(self, link: RealisedEntry) -> dict[str, int]:
-        match link["loss"]:
-            case {"law": "random", "probability": p}:
+    def _card_loss(self, link: Link) -> dict[str, int]:
+        match link.loss:
+            case RandomLoss(probability=p):
                 chances = {"loss_good": p}
-            case {"law": "gilbert", "p": p, "r": r, "bad_loss": bad, "good_loss": good}:
+            case GilbertLoss(p=p, r=r, bad_loss=bad, good_loss=good):
                 chances = {"loss_good": good, "loss_bad": bad, "loss_enter": p, "loss_leave": r}
             case _:
                 return {}
-        name = f"{self.realised['seed']}/{link['name']}/loss".encode()
+        name = f"{self.realised.seed}/{link.name}/loss".encode()
         luck = int.from_bytes(hashlib.sha256(name).digest()[:8], "little")
         return {key: round(chance * _CYCLE) for key, chance in chances.items()} | {
             "loss_seed": luck
@@ -423,13 +429,13 @@ class _Builder:
         """Every change of a rate."""
         events: list[dict[str, Any]] = []
         for link, wire in zip(self.links, self.wires, strict=True):
-            for at, bps in rate_steps(link, self.realised["duration_ns"])[1:]:
+            for at, bps in rate_steps(link, self.realised.duration_ns)[1:]:
                 events += (
                     {"at_ns": at, "step": step} for step in self._rate_change(link, wire, bps)
                 )
         return sorted(events, key=lambda event: int(event["at_ns"]))
 
-    def _rate_change(self, link: RealisedEntry, wire: Wire, bps: int) -> list[dict[str, Any]]:
+    def _rate_change(self, link: Link, wire: Wire, bps: int) -> list[dict[str, Any]]:
         if self.simnic:
             # The rate first: an outage that ends goes on at the new one.
             return [
@@ -438,9 +444,7 @@ class _Builder:
             ]
         changed = transmitter(link, bps)
         assert changed is not None, "a link whose rate changes has one"
-        line = tc.rate_change(
-            wire.queue.device, changed, header_bytes=link["framing"]["header_bytes"]
-        )
+        line = tc.rate_change(wire.queue.device, changed, header_bytes=link.framing.header_bytes)
         return [{"do": "run", "namespace": wire.tail, "argv": ["tc", *line.split()], "stdin": None}]
 
     # --------------------------------------------------------------------------------------- hosts
@@ -452,14 +456,12 @@ class _Builder:
         ends: list[tuple[Host, str, Host, str] | None] = [None] * len(self.flows)
         # What TCP's hosts are told is nothing to other flows: these are guests where there is one
         # already.
-        order = sorted(
-            range(len(self.flows)), key=lambda index: "tcp" not in self.flows[index]["traffic"]
-        )
+        order = sorted(range(len(self.flows)), key=lambda index: self.flows[index].tcp is None)
         for index in order:
             flow = self.flows[index]
             near, far = self._host_kinds(flow)
             pair: list[tuple[Host, str]] = []
-            for kind, path in ((near, tuple(flow["back"])), (far, tuple(flow["path"]))):
+            for kind, path in ((near, flow.back), (far, flow.path)):
                 plain = HostKind(kind.node, kind.toward_ns, kind.jitter_ns, None)
                 kind = kind if kind.tcp else sharing.setdefault(plain, plain)
                 sharing.setdefault(plain, kind)
@@ -469,13 +471,12 @@ class _Builder:
             ends[index] = (*pair[0], *pair[1])
         return [each for each in ends if each is not None]
 
-    def _host_kinds(self, flow: RealisedEntry) -> tuple[HostKind, HostKind]:
-        tcp = flow["traffic"].get("tcp")
-        side = None if tcp is None else tcp_side(tcp)
-        jitter = flow["jitter_ns"]
-        source, target = self.nodes[flow["path"][0]][0], self.nodes[flow["path"][-1]][1]
-        near = HostKind(source, flow["back_extra_ns"], jitter, side)
-        return near, HostKind(target, flow["path_extra_ns"], jitter, side)
+    def _host_kinds(self, flow: Flow) -> tuple[HostKind, HostKind]:
+        side = None if flow.tcp is None else tcp_side(flow.tcp)
+        jitter = flow.jitter_ns
+        source, target = self.nodes[flow.path[0]][0], self.nodes[flow.path[-1]][1]
+        near = HostKind(source, flow.back_extra_ns, jitter, side)
+        return near, HostKind(target, flow.path_extra_ns, jitter, side)
 
     def _host(self, kind: HostKind) -> Host:
         name = self._namespace("h", len(self.hosts))
@@ -525,13 +526,13 @@ class _Builder:
             )
         realised = self.realised
         settle = SETTLE_NS if self.machine.own else SETTLE_REAL_NS
-        duration, linger = realised["duration_ns"], sizes.linger_ns(self.links, self.flows)
+        duration, linger = realised.duration_ns, sizes.linger_ns(self.links, self.flows)
         return Planned(
             {
                 "version": VERSION,
-                "seed": realised["seed"],
+                "seed": realised.seed,
                 "duration_ns": duration,
-                "warmup_ns": realised["warmup_ns"],
+                "warmup_ns": realised.warmup_ns,
                 "settle_ns": settle,
                 "linger_ns": linger,
                 "deadline_ns": settle + duration + linger + SETUP_NS,
@@ -543,8 +544,8 @@ class _Builder:
                 "taps": list(self._taps()),
                 "flows": self._flow_plans(),
                 "sample": {
-                    "queue_ns": realised["record"]["queue_ns"],
-                    "flow_ns": realised["record"]["flow_ns"],
+                    "queue_ns": realised.record.queue_ns,
+                    "flow_ns": realised.record.flow_ns,
                 },
                 "output": dict(self.machine.output),
             },
@@ -609,7 +610,7 @@ class _Builder:
 
     def _devices(self) -> Iterator[dict[str, Any]]:
         for index, (link, wire) in enumerate(zip(self.links, self.wires, strict=True)):
-            if not link["sampled"]:
+            if not link.sampled:
                 continue
             port = wire.queue
             yield {
@@ -636,7 +637,7 @@ class _Builder:
                 continue
             yield {
                 "link": index,
-                "header_bytes": link["framing"]["header_bytes"],
+                "header_bytes": link.framing.header_bytes,
                 "out": _goes_out(link),
                 "rows": self.rows,
                 "card": _in_log(wire.queue) if self.simnic else None,
@@ -644,7 +645,7 @@ class _Builder:
             }
 
     def _stages(
-        self, link: RealisedEntry, wire: Wire, crossing: Sequence[tuple[int, bool]]
+        self, link: Link, wire: Wire, crossing: Sequence[tuple[int, bool]]
     ) -> dict[str, Any]:
         """Where a link's packets are seen: before its queue, after it, and at the far end where a
         loss lies between."""
@@ -661,73 +662,70 @@ class _Builder:
         if _goes_out(link):
             stages.append(("arrived", [_point(wire.end, "in")]))
         points = max(len(where) for _, where in stages)
-        memory = RING_BYTES if link["sampled"] else _QUIET_RING_BYTES
+        memory = RING_BYTES if link.sampled else _QUIET_RING_BYTES
         return {
             "stages": [{"name": name, "points": where} for name, where in stages],
             # A router's ways in see the packets of all its links.
             "only": [list(each) for each in crossing],
             "ring_bytes": max(memory // points, _QUIET_RING_BYTES),
-            "delay_ns": link["delay_ns"],
+            "delay_ns": link.delay_ns,
             "loses": loses(link),
-            "drops": drops_of(link["qdisc"]),
+            "drops": drops_of(link.qdisc),
         }
 
     def _flow_plans(self) -> list[dict[str, Any]]:
         ports = {"tcp": FIRST_PORT, "udp": FIRST_PORT, "icmp": FIRST_PORT}
         plans = []
         for flow, (near, source, far, target) in zip(self.flows, self.ends, strict=True):
-            traffic = flow["traffic"]
-            protocol = {"bulk": "tcp", "transfers": "tcp", "ping": "icmp"}.get(
-                traffic["kind"], "udp"
-            )
+            tcp = flow.tcp
+            protocol = "tcp" if tcp else "icmp" if isinstance(flow.traffic, Ping) else "udp"
+            traffic = flow.traffic_plan() | ({"tcp": self._tcp(tcp)} if tcp else {})
             plans.append(
                 {
-                    "name": flow["name"],
+                    "name": flow.name,
                     "from": {"namespace": near.namespace, "address": source},
                     "to": {"namespace": far.namespace, "address": target},
                     "port": ports[protocol],
-                    "start_ns": flow["start_ns"],
-                    "stop_ns": flow["stop_ns"],
-                    "ds": flow["ds"],
-                    "traffic": {**traffic, "tcp": self._tcp(traffic["tcp"])}
-                    if "tcp" in traffic
-                    else traffic,
+                    "start_ns": flow.start_ns,
+                    "stop_ns": flow.stop_ns,
+                    "ds": flow.ds,
+                    "traffic": traffic,
                 }
             )
             ports[protocol] += 1
         return plans
 
-    def _tcp(self, tcp: RealisedEntry) -> dict[str, Any]:
+    def _tcp(self, tcp: Tcp) -> dict[str, Any]:
         # TCP_MAXSEG counts the timestamp option in.
-        largest = tcp["mss"] + tcp["header_bytes"] - 40
-        window = tcp["max_window"]
+        largest = tcp.mss + tcp.header_bytes - 40
+        window = tcp.max_window
         return {
-            "congestion": tcp["congestion"],
+            "congestion": tcp.congestion,
             "mss": None if largest + 40 == self.mtu else largest,
-            "window_bytes": None if window is None else window * tcp["mss"],
+            "window_bytes": None if window is None else window * tcp.mss,
         }
 
 
 # ---------------------------------------------------------------------------------------- details
 
 
-def _gauges(link: RealisedEntry) -> list[str]:
+def _gauges(link: Link) -> list[str]:
     """The card's counters, and its ring where there is one."""
     names = ["wire_bytes", "busy_ns", "lost_packets"]
-    if link["ring"] is not None:
+    if link.ring is not None:
         names += ["ring_packets", "ring_bytes", "bql_limit"]
     return [f"simnic/{name}" for name in names]
 
 
-def _watched(link: RealisedEntry) -> bool:
+def _watched(link: Link) -> bool:
     """Whether something becomes of its packets besides passing on."""
     return has_queue(link) or loses(link)
 
 
-def _goes_out(link: RealisedEntry) -> bool:
+def _goes_out(link: Link) -> bool:
     """Whether the end of a transmission is worth a look: behind it lies a loss, before it a
     ring."""
-    return link["ring"] is not None or loses(link)
+    return link.ring is not None or loses(link)
 
 
 def _in_log(port: Port) -> int:

@@ -3,8 +3,19 @@
 import math
 from collections.abc import Sequence
 
-from sojourn.engine.kernel.graph import RealisedEntry, has_queue
-from sojourn.scenario.qdisc import Qdisc
+from sojourn.engine.kernel.graph import has_queue
+from sojourn.scenario.realised import (
+    Bulk,
+    Flow,
+    Link,
+    ModelFrames,
+    Ping,
+    Realised,
+    TraceFrames,
+    Transfers,
+    Udp,
+    Video,
+)
 from sojourn.scenario.tcp import MTU
 
 LONGEST_LINGER_NS = 5 * 10**9
@@ -22,78 +33,63 @@ _EMPTY_OF_A_TRANSFER = 4.5
 one."""
 
 
-def mtu(flows: Sequence[RealisedEntry]) -> int:
+def mtu(flows: Sequence[Flow]) -> int:
     """Of every device: no packet is cut."""
-    largest = MTU
-    for flow in flows:
-        match flow["traffic"]:
-            case {"tcp": tcp}:
-                largest = max(largest, tcp["mss"] + tcp["header_bytes"])
-            case {"packet_bytes": size}:
-                largest = max(largest, size)
-            case {"payload_bytes": size}:
-                largest = max(largest, size + 40)
-    return largest
+    return max([MTU, *(flow.packet_bytes[0] for flow in flows)])
 
 
-def linger_ns(links: Sequence[RealisedEntry], flows: Sequence[RealisedEntry]) -> int:
+def linger_ns(links: Sequence[Link], flows: Sequence[Flow]) -> int:
     """Long enough for what senders still hold at the end, two windows or so: some round trips
     through queues as full as they get.
 
     While packets come the taps can't be ended without a packet that one has told and another has
     not.
     """
-    extra = max((flow["path_extra_ns"] + flow["back_extra_ns"] for flow in flows), default=0)
-    waits = sorted((_longest_wait(link) + link["delay_ns"] for link in links), reverse=True)
+    extra = max((flow.path_extra_ns + flow.back_extra_ns for flow in flows), default=0)
+    waits = sorted((_longest_wait(link) + link.delay_ns for link in links), reverse=True)
     return int(min(LONGEST_LINGER_NS, 5 * 10**8 + 4 * (extra + sum(waits[:4]))))
 
 
-def _longest_wait(link: RealisedEntry) -> int:
+def _longest_wait(link: Link) -> int:
     """Of a full queue at the least rate that it ever has, other than none, ns; 0 where nothing
     waits."""
-    rates = [step["bps"] for step in link["rate"] if step["bps"]]
-    rates += [link["shaper"]["bps"]] if link["shaper"] else []
-    return (
-        int(Qdisc.from_params(link["qdisc"]).packets * MTU * 8 * 10**9 // min(rates))
-        if rates
-        else 0
-    )
+    rates = [step.bps for step in link.rate if step.bps]
+    rates += [link.shaper.bps] if link.shaper else []
+    return int(link.qdisc.packets * MTU * 8 * 10**9 // min(rates)) if rates else 0
 
 
-def memory_mb(realised: RealisedEntry, namespaces: int, rows: bool) -> int:
+def memory_mb(realised: Realised, namespaces: int, rows: bool) -> int:
     """What a guest needs, rather too much: packets in queues and on wires, namespaces, and where
     asked for a row of each packet."""
     packets = seen = 0.0
-    extra = max((flow["path_extra_ns"] for flow in realised["flows"]), default=0)
-    for number, link in enumerate(realised["links"]):
-        rate = max((step["bps"] for step in link["rate"]), default=0)
-        on_wires = rate / 8 / MTU * (link["delay_ns"] + extra) / 1e9
+    extra = max((flow.path_extra_ns for flow in realised.flows), default=0)
+    for number, link in enumerate(realised.links):
+        rate = max((step.bps for step in link.rate), default=0)
+        on_wires = rate / 8 / MTU * (link.delay_ns + extra) / 1e9
         in_queue = min(_longest_wait(link) / 1e9 * rate / 8 / MTU, 100_000)
         packets += on_wires + in_queue
-        if rows and has_queue(link) and link["sampled"]:
-            seen += _seen_a_second(number, realised) * realised["duration_ns"] / 1e9
+        if rows and has_queue(link) and link.sampled:
+            seen += _seen_a_second(number, realised) * realised.duration_ns / 1e9
     need = (_NAMESPACE_KB * namespaces + _PACKET_KB * packets) / 1024 + seen * _ROW_BYTES / 2**20
     return 192 + 64 * int(need / 64 + 1)
 
 
-def _seen_a_second(number: int, realised: RealisedEntry) -> float:
+def _seen_a_second(number: int, realised: Realised) -> float:
     """At most so many packets come to a link's queue: of what does not heed congestion what it
     sends; of TCP what the narrowest links that it has to pass let through, half as many again for
     what is lost, and as many acknowledgements, however narrow the way back.
     """
-    links = realised["links"]
+    links = realised.links
     sent = 0.0
     forth: dict[int, float] = {}
     back: dict[int, float] = {}
-    for flow in realised["flows"]:
-        ways = [
-            seen for seen, way in ((forth, flow["path"]), (back, flow["back"])) if number in way
-        ]
-        traffic = flow["traffic"]
-        if "tcp" not in traffic:
+    for flow in realised.flows:
+        ways = [seen for seen, way in ((forth, flow.path), (back, flow.back)) if number in way]
+        traffic = flow.traffic
+        if not isinstance(traffic, Bulk | Transfers):
             sent += len(ways) * _sent_a_second(traffic)
             continue
-        passed = [at for at in flow["path"] if _most_bps(links[at])] or [number]
+        passed = [at for at in flow.path if _most_bps(links[at])] or [number]
         narrow = min(passed, key=lambda at: _most_bps(links[at]))
         for seen in ways:
             seen[narrow] = min(seen.get(narrow, MTU), _mean_packet(traffic))
@@ -104,53 +100,33 @@ def _seen_a_second(number: int, realised: RealisedEntry) -> float:
     )
 
 
-def _most_bps(link: RealisedEntry) -> int:
+def _most_bps(link: Link) -> int:
     """The highest rate that it ever has; 0: no limit."""
-    rate: int = max((step["bps"] for step in link["rate"]), default=0)
-    shaped: int = link["shaper"]["bps"] if link["shaper"] else rate
+    rate: int = max((step.bps for step in link.rate), default=0)
+    shaped: int = link.shaper.bps if link.shaper else rate
     return min(rate, shaped) if rate else shaped
 
 
-def _sent_a_second(traffic: RealisedEntry) -> float:
+def _sent_a_second(traffic: Ping | Udp | Video) -> float:
     """Packets of a ping or a stream; while it is on, of one with pauses."""
     match traffic:
-        case {"kind": "ping", "interval_ns": interval}:
-            return 1e9 / float(interval)
-        case {"kind": "udp", "bps": bps, "packet_bytes": size}:
-            return float(bps) / 8 / float(size)
-        case {
-            "kind": "video",
-            "frames": {"source": "model", "bps": bps, "fps": fps},
-            "payload_bytes": size,
-        }:
+        case Ping(interval_ns=interval):
+            return 1e9 / interval
+        case Udp(bps=bps, packet_bytes=size):
+            return bps / 8 / size
+        case Video(frames=ModelFrames(bps=bps, fps=fps), payload_bytes=size):
             # The last packet of a frame may be a small one.
-            return float(bps) / 8 / float(size) + float(fps)
-        case {
-            "kind": "video",
-            "frames": {"frames": rows, "period_ns": period},
-            "payload_bytes": size,
-        }:
-            packets = sum(math.ceil(float(row[1]) / float(size)) for row in rows)
-            return packets / (float(period) / 1e9)
-    raise AssertionError(traffic["kind"])
+            return bps / 8 / size + fps
+        case Video(frames=TraceFrames(frames=rows, period_ns=period), payload_bytes=size):
+            return sum(math.ceil(row[1] / size) for row in rows) / (period / 1e9)
+    raise AssertionError(f"no kind of traffic: {traffic}")
 
 
-def _mean_packet(traffic: RealisedEntry) -> float:
+def _mean_packet(traffic: Bulk | Transfers) -> float:
     """Bytes of an IP packet of TCP on its way forth, at least; each transfer begins and ends with
     some that are empty."""
-    tcp = traffic["tcp"]
-    full, header = tcp["mss"] + tcp["header_bytes"], tcp["header_bytes"]
-    if traffic["kind"] != "transfers":
-        return float(full)
-    size = _mean(traffic["bytes"])
-    return float(size / (size / tcp["mss"] + _EMPTY_OF_A_TRANSFER) + header)
-
-
-def _mean(draw: RealisedEntry) -> float:
-    """Of a law's draws."""
-    match draw:
-        case {"law": "constant", "value": value}:
-            return float(value)
-        case {"law": "uniform", "min": low, "max": high}:
-            return (float(low) + float(high)) / 2
-    return float(draw["mean"])
+    tcp = traffic.tcp
+    if isinstance(traffic, Bulk):
+        return float(tcp.mss + tcp.header_bytes)
+    size = traffic.bytes.mean
+    return size / (size / tcp.mss + _EMPTY_OF_A_TRANSFER) + tcp.header_bytes

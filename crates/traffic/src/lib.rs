@@ -1,10 +1,69 @@
-//! Sources of traffic that are not TCP: what to send and when next.
+//! What hosts send that is not TCP: laws of numbers, frames of a video, and sources of datagrams.
 //!
-//! Each is a small state machine asked at its deadline for the packets to send now, with a random
-//! stream of its own.
+//! A source is a small state machine. At its deadline it is asked for the packets to send now, and
+//! when the next ones are due. Each has a random stream of its own. The simulator and the program
+//! in a kernel guest send by the same sources.
 
-use crate::scenario::{Draw, Frames};
+use serde::{Deserialize, Serialize};
 use units::{Luck, Rate, Span, Time};
+
+/// A number drawn anew each time it is needed.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "law", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Draw {
+    /// Always the same.
+    Constant {
+        /// The value.
+        value: u64,
+    },
+    /// Uniform between the two, both included.
+    Uniform {
+        /// Least.
+        min: u64,
+        /// Greatest.
+        max: u64,
+    },
+    /// Exponential.
+    Exponential {
+        /// Mean.
+        mean: u64,
+    },
+    /// Pareto: heavy-tailed.
+    Pareto {
+        /// Mean.
+        mean: u64,
+        /// Tail exponent, above 1.
+        shape: f64,
+    },
+}
+
+/// Where video frame sizes come from.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "source", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Frames {
+    /// Groups of pictures: one I frame `i_ratio` times the mean P frame's size, then P frames;
+    /// sizes log-normal.
+    Model {
+        /// Mean rate of the video's payload, bit/s.
+        bps: u64,
+        /// Frames a second.
+        fps: f64,
+        /// Frames in a group, the I frame included.
+        gop: u32,
+        /// Mean I size over mean P size.
+        i_ratio: f64,
+        /// Coefficient of variation of the frame sizes of one kind.
+        cv: f64,
+    },
+    /// Recorded frames: (time from the start, bytes), repeated from the beginning when they run
+    /// out.
+    Trace {
+        /// The frames.
+        frames: Vec<(u64, u32)>,
+        /// Length of one pass, ns.
+        period_ns: u64,
+    },
+}
 
 impl Draw {
     /// The next value.
@@ -18,6 +77,15 @@ impl Draw {
                 let scale = mean as f64 * (shape - 1.0) / shape;
                 (scale * libm::pow(1.0 - luck.unit(), -1.0 / shape)) as u64
             }
+        }
+    }
+
+    /// The mean of what it draws.
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Draw::Constant { value } => value as f64,
+            Draw::Uniform { min, max } => (min as f64 + max as f64) / 2.0,
+            Draw::Exponential { mean } | Draw::Pareto { mean, .. } => mean as f64,
         }
     }
 }

@@ -1,25 +1,60 @@
-//! What is known of each congestion control: its name, who has it, and what comes nearest.
+//! The names of congestion controls: who has each, and the simulator's nearest to each that it
+//! lacks.
 //!
-//! The names are the kernel's. Those that Linux alone has run on its engines; `bbr` is its
+//! The names are the kernel's. Controls that only Linux has run on its engines; `bbr` is its
 //! version 1.
 //!
 //! Source: the kernel's net/ipv4/Kconfig, and its tcp_*.c for the parameters of modules.
 
-use crate::CongestionKind;
+use serde::{Deserialize, Serialize};
+
+/// Declares the simulator's congestion controls: the kernel's name, then ours.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:literal $Kind:ident;)*) => {
+        /// The congestion controls of the simulator.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+        pub enum CongestionKind {
+            $($(#[$doc])* #[serde(rename = $name)] $Kind,)*
+        }
+
+        impl CongestionKind {
+            /// Every one.
+            pub const ALL: &[CongestionKind] = &[$(CongestionKind::$Kind),*];
+
+            /// The kernel's name for it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(CongestionKind::$Kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// RFC 5681's slow start and congestion avoidance.
+    "reno" Reno;
+    /// RFC 9438, with HyStart.
+    "cubic" Cubic;
+    /// Brakmo, O'Malley and Peterson (1994): keeps a few segments queued.
+    "vegas" Vegas;
+    /// RFC 6817: keeps a queueing delay.
+    "ledbat" Ledbat;
+}
 
 /// A congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     /// The kernel's name.
     pub name: &'static str,
-    /// The simulator's; `None`: Linux alone has it.
+    /// The simulator's kind; `None`: only Linux has it.
     pub simulated: Option<CongestionKind>,
     /// Whether Linux has it.
     pub in_linux: bool,
-    /// What of the simulator's comes nearest to one that it lacks.
+    /// The simulator's nearest to one that it lacks.
     pub nearest: Option<&'static str>,
-    /// Settings (`TcpParams`) that are parameters of Linux's module: one value for all of its
-    /// flows.
+    /// Settings (`TcpParams`) that are parameters of Linux's module: one value for all flows of a
+    /// kernel.
     pub module_settings: &'static [&'static str],
 }
 

@@ -1,0 +1,155 @@
+//! What needs the records of all disciplines: reading a name, and naming the others where it is
+//! wrong.
+
+use crate::discipline::{Discipline, read, tokens};
+use crate::disciplines::{RECORDS, elsewhere, record};
+use crate::error::TcError;
+use crate::grammar::{Grammar, Value};
+use crate::record::Record;
+use crate::text::{did_you_mean, listed, nearest, quoted};
+use std::ops::Range;
+
+/// Characters of the longest text that is read.
+const LONGEST: usize = 4096;
+
+impl Discipline {
+    /// Reads tc's words: `fq_codel target 5ms`.
+    pub fn parse(text: &str) -> Result<Discipline, TcError> {
+        if text.chars().count() > LONGEST {
+            return Err(TcError::new(
+                format!("the queue discipline is longer than {LONGEST} characters"),
+                "",
+            ));
+        }
+        let tokens = tokens(text);
+        let Some(((kind, at), rest)) = tokens.split_first() else {
+            return Err(TcError::new(
+                "the queue discipline is empty",
+                "write one in tc's words, like fq_codel",
+            ));
+        };
+        let record = record(kind).ok_or_else(|| unknown_kind(kind, at))?;
+        let mut grammar = asked_for(record, rest)?;
+        if let Some(sized) = &record.sized
+            && std::ptr::eq(grammar, &record.grammars[0])
+            && !rest.iter().any(|(word, _)| sized.none_of.contains(word))
+        {
+            grammar = sized.grammar;
+        }
+        let fields = read(record, grammar, rest)?;
+        Ok(Discipline::new(record, grammar, fields, grammar.notes(rest)))
+    }
+
+    /// The discipline of these parameters, as the simulator names them; `kind` among them.
+    pub fn from_params(
+        params: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<Discipline, TcError> {
+        let params: Vec<(String, Value)> = params.into_iter().collect();
+        let text_of = |name: &str| params.iter().find(|(each, _)| each == name)?.1.text();
+        let kind = text_of("kind").unwrap_or_default();
+        let record = record(kind).ok_or_else(|| unknown_kind(kind, &(0..0)))?;
+        let variant = text_of("variant");
+        let wrong = |problem: String| TcError::new(problem, "give a discipline's own parameters");
+        let Some(mut grammar) = record.grammar(variant) else {
+            return Err(wrong(format!("{kind} has no variant {}", quoted(variant.unwrap_or("")))));
+        };
+        if let Some(sized) = &record.sized
+            && grammar.default_of(sized.waits).is_said()
+            && params.iter().any(|(name, value)| name == sized.waits && !value.is_said())
+        {
+            grammar = sized.grammar;
+        }
+        let mut fields = grammar.fields();
+        for (name, value) in &params {
+            let Some(field) = fields.iter().map(|(each, _)| each).find(|each| each == name) else {
+                if name == "kind" {
+                    continue;
+                }
+                return Err(wrong(format!("{kind} has no parameter {}", quoted(name))));
+            };
+            fields.set(field, value.clone());
+        }
+        Ok(Discipline::new(record, grammar, fields, Vec::new()))
+    }
+
+    /// The words with which tc makes Linux's, everything spelt out that was said or has a default
+    /// here.
+    pub fn command(&self) -> Result<String, TcError> {
+        let kind = self.kind();
+        let Some(linux) = &self.record().linux else {
+            let there = |record: &&&Record| record.linux.is_some();
+            let known = listed(RECORDS.iter().filter(there).map(|record| record.kind));
+            return Err(TcError::new(
+                format!("Linux has no queue discipline '{kind}'"),
+                format!("one of {known}"),
+            ));
+        };
+        if !self.record().in_linux(self.variant()) {
+            let variant = self.variant().unwrap_or_default();
+            return Err(TcError::new(
+                format!("Linux's {kind} is one algorithm, and `variant {variant}` another"),
+                format!("leave the variant out to have Linux's {kind}"),
+            ));
+        }
+        for word in self.grammar().words.iter().filter(|word| word.is_time()) {
+            if let Some(ns) = self.fields().count(word.field)
+                && !ns.is_multiple_of(1_000)
+            {
+                let word = word.word;
+                return Err(TcError::new(
+                    format!(
+                        "{kind}: {word} {ns}ns is no whole number of microseconds, in which tc counts"
+                    ),
+                    format!("write {word} {}us", (ns + 500) / 1_000),
+                ));
+            }
+        }
+        let mut parts = vec![kind.to_owned()];
+        if !linux.limit_is_device_s {
+            parts.extend(self.grammar().write(self.fields(), |_, _| true));
+        }
+        Ok(parts.join(" "))
+    }
+}
+
+impl Record {
+    /// The discipline with all defaults, if it has one: choke and ets must be told something.
+    pub fn usual(&'static self) -> Option<Discipline> {
+        Discipline::parse(self.kind).ok()
+    }
+}
+
+fn asked_for(
+    record: &'static Record,
+    tokens: &[(&str, Range<usize>)],
+) -> Result<&'static Grammar, TcError> {
+    let kind = record.kind;
+    let Some(index) = tokens.iter().position(|(word, _)| *word == "variant") else {
+        return Ok(&record.grammars[0]);
+    };
+    let at = tokens[index].1.clone();
+    if record.grammars[0].variant.is_none() {
+        return Err(TcError::new(format!("{kind} has no variants"), "leave variant out").at(at));
+    }
+    let choice = listed(record.grammars.iter().filter_map(|grammar| grammar.variant));
+    let Some((name, name_at)) = tokens.get(index + 1) else {
+        let problem = format!("{kind}: variant needs a value");
+        return Err(TcError::new(problem, format!("one of {choice}")).at(at));
+    };
+    record.grammar(Some(name)).ok_or_else(|| {
+        let problem = format!("{kind} has no variant {}", quoted(name));
+        TcError::new(problem, format!("one of {choice}")).at(name_at.clone())
+    })
+}
+
+fn unknown_kind(kind: &str, at: &Range<usize>) -> TcError {
+    let known = format!("known: {}", listed(RECORDS.iter().map(|record| record.kind)));
+    let (problem, hint) = elsewhere(kind).map_or_else(
+        || {
+            let guess = nearest(kind, RECORDS.iter().map(|record| record.kind));
+            (format!("unknown queue discipline {}", quoted(kind)), did_you_mean(guess, &known))
+        },
+        |(problem, hint)| (problem, format!("{hint}; {known}")),
+    );
+    TcError::new(problem, hint).at(at.clone())
+}

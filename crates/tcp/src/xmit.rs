@@ -1,0 +1,93 @@
+//! When each outstanding segment was last sent, and whether it was retransmitted (RFC 8985 §5.1:
+//! Segment.xmit_ts, Segment.retransmitted).
+//!
+//! A ring over the sequence numbers from SND.UNA to SND.NXT. It is written once for each segment
+//! sent and read only after SACKs, duplicates or timeouts. F-RTO needs it to tell an original from
+//! a retransmission, RACK to compare times of sending.
+
+use units::Time;
+
+/// The bit of an entry that says "retransmitted". The clock would need 292 years to reach it.
+const RETRANSMITTED: u64 = 1 << 63;
+
+/// Times of sending of the outstanding segments.
+pub struct XmitTimes {
+    /// A power of two in number; segment n has entry n modulo their number.
+    entries: Vec<u64>,
+}
+
+impl XmitTimes {
+    /// With room for 16 segments; it grows.
+    pub fn new() -> XmitTimes {
+        XmitTimes { entries: vec![0; 16] }
+    }
+
+    /// The segment is sent for the first time; `una` is the first outstanding one.
+    #[inline]
+    pub fn transmit(&mut self, seq: u32, una: u32, now: Time) {
+        if (seq - una) as usize >= self.entries.len() {
+            self.grow(una, seq);
+        }
+        let index = self.index(seq);
+        self.entries[index] = now.0;
+    }
+
+    /// The segment is retransmitted.
+    pub fn retransmit(&mut self, seq: u32, now: Time) {
+        let index = self.index(seq);
+        self.entries[index] = now.0 | RETRANSMITTED;
+    }
+
+    /// When the segment was last sent.
+    pub fn xmit_ts(&self, seq: u32) -> Time {
+        Time(self.entries[self.index(seq)] & !RETRANSMITTED)
+    }
+
+    /// Whether the segment was retransmitted.
+    pub fn retransmitted(&self, seq: u32) -> bool {
+        self.entries[self.index(seq)] & RETRANSMITTED != 0
+    }
+
+    #[inline]
+    fn index(&self, seq: u32) -> usize {
+        seq as usize & (self.entries.len() - 1)
+    }
+
+    #[cold]
+    fn grow(&mut self, una: u32, nxt: u32) {
+        let mut wider = vec![0; 2 * self.entries.len()];
+        let mask = wider.len() - 1;
+        for seq in una..nxt {
+            wider[seq as usize & mask] = self.entries[self.index(seq)];
+        }
+        self.entries = wider;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_outstanding_keeps_its_times_however_the_window_grows() {
+        let mut sent = XmitTimes::new();
+        let (mut una, mut nxt) = (0, 0);
+        for round in 0..200 {
+            while nxt - una < 1 + round {
+                sent.transmit(nxt, una, Time(u64::from(nxt)));
+                nxt += 1;
+            }
+            sent.retransmit(una + round / 2, Time(7));
+            for seq in una..nxt {
+                let retransmitted = seq == una + round / 2;
+                assert_eq!(
+                    (sent.xmit_ts(seq), sent.retransmitted(seq)),
+                    (Time(if retransmitted { 7 } else { seq.into() }), retransmitted)
+                );
+            }
+            sent.transmit(nxt, una, Time(nxt.into()));
+            nxt += 1;
+            una = nxt - round / 3;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+"""A realised scenario: what `Scenario.realise(seed)` gives and an engine takes (crates/sim,
+scenario.rs).
+
+Every link and every flow is written out, in integers. All of it is frozen.
+"""
+
+from typing import TypeAlias
+
+from sojourn._core import (
+    Bulk,
+    Draw,
+    Flow,
+    GilbertLoss,
+    Link,
+    ModelFrames,
+    Ping,
+    RandomLoss,
+    RateStep,
+    Realised,
+    Record,
+    Ring,
+    Tcp,
+    TraceFrames,
+    Transfers,
+    Udp,
+    Video,
+)
+
+__all__ = [
+    "Bulk",
+    "Draw",
+    "Flow",
+    "GilbertLoss",
+    "Link",
+    "ModelFrames",
+    "Ping",
+    "RandomLoss",
+    "RateStep",
+    "Realised",
+    "Record",
+    "Ring",
+    "Tcp",
+    "TraceFrames",
+    "Traffic",
+    "Transfers",
+    "Udp",
+    "Video",
+]
+
+Traffic: TypeAlias = Bulk | Transfers | Udp | Ping | Video
+"""What a flow sends."""
