@@ -10,7 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sojourn import outputs
+from pydantic import TypeAdapter
+from typing_extensions import is_typeddict
+
+from sojourn import facts, numbers, outputs
+from sojourn._core import TableSchema
+from sojourn.meta import FORMAT
 from sojourn.records import TABLES, ColumnSchema
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +34,8 @@ table is declared once. All engines write these tables, one file each in `seed-N
   that pass 2^63 in a run of years. *link*, *flow*, *cause*: a name (String), as in `meta.json`.
 - What there is none of is null. An engine hands it over as -1 in a column of integers and as NaN in one
   of reals. A column without an entry under *null* always has a value.
+- `sojourn list schemas` says where their JSON Schema (2020-12) lies, `tables.json`: it is of a seed's
+  tables as lists of rows.
 - CPU time is in `meta.json` (`cpu_s`), not here: tables are byte-identical from run to run.
 """
 
@@ -36,6 +43,43 @@ table is declared once. All engines write these tables, one file each in `seed-N
 def tables_page() -> str:
     """docs/tables.md."""
     return "\n".join((_INTRODUCTION, *_sections()))
+
+
+def tables_schema() -> dict[str, Any]:
+    """The JSON Schema of a seed's tables: an object with a list of rows for each."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": {table.name: _rows_schema(table) for table in TABLES.values()},
+        "title": f"sojourn/tables/{FORMAT}",
+        "description": "The tables of a seed, by name: a list of rows each. In a Run's folder each is "
+        "a Parquet file with these columns.",
+        "type": "object",
+        "properties": {
+            name: {"type": "array", "items": {"$ref": f"#/$defs/{name}"}} for name in TABLES
+        },
+        "additionalProperties": False,
+    }
+
+
+def _rows_schema(table: TableSchema) -> dict[str, Any]:
+    return {
+        "title": table.name,
+        "description": table.about,
+        "type": "object",
+        "properties": {column.name: _cell_schema(column) for column in table.columns},
+        "required": [column.name for column in table.columns],
+        "additionalProperties": False,
+    }
+
+
+def _cell_schema(column: ColumnSchema) -> dict[str, Any]:
+    kinds = {"integer": "integer", "real": "number"}
+    kind = kinds.get(column.kind, "string")
+    null = f"; null: {column.null}" if column.null else ""
+    return {
+        "description": column.meaning + null,
+        "type": [kind, "null"] if column.null else kind,
+    }
 
 
 def _sections() -> Iterator[str]:
@@ -55,13 +99,10 @@ def _row(column: ColumnSchema) -> str:
 _OF_JSON = """\
 # Schemas of `--json`
 
-Made by `python docs/generate.py` from python/sojourn/outputs.py. The first key of an output, `schema`,
+Made by `python docs/generate.py` from python/sojourn/outputs. The first key of an output, `schema`,
 names its shape and the shape's version: `sojourn/run/1`. A key may be added without a new version; one
 that goes, or changes its meaning, needs one. Each shape is a JSON Schema (2020-12) in the package;
 `sojourn list schemas` says where. [output.md](output.md) says more about what the keys hold.
-
-What has no schema yet: `measure`, `rpm`, `monitor`, `history`, `shape`, `tune` and `replay`, and `compare` of
-measurements ([measure.md](measure.md)).
 """
 
 
@@ -70,9 +111,25 @@ def json_page() -> str:
     return "\n".join((_OF_JSON, *_shapes()))
 
 
+def json_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of an output, made of its shape and what its fields' docstrings say."""
+    _, shape = outputs.OUTPUTS[name]
+    for module in (facts, numbers, outputs, outputs.lines):
+        for one in vars(module).values():
+            if is_typeddict(one):
+                one.__pydantic_config__ = {"use_attribute_docstrings": True}
+    made = TypeAdapter(shape).json_schema()
+    for base in getattr(shape, "__orig_bases__", ()):
+        # Pydantic reads the docstrings of a class's own fields.
+        if is_typeddict(base):
+            made["properties"] |= TypeAdapter(base).json_schema()["properties"]
+    made["properties"]["schema"] = {"const": outputs.identifier(name)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
 def _shapes() -> Iterator[str]:
     for name in outputs.OUTPUTS:
-        whole = outputs.json_schema(name)
+        whole = json_schema(name)
         yield f"## {outputs.identifier(name)}\n"
         yield whole["description"] + "\n"
         yield "| key | type | |"
@@ -96,12 +153,13 @@ def _type(value: dict[str, Any]) -> str:
 def pages() -> dict[Path, str]:
     """What is written: each file and its text."""
     schemas = {
-        outputs.FOLDER / f"{name}.json": json.dumps(outputs.json_schema(name), indent=1) + "\n"
+        outputs.FOLDER / f"{name}.json": json.dumps(json_schema(name), indent=1) + "\n"
         for name in outputs.OUTPUTS
     }
     return {
         ROOT / "docs" / "tables.md": tables_page(),
         ROOT / "docs" / "json.md": json_page(),
+        outputs.FOLDER / "tables.json": json.dumps(tables_schema(), indent=1) + "\n",
         **schemas,
     }
 

@@ -19,6 +19,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
 CORE_READERS = {
+    "units",
     "scenario",
     "records",
     "metrics",

@@ -9,6 +9,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 import synthetic
 import synthetic_live
@@ -108,6 +109,13 @@ def test_flows_that_only_a_later_repeat_has_join_the_run() -> None:
     # Renumbered by name: the second repeat's upload is the first one's.
     assert [len(part.streams) for part in whole.of("upload")] == [4, 4]
     assert whole.of("download")[0].mbps("down") == pytest.approx(50 / 1.0456, rel=0.02)
+
+
+def test_of_a_flow_that_a_repeat_had_not_nothing_was_counted() -> None:
+    made = synthetic_live.run(None, Line(), Line(seed=2, phases=(("idle", 2), ("upload", 3))))
+    absent = made.table("flows", 2).filter(pl.col("flow").str.starts_with("download"))
+    assert absent.height == 4
+    assert absent.drop("flow").null_count().row(0) == (4,) * (absent.width - 1)
 
 
 # ----------------------------------------------------------------------------------------- phases

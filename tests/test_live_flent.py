@@ -21,8 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_live import Line
 
+from sojourn import metrics
 from sojourn.cli import status
 from sojourn.errors import UserError
+from sojourn.figures import series
 from sojourn.live import flent
 from sojourn.live.measure import measurement, phases, sample_files
 from sojourn.records import META, Run
@@ -306,6 +308,26 @@ def test_a_run_of_the_simulator_does_not_go_out(tmp_path: Path) -> None:
 def test_a_name_that_flent_does_not_open_is_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="opens no file"):
         flent.export(run, tmp_path / "x.json.gz")
+
+
+def test_what_no_file_of_flent_s_counts_is_null_in_the_numbers(run: Run, tmp_path: Path) -> None:
+    made = document(run, phase="upload")
+    for point in made["raw_values"]["qdisc_stats_localhost"]:
+        del point["sent_bytes"]
+    back = flent.read(saved(tmp_path / "x.flent.gz", made))
+    [seed] = metrics.summary(back).to_dict()["runs"]
+    assert seed["packets"] is None
+    [queue] = seed["queues"]
+    for number in ("arrived_packets", "dropped_packets", "drop_rate", "utilisation"):
+        assert queue[number] is None, number
+    upload = next(flow for flow in seed["flows"] if flow["kind"] == "bulk")
+    assert upload["goodput_mbps"] > 0
+    for number in ("sent_packets", "loss_rate", "retransmits", "timeouts", "base_rtt_ms"):
+        assert upload[number] is None, number
+    assert seed["probes"][0]["sent"] > 0
+    line = series.throughput(series.queue(back, 1, queue["link"]))
+    assert line.t.size > 0
+    assert np.isnan(line.y).all()
 
 
 def test_a_phase_or_repeat_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ import live_network
 import numpy as np
 import polars as pl
 import pytest
+import shapes
 
-from sojourn import _core, metrics, report
+from sojourn import _core, metrics, outputs, report
 from sojourn.cli import status
 from sojourn.live import rpm
 from sojourn.live.measure import findings, measurement, responsiveness
@@ -113,7 +114,11 @@ def known() -> tuple[dict[str, dict[str, np.ndarray[Any, Any]]], dict[str, Any]]
         "format": 1, "outcome": "complete", "why": "", "notes": [], "zero_ns": 1_800_000_000 * S, "duration_ns": 4 * S,
         "phases": [{"name": "download", "kind": "download", "start_ns": 0, "end_ns": 4 * S, "complete": True}],
         "flows": flows, "links": [], "server": {"host": "lab.example", "address": "192.0.2.9", "port": 4043},
-        "client": {"version": "0.1.0"}, "rpm": {"parameters": {"tmp": 0.95}, "tls_round_trips": 2, "loaded": [loaded]},
+        "client": {"version": "0.1.0"}, "rpm": {
+            "parameters": dataclasses.asdict(rpm.RpmParameters()), "small_url": "https://lab.example:4043/small",
+            "large_url": "https://lab.example:4043/large", "upload_url": "https://lab.example:4043/upload", "tls_round_trips": 2,
+            "loaded": [loaded],
+        },
     }  # fmt: skip
     return tables, facts
 
@@ -299,6 +304,7 @@ def test_the_verbs_serve_and_measure(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
+        shapes.check("rpm", told)
         assert [result["phase"] for result in told["results"]] == ["download", "upload"]
         assert told["draft"] == "draft-ietf-ippm-responsiveness-09"
         assert told["idle_ms"]["foreign-tcp"] > 0
@@ -330,6 +336,9 @@ def test_a_server_that_vanishes_leaves_what_was_measured() -> None:
     (result,) = responsiveness.results(outcome.run)
     assert (result.complete, result.intervals) == (False, 2)
     assert result.draft.rpm > 0
+    # Its facts are those that are declared, by name and by type.
+    said = outputs.stamped("measure", findings.find(outcome.run).to_dict())
+    shapes.check("measure", json.loads(json.dumps(said)))
 
 
 def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(

@@ -23,6 +23,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pytest
+import shapes
 from live_network import wait_until
 from matplotlib.figure import Figure
 
@@ -273,7 +274,9 @@ def test_a_target_that_never_answers_is_all_lost_and_the_rest_is_not(
             "--db", tmp_path / "m.db", "--json",
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    dead, alive = json.loads(done.stdout)["targets"]
+    whole = json.loads(done.stdout)
+    shapes.check("monitor", whole)
+    dead, alive = whole["targets"]
     assert dead["name"] == silent
     assert (dead["received"], dead["loss_rate"], dead["last_loss"]) == (0, 1.0, "no reply")
     assert set(dead["rtt_ms"].values()) == {None}

@@ -91,4 +91,17 @@ def test_a_key_that_is_missing_or_not_described_is_noticed(tmp_path: Path) -> No
 
 
 def test_each_schema_is_shipped() -> None:
-    assert {file.stem for file in outputs.FOLDER.glob("*.json")} == set(outputs.OUTPUTS)
+    assert {file.stem for file in outputs.FOLDER.glob("*.json")} == set(outputs.SCHEMAS)
+
+
+def test_a_run_s_tables_have_the_shape_of_their_schema(tmp_path: Path) -> None:
+    run = small_run(tmp_path / "run")
+    tables = {
+        file.stem: run.table(file.stem, 1).to_dicts()
+        for file in (run.path / "seed-1").glob("*.parquet")
+    }
+    assert set(tables) >= {"queue", "flow", "probe", "links", "flows"}
+    shapes.check("tables", tables)
+    spoilt = [{**row, "t_ns": None} for row in tables["queue"]]
+    with pytest.raises(AssertionError, match="t_ns"):
+        shapes.check("tables", tables | {"queue": spoilt})

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import shapes
 
 from sojourn import remains
 from sojourn.cli import status
@@ -109,6 +110,7 @@ def cleaned(capsys: pytest.CaptureFixture[str], expected: int = 0) -> dict[str, 
     capsys.readouterr()
     assert status(["clean", "--json"]) == expected
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    shapes.check("clean", found)
     return found
 
 

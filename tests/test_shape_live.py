@@ -12,8 +12,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import shapes
 from live_network import (
     CLIENT,
     FULL_PACKET,
@@ -476,19 +478,19 @@ def test_wrong_words_are_two_lines_and_exit_2(net: LiveNetwork) -> None:
 
 
 def test_json_says_what_is_and_what_would_be(net: LiveNetwork) -> None:
-    planned = json.loads(sojourn(net, "shape", "eth0", "--up", "7mbit", "--json").stdout)
+    def said(*words: str) -> dict[str, Any]:
+        whole: dict[str, Any] = json.loads(sojourn(net, "shape", "eth0", *words, "--json").stdout)
+        shapes.check("shape", whole)
+        return whole
+
+    planned = said("--up", "7mbit")
     assert planned["state"] == "planned"
     assert planned["commands"][0] == "tc qdisc add dev eth0 root handle 1: htb default 1"
     sojourn(net, *SHAPED, "--confirm-within", "30s")
-    applied = json.loads(sojourn(net, "shape", "eth0", "--status", "--json").stdout)
+    applied = said("--status")
     assert (applied["state"], applied["up_bps"], applied["watched"]) == ("applied", 7_000_000, True)
-    assert (
-        json.loads(sojourn(net, "shape", "eth0", "--undo", "--json").stdout)["interface"] == "eth0"
-    )
-    assert (
-        json.loads(sojourn(net, "shape", "eth0", "--status", "--json").stdout)["state"]
-        == "not shaped"
-    )
+    assert said("--undo")["interface"] == "eth0"
+    assert said("--status")["state"] == "not shaped"
 
 
 def test_what_the_two_ends_are(net: LiveNetwork) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import shapes
 from live_network import SERVER, Bottleneck, LiveNetwork, network, wait_until
 
 from sojourn.records import Run
@@ -63,7 +64,9 @@ def test_it_finds_the_rate_above_which_the_queue_is_the_line_s(
         str(tmp_path / "out"),
     )
     assert shown(net) == before
-    (found,) = json.loads(done.stdout)["results"]
+    whole = json.loads(done.stdout)
+    shapes.check("tune", whole)
+    (found,) = whole["results"]
     # 5 Mbit/s: a queue of 20 ms in the shaper. 9 Mbit/s: the shaper never acts, the line's own
     # queue fills.
     slow, fast = found["measured"]

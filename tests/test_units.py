@@ -140,6 +140,36 @@ def test_a_written_probability_reads_back(fraction: float) -> None:
     assert parse_probability(format_probability(fraction)) == fraction
 
 
+@pytest.mark.parametrize(
+    ("value", "problem", "hint"),
+    [
+        (None, "None is not a time", 'write a time in quotes, like "24 h"'),
+        ([1], "[1] is not a time", 'write a time in quotes, like "24 h"'),
+        (5, "a time needs a unit; 5 is a bare number", 'write "5 h"'),
+        ("7 days", "'days' is not a unit of time", 'write "7 d"'),
+        ("2 weks", "'weks' is not a unit of time", "known units: ns, us, ms, s, min, h, d, w"),
+        ("522 w", "'522 w' is too long: the most is 315360000 s", ""),
+        ("0 d", "a time of zero", 'write a time above zero, like "24 h"'),
+    ],
+)
+def test_what_is_not_a_span_of_days_is_refused_in_a_sentence(
+    value: object, problem: str, hint: str
+) -> None:
+    with pytest.raises(UnitError) as refused:
+        parse_duration(value, what="a time", example="24 h", zero=False, days=True)
+    assert refused.value.problem == problem
+    assert refused.value.hint.endswith(hint)
+
+
+def test_days_and_weeks_are_for_spans_of_a_calendar() -> None:
+    assert (
+        parse_duration("7 d", days=True) == parse_duration("1 w", days=True) == 168 * 3600 * 10**9
+    )
+    with pytest.raises(UnitError) as refused:
+        parse_duration("7 d")
+    assert refused.value.offset == 2
+
+
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     for read in (parse_duration, parse_rate, parse_size, parse_probability):

@@ -34,6 +34,33 @@ LINUX: bool
 CAUSES: list[str]
 """Words of the drop and mark causes, in the order of their number in the `drops` table."""
 
+UNITS: list[str]
+"""Every unit of a quantity but "%"."""
+MAX_DURATION: int
+MAX_RATE: int
+MAX_SIZE: int
+
+def parse_duration(
+    value: object, *, what: str, example: str, zero: bool, most: int, days: bool
+) -> int:
+    """Nanoseconds; `sojourn.units.UnitError` of what is none, as of the other `parse_`."""
+
+def parse_rate(value: object, *, zero: bool) -> int:
+    """Bit/s."""
+
+def parse_size(value: object, *, what: str, least: int, most: int) -> int:
+    """Bytes."""
+
+def parse_probability(value: object) -> float:
+    """A fraction."""
+
+def format_duration(ns: int) -> str: ...
+def format_rate(bps: int) -> str: ...
+def format_size(size: int) -> str: ...
+def format_probability(fraction: float) -> str: ...
+def nearest(word: str, known: list[str]) -> str | None:
+    """The known word that was probably meant, if one is near."""
+
 @final
 class ColumnSchema:
     """A column of a table as crates/tables declares it."""

@@ -12,12 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-
-from sojourn import foreign
+from sojourn import foreign, shapes
+from sojourn.facts import MeasurementFacts
+from sojourn.shapes import Count, Real, Within
 
 FORMAT = 2
 """Version of the folder's layout, in meta.json. A lower one is read as well, a higher one was
@@ -25,13 +24,6 @@ written by a newer sojourn.
 
 1, of sojourn 0.1: no `engine_build`, no `checksums`, no SHA256SUMS.
 """
-
-# Within what a column of integers holds: whatever is computed with them stays finite.
-_Time = Annotated[int, Field(ge=0, lt=2**63)]
-_Count = Annotated[int, Field(ge=0, lt=2**63)]
-_Seed = Annotated[int, Field(ge=0, lt=2**63)]
-_Real = Annotated[float, Field(allow_inf_nan=False, ge=-1e18, le=1e18)]
-_Whole = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 
 
 @dataclass(frozen=True)
@@ -41,15 +33,15 @@ class LinkInfo:
     name: str
     qdisc: str
     """In tc's words: "fq_codel limit 10240p target 5ms"."""
-    rate_bps: _Count | None
+    rate_bps: Count | None
     """At the start, the slower of the transmitter's and the shaper's; None: not limited."""
-    delay_ns: _Time = 0
+    delay_ns: Count = 0
     sampled: bool = True
     """It has rows in `queue`; a host's own access link, of which there may be thousands, has
     not."""
     shaper: str | None = None
     """In tc's words: "htb rate 1mbit"; None: no shaper."""
-    ring: _Count | None = None
+    ring: Count | None = None
     """The driver's ring, descriptors; None: no ring."""
     bql: bool = False
 
@@ -70,7 +62,7 @@ class FlowInfo:
     """bulk, transfers, udp, ping, video"""
     congestion: str | None
     """TCP's congestion control; None: not TCP."""
-    group: _Count
+    group: Count
     """Number of the scenario's [[flow]] entry it came from."""
     path: tuple[str, ...] = ()
     """Links its packets cross, in order."""
@@ -88,10 +80,10 @@ class Phase:
     """Of its own in a seed: "idle", "download", "idle 2"."""
     kind: str
     """idle, download, upload, both"""
-    start_ns: _Time
-    end_ns: _Time
+    start_ns: Count
+    end_ns: Count
     """Both on the clock of the seed's tables."""
-    seed: _Seed = 1
+    seed: Count = 1
     complete: bool = True
     """False: the measurement ended in it."""
 
@@ -105,9 +97,9 @@ class Meta:
     """Tells the Runs of a sweep or comparison apart: "fq_codel"."""
     engine: str
     version: str
-    duration_ns: _Time
-    warmup_ns: _Time
-    seeds_asked: tuple[_Seed, ...]
+    duration_ns: Count
+    warmup_ns: Count
+    seeds_asked: tuple[Count, ...]
     links: tuple[LinkInfo, ...]
     flows: tuple[FlowInfo, ...]
     fingerprint: str = ""
@@ -116,9 +108,9 @@ class Meta:
     engine_build: str | None = None
     """Names the build of the engine (`Engine.build`); None: not recorded, or a measurement."""
     host: Mapping[str, str] = field(default_factory=dict)
-    seeds: tuple[_Seed, ...] = ()
+    seeds: tuple[Count, ...] = ()
     """Seeds that finished, ascending."""
-    cpu_s: Mapping[str, _Real] = field(default_factory=dict)
+    cpu_s: Mapping[str, Real] = field(default_factory=dict)
     """CPU seconds that each seed took, by the seed in digits. Here, since a seed's tables are the
     same on every rerun."""
     checksums: Mapping[str, str] = field(default_factory=dict)
@@ -126,16 +118,15 @@ class Meta:
     by sojourn 0.1."""
     phases: tuple[Phase, ...] = ()
     """Of a measurement: those of every seed, each seed's in order of time."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """Of a measurement: what else each seed brought back, by the seed in digits
-    (`sojourn.live.measure.session.Session.facts`)."""
+    facts: Mapping[str, MeasurementFacts] = field(default_factory=dict)
+    """Of a measurement: what else each seed brought back, by the seed in digits."""
     conditions: Mapping[str, str] = field(default_factory=dict)
     """What held that the scenario does not say: of a kernel its offloads and its HZ. Empty: the
     scenario says everything."""
     invalid: tuple[str, ...] = ()
     """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds;
     none: nothing is known against them."""
-    format: Annotated[int, Field(ge=1)] = FORMAT
+    format: Annotated[int, Within(1, FORMAT)] = FORMAT
     """Of the folder that it was read from."""
 
     @property
@@ -156,82 +147,6 @@ class Meta:
         return next(flow for flow in self.flows if flow.name == name)
 
 
-# ------------------------------------------------------------------------------------------ facts
-
-
-class _Open(BaseModel):
-    """What is read of a session's facts. Every key may be missing, unless it has no default here,
-    and there may be others."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-
-class _Host(_Open):
-    host: str = ""
-    address: str | None = None
-    gateway: str | None = None
-
-
-class _Probe(_Open):
-    name: str
-    address: str
-    how: str = ""
-    lost_forward: _Count | None
-    lost_backward: _Count | None
-
-
-class _Clock(_Open):
-    by: str
-    error_ns: _Real | None
-    drift_ppm: _Real | None
-    stepped_ns: _Real
-
-
-class _Lateness(_Open):
-    p99: _Real
-    max: _Real
-
-
-class _Interval(_Open):
-    connections: _Count
-    moving_average_bps: list[_Real]
-
-
-class _Loaded(_Open):
-    directions: list[str]
-    start_ns: _Time
-    end_ns: _Time
-    window_start_ns: _Time
-    window_end_ns: _Time
-    intervals: list[_Interval]
-    goodput_confidence: str
-    responsiveness_confidence: str
-    unanswered: _Count
-
-
-class _RpmParameters(_Open):
-    tmp: Annotated[float, Field(gt=0, le=1)]
-
-
-class _Rpm(_Open):
-    loaded: list[_Loaded]
-    parameters: _RpmParameters
-    tls_round_trips: _Real
-
-
-class _Facts(_Open):
-    why: str = ""
-    notes: list[str] = []
-    # A time of day that `datetime` has: up to the year 9892.
-    zero_ns: Annotated[int, Field(ge=0, lt=250_000_000_000 * 10**9)] = 0
-    probes: list[_Probe] = []
-    clock: _Clock | None = None
-    lateness_ns: _Lateness | None = None
-    server: _Host = _Host()
-    client: _Host = _Host()
-    rpm: _Rpm | None = None
-
-
 # ---------------------------------------------------------------------------------------- reading
 
 
@@ -246,39 +161,39 @@ def read(text: bytes) -> Meta:
         NewerError: its format is one that this version does not know.
         ValueError: it is damaged or none of ours; the sentence says where.
     """
+    raw = _json(text)
+    # Before anything else is judged: what a newer one means is not known.
+    if type(raw.get("format")) is int and raw["format"] > FORMAT:
+        raise NewerError(str(raw.get("version", "?")))
+    if "format" not in raw:
+        raise ValueError("it has no format")
     try:
-        raw = TypeAdapter(dict[str, Any]).validate_json(text)
-        # Before anything else is judged: what a newer one means is not known.
-        if type(raw.get("format")) is int and raw["format"] > FORMAT:
-            raise NewerError(str(raw.get("version", "?")))
-        if "format" not in raw:
-            raise ValueError("it has no format")
-        meta = _checked_meta().validate_json(text, strict=True)
-        facts = _checked_facts().validate_json(json.dumps(raw.get("facts", {})), strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(
-            foreign.plain(f"{where}: {first['msg']}" if where else first["msg"])
-        ) from None
-    for problem in (*_problems(meta), *_problems_of_facts(meta, facts)):
+        meta = shapes.read(Meta, raw)
+    except ValueError as error:
+        raise ValueError(foreign.plain(str(error))) from None
+    for problem in (*_problems(meta), *_problems_of_facts(meta)):
         raise ValueError(problem)
     harmless = foreign.plain_values(raw)
-    return (
-        meta
-        if harmless == raw
-        else _checked_meta().validate_json(json.dumps(harmless), strict=True)
-    )
+    return meta if harmless == raw else shapes.read(Meta, harmless)
 
 
-@cache
-def _checked_meta() -> TypeAdapter[Meta]:
-    return TypeAdapter(Meta)
+def _json(text: bytes) -> dict[str, Any]:
+    def no_number(word: str) -> None:
+        raise ValueError(f"Invalid JSON: {word} is no number")
 
-
-@cache
-def _checked_facts() -> TypeAdapter[dict[str, _Facts]]:
-    return TypeAdapter(dict[str, _Facts])
+    try:
+        raw = json.loads(text, parse_constant=no_number)
+        # Half of a surrogate pair can be written in JSON, and stands for nothing.
+        json.dumps(raw, ensure_ascii=False).encode()
+    except UnicodeError as error:
+        raise ValueError(f"Invalid JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"Invalid JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("Invalid JSON: too deep") from None
+    if not isinstance(raw, dict):
+        raise ValueError("not an object")
+    return raw
 
 
 def _problems(meta: Meta) -> Iterator[str]:
@@ -304,15 +219,14 @@ def _problems(meta: Meta) -> Iterator[str]:
         yield "duration_ns: shorter than the warm-up"
 
 
-def _problems_of_facts(meta: Meta, facts: Mapping[str, _Facts]) -> Iterator[str]:
-    for seed, told in facts.items():
-        if told.rpm is None:
+def _problems_of_facts(meta: Meta) -> Iterator[str]:
+    for seed, told in meta.facts.items():
+        if "rpm" not in told:
             continue
         loads = [phase for phase in meta.phases if str(phase.seed) == seed and phase.kind != "idle"]
-        if len(loads) != len(told.rpm.loaded):
+        if len(loads) != len(told["rpm"]["loaded"]):
             yield f"facts.{seed}.rpm: not of these phases"
-        for loaded in told.rpm.loaded:
-            if any(
-                len(each.moving_average_bps) != len(loaded.directions) for each in loaded.intervals
-            ):
+        for loaded in told["rpm"]["loaded"]:
+            directions = len(loaded["directions"])
+            if any(len(each["moving_average_bps"]) != directions for each in loaded["intervals"]):
                 yield f"facts.{seed}.rpm: not of these directions"

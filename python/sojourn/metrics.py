@@ -35,7 +35,7 @@ import polars as pl
 from sojourn import _core
 from sojourn.arrays import Json
 from sojourn.numbers import MeanAndInterval, OverSeeds, SeedNumbers
-from sojourn.records import TABLES, Meta, Names, Run, RunError, columns
+from sojourn.records import Meta, Names, Run, RunError, columns
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -161,13 +161,6 @@ def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> S
         "causes": causes,
     }
     names = Names([*links], [flow.name for flow in meta.flows], causes)
-    # A file of flent's knows of its links what waited, and not what was sent.
-    counted = [
-        column.name
-        for column in TABLES["links"].columns
-        if not column.null and column.kind == "integer"
-    ]
-    tables = {**tables, "links": tables["links"].with_columns(pl.col(counted).fill_null(0))}
     given = {name: columns(name, tables[name], names) for name in NEEDED}
     try:
         found = _core.seed_numbers(json.dumps(about), given)

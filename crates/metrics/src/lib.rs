@@ -33,13 +33,16 @@ pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { f64::NAN } else { part / whole }
 }
 
-/// Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit.
+/// Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit,
+/// and of bytes that nothing counted.
 ///
 /// A packet counts when its transmission begins, so the last one may reach beyond the end, and a
 /// shaper lets its burst and what framing it does not charge through on top of its rate: hence the
 /// bound.
 pub fn utilisation(wire_bytes: f64, capacity_bits: Option<f64>) -> f64 {
     match capacity_bits {
+        // `min` would take its other operand for a NaN.
+        _ if wire_bytes.is_nan() => f64::NAN,
         None | Some(0.0) => f64::NAN,
         Some(capacity) => (wire_bytes * 8.0 / capacity).min(1.0),
     }
@@ -74,5 +77,6 @@ mod tests {
         assert_eq!(utilisation(500.0, Some(8000.0)), 0.5);
         assert_eq!(utilisation(1500.0, Some(8000.0)), 1.0);
         assert!(utilisation(1500.0, None).is_nan());
+        assert!(utilisation(f64::NAN, Some(8000.0)).is_nan());
     }
 }

@@ -72,7 +72,7 @@ numbers! {
         pub probes: Vec<Probe>,
         pub jain: f64,
         pub goodput_mbps: f64,
-        pub packets: u64,
+        pub packets: Count,
     }
 }
 
@@ -83,7 +83,7 @@ numbers! {
         pub link: String,
         pub qdisc: String,
         pub utilisation: f64,
-        pub arrived_packets: u64,
+        pub arrived_packets: Count,
         pub dropped_packets: Count,
         pub marked_packets: Count,
         pub drop_rate: f64,
@@ -146,8 +146,8 @@ numbers! {
         pub kind: String,
         pub congestion: Option<String>,
         pub goodput_mbps: f64,
-        pub delivered_bytes: u64,
-        pub sent_packets: u64,
+        pub delivered_bytes: Count,
+        pub sent_packets: Count,
         pub loss_rate: f64,
         pub retransmits: Count,
         pub timeouts: Count,
@@ -224,7 +224,7 @@ pub fn of_seed(about: &About, tables: &Tables) -> Seed {
     let groups = groups(about, &cut, &flows);
     let probes = (0..about.flows.len()).filter(|&number| about.flows[number].kind == "ping");
     let probes = probes.map(|number| probe_numbers(about, &cut, number)).collect();
-    let packets = tables.engine.row(0).packets;
+    let packets = Count(tables.engine.row(0).packets);
     let all: Vec<&Flow> = flows.iter().collect();
     let (jain, goodput_mbps) = (jain(&endless(&all)), together(&all));
     Seed { queues, groups, probes, jain, goodput_mbps, packets, flows }
@@ -278,7 +278,12 @@ fn together(flows: &[&Flow]) -> f64 {
 }
 
 fn ms(ns: Option<u64>) -> f64 {
-    ns.map_or(f64::NAN, |ns| ns as f64 / 1e6)
+    real(ns) / 1e6
+}
+
+/// What nothing counted is NaN, and so is what is computed of it.
+fn real(count: Option<u64>) -> f64 {
+    count.map_or(f64::NAN, |count| count as f64)
 }
 
 fn queue(about: &About, cut: &Cut, number: usize, flows: &[Flow]) -> Queue {
@@ -287,23 +292,22 @@ fn queue(about: &About, cut: &Cut, number: usize, flows: &[Flow]) -> Queue {
     let crosses = |flow: &FlowAbout| flow.path.contains(&(number as u32));
     let here = flows.iter().zip(&about.flows).filter(|(_, info)| crosses(info));
     let here: Vec<&Flow> = here.map(|(flow, _)| flow).collect();
-    let dropped = row.dropped_packets.map_or(f64::NAN, |dropped| dropped as f64);
     let most = row.sojourn_max_ns.map(|most| most as f64);
     let [p50, p95, p99] = quantiles_ms(bins, None, most);
     let sum = row.sojourn_sum_ns.unwrap_or(f64::NAN);
-    let max = if row.sent_packets > 0 { ms(row.sojourn_max_ns) } else { f64::NAN };
+    let max = ms(row.sojourn_max_ns.filter(|_| row.sent_packets != Some(0)));
     Queue {
         link: about.links[number].name.clone(),
         qdisc: about.links[number].qdisc.clone(),
-        utilisation: utilisation(row.wire_bytes as f64, row.capacity_bits),
-        arrived_packets: row.arrived_packets,
+        utilisation: utilisation(real(row.wire_bytes), row.capacity_bits),
+        arrived_packets: Count(row.arrived_packets),
         dropped_packets: Count(row.dropped_packets),
         marked_packets: Count(row.marked_packets),
-        drop_rate: ratio(dropped, row.arrived_packets as f64),
+        drop_rate: ratio(real(row.dropped_packets), real(row.arrived_packets)),
         lost_packets: Count(row.lost_packets),
         drops: by_word(about, drops),
         marks: by_word(about, marks),
-        sojourn_ms: Times { mean: ratio(sum, row.sent_packets as f64) / 1e6, p50, p95, p99, max },
+        sojourn_ms: Times { mean: ratio(sum, real(row.sent_packets)) / 1e6, p50, p95, p99, max },
         backlog_packets: MeanAndMost {
             mean: row.backlog_mean_packets.unwrap_or(f64::NAN),
             max: Count(row.backlog_max_packets),
@@ -336,25 +340,24 @@ fn by_word(about: &About, counts: &BTreeMap<u8, u64>) -> Vec<(String, u64)> {
 }
 
 fn flow(info: &FlowAbout, row: &flows::Row, cut: &Cut, number: usize, measured_s: f64) -> Flow {
-    let samples = row.rtt_samples as f64;
-    let measured = |ns: Option<u64>| if row.rtt_samples > 0 { ms(ns) } else { f64::NAN };
+    let measured = |ns: Option<u64>| ms(ns.filter(|_| row.rtt_samples.is_some_and(|n| n > 0)));
     let (least, most) = (row.rtt_min_ns.map(|ns| ns as f64), row.rtt_max_ns.map(|ns| ns as f64));
     let [p50, p95, p99] = quantiles_ms(&cut.rtts[number], least, most);
-    let lost = row.lost_packets as f64;
+    let lost = real(row.lost_packets);
     Flow {
         name: info.name.clone(),
         kind: info.kind.clone(),
         congestion: info.congestion.clone(),
-        goodput_mbps: goodput_mbps(row.delivered_bytes as f64, measured_s),
-        delivered_bytes: row.delivered_bytes,
-        sent_packets: row.sent_packets,
-        loss_rate: ratio(lost, lost + row.received_packets as f64),
+        goodput_mbps: goodput_mbps(real(row.delivered_bytes), measured_s),
+        delivered_bytes: Count(row.delivered_bytes),
+        sent_packets: Count(row.sent_packets),
+        loss_rate: ratio(lost, lost + real(row.received_packets)),
         retransmits: Count(row.retransmits),
         timeouts: Count(row.timeouts),
         base_rtt_ms: ms(row.base_rtt_ns),
         rtt_ms: Distribution {
             min: measured(row.rtt_min_ns),
-            mean: ratio(row.rtt_sum_ns, samples) / 1e6,
+            mean: ratio(row.rtt_sum_ns.unwrap_or(f64::NAN), real(row.rtt_samples)) / 1e6,
             p50,
             p95,
             p99,
@@ -387,8 +390,8 @@ fn group(about: &About, cut: &Cut, flows: &[Flow], numbers: &[usize]) -> Group {
     let pooled = || numbers.iter().flat_map(|&n| cut.completions_ms[n].iter().copied()).collect();
     let late = || {
         let bins: Bins = numbers.iter().flat_map(|&n| cut.rtts[n].iter().copied()).collect();
-        let lost: u64 = numbers.iter().map(|&n| cut.totals[n].lost_packets).sum();
-        late_rate(&bins, lost as f64, LATE_MS)
+        let lost = numbers.iter().fold(0.0, |sum, &n| sum + real(cut.totals[n].lost_packets));
+        late_rate(&bins, lost, LATE_MS)
     };
     Group {
         name: if whole { first.name.clone() } else { stem.into() },

@@ -10,6 +10,7 @@ mod live;
 mod metrics;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod prober;
+mod quantities;
 mod realised;
 mod replay;
 #[cfg(all(target_os = "linux", feature = "lines"))]
@@ -18,6 +19,7 @@ mod run;
 mod scenario;
 mod tables;
 mod tc;
+mod values;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -77,6 +79,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     scenario::fill(module)?;
     realised::add_to(module)?;
     congestion::add_to(module)?;
+    quantities::add_to(module)?;
     tc::add_to(module)?;
     module.add("LINUX", cfg!(all(target_os = "linux", feature = "lines")))?;
     #[cfg(all(target_os = "linux", feature = "lines"))]

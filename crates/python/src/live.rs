@@ -166,5 +166,6 @@ pub fn measure<'py>(
     let measured = measured.map_err(|Failure { problem, hint }| {
         watcher.interrupt.unwrap_or_else(|| MeasureError::new_err((problem, hint)))
     })?;
-    Ok((columns(py, measured.tables)?, measured.facts.to_string()))
+    let facts = serde_json::to_string(&measured.facts).expect("facts are plain values");
+    Ok((columns(py, measured.tables)?, facts))
 }

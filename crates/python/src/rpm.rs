@@ -145,7 +145,8 @@ pub fn measure_rpm<'py>(
         (_, Some(error)) => return Err(error),
         (outcome, None) => outcome.map_err(refusal)?,
     };
-    Ok((columns(py, outcome.tables())?, outcome.facts(&plan).to_string()))
+    let facts = serde_json::to_string(&outcome.facts(&plan)).expect("facts are plain values");
+    Ok((columns(py, outcome.tables())?, facts))
 }
 
 fn go_on(now: &Reached, reached: Option<&Py<PyAny>>) -> PyResult<bool> {

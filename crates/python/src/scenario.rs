@@ -2,60 +2,17 @@
 //! problems as one `ScenarioError`.
 
 use crate::realised::{Realised, Tcp};
+use crate::values::{table_of, value_of};
 use ::scenario::{Key, Loaded, Part, Source, Table, Value};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyMapping, PyTuple};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 // Values
 // -------------------------------------------------------------------------------------------------
-
-/// A plain value; what has canonical words (a discipline) as those. `None` inside a table is a key
-/// that is not there.
-fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
-    if value.is_instance_of::<PyBool>() {
-        return Ok(Value::Bool(value.extract()?));
-    }
-    if value.is_instance_of::<PyInt>() {
-        // Beyond 128 bits it is out of any range all the same.
-        return Ok(Value::Int(value.extract().unwrap_or(if value.lt(0)? {
-            i128::MIN
-        } else {
-            i128::MAX
-        })));
-    }
-    if value.is_instance_of::<PyFloat>() {
-        return Ok(Value::Float(value.extract()?));
-    }
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Value::Text(text.to_string_lossy().into_owned()));
-    }
-    if let Ok(mapping) = value.cast::<PyMapping>() {
-        return Ok(Value::Table(table_of(mapping)?));
-    }
-    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let items: PyResult<Vec<Value>> = value.try_iter()?.map(|item| value_of(&item?)).collect();
-        return Ok(Value::List(items?));
-    }
-    if let Ok(text) = value.getattr("text") {
-        return value_of(&text);
-    }
-    Err(PyTypeError::new_err(format!("a scenario has no {}", value.get_type().name()?)))
-}
-
-fn table_of(mapping: &Bound<'_, PyMapping>) -> PyResult<Table> {
-    let mut table = Table::default();
-    for entry in mapping.items()?.iter() {
-        let (key, value): (String, Bound<'_, PyAny>) = entry.extract()?;
-        if !value.is_none() {
-            table.set(&key, value_of(&value)?);
-        }
-    }
-    Ok(table)
-}
 
 fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {

@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::quantities::shown;
+
 /// The error, with its place counted in characters.
 fn unit_error(py: Python<'_>, text: &str, error: TcError) -> PyErr {
     let offset = text.get(..error.at.start).map_or(0, |before| before.chars().count());
@@ -18,11 +20,6 @@ fn unit_error(py: Python<'_>, text: &str, error: TcError) -> PyErr {
         class.call1((error.problem, error.hint, offset))
     };
     raised().map_or_else(|error| error, PyErr::from_value)
-}
-
-/// A value as it stands in a message.
-fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    value.py().import("sojourn.units")?.getattr("quoted")?.call1((value,))?.extract()
 }
 
 fn hash_of(text: &str) -> u64 {

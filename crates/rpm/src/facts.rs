@@ -1,18 +1,20 @@
-//! An outcome as sojourn keeps a measurement: tables, and facts beside them as JSON.
+//! An outcome as sojourn keeps a measurement: tables, and facts beside them.
 //!
 //! Flows are numbered through: first the kinds of probe (`PROBES`), then the connections that
 //! carried load.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use tables::facts::{FORMAT, Flow, FlowDirection, FlowKind, Link, Outcome as Ended, Phase};
 use tables::{FlowId, Table, engine, flow, flows, probe};
 
-use crate::client::{Outcome, PROBES, Plan, Stopped};
+use crate::algorithm::Parameters;
+use crate::client::{Loaded, Outcome, PROBES, Plan, Stopped};
 use crate::load::Direction;
 
 impl Outcome {
     /// The tables that have rows: probe, flow, flows, engine.
     pub fn tables(&self) -> Vec<Table> {
-        let engine = engine::Row { events: Some(0), packets: 0, peak_entries: Some(0) };
+        let engine = engine::Row { events: None, packets: None, peak_entries: None };
         vec![
             self.probe_table().into_table(),
             self.flow_table().into_table(),
@@ -51,100 +53,155 @@ impl Outcome {
     }
 
     fn totals(&self) -> flows::Columns {
-        let all = PROBES.len() + self.flows.len();
-        let mut rows: Vec<flows::Row> = (0..all as u32).map(|flow| nothing(FlowId(flow))).collect();
-        for probe in &self.probes {
-            let row = &mut rows[probe.kind];
-            row.sent_packets += 1;
-            match probe.rtt_ns {
-                Some(rtt) => {
-                    row.received_packets += 1;
-                    row.base_rtt_ns = Some(row.base_rtt_ns.map_or(rtt, |least| least.min(rtt)));
-                }
-                None => row.lost_packets += 1,
+        let probes = (0..PROBES.len()).map(|kind| {
+            let mine = || self.probes.iter().filter(move |probe| probe.kind == kind);
+            let rtts = || mine().filter_map(|probe| probe.rtt_ns);
+            let (sent, received) = (mine().count() as u64, rtts().count() as u64);
+            flows::Row {
+                sent_packets: Some(sent),
+                received_packets: Some(received),
+                lost_packets: Some(sent - received),
+                // A probe has none of TCP's, in every engine.
+                retransmits: Some(0),
+                timeouts: Some(0),
+                fast_recoveries: Some(0),
+                base_rtt_ns: rtts().min(),
+                ..uncounted(kind)
             }
-        }
-        for sample in &self.samples {
-            let row = &mut rows[PROBES.len() + sample.flow];
-            row.delivered_bytes = sample.delivered_bytes;
-            row.retransmits = Some(sample.sender.map_or(0, |sender| sender.retransmits));
-        }
-        rows.into_iter().collect()
+        });
+        let loads = (0..self.flows.len()).map(|number| {
+            let last = self.samples.iter().rev().find(|sample| sample.flow == number);
+            flows::Row {
+                delivered_bytes: last.map(|sample| sample.delivered_bytes),
+                retransmits: last.and_then(|sample| Some(sample.sender?.retransmits)),
+                ..uncounted(PROBES.len() + number)
+            }
+        });
+        probes.chain(loads).collect()
     }
 
-    /// What else there is to say, in the shape of a measurement's facts; what is RPM's alone lies
-    /// under `rpm`.
-    pub fn facts(&self, plan: &Plan) -> Value {
+    /// What else there is to say.
+    pub fn facts<'a>(&'a self, plan: &'a Plan) -> Facts<'a> {
         let (outcome, why) = match &self.stopped {
-            None => ("complete", String::new()),
-            Some(Stopped::Asked) => ("interrupted", "it was interrupted".into()),
-            Some(Stopped::Failed(problem)) => ("partial", problem.to_string()),
+            None => (Ended::Complete, String::new()),
+            Some(Stopped::Asked) => (Ended::Interrupted, "it was interrupted".into()),
+            Some(Stopped::Failed(problem)) => (Ended::Partial, problem.to_string()),
         };
-        json!({
-            "format": 1,
-            "outcome": outcome,
-            "why": why,
-            "notes": [],
-            "zero_ns": self.zero_ns,
-            "duration_ns": self.end_ns,
-            "phases": self.phases(),
-            "flows": self.flow_facts(),
-            "links": [],
-            "server": {
-                "host": self.document.small.host, "address": self.address.ip().to_string(),
-                "port": self.address.port(),
+        Facts {
+            format: FORMAT,
+            outcome,
+            why,
+            notes: Vec::new(),
+            zero_ns: self.zero_ns,
+            duration_ns: self.end_ns,
+            phases: self.phases(),
+            flows: self.flow_facts(),
+            links: Vec::new(),
+            server: Server {
+                host: &self.document.small.host,
+                address: self.address.ip().to_string(),
+                port: self.address.port(),
             },
-            "client": {"version": env!("CARGO_PKG_VERSION")},
-            "rpm": {
-                "parameters": plan.parameters,
-                "small_url": self.document.small.to_string(),
-                "large_url": self.document.large.to_string(),
-                "upload_url": self.document.upload.to_string(),
-                "tls_round_trips": self.tls_round_trips,
-                "loaded": self.loaded,
+            client: Client { version: env!("CARGO_PKG_VERSION") },
+            rpm: Decided {
+                parameters: &plan.parameters,
+                small_url: self.document.small.to_string(),
+                large_url: self.document.large.to_string(),
+                upload_url: self.document.upload.to_string(),
+                tls_round_trips: self.tls_round_trips,
+                loaded: &self.loaded,
             },
-        })
-    }
-
-    fn phases(&self) -> Vec<Value> {
-        let complete = self.stopped.is_none() || !self.loaded.is_empty();
-        let idle = json!({
-            "name": "idle", "kind": "idle", "start_ns": 0, "end_ns": self.idle_end_ns, "complete": complete,
-        });
-        let mut phases = vec![idle];
-        for (number, loaded) in self.loaded.iter().enumerate() {
-            let complete = self.stopped.is_none() || number + 1 < self.loaded.len();
-            let kind = kind(&loaded.directions);
-            phases.push(json!({
-                "name": kind, "kind": kind, "start_ns": loaded.start_ns, "end_ns": loaded.end_ns,
-                "complete": complete,
-            }));
         }
-        phases
     }
 
-    fn flow_facts(&self) -> Vec<Value> {
-        let probes = PROBES.iter().enumerate().map(|(group, name)| {
-            json!({
-                "name": name, "kind": "ping", "direction": "", "phase": null, "group": group,
-                "congestion": null,
-            })
+    fn phases(&self) -> Vec<Phase> {
+        let idle = Phase {
+            name: "idle".into(),
+            kind: "idle",
+            start_ns: 0,
+            end_ns: self.idle_end_ns,
+            complete: self.stopped.is_none() || !self.loaded.is_empty(),
+        };
+        let loaded = self.loaded.iter().enumerate().map(|(number, loaded)| Phase {
+            name: kind(&loaded.directions).into(),
+            kind: kind(&loaded.directions),
+            start_ns: loaded.start_ns,
+            end_ns: loaded.end_ns,
+            complete: self.stopped.is_none() || number + 1 < self.loaded.len(),
         });
+        std::iter::once(idle).chain(loaded).collect()
+    }
+
+    fn flow_facts(&self) -> Vec<Flow> {
+        let probes = PROBES.iter().enumerate().map(|(group, name)| Flow::probe(*name, group));
         let load = self.flows.iter().map(|name| {
             let up = name.starts_with(Direction::Upload.word());
             // The phase that loads this direction: each is loaded once.
             let direction = if up { Direction::Upload } else { Direction::Download };
             let phase =
                 self.loaded.iter().position(|loaded| loaded.directions.contains(&direction));
-            json!({
-                "name": name, "kind": "bulk", "direction": if up { "up" } else { "down" },
-                "phase": phase.map(|phase| phase + 1), "group": PROBES.len() + usize::from(up),
+            Flow {
+                name: name.clone(),
+                kind: FlowKind::Bulk,
+                direction: if up { FlowDirection::Up } else { FlowDirection::Down },
+                phase: phase.map(|phase| phase + 1),
+                group: PROBES.len() + usize::from(up),
                 // TCP's, but of this connection's other end, or the system's: not known.
-                "congestion": "",
-            })
+                congestion: Some(String::new()),
+            }
         });
         probes.chain(load).collect()
     }
+}
+
+/// What a measurement says beside its tables: `sojourn.facts.RpmFacts` under the same names.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Facts<'a> {
+    pub format: u32,
+    pub outcome: Ended,
+    /// A sentence; empty if complete.
+    pub why: String,
+    pub notes: Vec<String>,
+    /// The time of day at t = 0, since 1970.
+    pub zero_ns: u64,
+    pub duration_ns: u64,
+    pub phases: Vec<Phase>,
+    pub flows: Vec<Flow>,
+    /// None: it watches no interface.
+    pub links: Vec<Link>,
+    pub server: Server<'a>,
+    pub client: Client,
+    pub rpm: Decided<'a>,
+}
+
+/// Who answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Server<'a> {
+    pub host: &'a str,
+    pub address: String,
+    pub port: u16,
+}
+
+/// Who measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Client {
+    pub version: &'static str,
+}
+
+/// What the algorithm did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Decided<'a> {
+    pub parameters: &'a Parameters,
+    pub small_url: String,
+    pub large_url: String,
+    pub upload_url: String,
+    /// Of a TLS handshake with this server.
+    pub tls_round_trips: u32,
+    pub loaded: &'a [Loaded],
 }
 
 fn kind(directions: &[Direction]) -> &'static str {
@@ -154,20 +211,20 @@ fn kind(directions: &[Direction]) -> &'static str {
     }
 }
 
-/// Totals of a flow that did nothing.
-fn nothing(flow: FlowId) -> flows::Row {
+/// Totals of a flow of which nothing was counted.
+fn uncounted(number: usize) -> flows::Row {
     flows::Row {
-        flow,
-        sent_packets: 0,
-        sent_bytes: 0,
-        received_packets: 0,
-        delivered_bytes: 0,
-        lost_packets: 0,
-        retransmits: Some(0),
-        timeouts: Some(0),
-        fast_recoveries: Some(0),
-        rtt_sum_ns: 0.0,
-        rtt_samples: 0,
+        flow: FlowId(number as u32),
+        sent_packets: None,
+        sent_bytes: None,
+        received_packets: None,
+        delivered_bytes: None,
+        lost_packets: None,
+        retransmits: None,
+        timeouts: None,
+        fast_recoveries: None,
+        rtt_sum_ns: None,
+        rtt_samples: None,
         rtt_min_ns: None,
         rtt_max_ns: None,
         base_rtt_ns: None,

@@ -195,8 +195,8 @@ fn size(bytes: &u64) -> Value {
     format_size(*bytes).into()
 }
 
-const SECONDS: Times = Times { example: "1 s", ..TIME };
-const ON: Times = Times { example: "1 s", zero: false, ..TIME };
+const SECONDS: Times<'static> = Times { example: "1 s", ..TIME };
+const ON: Times<'static> = Times { example: "1 s", zero: false, ..TIME };
 
 fn interval(value: &Value) -> Result<u64, Wrong> {
     let times = Times { what: "an interval", example: "100 ms", zero: false, ..TIME };

@@ -15,7 +15,7 @@ mod links;
 mod meaning;
 mod model;
 mod problem;
-mod quantity;
+pub mod quantity;
 mod reader;
 pub mod realised;
 mod sweep;

@@ -18,6 +18,8 @@ use tc::text::quoted as quoted_words;
 pub const MAX_DURATION: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// 10 Tbit/s, bit/s.
 pub const MAX_RATE: u64 = 10_000_000_000_000;
+/// 1 PB, bytes.
+pub const MAX_SIZE: u64 = 1_000_000_000_000_000;
 
 const DURATION: &[(&str, u64)] = &[
     ("ns", 1),
@@ -29,6 +31,8 @@ const DURATION: &[(&str, u64)] = &[
     ("min", 60_000_000_000),
     ("h", 3_600_000_000_000),
 ];
+/// Beside those, of a calendar.
+const DAYS: &[(&str, u64)] = &[("d", 86_400_000_000_000), ("w", 604_800_000_000_000)];
 const RATE: &[(&str, u64)] = &[
     ("bit/s", 1),
     ("kbit/s", 1_000),
@@ -47,6 +51,8 @@ const SIZE: &[(&str, u64)] = &[
     ("GiB", 1 << 30),
 ];
 
+const PROBABILITY: &str = "write a percentage in quotes, like \"0.1 %\", or a fraction, like 0.001";
+
 /// What people write instead, and what they mean.
 const DURATION_ALIASES: &[(&[&str], &str)] = &[
     (&["sec", "secs", "second", "seconds", "S"], "s"),
@@ -56,6 +62,8 @@ const DURATION_ALIASES: &[(&[&str], &str)] = &[
     (&["m", "mins", "minute", "minutes"], "min"),
     (&["hour", "hours", "hr", "H"], "h"),
 ];
+const DAYS_ALIASES: &[(&[&str], &str)] =
+    &[(&["day", "days", "D"], "d"), (&["week", "weeks", "W"], "w")];
 const SIZE_ALIASES: &[(&[&str], &str)] = &[
     (&["b", "byte", "bytes", "octets"], "B"),
     (&["KB", "K", "k", "kb", "Kb"], "kB"),
@@ -66,27 +74,38 @@ const SIZE_ALIASES: &[(&[&str], &str)] = &[
     (&["Gi", "giB"], "GiB"),
 ];
 
-/// What a key's time may be.
+/// Every unit of a quantity but `%`.
+pub fn units() -> impl Iterator<Item = &'static str> {
+    [DURATION, RATE, SIZE].into_iter().flatten().map(|(unit, _)| *unit)
+}
+
+/// What a time may be.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
+pub struct Times<'a> {
     /// How a message calls it: `a duration`.
-    pub what: &'static str,
+    pub what: &'a str,
     /// One, as it may be written: `5 ms`.
-    pub example: &'static str,
+    pub example: &'a str,
     /// Whether it may be zero.
     pub zero: bool,
     /// The longest, ns.
     pub most: u64,
+    /// Whether it may be written in days and weeks.
+    pub days: bool,
 }
 
 /// A time of any length.
-pub const TIME: Times =
-    Times { what: "a duration", example: "5 ms", zero: true, most: MAX_DURATION };
+pub const TIME: Times<'static> =
+    Times { what: "a duration", example: "5 ms", zero: true, most: MAX_DURATION, days: false };
 
-/// Nanoseconds. `5 ms`, `1.5 s`, `2 min`.
-pub fn parse_duration(value: &Value, times: &Times) -> Result<u64, Wrong> {
-    let aliases = flat(DURATION_ALIASES);
-    let ns = quantity(value, times.what, times.example, DURATION, &aliases, "a nanosecond")?;
+/// Nanoseconds. `5 ms`, `1.5 s`, `2 min`; with `days` also `7 d`, `2 w`.
+pub fn parse_duration(value: &Value, times: &Times<'_>) -> Result<u64, Wrong> {
+    let (mut units, mut aliases) = (DURATION.to_vec(), flat(DURATION_ALIASES));
+    if times.days {
+        units.extend(DAYS);
+        aliases.extend(flat(DAYS_ALIASES));
+    }
+    let ns = quantity(value, times.what, times.example, &units, &aliases, "a nanosecond")?;
     if ns == 0 && !times.zero {
         let hint = format!("write a time above zero, like \"{}\"", times.example);
         return Err(Wrong::new(format!("{} of zero", times.what), hint));
@@ -145,8 +164,7 @@ pub fn parse_size(value: &Value, what: &str, least: u64, most: u64) -> Result<u6
 
 /// A fraction. `0.1 %`, `0.001`; 0 to 1.
 pub fn parse_probability(value: &Value) -> Result<f64, Wrong> {
-    let hint = "write a percentage in quotes, like \"0.1 %\", or a fraction, like 0.001";
-    let none = || Wrong::new(format!("{} is not a probability", quoted(value)), hint);
+    let none = || no_probability(&quoted(value));
     let fraction = match value {
         Value::Int(number) => *number as f64,
         Value::Float(number) => *number,
@@ -164,7 +182,13 @@ pub fn parse_probability(value: &Value) -> Result<f64, Wrong> {
     if (0.0..=1.0).contains(&fraction) {
         return Ok(fraction);
     }
-    Err(Wrong::new(format!("{} is not between 0 and 1 (0 % and 100 %)", quoted(value)), hint))
+    let problem = format!("{} is not between 0 and 1 (0 % and 100 %)", quoted(value));
+    Err(Wrong::new(problem, PROBABILITY))
+}
+
+/// Of a value that is neither text nor a number, or not such a text.
+pub fn no_probability(shown: &str) -> Wrong {
+    Wrong::new(format!("{shown} is not a probability"), PROBABILITY)
 }
 
 /// `5 ms` for 5000000.
@@ -356,6 +380,15 @@ impl Exact {
     }
 }
 
+/// Of a value that is neither text nor a number.
+pub fn unlike(shown: &str, what: &str, example: &str) -> Wrong {
+    Wrong::new(format!("{shown} is not {what}"), in_quotes(what, example))
+}
+
+fn in_quotes(what: &str, example: &str) -> String {
+    format!("write {what} in quotes, like \"{example}\"")
+}
+
 fn quantity(
     value: &Value,
     what: &str,
@@ -364,17 +397,17 @@ fn quantity(
     aliases: &[(String, &'static str)],
     grain: &str,
 ) -> Result<u128, Wrong> {
-    let in_quotes = format!("write {what} in quotes, like \"{example}\"");
     let default = example.split(' ').nth(1).unwrap_or_default();
     let bare = |number: String, small: bool| {
-        let hint = if small { format!("write \"{number} {default}\"") } else { in_quotes.clone() };
+        let hint =
+            if small { format!("write \"{number} {default}\"") } else { in_quotes(what, example) };
         Err(Wrong::new(format!("{what} needs a unit; {} is a bare number", quoted(value)), hint))
     };
     let text = match value {
         Value::Text(text) => text,
         Value::Int(number) => return bare(number.to_string(), (0..1_000_000_000).contains(number)),
         Value::Float(number) => return bare(real(*number), (0.0..1e9).contains(number)),
-        _ => return Err(Wrong::new(format!("{} is not {what}", quoted(value)), in_quotes)),
+        _ => return Err(unlike(&quoted(value), what, example)),
     };
     let Some((number, unit, at)) = split(text) else {
         return Err(not_a_quantity(text, what, example));

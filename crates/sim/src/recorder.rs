@@ -177,8 +177,8 @@ impl Recorder {
                 backlog_bytes: Some(backlog.bytes),
                 sojourn_mean_ns: (record.interval_count > 0).then_some(mean),
                 sojourn_max_ns: Some(record.interval_max),
-                sent_packets: totals.sent_packets - record.sampled.sent_packets,
-                sent_bytes: totals.sent_bytes - record.sampled.sent_bytes,
+                sent_packets: Some(totals.sent_packets - record.sampled.sent_packets),
+                sent_bytes: Some(totals.sent_bytes - record.sampled.sent_bytes),
                 dropped_packets: Some(totals.dropped - record.sampled.dropped),
                 marked_packets: Some(totals.marked - record.sampled.marked),
                 limit,
@@ -253,8 +253,11 @@ impl Recorder {
         packets: u64,
         peak_entries: usize,
     ) -> Vec<Table> {
-        let engine =
-            engine::Row { events: Some(events), packets, peak_entries: Some(peak_entries as u64) };
+        let engine = engine::Row {
+            events: Some(events),
+            packets: Some(packets),
+            peak_entries: Some(peak_entries as u64),
+        };
         let mut tables = vec![
             self.link_totals().into_table(),
             self.flow_totals(hosts).into_table(),
@@ -282,11 +285,11 @@ impl Recorder {
             let (now, then) = (last.ring, warm.ring);
             links::Row {
                 link: LinkId(number as u32),
-                arrived_packets: last.arrived_packets - warm.arrived_packets,
-                arrived_bytes: last.arrived_bytes - warm.arrived_bytes,
-                sent_packets: last.sent_packets - warm.sent_packets,
-                sent_bytes: last.sent_bytes - warm.sent_bytes,
-                wire_bytes: last.wire_bytes - warm.wire_bytes,
+                arrived_packets: Some(last.arrived_packets - warm.arrived_packets),
+                arrived_bytes: Some(last.arrived_bytes - warm.arrived_bytes),
+                sent_packets: Some(last.sent_packets - warm.sent_packets),
+                sent_bytes: Some(last.sent_bytes - warm.sent_bytes),
+                wire_bytes: Some(last.wire_bytes - warm.wire_bytes),
                 dropped_packets: Some(last.dropped - warm.dropped),
                 marked_packets: Some(last.marked - warm.marked),
                 lost_packets: Some(last.lost - warm.lost),
@@ -298,7 +301,7 @@ impl Recorder {
                 backlog_max_bytes: Some(record.peak_bytes),
                 busy_ns: Some(last.busy_ns - warm.busy_ns),
                 capacity_bits: capacity.map(|bits| bits as f64),
-                measured_ns: measured,
+                measured_ns: Some(measured),
                 ring_sent_packets: ring.map(|_| now.sent_packets - then.sent_packets),
                 ring_sojourn_sum_ns: ring
                     .map(|_| (now.sojourn_sum_ns - then.sojourn_sum_ns) as f64),
@@ -318,16 +321,16 @@ impl Recorder {
             let least = (rtt.count > 0).then_some(rtt.min);
             flows::Row {
                 flow: FlowId(number as u32),
-                sent_packets: now.sent_packets - warm.sent_packets,
-                sent_bytes: now.sent_bytes - warm.sent_bytes,
-                received_packets: now.received_packets - warm.received_packets,
-                delivered_bytes: now.delivered_bytes - warm.delivered_bytes,
-                lost_packets: now.lost_packets - warm.lost_packets,
+                sent_packets: Some(now.sent_packets - warm.sent_packets),
+                sent_bytes: Some(now.sent_bytes - warm.sent_bytes),
+                received_packets: Some(now.received_packets - warm.received_packets),
+                delivered_bytes: Some(now.delivered_bytes - warm.delivered_bytes),
+                lost_packets: Some(now.lost_packets - warm.lost_packets),
                 retransmits: Some(now.retransmits - warm.retransmits),
                 timeouts: Some(now.timeouts - warm.timeouts),
                 fast_recoveries: Some(now.fast_recoveries - warm.fast_recoveries),
-                rtt_sum_ns: rtt.sum as f64,
-                rtt_samples: rtt.count,
+                rtt_sum_ns: Some(rtt.sum as f64),
+                rtt_samples: Some(rtt.count),
                 rtt_min_ns: least,
                 rtt_max_ns: Some(rtt.max),
                 // A packet that was not full may have been quicker than a full one can be.

@@ -25,9 +25,9 @@ tables! {
         /// largest sojourn in the interval
         sojourn_max_ns: Option<u64> | UNSEEN,
         /// that left the queue in the interval
-        sent_packets: u64,
+        sent_packets: Option<u64> | UNSEEN,
         /// that left the queue in the interval
-        sent_bytes: u64,
+        sent_bytes: Option<u64> | UNSEEN,
         /// in the interval
         dropped_packets: Option<u64> | UNSEEN,
         /// in the interval
@@ -146,15 +146,15 @@ tables! {
         /// the link
         link: LinkId,
         /// offered to the queue, after the warm-up
-        arrived_packets: u64,
+        arrived_packets: Option<u64> | UNSEEN,
         /// offered to the queue
-        arrived_bytes: u64,
+        arrived_bytes: Option<u64> | UNSEEN,
         /// that left the queue
-        sent_packets: u64,
+        sent_packets: Option<u64> | UNSEEN,
         /// that left the queue, as the discipline counts bytes
-        sent_bytes: u64,
+        sent_bytes: Option<u64> | UNSEEN,
         /// whose transmission began, framing included
-        wire_bytes: u64,
+        wire_bytes: Option<u64> | UNSEEN,
         /// by the queue
         dropped_packets: Option<u64> | UNSEEN,
         /// by the queue
@@ -179,7 +179,7 @@ tables! {
         /// shaper's
         capacity_bits: Option<f64> | "unlimited",
         /// duration less warm-up
-        measured_ns: u64,
+        measured_ns: Option<u64> | UNSEEN,
         /// whose last bit left the driver's ring
         ring_sent_packets: Option<u64> | NO_RING,
         /// over them, from the queue to the last bit on the wire
@@ -199,15 +199,15 @@ tables! {
         /// the flow
         flow: FlowId,
         /// after the warm-up, retransmissions included
-        sent_packets: u64,
+        sent_packets: Option<u64> | UNSEEN,
         /// after the warm-up
-        sent_bytes: u64,
+        sent_bytes: Option<u64> | UNSEEN,
         /// that reached the far end
-        received_packets: u64,
+        received_packets: Option<u64> | UNSEEN,
         /// of the application, after the warm-up
-        delivered_bytes: u64,
+        delivered_bytes: Option<u64> | UNSEEN,
         /// data packets that a queue or a wire dropped
-        lost_packets: u64,
+        lost_packets: Option<u64> | UNSEEN,
         /// segments
         retransmits: Option<u64> | UNSEEN,
         /// retransmission timeouts
@@ -215,9 +215,9 @@ tables! {
         /// entries into fast recovery
         fast_recoveries: Option<u64> | UNSEEN,
         /// over all samples
-        rtt_sum_ns: f64,
+        rtt_sum_ns: Option<f64> | UNSEEN,
         /// number of samples
-        rtt_samples: u64,
+        rtt_samples: Option<u64> | UNSEEN,
         /// the least
         rtt_min_ns: Option<u64> | "no sample",
         /// the largest; 0 without a sample
@@ -244,7 +244,7 @@ tables! {
         /// the engine dispatched
         events: Option<u64> | UNSEEN,
         /// data packets delivered, over the whole run
-        packets: u64,
+        packets: Option<u64> | UNSEEN,
         /// most events pending at once, packets under way among them
         peak_entries: Option<u64> | UNSEEN,
     }

@@ -10,6 +10,7 @@
 
 mod declare;
 mod declared;
+pub mod facts;
 pub mod histogram;
 
 pub use declared::*;

@@ -33,7 +33,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ from sojourn.engine.recording import DROPPED, HINT, MARKED, REFUSED, SENT, WAITS
 from sojourn.engine.registry import find
 from sojourn.engine.runs import POLL_S, Failure, Progress, UnfinishedError, cores
 from sojourn.errors import UserError
+from sojourn.outputs import ReplayedQueue
 from sojourn.scenario import Scenario
 from sojourn.scenario.realised import Link, Realised
 
@@ -218,9 +219,9 @@ class Compared:
         """Whether every decision is the same."""
         return self.agreeing == self.arrivals
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ReplayedQueue:
         """One object of plain values."""
-        return {**asdict(self), "agrees": self.agrees}
+        return cast(ReplayedQueue, {**asdict(self), "agrees": self.agrees})
 
 
 def compare(recording: Recording, ours: Replayed | None = None) -> Compared:

@@ -26,6 +26,7 @@ def clean(as_json: bool) -> int:
     something could not be removed.
     """
     from sojourn import _core, remains
+    from sojourn.outputs import stamped
 
     try:
         done = remains.clean()
@@ -45,7 +46,7 @@ def clean(as_json: bool) -> int:
             "freed_bytes": freed,
         }
         # In ASCII: so names of files that are no text come out as they are.
-        work.show(json.dumps(whole, indent=2))
+        work.show(json.dumps(stamped("clean", whole), indent=2))
     else:
         for each in done.removed:
             _show(f"removed {each}")

@@ -225,7 +225,7 @@ def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
     ]
     if as_json:
         whole = {"comparisons": [one.to_dict() for one in found]}
-        work.show(text.as_json(whole))
+        work.show(text.as_json(whole, "changes"))
     else:
         work.show("\n\n".join(measurement_text.changes(one) for one in found))
 

@@ -20,7 +20,7 @@ def history(folder: Path, as_json: bool) -> None:
 
     entries = kept.read(folder)
     if as_json:
-        work.show(text.as_json({"measurements": [entry.to_dict() for entry in entries]}))
+        work.show(text.as_json({"measurements": [entry.to_dict() for entry in entries]}, "history"))
         return
     for line in (every.header(), *(every.row(entry) for entry in entries)):
         work.show(line)

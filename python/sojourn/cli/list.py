@@ -99,8 +99,8 @@ def _scenarios() -> list[str]:
 def _schemas() -> list[str]:
     from sojourn import outputs
 
-    width = max(map(len, outputs.OUTPUTS))
-    return [f"{name:{width}}  {outputs.FOLDER / f'{name}.json'}" for name in outputs.OUTPUTS]
+    width = max(map(len, outputs.SCHEMAS))
+    return [f"{name:{width}}  {outputs.FOLDER / f'{name}.json'}" for name in outputs.SCHEMAS]
 
 
 _LISTS: dict[str, Callable[[], list[str]]] = {

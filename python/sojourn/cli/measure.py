@@ -327,7 +327,7 @@ def _show(run: Run, as_json: bool) -> float:
 
     found = findings.find(run)
     if as_json:
-        work.show(text.as_json(found.to_dict()))
+        work.show(text.as_json(found.to_dict(), "measure"))
     else:
         work.show(measurement_text.text_of(found))
     return found.induced_p95_ms if not math.isnan(found.induced_p95_ms) else math.inf

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from sojourn.cli import options, text, work
 from sojourn.errors import UserError
 
+RttColumn = Literal["min", "p10", "median", "mean", "p90", "p99", "max"]
+
 if TYPE_CHECKING:
     from rich.table import Table
 
     from sojourn.live.monitor.prober import Monitor, Watched
+    from sojourn.outputs.lines import MonitoredTarget
 
 STEP_S = 0.5
 """Between two commits: what kill -9 may cost."""
@@ -139,7 +141,11 @@ def monitor(
             monitor.step()
             show(monitor)
     watched, missed = monitor.watched, monitor.missed
-    work.show(text.as_json(_summary(watched, missed)) if talk.as_json else _table(watched, missed))
+    if talk.as_json:
+        whole = {"targets": [_target(one) for one in watched], "not_sent": missed}
+        work.show(text.as_json(whole, "monitor"))
+    else:
+        work.show(_table(watched, missed))
     # Without --for this is how a monitor ends.
     if ended.is_set() and seconds is not None:
         raise click.exceptions.Exit(130)
@@ -310,46 +316,38 @@ def _percent(count: int, of: int) -> str:
     return f"{text.number(100 * count / of)} %" if of else "-"
 
 
-LEVELS = {"p10": 0.1, "median": 0.5, "p90": 0.9, "p99": 0.99}
+COLUMNS: tuple[RttColumn, ...] = ("min", "p10", "median", "mean", "p90", "p99", "max")
+LEVELS = (0.1, 0.5, 0.9, 0.99)
 
 
-def _summary(watched: Sequence[Watched], missed: int) -> dict[str, Any]:
-    """What --json prints: RTTs in ms, null where there is none."""
-
-    def entry(one: Watched) -> dict[str, Any]:
-        rtt: dict[str, float | None] = dict.fromkeys(
-            ("min", "p10", "median", "mean", "p90", "p99", "max")
-        )
-        back = one.sent - one.lost
-        if back:
-            quantiles = (one.rtt.quantiles(LEVELS.values()) / 1e6).tolist()
-            rtt.update(zip(LEVELS, quantiles, strict=True))
-            rtt.update(
-                min=one.rtt.least / 1e6, mean=one.sum_ns / back / 1e6, max=one.rtt.greatest / 1e6
-            )
-        return {
-            "name": one.aim.name,
-            "address": one.aim.address,
-            "sent": one.sent,
-            "received": back,
-            "loss_rate": one.lost / one.sent if one.sent else None,
-            "last_loss": one.why or None,
-            "rtt_ms": rtt,
-        }
-
-    return {"targets": [entry(one) for one in watched], "not_sent": missed}
+def _target(one: Watched) -> MonitoredTarget:
+    """What --json prints of a target."""
+    back = one.sent - one.lost
+    p10, median, p90, p99 = (one.rtt.quantiles(LEVELS) / 1e6).tolist() if back else [None] * 4
+    return {
+        "name": one.aim.name,
+        "address": one.aim.address,
+        "sent": one.sent,
+        "received": back,
+        "loss_rate": one.lost / one.sent if one.sent else None,
+        "last_loss": one.why or None,
+        "rtt_ms": {
+            "min": one.rtt.least / 1e6 if back else None,
+            "p10": p10,
+            "median": median,
+            "mean": one.sum_ns / back / 1e6 if back else None,
+            "p90": p90,
+            "p99": p99,
+            "max": one.rtt.greatest / 1e6 if back else None,
+        },
+    }
 
 
 def _table(watched: Sequence[Watched], missed: int) -> str:
-    columns = ("min", "p10", "median", "mean", "p90", "p99", "max")
     rows = []
-    for entry in _summary(watched, missed)["targets"]:
-        rtt = [
-            math.nan if entry["rtt_ms"][name] is None else entry["rtt_ms"][name] for name in columns
-        ]
-        lost = _percent(entry["sent"] - entry["received"], entry["sent"])
-        rows.append(
-            [entry["name"], str(entry["sent"]), lost, *(text.number(value) for value in rtt)]
-        )
-    shown = text.table(("target", "sent", "lost", *(f"{name} ms" for name in columns)), rows)
+    for one in watched:
+        rtt = _target(one)["rtt_ms"]
+        told = [_number(rtt[name]) for name in COLUMNS]
+        rows.append([one.aim.name, str(one.sent), _percent(one.lost, one.sent), *told])
+    shown = text.table(("target", "sent", "lost", *(f"{name} ms" for name in COLUMNS)), rows)
     return shown + (f"\nnot sent, because this host stood still: {missed} probes" if missed else "")

@@ -93,7 +93,8 @@ def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
             "agrees": agrees,
             "failed": [one.to_dict() for stop in stops for one in stop.failed],
             "replays": [one.to_dict() for one in outcomes],
-        }
+        },
+        "replay",
     )
     if how.talk.as_json:
         work.show(written)

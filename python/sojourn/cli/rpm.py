@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -251,7 +251,7 @@ def _measure(plan: RpmPlan, how: MeasurementSettings, talk: options.TalkOptions)
         work.say("interrupted: nothing was measured, nothing is kept")
         raise click.exceptions.Exit(130)
     if talk.as_json:
-        work.show(text.as_json(_plain(run, plan.parameters)))
+        work.show(text.as_json(_plain(run, plan.parameters), "rpm"))
     else:
         work.show(described(run, plan.parameters))
     if how.out is not None:
@@ -282,12 +282,12 @@ def _told(tell: work.Tell, plan: RpmPlan) -> RpmProgress:
     return reached
 
 
-def _plain(run: Run, parameters: RpmParameters) -> dict[str, Any]:
+def _plain(run: Run, parameters: RpmParameters) -> dict[str, object]:
     import dataclasses
 
     from sojourn.live.measure import responsiveness, scores
 
-    last = run.meta.facts[str(run.seeds[-1])]
+    last = responsiveness.facts_of(run, run.seeds[-1])
     idle = {
         kind: None if math.isnan(ms) else ms for kind, ms in responsiveness.idle_ms(run).items()
     }
@@ -308,7 +308,7 @@ def described(run: Run, parameters: RpmParameters) -> str:
     from sojourn.live.measure import responsiveness, scores
 
     results = responsiveness.results(run)
-    told = run.meta.facts[str(run.seeds[-1])]["server"]
+    told = responsiveness.facts_of(run, run.seeds[-1])["server"]
     return "\n".join(
         [
             run.meta.title,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -16,6 +16,7 @@ from sojourn.errors import UserError
 if TYPE_CHECKING:
     from sojourn.live.shape.journal import ShaperEntry
     from sojourn.live.shape.operations import ShapePlan, WantedShape
+    from sojourn.outputs.lines import ShapedInterface, ShapeState
 
 WITHIN = "60s"
 
@@ -152,7 +153,16 @@ def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:
     planned = plan(wanted, found, former)
     _notes(planned)
     if as_json:
-        work.show(text.as_json({"interface": interface, "state": "planned", **_as_json(planned)}))
+        whole: ShapedInterface = {
+            **_nothing(interface, "planned"),
+            "up_bps": wanted.up_bps,
+            "down_bps": wanted.down_bps,
+            "qdisc": wanted.qdisc,
+            "link": wanted.link.text if wanted.link else None,
+            "commands": planned.commands,
+            "notes": list(planned.notes),
+        }
+        work.show(text.as_json(whole, "shape"))
         return
     for command in planned.commands:
         work.show(command)
@@ -189,7 +199,7 @@ def _status(interface: str, as_json: bool) -> None:
     if entry is None:
         applying.look(interface)
         work.show(
-            text.as_json({"interface": interface, "state": "not shaped"})
+            text.as_json(_nothing(interface, "not shaped"), "shape")
             if as_json
             else f"{interface}: not shaped by sojourn"
         )
@@ -226,17 +236,33 @@ def _show(entry: ShaperEntry, as_json: bool, words: str) -> None:
     if not as_json:
         work.show(words)
         return
-    kept = {
-        "interface": entry.interface,
-        "state": entry.state,
-        **entry.wanted,
+    whole: ShapedInterface = {
+        **_nothing(entry.interface, cast("ShapeState", entry.state)),
+        "up_bps": entry.wanted["up_bps"],
+        "down_bps": entry.wanted["down_bps"],
+        "qdisc": entry.wanted["qdisc"],
+        "link": entry.wanted["link"],
         "commands": list(entry.commands),
+        "watched": entry.watched,
+        "why": entry.why,
     }
-    work.show(text.as_json({**kept, "watched": entry.watched, "why": entry.why}))
+    work.show(text.as_json(whole, "shape"))
 
 
-def _as_json(planned: ShapePlan) -> dict[str, Any]:
-    return {"commands": planned.commands, "notes": list(planned.notes)}
+def _nothing(interface: str, state: ShapeState) -> ShapedInterface:
+    """An interface of which nothing is said but how it is."""
+    return {
+        "interface": interface,
+        "state": state,
+        "up_bps": None,
+        "down_bps": None,
+        "qdisc": None,
+        "link": None,
+        "commands": [],
+        "notes": [],
+        "watched": False,
+        "why": "",
+    }
 
 
 def _notes(planned: ShapePlan) -> None:

@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sojourn.live.shape.operations import WantedShape
     from sojourn.live.shape.prediction import Point
     from sojourn.live.shape.search import RateAnswer, RateQuestion
+    from sojourn.outputs.lines import TunedDirection, TunePoint
 
 IDLE_NS = 2 * 10**9
 PROBE_NS = 20 * 10**6
@@ -128,7 +129,9 @@ def tune(
     results = _all(asked, folder, talk.quiet)
     if talk.as_json:
         found_json = [_as_json(one) for one in results]
-        work.show(text.as_json({"interface": interface, "host": host, "results": found_json}))
+        work.show(
+            text.as_json({"interface": interface, "host": host, "results": found_json}, "tune")
+        )
     else:
         for one in results:
             work.show(_table(one))
@@ -267,7 +270,7 @@ def _prediction(one: RateAnswer) -> list[str]:
     return [line, f"It would have chosen {write_rate(foretold.bps)}."]
 
 
-def _as_json(one: RateAnswer) -> dict[str, Any]:
+def _as_json(one: RateAnswer) -> TunedDirection:
     choice, quality = one.choice, one.quality
     return {
         "direction": one.asked.direction,
@@ -302,7 +305,7 @@ def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point(point: Point) -> TunePoint:
     delay, goodput = point.added_ms, point.goodput_mbps
     return {
         "bps": point.bps,

@@ -79,8 +79,11 @@ def column(table: pl.DataFrame, name: str, scale: float = 1.0) -> Line:
 
 
 def throughput(table: pl.DataFrame) -> Line:
-    """Mbit/s that left the queue in each interval, from one link's `queue` table."""
-    return _rate(table["t_ns"].to_numpy(), np.cumsum(table["sent_bytes"].to_numpy()))
+    """Mbit/s that left the queue in each interval, from one link's `queue` table; NaN where nothing
+    counted them."""
+    sent = table["sent_bytes"]
+    line = _rate(table["t_ns"].to_numpy(), np.cumsum(sent.fill_null(0).to_numpy()))
+    return Line(line.t, np.where(sent.is_null().to_numpy(), np.nan, line.y))
 
 
 def goodputs(run: Run, seed: int) -> dict[str, Line]:

@@ -7,6 +7,7 @@
 
 mod clock;
 mod control;
+mod facts;
 mod loading;
 mod local;
 mod plan;
@@ -18,9 +19,9 @@ mod targets;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use facts::Facts;
 use probe::Clock;
 use probe::prober::{Prober, Timing};
-use serde_json::Value;
 
 use ::tables::Table;
 
@@ -79,7 +80,7 @@ pub struct Measured {
     /// As `sojourn.live.session.Session.tables`.
     pub tables: Vec<Table>,
     /// As its `facts`.
-    pub facts: Value,
+    pub facts: Facts,
 }
 
 /// Why a session ends before its end.

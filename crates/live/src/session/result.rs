@@ -1,10 +1,13 @@
 //! What was measured becomes tables and facts.
 
+use ::tables::facts::{self, Flow, FlowDirection, FlowKind, Link, LinkDirection, Phase};
 use probe::prober::{Outcome, Sample};
-use probe::sys::Priority;
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 use super::clock::{Exchange, Offset};
+use super::facts::{
+    Client, Clock, Congestion, Facts, Goodput, Lateness, Load, Probe, ProbedPhase, Server, priority,
+};
 use super::plan::{How, Kind};
 use super::probing::Probed;
 use super::tables::{self, Request, Stream};
@@ -40,16 +43,25 @@ pub fn make(
             let between = |s: &Stream| s.delivered_at(phase.end) - s.delivered_at(phase.start);
             let bytes: i64 = made.iter().map(between).sum();
             let span = (phase.end - phase.start).max(1);
-            goodput.push(json!({
-                "phase": pair.phase, "direction": pair.direction.word(), "bytes": bytes,
-                "bps": (bytes as f64 * 8e9 / span as f64).round() as i64,
-            }));
+            goodput.push(Goodput {
+                phase: pair.phase,
+                direction: pair.direction,
+                bytes,
+                bps: (bytes as f64 * 8e9 / span as f64).round() as i64,
+            });
         }
         for number in 0..made.len() {
-            flows.push(json!({
-                "name": format!("{}-{}", names.of_load(group), number + 1), "kind": "bulk", "direction": pair.direction.word(),
-                "phase": begun.map(|_| pair.phase), "group": group, "congestion": congestion(&session, pair.direction),
-            }));
+            flows.push(Flow {
+                name: format!("{}-{}", names.of_load(group), number + 1),
+                kind: FlowKind::Bulk,
+                direction: match pair.direction {
+                    Direction::Down => FlowDirection::Down,
+                    Direction::Up => FlowDirection::Up,
+                },
+                phase: begun.map(|_| pair.phase),
+                group,
+                congestion: Some(congestion(&session, pair.direction)),
+            });
         }
         streams.extend(made);
     }
@@ -60,10 +72,7 @@ pub fn make(
     }
     let first = streams.len();
     for (index, aim) in session.aims.iter().enumerate() {
-        flows.push(json!({
-            "name": aim.name, "kind": "ping", "direction": "", "phase": null, "group": session.loads.len() + index,
-            "congestion": null,
-        }));
+        flows.push(Flow::probe(&aim.name, session.loads.len() + index));
     }
     let told = tell_probes(&mut session, &probed, &probes);
     let (queue, links) = tables::queue_and_links(session.local.as_ref());
@@ -74,15 +83,10 @@ pub fn make(
         queue,
         links,
     ];
-    all.extend(tables::others(streams.iter().map(Stream::received).sum()));
-    let facts = facts(
-        session,
-        &probed,
-        ended,
-        duration,
-        &offsets,
-        json!({"flows": flows, "probes": told, "goodput": goodput}),
-    );
+    let received = streams.iter().filter_map(Stream::received);
+    all.extend(tables::others(received.reduce(|sum, more| sum + more)));
+    let more = Told { flows, probes: told, goodput };
+    let facts = facts(session, &probed, ended, duration, &offsets, more);
     Measured { tables: all, facts }
 }
 
@@ -159,7 +163,7 @@ fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> V
     let targets = session.aims.iter().enumerate();
     let of_target = |(index, aim): (usize, &super::Aim)| {
         let ours: Vec<&Sample> = samples.iter().filter(|s| s.target == index).collect();
-        let told = (aim.how == How::Udp).then(|| Told::of(&ours, session.heard));
+        let told = (aim.how == How::Udp).then(|| Heard::of(&ours, session.heard));
         let mut requests: Vec<Request> = ours
             .iter()
             .map(|sample| match sample.outcome {
@@ -188,16 +192,16 @@ fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> V
 }
 
 /// What the server's echoes tell of the requests that it heard.
-struct Told {
+struct Heard {
     /// Of each request by its number: not told, not heard, heard.
     requests: Vec<Option<bool>>,
 }
 
-impl Told {
+impl Heard {
     /// From the echoes, and from what the server says at the end: (number of the latest, bits).
-    fn of(samples: &[&Sample], last: Option<(u32, u64)>) -> Told {
+    fn of(samples: &[&Sample], last: Option<(u32, u64)>) -> Heard {
         let count = samples.iter().map(|s| s.sequence + 1).max().unwrap_or(0);
-        let mut told = Told { requests: vec![None; count as usize] };
+        let mut told = Heard { requests: vec![None; count as usize] };
         for sample in samples {
             if let Outcome::Reply { heard, .. } = sample.outcome {
                 told.add(sample.sequence, heard);
@@ -252,7 +256,7 @@ fn lost<'a>(requests: impl Iterator<Item = &'a Request>) -> (usize, Option<usize
     (all, known(there), known(back))
 }
 
-fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) -> Vec<Value> {
+fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) -> Vec<Probe> {
     let mut told = Vec::new();
     let mut notes = Vec::new();
     for (index, (aim, requests)) in session.aims.iter().zip(probes).enumerate() {
@@ -263,25 +267,31 @@ fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) 
         };
         let received = requests.iter().filter(|r| r.rtt.is_some()).count();
         let (all, there, back) = where_lost(&mut requests.iter());
-        let mut reasons: Map<String, Value> = Map::new();
+        let mut reasons: BTreeMap<&'static str, u64> = BTreeMap::new();
         for sample in probed.samples.iter().filter(|s| s.target == index) {
             if let Outcome::Lost(loss) = sample.outcome {
-                let count = reasons.get(loss.word()).and_then(Value::as_u64).unwrap_or(0);
-                reasons.insert(loss.word().into(), (count + 1).into());
+                *reasons.entry(loss.word()).or_default() += 1;
             }
         }
-        let phases: Vec<Value> = session
+        let phases: Vec<ProbedPhase> = session
             .phases
             .iter()
             .enumerate()
             .map(|(number, phase)| {
-                let sent = || requests.iter().filter(|r| (phase.start..phase.end).contains(&r.sent));
+                let sent =
+                    || requests.iter().filter(|r| (phase.start..phase.end).contains(&r.sent));
                 let (all, there, back) = where_lost(&mut sent());
-                json!({"phase": number, "sent": sent().count(), "lost": all, "lost_forward": there, "lost_backward": back})
+                ProbedPhase {
+                    phase: number,
+                    sent: sent().count(),
+                    lost: all,
+                    lost_forward: there,
+                    lost_backward: back,
+                }
             })
             .collect();
         if received == 0 && !requests.is_empty() {
-            let why = reasons.keys().next().map_or("no reply", String::as_str);
+            let why = reasons.keys().next().map_or("no reply", |word| *word);
             notes.push(format!(
                 "{} ({}) never answered any of {} requests by {}: {why}",
                 aim.name,
@@ -297,12 +307,22 @@ fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) 
                 counts.missed, aim.name
             ));
         }
-        told.push(json!({
-            "name": aim.name, "how": aim.how.word(), "address": aim.address.to_string(), "socket": aim.socket,
-            "sent": requests.len(), "received": received, "lost": all, "late": counts.late,
-            "duplicate": counts.duplicate, "missed": counts.missed, "reasons": reasons,
-            "lost_forward": there, "lost_backward": back, "phases": phases,
-        }));
+        told.push(Probe {
+            name: aim.name.clone(),
+            how: aim.how.word(),
+            address: aim.address.to_string(),
+            socket: aim.socket,
+            sent: requests.len(),
+            received,
+            lost: all,
+            late: counts.late,
+            duplicate: counts.duplicate,
+            missed: counts.missed,
+            reasons,
+            lost_forward: there,
+            lost_backward: back,
+            phases,
+        });
     }
     session.notes.extend(notes);
     told
@@ -310,18 +330,27 @@ fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) 
 
 // ------------------------------------------------------------------------------------------ facts
 
+/// What was made beside the tables.
+struct Told {
+    flows: Vec<Flow>,
+    probes: Vec<Probe>,
+    goodput: Vec<Goodput>,
+}
+
 fn facts(
     mut session: Session,
     probed: &Probed,
     ended: &Result<(), End>,
     duration: i64,
     offsets: &Offsets,
-    more: Value,
-) -> Value {
+    more: Told,
+) -> Facts {
     let (outcome, why) = match ended {
-        Ok(()) => ("complete", String::new()),
-        Err(End::Interrupted) => ("interrupted", "it was ended before its end".into()),
-        Err(End::Gone(why) | End::Refused(why)) => ("partial", why.clone()),
+        Ok(()) => (facts::Outcome::Complete, String::new()),
+        Err(End::Interrupted) => {
+            (facts::Outcome::Interrupted, "it was ended before its end".into())
+        }
+        Err(End::Gone(why) | End::Refused(why)) => (facts::Outcome::Partial, why.clone()),
     };
     let stepped = session.clock.stepped();
     if stepped.abs() >= STEPPED {
@@ -336,72 +365,85 @@ fn facts(
             session.local.as_ref().map_or("", |l| &l.name)
         ));
     }
-    let phases: Vec<Value> = session
-        .phases
-        .iter()
-        .map(|p| json!({"name": p.name, "kind": p.kind.word(), "start_ns": p.start, "end_ns": p.end, "complete": p.complete}))
-        .collect();
-    let links: Vec<Value> = session
-        .local
-        .iter()
-        .flat_map(|local| {
-            let name = &local.name;
-            [
-                json!({"name": name, "interface": name, "direction": "out", "qdisc": local.qdisc}),
-                json!({"name": format!("{name} in"), "interface": name, "direction": "in", "qdisc": ""}),
-            ]
-        })
-        .collect();
+    let phases = session.phases.iter().map(|phase| Phase {
+        name: phase.name.clone(),
+        kind: phase.kind.word(),
+        start_ns: tables::whole(phase.start),
+        end_ns: tables::whole(phase.end),
+        complete: phase.complete,
+    });
+    let phases = phases.collect();
+    let links = session.local.iter().flat_map(|local| {
+        let interface = &local.name;
+        let link = |name: String, direction, qdisc: &str| Link {
+            name,
+            interface: interface.clone(),
+            direction,
+            qdisc: qdisc.into(),
+        };
+        [
+            link(interface.clone(), LinkDirection::Out, &local.qdisc),
+            link(format!("{interface} in"), LinkDirection::In, ""),
+        ]
+    });
+    let links = links.collect();
     let mut late: Vec<i64> = probed.samples.iter().map(|sample| sample.lateness).collect();
     let [p50, p90, p99, max] =
         tables::quantiles(&mut late, [0.5, 0.9, 0.99, 1.0]).unwrap_or([0; 4]);
-    let priority = match probed.priority {
-        Priority::Realtime => "realtime",
-        Priority::Raised => "raised",
-        Priority::Normal => "normal",
-    };
-    let clock = match offsets.best() {
-        Some(offset) => json!({
-            "offset_ns": offset.at_zero.round() as i64, "drift_ppm": offset.drift * 1e6, "error_ns": offset.error.round() as i64,
-            "by": offsets.by(), "samples": offset.samples, "stepped_ns": stepped,
-        }),
-        None => {
-            json!({"offset_ns": null, "drift_ppm": null, "error_ns": null, "by": "", "samples": 0, "stepped_ns": stepped})
-        }
-    };
+    let best = offsets.best();
     let address = session.control.address();
-    let mut facts = json!({
-        "format": 1,
-        "outcome": outcome,
-        "why": why,
-        "zero_ns": session.clock.zero_of_day(),
-        "duration_ns": duration,
-        "phases": phases,
-        "links": links,
-        "clock": clock,
-        "lateness_ns": {"sends": late.len(), "p50": p50, "p90": p90, "p99": p99, "max": max, "priority": priority},
-        "load": {
-            "streams": session.plan.streams,
-            "congestion": {
-                "asked": session.plan.congestion,
-                "client": congestion(&session, Direction::Up), "server": congestion(&session, Direction::Down),
+    Facts {
+        format: facts::FORMAT,
+        outcome,
+        why,
+        zero_ns: session.clock.zero_of_day(),
+        duration_ns: duration,
+        phases,
+        flows: more.flows,
+        links,
+        probes: more.probes,
+        goodput: more.goodput,
+        clock: Clock {
+            offset_ns: best.map(|offset| offset.at_zero.round() as i64),
+            drift_ppm: best.map(|offset| offset.drift * 1e6),
+            error_ns: best.map(|offset| offset.error.round() as i64),
+            by: offsets.by(),
+            samples: best.map_or(0, |offset| offset.samples),
+            stepped_ns: stepped,
+        },
+        lateness_ns: Lateness {
+            sends: late.len(),
+            p50,
+            p90,
+            p99,
+            max,
+            priority: priority(probed.priority),
+        },
+        load: Load {
+            streams: session.plan.streams,
+            congestion: Congestion {
+                asked: session.plan.congestion.clone(),
+                client: congestion(&session, Direction::Up),
+                server: congestion(&session, Direction::Down),
             },
         },
-        "server": {
-            "host": session.plan.host, "address": address.ip().to_canonical().to_string(), "port": address.port(),
-            "version": session.welcome.software, "kernel": session.welcome.kernel, "caps": session.welcome.caps,
+        server: Server {
+            host: session.plan.host.clone(),
+            address: address.ip().to_canonical().to_string(),
+            port: address.port(),
+            version: session.welcome.software.clone(),
+            kernel: session.welcome.kernel.clone(),
+            caps: session.welcome.caps,
         },
-        "client": {
-            "address": session.control.own_address().map(|a| a.ip().to_canonical().to_string()),
-            "interface": session.around.device, "gateway": session.around.gateway.map(|g| g.to_string()),
-            "version": env!("CARGO_PKG_VERSION"), "kernel": crate::kernel(),
+        client: Client {
+            address: session.control.own_address().map(|own| own.ip().to_canonical().to_string()),
+            interface: session.around.device.clone(),
+            gateway: session.around.gateway.map(|gateway| gateway.to_string()),
+            version: env!("CARGO_PKG_VERSION"),
+            kernel: crate::kernel(),
         },
-        "notes": session.notes,
-    });
-    if let (Value::Object(facts), Value::Object(more)) = (&mut facts, more) {
-        facts.extend(more);
+        notes: session.notes,
     }
-    facts
 }
 
 #[cfg(test)]
@@ -431,28 +473,28 @@ mod tests {
             lost_one(6),
         ];
         let samples: Vec<&Sample> = samples.iter().collect();
-        let told = Told::of(&samples, Some((6, 0b1011001)));
+        let told = Heard::of(&samples, Some((6, 0b1011001)));
         let arrived: Vec<_> = (0..7).map(|i| told.arrived(i)).collect();
         assert_eq!(arrived, [true, false, true, true, false, false, true].map(Some));
         // Without the server's last word the end is not known.
-        let told = Told::of(&samples, None);
+        let told = Heard::of(&samples, None);
         assert_eq!(
             (told.arrived(1), told.arrived(2), told.arrived(5)),
             (Some(false), Some(true), None)
         );
         // One who heard nothing at all.
         let none = [lost_one(0), lost_one(1)];
-        let told = Told::of(&none.iter().collect::<Vec<_>>(), Some((0, 0)));
+        let told = Heard::of(&none.iter().collect::<Vec<_>>(), Some((0, 0)));
         assert_eq!((told.arrived(0), told.arrived(1)), (Some(false), Some(false)));
     }
 
     #[test]
     fn one_that_is_overtaken_was_heard() {
         let samples = [reply(1, 0b10), reply(2, 0b110), lost_one(0)];
-        let told = Told::of(&samples.iter().collect::<Vec<_>>(), None);
+        let told = Heard::of(&samples.iter().collect::<Vec<_>>(), None);
         assert_eq!(told.arrived(0), Some(true));
         let samples = [reply(1, 0b1), reply(2, 0b111), lost_one(0)];
-        let told = Told::of(&samples.iter().collect::<Vec<_>>(), None);
+        let told = Heard::of(&samples.iter().collect::<Vec<_>>(), None);
         assert_eq!(told.arrived(0), Some(true));
     }
 

@@ -16,7 +16,7 @@ fn some(value: i64) -> Option<u64> {
 }
 
 /// A time or a count that is there.
-fn whole(value: i64) -> u64 {
+pub fn whole(value: i64) -> u64 {
     value.max(0) as u64
 }
 
@@ -33,14 +33,14 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Bytes delivered in all.
-    pub fn delivered(&self) -> i64 {
-        self.rows.last().map_or(0, |row| row.1)
+    /// Bytes delivered in all; `None`: no sample says.
+    pub fn delivered(&self) -> Option<i64> {
+        self.rows.last().map(|row| row.1)
     }
 
-    /// Segments that its sender knows to have been delivered.
-    pub fn received(&self) -> u64 {
-        self.last.as_ref().map_or(0, |last| whole(last.delivered))
+    /// Segments that its sender knows to have been delivered; `None`: no sample says.
+    pub fn received(&self) -> Option<u64> {
+        self.last.as_ref().and_then(|last| some(last.delivered))
     }
 
     /// Bytes delivered at a time, between samples in proportion; before the first: none.
@@ -132,17 +132,17 @@ fn of_stream(number: u32, stream: &Stream) -> flows::Row {
     let retransmits = of(|r| r.retransmits);
     flows::Row {
         flow: FlowId(number),
-        sent_packets: of(|r| r.segments).unwrap_or(0),
-        sent_bytes: of(|r| r.sent).unwrap_or(0),
+        sent_packets: of(|r| r.segments),
+        sent_bytes: of(|r| r.sent),
         received_packets: stream.received(),
-        delivered_bytes: whole(stream.delivered()),
+        delivered_bytes: stream.delivered().and_then(some),
         // What the sender took to be lost.
-        lost_packets: retransmits.unwrap_or(0),
+        lost_packets: retransmits,
         retransmits,
         timeouts: of(|r| r.timeouts),
         fast_recoveries: None,
-        rtt_sum_ns: 0.0,
-        rtt_samples: 0,
+        rtt_sum_ns: None,
+        rtt_samples: None,
         rtt_min_ns: of(|r| r.min_rtt),
         rtt_max_ns: None,
         base_rtt_ns: of(|r| r.min_rtt),
@@ -155,16 +155,17 @@ fn of_probe(number: u32, requests: &[Request]) -> flows::Row {
     let sent = requests.len() as u64;
     flows::Row {
         flow: FlowId(number),
-        sent_packets: sent,
-        sent_bytes: 0,
-        received_packets: received,
-        delivered_bytes: 0,
-        lost_packets: sent - received,
+        sent_packets: Some(sent),
+        sent_bytes: None,
+        received_packets: Some(received),
+        delivered_bytes: None,
+        lost_packets: Some(sent - received),
+        // A probe has none of TCP's, in every engine.
         retransmits: Some(0),
         timeouts: Some(0),
         fast_recoveries: Some(0),
-        rtt_sum_ns: 0.0,
-        rtt_samples: 0,
+        rtt_sum_ns: None,
+        rtt_samples: None,
         rtt_min_ns: None,
         rtt_max_ns: None,
         base_rtt_ns: requests.iter().filter_map(|r| r.rtt).min().and_then(some),
@@ -248,8 +249,8 @@ fn queue_row(link: LinkId, t: i64, step: &Count) -> queue::Row {
         backlog_bytes: step.backlog.and_then(|(_, bytes)| some(bytes)),
         sojourn_mean_ns: None,
         sojourn_max_ns: None,
-        sent_packets: whole(step.packets),
-        sent_bytes: whole(step.bytes),
+        sent_packets: Some(whole(step.packets)),
+        sent_bytes: Some(whole(step.bytes)),
         dropped_packets: Some(whole(step.dropped)),
         marked_packets: None,
         limit: None,
@@ -281,11 +282,11 @@ fn link_row(
         (sum(|c| c.packets), sum(|c| c.bytes), sum(|c| c.dropped));
     links::Row {
         link,
-        arrived_packets: sent_packets + dropped_packets,
-        arrived_bytes: sent_bytes,
-        sent_packets,
-        sent_bytes,
-        wire_bytes: sent_bytes,
+        arrived_packets: Some(sent_packets + dropped_packets),
+        arrived_bytes: Some(sent_bytes),
+        sent_packets: Some(sent_packets),
+        sent_bytes: Some(sent_bytes),
+        wire_bytes: Some(sent_bytes),
         dropped_packets: Some(dropped_packets),
         marked_packets: None,
         lost_packets: None,
@@ -297,7 +298,7 @@ fn link_row(
         backlog_max_bytes: most(|b| b.1),
         busy_ns: None,
         capacity_bits: None,
-        measured_ns: whole(span),
+        measured_ns: Some(whole(span)),
         ring_sent_packets: None,
         ring_sojourn_sum_ns: None,
         ring_sojourn_max_ns: None,
@@ -343,8 +344,8 @@ pub fn probe(probes: &[Vec<Request>], first: usize) -> Table {
 }
 
 /// Those of an engine that a measurement has nothing for, and `engine`.
-pub fn others(packets: u64) -> Vec<Table> {
-    let engine = engine::Row { events: Some(0), packets, peak_entries: Some(0) };
+pub fn others(packets: Option<u64>) -> Vec<Table> {
+    let engine = engine::Row { events: None, packets, peak_entries: None };
     vec![
         drops::Columns::default().into_table(),
         sojourn::Columns::default().into_table(),
@@ -390,7 +391,7 @@ mod tests {
         let cwnds: Vec<_> =
             streams[0].rows.iter().map(|(_, _, r)| r.map(|r| (r.t, r.cwnd))).collect();
         assert_eq!(cwnds, [Some((90, 7)), Some((240, 8)), None]);
-        assert_eq!(streams[0].delivered(), 50);
+        assert_eq!(streams[0].delivered(), Some(50));
         let at: Vec<i64> = [50, 100, 150, 300, 900].map(|t| streams[0].delivered_at(t)).to_vec();
         assert_eq!(at, [0, 10, 20, 40, 50]);
     }
@@ -437,7 +438,7 @@ mod tests {
         let backlog: Vec<_> = queue.rows().map(|row| row.backlog_bytes).collect();
         assert_eq!(backlog, [Some(300), None, Some(200), None]);
         let [out, back] = [0, 1].map(|link| links.row(link));
-        assert_eq!((out.sent_bytes, back.sent_bytes), (1400, 20));
+        assert_eq!((out.sent_bytes, back.sent_bytes), (Some(1400), Some(20)));
         assert_eq!((out.backlog_max_packets, back.backlog_max_packets), (Some(3), None));
         assert_eq!((out.backlog_mean_packets, back.backlog_mean_packets), (Some(2.0), None));
         assert_eq!(queue_and_links(None).0, queue::Columns::default().into_table());

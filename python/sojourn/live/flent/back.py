@@ -15,7 +15,7 @@ import itertools
 import json
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ import numpy as np
 
 from sojourn.arrays import Columns, Floats, Json, Tables
 from sojourn.errors import UserError
+from sojourn.facts import ImportedFacts, SessionFlow, SessionLink, SessionPhase
 from sojourn.foreign import plain
 from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, S
 from sojourn.live.measure import measurement
@@ -102,7 +103,7 @@ def _hash(raw: Json) -> int:
 @dataclass(frozen=True)
 class _Session:
     tables: Tables
-    facts: Json
+    facts: ImportedFacts
 
 
 def _damaged(path: Path, why: str) -> UserError:
@@ -174,7 +175,7 @@ def _session(raw: Json) -> _Session:
     ]
     tables = {
         **{name: nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
-        "engine": {name: np.array([0]) for name in ("events", "packets", "peak_entries")},
+        "engine": nothing("engine", 1),
         "flow": _flow_table([points for _, points in streams], mss),
         "probe": _probe_table([points for _, points in pings], len(streams)),
     }
@@ -182,7 +183,7 @@ def _session(raw: Json) -> _Session:
         tables["queue"] = _queue_table([raw["raw_values"][name] for name in qdisc], t0)
         tables["links"] = nothing("links", len(qdisc)) | {"link": np.arange(len(qdisc))}
     tables["flows"] = _totals(tables, len(flows))
-    facts = {
+    facts: ImportedFacts = {
         "format": 1,
         "outcome": "complete",
         "why": "",
@@ -191,19 +192,20 @@ def _session(raw: Json) -> _Session:
         "duration_ns": int(max(ends) * S),
         "phases": _phases_in(metadata, {flow["direction"] for flow in flows} - {""}),
         "flows": flows,
-        "probes": [],
         "links": _links(qdisc, meta),
         "server": {"host": str(metadata.get("HOST", "")), "address": ""},
     }
     return _Session(tables, facts)
 
 
-def _flows(streams: Sequence[str], pings: Sequence[str], meta: Json, lab: Json) -> list[Json]:
+def _flows(
+    streams: Sequence[str], pings: Sequence[str], meta: Json, lab: Json
+) -> list[SessionFlow]:
     targets = [
         str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms) "))) for name in pings
     ]
     names = _different([*streams, *targets])
-    flows = [
+    flows: list[SessionFlow] = [
         {
             "name": names[i], "kind": "bulk", "direction": "up" if name.startswith("TCP upload") else "down", "phase": 1,
             "group": i, "congestion": str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown"),
@@ -236,7 +238,7 @@ def _different(told: Sequence[str]) -> list[str]:
     return names
 
 
-def _links(series: Sequence[str], metas: Json) -> list[Json]:
+def _links(series: Sequence[str], metas: Json) -> list[SessionLink]:
     about = [metas.get(name) or {} for name in series]
     names = [
         str(meta.get("sojourn_link") or name.removeprefix("qdisc_stats_"))
@@ -271,7 +273,7 @@ def _points(name: str, raw: Json, x: Floats, t0: float) -> list[Json]:
     return sorted(found, key=lambda point: float(point["t"]))
 
 
-def _phases_in(metadata: Json, directions: set[str]) -> list[Json]:
+def _phases_in(metadata: Json, directions: Set[str]) -> list[SessionPhase]:
     told = (metadata.get("LAB") or {}).get("phases")
     if told:
         return [
@@ -377,8 +379,9 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> Co
             counts = [_real(point.get(theirs, -1), MOST_COUNT, -1) for point in points]
             table[ours] = np.array(counts, dtype=np.float64).astype(np.int64)
         for ours, theirs in (("sent_bytes", "sent_bytes"), ("sent_packets", "sent_pkts")):
-            counted = np.array([_real(point.get(theirs, 0), MOST_COUNT) for point in points])
-            table[ours] = np.diff(counted, prepend=counted[:1]).astype(np.int64)
+            if any(theirs in point for point in points):
+                counted = np.array([_real(point.get(theirs, 0), MOST_COUNT) for point in points])
+                table[ours] = np.diff(counted, prepend=counted[:1]).astype(np.int64)
         delays = [
             math.nan if point.get("delay") is None else _real(point["delay"], MOST_MS)
             for point in points
@@ -389,14 +392,16 @@ def _queue_table(series: Sequence[Sequence[Mapping[str, Any]]], t0: float) -> Co
 
 
 def _totals(tables: Tables, count: int) -> Columns:
-    table = {name: np.zeros(count, dtype=np.int64) for name in names_of("flows")}
-    table["flow"] = np.arange(count)
+    """What the file's samples add up to; it has no counters of packets."""
+    table = nothing("flows", count) | {"flow": np.arange(count)}
     flow, probe = tables["flow"], tables["probe"]
     for i in range(count):
         mine = flow["flow"] == i
         if mine.any():
             table["delivered_bytes"][i] = int(flow["delivered_bytes"][mine].max())
         rtt = probe["rtt_ns"][probe["probe"] == i]
+        if not rtt.size:
+            continue
         table["sent_packets"][i] = rtt.size
         table["received_packets"][i] = int((rtt >= 0).sum())
         table["lost_packets"][i] = int((rtt < 0).sum())

@@ -28,6 +28,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.arrays import Floats, Json
+from sojourn.facts import MeasurementFacts
 from sojourn.live.flent.form import DELAY_S, MSS, STEP_S, TIME, VERSION, S
 from sojourn.live.measure.phases import IDLE, Cut, Part, Pings, cut
 from sojourn.metrics import jain
@@ -76,7 +77,8 @@ def document(run: Run, choice: FlentChoice | None = None) -> Json:
     whole = cut(run)
     part = _chosen(whole, choice)
     test = _test(part, choice.test)
-    zero_ns = _zero_ns(run, part.seed)
+    facts = _facts(run, part.seed)
+    zero_ns = facts["zero_ns"]
     start = part.phase.start_ns / S - DELAY_S
     length = part.seconds
     spans = _spans(run.meta.phases_of(part.seed), part.phase, start)
@@ -94,8 +96,7 @@ def document(run: Run, choice: FlentChoice | None = None) -> Json:
     parameters: Json = {f"{WORD[way]}_streams": count for way, count in counts.items() if count}
     if interface is not None:
         parameters |= {"qdisc_stats_hosts": "localhost", "qdisc_stats_interfaces": interface}
-    facts = run.meta.facts.get(str(part.seed), {})
-    host = facts.get("server", {}).get("host", "") or "unknown"
+    host = facts["server"]["host"] or "unknown"
     return {
         "version": VERSION,
         "x_values": [round(float(x), 6) for x in grid],
@@ -108,7 +109,7 @@ def document(run: Run, choice: FlentChoice | None = None) -> Json:
             "No stream and no ping carries a DSCP mark.",
             "HOST": host,
             "HOSTS": [host],
-            "LOCAL_HOST": facts.get("client", {}).get("address", ""),
+            "LOCAL_HOST": (facts["client"]["address"] or "") if "clock" in facts else "",
             "TIME": began,
             "T0": began,
             "LENGTH": round(length, 6),
@@ -116,7 +117,7 @@ def document(run: Run, choice: FlentChoice | None = None) -> Json:
             "STEP_SIZE": STEP_S,
             "TEST_PARAMETERS": parameters,
             "FLENT_VERSION": "2.3.0",
-            "IP_VERSION": 6 if ":" in str(facts.get("server", {}).get("address", "")) else 4,
+            "IP_VERSION": 6 if ":" in facts["server"]["address"] else 4,
             "FAILED_RUNNERS": 0,
             "SERIES_META": series.meta,
             "LAB": {
@@ -282,25 +283,24 @@ def _test(part: Part, asked: str) -> str:
     return asked
 
 
-def _zero_ns(run: Run, seed: int) -> int:
-    facts = run.meta.facts.get(str(seed), {})
-    if "zero_ns" not in facts:
+def _facts(run: Run, seed: int) -> MeasurementFacts:
+    facts = run.meta.facts.get(str(seed))
+    if facts is None:
         raise RunError(
             f"{run.path} does not say when it began", "only measurements go out as .flent"
         )
-    return int(facts["zero_ns"])
+    return facts
 
 
 def _add_pings(series: _Series, run: Run, part: Part, test: str, window: _Window) -> dict[str, str]:
     """All targets; the server's take the names that the test's plots look for. Which series is
     whose."""
-    told = {
-        probe["name"]: probe for probe in run.meta.facts.get(str(part.seed), {}).get("probes", [])
-    }
+    facts = _facts(run, part.seed)
+    told = {probe["name"]: probe for probe in facts["probes"]} if "probes" in facts else {}
     answered = [name for name, pings in _all_pings(run, part.seed).items() if pings.answered.size]
     server = told[answered[0]]["address"] if answered and answered[0] in told else None
     at_server = [name for name in answered if name not in told or told[name]["address"] == server]
-    icmp = next((name for name in at_server if told.get(name, {}).get("how") == "icmp"), None)
+    icmp = next((name for name in at_server if name in told and told[name]["how"] == "icmp"), None)
     udp = next((name for name in at_server if name != icmp), None)
     names: dict[str, str] = {}
     if test in _PINGS and udp is not None:
@@ -315,7 +315,7 @@ def _add_pings(series: _Series, run: Run, part: Part, test: str, window: _Window
     for title, name in names.items():
         pings = every[name]
         x = window.x(pings.t_s)
-        runner = "IRTT" if told.get(name, {}).get("how") == "udp" else "ping"
+        runner = "IRTT" if name in told and told[name]["how"] == "udp" else "ping"
         series.add(
             title,
             "ms",
@@ -426,6 +426,7 @@ def _add_qdisc(series: _Series, run: Run, part: Part, window: _Window) -> str | 
     sent = {
         key: np.cumsum(np.where(inside, np.nan_to_num(_nan(table[column])), 0))
         for key, column in (("sent_bytes", "sent_bytes"), ("sent_pkts", "sent_packets"))
+        if table[column].count()
     }
     raw: list[Json] = []
     for i in np.flatnonzero(inside):

@@ -17,11 +17,10 @@ two afternoons differ in the third digit. The interval's method is reported with
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from sojourn.live.measure import intervals
 from sojourn.live.measure.findings import per_repeat, pieces
 from sojourn.live.measure.intervals import Interval
 from sojourn.live.measure.phases import IDLE, WHOLE, Cut, Part, cut
+from sojourn.outputs.lines import BeforeAfterNumbers, ChangeBy, ChangeWord, Known
 from sojourn.records import Run
 
 LEAST_MS = 1.0
@@ -37,7 +37,7 @@ LEAST_MS = 1.0
 LEAST_SHARE = 0.02
 """Goodputs and delays that differ by less than this share of the larger are alike."""
 
-WORDS = {
+WORDS: dict[str, ChangeWord] = {
     "better": "better",
     "worse": "worse",
     "same": "no significant change",
@@ -72,7 +72,7 @@ class BeforeAfter:
 
     before: str
     after: str
-    by: str
+    by: ChangeBy
     """"paired", "repeats" or "blocks"."""
     repeats: tuple[int, int]
     targets: tuple[str, str]
@@ -86,11 +86,11 @@ class BeforeAfter:
         known = [change for change in delays if not math.isnan(change.difference.value)]
         return max(known, key=lambda change: max(change.before, change.after), default=None)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> BeforeAfterNumbers:
         """Plain values; NaN becomes None."""
 
-        def known(value: Any) -> Any:
-            return None if isinstance(value, float) and not math.isfinite(value) else value
+        def known(value: float) -> Known:
+            return value if math.isfinite(value) else None
 
         return {
             "before": self.before,
@@ -100,11 +100,12 @@ class BeforeAfter:
             "targets": list(self.targets),
             "changes": [
                 {
-                    **{
-                        key: known(value)
-                        for key, value in dataclasses.asdict(change).items()
-                        if key != "difference"
-                    },
+                    "phase": change.phase,
+                    "what": change.what,
+                    "unit": change.unit,
+                    "better": change.better,
+                    "before": known(change.before),
+                    "after": known(change.after),
                     "difference": known(change.difference.value),
                     "ci95": [known(change.difference.low), known(change.difference.high)],
                     "verdict": WORDS[change.verdict],
@@ -150,10 +151,10 @@ def compare(before: Run, after: Run, names: tuple[str, str] | None = None) -> Be
 def began(run: Run) -> list[int]:
     """When each repeat began, ns since 1970; empty if it is not known."""
     facts = [run.meta.facts.get(str(seed)) for seed in run.seeds]
-    return [int(fact["zero_ns"]) for fact in facts if fact is not None and "zero_ns" in fact]
+    return [fact["zero_ns"] for fact in facts if fact is not None]
 
 
-def _by(before: Run, after: Run) -> str:
+def _by(before: Run, after: Run) -> ChangeBy:
     if min(len(before.seeds), len(after.seeds)) < intervals.LEAST_REPEATS:
         return "blocks"
     return "paired" if intervals.interleaved(began(before), began(after)) else "repeats"
@@ -166,7 +167,7 @@ class _Pair:
     before: Cut
     after: Cut
     name: str
-    by: str
+    by: ChangeBy
 
 
 def _delays(pair: _Pair) -> list[Change]:

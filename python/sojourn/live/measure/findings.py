@@ -18,15 +18,17 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from sojourn.arrays import Floats
+from sojourn.facts import MeasurementFacts
 from sojourn.live.measure import intervals, measurement, responsiveness, scores
 from sojourn.live.measure.intervals import Interval
 from sojourn.live.measure.phases import IDLE, WHOLE, Cut, Part, cut
+from sojourn.outputs.lines import FindingsNumbers
 from sojourn.records import Run
 
 HEADERS = {4: 14 + 20 + 32, 6: 14 + 40 + 32}
@@ -150,7 +152,7 @@ class Findings:
     buffers: tuple[Buffer, ...]
     places: tuple[Place, ...]
     scores: tuple[Score, ...]
-    facts: tuple[Mapping[str, Any], ...]
+    facts: tuple[MeasurementFacts, ...]
     """One for each repeat."""
 
     @property
@@ -174,12 +176,10 @@ class Findings:
             worst.induced.p95.value if worst is not None and worst.induced is not None else math.nan
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> FindingsNumbers:
         """Plain values; NaN becomes None."""
-        plain: dict[str, Any] = _plain(
-            {**dataclasses.asdict(self), "induced_p95_ms": self.induced_p95_ms}
-        )
-        return plain
+        whole = {**dataclasses.asdict(self), "induced_p95_ms": self.induced_p95_ms}
+        return cast(FindingsNumbers, _plain(whole))
 
 
 BLOATED_MS = 30.0
@@ -362,8 +362,8 @@ def _wire(whole: Cut, direction: str) -> float:
         )
         segments += int(totals["sent_packets"].sum())
         sent += int(totals["sent_bytes"].sum())
-        address = str(run.meta.facts.get(str(seed), {}).get("server", {}).get("address", ""))
-        version = 6 if ":" in address else 4
+        facts = run.meta.facts.get(str(seed))
+        version = 6 if facts is not None and ":" in facts["server"]["address"] else 4
     return 1 + HEADERS[version] / (sent / segments if segments else SEGMENT)
 
 
@@ -439,7 +439,9 @@ def _hops(run: Run, target: str) -> int:
     """A target's distance in routers, where the session knows it. The idle RTT orders those that
     are equal."""
     for fact in run.meta.facts.values():
-        told = next((probe for probe in fact.get("probes", ()) if probe["name"] == target), None)
+        if "probes" not in fact:
+            continue
+        told = next((probe for probe in fact["probes"] if probe["name"] == target), None)
         if told is None:
             continue
         if told["address"] == fact["server"]["address"]:

@@ -10,16 +10,27 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from sojourn.arrays import Columns
+from sojourn.facts import MeasurementFacts, SessionFacts, SessionFlow, SessionLink, SessionPhase
 from sojourn.foreign import plain, plain_values
-from sojourn.records import FlowInfo, LinkInfo, Meta, Phase, Run, check_room, check_vacant, names_of
+from sojourn.records import (
+    FlowInfo,
+    LinkInfo,
+    Meta,
+    Phase,
+    Run,
+    check_room,
+    check_vacant,
+    names_of,
+    nothing,
+)
 
 if TYPE_CHECKING:
     from sojourn.live.measure.session import Session, SessionPlan
@@ -163,13 +174,13 @@ def create(
     )
 
 
-def began_at(facts: Mapping[str, Any]) -> datetime:
+def began_at(facts: MeasurementFacts) -> datetime:
     """When a session began, UTC."""
     return datetime.fromtimestamp(facts["zero_ns"] / 1e9, UTC)
 
 
-def _with(facts: Mapping[str, Any]) -> str:
-    used = {flow["congestion"] for flow in facts["flows"] if flow["kind"] == "bulk"} - {None, ""}
+def _with(facts: SessionFacts) -> str:
+    used = {flow["congestion"] or "" for flow in facts["flows"] if flow["kind"] == "bulk"} - {""}
     return " " + " and ".join(sorted(used)) if used else ""
 
 
@@ -198,12 +209,12 @@ def add(
     run: Run,
     seed: int,
     tables: dict[str, dict[str, np.ndarray[Any, Any]]],
-    facts: Mapping[str, Any],
+    facts: MeasurementFacts,
 ) -> None:
     """Writes a session into the Run as this seed. Its flows and links that no earlier seed had are
     added to the Run's."""
     # Some of the facts come from a server, or from whoever made the file that is imported.
-    facts = plain_values(facts)
+    facts = cast(MeasurementFacts, plain_values(facts))
     flows = _joined(run.meta.flows, [_flow(flow) for flow in facts["flows"]])
     links = _joined(run.meta.links, [_link(link) for link in facts["links"]])
     own_flows = _numbers((flow.name for flow in flows), (flow["name"] for flow in facts["flows"]))
@@ -229,13 +240,13 @@ def add(
     run.add_seed(seed, renumbered, ())
 
 
-def _flow(flow: dict[str, Any]) -> FlowInfo:
+def _flow(flow: SessionFlow) -> FlowInfo:
     return FlowInfo(
         flow["name"], flow["kind"], flow["congestion"], flow["group"], direction=flow["direction"]
     )
 
 
-def _link(link: dict[str, Any]) -> LinkInfo:
+def _link(link: SessionLink) -> LinkInfo:
     """From the root down: "htb, bfifo" is a bfifo below a shaper. Received packets pass no queue
     that we can observe."""
     kinds = [kind.strip() for kind in link["qdisc"].split(",") if kind.strip()]
@@ -265,18 +276,14 @@ def _numbers(known: Iterable[str], names: Iterable[str]) -> np.ndarray[Any, Any]
 
 
 def _padded(name: str, columns: Columns, key: str, count: int) -> Columns:
-    """Totals with a row for each of the Run's flows or links. Those that this session lacked have
-    zeros."""
+    """Totals with a row for each of the Run's flows or links. Nothing was counted of those that
+    this session lacked."""
     missing = np.setdiff1d(np.arange(count), columns[key])
-    whole = {}
-    for column in names_of(name):
-        values = columns[column]
-        absent = missing if column == key else np.zeros(missing.size, dtype=values.dtype)
-        whole[column] = np.concatenate([values, absent])
-    return whole
+    absent = nothing(name, missing.size) | {key: missing}
+    return {column: np.concatenate([columns[column], absent[column]]) for column in names_of(name)}
 
 
-def _phases(told: Sequence[dict[str, Any]], seed: int) -> tuple[Phase, ...]:
+def _phases(told: Sequence[SessionPhase], seed: int) -> tuple[Phase, ...]:
     """The phases with unique names: the second "idle" is "idle 2"."""
     names: list[str] = []
     for phase in told:

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from sojourn.live.measure import findings, measurement
+from sojourn.outputs.lines import HistoryEntry
 from sojourn.records import META, Run, RunError, write_index
 
 FAILED = "failed.jsonl"
@@ -43,24 +43,26 @@ class MeasurementEntry:
     grade: str = ""
     """DSLReports's grade; "": there is none."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> HistoryEntry:
         """Plain values; NaN becomes None."""
 
         def known(value: float) -> float | None:
             return None if math.isnan(value) else value
 
         return {
-            **dataclasses.asdict(self),
+            "t_ns": self.t_ns,
+            "run": self.run,
+            "why": self.why,
             "idle_ms": known(self.idle_ms),
             "added_ms": {load: known(value) for load, value in self.added_ms.items()},
             "mbps": {way: known(value) for way, value in self.mbps.items()},
+            "grade": self.grade,
         }
 
 
 def entry(run: Run) -> MeasurementEntry:
     """A measurement in one line. The Run has a seed."""
     found = findings.find(run)
-    facts = found.facts[0] if found.facts else {}
     idle = next((row.spread.median for row in found.rows if row.kind == "idle"), math.nan)
     added: dict[str, float] = {}
     mbps: dict[str, float] = {}
@@ -73,7 +75,9 @@ def entry(run: Run) -> MeasurementEntry:
         for way in ("down", "up"):
             if not math.isnan(row.mbps[way]):
                 mbps.setdefault(way, row.mbps[way])
-    cut = next((str(fact.get("why") or fact["outcome"]) for fact in found.facts if fact.get("outcome", "complete") != "complete"), "")  # fmt: skip
+    broken = (fact for fact in found.facts if fact["outcome"] != "complete")
+    cut = next((fact["why"] or fact["outcome"] for fact in broken), "")
+    began = found.facts[0]["zero_ns"] if found.facts else 0
     score = next(
         (
             score.overall.word
@@ -82,9 +86,7 @@ def entry(run: Run) -> MeasurementEntry:
         ),
         "",
     )
-    return MeasurementEntry(
-        int(facts.get("zero_ns", 0)), run.path.name, cut, idle, added, mbps, "" if cut else score
-    )
+    return MeasurementEntry(began, run.path.name, cut, idle, added, mbps, "" if cut else score)
 
 
 def read(folder: Path) -> list[MeasurementEntry]:

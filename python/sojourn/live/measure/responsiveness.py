@@ -13,13 +13,15 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from sojourn.arrays import Floats
+from sojourn.facts import RpmDecided, RpmFacts, RpmLoaded
 from sojourn.live.measure import scores
+from sojourn.outputs.lines import RpmStage
 from sojourn.records import Run, RunError
 
 FOREIGN = ("foreign-tcp", "foreign-tls", "foreign-http")
@@ -64,10 +66,9 @@ class RpmResult:
         """The draft's class: Poor, Fair, Good, Excellent; "" without a score."""
         return scores.rpm_class(self.draft.rpm)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> RpmStage:
         """Plain values; NaN becomes None."""
-        plain: dict[str, Any] = _plain({**dataclasses.asdict(self), "class": self.verdict})
-        return plain
+        return cast(RpmStage, _plain({**dataclasses.asdict(self), "class": self.verdict}))
 
 
 def _plain(value: Any) -> Any:
@@ -81,6 +82,21 @@ def measured(run: Run) -> bool:
     return any("rpm" in facts for facts in run.meta.facts.values())
 
 
+def facts_of(run: Run, seed: int) -> RpmFacts:
+    """What a seed says beside its tables.
+
+    Raises:
+        RunError: the Run is not one of responsiveness.
+    """
+    facts = run.meta.facts.get(str(seed))
+    if facts is None or "rpm" not in facts:
+        raise RunError(
+            f"{run.path} is not a measurement of responsiveness",
+            "make one: sojourn rpm measure",
+        )
+    return facts
+
+
 def results(run: Run) -> list[RpmResult]:
     """The scores of every stage of every seed, from the raw samples of a Run that `measure` made.
 
@@ -89,12 +105,7 @@ def results(run: Run) -> list[RpmResult]:
     """
     found = []
     for seed in run.seeds:
-        facts = run.meta.facts.get(str(seed), {})
-        if "rpm" not in facts:
-            raise RunError(
-                f"{run.path} is not a measurement of responsiveness",
-                "make one: sojourn rpm measure",
-            )
+        facts = facts_of(run, seed)
         table = run.table("probe", seed)
         loads = [phase for phase in run.meta.phases_of(seed) if phase.kind != "idle"]
         for phase, told in zip(loads, facts["rpm"]["loaded"], strict=True):
@@ -103,7 +114,7 @@ def results(run: Run) -> list[RpmResult]:
 
 
 def _result(
-    table: pl.DataFrame, seed: int, phase: str, complete: bool, told: Mapping[str, Any], facts: Mapping[str, Any]
+    table: pl.DataFrame, seed: int, phase: str, complete: bool, told: RpmLoaded, facts: RpmDecided
 ) -> RpmResult:  # fmt: skip
     times = _answered(table, told["window_start_ns"], told["window_end_ns"])
     tmp = facts["parameters"]["tmp"] * 100

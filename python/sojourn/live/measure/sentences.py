@@ -7,10 +7,10 @@ certain that is.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sojourn.digits import three
+from sojourn.facts import MeasurementFacts
 from sojourn.live.measure import findings as of
 from sojourn.live.measure.change import WORDS, BeforeAfter, Change
 from sojourn.live.measure.findings import Findings
@@ -68,9 +68,9 @@ def _verdict(found: Findings) -> str:
         return "There is no verdict: no load was measured."
     added = worst.induced.p95.value
     if added < of.BLOATED_MS and (
-        cut := [fact for fact in found.facts if fact.get("outcome", "complete") != "complete"]
+        cut := [fact for fact in found.facts if fact["outcome"] != "complete"]
     ):
-        why = cut[0].get("why") or "it was interrupted"
+        why = cut[0]["why"] or "it was interrupted"
         return (
             f"There is no verdict: the measurement was cut short ({why}). Until then no load added more than {three(max(added, 0.0))} ms to the "
             "idle RTT at the 95th percentile."
@@ -151,7 +151,7 @@ def confidence(found: Findings) -> list[str]:
         f"{sent} probes to {found.target or 'nobody'} in {repeats}{missing}, {lost} lost; 95 % intervals are {over}."
     ]
     said += _lost_ways(found)
-    late = [fact["lateness_ns"] for fact in found.facts if fact.get("lateness_ns")]
+    late = [fact["lateness_ns"] for fact in found.facts if "lateness_ns" in fact]
     if late:
         p99 = max(each["p99"] for each in late) / 1e6
         most = max(each["max"] for each in late) / 1e6
@@ -171,13 +171,12 @@ def _lost_ways(found: Findings) -> list[str]:
     told = [
         probe
         for fact in found.facts
-        for probe in fact.get("probes", ())
+        if "probes" in fact
+        for probe in fact["probes"]
         if probe["name"] == found.target
     ]
-    forward, backward = (
-        sum(probe[key] for probe in told if probe[key] is not None)
-        for key in ("lost_forward", "lost_backward")
-    )
+    forward = sum(probe["lost_forward"] or 0 for probe in told)
+    backward = sum(probe["lost_backward"] or 0 for probe in told)
     if not forward and not backward:
         return []
     return [
@@ -185,12 +184,12 @@ def _lost_ways(found: Findings) -> list[str]:
     ]
 
 
-def _clocks(facts: Sequence[Mapping[str, Any]]) -> list[str]:
-    clocks = [fact["clock"] for fact in facts if fact.get("clock") and fact["clock"]["by"]]
+def _clocks(facts: Sequence[MeasurementFacts]) -> list[str]:
+    clocks = [fact["clock"] for fact in facts if "clock" in fact and fact["clock"]["by"]]
     if not clocks:
         return []
-    error = max(clock["error_ns"] for clock in clocks) / 1e6
-    drift = max((clock["drift_ppm"] for clock in clocks), key=abs)
+    error = max(clock["error_ns"] or 0.0 for clock in clocks) / 1e6
+    drift = max((clock["drift_ppm"] or 0.0 for clock in clocks), key=abs)
     stepped = max((clock["stepped_ns"] for clock in clocks), key=abs) / 1e6
     said = f"The server's clock is known to {three(error)} ms and drifts by {three(drift)} ppm"
     if abs(stepped) > 1:
@@ -198,10 +197,8 @@ def _clocks(facts: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{said}."]
 
 
-def _notes(facts: Sequence[Mapping[str, Any]]) -> list[str]:
-    notes = [
-        note for fact in facts for note in (*fact.get("notes", ()), fact.get("why", "")) if note
-    ]
+def _notes(facts: Sequence[MeasurementFacts]) -> list[str]:
+    notes = [note for fact in facts for note in (*fact["notes"], fact["why"]) if note]
     return [
         f"{note[0].upper()}{note[1:]}" + ("" if note.endswith(".") else ".")
         for note in dict.fromkeys(notes)

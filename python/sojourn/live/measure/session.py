@@ -17,7 +17,7 @@ from sojourn import _core
 from sojourn import linux_only as linux_only
 from sojourn.arrays import Tables
 from sojourn.errors import UserError
-from sojourn.live.measure.session_facts import SessionFacts
+from sojourn.facts import SessionFacts
 from sojourn.offered import PORT, USUAL_LOADS
 
 MS = 10**6
@@ -120,14 +120,14 @@ class Session:
                    nearest in time, -1 where there is none within sample_ns.
         flows      a row per entry of facts["flows"]: totals. For probes sent_packets,
                    received_packets and lost_packets count requests, replies and requests without a
-                   reply; delivered_bytes and TCP's columns are 0. base_rtt_ns: the least RTT seen
+                   reply; TCP's columns are 0, and bytes are not counted (-1). base_rtt_ns: the least RTT seen
                    (TCP: the kernel's min_rtt), -1 if none was.
         queue      a row per entry of facts["links"] and sample_ns: its root qdisc, which counts for
                    all below it. sojourn_mean_ns NaN, sojourn_max_ns -1: the kernel does not report
                    them. A link with direction "in" has its interface's counters only.
         links      a row per entry of facts["links"]: totals of the session. What a kernel does not
                    report (sojourn, busy_ns, capacity_bits) is -1.
-        engine     one row: packets is data segments delivered, events and peak_entries are 0.
+        engine     one row: packets is data segments delivered, events and peak_entries are -1.
         drops, sojourn, rtt, transfers: without rows.
     """
     facts: SessionFacts

@@ -18,6 +18,7 @@ import numpy as np
 
 from sojourn import _core
 from sojourn import linux_only as linux_only
+from sojourn.facts import RpmFacts
 from sojourn.live.measure import measurement, scores
 from sojourn.live.measure.measurement import MeasurementOutcome
 from sojourn.live.measure.session import LiveError
@@ -145,7 +146,7 @@ def measure(
             return MeasurementOutcome(
                 run, f"repeat {repeat + 1} could not be measured: {error.args[0]}"
             )
-        facts = json.loads(told)
+        facts: RpmFacts = json.loads(told)
         interrupted = facts["outcome"] == "interrupted"
         if not interrupted or any(phase["complete"] for phase in facts["phases"]):
             run = _start(plan, facts, how) if run is None else run
@@ -163,8 +164,8 @@ def _whole(tables: Mapping[str, _core.Columns]) -> dict[str, dict[str, np.ndarra
     return {**empty, **{name: dict(columns) for name, columns in tables.items()}}
 
 
-def _start(plan: RpmPlan, facts: Mapping[str, Any], how: MeasurementSettings) -> Run:
-    began = measurement.began_at(dict(facts))
+def _start(plan: RpmPlan, facts: RpmFacts, how: MeasurementSettings) -> Run:
+    began = measurement.began_at(facts)
     server, parameters = facts["server"], plan.parameters
     asked = [
         ("url", plan.url),

@@ -9,6 +9,7 @@ one-way delay.
 available: entries into fast recovery, and timeouts before Linux 6.7.
 """
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -69,9 +70,17 @@ class ObservedFlow:
         )
 
     def _of_rtts(self) -> dict[str, int | float]:
-        # The guest's program has added up the samples of TCP's log itself: a row for each would
-        # grow with the run.
-        if self.tcp and "rtts" in self.archive.tables:
+        if self.tcp:
+            if "rtts" not in self.archive.tables:
+                # This guest's program counted none.
+                return {
+                    "rtt_sum_ns": math.nan,
+                    "rtt_samples": NEVER,
+                    "rtt_min_ns": NEVER,
+                    "rtt_max_ns": NEVER,
+                }
+            # The guest's program has added up the samples of TCP's log itself: a row for each would
+            # grow with the run.
             told = {
                 name: column[0]
                 for name, column in self.archive.rows("rtts", "flow", self.number).items()

@@ -1,4 +1,4 @@
-"""The shapes of what `--json` prints, and their versions.
+"""The shapes of what `--json` prints, and their versions; those of live lines are in `lines`.
 
 `OUTPUTS` names each: what its first key `schema` says is `sojourn/NAME/VERSION`. A key may be added
 without a new version; one that goes, or changes its meaning, needs one. `python docs/generate.py`
@@ -13,15 +13,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from typing_extensions import TypedDict, is_typeddict
+from typing_extensions import TypedDict
 
-from sojourn import numbers
 from sojourn.numbers import MeanAndInterval, Numbers
+from sojourn.outputs.lines import (
+    ChangesOutput,
+    HistoryOutput,
+    Known,
+    MeasureOutput,
+    MonitorOutput,
+    RpmOutput,
+    ShapeOutput,
+    TuneOutput,
+)
 
-FOLDER = Path(__file__).parent / "schemas"
-"""Holds NAME.json for each name in `OUTPUTS`."""
+FOLDER = Path(__file__).parent.parent / "schemas"
+"""Holds NAME.json for each name in `SCHEMAS`."""
 
-Known: TypeAlias = float | None
 Number: TypeAlias = MeanAndInterval[Known]
 
 
@@ -433,6 +441,91 @@ class ReproduceOutput(TypedDict):
     failed: list[FailedRun]
 
 
+class ReplayedSide(TypedDict):
+    """What one queue did, packets."""
+
+    sent: int
+    """That left, unmarked or marked."""
+    refused: int
+    """Dropped on arrival."""
+    dropped: int
+    """While they waited."""
+    marked: int
+
+
+class ReplayedDraws(TypedDict):
+    """RED's random decisions, in sum."""
+
+    drawn: int
+    """Arrivals that the recorded queue dropped or marked though the law left it to luck."""
+    expected: float
+    """The sum of the probabilities that ours found."""
+    ci95: float
+
+
+class ReplayedDifference(TypedDict):
+    """A packet to which the two did not do the same."""
+
+    packet: int
+    """Its place among the arrivals, from 0."""
+    words: str
+
+
+class ReplayedQueue(TypedDict):
+    """Two queues and one trace of arrivals."""
+
+    name: str
+    link: str
+    qdisc: str
+    arrivals: int
+    kernel: ReplayedSide
+    ours: ReplayedSide
+    agreeing: int
+    """Packets to which both did the same."""
+    late: int
+    """Departures and drops that agree but are not at the same nanosecond (of a drop:
+    microsecond)."""
+    latest_ns: int
+    draws: ReplayedDraws | None
+    """Null: it draws nothing."""
+    first: ReplayedDifference | None
+    """The first packet to leave, of those that don't agree."""
+    agrees: bool
+
+
+class ReplayOutput(TypedDict):
+    """`sojourn replay`."""
+
+    schema: str
+    version: str | None
+    """Of the sojourn that recorded; null: nothing was recorded."""
+    agrees: bool
+    failed: list[FailedRun]
+    replays: list[ReplayedQueue]
+
+
+class NotRemoved(TypedDict):
+    """What could not be removed."""
+
+    name: str
+    why: str
+
+
+class CleanOutput(TypedDict):
+    """`sojourn clean`."""
+
+    schema: str
+    removed: list[str]
+    """Files and folders."""
+    left: list[NotRemoved]
+    living: list[str]
+    """What belongs to a run that lives."""
+    guests: list[str]
+    """That were removed."""
+    freed_bytes: int
+    """Of guests."""
+
+
 OUTPUTS: dict[str, tuple[int, type[Any]]] = {
     "run": (1, RunOutput),
     "sweep": (1, SweepOutput),
@@ -440,9 +533,20 @@ OUTPUTS: dict[str, tuple[int, type[Any]]] = {
     "check": (1, CheckOutput),
     "verify": (1, VerifyOutput),
     "agree": (1, AgreeOutput),
+    "replay": (1, ReplayOutput),
     "reproduce": (1, ReproduceOutput),
+    "measure": (1, MeasureOutput),
+    "changes": (1, ChangesOutput),
+    "history": (1, HistoryOutput),
+    "rpm": (1, RpmOutput),
+    "monitor": (1, MonitorOutput),
+    "shape": (1, ShapeOutput),
+    "tune": (1, TuneOutput),
+    "clean": (1, CleanOutput),
 }
 """Each output by its name: its version, and its shape."""
+SCHEMAS = (*OUTPUTS, "tables")
+"""The names in `FOLDER`: each output, and the tables of a Run."""
 
 
 def stamped(name: str, whole: Mapping[str, Any]) -> dict[str, Any]:
@@ -454,20 +558,3 @@ def identifier(name: str) -> str:
     """What the key `schema` of this output says."""
     version, _ = OUTPUTS[name]
     return f"sojourn/{name}/{version}"
-
-
-def json_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of an output, made of its shape and what its fields' docstrings say."""
-    from pydantic import TypeAdapter
-
-    version, shape = OUTPUTS[name]
-    for one in (*vars(numbers).values(), *globals().values()):
-        if is_typeddict(one):
-            one.__pydantic_config__ = {"use_attribute_docstrings": True}
-    made = TypeAdapter(shape).json_schema()
-    for base in getattr(shape, "__orig_bases__", ()):
-        # Pydantic reads the docstrings of a class's own fields.
-        if is_typeddict(base):
-            made["properties"] |= TypeAdapter(base).json_schema()["properties"]
-    made["properties"]["schema"] = {"const": f"sojourn/{name}/{version}"}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}

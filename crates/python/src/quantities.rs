@@ -1,0 +1,117 @@
+//! Quantities for Python: what people write and as the engines count it; what is none, as one
+//! `UnitError`.
+
+use pyo3::prelude::*;
+use scenario::quantity::{self, Times};
+use scenario::{Value, Wrong};
+
+use crate::values::value_of;
+
+/// The exception that says what is wrong.
+fn refusal(py: Python<'_>, Wrong { message, hint, offset, .. }: Wrong) -> PyErr {
+    let made = || py.import("sojourn.units")?.getattr("UnitError")?.call1((message, hint, offset));
+    made().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// A value as it stands in a message; one that no document holds as Python shows it.
+pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value_of(value) {
+        Ok(known) => Ok(scenario::quoted(&known)),
+        Err(_) => Ok(value.repr()?.to_string()),
+    }
+}
+
+/// Reads a value; of one that no document holds `unlike` is said, shown as Python shows it.
+fn read<T>(
+    value: &Bound<'_, PyAny>,
+    unlike: impl FnOnce(&str) -> Wrong,
+    parse: impl FnOnce(&Value) -> Result<T, Wrong>,
+) -> PyResult<T> {
+    let read = match value_of(value) {
+        Ok(known) => parse(&known),
+        Err(_) => Err(unlike(&shown(value)?)),
+    };
+    read.map_err(|wrong| refusal(value.py(), wrong))
+}
+
+/// Nanoseconds; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (value, *, what, example, zero, most, days))]
+fn parse_duration(
+    value: &Bound<'_, PyAny>,
+    what: &str,
+    example: &str,
+    zero: bool,
+    most: u64,
+    days: bool,
+) -> PyResult<u64> {
+    let times = Times { what, example, zero, most, days };
+    let unlike = |shown: &str| quantity::unlike(shown, what, example);
+    read(value, unlike, |value| quantity::parse_duration(value, &times))
+}
+
+/// Bit/s; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (value, *, zero))]
+fn parse_rate(value: &Bound<'_, PyAny>, zero: bool) -> PyResult<u64> {
+    let unlike = |shown: &str| quantity::unlike(shown, "a rate", "20 Mbit/s");
+    read(value, unlike, |value| quantity::parse_rate(value, zero))
+}
+
+/// Bytes; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (value, *, what, least, most))]
+fn parse_size(value: &Bound<'_, PyAny>, what: &str, least: u64, most: u64) -> PyResult<u64> {
+    let unlike = |shown: &str| quantity::unlike(shown, what, "1500 B");
+    read(value, unlike, |value| quantity::parse_size(value, what, least, most))
+}
+
+/// A fraction; see `_core.pyi`.
+#[pyfunction]
+fn parse_probability(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    read(value, quantity::no_probability, quantity::parse_probability)
+}
+
+/// The known word that was probably meant; see `_core.pyi`.
+#[pyfunction]
+fn nearest(word: &str, known: Vec<String>) -> Option<String> {
+    tc::text::nearest(word, known.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// The texts; see `_core.pyi`.
+#[pyfunction]
+fn format_duration(ns: u64) -> String {
+    quantity::format_duration(ns)
+}
+
+#[pyfunction]
+fn format_rate(bps: u64) -> String {
+    quantity::format_rate(bps)
+}
+
+#[pyfunction]
+fn format_size(size: u64) -> String {
+    quantity::format_size(size)
+}
+
+#[pyfunction]
+fn format_probability(fraction: f64) -> String {
+    quantity::format_probability(fraction)
+}
+
+/// Adds all of it to the module.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("UNITS", quantity::units().collect::<Vec<_>>())?;
+    module.add("MAX_DURATION", quantity::MAX_DURATION)?;
+    module.add("MAX_RATE", quantity::MAX_RATE)?;
+    module.add("MAX_SIZE", quantity::MAX_SIZE)?;
+    module.add_function(wrap_pyfunction!(parse_duration, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_size, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_probability, module)?)?;
+    module.add_function(wrap_pyfunction!(format_duration, module)?)?;
+    module.add_function(wrap_pyfunction!(format_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(format_size, module)?)?;
+    module.add_function(wrap_pyfunction!(format_probability, module)?)?;
+    module.add_function(wrap_pyfunction!(nearest, module)?)
+}
