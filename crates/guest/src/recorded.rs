@@ -1,31 +1,90 @@
 //! The tables that flows fill during a run: connections, transfers, datagrams, probes.
+//!
+//! engine/kernel/observed reads them by these names. Times are those of the run's clock.
 
 use std::io::{self, Write};
 
-use crate::results::{Archive, Rows};
+use crate::results::{Archive, rows};
 
-/// What flows record.
-pub struct Tables {
-    /// Samples of connections.
-    pub tcp: Rows<{ TCP_COLUMNS }>,
-    /// Completed transfers: flow, start, end (the last byte is acknowledged), bytes.
-    pub transfers: Rows<4>,
-    /// Every datagram: flow, sequence, sent, received (or -1), bytes of the IP packet, frame (or
-    /// -1).
-    pub datagrams: Rows<6>,
-    /// Every probe: flow, sequence, sent, turned round at the far end (or -1), received (or -1).
-    pub probes: Rows<5>,
+rows! {
+    /// Samples of TCP_INFO. What the moment has is -1 while no connection is open; what is counted
+    /// is so since the flow's start.
+    tcp {
+        t_ns,
+        flow,
+        state,
+        ca_state,
+        cwnd_segments,
+        ssthresh_segments,
+        snd_mss_bytes,
+        srtt_us,
+        rttvar_us,
+        min_rtt_us,
+        rto_us,
+        unacked_segments,
+        sacked_segments,
+        lost_segments,
+        retrans_segments,
+        reordering_segments,
+        inflight_bytes,
+        pacing_rate_bytes_s,
+        delivery_rate_bytes_s,
+        notsent_bytes,
+        snd_wnd_bytes,
+        busy_us,
+        rwnd_limited_us,
+        sndbuf_limited_us,
+        rcv_space_bytes,
+        total_retrans_segments,
+        bytes_acked,
+        bytes_sent,
+        bytes_retrans,
+        data_segs_out,
+        delivered_segments,
+        delivered_ce_segments,
+        timeouts,
+        received_bytes,
+        completed,
+    }
+    /// Completed transfers; the end is when the last byte is acknowledged.
+    transfers {
+        flow,
+        start_ns,
+        end_ns,
+        bytes,
+    }
+    /// Every datagram: when it was received (-1: it was not), bytes of the IP packet, its frame (-1:
+    /// it belongs to none).
+    datagrams {
+        flow,
+        seq,
+        sent_ns,
+        received_ns,
+        bytes,
+        frame,
+    }
+    /// Every probe: when it was turned round at the far end and when it was received (-1: it was
+    /// not).
+    probes {
+        flow,
+        seq,
+        sent_ns,
+        turned_ns,
+        received_ns,
+    }
 }
 
-impl Default for Tables {
-    fn default() -> Tables {
-        Tables {
-            tcp: tcp_rows(),
-            transfers: Rows::new(["flow", "start_ns", "end_ns", "bytes"]),
-            datagrams: Rows::new(["flow", "seq", "sent_ns", "received_ns", "bytes", "frame"]),
-            probes: Rows::new(["flow", "seq", "sent_ns", "turned_ns", "received_ns"]),
-        }
-    }
+/// What flows record.
+#[derive(Default)]
+pub struct Tables {
+    /// Samples of connections.
+    pub tcp: tcp::Rows,
+    /// Completed transfers.
+    pub transfers: transfers::Rows,
+    /// Every datagram.
+    pub datagrams: datagrams::Rows,
+    /// Every probe.
+    pub probes: probes::Rows,
 }
 
 impl Tables {
@@ -36,49 +95,4 @@ impl Tables {
         archive.table("datagrams", self.datagrams.columns())?;
         archive.table("probes", self.probes.columns())
     }
-}
-
-/// Columns of the table `tcp`.
-const TCP_COLUMNS: usize = 35;
-
-/// The table `tcp`. What the moment has is -1 while no connection is open; what is counted is so
-/// since the flow's start.
-fn tcp_rows() -> Rows<TCP_COLUMNS> {
-    Rows::new([
-        "t_ns",
-        "flow",
-        "state",
-        "ca_state",
-        "cwnd_segments",
-        "ssthresh_segments",
-        "snd_mss_bytes",
-        "srtt_us",
-        "rttvar_us",
-        "min_rtt_us",
-        "rto_us",
-        "unacked_segments",
-        "sacked_segments",
-        "lost_segments",
-        "retrans_segments",
-        "reordering_segments",
-        "inflight_bytes",
-        "pacing_rate_bytes_s",
-        "delivery_rate_bytes_s",
-        "notsent_bytes",
-        "snd_wnd_bytes",
-        "busy_us",
-        "rwnd_limited_us",
-        "sndbuf_limited_us",
-        "rcv_space_bytes",
-        "total_retrans_segments",
-        "bytes_acked",
-        "bytes_sent",
-        "bytes_retrans",
-        "data_segs_out",
-        "delivered_segments",
-        "delivered_ce_segments",
-        "timeouts",
-        "received_bytes",
-        "completed",
-    ])
 }

@@ -55,35 +55,44 @@ impl Values {
     }
 }
 
-/// A table that grows row by row: whole numbers under fixed names.
-#[derive(Debug)]
-pub struct Rows<const N: usize> {
-    names: [&'static str; N],
-    columns: [Vec<i64>; N],
+/// A table that grows row by row, of whole numbers: a module with its `Row`, and `Rows` to which one
+/// is pushed by the columns' names.
+macro_rules! rows {
+    ($($(#[doc = $about:literal])+ $table:ident { $($column:ident,)+ })+) => {
+        $(
+            $(#[doc = $about])+
+            pub mod $table {
+                /// One row.
+                #[allow(missing_docs)]
+                pub struct Row {
+                    $(pub $column: i64,)+
+                }
+
+                /// All rows, by columns.
+                #[derive(Default)]
+                pub struct Rows {
+                    $($column: Vec<i64>,)+
+                }
+
+                impl Rows {
+                    /// Adds a row.
+                    pub fn push(&mut self, row: Row) {
+                        $(self.$column.push(row.$column);)+
+                    }
+
+                    /// The columns by their names.
+                    pub fn columns(self) -> Vec<(String, $crate::results::Values)> {
+                        vec![$((
+                            stringify!($column).to_owned(),
+                            $crate::results::Values::I64(self.$column),
+                        ),)+]
+                    }
+                }
+            }
+        )+
+    };
 }
-
-impl<const N: usize> Rows<N> {
-    /// An empty table with these columns.
-    pub fn new(names: [&'static str; N]) -> Rows<N> {
-        Rows { names, columns: std::array::from_fn(|_| Vec::new()) }
-    }
-
-    /// Adds a row.
-    pub fn push(&mut self, row: [i64; N]) {
-        for (column, value) in self.columns.iter_mut().zip(row) {
-            column.push(value);
-        }
-    }
-
-    /// The table's columns.
-    pub fn columns(self) -> Vec<(String, Values)> {
-        self.names
-            .iter()
-            .zip(self.columns)
-            .map(|(name, v)| (name.to_string(), Values::I64(v)))
-            .collect()
-    }
-}
+pub(crate) use rows;
 
 /// An archive being written.
 pub struct Archive<W: Write> {
@@ -193,13 +202,25 @@ fn header(name: &str, size: usize) -> io::Result<[u8; BLOCK]> {
 mod tests {
     use super::*;
 
+    rows! {
+        /// Two columns.
+        pairs {
+            t_ns,
+            flow,
+        }
+        /// One.
+        times {
+            t_ns,
+        }
+    }
+
     #[test]
     fn the_archive_is_a_tar() {
         let mut bytes = Vec::new();
         let mut archive = Archive::new(&mut bytes);
-        let mut rows = Rows::new(["t_ns", "flow"]);
-        rows.push([5, 0]);
-        rows.push([7, -1]);
+        let mut rows = pairs::Rows::default();
+        rows.push(pairs::Row { t_ns: 5, flow: 0 });
+        rows.push(pairs::Row { t_ns: 7, flow: -1 });
         archive.table("flow", rows.columns()).unwrap();
         archive.table("packets", vec![("ds".into(), Values::U8(vec![3; 600]))]).unwrap();
         archive.finish(serde_json::Map::new()).unwrap();
@@ -223,8 +244,8 @@ mod tests {
     #[test]
     fn a_part_has_its_files_in_the_archive_and_its_tables_to_itself() {
         let rows = |value: i64| {
-            let mut rows = Rows::new(["t_ns"]);
-            rows.push([value]);
+            let mut rows = times::Rows::default();
+            rows.push(times::Row { t_ns: value });
             rows.columns()
         };
         let part = Part::new("check/", |archive| {

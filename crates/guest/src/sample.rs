@@ -12,17 +12,57 @@ use std::os::unix::fs::FileExt;
 use probe::netlink::{Netlink, Qdisc};
 
 use crate::plan::Plan;
-use crate::results::{Archive, Rows};
+use crate::results::{Archive, rows};
 use crate::world::World;
+
+rows! {
+    /// A qdisc's counters, and where its own numbers and options lie in the blob.
+    qdisc {
+        t_ns,
+        device,
+        kind,
+        handle,
+        parent,
+        sent_bytes,
+        sent_packets,
+        backlog_packets,
+        backlog_bytes,
+        drops,
+        requeues,
+        overlimits,
+        own_at,
+        own_bytes,
+        options_at,
+        options_bytes,
+    }
+    /// A device's counters.
+    device {
+        t_ns,
+        device,
+        received_packets,
+        sent_packets,
+        received_bytes,
+        sent_bytes,
+        received_dropped,
+        sent_dropped,
+    }
+    /// What a file of sysfs says; -1: it can't be read.
+    gauge {
+        t_ns,
+        device,
+        gauge,
+        value,
+    }
+}
 
 /// Everything that is sampled of queues.
 pub struct Queues {
     spaces: Vec<Space>,
     gauges: Vec<Gauge>,
     kinds: Vec<String>,
-    qdisc: Rows<16>,
-    device: Rows<8>,
-    gauge: Rows<4>,
+    qdisc: qdisc::Rows,
+    device: device::Rows,
+    gauge: gauge::Rows,
     blob: Vec<u8>,
     /// Where the latest bytes of (device, handle, parent, which) lie.
     latest: HashMap<(usize, u32, u32, bool), (usize, usize)>,
@@ -67,35 +107,9 @@ impl Queues {
             spaces: spaces.into_iter().map(|(_, space)| space).collect(),
             gauges,
             kinds: Vec::new(),
-            qdisc: Rows::new([
-                "t_ns",
-                "device",
-                "kind",
-                "handle",
-                "parent",
-                "sent_bytes",
-                "sent_packets",
-                "backlog_packets",
-                "backlog_bytes",
-                "drops",
-                "requeues",
-                "overlimits",
-                "own_at",
-                "own_bytes",
-                "options_at",
-                "options_bytes",
-            ]),
-            device: Rows::new([
-                "t_ns",
-                "device",
-                "received_packets",
-                "sent_packets",
-                "received_bytes",
-                "sent_bytes",
-                "received_dropped",
-                "sent_dropped",
-            ]),
-            gauge: Rows::new(["t_ns", "device", "gauge", "value"]),
+            qdisc: qdisc::Rows::default(),
+            device: device::Rows::default(),
+            gauge: gauge::Rows::default(),
             blob: Vec::new(),
             latest: HashMap::new(),
         })
@@ -110,16 +124,16 @@ impl Queues {
             for (device, index) in &devices {
                 let counters =
                     space.netlink.counters(*index).map_err(|e| format!("reading a device: {e}"))?;
-                self.device.push([
-                    now,
-                    *device as i64,
-                    counters.received_packets as i64,
-                    counters.sent_packets as i64,
-                    counters.received_bytes as i64,
-                    counters.sent_bytes as i64,
-                    counters.received_dropped as i64,
-                    counters.sent_dropped as i64,
-                ]);
+                self.device.push(device::Row {
+                    t_ns: now,
+                    device: *device as i64,
+                    received_packets: counters.received_packets as i64,
+                    sent_packets: counters.sent_packets as i64,
+                    received_bytes: counters.received_bytes as i64,
+                    sent_bytes: counters.sent_bytes as i64,
+                    received_dropped: counters.received_dropped as i64,
+                    sent_dropped: counters.sent_dropped as i64,
+                });
             }
             for qdisc in qdiscs {
                 if let Some(&(device, _)) = devices.iter().find(|(_, index)| *index == qdisc.device)
@@ -130,7 +144,12 @@ impl Queues {
         }
         for gauge in &self.gauges {
             let value = gauge.file.as_ref().and_then(number).unwrap_or(-1);
-            self.gauge.push([now, gauge.device as i64, gauge.gauge as i64, value]);
+            self.gauge.push(gauge::Row {
+                t_ns: now,
+                device: gauge.device as i64,
+                gauge: gauge.gauge as i64,
+                value,
+            });
         }
         Ok(())
     }
@@ -144,24 +163,24 @@ impl Queues {
             self.store((device, qdisc.handle, qdisc.parent, false), &qdisc.own);
         let (options_at, options_bytes) =
             self.store((device, qdisc.handle, qdisc.parent, true), &qdisc.options);
-        self.qdisc.push([
-            now,
-            device as i64,
-            kind as i64,
-            i64::from(qdisc.handle),
-            i64::from(qdisc.parent),
-            qdisc.sent_bytes as i64,
-            qdisc.sent_packets as i64,
-            i64::from(qdisc.backlog_packets),
-            i64::from(qdisc.backlog_bytes),
-            i64::from(qdisc.drops),
-            i64::from(qdisc.requeues),
-            i64::from(qdisc.overlimits),
-            own_at as i64,
-            own_bytes as i64,
-            options_at as i64,
-            options_bytes as i64,
-        ]);
+        self.qdisc.push(qdisc::Row {
+            t_ns: now,
+            device: device as i64,
+            kind: kind as i64,
+            handle: i64::from(qdisc.handle),
+            parent: i64::from(qdisc.parent),
+            sent_bytes: qdisc.sent_bytes as i64,
+            sent_packets: qdisc.sent_packets as i64,
+            backlog_packets: i64::from(qdisc.backlog_packets),
+            backlog_bytes: i64::from(qdisc.backlog_bytes),
+            drops: i64::from(qdisc.drops),
+            requeues: i64::from(qdisc.requeues),
+            overlimits: i64::from(qdisc.overlimits),
+            own_at: own_at as i64,
+            own_bytes: own_bytes as i64,
+            options_at: options_at as i64,
+            options_bytes: options_bytes as i64,
+        });
     }
 
     /// Where the bytes lie in the blob, and how many they are.

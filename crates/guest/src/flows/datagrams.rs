@@ -21,7 +21,7 @@ use units::{Luck, Rate, Time};
 use super::{allow_memory, counted, far_end};
 use crate::context::{Context, For};
 use crate::plan::Traffic;
-use crate::recorded::Tables;
+use crate::recorded::{Tables, datagrams};
 
 /// A flow of datagrams.
 pub struct Datagrams {
@@ -179,14 +179,14 @@ impl Datagrams {
     /// Adds its rows; what is to be said of it.
     pub fn finish(self, tables: &mut Tables) -> Value {
         for (sequence, &sent) in self.sent.iter().enumerate() {
-            tables.datagrams.push([
-                self.index as i64,
-                sequence as i64,
-                sent,
-                self.received[sequence],
-                i64::from(self.bytes[sequence]),
-                self.frame[sequence],
-            ]);
+            tables.datagrams.push(datagrams::Row {
+                flow: self.index as i64,
+                seq: sequence as i64,
+                sent_ns: sent,
+                received_ns: self.received[sequence],
+                bytes: i64::from(self.bytes[sequence]),
+                frame: self.frame[sequence],
+            });
         }
         let mut said = counted(self.sent.len(), &self.received);
         said["kind"] = "datagrams".into();

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{allow_memory, counted, far_end};
 use crate::context::{Context, For};
 use crate::plan::Traffic;
-use crate::recorded::Tables;
+use crate::recorded::{Tables, probes};
 
 /// A flow of probes.
 pub struct Probes {
@@ -169,13 +169,13 @@ impl Probes {
     /// Adds its rows; what is to be said of it.
     pub fn finish(self, tables: &mut Tables) -> Value {
         for (sequence, &sent) in self.sent.iter().enumerate() {
-            tables.probes.push([
-                self.index as i64,
-                sequence as i64,
-                sent,
-                self.turned[sequence],
-                self.received[sequence],
-            ]);
+            tables.probes.push(probes::Row {
+                flow: self.index as i64,
+                seq: sequence as i64,
+                sent_ns: sent,
+                turned_ns: self.turned[sequence],
+                received_ns: self.received[sequence],
+            });
         }
         let mut said = counted(self.sent.len(), &self.received);
         said["kind"] = "probes".into();

@@ -17,7 +17,7 @@ use units::Luck;
 use super::far_end;
 use crate::context::{Context, For, Task};
 use crate::plan::{self, Traffic};
-use crate::recorded::Tables;
+use crate::recorded::{Tables, tcp, transfers};
 
 /// A flow of TCP.
 pub struct Tcp {
@@ -152,8 +152,12 @@ impl Tcp {
                 self.close();
                 if !self.stopped {
                     self.completed += 1;
-                    let row = [self.index as i64, self.began, context.clock.now(), bytes];
-                    context.tables.transfers.push(row);
+                    context.tables.transfers.push(transfers::Row {
+                        flow: self.index as i64,
+                        start_ns: self.began,
+                        end_ns: context.clock.now(),
+                        bytes,
+                    });
                 }
                 Ok(true)
             }
@@ -210,43 +214,43 @@ impl Tcp {
         let totals = info.as_ref().map_or(self.past, |info| self.past.with(info));
         let moment = |of: fn(&TcpInfo) -> u64| info.as_ref().map_or(-1, |info| of(info) as i64);
         let received = self.received + far.as_ref().map_or(0, received);
-        tables.tcp.push([
-            now,
-            self.index as i64,
-            moment(|i| i.state.into()),
-            moment(|i| i.ca_state.into()),
-            moment(|i| i.cwnd_segments.into()),
-            moment(|i| i.ssthresh_segments.into()),
-            moment(|i| i.snd_mss_bytes.into()),
-            moment(|i| i.srtt_us.into()),
-            moment(|i| i.rttvar_us.into()),
-            moment(|i| i.min_rtt_us.into()),
-            moment(|i| i.rto_us.into()),
-            moment(|i| i.unacked_segments.into()),
-            moment(|i| i.sacked_segments.into()),
-            moment(|i| i.lost_segments.into()),
-            moment(|i| i.retrans_segments.into()),
-            moment(|i| i.reordering_segments.into()),
-            moment(|i| i.inflight_bytes()),
-            moment(|i| i.pacing_rate_bytes_s),
-            moment(|i| i.delivery_rate_bytes_s),
-            moment(|i| i.notsent_bytes.into()),
-            moment(|i| i.snd_wnd_bytes.into()),
-            moment(|i| i.busy_us),
-            moment(|i| i.rwnd_limited_us),
-            moment(|i| i.sndbuf_limited_us),
-            far.map_or(-1, |far| i64::from(far.rcv_space_bytes)),
-            totals.retrans_segments,
-            totals.bytes_acked,
-            totals.bytes_sent,
-            totals.bytes_retrans,
-            totals.data_segs_out,
-            totals.delivered_segments,
-            totals.delivered_ce_segments,
-            totals.timeouts,
-            received as i64,
-            self.completed as i64,
-        ]);
+        tables.tcp.push(tcp::Row {
+            t_ns: now,
+            flow: self.index as i64,
+            state: moment(|i| i.state.into()),
+            ca_state: moment(|i| i.ca_state.into()),
+            cwnd_segments: moment(|i| i.cwnd_segments.into()),
+            ssthresh_segments: moment(|i| i.ssthresh_segments.into()),
+            snd_mss_bytes: moment(|i| i.snd_mss_bytes.into()),
+            srtt_us: moment(|i| i.srtt_us.into()),
+            rttvar_us: moment(|i| i.rttvar_us.into()),
+            min_rtt_us: moment(|i| i.min_rtt_us.into()),
+            rto_us: moment(|i| i.rto_us.into()),
+            unacked_segments: moment(|i| i.unacked_segments.into()),
+            sacked_segments: moment(|i| i.sacked_segments.into()),
+            lost_segments: moment(|i| i.lost_segments.into()),
+            retrans_segments: moment(|i| i.retrans_segments.into()),
+            reordering_segments: moment(|i| i.reordering_segments.into()),
+            inflight_bytes: moment(|i| i.inflight_bytes()),
+            pacing_rate_bytes_s: moment(|i| i.pacing_rate_bytes_s),
+            delivery_rate_bytes_s: moment(|i| i.delivery_rate_bytes_s),
+            notsent_bytes: moment(|i| i.notsent_bytes.into()),
+            snd_wnd_bytes: moment(|i| i.snd_wnd_bytes.into()),
+            busy_us: moment(|i| i.busy_us),
+            rwnd_limited_us: moment(|i| i.rwnd_limited_us),
+            sndbuf_limited_us: moment(|i| i.sndbuf_limited_us),
+            rcv_space_bytes: far.map_or(-1, |far| i64::from(far.rcv_space_bytes)),
+            total_retrans_segments: totals.retrans_segments,
+            bytes_acked: totals.bytes_acked,
+            bytes_sent: totals.bytes_sent,
+            bytes_retrans: totals.bytes_retrans,
+            data_segs_out: totals.data_segs_out,
+            delivered_segments: totals.delivered_segments,
+            delivered_ce_segments: totals.delivered_ce_segments,
+            timeouts: totals.timeouts,
+            received_bytes: received as i64,
+            completed: self.completed as i64,
+        });
         if let Some(info) = info {
             self.last = info;
         }
