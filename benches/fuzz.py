@@ -392,7 +392,7 @@ def child(path: Path, cpu_s: float) -> None:
     passed = {"ns": 0, "since": 0.0}
 
     def watched(
-        text: str, reached: Callable[[int], bool] | None = None
+        realised: _core.Realised, reached: Callable[[int], bool] | None = None
     ) -> dict[str, _core.Columns]:
         before = passed["ns"]
         passed["since"] = time.process_time()
@@ -402,7 +402,7 @@ def child(path: Path, cpu_s: float) -> None:
                 passed.update(ns=before + now_ns, since=time.process_time())
             return reached is None or reached(now_ns)
 
-        tables = simulate(text, notes)
+        tables = simulate(realised, notes)
         # What is left is to write down what it gave: that takes as long as there is much of it.
         passed.update(ns=passed["ns"] + 1, since=math.inf)
         return tables

@@ -326,11 +326,10 @@ def test_a_run_that_fails_costs_its_paper_only(
     other = replace(paper, id="other", studies=(replace(study, variants=changes),))
     sound = _core.run
 
-    def fails(text: str, reached: Callable[[int], bool] | None) -> object:
-        realised = json.loads(text)
+    def fails(realised: Realised, reached: Callable[[int], bool] | None) -> object:
         if (realised.duration_ns, realised.seed) == (5 * 10**9, 2):
             raise RunError("it gave up", "have it rest")
-        return sound(text, reached)
+        return sound(realised, reached)
 
     monkeypatch.setattr(_core, "run", fails)
     with pytest.raises(ReproductionUnfinishedError) as stopped:
