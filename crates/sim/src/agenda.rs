@@ -1,11 +1,12 @@
 //! The agenda: what happens next, in order of time, ties in order of insertion.
 //!
-//! A timing wheel. Time is cut into slots about as long as a small packet's transmission; each slot
-//! holds an unsorted list, and two levels of bitmap find the next slot that is not empty. A slot's
-//! few entries are sorted when it is opened. What lies beyond the wheel's horizon waits in a heap
-//! and moves into the wheel as the horizon reaches it, before anything else can be inserted there,
-//! so the order is (time, insertion) whatever the slot width: width and horizon are matters of
-//! speed only. A heap alone is two to three times slower once round-trip times differ.
+//! A timing wheel. Time is cut into slots about as long as a small packet's transmission. Each slot
+//! is a ring of its few entries in order, of which the wheel has the last, so that both ends are at
+//! hand: most entries are inserted behind the last one, and the first is the next event. Two levels
+//! of bitmap find the next slot that is not empty. What lies beyond the wheel's horizon waits in a
+//! heap and moves into the wheel as the horizon reaches it, before anything else can be inserted
+//! there, so the order is (time, insertion) whatever the slot width: width and horizon are matters
+//! of speed only. A heap alone is two to three times slower once round-trip times differ.
 //!
 //! Source: Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987.
 
@@ -21,6 +22,7 @@ const NONE: u32 = u32::MAX;
 #[repr(align(64))]
 struct Node<P> {
     time: u64,
+    /// The next one of the slot's ring, or of the free nodes.
     next: u32,
     word: u32,
     packet: P,
@@ -43,16 +45,16 @@ pub struct Agenda<P> {
     free: u32,
     len: usize,
     peak: usize,
-    heads: Vec<u32>,
+    /// The last entry of each slot's ring.
+    lasts: Vec<u32>,
     /// One bit a slot, and one bit a word of those.
     occupied: Vec<u64>,
     summary: Vec<u64>,
     shift: u32,
     mask: u64,
-    /// The slot that is open, counted from time 0.
+    /// The slot of the next event, counted from time 0. What is entered for an earlier one goes into
+    /// its ring.
     cursor: u64,
-    /// The open slot: (time, node), latest first, so that the next event is at the end.
-    open: Vec<(u64, u32)>,
     in_wheel: usize,
     far: BinaryHeap<Reverse<(u64, u64, u32)>>,
     far_inserted: u64,
@@ -72,13 +74,12 @@ impl<P: Copy> Agenda<P> {
             free: NONE,
             len: 0,
             peak: 0,
-            heads: vec![NONE; slots],
+            lasts: vec![NONE; slots],
             occupied: vec![0; slots / 64],
             summary: vec![0; slots / 4096],
             shift,
             mask: slots as u64 - 1,
             cursor: 0,
-            open: Vec::with_capacity(64),
             in_wheel: 0,
             far: BinaryHeap::new(),
             far_inserted: 0,
@@ -95,28 +96,43 @@ impl<P: Copy> Agenda<P> {
     /// The next event at or before `end`, taken out.
     #[inline]
     pub fn pop(&mut self, end: Time) -> Option<Due> {
-        while self.open.is_empty() {
+        let mut index = (self.cursor & self.mask) as usize;
+        while self.lasts[index] == NONE {
             if self.len == 0 || !self.open_next(end.0 >> self.shift) {
                 return None;
             }
+            index = (self.cursor & self.mask) as usize;
         }
-        let &(time, node) = self.open.last()?;
+        let last = self.lasts[index];
+        let node = self.nodes[last as usize].next;
+        let &Node { time, word, next, .. } = &self.nodes[node as usize];
         if time > end.0 {
             return None;
         }
-        self.open.pop();
-        self.len -= 1;
-        let entry = &mut self.nodes[node as usize];
-        let word = entry.word;
-        entry.next = self.free;
+        if node == last {
+            self.lasts[index] = NONE;
+            self.occupied[index / 64] &= !(1 << (index % 64));
+            if self.occupied[index / 64] == 0 {
+                self.summary[index / 4096] &= !(1 << (index / 64 % 64));
+            }
+        } else {
+            self.nodes[last as usize].next = next;
+        }
+        self.nodes[node as usize].next = self.free;
         self.free = node;
+        self.len -= 1;
+        self.in_wheel -= 1;
         Some(Due { time: Time(time), word, node })
     }
 
     /// Whether something else is due at the time of the event that was just popped.
     #[inline]
     pub fn more_at(&self, time: Time) -> bool {
-        self.open.last().is_some_and(|&(next, _)| next == time.0)
+        let last = self.lasts[(self.cursor & self.mask) as usize];
+        last != NONE && {
+            let first = self.nodes[last as usize].next;
+            self.nodes[first as usize].time == time.0
+        }
     }
 
     /// The packet of an event that was just popped.
@@ -149,30 +165,45 @@ impl<P: Copy> Agenda<P> {
 
     #[inline]
     fn insert(&mut self, time: u64, node: u32) {
-        let slot = time >> self.shift;
-        if slot <= self.cursor {
-            // Into the open slot, behind what is there for the same time.
-            let at = self.open.iter().rposition(|&(t, _)| t > time).map_or(0, |i| i + 1);
-            self.open.insert(at, (time, node));
-        } else if slot - self.cursor <= self.mask {
-            self.link(slot, node);
+        let slot = (time >> self.shift).max(self.cursor);
+        if slot - self.cursor <= self.mask {
+            self.link(slot, time, node);
         } else {
             self.far.push(Reverse((time, self.far_inserted, node)));
             self.far_inserted += 1;
         }
     }
 
+    /// Puts a node into its slot's ring, behind what is there for the same time.
     #[inline]
-    fn link(&mut self, slot: u64, node: u32) {
-        let index = (slot & self.mask) as usize;
-        self.nodes[node as usize].next = self.heads[index];
-        self.heads[index] = node;
-        self.occupied[index / 64] |= 1 << (index % 64);
-        self.summary[index / 4096] |= 1 << (index / 64 % 64);
+    fn link(&mut self, slot: u64, time: u64, node: u32) {
         self.in_wheel += 1;
+        let index = (slot & self.mask) as usize;
+        let last = self.lasts[index];
+        if last == NONE {
+            self.nodes[node as usize].next = node;
+            self.lasts[index] = node;
+            self.occupied[index / 64] |= 1 << (index % 64);
+            self.summary[index / 4096] |= 1 << (index / 64 % 64);
+            return;
+        }
+        let mut before = last;
+        if self.nodes[last as usize].time <= time {
+            self.lasts[index] = node;
+        } else {
+            loop {
+                let next = self.nodes[before as usize].next;
+                if self.nodes[next as usize].time > time {
+                    break;
+                }
+                before = next;
+            }
+        }
+        self.nodes[node as usize].next = self.nodes[before as usize].next;
+        self.nodes[before as usize].next = node;
     }
 
-    /// Opens the next slot that holds anything, unless it lies beyond `last`.
+    /// Goes on to the next slot that has an entry, unless it lies beyond `last`.
     fn open_next(&mut self, last: u64) -> bool {
         let next = if self.in_wheel > 0 {
             self.next_occupied()
@@ -192,30 +223,9 @@ impl<P: Copy> Agenda<P> {
             && (time >> self.shift) - self.cursor <= self.mask
         {
             self.far.pop();
-            self.link(time >> self.shift, node);
+            self.link(time >> self.shift, time, node);
         }
-        self.take_slot();
         true
-    }
-
-    fn take_slot(&mut self) {
-        let index = (self.cursor & self.mask) as usize;
-        let mut node = std::mem::replace(&mut self.heads[index], NONE);
-        self.occupied[index / 64] &= !(1 << (index % 64));
-        if self.occupied[index / 64] == 0 {
-            self.summary[index / 4096] &= !(1 << (index / 64 % 64));
-        }
-        // The list runs from the last inserted to the first: with a stable sort by falling time,
-        // ties end up so that the first inserted is nearest to the end.
-        while node != NONE {
-            let entry = &self.nodes[node as usize];
-            self.open.push((entry.time, node));
-            node = entry.next;
-            self.in_wheel -= 1;
-        }
-        if self.open.len() > 1 {
-            self.open.sort_by_key(|&(time, _)| Reverse(time));
-        }
     }
 
     /// The first slot after the cursor that is occupied; the wheel must not be empty.

@@ -22,7 +22,6 @@ import click
 
 from sojourn.cli.work import MOST_SEEDS, SEEDS_END
 from sojourn.offered import ENGINES, PORT, Caps
-from sojourn.units import format_size, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
@@ -286,10 +285,14 @@ def _unit(
 
 
 def _duration(given: str) -> int:
+    from sojourn.units import parse_duration
+
     return parse_duration(given, example="10 min", days=True)
 
 
 def _size(given: str) -> int:
+    from sojourn.units import parse_size
+
     return parse_size(given, least=1)
 
 
@@ -321,7 +324,7 @@ class ListenOptions:
     size: int = option(
         "--bytes",
         metavar="SIZE",
-        default=format_size(Caps.bytes),
+        default=f"{Caps.bytes // 10**9} GB",
         show_default=True,
         callback=_unit(_size),
         help="How much may be sent and received for a client in an hour.",
