@@ -243,31 +243,35 @@ def working_in(folder: Path) -> set[int]:
     return found
 
 
+def booted_in(folder: Path) -> bool:
+    return any(b"@BOOT" in console.read_bytes() for console in folder.glob("*/console"))
+
+
+@pytest.mark.parametrize("when", [working_in, booted_in], ids=["begins", "has booted"])
 @pytest.mark.parametrize("kind", ["uml", "qemu"])
 def test_the_guest_of_a_run_that_was_killed_ends_with_it_and_its_folder_is_removed(
-    kind: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    when: Callable[[Path], Any],
+    place: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME")
     if reason := next(state.why_not for state in map(ready, ("uml", "qemu")) if state.kind == kind):
         pytest.skip(reason)
     (tmp_path / "scenario.toml").write_text(SCENARIO)
-
-    def booted() -> bool:
-        consoles = (tmp_path / "tmp").glob("*/console")
-        return any(b"@BOOT" in console.read_bytes() for console in consoles)
-
-    # Before that a UML tries its host's ptrace with children that stop themselves. A kill in those
-    # milliseconds leaves one behind, stopped: it is no child of ours, so no signal of ours reaches
-    # it.
     killed_once(
-        booted, *("run", str(tmp_path / "scenario.toml"), "-e", f"kernel-{kind}", "--json", "-q")
+        lambda: when(tmp_path / "tmp"),
+        *("run", str(tmp_path / "scenario.toml"), "-e", f"kernel-{kind}", "--json", "-q"),
     )
-    # All of its processes, by the kernel's hand.
-    assert until(lambda: not working_in(tmp_path / "tmp"))
+    if when is booted_in:
+        # All of its processes, by the kernel's hand.
+        assert until(lambda: not working_in(tmp_path / "tmp"))
     # The Run, and the guest's own.
     left = sorted(map(str, (tmp_path / "tmp").iterdir()))
     assert len(left) == 2
     assert sorted(map(str, remains.clean().removed)) == left
+    assert until(lambda: not working_in(tmp_path / "tmp"))
     assert list((tmp_path / "tmp").iterdir()) == []
     assert owners(place) == []
 

@@ -8,7 +8,8 @@ and removed after it. The kernel takes a lock from a process however that ends, 
 lock is free is a dead process's: whoever makes a folder first removes, without a word, what the
 links of dead ones lead to; `sojourn clean` does the same and tells.
 
-Processes need no note: guests die with the thread that started them (PR_SET_PDEATHSIG). Where there
+Processes need no note: guests die with the thread that started them (PR_SET_PDEATHSIG), and what of
+one was stopped at that moment ends when its folder is removed. Where there
 can be no folder (a home that can't be written) work goes on without one: what is to be removed at
 its end still is.
 """
@@ -21,6 +22,7 @@ import re
 import secrets
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -32,6 +34,8 @@ from pathlib import Path
 OWNER = "owner"
 _OURS = re.compile(r"(sojourn-|\..+\.)[0-9a-f]{16}")
 """What we call temporary folders, and what is half written."""
+UML = "linux-um"
+"""The kernel of the built guest, as a program."""
 _TOKEN = 16
 """Hexadecimal digits at the end of such a name: 64 bits of luck meet nobody else's."""
 
@@ -151,10 +155,21 @@ def _removed(thing: Path) -> bool:
     if found.st_uid != os.geteuid():
         raise OSError("it is another user's")
     if thing.is_dir() and not thing.is_symlink():
+        _end_guests(thing)
         shutil.rmtree(thing)
     else:
         thing.unlink()
     return True
+
+
+def _end_guests(folder: Path) -> None:
+    """Ends what is left of a guest there. A UML tries its host's ptrace as it begins, with children
+    that stop themselves; one that is killed then leaves such a child behind."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            guest = Path(os.readlink(process / "exe")).name == UML
+            if guest and Path(os.readlink(process / "cwd")).is_relative_to(folder):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _locked(folder: Path) -> int | None:

@@ -21,12 +21,13 @@ from functools import cache as once
 from importlib import resources
 from pathlib import Path
 
+from sojourn import remains
 from sojourn.engine.kernel.guest import cache, initrd, packages
 from sojourn.engine.kernel.guest.endings import GuestError, last_lines
 
 KIND = "uml"
 SOURCE = "linux-source-6.12"
-BINARY = "linux-um"
+BINARY = remains.UML
 LOG = "build.log"
 
 DRIVERS = ("simnic.c", "simlog.c", "simlog.h", "simread.c")
