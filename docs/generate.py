@@ -114,17 +114,25 @@ def json_page() -> str:
 def json_schema(name: str) -> dict[str, Any]:
     """The JSON Schema of an output, made of its shape and what its fields' docstrings say."""
     _, shape = outputs.OUTPUTS[name]
+    shapes = {}
     for module in (facts, numbers, outputs, outputs.lines):
         for one in vars(module).values():
             if is_typeddict(one):
                 one.__pydantic_config__ = {"use_attribute_docstrings": True}
+                shapes[one.__name__] = one
     made = TypeAdapter(shape).json_schema()
-    for base in getattr(shape, "__orig_bases__", ()):
-        # Pydantic reads the docstrings of a class's own fields.
-        if is_typeddict(base):
-            made["properties"] |= TypeAdapter(base).json_schema()["properties"]
+    for inner, described in made.get("$defs", {}).items():
+        _inherit(described, shapes.get(inner))
+    _inherit(made, shape)
     made["properties"]["schema"] = {"const": outputs.identifier(name)}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def _inherit(described: dict[str, Any], shape: object) -> None:
+    """Pydantic reads the docstrings of a class's own fields; adds those of its bases."""
+    for base in getattr(shape, "__orig_bases__", ()):
+        if is_typeddict(base):
+            described["properties"] |= TypeAdapter(base).json_schema()["properties"]
 
 
 def _shapes() -> Iterator[str]:

@@ -1202,7 +1202,7 @@ write instead."""
 
 @final
 class CongestionRecord:
-    """What is known of a congestion control (crates/tcp/src/cc/records.rs)."""
+    """What is known of a congestion control (crates/tcp/src/congestion.rs)."""
 
     @property
     def name(self) -> str: ...

@@ -179,9 +179,8 @@ class SessionClient(TypedDict):
     kernel: str
 
 
-@final
-class SessionFacts(TypedDict):
-    """Of a session with our server."""
+class AnyFacts(TypedDict):
+    """Of any measurement."""
 
     format: Count
     outcome: SessionOutcome
@@ -197,6 +196,13 @@ class SessionFacts(TypedDict):
     """In order."""
     flows: list[SessionFlow]
     links: list[SessionLink]
+    """None where no interface is watched."""
+
+
+@final
+class SessionFacts(AnyFacts):
+    """Of a session with our server."""
+
     probes: list[SessionProbe]
     goodput: list[PhaseGoodput]
     clock: SessionClock
@@ -282,22 +288,9 @@ class RpmClientFacts(TypedDict):
 
 
 @final
-class RpmFacts(TypedDict):
+class RpmFacts(AnyFacts):
     """Of a measurement of responsiveness."""
 
-    format: Count
-    outcome: SessionOutcome
-    why: str
-    """A sentence; "" if complete."""
-    notes: list[str]
-    zero_ns: TimeOfDay
-    """The time of day at t = 0."""
-    duration_ns: Count
-    """t at the end."""
-    phases: list[SessionPhase]
-    flows: list[SessionFlow]
-    links: list[SessionLink]
-    """None: it watches no interface."""
     server: RpmServerFacts
     client: RpmClientFacts
     rpm: RpmDecided
@@ -311,19 +304,9 @@ class ImportedServer(TypedDict):
 
 
 @final
-class ImportedFacts(TypedDict):
+class ImportedFacts(AnyFacts):
     """Of a file of flent's."""
 
-    format: Count
-    outcome: SessionOutcome
-    why: str
-    notes: list[str]
-    zero_ns: TimeOfDay
-    """The time of day at t = 0."""
-    duration_ns: Count
-    phases: list[SessionPhase]
-    flows: list[SessionFlow]
-    links: list[SessionLink]
     server: ImportedServer
 
 
