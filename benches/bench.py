@@ -214,19 +214,19 @@ ALL = [
 def child(path: Path) -> None:
     """Runs one scenario, one seed, in this process and prints what it cost."""
     import sojourn
-    from sojourn.engine.sim import simulate
 
     scenario = sojourn.load(path)
+    seed = scenario.seeds[0]
     before = _peak_rss_mb()
-    tables = simulate(scenario, scenario.seeds[0])
+    made = sojourn.simulate(scenario, seeds=[seed])
     after = _peak_rss_mb()
-    engine = tables["engine"]
+    engine = made.arrays("engine", seed)
     print(
         json.dumps(
             {
                 "packets": int(engine["packets"][0]),
                 "events": int(engine["events"][0]),
-                "cpu_s": int(engine["cpu_ns"][0]) * 1e-9,
+                "cpu_s": made.meta.cpu_s[str(seed)],
                 "peak_rss_mb": after,
                 "rss_before_mb": before,
             }

@@ -393,7 +393,7 @@ def child(path: Path, cpu_s: float) -> None:
 
     def watched(
         realised: _core.Realised, reached: Callable[[int], bool] | None = None
-    ) -> dict[str, _core.Columns]:
+    ) -> _core.SeedTables:
         before = passed["ns"]
         passed["since"] = time.process_time()
 

@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -571,7 +572,9 @@ class StandIn(Simulator):
             raise KeyboardInterrupt
         found = super().tables(realised.with_seed(realised.seed + 1000), reached)
         if self.biased and kind == "codel":
-            found.tables["links"]["dropped_packets"] = found.tables["links"]["dropped_packets"] * 2
+            tables = dict(found.tables)
+            tables["links"]["dropped_packets"] = tables["links"]["dropped_packets"] * 2
+            return replace(found, tables=tables)
         return found
 
 

@@ -113,7 +113,19 @@ def test_only_the_crate_python_knows_python(crates: dict[str, set[str]]) -> None
 
 @pytest.mark.parametrize(
     "crate",
-    ["units", "qdisc", "tcp", "link", "tc", "tables", "metrics", "traffic", "sim", "scenario"],
+    [
+        "units",
+        "qdisc",
+        "tcp",
+        "link",
+        "tc",
+        "tables",
+        "files",
+        "metrics",
+        "traffic",
+        "sim",
+        "scenario",
+    ],
 )
 def test_the_core_reads_no_clock_and_does_no_io(crate: str) -> None:
     forbidden = re.compile(

@@ -61,7 +61,8 @@ def test_every_command_is_listed_once_under_its_trade(
     assert [line.rstrip(":") for line in text.splitlines() if line.rstrip(":") in TRADES] == list(
         TRADES
     )
-    listed = [str(command.name) for under in TRADES.values() for command in under]
+    listed = [name for names in TRADES.values() for name in names]
+    assert listed == [cli.commands[name].name for name in listed]
     assert sorted(listed) == sorted(
         name for name, command in cli.commands.items() if not command.hidden
     )

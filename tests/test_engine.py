@@ -7,6 +7,7 @@ which can be slow or fail on command; what concerns results, with the core itsel
 
 import errno
 import json
+import math
 import os
 import shutil
 import threading
@@ -21,7 +22,7 @@ import pytest
 from small_run import Tables, small_tables
 
 import sojourn
-from sojourn import _core
+from sojourn import _core, engine
 from sojourn.engine import (
     Interrupted,
     Progress,
@@ -259,12 +260,6 @@ def test_seeds_may_be_counted_or_named(core: Callable[[Core], None]) -> None:
     assert run(scenario("seed = 10\n" + SHORT), seeds=2).seeds == (10, 11)
 
 
-def test_simulate_gives_the_cores_columns_and_what_they_cost() -> None:
-    tables = sim.simulate(scenario(), 1)
-    assert tables["engine"]["packets"][0] > 0
-    assert tables["engine"]["cpu_ns"][0] > 0
-
-
 def test_seeds_that_come_later_make_the_run_that_all_at_once_make(tmp_path: Path) -> None:
     one = scenario()
     later, whole = (
@@ -404,19 +399,53 @@ def test_no_more_is_run_than_is_written_down_soon(
         begun.append(realised.seed)
         return quick(realised, progress)
 
-    def slow(self: Run, *what: Any) -> None:
+    def slow(self: Run, *what: Any, **how: Any) -> None:
         nonlocal most
         # As long as it takes until nobody runs any more.
         before = -1
         while before != (before := len(begun)):
             time.sleep(0.05)
         most = max(most, len(begun) - len(self.seeds))
-        write(self, *what)
+        write(self, *what, **how)
 
     core(counted)
     monkeypatch.setattr(Run, "add_seed", slow)
     assert len(run(scenario(), seeds=20, jobs=2).seeds) == 20
     assert most <= 4
+
+
+def test_a_summary_of_what_was_just_run_is_that_of_the_folder(tmp_path: Path) -> None:
+    made = run(scenario(), seeds=3, out=tmp_path / "run")
+    assert set(made.numbers) == {1, 2, 3}
+    assert sojourn.summary(made).to_json() == sojourn.summary(Run.open(tmp_path / "run")).to_json()
+
+
+def test_a_table_that_is_damaged_after_it_was_written_is_refused_in_a_summary(
+    tmp_path: Path,
+) -> None:
+    made = run(scenario(), seeds=2, out=tmp_path / "run")
+    file = tmp_path / "run" / "seed-2" / "rtt.parquet"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(RunError, match=r"rtt\.parquet"):
+        sojourn.summary(made)
+
+
+def test_meta_names_seeds_at_once_then_seldom_and_all_at_the_end(
+    tmp_path: Path, core: Callable[[Core], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core(quick)
+    # However quick it was, meta.json takes too long to write to be written often.
+    monkeypatch.setattr(engine.runs, "NAMING", math.inf)
+    named: list[tuple[int, ...]] = []
+    write = Run._write_meta
+
+    def seen(self: Run) -> None:
+        write(self)
+        named.append(Run.open(self.path).seeds)
+
+    monkeypatch.setattr(Run, "_write_meta", seen)
+    run(scenario(), seeds=20, out=tmp_path / "run", jobs=1)
+    assert named == [(), (1,), tuple(range(1, 21))]
 
 
 def test_an_interrupt_leaves_no_thread_behind(core: Callable[[Core], None]) -> None:

@@ -19,8 +19,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = (ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def test_the_python_runs_and_says_what_it_promises(tmp_path: Path) -> None:
@@ -36,6 +36,23 @@ def test_the_python_runs_and_says_what_it_promises(tmp_path: Path) -> None:
     assert 15 <= idle <= 25, "the scenario says 20 ms"
     assert loaded < 1.5 * idle, "fq_codel keeps the ping short"
     assert (tmp_path / "timeline.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_on_python_runs() -> None:
+    programs = blocks("python", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"))
+    assert len(programs) == 2
+    for program in programs:
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    slowest, *_, fastest = re.findall(
+        r"Mbit/s (\d+) ms",
+        subprocess.run(
+            [sys.executable, "-c", programs[0]], capture_output=True, text=True, check=True
+        ).stdout,
+    )
+    assert int(fastest) < int(slowest), "a faster line is a shorter queue"
 
 
 def test_the_scenario_is_one() -> None:

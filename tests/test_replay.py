@@ -29,6 +29,7 @@ from sojourn.agreement.decisions import (
 from sojourn.cli import status
 from sojourn.cli.agree import standing_file
 from sojourn.cli.replay import STANDING
+from sojourn.engine.asked import Progress
 from sojourn.engine.kernel.guest import ready
 from sojourn.engine.kernel.observed.passage import Passage
 from sojourn.engine.kernel.observed.recorded import trace_of
@@ -44,7 +45,6 @@ from sojourn.engine.recording import (
     Recording,
     Trace,
 )
-from sojourn.engine.runs import Progress
 from sojourn.errors import UserError
 from sojourn.scenario import load, loads
 from sojourn.scenario.realised import Link, Realised

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sojourn.engine import run, run_all, variants
+    from sojourn.engine import Cancelled, Simulated, run, run_all, simulate, variants
     from sojourn.errors import UserError
     from sojourn.judgement import Judgement, compare
     from sojourn.metrics import Summary, summary
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario, ScenarioError, load, loads
 
 _HOME = {
+    "Cancelled": "engine",
     "Judgement": "judgement",
     "Run": "records",
     "RunError": "records",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
+    "Simulated": "engine",
     "Summary": "metrics",
     "UserError": "errors",
     "compare": "judgement",
@@ -37,16 +39,19 @@ _HOME = {
     "loads": "scenario",
     "run": "engine",
     "run_all": "engine",
+    "simulate": "engine",
     "summary": "metrics",
     "variants": "engine",
 }
 
 __all__ = [
+    "Cancelled",
     "Judgement",
     "Run",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Simulated",
     "Summary",
     "UserError",
     "compare",
@@ -54,6 +59,7 @@ __all__ = [
     "loads",
     "run",
     "run_all",
+    "simulate",
     "summary",
     "variants",
 ]

@@ -1,6 +1,6 @@
 """The compiled core: scenario in, columns out. Private: the public face is `sojourn` itself."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -97,6 +97,36 @@ class TableSchema:
 TABLES: dict[str, TableSchema]
 """Every table by its name, as crates/tables declares it."""
 
+@final
+class SeedTables(Mapping[str, Columns]):
+    """The tables of a seed by name, kept in Rust: each look makes the arrays anew."""
+
+    def __new__(cls, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> Self:
+        """Of arrays of any width, as an engine hands them over: -1 or NaN for none, numbers for
+        names. Raises ValueError when a table is not as declared."""
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __getitem__(self, name: str, /) -> Columns: ...
+    def get(self, name: str, default: Any = None, /) -> Any: ...
+    def parquet(
+        self, links: Sequence[str], flows: Sequence[str], causes: Sequence[str]
+    ) -> dict[str, bytes]:
+        """Each table as Parquet, the GIL released; the names are those that its numbers stand for.
+
+        Raises ValueError when a number stands for none.
+        """
+    def numbers(self, about_json: str) -> Numbers:
+        """The numbers of this seed, the GIL released; see `seed_numbers`."""
+    def equals(self, other: SeedTables, names: Sequence[str]) -> bool:
+        """Whether these tables of both are the same, bit by bit."""
+
+@final
+class Numbers:
+    """The numbers of one seed, kept in Rust."""
+
+    def plain(self) -> dict[str, Any]:
+        """As `seed_numbers` gives them."""
+
 LATE_MS: float
 """Packets that take longer one way are late."""
 
@@ -162,7 +192,7 @@ def bins_from(bins: NDArray[np.int64]) -> NDArray[np.int64]:
 class Cancelled(Exception):  # noqa: N818  (a request, not an error)
     """The run was stopped by its progress callback or by Ctrl-C."""
 
-def run(realised: Realised, progress: Callable[[int], bool] | None = None) -> dict[str, Columns]:
+def run(realised: Realised, progress: Callable[[int], bool] | None = None) -> SeedTables:
     """Runs a realised scenario to its end, the GIL released.
 
     `progress` is called about every 50 ms of wall time with the simulated time reached in ns;

@@ -27,17 +27,20 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast, overload
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from sojourn import _core
-from sojourn.arrays import Json
-from sojourn.numbers import MeanAndInterval, OverSeeds, SeedNumbers
 from sojourn.records import Meta, Names, Run, RunError, columns
 
-Integers = np.ndarray[Any, np.dtype[np.int64]]
+# What is slow to import, and not needed for the summary of a Run that was just made.
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    from sojourn.arrays import Json
+    from sojourn.numbers import MeanAndInterval, OverSeeds, SeedNumbers
+
+    Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 LATE_MS = _core.LATE_MS
 """One way. Up to here a call is hardly impaired (ITU-T G.114, 2003); what comes later, its playout
@@ -108,7 +111,21 @@ def summary(run: Run | Iterable[Run]) -> Summary | list[Summary]:
     """The numbers of a Run; of several Runs, those of each."""
     if not isinstance(run, Run):
         return [summary(each) for each in run]
-    meta = run.meta
+    runs, alike = _kept(run) if set(run.seeds) <= set(run.numbers) else _read(run)
+    return of_seeds(run.meta, runs, alike)
+
+
+def _kept(run: Run) -> tuple[list[SeedNumbers], bool]:
+    """The numbers of each seed, made when this process added it, and whether all tables are
+    equal."""
+    run.check_sums(NEEDED)
+    sums = [[run.sums(seed)[name] for name in NEEDED] for seed in run.seeds]
+    runs = [plain(run.meta, seed, run.numbers[seed]) for seed in run.seeds]
+    return runs, all(each == sums[0] for each in sums)
+
+
+def _read(run: Run) -> tuple[list[SeedNumbers], bool]:
+    """The same from the tables on disk."""
     first: dict[str, pl.DataFrame] = {}
     runs = []
     alike = True
@@ -116,7 +133,12 @@ def summary(run: Run | Iterable[Run]) -> Summary | list[Summary]:
         tables = {name: run.table(name, seed) for name in NEEDED}
         first = first or tables
         alike = alike and all(tables[name].equals(first[name]) for name in NEEDED)
-        runs.append(seed_summary(meta, seed, tables))
+        runs.append(seed_summary(run.meta, seed, tables))
+    return runs, alike
+
+
+def of_seeds(meta: Meta, runs: list[SeedNumbers], alike: bool) -> Summary:
+    """The Summary of what was run, of the numbers of its seeds. `alike`: their tables are equal."""
     samples = min(1, len(runs)) if alike else len(runs)
     return Summary(
         engine=meta.engine,
@@ -125,7 +147,7 @@ def summary(run: Run | Iterable[Run]) -> Summary | list[Summary]:
         label=meta.label,
         duration_s=meta.duration_ns / 1e9,
         warmup_s=meta.warmup_ns / 1e9,
-        seeds=run.seeds,
+        seeds=meta.seeds,
         fingerprint=meta.fingerprint,
         runs=runs,
         summary=over_seeds(runs[:samples]) if runs else cast("OverSeeds", {}),
@@ -141,9 +163,26 @@ def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> S
     Raises:
         RunError: a value is missing that its column has to have.
     """
-    links = {link.name: number for number, link in enumerate(meta.links)}
     causes = sorted(set(tables["drops"]["cause"].to_list()))
-    about = {
+    names = Names([link.name for link in meta.links], [flow.name for flow in meta.flows], causes)
+    given = {name: columns(name, tables[name], names) for name in NEEDED}
+    try:
+        found = _core.seed_numbers(about(meta, causes), given)
+    except ValueError as error:
+        raise RunError(f"seed {seed}: {error}", "the Run is damaged: run it again") from None
+    return cast("SeedNumbers", {"seed": seed, **found, "cpu_s": meta.cpu_s[str(seed)]})
+
+
+def plain(meta: Meta, seed: int, found: _core.Numbers) -> SeedNumbers:
+    """The same of numbers that the core keeps."""
+    whole = {"seed": seed, **found.plain(), "cpu_s": meta.cpu_s[str(seed)]}
+    return cast("SeedNumbers", whole)
+
+
+def about(meta: Meta, causes: Sequence[str]) -> str:
+    """What was run, as the core's numbers need it: JSON."""
+    links = {link.name: number for number, link in enumerate(meta.links)}
+    whole = {
         "duration_ns": meta.duration_ns,
         "warmup_ns": meta.warmup_ns,
         "links": [{"name": link.name, "qdisc": link.qdisc} for link in meta.links],
@@ -158,15 +197,9 @@ def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> S
             }
             for flow in meta.flows
         ],
-        "causes": causes,
+        "causes": list(causes),
     }
-    names = Names([*links], [flow.name for flow in meta.flows], causes)
-    given = {name: columns(name, tables[name], names) for name in NEEDED}
-    try:
-        found = _core.seed_numbers(json.dumps(about), given)
-    except ValueError as error:
-        raise RunError(f"seed {seed}: {error}", "the Run is damaged: run it again") from None
-    return cast("SeedNumbers", {"seed": seed, **found, "cpu_s": meta.cpu_s[str(seed)]})
+    return json.dumps(whole)
 
 
 # --------------------------------------------------------------------------------------- formulas
@@ -205,12 +238,16 @@ def late_rate(histogram: pl.DataFrame | None, lost: float, bound_ms: float = LAT
 
     Of 90 that took 100 to 200 ms and 10 that were lost 45 + 10 are late: 0.55.
     """
+    import numpy as np
+
     none = np.empty(0, dtype=np.int64)
     lower, upper, counts = (none, none, none) if histogram is None else _bins(histogram, "samples")
     return _core.late_rate(lower, upper, counts, lost, bound_ms)
 
 
 def _bins(histogram: pl.DataFrame, counts: str) -> tuple[Integers, Integers, Integers]:
+    import polars as pl
+
     lower, upper, counted = (
         histogram[name].cast(pl.Int64).to_numpy() for name in ("lower_ns", "upper_ns", counts)
     )

@@ -17,12 +17,14 @@ mod replay;
 mod rpm;
 mod run;
 mod scenario;
+mod seed;
 mod tables;
 mod tc;
 mod values;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+use pyo3::types::PyMapping;
 use units::Luck;
 
 /// The first `n` numbers of the random stream called `name` in a run with this seed.
@@ -59,6 +61,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TABLES", tables::declared(module.py())?)?;
     module.add_class::<tables::ColumnInfo>()?;
     module.add_class::<tables::TableInfo>()?;
+    module.add_class::<seed::SeedTables>()?;
+    module.add_class::<metrics::Numbers>()?;
+    PyMapping::register::<seed::SeedTables>(module.py())?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;

@@ -2,24 +2,16 @@
 
 use ::link::{Cells, Framing};
 use ::metrics::{About, Interval, Spread, Tables, Value};
-use ::tables::{ALL, Column, Table};
+use ::tables::{ALL, Table};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 
+use crate::tables::column;
+
 type Reals<'py> = PyReadonlyArray1<'py, f64>;
 type Integers<'py> = PyReadonlyArray1<'py, i64>;
-
-fn column(values: &Bound<'_, PyAny>) -> PyResult<Column> {
-    if let Ok(values) = values.extract::<Integers>() {
-        return Ok(Column::I64(values.as_array().to_vec()));
-    }
-    if let Ok(values) = values.extract::<PyReadonlyArray1<u32>>() {
-        return Ok(Column::U32(values.as_array().to_vec()));
-    }
-    Ok(Column::F64(values.extract::<Reals>()?.as_array().to_vec()))
-}
 
 /// A table of `tables` as it is declared.
 fn table(tables: &Bound<'_, PyDict>, name: &str) -> PyResult<Table> {
@@ -39,19 +31,41 @@ pub fn seed_numbers<'py>(
     about_json: &str,
     tables: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let about: About = serde_json::from_str(about_json)
-        .map_err(|error| PyValueError::new_err(format!("not what was run: {error}")))?;
-    macro_rules! given {
-        ($($name:ident),+) => {
-            Tables { $( $name: ::tables::$name::Columns::from_table(table(tables, stringify!($name))?)
-                .ok_or_else(|| PyValueError::new_err(
-                    concat!("the table ", stringify!($name), " lacks values that it has to have")
-                ))?, )+ }
-        };
+    Numbers::of(py, about_json, &|name| table(tables, name))?.plain(py)
+}
+
+/// The numbers of one seed, in the form that takes the least memory; see `_core.pyi`.
+#[pyclass(frozen)]
+pub struct Numbers(::metrics::Seed);
+
+#[pymethods]
+impl Numbers {
+    /// As dicts, lists, numbers and texts.
+    pub fn plain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.0.clone().into())
     }
-    let tables = given!(links, flows, sojourn, rtt, probe, drops, transfers, engine);
-    let seed = py.detach(|| ::metrics::of_seed(&about, &tables));
-    plain(py, &seed.into())
+}
+
+impl Numbers {
+    /// Of tables by name.
+    pub fn of(
+        py: Python<'_>,
+        about_json: &str,
+        table: &dyn Fn(&str) -> PyResult<Table>,
+    ) -> PyResult<Numbers> {
+        let about: About = serde_json::from_str(about_json)
+            .map_err(|error| PyValueError::new_err(format!("not what was run: {error}")))?;
+        macro_rules! given {
+            ($($name:ident),+) => {
+                Tables { $( $name: ::tables::$name::Columns::from_table(table(stringify!($name))?)
+                    .ok_or_else(|| PyValueError::new_err(concat!(
+                        "the table ", stringify!($name), " lacks values that it has to have"
+                    )))?, )+ }
+            };
+        }
+        let tables = given!(links, flows, sojourn, rtt, probe, drops, transfers, engine);
+        Ok(Numbers(py.detach(|| ::metrics::of_seed(&about, &tables))))
+    }
 }
 
 /// The same over seeds; see `_core.pyi`.

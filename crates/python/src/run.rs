@@ -1,18 +1,17 @@
 //! `run`: drives the simulator in slices without the GIL, looks at the clock and at Ctrl-C in
-//! between, and hands its columns over without copying them.
+//! between, and keeps its tables in Rust until somebody asks for an array.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use sim::{Scenario, Sim};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::realised::Realised;
-use crate::tables::columns;
+use crate::seed::SeedTables;
 
 pyo3::create_exception!(
-    _core,
+    sojourn._core,
     Cancelled,
     pyo3::exceptions::PyException,
     "The run was stopped before its end."
@@ -26,11 +25,11 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 /// Runs a realised scenario to its end; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (realised, progress = None))]
-pub fn run<'py>(
-    py: Python<'py>,
+pub fn run(
+    py: Python<'_>,
     realised: &Realised,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<SeedTables> {
     let scenario = realised.simulated()?;
     // A panic is a broken invariant of ours; it must not look like an exit request to Python's
     // `except Exception`.
@@ -44,7 +43,7 @@ pub fn run<'py>(
             text.unwrap_or_default()
         ))
     })??;
-    columns(py, tables)
+    Ok(SeedTables::new(tables))
 }
 
 fn drive(scenario: &Scenario, progress: Option<&Py<PyAny>>) -> PyResult<Vec<tables::Table>> {

@@ -1,6 +1,8 @@
-//! The tables' declaration and their columns, for Python.
+//! The tables' declaration, and columns from and to Python's arrays.
 
+#[cfg(all(target_os = "linux", feature = "lines"))]
 use numpy::IntoPyArray;
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tables::{ALL, Column, Kind, Table};
@@ -89,7 +91,42 @@ pub fn declared(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// Tables as dicts of columns, whoever wrote them.
+/// A column of whole numbers or reals, of any width.
+pub fn column(values: &Bound<'_, PyAny>) -> PyResult<Column> {
+    macro_rules! of_width {
+        ($($number:ty => $variant:ident),+) => {
+            $( if let Ok(values) = values.cast::<PyArray1<$number>>() {
+                return Ok(Column::$variant(values.try_readonly()?.as_array().to_vec()));
+            } )+
+        };
+    }
+    of_width!(i64 => I64, f64 => F64, u32 => U32, u64 => U64, u8 => U8);
+    let kind: String = values.getattr("dtype")?.getattr("kind")?.extract()?;
+    let wider = if matches!(kind.as_str(), "i" | "u" | "b") { "int64" } else { "float64" };
+    let values = values.call_method1("astype", (wider,))?;
+    if wider == "int64" {
+        return Ok(Column::I64(values.extract::<PyReadonlyArray1<i64>>()?.as_array().to_vec()));
+    }
+    Ok(Column::F64(values.extract::<PyReadonlyArray1<f64>>()?.as_array().to_vec()))
+}
+
+/// A table as a dict of its columns.
+pub fn arrays<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    for (name, column) in &table.columns {
+        match column {
+            Column::U8(values) => columns.set_item(name, values.to_pyarray(py))?,
+            Column::U32(values) => columns.set_item(name, values.to_pyarray(py))?,
+            Column::U64(values) => columns.set_item(name, values.to_pyarray(py))?,
+            Column::I64(values) => columns.set_item(name, values.to_pyarray(py))?,
+            Column::F64(values) => columns.set_item(name, values.to_pyarray(py))?,
+        }
+    }
+    Ok(columns)
+}
+
+/// Tables as dicts of columns, without copying these.
+#[cfg(all(target_os = "linux", feature = "lines"))]
 pub fn columns(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
     for table in tables {

@@ -30,6 +30,24 @@ pub enum Column {
     F64(Vec<f64>),
 }
 
+impl Column {
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::U8(values) => values.len(),
+            Column::U32(values) => values.len(),
+            Column::U64(values) => values.len(),
+            Column::I64(values) => values.len(),
+            Column::F64(values) => values.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// A table: its name, and its columns by name, equally long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {

@@ -40,12 +40,13 @@ from numpy.typing import NDArray
 
 from sojourn import _core
 from sojourn.arrays import Ints, Mask
+from sojourn.engine.asked import Progress, cores
 from sojourn.engine.foresight import expected_s
 from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.protocol import Engine
 from sojourn.engine.recording import DROPPED, HINT, MARKED, REFUSED, SENT, WAITS, Recording, Trace
 from sojourn.engine.registry import find
-from sojourn.engine.runs import POLL_S, Failure, Progress, UnfinishedError, cores
+from sojourn.engine.runs import POLL_S, Failure, UnfinishedError
 from sojourn.errors import UserError
 from sojourn.outputs import ReplayedQueue
 from sojourn.scenario import Scenario

@@ -1,42 +1,21 @@
 """The command line: one file per verb.
 
 Data goes to stdout, talk to stderr. Exit 0: fine; 1: a check failed; 2: wrong input, said in two
-lines (error, hint); 130: Ctrl-C. Anything else is a bug of ours and shows its traceback. What is
-slow to import is imported by the verb that needs it, so that `sojourn --help` answers at once.
+lines (error, hint); 130: Ctrl-C. Anything else is a bug of ours and shows its traceback. A verb is
+imported when it is asked for, and what is slow to import by the verb that needs it, so that
+`sojourn --help` answers at once.
 """
 
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
 from sojourn.cli import usage, work
-from sojourn.cli.agree import agree
-from sojourn.cli.check import check
-from sojourn.cli.clean import clean
-from sojourn.cli.compare import compare
-from sojourn.cli.completion import completion
-from sojourn.cli.export import export
-from sojourn.cli.graph import graph
-from sojourn.cli.grouped import Trade
-from sojourn.cli.history import history
-from sojourn.cli.import_ import import_
-from sojourn.cli.kernel import kernel
-from sojourn.cli.list import list_
-from sojourn.cli.manual import man
-from sojourn.cli.measure import measure
-from sojourn.cli.monitor import monitor
-from sojourn.cli.replay import replay
-from sojourn.cli.report import report
-from sojourn.cli.reproduce import reproduce
-from sojourn.cli.rpm import rpm
-from sojourn.cli.run import run
-from sojourn.cli.serve import serve
-from sojourn.cli.shape import shape
-from sojourn.cli.tune import tune
-from sojourn.cli.verify import verify
+from sojourn.cli.grouped import Trade, Verbs
 from sojourn.errors import UserError
 
 CTRL_C = 130
@@ -51,17 +30,30 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
         context.exit()
 
 
-TRADES: dict[str, tuple[click.Command, ...]] = {
-    "Experiments": (run, compare, check, report, list_, verify, export),
-    "Held against reality": (agree, replay, reproduce, kernel, clean),
-    "A live line": (measure, history, serve, rpm, monitor, graph, shape, tune, import_),
-    "This program": (completion, man),
+TRADES = {
+    "Experiments": ("run", "compare", "check", "report", "list", "verify", "export"),
+    "Held against reality": ("agree", "replay", "reproduce", "kernel", "clean"),
+    "A live line": (
+        *("measure", "history", "serve", "rpm", "monitor", "graph", "shape", "tune", "import"),
+    ),
+    "This program": ("completion", "man"),
 }
+"""The verbs, by what they are for."""
+PLACES = {"list": "list:list_", "import": "import_:import_", "man": "manual:man"}
+"""The file and the name in it of a verb that is not in the file of its name, by its name."""
+
+
+def _verb(name: str) -> click.Command:
+    """The verb of this name, imported when it is asked for."""
+    file, _, found = PLACES.get(name, f"{name}:{name}").partition(":")
+    verb: click.Command = getattr(import_module(f"sojourn.cli.{file}"), found)
+    return verb
 
 
 @click.group(
     cls=Trade,
     trades=TRADES,
+    commands=Verbs(_verb, [name for names in TRADES.values() for name in names]),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -250,6 +248,8 @@ def standing(quick: bool) -> list[Scenario]:
 
     if not quick:
         return _variants([load(standing_file(f"{name}.toml")) for name in STANDING])
+    import tomllib
+
     wanted = tomllib.loads(standing_file(f"{QUICK}.toml").read_text(encoding="utf-8"))
     loaded = {name: load(standing_file(f"{name}.toml")) for name in wanted}
     return _variants(
@@ -258,6 +258,8 @@ def standing(quick: bool) -> list[Scenario]:
 
 
 def standing_file(name: str) -> Path:
+    from importlib.resources import files
+
     return Path(str(files("sojourn.agreement").joinpath("cases", name)))
 
 

@@ -53,10 +53,10 @@ def lines(root: click.Context) -> Iterator[str]:
     yield from (".SH SYNOPSIS", ".B " + _plain(name), "[OPTION]... COMMAND [ARGUMENT]...")
     yield from (".SH DESCRIPTION", *_prose(program.help or ""))
     yield from _options(root)
-    for trade, commands in program.trades.items():
+    for trade, names in program.trades.items():
         yield f".SH {_plain(trade.upper())}"
-        for command in commands:
-            yield from _command(command, root)
+        for each in names:
+            yield from _command(program.commands[each], root)
 
 
 def _command(command: click.Command, parent: click.Context) -> Iterator[str]:

@@ -4,7 +4,6 @@ the simulator had foretold it."""
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -247,6 +246,8 @@ def _line_rate(one: RateAnswer) -> str:
 
 
 def _prediction(one: RateAnswer) -> list[str]:
+    import statistics
+
     from sojourn.scenario.qdisc import write_rate
 
     quality = one.quality

@@ -1,8 +1,10 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel
 in a guest, `netns` this host's own."""
 
+from sojourn.engine.asked import Progress
 from sojourn.engine.compare import variants
-from sojourn.engine.protocol import Engine, fingerprint
+from sojourn.engine.memory import Simulated, simulate
+from sojourn.engine.protocol import Cancelled, Engine, fingerprint
 from sojourn.engine.registry import (
     find,
     find_awake,
@@ -13,7 +15,6 @@ from sojourn.engine.registry import (
 from sojourn.engine.runs import (
     Failure,
     Interrupted,
-    Progress,
     UnfinishedError,
     check,
     folder_names,
@@ -24,10 +25,12 @@ from sojourn.engine.runs import (
 )
 
 __all__ = [
+    "Cancelled",
     "Engine",
     "Failure",
     "Interrupted",
     "Progress",
+    "Simulated",
     "UnfinishedError",
     "check",
     "find",
@@ -39,6 +42,7 @@ __all__ = [
     "run_all",
     "run_each",
     "run_more",
+    "simulate",
     "stands_for",
     "variants",
     "why_not",

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sojourn.engine.kernel.plan.fits import PlanError, Wiring, problems_of
 from sojourn.engine.registry import find, stands_for, why_not
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario
@@ -29,6 +29,9 @@ from sojourn.scenario.realised import (
     Udp,
     Video,
 )
+
+if TYPE_CHECKING:
+    from sojourn.engine.kernel.plan.fits import Wiring
 
 PACKETS_PER_CPU_S = 2_000_000
 """Of the simulator: docs/performance.md has 0.9 to 5 million."""
@@ -129,6 +132,9 @@ def _simulator(realised: Sequence[Realised]) -> Fit:
 
 
 def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
+    # Slow to import, for a run of the simulator.
+    from sojourn.engine.kernel.plan.fits import PlanError, problems_of
+
     wiring, own = _KERNELS[name]
     wrong = [problems for one in realised if (problems := list(problems_of(one, wiring, own)))]
     error = PlanError([problem for problems in wrong for problem in problems])

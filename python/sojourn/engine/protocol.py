@@ -8,11 +8,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sojourn import _core
-from sojourn.arrays import Tables
 from sojourn.scenario.realised import Realised
+
+if TYPE_CHECKING:
+    from sojourn.arrays import Tables
 
 MOST_PLACES = 4
 """That a refusal names."""
@@ -22,7 +24,7 @@ MOST_PLACES = 4
 class Outcome:
     """What became of one seed."""
 
-    tables: Tables
+    tables: Tables | _core.SeedTables
     cpu_ns: int
     """CPU time that it took."""
     invalid: tuple[str, ...] = ()

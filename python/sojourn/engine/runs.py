@@ -16,24 +16,22 @@ import functools
 import itertools
 import math
 import os
-import platform
 import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
-from sojourn.engine.foresight import expected_bytes, expected_s, slower
+from sojourn import _core, metrics
+from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
+from sojourn.engine.foresight import expected_bytes, expected_s
 from sojourn.engine.protocol import (
     Cancelled,
     Engine,
-    Outcome,
     by_reason,
     fingerprint,
 )
@@ -41,37 +39,20 @@ from sojourn.engine.registry import find
 from sojourn.errors import UserError
 from sojourn.records import (
     META,
-    FlowInfo,
-    LinkInfo,
     Meta,
     Run,
     check_room,
     check_vacant,
     write_index,
 )
-from sojourn.scenario import Scenario, load
-from sojourn.scenario.realised import Bulk, Flow, Realised, Transfers
+from sojourn.records.run import Packed
+from sojourn.scenario import Scenario
 
 POLL_S = 0.1
 """How often progress is told. Ctrl-C is heard at once."""
-PACKAGES = ("sojourn", "numpy", "polars")
-"""Whose versions a Run keeps: what makes its tables and writes them."""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far the work is."""
-
-    finished: int
-    """Seeds."""
-    runs: int
-    """Seeds in all."""
-    fraction: float
-    """Of the work: by simulated time and, the more the runs, by how many are written down."""
-    failed: int = 0
-    """Seeds that the engine could not finish."""
-    expected_s: float | None = None
-    """About how long all of it will take; told once, before it begins."""
+NAMING = 10
+"""A meta.json that takes so long to write is written after ten times that and POLL_S at the
+earliest: of thousands of seeds it would else cost more than they do."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +127,7 @@ def run(
             `runs`.
         Interrupted: on Ctrl-C.
     """
-    variants = _loaded(scenario).variants()
+    variants = loaded(scenario).variants()
     if len(variants) > 1:
         raise ValueError(
             f"the scenario sweeps over {len(variants)} variants: use sojourn.run_all, which gives a Run for each"
@@ -171,7 +152,7 @@ def run_all(
     `engine`: its name, or itself. The other arguments, and what is raised, are those of `run`.
     """
     if isinstance(scenarios, (Scenario, str, os.PathLike)):
-        variants = list(_loaded(scenarios).variants())
+        variants = list(loaded(scenarios).variants())
     else:
         variants = [variant for scenario in scenarios for variant in scenario.variants()]
     if not variants:
@@ -239,9 +220,9 @@ def run_more(
         asked = [*run.meta.seeds_asked, *each]
         run.ask(asked, fingerprint(scenario.fingerprint(asked), found.build))
     work = [
-        _Job(run, scenario, seed)
+        job
         for run, scenario, each in zip(runs, scenarios, new, strict=True)
-        for seed in each
+        for job in _jobs(run, scenario, each)
     ]
     if work:
         threads = 1 if found.alone else jobs or cores()
@@ -280,6 +261,17 @@ def folder_names(labels: Sequence[str]) -> list[str]:
 # --------------------------------------------------------------------------------------- the work
 
 
+@dataclass(frozen=True)
+class _Done:
+    """What a run gave: all that its Run keeps of it."""
+
+    packed: Packed
+    numbers: _core.Numbers | None
+    """None: a value is missing that its column has to have."""
+    cpu_ns: int
+    invalid: tuple[str, ...]
+
+
 @dataclass
 class _Job:
     """One seed of one variant."""
@@ -287,9 +279,11 @@ class _Job:
     run: Run
     scenario: Scenario
     seed: int
+    about: str
+    """What numbers need to know of the Run."""
     reached_ns: int = 0
     """Simulated time, written by the job's thread, read by the main one."""
-    future: Future[Outcome] = field(default_factory=Future)
+    future: Future[_Done] = field(default_factory=Future)
     written: bool = False
     error: UserError | None = None
     """Why the engine could not finish it."""
@@ -314,7 +308,7 @@ def _run(
     parent: str | os.PathLike[str] | None = None,
 ) -> list[Run]:
     engine = _engine(how.engine)
-    asked = [_seeds(variant, seeds) for variant in variants]
+    asked = [seeds_of(variant, seeds) for variant in variants]
     # Seeds differ in what is drawn, not in shape: the first shows what will be written, and how
     # much.
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
@@ -329,15 +323,15 @@ def _run(
         check_room(folders[0], needed)
     places: Sequence[Path | None] = folders or [None] * len(variants)
     runs = [
-        _create(engine, variant, each, one, place, how.force)
+        _create(meta_of(engine, variant, each, one), variant.to_toml(), place, how.force)
         for variant, each, one, place in zip(variants, asked, first, places, strict=True)
     ]
     if folders is not None and parent is not None:
         write_index(Path(parent), [folder.name for folder in folders])
     work = [
-        _Job(one, variant, seed)
+        job
         for one, variant, each in zip(runs, variants, asked, strict=True)
-        for seed in each
+        for job in _jobs(one, variant, each)
     ]
     threads = 1 if engine.alone else how.jobs or cores()
     counted = [(one, len(each)) for one, each in zip(first, asked, strict=True)]
@@ -377,6 +371,7 @@ def _work_off(
         for job in itertools.islice(waiting, 2 * threads):
             hand_out(job)
         told = -math.inf
+        name_from = -math.inf
         ended = 0
         while ended < len(jobs):
             with contextlib.suppress(queue.Empty):
@@ -384,6 +379,11 @@ def _work_off(
                 ended += 1
                 for job in itertools.islice(waiting, 1):
                     hand_out(job)
+            began = time.monotonic()
+            if began >= name_from or ended == len(jobs):
+                _name_seeds(jobs)
+                took = time.monotonic() - began
+                name_from = began + max(POLL_S, NAMING * took)
             if time.monotonic() - told >= POLL_S or ended == len(jobs):
                 told = time.monotonic()
                 progress(_progress(jobs))
@@ -397,6 +397,16 @@ def _work_off(
     pool.shutdown()
     if found := _unfinished(jobs):
         raise found from found.failed[0].error
+
+
+def _jobs(run: Run, scenario: Scenario, seeds: Sequence[int]) -> list[_Job]:
+    about = metrics.about(run.meta, _core.CAUSES)
+    return [_Job(run, scenario, seed, about) for seed in seeds]
+
+
+def _name_seeds(jobs: Sequence[_Job]) -> None:
+    for run in _runs_of(jobs):
+        run.name_seeds()
 
 
 def _runs_of(jobs: Sequence[_Job]) -> list[Run]:
@@ -432,8 +442,10 @@ def _take(job: _Job) -> None:
 
 
 def _write(job: _Job) -> None:
-    result = job.future.result()
-    job.run.add_seed(job.seed, result.tables, _core.CAUSES, result.cpu_ns, result.invalid)
+    done = job.future.result()
+    job.run.add_seed(job.seed, done.packed, _core.CAUSES, done.cpu_ns, done.invalid, named=False)
+    if done.numbers is not None:
+        job.run.numbers[job.seed] = done.numbers
     job.written = True
     # The tables are on disk: of thousands of seeds no more than a few are in memory.
     job.future = Future()
@@ -454,13 +466,16 @@ def _abandon(pool: ThreadPoolExecutor, stop: threading.Event, jobs: Sequence[_Jo
             # A disk that was full once may be so again: what stopped the work is what is told.
             with contextlib.suppress(UserError):
                 _write(job)
+    for run in _runs_of(jobs):
+        with contextlib.suppress(UserError):
+            run.name_seeds()
 
 
-def _announce(done: queue.SimpleQueue[_Job], job: _Job, _: Future[Outcome]) -> None:
+def _announce(done: queue.SimpleQueue[_Job], job: _Job, _: Future[_Done]) -> None:
     done.put(job)
 
 
-def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> Outcome:
+def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> _Done:
     """The body of a thread."""
 
     def reached(now_ns: int) -> bool:
@@ -471,7 +486,15 @@ def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> Outcome:
         raise Cancelled
     outcome = engine.tables(job.scenario.realise(job.seed), reached)
     job.reached_ns = job.scenario.duration
-    return outcome
+    tables = outcome.tables
+    if not isinstance(tables, _core.SeedTables):
+        tables = _core.SeedTables(tables)
+    try:
+        numbers = tables.numbers(job.about)
+    except ValueError:
+        # Whoever asks for the numbers is told, by what reads the tables.
+        numbers = None
+    return _Done(job.run.pack(tables, _core.CAUSES), numbers, outcome.cpu_ns, outcome.invalid)
 
 
 # -------------------------------------------------------------------------------- before the work
@@ -481,98 +504,7 @@ def _engine(which: str | Engine) -> Engine:
     return find(which) if isinstance(which, str) else which
 
 
-def _loaded(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
-    return scenario if isinstance(scenario, Scenario) else load(Path(scenario))
-
-
-def _seeds(scenario: Scenario, asked: int | Sequence[int] | None) -> list[int]:
-    if asked is None:
-        return list(scenario.seeds)
-    first = scenario.seeds[0]
-    seeds = (
-        list(range(first, first + asked)) if isinstance(asked, int) else list(dict.fromkeys(asked))
-    )
-    if not seeds:
-        raise ValueError(f"seeds={asked!r}: at least one is needed")
-    return seeds
-
-
-def _create(
-    engine: Engine,
-    scenario: Scenario,
-    seeds: Sequence[int],
-    realised: Realised,
-    folder: Path | None,
-    force: bool,
-) -> Run:
-    links = [link.name for link in realised.links]
-    meta = Meta(
-        title=scenario.title,
-        label=scenario.label,
-        engine=engine.name,
-        version=engine.version,
-        duration_ns=realised.duration_ns,
-        warmup_ns=realised.warmup_ns,
-        seeds_asked=tuple(seeds),
-        links=tuple(
-            LinkInfo(
-                name=link.name,
-                qdisc=link.qdisc.text,
-                rate_bps=slower([step.bps for step in link.rate[:1]], link.shaper),
-                delay_ns=link.delay_ns,
-                sampled=link.sampled,
-                shaper=link.shaper.text if link.shaper else None,
-                ring=link.ring.descriptors if link.ring else None,
-                bql=link.ring is not None and link.ring.bql,
-            )
-            for link in realised.links
-        ),
-        flows=tuple(
-            FlowInfo(
-                name=flow.name,
-                kind=flow.kind,
-                congestion=flow.tcp.congestion if flow.tcp else None,
-                group=flow.group,
-                path=tuple(links[index] for index in flow.path),
-                finite=_finite(flow),
-            )
-            for flow in realised.flows
-        ),
-        fingerprint=fingerprint(scenario.fingerprint(seeds), engine.build),
-        engine_build=engine.build,
-        conditions=engine.conditions(realised),
-        host=dict(_host()),
-    )
+def _create(meta: Meta, text: str, folder: Path | None, force: bool) -> Run:
     if folder is None:
-        return Run.create_temporary(meta, scenario.to_toml())
-    return Run.create(folder, meta, scenario.to_toml(), force=force)
-
-
-def _finite(flow: Flow) -> bool:
-    """Whether it has an amount of bytes to transfer."""
-    match flow.traffic:
-        case Bulk(bytes=size):
-            return size is not None
-        case Transfers():
-            return True
-    return False
-
-
-@functools.cache
-def _host() -> Mapping[str, str]:
-    """What a Run keeps of where it was made. Packages are looked for on disk: once for hundreds of
-    Runs."""
-    return {
-        "system": platform.system(),
-        "release": platform.release(),
-        "machine": platform.machine(),
-        "python": platform.python_version(),
-        **{package: version(package) for package in PACKAGES},
-    }
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return Run.create_temporary(meta, text)
+    return Run.create(folder, meta, text, force=force)

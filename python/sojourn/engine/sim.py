@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from sojourn import _core
-from sojourn.arrays import Tables
 from sojourn.engine.protocol import Outcome, by_reason
 from sojourn.errors import UserError
-from sojourn.scenario import Scenario, linux
+from sojourn.scenario import linux
 from sojourn.scenario.realised import Realised
 
 
@@ -44,21 +41,10 @@ class Simulator:
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
-        return Outcome(*_tables(realised, reached))
-
-
-def simulate(scenario: Scenario, seed: int) -> Tables:
-    """The tables of one seed as the core hands them over, in memory: numbers for names, and
-    `engine` with cpu_ns."""
-    tables, cpu_ns = _tables(scenario.realise(seed), None)
-    return {**tables, "engine": {**tables["engine"], "cpu_ns": np.array([cpu_ns], dtype=np.int64)}}
-
-
-def _tables(realised: Realised, reached: Callable[[int], bool] | None) -> tuple[Tables, int]:
-    # The core runs on this thread and this thread does nothing else: its CPU time is the run's.
-    began = time.thread_time_ns()
-    tables = _core.run(realised, reached)
-    return tables, time.thread_time_ns() - began
+        # The core runs on this thread and this thread does nothing else: its CPU time is the run's.
+        began = time.thread_time_ns()
+        tables = _core.run(realised, reached)
+        return Outcome(tables, time.thread_time_ns() - began)
 
 
 def _ready() -> str:

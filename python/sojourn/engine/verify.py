@@ -20,9 +20,10 @@ from typing import Any
 import polars as pl
 
 from sojourn import remains
+from sojourn.engine.asked import Progress
 from sojourn.engine.protocol import fingerprint
 from sojourn.engine.registry import find
-from sojourn.engine.runs import Progress, run_each
+from sojourn.engine.runs import run_each
 from sojourn.errors import UserError
 from sojourn.offered import ENGINES
 from sojourn.records import FORMAT, SCENARIO, TABLES, Run

@@ -29,15 +29,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from sojourn.judgement import likeness, words
 from sojourn.judgement.contest import By, Contest, ContestRow, Difference, Verdict
 from sojourn.judgement.quantities import Measured, Quantity, known, measure
 from sojourn.metrics import Interval, paired, welch
 from sojourn.records import Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Contest", "ContestRow", "Difference", "Judgement", "compare", "judge"]
 
@@ -73,6 +74,8 @@ class Judgement:
     def to_frame(self) -> pl.DataFrame:
         """A row for each Run and quantity: conditions, run, key, quantity, unit, mean, ci95 (null:
         no interval), best."""
+        import polars as pl
+
         return pl.DataFrame(
             [
                 {

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-import polars as pl
-
 from sojourn.metrics import LATE_MS, Summary, mean_ci95, summary
 from sojourn.numbers import GroupNumbers, QueueNumbers, SeedNumbers
 from sojourn.records import Run
@@ -300,6 +298,8 @@ def _backlogs(run: Run) -> dict[str, float]:
     )
     held = dict.fromkeys([link.name for link in links], 0.0)
     if run.seeds:
+        import polars as pl
+
         means = run.table("links").group_by("link").agg(pl.col("backlog_mean_packets").mean())
         for link, mean in means.filter(pl.col("link").is_in(list(held))).iter_rows():
             held[str(link)] = float(mean or 0.0)

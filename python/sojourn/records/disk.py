@@ -9,14 +9,16 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from sojourn import foreign, remains
 from sojourn import meta as metas
 from sojourn.errors import UserError
 from sojourn.meta import FORMAT, Meta
 from sojourn.records.schema import TABLES, dtype
+
+if TYPE_CHECKING:
+    import polars as pl
 
 META = "meta.json"
 SCENARIO = "scenario.toml"
@@ -84,13 +86,6 @@ def check_room(folder: Path, needed_bytes: int) -> None:
         )
 
 
-def parquet(table: pl.DataFrame) -> bytes:
-    # Through memory, so that a full disk is an OSError of ours and not a panic in a writer thread.
-    buffer = io.BytesIO()
-    table.write_parquet(buffer, compression="zstd")
-    return buffer.getvalue()
-
-
 def write_whole(file: Path, content: bytes) -> None:
     """Writes a file, or replaces it, in one step: whole or not at all. Raises OSError."""
     with remains.beside(file) as temporary:
@@ -151,6 +146,8 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
 
     Older formats may lack columns, which are then null, and may have numbers of another type.
     """
+    import polars as pl
+
     try:
         # From memory: polars takes no name of a file that is not UTF-8.
         table = pl.read_parquet(io.BytesIO(content))

@@ -20,13 +20,13 @@ import json
 import os
 import shutil
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from sojourn import foreign, remains
+from sojourn._core import Numbers, SeedTables
 from sojourn.meta import FORMAT, Meta
 from sojourn.records.disk import (
     INDEX,
@@ -38,16 +38,26 @@ from sojourn.records.disk import (
     content_of,
     damaged,
     make,
-    parquet,
     read_meta,
     read_table,
     remove_run,
     write_whole,
 )
-from sojourn.records.schema import TABLES, Names, frame
+from sojourn.records.schema import TABLES
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The tables of a seed as its folder will have them."""
+
+    files: Mapping[str, bytes]
+    """Content by name: the tables, and last the list of their sums."""
+    checksum: str
+    """SHA-256 of that list."""
 
 
 class Run:
@@ -60,7 +70,12 @@ class Run:
     def __init__(self, path: Path, meta: Meta) -> None:
         self.path = path
         self.meta = meta
+        self.numbers: dict[int, Numbers] = {}
+        """Of seeds that this process has added: what `sojourn.metrics` made of their tables."""
         self._sums: dict[int, dict[str, str]] = {}
+        self._written: tuple[int, ...] = ()
+        """Tells the meta.json that this object wrote last from any other."""
+        self._unnamed = False
 
     def __repr__(self) -> str:
         seeds = f"{len(self.seeds)} of {len(self.meta.seeds_asked)} seeds"
@@ -96,6 +111,8 @@ class Run:
             raise RunError(f"there is no table {name!r}", f"tables are: {', '.join(TABLES)}")
         if seed is not None:
             return self._read(name, seed)
+        import polars as pl
+
         if not self.seeds:
             raise RunError(f"{self.path}: no seed has finished", "run it again")
         frames = []
@@ -104,22 +121,27 @@ class Run:
             frames.append(table.select(pl.lit(one, dtype=pl.Int64).alias("seed"), pl.all()))
         return pl.concat(frames)
 
-    def check_sums(self) -> None:
-        """Holds every file of every table against its SHA-256, without reading what is in it.
+    def check_sums(self, tables: Iterable[str] = TABLES) -> None:
+        """Holds every file of these tables against its SHA-256, without reading what is in it.
 
         Raises:
             RunError: one is damaged or missing.
         """
         if self.meta.format < 2:
             return
+        wanted = {f"{name}.parquet" for name in tables}
         try:
             for seed in self.seeds:
                 folder = self._seed_folder(seed)
-                for name in self._listed(seed):
+                for name in filter(wanted.__contains__, self._listed(seed)):
                     self._check_sum(folder / name, content_of(folder / name), seed)
         except RunError:
             self._check_ours()
             raise
+
+    def sums(self, seed: int) -> Mapping[str, str]:
+        """The SHA-256 of each table of a seed; seeds whose tables are equal have the same."""
+        return {name.removesuffix(".parquet"): each for name, each in self._listed(seed).items()}
 
     def _read(self, name: str, seed: int) -> pl.DataFrame:
         if seed not in self.seeds:
@@ -240,50 +262,81 @@ class Run:
         weakref.finalize(run, remains.remove_folder, folder)
         return run
 
+    def pack(
+        self,
+        tables: Mapping[str, Mapping[str, np.ndarray[Any, Any]]] | SeedTables,
+        causes: Sequence[str],
+    ) -> Packed:
+        """The tables of a seed as files, in memory; without the GIL, so for any thread.
+
+        `causes`: see `Names`.
+
+        Raises:
+            ValueError: a table is not as it is declared.
+        """
+        given = tables if isinstance(tables, SeedTables) else SeedTables(tables)
+        meta = self.meta
+        made = given.parquet(
+            [link.name for link in meta.links], [flow.name for flow in meta.flows], list(causes)
+        )
+        files = {f"{name}.parquet": content for name, content in made.items()}
+        sums = (f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in files.items())
+        listed = "".join(sums).encode()
+        return Packed({**files, SUMS: listed}, hashlib.sha256(listed).hexdigest())
+
     def add_seed(
         self,
         seed: int,
-        tables: Mapping[str, Mapping[str, np.ndarray[Any, Any]]],
+        tables: Mapping[str, Mapping[str, np.ndarray[Any, Any]]] | SeedTables | Packed,
         causes: Sequence[str],
         cpu_ns: int = 0,
         invalid: Sequence[str] = (),
+        *,
+        named: bool = True,
     ) -> None:
         """Writes the tables of a finished seed: all of them or, if that fails, none.
 
-        `causes`: see `Names`. `invalid`: why these tables can't be trusted, if they can't.
+        `causes`: see `Names`. `invalid`: why these tables can't be trusted, if they can't. `named`:
+        meta.json names the seed at once; else `name_seeds` does it later, for several in one step.
         """
-        names = Names(
-            [link.name for link in self.meta.links], [flow.name for flow in self.meta.flows], causes
-        )
-        unknown = sorted(set(tables) - set(TABLES))
-        if unknown:
-            raise ValueError(f"the engine wrote tables that are not declared: {', '.join(unknown)}")
+        packed = tables if isinstance(tables, Packed) else self.pack(tables, causes)
         self._check_ours()
         target = self._seed_folder(seed)
         try:
             with remains.beside(target) as temporary:
                 temporary.mkdir()
-                sums = []
-                for name, columns in tables.items():
-                    content = parquet(frame(name, columns, names))
-                    (temporary / f"{name}.parquet").write_bytes(content)
-                    sums.append(f"{hashlib.sha256(content).hexdigest()}  {name}.parquet\n")
-                listed = "".join(sums).encode()
-                (temporary / SUMS).write_bytes(listed)
+                for name, content in packed.files.items():
+                    (temporary / name).write_bytes(content)
                 shutil.rmtree(target, ignore_errors=True)
                 os.replace(temporary, target)
             self.meta = dataclasses.replace(
                 self.meta,
                 seeds=tuple(sorted({*self.meta.seeds, seed})),
                 cpu_s={**self.meta.cpu_s, str(seed): cpu_ns / 1e9},
-                checksums={**self.meta.checksums, str(seed): hashlib.sha256(listed).hexdigest()},
+                checksums={**self.meta.checksums, str(seed): packed.checksum},
                 invalid=_with_reasons(self.meta.invalid, seed, invalid),
             )
             self._sums.pop(seed, None)
-            self._write_meta()
+            self.numbers.pop(seed, None)
+            self._unnamed = True
+            if named:
+                self._write_meta()
         except OSError as error:
             raise RunError(
                 f"seed {seed} could not be written to {self.path}: {error.strerror or error}",
+                "make room, or choose another folder with -o; the seeds that had finished are kept",
+            ) from None
+
+    def name_seeds(self) -> None:
+        """Writes meta.json, if it does not name all seeds that were added."""
+        if not self._unnamed:
+            return
+        self._check_ours()
+        try:
+            self._write_meta()
+        except OSError as error:
+            raise RunError(
+                f"can't write to {self.path}: {error.strerror or error}",
                 "make room, or choose another folder with -o; the seeds that had finished are kept",
             ) from None
 
@@ -306,6 +359,8 @@ class Run:
         """Refuses to mix tables of two Runs: with `force`, someone else may have taken the folder
         meanwhile; or removed it."""
         file = self.path / META
+        if self._written and _told_apart(file) == self._written:
+            return
         if not file.is_file():
             raise RunError(
                 f"{self.path} is no Run any more: it was moved or removed meanwhile",
@@ -323,6 +378,17 @@ class Run:
         )
         text = json.dumps(whole, indent=2, ensure_ascii=False)
         write_whole(self.path / META, (text + "\n").encode())
+        self._written = _told_apart(self.path / META)
+        self._unnamed = False
+
+
+def _told_apart(file: Path) -> tuple[int, ...]:
+    """What no file has that was put in this one's place; empty: there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def _with_reasons(known: Sequence[str], seed: int, reasons: Sequence[str]) -> tuple[str, ...]:

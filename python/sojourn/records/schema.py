@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from sojourn._core import TABLES, ColumnSchema
+
+# polars and numpy take longer to import than a short Run takes: only what reads tables does it.
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
 
 __all__ = [
     "NONE",
@@ -34,12 +36,16 @@ __all__ = [
 NONE = -1
 """How an engine's column of integers says "none"."""
 
-_DTYPES: dict[str, type[pl.DataType]] = {"integer": pl.Int64, "real": pl.Float64}
+_NUMBERS = ("integer", "real")
+"""Kinds of columns; the others are names."""
 
 
 def dtype(column: ColumnSchema) -> type[pl.DataType]:
     """The type of a column on disk: Int64, Float64, or String for names."""
-    return _DTYPES.get(column.kind, pl.String)
+    import polars as pl
+
+    kinds: dict[str, type[pl.DataType]] = {"integer": pl.Int64, "real": pl.Float64}
+    return kinds.get(column.kind, pl.String)
 
 
 def names_of(table: str) -> tuple[str, ...]:
@@ -50,6 +56,8 @@ def names_of(table: str) -> tuple[str, ...]:
 def nothing(table: str, rows: int = 0) -> dict[str, np.ndarray[Any, Any]]:
     """A table of so many rows that say nothing, as an engine hands it over: "none" in every
     column."""
+    import numpy as np
+
     return {
         column.name: np.full(rows, np.nan)
         if column.kind == "real"
@@ -74,13 +82,31 @@ class Names:
 def frame(name: str, columns: Mapping[str, np.ndarray[Any, Any]], names: Names) -> pl.DataFrame:
     """One of an engine's tables as a DataFrame: its columns as declared, links, flows and causes
     named."""
+    import polars as pl
+
     expected = set(names_of(name))
     if set(columns) != expected:
         differing = sorted(set(columns) ^ expected)
         raise ValueError(f"the engine's table {name!r} is not as declared: {', '.join(differing)}")
-    return pl.DataFrame(
-        [_series(column, columns[column.name], names) for column in TABLES[name].columns]
+    # All columns in one query: one for each costs more than what it does.
+    given = pl.DataFrame({column.name: columns[column.name] for column in TABLES[name].columns})
+    return given.select(
+        _cells(column, given[column.name].dtype, names) for column in TABLES[name].columns
     )
+
+
+def _cells(column: ColumnSchema, given: pl.DataType, names: Names) -> pl.Expr:
+    import polars as pl
+
+    cell = pl.col(column.name)
+    if column.kind not in _NUMBERS:
+        listed = pl.lit(pl.Series(column.name, names.of(column), dtype=pl.String))
+        return listed.gather(cell.cast(pl.UInt32)).alias(column.name)
+    if given.is_float():
+        return cell.fill_nan(None).cast(dtype(column))
+    # Unsigned integers have no -1 to compare with.
+    signed = given.is_signed_integer()
+    return (pl.when(cell != NONE).then(cell) if signed else cell).cast(dtype(column))
 
 
 def columns(name: str, table: pl.DataFrame, names: Names) -> dict[str, np.ndarray[Any, Any]]:
@@ -91,20 +117,8 @@ def columns(name: str, table: pl.DataFrame, names: Names) -> dict[str, np.ndarra
 
 
 def _array(column: ColumnSchema, series: pl.Series, names: Names) -> np.ndarray[Any, Any]:
-    if column.kind in _DTYPES:
+    import polars as pl
+
+    if column.kind in _NUMBERS:
         return series.fill_null(math.nan if column.kind == "real" else NONE).to_numpy()
     return series.cast(pl.Enum(names.of(column))).to_physical().cast(pl.UInt32).to_numpy()
-
-
-def _series(column: ColumnSchema, values: np.ndarray[Any, Any], names: Names) -> pl.Series:
-    if column.kind in _DTYPES:
-        series = pl.Series(column.name, values)
-        if series.dtype.is_float():
-            return series.fill_nan(None).cast(dtype(column))
-        # Unsigned integers have no -1 to compare with.
-        signed = values.dtype.kind == "i"
-        return (series.set(series == NONE, None) if signed else series).cast(dtype(column))
-    lookup = names.of(column)
-    return pl.Series(column.name, lookup, dtype=pl.String).gather(
-        pl.Series(values, dtype=pl.UInt32)
-    )
