@@ -316,7 +316,7 @@ fn difference(one: &[Table], other: &[Table]) -> Option<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn windows_change_nothing(scenario in scenarios::any_scenario()) {
