@@ -418,18 +418,22 @@ def child(path: Path, cpu_s: float) -> None:
     signal.signal(signal.SIGPROF, stop)
     passed["since"] = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    # The signal may come at any line. Whatever it interrupts, this process ends here: it must not go
+    # on as its parent, whose folder it would remove.
     code = 99
     try:
-        code = cli.status(["run", str(path), "--json", "--quiet", "--jobs", "1"])
-    except SystemExit as exit_:
-        code = exit_.code if isinstance(exit_.code, int) else 98
-    except BaseException:
-        import traceback
+        try:
+            code = cli.status(["run", str(path), "--json", "--quiet", "--jobs", "1"])
+        except SystemExit as exit_:
+            code = exit_.code if isinstance(exit_.code, int) else 98
+        except BaseException:
+            import traceback
 
-        traceback.print_exc()
-    finally:
+            traceback.print_exc()
+        signal.setitimer(signal.ITIMER_PROF, 0)
         sys.stdout.flush()
         sys.stderr.flush()
+    finally:
         os._exit(code)
 
 

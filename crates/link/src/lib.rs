@@ -1,10 +1,10 @@
 //! A link: a queue discipline, a transmitter with a rate, and a wire with a delay and a loss law.
 //!
-//! Two verbs move it. `send` hands it a packet, `advance` brings it up to date. Both put each
-//! packet that leaves the queue into `out`, with the time at which it reaches the far end. The
-//! discipline is dequeued at the time the transmitter became free, not at the time of the call, so
-//! calling late, early or twice changes nothing: a simulator and a real-time loop see the same
-//! link.
+//! Two verbs move it. `send` hands it a packet, `advance` brings it up to date. Both tell an
+//! `Outlet` of each packet that leaves the queue, with the time at which it reaches the far end,
+//! and of each that is dropped or marked. The discipline is dequeued at the time the transmitter
+//! became free, not at the time of the call, so calling late, early or twice changes nothing: a
+//! simulator and a real-time loop see the same link.
 //!
 //! A transmitter that becomes free while nothing is queued dequeues too, and disciplines notice:
 //! fq_codel takes emptied flows off its lists, RED begins an idle period. This dequeue is at the
@@ -52,6 +52,40 @@ pub struct Departure<B> {
     pub packet: Packet<B>,
 }
 
+/// What becomes of a link's packets. Called in order of time.
+pub trait Outlet<B> {
+    /// A packet leaves the queue.
+    fn departed(&mut self, departure: Departure<B>);
+
+    /// The discipline drops or marks a packet at this time.
+    fn decided(&mut self, fate: Fate<B>, at: Time);
+}
+
+/// An outlet that keeps what it is told.
+#[derive(Clone, Debug)]
+pub struct Log<B> {
+    /// What left.
+    pub departures: Vec<Departure<B>>,
+    /// What was dropped or marked, and when.
+    pub fates: Vec<(Fate<B>, Time)>,
+}
+
+impl<B> Default for Log<B> {
+    fn default() -> Self {
+        Log { departures: Vec::new(), fates: Vec::new() }
+    }
+}
+
+impl<B> Outlet<B> for Log<B> {
+    fn departed(&mut self, departure: Departure<B>) {
+        self.departures.push(departure);
+    }
+
+    fn decided(&mut self, fate: Fate<B>, at: Time) {
+        self.fates.push((fate, at));
+    }
+}
+
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
@@ -79,6 +113,8 @@ pub struct Link<B> {
     schedule: Schedule,
     /// When the transmitter is or was free.
     free_at: Time,
+    /// Bytes on the wire and length of the last transmission, at a rate that never changes.
+    last: Option<(u64, Span)>,
     /// It dequeues at the very instant at which it becomes free, before arrivals of that instant
     /// are enqueued: as ns-2.
     asks_at_once: bool,
@@ -91,6 +127,8 @@ pub struct Link<B> {
     backlog: Backlog,
     backlog_since: Time,
     peak: Backlog,
+    /// What the discipline has just dropped or marked.
+    fates: Vec<Fate<B>>,
 }
 
 /// What a link is made of.
@@ -150,6 +188,7 @@ impl<B: Body> Link<B> {
             qdisc,
             schedule,
             free_at: Time::ZERO,
+            last: None,
             asks_at_once: false,
             delay,
             framing,
@@ -159,6 +198,7 @@ impl<B: Body> Link<B> {
             backlog: Backlog::default(),
             backlog_since: Time::ZERO,
             peak: Backlog::default(),
+            fates: Vec::new(),
         }
     }
 
@@ -176,75 +216,176 @@ impl<B: Body> Link<B> {
 
     /// A packet of `packet.size` IP bytes arrives at the queue.
     #[inline]
-    pub fn send(
-        &mut self,
-        mut packet: Packet<B>,
-        now: Time,
-        fates: &mut Vec<Fate<B>>,
-        mut out: impl FnMut(Departure<B>),
-    ) {
+    pub fn send(&mut self, mut packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
         self.counters.arrived_packets += 1;
         self.counters.arrived_bytes += u64::from(packet.size);
         if self.gate.is_some() {
-            self.send_to_gate(packet, now, fates, &mut out);
+            self.send_to_gate(packet, now, out);
             return;
         }
         if self.schedule.is_unlimited() {
             // No rate, no queue: the packet is on the wire at once.
             packet.enqueued = now;
-            self.begin(packet, now, now, &mut out);
+            let wire_bytes = self.framing.wire_bytes(packet.size);
+            self.begin(packet, wire_bytes, (now, now), out);
             return;
         }
         // A packet that arrives at the very instant at which the transmitter becomes free is
         // enqueued before the dequeue, as in Linux: there the completion's softirq dequeues, behind
         // the timers of that instant; and what they send dequeues too.
-        if self.asks_at_once {
-            self.advance(now, fates, &mut out);
-        } else if self.free_at < now {
-            self.advance(Time(now.0 - 1), fates, &mut out);
-        }
-        if self.backlog.packets == 0 && self.free_at < now {
-            // The transmitter found the queue empty when it became free: idle periods start there.
-            let none = self.qdisc.dequeue(self.free_at, fates);
-            debug_assert!(none.is_none(), "an empty queue gave a packet");
-        }
-        packet.size += self.framing.header_bytes;
-        self.qdisc.enqueue(packet, now, fates);
-        self.note_backlog(now);
         if self.free_at <= now {
-            self.advance(now, fates, &mut out);
+            self.send_to_free(packet, now, out);
+        } else {
+            self.enqueue(packet, now, out);
         }
+    }
+
+    /// `send` where the transmitter is free, or becomes free before or as the packet arrives.
+    fn send_to_free(&mut self, packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
+        if self.asks_at_once {
+            self.advance(now, out);
+        } else if self.free_at < now {
+            self.advance(Time(now.0 - 1), out);
+        }
+        if self.free_at > now || self.backlog.packets > 0 {
+            self.enqueue(packet, now, out);
+            self.advance(now, out);
+        } else {
+            self.pass(packet, now, out);
+        }
+    }
+
+    /// `send` where the transmitter is free and nothing waits.
+    #[inline(always)]
+    fn pass(&mut self, mut packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
+        packet.size += self.framing.header_bytes;
+        self.backlog_since = now;
+        self.backlog = Backlog { packets: 1, bytes: packet.size.into() };
+        self.note_peak();
+        // The transmitter found the queue empty when it became free: idle periods start there.
+        let since = (self.free_at < now).then_some(self.free_at);
+        let passed = self.qdisc.pass(packet, since, now, &mut self.fates);
+        self.tell_fates(now, out);
+        if let Some(packet) = passed {
+            self.backlog = Backlog::default();
+            self.transmit(packet, now, out);
+        }
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a fate was not told");
     }
 
     /// Lets every packet leave the queue that is due by `now`.
     #[inline]
-    pub fn advance(
-        &mut self,
-        now: Time,
-        fates: &mut Vec<Fate<B>>,
-        out: &mut impl FnMut(Departure<B>),
-    ) {
+    pub fn advance(&mut self, now: Time, out: &mut impl Outlet<B>) {
         if self.gate.is_some() {
-            self.advance_through_gate(now, fates, out);
+            self.advance_through_gate(now, out);
             return;
         }
         while self.backlog.packets > 0 && self.free_at <= now {
-            // A packet that arrived while the transmitter was idle leaves at its arrival, not when
-            // the transmitter became free. `send` advances before and after it enqueues, so in this
-            // case the last change of the backlog is that arrival.
-            let at = self.free_at.max(self.backlog_since);
-            let Some(mut packet) = self.qdisc.dequeue(at, fates) else {
-                self.note_backlog(at);
+            if !self.transmit_next(out) {
                 return;
-            };
-            self.note_backlog(at);
-            packet.size -= self.framing.header_bytes;
-            let wire_bytes = self.framing.wire_bytes(packet.size);
-            let finished = self.schedule.finish(at, wire_bytes);
-            self.counters.busy_ns += finished.since(at).0;
-            self.free_at = finished;
-            self.begin(packet, at, finished, out);
+            }
         }
+    }
+
+    /// The transmitter, which is free, takes the next packet, if the discipline gives one.
+    fn transmit_next(&mut self, out: &mut impl Outlet<B>) -> bool {
+        // A packet that arrived while the transmitter was idle leaves at its arrival, not when the
+        // transmitter became free. `send` advances before and after it enqueues, so in this case
+        // the last change of the backlog is that arrival.
+        let at = self.free_at.max(self.backlog_since);
+        let Some(packet) = self.dequeue(at, out) else {
+            return false;
+        };
+        self.transmit(packet, at, out);
+        true
+    }
+
+    /// A packet, its size still as the discipline counts it, is transmitted.
+    #[inline(always)]
+    fn transmit(&mut self, mut packet: Packet<B>, at: Time, out: &mut impl Outlet<B>) {
+        packet.size -= self.framing.header_bytes;
+        let wire_bytes = self.framing.wire_bytes(packet.size);
+        let finished = match &mut self.last {
+            // Most packets are as long as the one before: a division less.
+            Some((bytes, span)) if *bytes == wire_bytes => at + *span,
+            last => {
+                let finished = self.schedule.finish(at, wire_bytes);
+                if self.schedule.is_constant() && finished != Time::NEVER {
+                    *last = Some((wire_bytes, finished.since(at)));
+                }
+                finished
+            }
+        };
+        self.counters.busy_ns += finished.since(at).0;
+        self.free_at = finished;
+        self.begin(packet, wire_bytes, (at, finished), out);
+    }
+
+    /// Enqueues a packet of so many IP bytes.
+    #[inline(always)]
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
+        packet.size += self.framing.header_bytes;
+        self.integrate(now);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(packet.size);
+        self.qdisc.enqueue(packet, now, &mut self.fates);
+        self.tell_fates(now, out);
+        self.note_peak();
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a fate was not told");
+    }
+
+    #[inline(always)]
+    fn note_peak(&mut self) {
+        self.peak.packets = self.peak.packets.max(self.backlog.packets);
+        self.peak.bytes = self.peak.bytes.max(self.backlog.bytes);
+    }
+
+    /// The next packet, its size as the discipline counts it.
+    #[inline(always)]
+    fn dequeue(&mut self, at: Time, out: &mut impl Outlet<B>) -> Option<Packet<B>> {
+        self.integrate(at);
+        let packet = self.qdisc.dequeue(at, &mut self.fates);
+        self.tell_fates(at, out);
+        if let Some(packet) = &packet {
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= u64::from(packet.size);
+        }
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a fate was not told");
+        packet
+    }
+
+    /// The gate finds the discipline empty.
+    fn dequeue_nothing(&mut self, at: Time, out: &mut impl Outlet<B>) {
+        let none = self.qdisc.dequeue(at, &mut self.fates);
+        debug_assert!(none.is_none(), "an empty queue gave a packet");
+        self.tell_fates(at, out);
+    }
+
+    #[inline(always)]
+    fn tell_fates(&mut self, at: Time, out: &mut impl Outlet<B>) {
+        if !self.fates.is_empty() {
+            self.tell_each_fate(at, out);
+        }
+    }
+
+    #[cold]
+    fn tell_each_fate(&mut self, at: Time, out: &mut impl Outlet<B>) {
+        for fate in self.fates.drain(..) {
+            if let Fate::Dropped(packet, _) = &fate {
+                self.backlog.packets -= 1;
+                self.backlog.bytes -= u64::from(packet.size);
+            }
+            out.decided(fate, at);
+        }
+    }
+
+    /// Brings the integrals of the backlog up to `now`, when it is about to change.
+    #[inline(always)]
+    fn integrate(&mut self, now: Time) {
+        let span = now.since(self.backlog_since).0;
+        self.counters.packet_ns += u128::from(self.backlog.packets) * u128::from(span);
+        self.counters.byte_ns += u128::from(self.backlog.bytes) * u128::from(span);
+        self.backlog_since = now.max(self.backlog_since);
     }
 
     /// When `advance` has something to do next: when the transmitter is free (the gate may be open)
@@ -356,36 +497,22 @@ impl<B: Body> Link<B> {
     }
 
     /// `send` where there is a gate.
-    fn send_to_gate(
-        &mut self,
-        mut packet: Packet<B>,
-        now: Time,
-        fates: &mut Vec<Fate<B>>,
-        out: &mut impl FnMut(Departure<B>),
-    ) {
-        self.advance_through_gate(now, fates, out);
+    fn send_to_gate(&mut self, packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
+        self.advance_through_gate(now, out);
         if self.backlog.packets == 0
             && let Some(gate) = self.gate.as_mut().filter(|gate| gate.shaper.is_none())
             && let Some(open) = gate.opened_by(now).filter(|open| *open < now)
         {
             // As on a plain link: the gate opened and found the discipline empty.
-            let none = self.qdisc.dequeue(open, fates);
-            debug_assert!(none.is_none(), "an empty queue gave a packet");
+            self.dequeue_nothing(open, out);
         }
-        packet.size += self.framing.header_bytes;
-        self.qdisc.enqueue(packet, now, fates);
-        self.note_backlog(now);
-        self.advance_through_gate(now, fates, out);
+        self.enqueue(packet, now, out);
+        self.advance_through_gate(now, out);
     }
 
     /// `advance` where there is a gate: each packet passes when the gate opened, and its time in
     /// the ring and the transmitter is known then.
-    fn advance_through_gate(
-        &mut self,
-        now: Time,
-        fates: &mut Vec<Fate<B>>,
-        out: &mut impl FnMut(Departure<B>),
-    ) {
+    fn advance_through_gate(&mut self, now: Time, out: &mut impl Outlet<B>) {
         let mut gate = self.gate.take().expect("only links with a gate come here");
         while self.backlog.packets > 0
             && let Some(open) = gate.opened_by(now)
@@ -393,9 +520,7 @@ impl<B: Body> Link<B> {
             // A packet that arrived while the gate was open passes at its arrival.
             let at = open.max(self.backlog_since);
             gate.ring.settle(at);
-            let dequeued = self.qdisc.dequeue(at, fates);
-            self.note_backlog(at);
-            let Some(mut packet) = dequeued else {
+            let Some(mut packet) = self.dequeue(at, out) else {
                 break;
             };
             let bytes = packet.size;
@@ -409,40 +534,29 @@ impl<B: Body> Link<B> {
             if let Some(shaper) = &mut gate.shaper {
                 shaper.charge(bytes, at);
             }
-            self.begin(packet, at, finished, out);
+            self.begin(packet, wire_bytes, (at, finished), out);
         }
         gate.ring.settle(now);
         self.gate = Some(gate);
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin(
         &mut self,
         packet: Packet<B>,
-        at: Time,
-        finished: Time,
-        out: &mut impl FnMut(Departure<B>),
+        wire_bytes: u64,
+        (at, finished): (Time, Time),
+        out: &mut impl Outlet<B>,
     ) {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(packet.size);
-        self.counters.wire_bytes += self.framing.wire_bytes(packet.size);
-        out(Departure {
+        self.counters.wire_bytes += wire_bytes;
+        out.departed(Departure {
             dequeued: at,
             arrives: finished + self.delay,
             lost: self.loss.loses(),
             packet,
         });
-    }
-
-    #[inline]
-    fn note_backlog(&mut self, now: Time) {
-        let span = u128::from(now.since(self.backlog_since).0);
-        self.counters.packet_ns += u128::from(self.backlog.packets) * span;
-        self.counters.byte_ns += u128::from(self.backlog.bytes) * span;
-        self.backlog_since = now.max(self.backlog_since);
-        self.backlog = self.qdisc.backlog();
-        self.peak.packets = self.peak.packets.max(self.backlog.packets);
-        self.peak.bytes = self.peak.bytes.max(self.backlog.bytes);
     }
 }
 
@@ -484,14 +598,17 @@ mod tests {
     #[test]
     fn packets_leave_one_transmission_apart() {
         let mut l = link(&[STEP], 10);
-        let (mut fates, mut out) = (Vec::new(), Vec::new());
+        let mut log = Log::default();
         for body in 0..3 {
-            l.send(packet(body), Time(5 * MS), &mut fates, |d| out.push(d));
+            l.send(packet(body), Time(5 * MS), &mut log);
         }
         assert_eq!(l.next_event(), Some(Time(6 * MS)));
-        l.advance(Time(7 * MS), &mut fates, &mut |d| out.push(d));
-        let arrivals: Vec<_> =
-            out.iter().map(|d| (d.packet.body, d.dequeued.0 / MS, d.arrives.0 / MS)).collect();
+        l.advance(Time(7 * MS), &mut log);
+        let arrivals: Vec<_> = log
+            .departures
+            .iter()
+            .map(|d| (d.packet.body, d.dequeued.0 / MS, d.arrives.0 / MS))
+            .collect();
         assert_eq!(arrivals, [(0, 5, 16), (1, 6, 17), (2, 7, 18)]);
         assert_eq!(l.next_event(), None);
         assert_eq!(l.busy_ns(Time(7 * MS + 1)), 2 * MS + 1);
@@ -501,15 +618,18 @@ mod tests {
     fn late_calls_change_nothing() {
         let drive = |wakeups: &[u64]| {
             let mut l = link(&[STEP], 10);
-            let (mut fates, mut out) = (Vec::new(), Vec::new());
+            let mut log = Log::default();
             for body in 0..4 {
-                l.send(packet(body), Time(u64::from(body) * MS / 2), &mut fates, |d| out.push(d));
+                l.send(packet(body), Time(u64::from(body) * MS / 2), &mut log);
             }
             for &at in wakeups {
-                l.advance(Time(at), &mut fates, &mut |d| out.push(d));
+                l.advance(Time(at), &mut log);
             }
             (
-                out.iter().map(|d| (d.packet.body, d.dequeued, d.arrives)).collect::<Vec<_>>(),
+                log.departures
+                    .iter()
+                    .map(|d| (d.packet.body, d.dequeued, d.arrives))
+                    .collect::<Vec<_>>(),
                 l.backlog_integrals(Time(30 * MS)),
             )
         };
@@ -521,41 +641,41 @@ mod tests {
     #[test]
     fn what_comes_as_the_transmitter_becomes_free_is_taken_in_before_it_asks() {
         let mut l = link(&[STEP], 2);
-        let (mut fates, mut out) = (Vec::new(), Vec::new());
+        let mut log = Log::default();
         for body in 0..3 {
-            l.send(packet(body), Time(0), &mut fates, |d| out.push(d));
+            l.send(packet(body), Time(0), &mut log);
         }
-        l.advance(Time(0), &mut fates, &mut |d| out.push(d));
-        assert_eq!((l.backlog().packets, fates.len()), (2, 0));
+        l.advance(Time(0), &mut log);
+        assert_eq!((l.backlog().packets, log.fates.len()), (2, 0));
         // The first one's last bit is out: two still wait, and the fourth finds no room.
-        l.send(packet(3), Time(MS), &mut fates, |d| out.push(d));
-        assert_eq!((l.backlog().packets, fates.len()), (1, 1));
+        l.send(packet(3), Time(MS), &mut log);
+        assert_eq!((l.backlog().packets, log.fates.len()), (1, 1));
         // A moment later there is some.
-        l.send(packet(4), Time(MS + 1), &mut fates, |d| out.push(d));
-        assert_eq!((l.backlog().packets, fates.len()), (2, 1));
+        l.send(packet(4), Time(MS + 1), &mut log);
+        assert_eq!((l.backlog().packets, log.fates.len()), (2, 1));
     }
 
     #[test]
     fn the_backlog_integral_is_what_little_s_law_says() {
         let mut l = link(&[STEP], 10);
-        let (mut fates, mut out) = (Vec::new(), Vec::new());
+        let mut log = Log::default();
         for body in 0..4 {
-            l.send(packet(body), Time(0), &mut fates, |d| out.push(d));
+            l.send(packet(body), Time(0), &mut log);
         }
-        l.advance(Time(50 * MS), &mut fates, &mut |d| out.push(d));
+        l.advance(Time(50 * MS), &mut log);
         let waited: u128 =
-            out.iter().map(|d| u128::from(d.dequeued.since(d.packet.enqueued).0)).sum();
+            log.departures.iter().map(|d| u128::from(d.dequeued.since(d.packet.enqueued).0)).sum();
         assert_eq!(l.backlog_integrals(Time(50 * MS)), (waited, 1500 * waited));
     }
 
     #[test]
     fn the_peak_is_forgotten_but_for_what_waits() {
         let mut l = link(&[STEP], 10);
-        let (mut fates, mut out) = (Vec::new(), Vec::new());
+        let mut log = Log::default();
         for body in 0..4 {
-            l.send(packet(body), Time(0), &mut fates, |d| out.push(d));
+            l.send(packet(body), Time(0), &mut log);
         }
-        l.advance(Time(2 * MS), &mut fates, &mut |d| out.push(d));
+        l.advance(Time(2 * MS), &mut log);
         assert_eq!((l.peak().packets, l.peak().bytes), (3, 4500));
         l.forget_peak();
         assert_eq!((l.peak().packets, l.peak().bytes), (1, 1500));
@@ -570,19 +690,19 @@ mod tests {
             RateStep { at_ns: 10 * MS + MS / 2, bps: 12_000_000 },
         ];
         let mut l = link(&steps, 10);
-        let (mut fates, mut out) = (Vec::new(), Vec::new());
-        l.send(packet(0), Time::ZERO, &mut fates, |d| out.push(d));
-        assert_eq!(out[0].arrives, Time(21 * MS));
+        let mut log = Log::default();
+        l.send(packet(0), Time::ZERO, &mut log);
+        assert_eq!(log.departures[0].arrives, Time(21 * MS));
         assert_eq!(l.busy_ns(Time(2 * MS)), 2 * MS);
     }
 
     #[test]
     fn a_link_without_a_rate_never_queues() {
         let mut l = link(&[], 1);
-        let (mut fates, mut out) = (Vec::new(), Vec::new());
+        let mut log = Log::default();
         for body in 0..100 {
-            l.send(packet(body), Time(MS), &mut fates, |d| out.push(d));
+            l.send(packet(body), Time(MS), &mut log);
         }
-        assert!(fates.is_empty() && out.iter().all(|d| d.arrives == Time(11 * MS)));
+        assert!(log.fates.is_empty() && log.departures.iter().all(|d| d.arrives == Time(11 * MS)));
     }
 }

@@ -1,11 +1,11 @@
 //! Laws of a link with a gate between discipline and transmitter: a shaper, a driver's ring, byte
 //! queue limits.
 
-use link::{Cells, Departure, Framing, Link, LinkParts, Loss, LossLaw};
+use link::{Cells, Framing, Link, LinkParts, Log, Loss, LossLaw};
 use link::{RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
 use qdisc::{
-    CodelParams, CodelVariant, Context, Discipline, DsField, Fate, FifoParams, FqCodelParams,
+    CodelParams, CodelVariant, Context, Discipline, DsField, FifoParams, FqCodelParams,
     LinuxRedParams,
 };
 use qdisc::{Packet, Params, Qdisc, RedParams};
@@ -114,35 +114,36 @@ struct Story {
 /// runs on until `end`.
 fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end: u64) -> Story {
     let mut link = spec.link();
-    let (mut fates, mut left): (Vec<Fate<u32>>, Vec<Departure<u32>>) = (Vec::new(), Vec::new());
+    let mut log: Log<u32> = Log::default();
     let mut wakeups = wakeups.iter().copied().peekable();
     let calls = arrivals.iter().enumerate().map(|(i, &(at, size))| (at, Some((i as u32, size))));
     for (at, packet) in calls.chain([(end, None)]) {
         if punctual {
             while let Some(event) = link.next_event().filter(|event| event.0 < at) {
-                link.advance(event, &mut fates, &mut |d| left.push(d));
+                link.advance(event, &mut log);
             }
         }
         while let Some(wakeup) = wakeups.next_if(|&wakeup| wakeup <= at) {
-            link.advance(Time(wakeup), &mut fates, &mut |d| left.push(d));
+            link.advance(Time(wakeup), &mut log);
         }
         if let Some((body, size)) = packet {
             let packet =
                 Packet { enqueued: Time::ZERO, flow: 0, size, ds: DsField::BEST_EFFORT, body };
-            link.send(packet, Time(at), &mut fates, |d| left.push(d));
+            link.send(packet, Time(at), &mut log);
         } else {
-            link.advance(Time(at), &mut fates, &mut |d| left.push(d));
+            link.advance(Time(at), &mut log);
         }
     }
     let ring = link.ring();
     let counters = ring.map(|ring| ring.counters(Time(end))).unwrap_or_default();
     let out = |arrives: Time| Time(arrives.0.saturating_sub(DELAY.0));
     Story {
-        left: left
+        left: log
+            .departures
             .iter()
             .map(|d| (d.packet.body, d.packet.size, d.dequeued, out(d.arrives)))
             .collect(),
-        dropped: fates.len(),
+        dropped: log.fates.len(),
         average: link.qdisc().state().average,
         ring_sojourn_ns: counters.sojourn_sum_ns,
         ring_packet_ns: counters.packet_ns,
@@ -358,16 +359,16 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
     });
     let order = |ring, shaper, comes: u64| {
         let mut link = Spec { qdisc: fq_codel.clone(), ring, shaper, ..Spec::plain() }.link();
-        let (mut fates, mut left) = (Vec::new(), Vec::new());
+        let mut log = Log::default();
         // A packet of flow 1 is sent until 1 ms, its quantum is spent. Then one of flow 2; while
         // that is sent one of flow 1 comes and one of flow 3.
         for (body, flow, at) in [(0, 1, 0), (1, 2, comes), (2, 1, comes), (3, 3, comes)] {
             let packet =
                 Packet { enqueued: Time::ZERO, flow, size: 1500, ds: DsField::BEST_EFFORT, body };
-            link.send(packet, Time(at), &mut fates, |d| left.push(d));
+            link.send(packet, Time(at), &mut log);
         }
-        link.advance(Time(10 * MS), &mut fates, &mut |d| left.push(d));
-        left.iter().map(|d| d.packet.body).collect::<Vec<_>>()
+        link.advance(Time(10 * MS), &mut log);
+        log.departures.iter().map(|d| d.packet.body).collect::<Vec<_>>()
     };
     for ring in [None, Some(RingParams { descriptors: 1, bql: false, coalesce_ns: 0 })] {
         // Asked in vain, fq_codel took flow 1 off its lists, and it is new again, as flow 3 behind
@@ -387,22 +388,25 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
 fn a_shaper_wakes_the_link_at_the_very_time_its_debt_is_paid() {
     // 1000 bytes at 1 Mbit/s take 8 ms; the bucket starts with 500 bytes.
     let mut link = Spec { rate: vec![], shaper: Some(htb(1_000_000, 500)), ..Spec::plain() }.link();
-    let (mut fates, mut left) = (Vec::new(), Vec::new());
+    let mut log = Log::default();
     for body in 0..2 {
         let packet =
             Packet { enqueued: Time::ZERO, flow: 0, size: 1000, ds: DsField::BEST_EFFORT, body };
-        link.send(packet, Time::ZERO, &mut fates, |d| left.push(d));
+        link.send(packet, Time::ZERO, &mut log);
     }
     assert_eq!(
-        (left.len(), link.backlog().packets),
+        (log.departures.len(), link.backlog().packets),
         (1, 1),
         "a link without a rate queues at its shaper"
     );
     assert_eq!(link.next_event(), Some(Time(4 * MS)));
-    link.advance(Time(4 * MS - 1), &mut fates, &mut |d| left.push(d));
-    assert_eq!(left.len(), 1);
-    link.advance(Time(4 * MS), &mut fates, &mut |d| left.push(d));
-    assert_eq!(left.iter().map(|d| d.dequeued).collect::<Vec<_>>(), [Time::ZERO, Time(4 * MS)]);
+    link.advance(Time(4 * MS - 1), &mut log);
+    assert_eq!(log.departures.len(), 1);
+    link.advance(Time(4 * MS), &mut log);
+    assert_eq!(
+        log.departures.iter().map(|d| d.dequeued).collect::<Vec<_>>(),
+        [Time::ZERO, Time(4 * MS)]
+    );
 }
 
 #[test]
@@ -410,16 +414,16 @@ fn a_link_that_stops_for_good_fills_its_ring_and_waits() {
     let stops = vec![RateStep { at_ns: 0, bps: RATE }, RateStep { at_ns: 2 * MS + MS / 2, bps: 0 }];
     let spec = Spec { rate: stops, ..Spec::ring(4, false) };
     let mut link = spec.link();
-    let (mut fates, mut left) = (Vec::new(), Vec::new());
+    let mut log = Log::default();
     for body in 0..10 {
         let packet =
             Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body };
-        link.send(packet, Time::ZERO, &mut fates, |d| left.push(d));
+        link.send(packet, Time::ZERO, &mut log);
     }
     let end = Time(HOUR);
-    link.advance(end, &mut fates, &mut |d| left.push(d));
+    link.advance(end, &mut log);
     // Two got out; four lie in the ring, the first of them half transmitted.
-    assert_eq!((left.len(), link.backlog().packets), (6, 4));
+    assert_eq!((log.departures.len(), link.backlog().packets), (6, 4));
     assert_eq!(link.next_event(), Some(Time::NEVER));
     let ring = link.ring().expect("it has one");
     assert_eq!((ring.backlog().packets, ring.counters(end).sent_packets), (4, 2));

@@ -27,6 +27,12 @@ impl<B> Bypass<B> {
         Bypass { open, held: None }
     }
 
+    /// Whether a packet bypasses the discipline where that is empty.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Takes the packet if it bypasses the discipline, whose backlog is `inside`; otherwise returns
     /// it.
     #[inline]

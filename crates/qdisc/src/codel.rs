@@ -389,6 +389,11 @@ impl<B> Qdisc<B> for Codel<B> {
     }
 
     #[inline]
+    fn may_be_bypassed(&self) -> bool {
+        self.bypass.is_open()
+    }
+
+    #[inline]
     fn backlog(&self) -> Backlog {
         self.bypass.backlog(self.queue.backlog())
     }

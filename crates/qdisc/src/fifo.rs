@@ -67,6 +67,9 @@ pub trait Limit {
     /// Drops the oldest packet in place of the arriving one.
     const DROPS_OLDEST: bool;
 
+    /// With this limit an empty queue takes any packet.
+    const ROOM_FOR_ANY: u64;
+
     /// Whether a packet of `size` bytes may join this backlog.
     fn has_room(limit: u64, backlog: Backlog, size: u32) -> bool;
 }
@@ -76,6 +79,7 @@ pub enum Packets {}
 
 impl Limit for Packets {
     const DROPS_OLDEST: bool = false;
+    const ROOM_FOR_ANY: u64 = 1;
 
     #[inline]
     fn has_room(limit: u64, backlog: Backlog, _size: u32) -> bool {
@@ -88,6 +92,7 @@ pub enum Bytes {}
 
 impl Limit for Bytes {
     const DROPS_OLDEST: bool = false;
+    const ROOM_FOR_ANY: u64 = u32::MAX as u64;
 
     #[inline]
     fn has_room(limit: u64, backlog: Backlog, size: u32) -> bool {
@@ -100,6 +105,7 @@ pub enum HeadDrop {}
 
 impl Limit for HeadDrop {
     const DROPS_OLDEST: bool = true;
+    const ROOM_FOR_ANY: u64 = 1;
 
     #[inline]
     fn has_room(limit: u64, backlog: Backlog, size: u32) -> bool {
@@ -146,6 +152,12 @@ impl<B, L: Limit> Qdisc<B> for LimitedFifo<B, L> {
     #[inline]
     fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
         self.queue.pop()
+    }
+
+    /// Where there is room for one.
+    #[inline]
+    fn may_be_bypassed(&self) -> bool {
+        self.limit >= L::ROOM_FOR_ANY
     }
 
     #[inline]

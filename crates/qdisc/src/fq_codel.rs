@@ -415,6 +415,11 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
     }
 
     #[inline]
+    fn may_be_bypassed(&self) -> bool {
+        self.bypass.is_open()
+    }
+
+    #[inline]
     fn backlog(&self) -> Backlog {
         self.bypass.backlog(self.queues.total)
     }

@@ -173,6 +173,35 @@ pub trait Qdisc<B> {
     /// and fq_codel takes emptied flows off its lists. Calling it again is harmless.
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>>;
 
+    /// A packet arrives at an empty queue whose transmitter is free, `since` a time before now if
+    /// not just now; returns the packet to send, if any. It is `dequeue` then, `enqueue` and
+    /// `dequeue` now, in one.
+    #[inline]
+    fn pass(
+        &mut self,
+        mut packet: Packet<B>,
+        since: Option<Time>,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+    ) -> Option<Packet<B>> {
+        if let Some(since) = since {
+            let none = self.dequeue(since, fates);
+            debug_assert!(none.is_none(), "an empty queue gave a packet");
+        }
+        if self.may_be_bypassed() {
+            packet.enqueued = now;
+            return Some(packet);
+        }
+        self.enqueue(packet, now, fates);
+        self.dequeue(now, fates)
+    }
+
+    /// Whether a packet that finds the queue empty and the transmitter free leaves no trace.
+    #[inline]
+    fn may_be_bypassed(&self) -> bool {
+        false
+    }
+
     /// What is queued now.
     fn backlog(&self) -> Backlog;
 
@@ -267,14 +296,25 @@ disciplines! {
 }
 
 impl<B: Body> Qdisc<B> for Discipline<B> {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
         each!(self, q => q.enqueue(packet, now, fates))
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
         each!(self, q => q.dequeue(now, fates))
+    }
+
+    #[inline(always)]
+    fn pass(
+        &mut self,
+        packet: Packet<B>,
+        since: Option<Time>,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+    ) -> Option<Packet<B>> {
+        each!(self, q => q.pass(packet, since, now, fates))
     }
 
     #[inline]

@@ -1,11 +1,12 @@
 //! The two ends of a flow: its source and its far end, which in a simulator may live in one struct.
 //!
-//! A host is handed packets and the time and puts packets into the outbox; the simulator sends
-//! them. Which end is which follows from the packet's direction: even five-tuple numbers run from
-//! the source to the far end, odd ones back.
+//! A host is handed packets and the time, and hands over the packets that it sends. Which end is
+//! which follows from the packet's direction: even five-tuple numbers run from the source to the
+//! far end, odd ones back. The two ends know of each other by packets only: one may be ahead of the
+//! other by as much as a packet takes.
 
 use crate::payload::{
-    Envelope, Parcel, Payload, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
+    Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
 };
 use crate::scenario::{FlowSpec, RTP_HEADERS, Traffic};
 
@@ -15,10 +16,16 @@ use tcp::{AckSegment, Receiver, Sender, TcpParams};
 use traffic::{Draw, UdpSource, VideoSource};
 use units::{Luck, Rate, Span, Time};
 
-/// Packets on their way out of a host.
-#[derive(Default)]
-pub struct Outbox {
-    pub packets: Vec<Parcel>,
+/// What an end of a flow sees of the network.
+pub trait Path {
+    /// When the next packet arrives; NEVER: none is under way.
+    fn first_arrives(&self) -> Time;
+
+    /// The packet that arrives next, which is under way.
+    fn receive(&mut self) -> Parcel;
+
+    /// A packet leaves.
+    fn send(&mut self, packet: Parcel, now: Time);
 }
 
 /// What a flow has done since the start.
@@ -61,16 +68,12 @@ pub struct Transfer {
 pub struct Host {
     envelope: Envelope,
     ends: Ends,
-    /// Pending agenda events; `Time::NEVER` without one.
-    pub source_timer: Time,
-    pub sink_timer: Time,
     start: Time,
     stop: Time,
     started: bool,
     stopped: bool,
     pub counters: Counters,
     pub rtt: Histogram,
-    jitter: Option<Box<Jitter>>,
     pub transfers: Vec<Transfer>,
     pub probes: Vec<Probe>,
 }
@@ -90,6 +93,9 @@ struct TcpEnds {
     ack_bytes: u32,
     /// The connection's number modulo 256: what an earlier one has left in the network is ignored.
     epoch: u8,
+    /// The connection that the far end has last heard of, and what it delivered of earlier ones.
+    far_epoch: u8,
+    far_delivered: u64,
     /// Between transfers: when the next begins.
     resume: Time,
     began: Time,
@@ -105,12 +111,6 @@ struct TcpCold {
     /// Further transfers: size and pause.
     next: Option<(Draw, Draw)>,
     luck: Luck,
-}
-
-struct Jitter {
-    most: u64,
-    luck: Luck,
-    last: [Time; 2],
 }
 
 /// IP and UDP headers of a datagram.
@@ -150,66 +150,38 @@ impl Host {
                 Ends::Video { source, payload_bytes: *payload_bytes, next: start, seq: 0 }
             }
         };
-        let jitter = (spec.jitter_ns > 0).then(|| {
-            Box::new(Jitter { most: spec.jitter_ns, luck: luck("jitter"), last: [Time::ZERO; 2] })
-        });
         Host {
             envelope: Envelope { flow: 2 * flow as u32, ds: spec.ds },
             ends,
-            source_timer: Time::NEVER,
-            sink_timer: Time::NEVER,
             start,
             stop: spec.stop_ns.map_or(Time::NEVER, Time),
             started: false,
             stopped: false,
             counters: Counters::default(),
             rtt: Histogram::default(),
-            jitter,
             transfers: Vec::new(),
             probes: Vec::new(),
         }
     }
 
-    /// Whether a program sends by itself: datagrams, pings.
-    pub fn is_program(&self) -> bool {
-        !matches!(self.ends, Ends::Tcp(_))
-    }
-
-    /// When the source next has something to do by itself.
+    /// When the source next has something to do by itself; NEVER: nothing.
     #[inline]
-    pub fn source_deadline(&self) -> Option<Time> {
+    pub fn source_deadline(&self) -> Time {
         if !self.started {
-            return Some(self.start);
+            return self.start;
         }
         let own = match &self.ends {
-            Ends::Tcp(tcp) if tcp.resume != Time::NEVER => Some(tcp.resume),
-            Ends::Tcp(tcp) => tcp.sender.deadline(),
-            Ends::Udp { next, .. } | Ends::Ping { next, .. } | Ends::Video { next, .. } => {
-                Some(*next)
-            }
-        };
-        if self.stopped {
+            Ends::Tcp(tcp) if tcp.resume != Time::NEVER => tcp.resume,
+            Ends::Tcp(tcp) => tcp.sender.deadline().unwrap_or(Time::NEVER),
             // A stopped TCP source still retransmits what is outstanding; the others are silent.
-            return if matches!(self.ends, Ends::Tcp(_)) { own } else { None };
-        }
-        match own {
-            Some(own) => Some(own.min(self.stop)),
-            None if self.stop != Time::NEVER => Some(self.stop),
-            None => None,
-        }
-    }
-
-    /// When the far end next has something to do by itself: TCP's delayed ACK.
-    #[inline]
-    pub fn sink_deadline(&self) -> Option<Time> {
-        match &self.ends {
-            Ends::Tcp(tcp) => tcp.receiver.deadline(),
-            _ => None,
-        }
+            _ if self.stopped => Time::NEVER,
+            Ends::Udp { next, .. } | Ends::Ping { next, .. } | Ends::Video { next, .. } => *next,
+        };
+        if self.stopped { own } else { own.min(self.stop) }
     }
 
     /// The source's deadline is reached.
-    pub fn source_due(&mut self, now: Time, outbox: &mut Outbox) {
+    fn source_due(&mut self, now: Time, path: &mut impl Path) {
         self.started |= now >= self.start;
         if !self.stopped && now >= self.stop {
             self.stopped = true;
@@ -227,25 +199,27 @@ impl Host {
                 if tcp.sender.deadline().is_some_and(|deadline| deadline <= now) {
                     tcp.sender.on_deadline(now);
                 }
-                tcp.pump(self.envelope, now, &mut self.counters, outbox);
+                tcp.pump(self.envelope, now, &mut self.counters, path);
             }
             _ if self.stopped => {}
             Ends::Udp { source, packet_bytes, ecn, next, seq } => {
                 if *next <= now {
                     let ecn = if *ecn { Ecn::Ect } else { Ecn::NotEct };
-                    let body = Payload::new(kind::DATAGRAM, *seq, now);
+                    path.send(
+                        self.envelope.packet(*packet_bytes, ecn, kind::DATAGRAM, *seq, now),
+                        now,
+                    );
                     *seq += 1;
                     count_sent(&mut self.counters, *packet_bytes);
-                    outbox.packets.push(self.envelope.packet(*packet_bytes, ecn, body));
                     *next = source.next_after(now);
                 }
             }
             Ends::Ping { interval, packet_bytes, next } => {
                 if *next <= now {
-                    let body = Payload::new(kind::PING, self.probes.len() as u32, now);
+                    let (size, seq) = (*packet_bytes, self.probes.len() as u32);
                     self.probes.push(Probe { sent: now, rtt: None, forward: None, lost: false });
-                    count_sent(&mut self.counters, *packet_bytes);
-                    outbox.packets.push(self.envelope.packet(*packet_bytes, Ecn::NotEct, body));
+                    count_sent(&mut self.counters, size);
+                    path.send(self.envelope.packet(size, Ecn::NotEct, kind::PING, seq, now), now);
                     *next = now + *interval;
                 }
             }
@@ -257,81 +231,114 @@ impl Host {
                         let payload = left.min(u64::from(*payload_bytes)) as u32;
                         left -= u64::from(payload);
                         let size = payload + RTP_HEADERS;
-                        let body = Payload::new(kind::DATAGRAM, *seq, now);
+                        path.send(
+                            self.envelope.packet(size, Ecn::NotEct, kind::DATAGRAM, *seq, now),
+                            now,
+                        );
                         *seq += 1;
                         count_sent(&mut self.counters, size);
-                        outbox.packets.push(self.envelope.packet(size, Ecn::NotEct, body));
                     }
                 }
             }
         }
     }
 
-    /// The far end's deadline is reached.
-    pub fn sink_due(&mut self, now: Time, sacks: &mut SackPool, outbox: &mut Outbox) {
-        if let Ends::Tcp(tcp) = &mut self.ends
-            && tcp.receiver.deadline().is_some_and(|deadline| deadline <= now)
-            && let Some(ack) = tcp.receiver.on_deadline(now)
-        {
-            outbox.packets.push(tcp.reply(&ack, self.envelope, sacks));
+    /// All that happens at the far end before `until`: how much, and when something is due next.
+    #[inline]
+    pub fn move_far_end(
+        &mut self,
+        until: Time,
+        path: &mut impl Path,
+        sacks: &mut SackPool,
+    ) -> (u64, Time) {
+        let mut events = 0;
+        let Ends::Tcp(tcp) = &mut self.ends else {
+            loop {
+                let arrival = path.first_arrives();
+                if arrival >= until {
+                    return (events, arrival);
+                }
+                events += 1;
+                self.arrive(path, arrival);
+            }
+        };
+        let mut now = Time::ZERO;
+        loop {
+            let timer = tcp.receiver.deadline().unwrap_or(Time::NEVER);
+            let arrival = path.first_arrives();
+            if arrival.min(timer) >= until {
+                return (events, arrival.min(timer));
+            }
+            events += 1;
+            // A timer goes off before a packet that arrives at its time.
+            let ack = if timer <= arrival {
+                now = timer.max(now);
+                tcp.receiver.on_deadline(now)
+            } else {
+                now = arrival;
+                let packet = path.receive();
+                self.counters.received_packets += 1;
+                if packet.epoch != tcp.far_epoch && !tcp.accept_next(packet.epoch) {
+                    continue;
+                }
+                let segment = unpack_segment(&packet, tcp.header_bytes);
+                tcp.receiver.on_segment(&segment, packet.ds.ecn() == Ecn::Ce, now)
+            };
+            if let Some(ack) = ack {
+                path.send(tcp.reply(&ack, self.envelope, sacks), now);
+            }
         }
     }
 
-    /// A packet of the source reaches the far end.
+    /// A program's packet reaches the far end.
+    fn arrive(&mut self, path: &mut impl Path, now: Time) {
+        let Parcel { stamp, seq, size, .. } = path.receive();
+        self.counters.received_packets += 1;
+        if let Ends::Ping { .. } = self.ends {
+            self.probes[seq as usize].forward = Some(now.since(stamp));
+            let pong = self.envelope.reply().packet(size, Ecn::NotEct, kind::PONG, seq, stamp);
+            path.send(pong, now);
+        } else {
+            let headers =
+                if matches!(self.ends, Ends::Video { .. }) { RTP_HEADERS } else { UDP_HEADERS };
+            self.counters.delivered_bytes += u64::from(size.saturating_sub(headers));
+            self.rtt.add(now.since(stamp).0);
+        }
+    }
+
+    /// All that happens at the source before `until`: how much, and when something is due next.
     #[inline]
-    pub fn at_far_end(
+    pub fn move_source(
         &mut self,
-        packet: Parcel,
-        now: Time,
+        until: Time,
+        path: &mut impl Path,
         sacks: &mut SackPool,
-        outbox: &mut Outbox,
-    ) {
-        let body = packet.body;
-        match &mut self.ends {
-            Ends::Tcp(tcp) => {
-                self.counters.received_packets += 1;
-                if body.epoch != tcp.epoch {
-                    return;
-                }
-                let segment = unpack_segment(&packet, tcp.header_bytes);
-                if let Some(ack) =
-                    tcp.receiver.on_segment(&segment, packet.ds.ecn() == Ecn::Ce, now)
-                {
-                    outbox.packets.push(tcp.reply(&ack, self.envelope, sacks));
-                }
+    ) -> (u64, Time) {
+        let (mut events, mut now) = (0, Time::ZERO);
+        loop {
+            let (arrival, timer) = (path.first_arrives(), self.source_deadline());
+            if arrival.min(timer) >= until {
+                return (events, arrival.min(timer));
             }
-            Ends::Ping { .. } => {
-                self.counters.received_packets += 1;
-                let stamp = body.stamp;
-                self.probes[body.seq as usize].forward = Some(now.since(stamp));
-                let reply = Payload::new(kind::PONG, body.seq, stamp);
-                outbox.packets.push(self.envelope.reply().packet(packet.size, Ecn::NotEct, reply));
-            }
-            Ends::Udp { .. } | Ends::Video { .. } => {
-                self.counters.received_packets += 1;
-                let headers =
-                    if matches!(self.ends, Ends::Video { .. }) { RTP_HEADERS } else { UDP_HEADERS };
-                self.counters.delivered_bytes += u64::from(packet.size.saturating_sub(headers));
-                let stamp = body.stamp;
-                self.rtt.add(now.since(stamp).0);
+            events += 1;
+            if timer <= arrival {
+                now = timer.max(now);
+                self.source_due(now, path);
+            } else {
+                now = arrival;
+                self.at_source(now, path, sacks);
             }
         }
     }
 
     /// A reply reaches the source.
     #[inline]
-    pub fn at_source(
-        &mut self,
-        packet: Parcel,
-        now: Time,
-        sacks: &mut SackPool,
-        outbox: &mut Outbox,
-    ) {
-        let body = packet.body;
+    fn at_source(&mut self, now: Time, path: &mut impl Path, sacks: &mut SackPool) {
+        let packet = path.receive();
         match &mut self.ends {
             Ends::Tcp(tcp) => {
                 let ack = unpack_ack(&packet, tcp.receiver.window_scale(), sacks);
-                if body.epoch != tcp.epoch || tcp.resume != Time::NEVER {
+                if packet.epoch != tcp.epoch || tcp.resume != Time::NEVER {
                     return;
                 }
                 let acked = tcp.sender.on_ack(&ack, now);
@@ -344,11 +351,10 @@ impl Host {
                     tcp.rest(now);
                     return;
                 }
-                tcp.pump(self.envelope, now, &mut self.counters, outbox);
+                tcp.pump(self.envelope, now, &mut self.counters, path);
             }
             Ends::Ping { .. } => {
-                let stamp = body.stamp;
-                self.probes[body.seq as usize].rtt = Some(now.since(stamp));
+                self.probes[packet.seq as usize].rtt = Some(now.since(packet.stamp));
             }
             _ => unreachable!("one-way traffic gets no replies"),
         }
@@ -358,25 +364,8 @@ impl Host {
     pub fn dropped(&mut self, packet: &Parcel) {
         self.counters.lost_packets += u64::from(packet.flow.is_multiple_of(2));
         if matches!(self.ends, Ends::Ping { .. }) {
-            self.probes[packet.body.seq as usize].lost = true;
+            self.probes[packet.seq as usize].lost = true;
         }
-    }
-
-    /// Whether packets leave the host late.
-    #[inline]
-    pub fn jitters(&self) -> bool {
-        self.jitter.is_some()
-    }
-
-    /// When a packet leaves the host: now, or later by a random part of the jitter, order kept.
-    #[inline]
-    pub fn leaves_at(&mut self, packet: &Parcel, now: Time) -> Time {
-        let Some(jitter) = &mut self.jitter else {
-            return now;
-        };
-        let last = &mut jitter.last[(packet.flow % 2) as usize];
-        *last = (*last).max(now + Span(jitter.luck.below(jitter.most)));
-        *last
     }
 
     /// The counts up to now, those of TCP's endpoints included.
@@ -420,6 +409,8 @@ impl TcpEnds {
             header_bytes: params.header_bytes,
             ack_bytes: params.ack_bytes,
             epoch: 0,
+            far_epoch: 0,
+            far_delivered: 0,
             resume: Time::NEVER,
             began: start,
             before: Counters::default(),
@@ -433,12 +424,12 @@ impl TcpEnds {
         envelope: Envelope,
         now: Time,
         counters: &mut Counters,
-        outbox: &mut Outbox,
+        path: &mut impl Path,
     ) {
         while let Some(segment) = self.sender.poll(now) {
             let packet = pack_segment(&segment, self.header_bytes, envelope, self.epoch);
             count_sent(counters, packet.size);
-            outbox.packets.push(packet);
+            path.send(packet, now);
         }
     }
 
@@ -450,7 +441,7 @@ impl TcpEnds {
             self.receiver.window_scale(),
             self.ack_bytes,
             envelope.reply(),
-            self.epoch,
+            self.far_epoch,
             sacks,
         )
     }
@@ -472,16 +463,28 @@ impl TcpEnds {
         self.before = self.totals(&Counters { ..*counters });
         self.cold.bytes = Some(bytes);
         self.sender = Sender::new(&self.cold.params, Some(bytes));
-        self.receiver = Receiver::new(&self.cold.params);
         self.epoch = self.epoch.wrapping_add(1);
         self.resume = Time::NEVER;
         self.began = now;
     }
 
+    /// A packet of another connection reaches the far end: whether it is of a later one, which then
+    /// is the present one.
+    #[cold]
+    fn accept_next(&mut self, epoch: u8) -> bool {
+        let later = epoch.wrapping_sub(self.far_epoch) < 128;
+        if later {
+            self.far_delivered += self.receiver.delivered_bytes();
+            self.receiver = Receiver::new(&self.cold.params);
+            self.far_epoch = epoch;
+        }
+        later
+    }
+
     fn totals(&self, counters: &Counters) -> Counters {
         let stats = self.sender.stats();
         Counters {
-            delivered_bytes: self.before.delivered_bytes + self.receiver.delivered_bytes(),
+            delivered_bytes: self.far_delivered + self.receiver.delivered_bytes(),
             retransmits: self.before.retransmits + stats.retransmits,
             timeouts: self.before.timeouts + stats.timeouts,
             fast_recoveries: self.before.fast_recoveries + stats.fast_recoveries,

@@ -1,21 +1,16 @@
-//! What a simulated packet carries beside what queues see: enough for TCP, UDP and ping, in
-//! 23 bytes.
+//! A simulated packet: what queues see and what TCP, UDP and ping need, in 32 bytes.
 //!
-//! Packets lie by value in queues and in the agenda, so their size is a matter of speed: with the
-//! part that queues see a packet takes 40 bytes. What few ACKs carry, SACK blocks and LEDBAT's
-//! one-way delays, lies in a pool beside them.
+//! From its host to the other a packet lies in one place (`lanes`). Queues are handed a slip with
+//! its number, so that 24 bytes move from queue to queue. What few ACKs carry, SACK blocks and
+//! LEDBAT's one-way delays, lies in a pool beside them.
 
 use qdisc::{Body, DsField, Ecn, Packet};
 use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
 use units::{Span, Time, memory};
 
 /// A packet in the simulator.
-pub type Parcel = Packet<Payload>;
-
-/// The simulator's part of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(Rust, packed)]
-pub struct Payload {
+pub struct Parcel {
     /// Data: the sender's clock. ACK and pong: the echo of it.
     pub stamp: Time,
     /// Data: segment number. ACK: next expected. UDP and ping: running number.
@@ -25,12 +20,28 @@ pub struct Payload {
     pub window: u32,
     /// ACK: index of its blocks and its one-way delay in the pool; `NO_SACK` where it has neither.
     pub sack: u32,
+    /// The direction: even from the source, odd back to it.
+    pub flow: u32,
+    /// IP bytes.
+    pub size: u32,
+    /// The DS field.
+    pub ds: DsField,
     /// Which connection of the flow it belongs to (transfers), modulo 256.
     pub epoch: u8,
-    /// Hops done.
+    /// Links crossed.
     pub hop: u8,
-    /// A `Kind` in the low bits, flags above.
+    /// One of `kind` in the low bits, flags above.
     pub kind: u8,
+}
+
+/// What a queue is handed of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(Rust, packed)]
+pub struct Slip {
+    /// Where the packet lies.
+    pub node: u32,
+    epoch: u8,
+    kind: u8,
 }
 
 /// Payload kinds.
@@ -46,7 +57,9 @@ pub mod kind {
     /// Echo reply.
     pub const PONG: u8 = 4;
     /// The bits above the kind.
-    pub const MASK: u8 = 0x0f;
+    pub const MASK: u8 = 0x07;
+    /// DATA: without timestamps.
+    pub const UNTIMED: u8 = 0x08;
     /// DATA: sent before. ACK: ECN echo.
     pub const FLAG: u8 = 0x10;
     /// DATA: congestion window reduced.
@@ -69,28 +82,30 @@ const SYN_OPTIONS: u32 = 8;
 const TCP_HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
-impl Payload {
-    /// An empty payload of this kind.
-    pub fn new(kind: u8, seq: u32, stamp: Time) -> Payload {
-        Payload { stamp, seq, window: 0, sack: NO_SACK, epoch: 0, hop: 0, kind }
-    }
-
+impl Parcel {
     /// The kind without its flags.
     #[inline]
     pub fn kind(&self) -> u8 {
         self.kind & kind::MASK
     }
+
+    /// What a queue is handed of it; `node` is where it lies.
+    #[inline]
+    pub fn slip(&self, node: u32) -> Packet<Slip> {
+        let body = Slip { node, epoch: self.epoch, kind: self.kind };
+        Packet { enqueued: Time::ZERO, flow: self.flow, size: self.size, ds: self.ds, body }
+    }
 }
 
-impl Body for Payload {
+impl Body for Slip {
     #[inline]
     fn truesize(&self, ip_bytes: u32) -> u64 {
         let syn = self.kind & kind::SYN != 0;
-        match self.kind() {
+        match self.kind & kind::MASK {
             kind::DATA | kind::ACK if syn => memory::segment(0),
             kind::ACK => memory::BARE_ACK,
             kind::DATA => {
-                let options = if self.window == NO_ECHO { 0 } else { TIMESTAMPS };
+                let options = if self.kind & kind::UNTIMED != 0 { 0 } else { TIMESTAMPS };
                 memory::segment(ip_bytes.saturating_sub(TCP_HEADERS + options).into())
             }
             _ => memory::datagram(ip_bytes.into()),
@@ -120,10 +135,21 @@ impl Envelope {
         Envelope { flow: self.flow + 1, ..self }
     }
 
-    /// A packet of `size` IP bytes.
+    /// An empty packet of `size` IP bytes.
     #[inline]
-    pub fn packet(self, size: u32, ecn: Ecn, body: Payload) -> Parcel {
-        Packet { enqueued: Time::ZERO, flow: self.flow, size, ds: self.ds.with_ecn(ecn), body }
+    pub fn packet(self, size: u32, ecn: Ecn, kind: u8, seq: u32, stamp: Time) -> Parcel {
+        Parcel {
+            stamp,
+            seq,
+            window: 0,
+            sack: NO_SACK,
+            flow: self.flow,
+            size,
+            ds: self.ds.with_ecn(ecn),
+            epoch: 0,
+            hop: 0,
+            kind,
+        }
     }
 }
 
@@ -162,9 +188,9 @@ impl SackPool {
 
     /// Gives back the blocks of an ACK that was dropped or delivered.
     #[inline]
-    pub fn release(&mut self, payload: &Payload) {
-        if payload.kind() == kind::ACK && payload.sack != NO_SACK {
-            self.free.push(payload.sack);
+    pub fn release(&mut self, packet: &Parcel) {
+        if packet.kind() == kind::ACK && packet.sack != NO_SACK {
+            self.free.push(packet.sack);
         }
     }
 
@@ -193,28 +219,30 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
         flags |= kind::SYN;
         options = SYN_OPTIONS;
     }
-    let mut body = Payload::new(flags, segment.seq, segment.stamp);
-    body.epoch = epoch;
-    body.window = segment.echo.map_or(NO_ECHO, |echo| echo.0.into());
+    let window = segment.echo.map_or(NO_ECHO, |echo| echo.0.into());
+    if window == NO_ECHO {
+        flags |= kind::UNTIMED;
+    }
     let ecn = if segment.ect { Ecn::Ect } else { Ecn::NotEct };
-    envelope.packet(segment.len + header_bytes + options, ecn, body)
+    let size = segment.len + header_bytes + options;
+    let packet = envelope.packet(size, ecn, flags, segment.seq, segment.stamp);
+    Parcel { window, epoch, ..packet }
 }
 
 /// The segment in a packet.
 #[inline]
 pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
-    let body = packet.body;
-    let syn = body.kind & kind::SYN != 0;
+    let syn = packet.kind & kind::SYN != 0;
     Segment {
-        seq: body.seq,
+        seq: packet.seq,
         len: if syn { 0 } else { packet.size - header_bytes },
-        stamp: body.stamp,
-        retransmit: body.kind & kind::FLAG != 0,
-        cwr: body.kind & kind::CWR != 0,
+        stamp: packet.stamp,
+        retransmit: packet.kind & kind::FLAG != 0,
+        cwr: packet.kind & kind::CWR != 0,
         ect: packet.ds.ecn() != Ecn::NotEct,
         syn,
-        push: body.kind & kind::PUSH != 0,
-        echo: (body.window != NO_ECHO).then_some(Millis(body.window as u16)),
+        push: packet.kind & kind::PUSH != 0,
+        echo: (packet.window != NO_ECHO).then_some(Millis(packet.window as u16)),
     }
 }
 
@@ -235,18 +263,15 @@ pub fn pack_ack(
         flags |= kind::SYN;
         options += SYN_OPTIONS;
     }
-    let mut body = Payload::new(flags, ack.ack, ack.echo);
-    body.epoch = epoch;
-    body.window = ((ack.window >> scale).min(WINDOW) as u32) << 16 | u32::from(ack.stamp.0);
-    body.sack = pool.put(ack);
-    envelope.packet(ack_bytes + options, Ecn::NotEct, body)
+    let window = ((ack.window >> scale).min(WINDOW) as u32) << 16 | u32::from(ack.stamp.0);
+    let packet = envelope.packet(ack_bytes + options, Ecn::NotEct, flags, ack.ack, ack.echo);
+    Parcel { window, sack: pool.put(ack), epoch, ..packet }
 }
 
 /// The ACK in a packet; its blocks go back to the pool.
 #[inline]
 pub fn unpack_ack(packet: &Parcel, scale: u32, pool: &mut SackPool) -> AckSegment {
-    let body = packet.body;
-    let extra = match body.sack {
+    let extra = match packet.sack {
         NO_SACK => Extra { sacks: [(0, 0); MAX_SACK_BLOCKS], sack_count: 0, one_way: None },
         index => {
             pool.free.push(index);
@@ -254,15 +279,15 @@ pub fn unpack_ack(packet: &Parcel, scale: u32, pool: &mut SackPool) -> AckSegmen
         }
     };
     AckSegment {
-        ack: body.seq,
-        echo: body.stamp,
-        window: u64::from(body.window >> 16) << scale,
+        ack: packet.seq,
+        echo: packet.stamp,
+        window: u64::from(packet.window >> 16) << scale,
         sacks: extra.sacks,
         sack_count: extra.sack_count,
-        ece: body.kind & kind::FLAG != 0,
+        ece: packet.kind & kind::FLAG != 0,
         one_way: extra.one_way,
-        syn: body.kind & kind::SYN != 0,
-        stamp: Millis(body.window as u16),
+        syn: packet.kind & kind::SYN != 0,
+        stamp: Millis(packet.window as u16),
     }
 }
 
@@ -271,8 +296,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_takes_forty_bytes() {
-        assert_eq!(size_of::<Parcel>(), 40);
+    fn a_packet_takes_half_a_cache_line_and_its_slip_less() {
+        assert_eq!([size_of::<Parcel>(), size_of::<Packet<Slip>>()], [32, 24]);
     }
 
     #[test]
@@ -298,29 +323,27 @@ mod tests {
 
     #[test]
     fn a_packet_takes_as_much_memory_as_the_kernel_s() {
-        let takes = |kind, window, ip_bytes| {
-            Payload { window, ..Payload::new(kind, 1, Time::ZERO) }.truesize(ip_bytes)
-        };
+        let takes = |kind, ip_bytes| Slip { node: 0, epoch: 0, kind }.truesize(ip_bytes);
         // The numbers of a 6.12 kernel (units::memory).
-        assert_eq!(takes(kind::DATA, 0, 1500), 2280);
-        assert_eq!(takes(kind::DATA, NO_ECHO, 1500), 2292);
-        assert_eq!(takes(kind::DATA | kind::FLAG | kind::PUSH, 0, 256), 1036);
+        assert_eq!(takes(kind::DATA, 1500), 2280);
+        assert_eq!(takes(kind::DATA | kind::UNTIMED, 1500), 2292);
+        assert_eq!(takes(kind::DATA | kind::FLAG | kind::PUSH, 256), 1036);
         assert_eq!(
-            [takes(kind::DATA | kind::SYN, NO_ECHO, 60), takes(kind::ACK | kind::SYN, 0, 60)],
+            [takes(kind::DATA | kind::SYN | kind::UNTIMED, 60), takes(kind::ACK | kind::SYN, 60)],
             [832; 2]
         );
         assert_eq!(
-            [takes(kind::ACK, 0, 52), takes(kind::ACK | kind::FLAG, 0, 80)],
+            [takes(kind::ACK, 52), takes(kind::ACK | kind::FLAG, 80)],
             [2; 2],
             "with blocks, too"
         );
-        assert_eq!([takes(kind::DATAGRAM, 0, 1500), takes(kind::PING, 0, 84)], [2304, 832]);
+        assert_eq!([takes(kind::DATAGRAM, 1500), takes(kind::PING, 84)], [2304, 832]);
     }
 
     #[test]
     fn transfers_of_a_flow_are_told_apart_and_its_packets_are_not() {
-        let of = |epoch| Payload { epoch, ..Payload::new(kind::DATA, 1, Time::ZERO) };
-        let again = Payload { epoch: 3, ..Payload::new(kind::DATA | kind::FLAG, 77, Time(5)) };
+        let of = |epoch| Slip { node: 1, epoch, kind: kind::DATA };
+        let again = Slip { node: 7, epoch: 3, kind: kind::DATA | kind::FLAG };
         assert_eq!(of(3).hash(6, 99), again.hash(6, 99));
         assert_ne!(of(3).hash(6, 99), of(4).hash(6, 99));
         assert_ne!(of(3).hash(6, 99), of(3).hash(7, 99), "nor is the way back the way there");

@@ -5,7 +5,7 @@
 //! `tables` declares tables and columns.
 
 use crate::host::{Counters, Host};
-use crate::payload::Payload;
+use crate::payload::Slip;
 use crate::scenario::Scenario;
 use link::{Departure, Link, Ring, RingCounters};
 use qdisc::{Cause, Fate, Qdisc, State};
@@ -19,9 +19,8 @@ use units::{Span, Time};
 #[derive(Default)]
 struct LinkRecord {
     sojourn: Histogram,
-    /// Since the last sample: sum, number and greatest of the sojourn times.
+    /// Since the last sample: sum and greatest of the sojourn times.
     interval_sum: u128,
-    interval_count: u64,
     interval_max: u64,
     dropped: u64,
     marked: u64,
@@ -32,7 +31,7 @@ struct LinkRecord {
     warm: Totals,
     /// Counts at the end.
     last: Totals,
-    peak_packets: u32,
+    peak_entries: u32,
     peak_bytes: u64,
     /// Of the ring, where there is one: most packets and longest sojourn since the warm-up, BQL's
     /// last limit.
@@ -77,8 +76,8 @@ pub struct Recorder {
     base_rtts: Vec<Option<u64>>,
     queue: queue::Columns,
     flow: flow::Columns,
-    drops: drops::Columns,
-    packets: packets::Columns,
+    drops: Vec<drops::Row>,
+    packets: Vec<packets::Row>,
 }
 
 impl Recorder {
@@ -97,8 +96,8 @@ impl Recorder {
             base_rtts: Vec::new(),
             queue: queue::Columns::default(),
             flow: flow::Columns::default(),
-            drops: drops::Columns::default(),
-            packets: packets::Columns::default(),
+            drops: Vec::new(),
+            packets: Vec::new(),
         }
     }
 
@@ -108,14 +107,18 @@ impl Recorder {
         self.base_rtts = base_rtts;
     }
 
+    /// When the warm-up ends.
+    pub fn warm_at(&self) -> Time {
+        self.warm_at
+    }
+
     /// A packet left the queue.
     #[inline]
-    pub fn departure(&mut self, link: u32, departure: &Departure<Payload>) {
+    pub fn departure(&mut self, link: u32, departure: &Departure<Slip>) {
         let sojourn = departure.dequeued.since(departure.packet.enqueued).0;
         let record = &mut self.links[link as usize];
         record.sojourn.add(sojourn);
         record.interval_sum += u128::from(sojourn);
-        record.interval_count += 1;
         record.interval_max = record.interval_max.max(sojourn);
         if self.keep_packets {
             self.keep_packet(link, departure, sojourn);
@@ -123,7 +126,7 @@ impl Recorder {
     }
 
     #[cold]
-    fn keep_packet(&mut self, link: u32, departure: &Departure<Payload>, sojourn: u64) {
+    fn keep_packet(&mut self, link: u32, departure: &Departure<Slip>, sojourn: u64) {
         self.packets.push(packets::Row {
             t_ns: departure.dequeued.0,
             link: LinkId(link),
@@ -134,7 +137,7 @@ impl Recorder {
     }
 
     /// A packet was dropped, lost or marked.
-    pub fn fate(&mut self, link: u32, fate: &Fate<Payload>, now: Time) {
+    pub fn fate(&mut self, link: u32, fate: &Fate<Slip>, now: Time) {
         let record = &mut self.links[link as usize];
         let (flow, bytes, cause, marked) = match *fate {
             Fate::Dropped(packet, Cause::Wire) => {
@@ -162,22 +165,23 @@ impl Recorder {
     }
 
     /// One row of `queue` for each link that is sampled.
-    pub fn sample_queues(&mut self, links: &[Link<Payload>], now: Time) {
+    pub fn sample_queues(&mut self, links: &[Link<Slip>], now: Time) {
         for (index, link) in links.iter().enumerate().filter(|(index, _)| self.sampled[*index]) {
             let record = &mut self.links[index];
             let totals = totals(link, record, now);
             let backlog = link.backlog();
             let State { limit, count, probability, average, flows } = link.qdisc().state();
             let ring = link.ring();
-            let mean = record.interval_sum as f64 / record.interval_count as f64;
+            let sent_packets = totals.sent_packets - record.sampled.sent_packets;
+            let mean = record.interval_sum as f64 / sent_packets as f64;
             self.queue.push(queue::Row {
                 t_ns: now.0,
                 link: LinkId(index as u32),
                 backlog_packets: Some(backlog.packets.into()),
                 backlog_bytes: Some(backlog.bytes),
-                sojourn_mean_ns: (record.interval_count > 0).then_some(mean),
+                sojourn_mean_ns: (sent_packets > 0).then_some(mean),
                 sojourn_max_ns: Some(record.interval_max),
-                sent_packets: Some(totals.sent_packets - record.sampled.sent_packets),
+                sent_packets: Some(sent_packets),
                 sent_bytes: Some(totals.sent_bytes - record.sampled.sent_bytes),
                 dropped_packets: Some(totals.dropped - record.sampled.dropped),
                 marked_packets: Some(totals.marked - record.sampled.marked),
@@ -191,7 +195,7 @@ impl Recorder {
                 bql_limit_bytes: ring.and_then(Ring::limit),
             });
             record.sampled = totals;
-            (record.interval_sum, record.interval_count, record.interval_max) = (0, 0, 0);
+            (record.interval_sum, record.interval_max) = (0, 0);
         }
     }
 
@@ -218,7 +222,7 @@ impl Recorder {
     }
 
     /// The warm-up is over: what follows is measured.
-    pub fn warm(&mut self, links: &mut [Link<Payload>], hosts: &mut [Host], now: Time) {
+    pub fn warm(&mut self, links: &mut [Link<Slip>], hosts: &mut [Host], now: Time) {
         for (record, link) in self.links.iter_mut().zip(links) {
             record.warm = totals(link, record, now);
             record.sojourn.clear();
@@ -231,11 +235,11 @@ impl Recorder {
     }
 
     /// The run is over: the last counts.
-    pub fn finish(&mut self, links: &mut [Link<Payload>], now: Time) {
+    pub fn finish(&mut self, links: &mut [Link<Slip>], now: Time) {
         self.ended_at = now;
         for (record, link) in self.links.iter_mut().zip(links) {
             record.last = totals(link, record, now);
-            record.peak_packets = link.peak().packets;
+            record.peak_entries = link.peak().packets;
             record.peak_bytes = link.peak().bytes;
             record.ring = link.ring().map(|ring| {
                 let (most_packets, longest) = ring.peak();
@@ -247,7 +251,7 @@ impl Recorder {
 
     /// Everything as tables.
     pub fn into_tables(
-        self,
+        mut self,
         hosts: &[Host],
         events: u64,
         packets: u64,
@@ -258,6 +262,9 @@ impl Recorder {
             packets: Some(packets),
             peak_entries: Some(peak_entries as u64),
         };
+        // A link is moved alone for a window of time.
+        self.drops.sort_by_key(|row| (row.t_ns, row.link.0));
+        self.packets.sort_by_key(|row| (row.t_ns, row.link.0));
         let mut tables = vec![
             self.link_totals().into_table(),
             self.flow_totals(hosts).into_table(),
@@ -267,10 +274,10 @@ impl Recorder {
             transfers(hosts).into_table(),
             self.queue.into_table(),
             self.flow.into_table(),
-            self.drops.into_table(),
+            drops::Columns::from_iter(self.drops).into_table(),
         ];
         if self.keep_packets {
-            tables.push(self.packets.into_table());
+            tables.push(packets::Columns::from_iter(self.packets).into_table());
         }
         tables.push(engine::Columns::from_iter([engine]).into_table());
         tables
@@ -297,7 +304,7 @@ impl Recorder {
                 sojourn_max_ns: Some(sojourn.max),
                 backlog_mean_packets: Some(per_ns(last.packet_ns - warm.packet_ns)),
                 backlog_mean_bytes: Some(per_ns(last.byte_ns - warm.byte_ns)),
-                backlog_max_packets: Some(record.peak_packets.into()),
+                backlog_max_packets: Some(record.peak_entries.into()),
                 backlog_max_bytes: Some(record.peak_bytes),
                 busy_ns: Some(last.busy_ns - warm.busy_ns),
                 capacity_bits: capacity.map(|bits| bits as f64),
@@ -404,7 +411,7 @@ fn transfers(hosts: &[Host]) -> transfers::Columns {
     rows
 }
 
-fn totals(link: &Link<Payload>, record: &LinkRecord, now: Time) -> Totals {
+fn totals(link: &Link<Slip>, record: &LinkRecord, now: Time) -> Totals {
     let counters = link.counters();
     let (packet_ns, byte_ns) = link.backlog_integrals(now);
     Totals {

@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use link::{Departure, Link};
+use link::{Link, Log};
 use qdisc::{Backlog, Body, Cause, Discipline, DsField, Fate, Packet, Qdisc};
 use units::{Span, Time};
 
@@ -104,7 +104,7 @@ pub enum Fell {
 pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision> {
     let mut run = Replay {
         link: make_link(spec, seed, arrivals),
-        fates: Vec::new(),
+        log: Log::default(),
         decisions: Vec::with_capacity(arrivals.len()),
         marks: VecDeque::new(),
         left: 0,
@@ -139,7 +139,7 @@ fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded>
 
 struct Replay {
     link: Link<Recorded>,
-    fates: Vec<Fate<Recorded>>,
+    log: Log<Recorded>,
     decisions: Vec<Decision>,
     /// Causes of marks whose packets have not left: they leave in the order in which they were
     /// marked.
@@ -157,10 +157,9 @@ impl Replay {
 
     /// One packet leaves, or none: a drop happens when the packet behind it leaves.
     fn advance(&mut self, next: Time) {
-        let mut out = Vec::new();
-        self.link.advance(next, &mut self.fates, &mut |departure| out.push(departure));
+        self.link.advance(next, &mut self.log);
         self.now = self.now.max(next);
-        self.note(next, &out);
+        self.note();
     }
 
     /// Everything that happens before an arrival; when to take it in.
@@ -199,9 +198,8 @@ impl Replay {
         if let (Discipline::Red(red), Some(early)) = (self.link.qdisc_mut(), arrival.early) {
             red.tell(early);
         }
-        let mut out = Vec::new();
-        self.link.send(packet, at, &mut self.fates, |departure| out.push(departure));
-        self.note(at, &out);
+        self.link.send(packet, at, &mut self.log);
+        self.note();
         let decision = &mut self.decisions[index as usize];
         decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
         if let Discipline::Red(red) = self.link.qdisc() {
@@ -211,14 +209,14 @@ impl Replay {
         }
     }
 
-    /// Writes down what happened at `now`: what fell, fell before anything left.
-    fn note(&mut self, now: Time, out: &[Departure<Recorded>]) {
+    /// Writes down what happened: what fell, fell before anything left.
+    fn note(&mut self) {
         let count = self.link.qdisc().state().count;
-        for fate in self.fates.drain(..) {
+        for (fate, at) in self.log.fates.drain(..) {
             match fate {
                 Fate::Dropped(packet, cause) => {
                     let decision = &mut self.decisions[packet.body.index as usize];
-                    (decision.at, decision.order) = (now, self.left);
+                    (decision.at, decision.order) = (at, self.left);
                     decision.state = count.unwrap_or(decision.state);
                     decision.fell = Some((Fell::Dropped, cause));
                     self.left += 1;
@@ -226,7 +224,7 @@ impl Replay {
                 Fate::Marked { cause, .. } => self.marks.push_back(cause),
             }
         }
-        for departure in out {
+        for departure in self.log.departures.drain(..) {
             let decision = &mut self.decisions[departure.packet.body.index as usize];
             (decision.at, decision.order) = (departure.dequeued, self.left);
             decision.state = count.unwrap_or(decision.state);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{MS, S, Tables, bulk, flow, link, pfifo, reno, run, scenario};
-use link::{Link, LinkParts, Loss, LossLaw, Schedule};
+use link::{Link, LinkParts, Log, Loss, LossLaw, Schedule};
 use qdisc::{Context, Discipline, DsField, Packet, Params, PfifoFastParams, PfifoFastVariant};
 use sim::{FlowSpec, Scenario, Traffic};
 use units::{Luck, Rate, Span, Time};
@@ -34,7 +34,7 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
             ring: None,
             shaper: None,
         });
-        let (mut arrivals, mut fates) = (Luck::new(11, "arrivals"), Vec::new());
+        let (mut arrivals, mut log) = (Luck::new(11, "arrivals"), Log::default());
         let (mut now, mut waited, mut count) = (0.0, 0.0, 0u64);
         for _ in 0..2_000_000 {
             now += arrivals.exponential(1e6 / load);
@@ -45,10 +45,11 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
                 ds: DsField::BEST_EFFORT,
                 body: (),
             };
-            l.send(packet, Time(now as u64), &mut fates, |d| {
+            l.send(packet, Time(now as u64), &mut log);
+            for d in log.departures.drain(..) {
                 waited += d.dequeued.since(d.packet.enqueued).0 as f64;
                 count += 1;
-            });
+            }
         }
         let expected = load / (2.0 * (1.0 - load)) * 1e6;
         let error = waited / count as f64 / expected - 1.0;

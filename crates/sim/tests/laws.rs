@@ -1,147 +1,16 @@
 //! Laws of the subject, over random small scenarios: whatever the traffic, the disciplines and the
 //! losses, these hold.
 
-#[path = "../../qdisc/tests/common/any.rs"]
-mod any;
 mod common;
-#[path = "../../tcp/tests/common/congestion.rs"]
-mod congestion;
+#[path = "common/scenarios.rs"]
+mod scenarios;
 
-use common::{MS, S, Tables, bulk, flow, link, reno, run};
-use link::{Cells, Loss, RateStep, RingParams, ShaperParams};
+use common::{MS, S, Tables, flow, link, run};
+use link::{Cells, RingParams, ShaperParams};
 use proptest::prelude::*;
-use qdisc::DsField;
-use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Sim, Traffic};
+use scenarios::any_scenario;
+use sim::{LinkSpec, Scenario, Sim, Traffic};
 use tables::Table;
-use tcp::{CongestionKind, TcpParams};
-
-fn any_loss() -> impl Strategy<Value = Loss> {
-    prop_oneof![
-        3 => Just(Loss::None),
-        1 => (0.0..0.05f64).prop_map(|probability| Loss::Random { probability }),
-        1 => Just(Loss::Gilbert { p: 0.005, r: 0.2, bad_loss: 0.7, good_loss: 0.0 }),
-    ]
-}
-
-fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
-    let rates = prop_oneof![
-        4 => (500_000u64..20_000_000).prop_map(|bps| vec![RateStep { at_ns: 0, bps }]),
-        1 => (500_000u64..20_000_000).prop_map(|bps| vec![
-            RateStep { at_ns: 0, bps },
-            RateStep { at_ns: S, bps: 0 },
-            RateStep { at_ns: S + 300 * MS, bps: bps / 2 },
-        ]),
-    ];
-    let spec = (rates, 0..60 * MS, any::any(1..200), any_loss(), any_gate());
-    spec.prop_map(move |(rate, delay_ns, qdisc, loss, (ring, shaper))| LinkSpec {
-        rate,
-        loss,
-        ring,
-        shaper,
-        ..link(&format!("l{index}"), 0, delay_ns, qdisc)
-    })
-}
-
-/// What lies between discipline and wire: mostly nothing.
-fn any_gate() -> impl Strategy<Value = (Option<RingParams>, Option<ShaperParams>)> {
-    let ring = (1u32..300, any::<bool>(), prop_oneof![Just(0), Just(MS)])
-        .prop_map(|(descriptors, bql, coalesce_ns)| RingParams { descriptors, bql, coalesce_ns });
-    let shaper = (500_000u64..20_000_000).prop_map(|bps| ShaperParams {
-        bps,
-        burst_bytes: 1600,
-        overhead_bytes: 0,
-        minimum_bytes: 0,
-        cells: Cells::None,
-    });
-    (prop::option::weighted(0.3, ring), prop::option::weighted(0.2, shaper))
-}
-
-fn any_tcp() -> impl Strategy<Value = TcpParams> {
-    (congestion::any(), any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3).prop_map(
-        |(congestion, sack, ecn, pacing, acks)| {
-            reno().with(|p| {
-                p.congestion = congestion;
-                p.recovery.sack = sack;
-                p.ecn = ecn;
-                p.growth.pacing = pacing;
-                p.growth.hystart = congestion == CongestionKind::Cubic;
-                p.acks.delayed_ack_segments = acks;
-                p.buffers.receive_buffer = 131_072;
-                p.buffers.receive_buffer_max = 6 << 20;
-                p.buffers.receive_window_fraction = 0.5;
-            })
-        },
-    )
-}
-
-fn any_traffic() -> impl Strategy<Value = Traffic> {
-    prop_oneof![
-        3 => any_tcp().prop_map(bulk),
-        1 => (any_tcp(), 1u64..300_000).prop_map(|(tcp, bytes)| Traffic::Bulk { bytes: Some(bytes), tcp }),
-        1 => any_tcp().prop_map(|tcp| Traffic::Transfers {
-            bytes: Draw::Pareto { mean: 20_000, shape: 1.5 },
-            pause_ns: Draw::Exponential { mean: 50 * MS },
-            tcp,
-        }),
-        1 => (100_000u64..10_000_000, 64u32..1500).prop_map(|(bps, packet_bytes)| Traffic::Udp {
-            bps, packet_bytes, on_ns: None, off_ns: None, ecn: false,
-        }),
-        1 => Just(Traffic::Udp {
-            bps: 4_000_000,
-            packet_bytes: 1200,
-            on_ns: Some(Draw::Exponential { mean: 100 * MS }),
-            off_ns: Some(Draw::Exponential { mean: 300 * MS }),
-            ecn: true,
-        }),
-        1 => Just(Traffic::Ping { interval_ns: 100 * MS, packet_bytes: 84 }),
-        1 => Just(Traffic::Video {
-            frames: Frames::Model { bps: 1_000_000, fps: 25.0, gop: 12, i_ratio: 4.0, cv: 0.3 },
-            payload_bytes: 1200,
-        }),
-    ]
-}
-
-/// One to three links in series with one link back, one to six flows over some stretch of them.
-fn any_scenario() -> impl Strategy<Value = Scenario> {
-    let links = (1usize..4).prop_flat_map(|n| (0..=n).map(any_link).collect::<Vec<_>>());
-    let flows = prop::collection::vec(
-        (
-            any_traffic(),
-            0..500 * MS,
-            0..40 * MS,
-            0usize..3,
-            prop_oneof![Just(0), Just(200_000u64)],
-            (any::<bool>(), 0u8..64),
-        ),
-        1..7,
-    );
-    (links, flows, 1u64..1000).prop_map(|(links, flows, seed)| {
-        let forward = links.len() as u32 - 1;
-        let flows = flows.into_iter().enumerate().map(
-            |(i, (traffic, start_ns, extra, from, jitter_ns, (stops, dscp)))| FlowSpec {
-                path: (from as u32 % forward..forward).collect(),
-                back: vec![forward],
-                path_extra_ns: extra,
-                back_extra_ns: extra / 2,
-                start_ns,
-                stop_ns: stops.then_some(S),
-                jitter_ns,
-                ds: DsField(dscp << 2),
-                ..flow(&format!("f{i}"), traffic)
-            },
-        );
-        let record = RecordSpec { queue_ns: 70 * MS, flow_ns: 90 * MS, packets: true };
-        Scenario {
-            duration_ns: 2 * S,
-            warmup_ns: 0,
-            seed,
-            flows: flows.collect(),
-            links,
-            record,
-            offloads: false,
-        }
-    })
-}
 
 fn last_backlog(tables: &Tables, link: usize) -> f64 {
     let links = tables.column("queue", "link");

@@ -7,7 +7,7 @@
 const PER_OCTAVE_BITS: u32 = 7;
 
 /// Times in ns, counted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Histogram {
     /// Index of `counts[0]`.
     first: usize,
@@ -22,13 +22,16 @@ pub struct Histogram {
     pub min: u64,
 }
 
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram { first: 0, counts: Vec::new(), count: 0, sum: 0, max: 0, min: u64::MAX }
+    }
+}
+
 impl Histogram {
     /// Counts one value.
     #[inline]
     pub fn add(&mut self, value: u64) {
-        if self.count == 0 {
-            self.min = value;
-        }
         self.count += 1;
         self.sum += u128::from(value);
         self.max = self.max.max(value);
@@ -43,7 +46,7 @@ impl Histogram {
     /// Forgets everything; keeps its memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
-        (self.count, self.sum, self.max, self.min) = (0, 0, 0, 0);
+        (self.count, self.sum, self.max, self.min) = (0, 0, 0, u64::MAX);
     }
 
     /// The buckets that hold anything: (least value, first value beyond, count).

@@ -15,7 +15,7 @@
 //! numbers in place of eighths of a tick; ns-2 forgets SRTT after four timeouts in a row.
 
 use crate::TcpParams;
-use units::{Span, Time};
+use units::{Span, Time, whole};
 
 /// State of RFC 6298.
 #[derive(Debug)]
@@ -32,8 +32,8 @@ pub struct RttEstimator {
     latest_rtt: Span,
     min_rtt: Span,
     tick: u64,
-    min_rto: f64,
-    max_rto: f64,
+    min_rto: Span,
+    max_rto: Span,
 }
 
 /// Linux's variance term, ns, the largest of a round trip; all three values are 4 × the deviation.
@@ -78,8 +78,8 @@ impl RttEstimator {
             latest_rtt: Span::ZERO,
             min_rtt: Span(u64::MAX),
             tick: params.timers.tick_ns.max(1),
-            min_rto: params.timers.min_rto_ns as f64,
-            max_rto: params.timers.max_rto_ns as f64,
+            min_rto: Span(params.timers.min_rto_ns),
+            max_rto: Span(params.timers.max_rto_ns),
         }
     }
 
@@ -87,11 +87,12 @@ impl RttEstimator {
     /// ACK.
     #[inline]
     pub fn sample(&mut self, sent: Time, outstanding: (u32, u32), now: Time) -> Span {
+        let min_rto = self.min_rto.0 as i64 as f64;
         let rtt = now.since(sent);
         self.latest_rtt = rtt;
         self.min_rtt = self.min_rtt.min(rtt);
         let r = if self.tick == 1 {
-            rtt.0.max(1) as f64
+            rtt.0.max(1) as i64 as f64
         } else {
             // ns-2's ticks that began while the segment was under way, at least one.
             ((now.0 / self.tick - sent.0 / self.tick).max(1) * self.tick) as f64
@@ -107,22 +108,22 @@ impl RttEstimator {
         let deviation = error.abs() - self.mdev * 0.25;
         let rto = if let Some(round) = &mut self.round {
             if first {
-                let rttvar = self.mdev.max(self.min_rto);
+                let rttvar = self.mdev.max(min_rto);
                 *round = RoundRttVar { rttvar, mdev_max: rttvar, rtt_seq: outstanding.1 };
             } else {
                 // A fall of the RTT widens RTTVAR by 1/32 only (tcp_rtt_estimator).
                 self.mdev +=
                     if error < 0.0 && deviation > 0.0 { deviation * 0.125 } else { deviation };
-                round.update(self.mdev, self.min_rto, outstanding);
+                round.update(self.mdev, min_rto, outstanding);
             }
             self.srtt + round.rttvar
         } else {
             self.mdev += if first { 0.0 } else { deviation };
-            (self.srtt + self.mdev).max(self.min_rto)
+            (self.srtt + self.mdev).max(min_rto)
         };
-        self.rto = Span(rto.min(self.max_rto) as u64);
+        self.rto = Span(whole(rto)).min(self.max_rto);
         self.backoff = 0;
-        self.pto = Span((2.0 * self.srtt) as u64);
+        self.pto = Span(whole(2.0 * self.srtt));
         rtt
     }
 
@@ -132,7 +133,7 @@ impl RttEstimator {
         if self.backoff == 0 {
             return self.rto;
         }
-        (self.rto * (1 << self.backoff)).min(Span(self.max_rto as u64))
+        (self.rto * (1 << self.backoff)).min(self.max_rto)
     }
 
     /// PTO, when to probe for a lost tail (RFC 8985 §7.2; tcp_schedule_loss_probe): 2 SRTT + 2 ms.
@@ -140,12 +141,12 @@ impl RttEstimator {
     #[inline]
     pub fn pto(&self, lone: bool) -> Span {
         // 2 ms is TCP_TIMEOUT_MIN_US.
-        self.pto + if lone { Span(self.min_rto as u64) } else { Span::from_millis(2) }
+        self.pto + if lone { self.min_rto } else { Span::from_millis(2) }
     }
 
     /// A timeout: the RTO doubles, up to `max_rto` (RFC 6298 §5.5).
     pub fn back_off(&mut self) {
-        if self.rto().0 < self.max_rto as u64 && self.backoff < u64::BITS - 1 {
+        if self.rto() < self.max_rto && self.backoff < u64::BITS - 1 {
             self.backoff += 1;
         }
     }
@@ -158,7 +159,7 @@ impl RttEstimator {
     /// Smoothed RTT.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
-        (self.srtt > 0.0).then_some(Span(self.srtt as u64))
+        (self.srtt > 0.0).then_some(Span(whole(self.srtt)))
     }
 
     /// The last sample; 0 before the first.

@@ -11,7 +11,7 @@
 //! window there too. Most tests are in `receiver`.
 
 use crate::{Millis, Segment, TcpParams};
-use units::{Span, Time};
+use units::{Span, Time, whole};
 
 /// The receive window and its growth. Positions are bytes of the stream; `rmem` is the bytes of the
 /// buffer that are taken (sk_rmem_alloc).
@@ -289,7 +289,11 @@ impl Window {
 /// A fraction of a buffer, rounded down.
 #[inline]
 fn part(buffer: u64, scaling_ratio: f64) -> u64 {
-    (buffer as f64 * scaling_ratio) as u64
+    if buffer >= 1 << 62 {
+        // No limit.
+        return (buffer as f64 * scaling_ratio) as u64;
+    }
+    whole(buffer as i64 as f64 * scaling_ratio)
 }
 
 #[cfg(test)]

@@ -83,6 +83,13 @@ impl Span {
     }
 }
 
+/// The whole part of a number from 0 to 2^63, as a processor converts it: in one instruction, where
+/// `as u64` takes ten. What is smaller gives 0, what is greater 2^63 - 1.
+#[inline(always)]
+pub fn whole(number: f64) -> u64 {
+    (number as i64).max(0) as u64
+}
+
 impl Rate {
     /// `mbit` million bits a second.
     pub const fn from_mbit(mbit: u64) -> Rate {

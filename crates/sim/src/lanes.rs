@@ -1,0 +1,156 @@
+//! Lanes: packets under way from one place to the next, in the order in which they arrive.
+//!
+//! All packets of a lane take the same way, so the last to enter is the last to arrive. All packets
+//! lie in one slab, those in queues too. Its last freed place is the first to be used: what is under
+//! way stays in the processor's cache however many lanes there are.
+
+use crate::payload::Parcel;
+use units::Time;
+
+const NONE: u32 = u32::MAX;
+
+/// A packet under way. One cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Node {
+    arrives: Time,
+    /// Behind it in its lane; of a free node the next free one.
+    next: u32,
+    packet: Parcel,
+}
+
+/// The ends of a lane.
+#[derive(Clone, Copy)]
+struct Lane {
+    /// When the first packet arrives; NEVER: there is none.
+    first_arrives: Time,
+    first: u32,
+    last: u32,
+}
+
+/// All packets under way.
+pub struct Lanes {
+    nodes: Vec<Node>,
+    free: u32,
+    lanes: Vec<Lane>,
+}
+
+impl Lanes {
+    /// No lane.
+    pub fn new() -> Lanes {
+        Lanes { nodes: Vec::new(), free: NONE, lanes: Vec::new() }
+    }
+
+    /// A further lane; its number.
+    pub fn open(&mut self) -> u32 {
+        self.lanes.push(Lane { first_arrives: Time::NEVER, first: NONE, last: NONE });
+        (self.lanes.len() - 1) as u32
+    }
+
+    /// Places a packet; where it lies until it is taken.
+    #[inline]
+    pub fn place(&mut self, packet: Parcel) -> u32 {
+        let node = self.free;
+        if node == NONE {
+            self.nodes.push(Node { arrives: Time::NEVER, next: NONE, packet });
+            return (self.nodes.len() - 1) as u32;
+        }
+        let place = &mut self.nodes[node as usize];
+        self.free = place.next;
+        place.packet = packet;
+        node
+    }
+
+    /// A placed packet.
+    #[inline]
+    pub fn packet(&mut self, node: u32) -> &mut Parcel {
+        &mut self.nodes[node as usize].packet
+    }
+
+    /// Takes a packet from its place.
+    #[inline]
+    pub fn take(&mut self, node: u32) -> Parcel {
+        let place = &mut self.nodes[node as usize];
+        place.next = self.free;
+        self.free = node;
+        place.packet
+    }
+
+    /// A placed packet enters a lane; no earlier one arrives later. Whether it is the first there.
+    #[inline]
+    pub fn push(&mut self, lane: u32, arrives: Time, node: u32) -> bool {
+        let entered = &mut self.nodes[node as usize];
+        entered.arrives = arrives;
+        entered.next = NONE;
+        let lane = &mut self.lanes[lane as usize];
+        let last = std::mem::replace(&mut lane.last, node);
+        if lane.first_arrives == Time::NEVER {
+            lane.first_arrives = arrives;
+            lane.first = node;
+            return true;
+        }
+        let last = &mut self.nodes[last as usize];
+        debug_assert!(last.arrives <= arrives, "a packet overtook another of its lane");
+        last.next = node;
+        false
+    }
+
+    /// When the next packet arrives; NEVER: none is under way.
+    #[inline]
+    pub fn first_arrives(&self, lane: u32) -> Time {
+        self.lanes[lane as usize].first_arrives
+    }
+
+    /// The next packet of a lane that has one leaves it; where it lies.
+    #[inline]
+    pub fn pop(&mut self, lane: u32) -> u32 {
+        let lane = &mut self.lanes[lane as usize];
+        let node = lane.first;
+        let next = self.nodes[node as usize].next;
+        lane.first = next;
+        lane.first_arrives =
+            if next == NONE { Time::NEVER } else { self.nodes[next as usize].arrives };
+        node
+    }
+
+    /// The most packets there were under way at once.
+    pub fn peak(&self) -> usize {
+        self.nodes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::{Envelope, kind};
+    use qdisc::{DsField, Ecn};
+    use std::collections::VecDeque;
+    use units::Luck;
+
+    fn packet(seq: u32) -> Parcel {
+        let envelope = Envelope { flow: 0, ds: DsField::BEST_EFFORT };
+        envelope.packet(100, Ecn::NotEct, kind::DATAGRAM, seq, Time::ZERO)
+    }
+
+    #[test]
+    fn each_lane_is_a_queue_and_places_are_used_again() {
+        let (mut lanes, mut models) = (Lanes::new(), vec![VecDeque::new(); 5]);
+        (0..models.len()).for_each(|_| _ = lanes.open());
+        let (mut luck, mut most) = (Luck::new(1, "lanes"), 0);
+        for now in 0..10_000u32 {
+            let lane = luck.below(5) as usize;
+            if luck.chance(0.5) {
+                let node = lanes.place(packet(now));
+                lanes.push(lane as u32, Time(now.into()), node);
+                models[lane].push_back(now);
+            } else if let Some(seq) = models[lane].pop_front() {
+                let node = lanes.pop(lane as u32);
+                assert_eq!(lanes.take(node), packet(seq));
+            }
+            let first = models[lane].front().map_or(Time::NEVER, |&seq| Time(seq.into()));
+            assert_eq!(lanes.first_arrives(lane as u32), first);
+            most = most.max(models.iter().map(VecDeque::len).sum());
+        }
+        assert_eq!(lanes.peak(), most);
+    }
+}

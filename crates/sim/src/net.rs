@@ -1,0 +1,273 @@
+//! The way between hosts and links: routes, what is under way, and how far ahead of each other
+//! the parts of a scenario may run.
+
+use crate::inbox::{self, Inbox, Sender};
+use crate::jitter::Jitter;
+use crate::lanes::Lanes;
+use crate::payload::Parcel;
+use crate::scenario::{LinkSpec, Scenario};
+use qdisc::DsField;
+use std::collections::{BTreeMap, BTreeSet};
+use units::{Rate, Span, Time};
+
+/// Where packets of one direction of a flow go. Two to a flow: its packets, then its replies. The
+/// lane to the host at the end has the direction's own number.
+struct Route {
+    /// First of its links in `Net::hops`.
+    first: u32,
+    /// How many.
+    len: u32,
+    /// Propagation after the last link.
+    extra: Span,
+    /// Who sends.
+    sender: Sender,
+    /// Packets leave their host later by a random time, and wait for it in a lane to the first
+    /// link.
+    jitter: Option<Box<(Jitter, u32)>>,
+}
+
+/// The lane to a link that no link comes before.
+const NO_LANE: u32 = u32::MAX;
+
+/// A link of a route.
+#[derive(Clone, Copy)]
+struct Hop {
+    link: u32,
+    /// The lane from the link before it.
+    lane: u32,
+}
+
+/// What lies between hosts and links.
+pub struct Net {
+    routes: Vec<Route>,
+    hops: Vec<Hop>,
+    pub lanes: Lanes,
+    /// When this window began.
+    pub began: Time,
+    /// When something next happens at each host, at either end.
+    pub hosts_due: Vec<Time>,
+    /// When something next happens at each link.
+    pub links_due: Vec<Time>,
+    /// The lanes to each link.
+    lanes_to: Vec<Vec<u32>>,
+}
+
+impl Net {
+    pub fn new(scenario: &Scenario) -> Net {
+        let links = scenario.links.len();
+        let mut net = Net {
+            routes: Vec::new(),
+            hops: Vec::new(),
+            lanes: Lanes::new(),
+            began: Time::ZERO,
+            hosts_due: vec![Time::NEVER; scenario.flows.len()],
+            links_due: vec![Time::NEVER; links],
+            lanes_to: vec![Vec::new(); links],
+        };
+        (0..2 * scenario.flows.len()).for_each(|_| _ = net.lanes.open());
+        let mut lanes = BTreeMap::new();
+        for flow in &scenario.flows {
+            let sender = match flow.traffic.tcp() {
+                Some(_) => Sender::Kernel,
+                None => Sender::Program,
+            };
+            let ways = [(&flow.path, flow.path_extra_ns), (&flow.back, flow.back_extra_ns)];
+            for ((path, extra), jitter) in ways.into_iter().zip(Jitter::new(flow, scenario.seed)) {
+                assert!(path.iter().all(|&l| l < links as u32), "a path names a link not there");
+                let extra = Span(extra);
+                let first = net.hops.len() as u32;
+                let mut before = None;
+                for &link in path {
+                    let lane = before.map_or(NO_LANE, |from| {
+                        *lanes.entry((from, link)).or_insert_with(|| net.open_lane_to(link))
+                    });
+                    net.hops.push(Hop { link, lane });
+                    before = Some(link);
+                }
+                let jitter = jitter.map(|jitter| {
+                    Box::new((jitter, path.first().map_or(NO_LANE, |&to| net.open_lane_to(to))))
+                });
+                net.routes.push(Route { first, len: path.len() as u32, extra, sender, jitter });
+            }
+        }
+        net
+    }
+
+    fn open_lane_to(&mut self, link: u32) -> u32 {
+        let lane = self.lanes.open();
+        self.lanes_to[link as usize].push(lane);
+        lane
+    }
+
+    /// A packet leaves its host, for the inbox of its first link.
+    #[inline]
+    pub fn leave(&mut self, packet: Parcel, now: Time, inboxes: &mut [Inbox]) {
+        let node = self.lanes.place(packet);
+        let route = &mut self.routes[packet.flow as usize];
+        if route.jitter.is_some() || route.len == 0 {
+            self.leave_otherwise(node, packet.flow, now);
+            return;
+        }
+        let link = self.hops[route.first as usize].link as usize;
+        if inboxes[link].push(now.0 - self.began.0, route.sender, node) {
+            self.links_due[link] = self.links_due[link].min(now);
+        }
+    }
+
+    /// A packet leaves late, or crosses no link.
+    #[cold]
+    fn leave_otherwise(&mut self, node: u32, flow: u32, now: Time) {
+        let route = &mut self.routes[flow as usize];
+        let (at, lane) = match &mut route.jitter {
+            Some(jitter) => (jitter.0.leaves_at(now), jitter.1),
+            None => (now, NO_LANE),
+        };
+        if route.len == 0 {
+            let at = at + route.extra;
+            self.arrive_at_host(node, flow, at);
+        } else {
+            let link = self.hops[route.first as usize].link;
+            self.arrive_at_link(node, at, Hop { link, lane });
+        }
+    }
+
+    /// A packet has left the last link but for its propagation, or is on to the next.
+    #[inline]
+    pub fn cross(&mut self, node: u32, flow: u32, ds: DsField, arrives: Time) {
+        let packet = self.lanes.packet(node);
+        packet.ds = ds;
+        packet.hop += 1;
+        let hop = u32::from(packet.hop);
+        let route = &self.routes[flow as usize];
+        if hop == route.len {
+            let at = arrives + route.extra;
+            self.arrive_at_host(node, flow, at);
+        } else {
+            let next = self.hops[(route.first + hop) as usize];
+            self.arrive_at_link(node, arrives, next);
+        }
+    }
+
+    #[inline]
+    fn arrive_at_host(&mut self, node: u32, flow: u32, at: Time) {
+        if self.lanes.push(flow, at, node) {
+            let due = &mut self.hosts_due[(flow / 2) as usize];
+            *due = (*due).min(at);
+        }
+    }
+
+    #[inline]
+    fn arrive_at_link(&mut self, node: u32, at: Time, hop: Hop) {
+        if self.lanes.push(hop.lane, at, node) {
+            let due = &mut self.links_due[hop.link as usize];
+            *due = (*due).min(at);
+        }
+    }
+
+    /// What comes to a link off other wires, or late from its hosts, before `until` goes into its
+    /// inbox. Returns when the next packet comes to it.
+    #[inline]
+    pub fn collect(&mut self, link: usize, until: Time, inbox: &mut Inbox) -> Time {
+        let mut next = Time::NEVER;
+        for &lane in &self.lanes_to[link] {
+            let mut at = self.lanes.first_arrives(lane);
+            while at < until {
+                let node = self.lanes.pop(lane);
+                let packet = self.lanes.packet(node);
+                let sender = match packet.hop {
+                    0 => self.routes[packet.flow as usize].sender,
+                    _ => Sender::Wire,
+                };
+                inbox.push(at.0 - self.began.0, sender, node);
+                at = self.lanes.first_arrives(lane);
+            }
+            next = next.min(at);
+        }
+        next
+    }
+}
+
+/// In which order links are moved in a window, and how long a window may be.
+pub struct Lookahead {
+    /// Every link once.
+    pub order: Vec<u32>,
+    /// What is sent from a part to one that was moved before it, arrives no sooner than this.
+    pub window: Span,
+}
+
+impl Lookahead {
+    /// In a window hosts are moved first, the far end of each before its source, then links. A link
+    /// is moved behind those that lead to it where that is possible.
+    pub fn new(scenario: &Scenario) -> Lookahead {
+        let takes: Vec<Span> = scenario.links.iter().map(least_time).collect();
+        let mut window = Span(u64::MAX);
+        let mut leads_to = BTreeSet::new();
+        for flow in &scenario.flows {
+            let replies = flow.traffic.packet_bytes().1.is_some();
+            let back = replies.then_some((&flow.back, flow.back_extra_ns));
+            for (path, extra) in [(&flow.path, flow.path_extra_ns)].into_iter().chain(back) {
+                leads_to.extend(path.windows(2).map(|pair| (pair[0] as usize, pair[1] as usize)));
+                if let Some(&last) = path.last() {
+                    window = window.min(takes[last as usize] + Span(extra));
+                }
+            }
+            if flow.path.is_empty() {
+                window = window.min(Span(flow.path_extra_ns));
+            }
+        }
+        let place = places(takes.len(), &leads_to);
+        let circles = leads_to.iter().filter(|(from, to)| place[*to] <= place[*from]);
+        window = circles.fold(window, |window, &(from, _)| window.min(takes[from]));
+        let mut order: Vec<u32> = (0..takes.len() as u32).collect();
+        order.sort_by_key(|&link| place[link as usize]);
+        let window = window.clamp(Span(1), Span(inbox::LONGEST));
+        Lookahead { order, window }
+    }
+}
+
+/// The place of each of so many links behind those that lead to it; in a circle the first one's
+/// comes first.
+fn places(links: usize, leads_to: &BTreeSet<(usize, usize)>) -> Vec<usize> {
+    let mut before = vec![0; links];
+    leads_to.iter().for_each(|&(_, to)| before[to] += 1);
+    let mut place = vec![usize::MAX; links];
+    let mut ready: BTreeSet<usize> = (0..links).filter(|&link| before[link] == 0).collect();
+    let mut unplaced: BTreeSet<usize> = (0..links).collect();
+    for at in 0..links {
+        let next = ready.pop_first().or_else(|| unplaced.first().copied()).expect("one is left");
+        unplaced.remove(&next);
+        place[next] = at;
+        for &(_, to) in leads_to.range((next, 0)..(next + 1, 0)) {
+            before[to] -= 1;
+            if before[to] == 0 && unplaced.contains(&to) {
+                ready.insert(to);
+            }
+        }
+    }
+    place
+}
+
+/// The least time that any packet takes from a link's queue to its far end.
+fn least_time(link: &LinkSpec) -> Span {
+    let fastest = link.rate.iter().map(|step| step.bps).max();
+    let transmission = fastest.and_then(|bps| Rate(bps).time_for(link.framing.wire_bytes(1)));
+    Span(link.delay_ns) + transmission.unwrap_or(Span::ZERO)
+}
+
+/// Of each link whether what comes to it is put in order. It need not be where no packet meets
+/// another, and those of one flow stay in order anyway.
+pub fn in_order(scenario: &Scenario) -> Vec<bool> {
+    let paths = scenario.flows.iter().flat_map(|flow| [&flow.path, &flow.back]);
+    let leads_on: BTreeSet<u32> = paths
+        .flat_map(|path| path.split_last().map_or(&[][..], |(_, before)| before))
+        .copied()
+        .collect();
+    let meets = |(index, link): (usize, &LinkSpec)| {
+        !link.rate.is_empty()
+            || link.loss != link::Loss::None
+            || link.ring.is_some()
+            || link.shaper.is_some()
+            || leads_on.contains(&(index as u32))
+    };
+    scenario.links.iter().enumerate().map(meets).collect()
+}
