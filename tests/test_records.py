@@ -14,9 +14,10 @@ import polars as pl
 import pytest
 from small_run import CAUSES, MS, small_meta, small_run, small_tables
 
-from sojourn import records
-from sojourn.records import META, TABLES, Run, RunError, dtype
+from sojourn import metrics, records
+from sojourn.records import META, TABLES, Run, RunError, disk, dtype
 from sojourn.records import run as records_run
+from sojourn.records.run import Held
 
 
 def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
@@ -265,6 +266,47 @@ def test_an_unknown_table_or_seed_is_told_kindly(tmp_path: Path) -> None:
         run.table("qeue")
     with pytest.raises(RunError, match="seed 7 has not finished"):
         run.table("queue", seed=7)
+
+
+# ------------------------------------------------------------------------------------ read again
+
+
+def test_while_tables_are_held_each_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = small_run(tmp_path / "run")
+    read: list[str] = []
+    real = disk.content_of
+    monkeypatch.setattr(
+        "sojourn.records.run.content_of", lambda file: (read.append(file.name), real(file))[1]
+    )
+    with records.holding([run]), records.holding([run]):
+        tables = [run.table("links"), run.table("links"), run.table("flows", 1)]
+        assert read.count("links.parquet") == 2, "one of each seed"
+    assert tables[0].equals(tables[1])
+    run.table("links", 1)
+    assert read.count("links.parquet") == 3, "and no longer than that"
+
+
+def test_no_more_is_held_than_there_is_room_for(tmp_path: Path) -> None:
+    table = small_run(tmp_path / "run").table("links")
+    held = Held(int(2.5 * table.estimated_size()))
+    keys = [(tmp_path, seed, "links") for seed in (1, 2, 3)]
+    for key in keys[:2]:
+        held.add(key, table)
+    assert held.get(keys[0]) is not None
+    held.add(keys[2], table)
+    assert [held.get(key) is not None for key in keys] == [True, False, True]
+
+
+def test_a_second_summary_notices_what_was_damaged_after_the_first(tmp_path: Path) -> None:
+    small_run(tmp_path / "run")
+    run = Run.open(tmp_path / "run")
+    assert metrics.summary(run).to_json() == metrics.summary(run).to_json()
+    file = tmp_path / "run" / "seed-2" / "rtt.parquet"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(RunError, match=r"rtt\.parquet"):
+        metrics.summary(run)
 
 
 # ------------------------------------------------------------------------------ several and short

@@ -116,7 +116,11 @@ class SeedTables(Mapping[str, Columns]):
         Raises ValueError when a number stands for none.
         """
     def numbers(self, about_json: str) -> Numbers:
-        """The numbers of this seed, the GIL released; see `seed_numbers`."""
+        """The numbers of this seed, the GIL released.
+
+        `about_json`: what was run, as crates/metrics' `About`. Raises ValueError when a table is
+        missing, or a value that its column has to have.
+        """
     def equals(self, other: SeedTables, names: Sequence[str]) -> bool:
         """Whether these tables of both are the same, bit by bit."""
 
@@ -125,20 +129,10 @@ class Numbers:
     """The numbers of one seed, kept in Rust."""
 
     def plain(self) -> dict[str, Any]:
-        """As `seed_numbers` gives them."""
+        """As `sojourn.numbers.Numbers`, but for `seed` and `cpu_s`."""
 
 LATE_MS: float
 """Packets that take longer one way are late."""
-
-def seed_numbers(
-    about_json: str, tables: Mapping[str, Mapping[str, NDArray[Any]]]
-) -> dict[str, Any]:
-    """The numbers of one seed (`sojourn.numbers.Numbers` but for `seed` and `cpu_s`).
-
-    `about_json`: what was run, as crates/metrics' `About`. `tables`: those that numbers are made
-    of, whole, as an engine hands them over but for the widths: int64 (-1: none), float64 (NaN:
-    none), numbers of names as uint32. Raises ValueError when a table is not as declared.
-    """
 
 def over_seeds(seeds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Values of equal shape as one, each number as {mean, ci95}. Raises ValueError when there is no

@@ -116,8 +116,8 @@ def summary(run: Run | Iterable[Run]) -> Summary | list[Summary]:
 
 
 def _kept(run: Run) -> tuple[list[SeedNumbers], bool]:
-    """The numbers of each seed, made when this process added it, and whether all tables are
-    equal."""
+    """The numbers of each seed, which this process has made before, and whether all tables are
+    equal. The tables are still those that they were made of."""
     run.check_sums(NEEDED)
     sums = [[run.sums(seed)[name] for name in NEEDED] for seed in run.seeds]
     runs = [plain(run.meta, seed, run.numbers[seed]) for seed in run.seeds]
@@ -133,7 +133,11 @@ def _read(run: Run) -> tuple[list[SeedNumbers], bool]:
         tables = {name: run.table(name, seed) for name in NEEDED}
         first = first or tables
         alike = alike and all(tables[name].equals(first[name]) for name in NEEDED)
-        runs.append(seed_summary(run.meta, seed, tables))
+        found = _numbers(run.meta, seed, tables)
+        runs.append(plain(run.meta, seed, found))
+        # Without sums nobody could tell later whether the tables are the same.
+        if run.meta.format > 1:
+            run.numbers[seed] = found
     return runs, alike
 
 
@@ -163,18 +167,21 @@ def seed_summary(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> S
     Raises:
         RunError: a value is missing that its column has to have.
     """
+    return plain(meta, seed, _numbers(meta, seed, tables))
+
+
+def _numbers(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> _core.Numbers:
     causes = sorted(set(tables["drops"]["cause"].to_list()))
     names = Names([link.name for link in meta.links], [flow.name for flow in meta.flows], causes)
     given = {name: columns(name, tables[name], names) for name in NEEDED}
     try:
-        found = _core.seed_numbers(about(meta, causes), given)
+        return _core.SeedTables(given).numbers(about(meta, causes))
     except ValueError as error:
         raise RunError(f"seed {seed}: {error}", "the Run is damaged: run it again") from None
-    return cast("SeedNumbers", {"seed": seed, **found, "cpu_s": meta.cpu_s[str(seed)]})
 
 
 def plain(meta: Meta, seed: int, found: _core.Numbers) -> SeedNumbers:
-    """The same of numbers that the core keeps."""
+    """The numbers of one seed, of those that the core keeps."""
     whole = {"seed": seed, **found.plain(), "cpu_s": meta.cpu_s[str(seed)]}
     return cast("SeedNumbers", whole)
 

@@ -68,7 +68,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(draw, module)?)?;
-    module.add_function(wrap_pyfunction!(metrics::seed_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::over_seeds, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::histogram_quantile, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::late_rate, module)?)?;

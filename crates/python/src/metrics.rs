@@ -2,37 +2,14 @@
 
 use ::link::{Cells, Framing};
 use ::metrics::{About, Interval, Spread, Tables, Value};
-use ::tables::{ALL, Table};
+use ::tables::Table;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 
-use crate::tables::column;
-
 type Reals<'py> = PyReadonlyArray1<'py, f64>;
 type Integers<'py> = PyReadonlyArray1<'py, i64>;
-
-/// A table of `tables` as it is declared.
-fn table(tables: &Bound<'_, PyDict>, name: &str) -> PyResult<Table> {
-    let schema = ALL.iter().find(|schema| schema.name == name).expect("declared");
-    let given = tables.get_item(name)?;
-    let given =
-        given.ok_or_else(|| PyValueError::new_err(format!("there is no table {name:?}")))?;
-    let columns =
-        schema.columns.iter().map(|each| Ok((each.name, column(&given.get_item(each.name)?)?)));
-    Ok(Table { name: schema.name, columns: columns.collect::<PyResult<_>>()? })
-}
-
-/// The numbers of one seed; see `_core.pyi`.
-#[pyfunction]
-pub fn seed_numbers<'py>(
-    py: Python<'py>,
-    about_json: &str,
-    tables: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyAny>> {
-    Numbers::of(py, about_json, &|name| table(tables, name))?.plain(py)
-}
 
 /// The numbers of one seed, in the form that takes the least memory; see `_core.pyi`.
 #[pyclass(frozen)]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PACKETS_PER_CPU_S = 2_000_000
 """Of the simulator: docs/performance.md has 0.9 to 5 million."""
-RUN_CPU_S = 0.05
+RUN_CPU_S = 0.01
 """To set up a run, write its tables and sum them up."""
 TAKES: dict[str, tuple[float, float, float]] = {
     "sim": (RUN_CPU_S, 0.0, PACKETS_PER_CPU_S),

@@ -20,7 +20,7 @@ from sojourn.figures.distribution import cdf, cdf_by_phase
 from sojourn.figures.over_time import timeline
 from sojourn.figures.pings import density
 from sojourn.figures.style import FORMATS, FormatError, save
-from sojourn.records import Run
+from sojourn.records import Run, holding
 
 __all__ = [
     "FORMATS",
@@ -40,6 +40,11 @@ def all_for(runs: Sequence[Run]) -> dict[str, Figure]:
     """Every figure that these Runs can fill, by a name that can be a file's: "timeline-fq_codel",
     "cdf-sojourn"."""
     series.check(runs)
+    with holding(runs):
+        return _all_for(runs)
+
+
+def _all_for(runs: Sequence[Run]) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
     for run, link in zip(runs, series.bottlenecks(runs), strict=True):
         found[_free(f"timeline-{slug(run.name)}", found)] = timeline(run, link=link)

@@ -15,7 +15,7 @@ from sojourn.records.disk import (
     write_index,
     write_whole,
 )
-from sojourn.records.run import Run
+from sojourn.records.run import Run, holding
 from sojourn.records.schema import (
     TABLES,
     ColumnSchema,
@@ -47,6 +47,7 @@ __all__ = [
     "columns",
     "dtype",
     "frame",
+    "holding",
     "names_of",
     "nothing",
     "write_index",

@@ -14,13 +14,15 @@ columns, and that it is of this Run's links and flows. Numbers and figures are m
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
 import shutil
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +52,48 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+HELD_BYTES = 64 << 20
+"""Of tables that `holding` keeps in memory: those read last."""
+
+
+class Held:
+    """Tables that were read and checked, for who reads them again."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._tables: OrderedDict[tuple[Path, int, str], pl.DataFrame] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: tuple[Path, int, str]) -> pl.DataFrame | None:
+        """The table, if it is held."""
+        if key in self._tables:
+            self._tables.move_to_end(key)
+        return self._tables.get(key)
+
+    def add(self, key: tuple[Path, int, str], table: pl.DataFrame) -> None:
+        """Holds it, in the place of those that were not read for longest."""
+        self._tables[key] = table
+        self._bytes += int(table.estimated_size())
+        while self._bytes > self._most:
+            _, oldest = self._tables.popitem(last=False)
+            self._bytes -= int(oldest.estimated_size())
+
+
+@contextlib.contextmanager
+def holding(runs: Iterable[Run]) -> Iterator[None]:
+    """While it lasts a table of these Runs is read from disk once, as long as there is room. What
+    draws a page reads each of them some ten times."""
+    mine = [run for run in runs if run._held is None]
+    held = Held(HELD_BYTES)
+    for run in mine:
+        run._held = held
+    try:
+        yield
+    finally:
+        for run in mine:
+            run._held = None
+
+
 @dataclass(frozen=True)
 class Packed:
     """The tables of a seed as its folder will have them."""
@@ -71,7 +115,8 @@ class Run:
         self.path = path
         self.meta = meta
         self.numbers: dict[int, Numbers] = {}
-        """Of seeds that this process has added: what `sojourn.metrics` made of their tables."""
+        """What `sojourn.metrics` made of the tables of seeds, in this process."""
+        self._held: Held | None = None
         self._sums: dict[int, dict[str, str]] = {}
         self._written: tuple[int, ...] = ()
         """Tells the meta.json that this object wrote last from any other."""
@@ -147,6 +192,9 @@ class Run:
         if seed not in self.seeds:
             finished = ", ".join(map(str, self.seeds)) or "none"
             raise RunError(f"{self.path}: seed {seed} has not finished", f"finished: {finished}")
+        held = None if self._held is None else self._held.get((self.path, seed, name))
+        if held is not None:
+            return held
         file = self._seed_folder(seed) / f"{name}.parquet"
         if name == "packets" and not file.exists():
             raise RunError(
@@ -156,12 +204,15 @@ class Run:
         try:
             content = content_of(file)
             self._check_sum(file, content, seed)
-            return read_table(file, content, self.meta)
+            table = read_table(file, content, self.meta)
         except RunError:
             # With `force` another process may have put a Run of its own there since this one was
             # opened.
             self._check_ours()
             raise
+        if self._held is not None:
+            self._held.add((self.path, seed, name), table)
+        return table
 
     def _check_sum(self, file: Path, content: bytes, seed: int) -> None:
         if (

@@ -26,7 +26,7 @@ from sojourn.digits import on_page, with_interval
 from sojourn.figures import series, style
 from sojourn.judgement import Judgement, judge, quantities
 from sojourn.judgement.quantities import Measured, Quantity
-from sojourn.records import Run, RunError, write_whole
+from sojourn.records import Run, RunError, holding, write_whole
 from sojourn.report import data, live, parts, verdict
 
 __all__ = ["render", "write"]
@@ -64,6 +64,11 @@ def write(runs: Sequence[Run], path: str | Path) -> Path:
 def render(runs: Sequence[Run]) -> str:
     """The page as text."""
     series.check(runs)
+    with holding(runs):
+        return _rendered(runs)
+
+
+def _rendered(runs: Sequence[Run]) -> str:
     measured = quantities.measure(runs)
     found = judge(measured)
     looks = style.looks(runs, [one.link for one in measured])

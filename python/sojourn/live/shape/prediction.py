@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sojourn import _core
-from sojourn.engine import run_all
+from sojourn.engine import Simulated, simulate
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.linux.rtnl import Former, Interface
@@ -252,19 +252,18 @@ def predict(
 ) -> list[Point]:
     """What the simulator predicts for each rate. `None` is no shaper; its point has the line's own
     rate."""
-    scenarios = [scenario(line, wanted, interface, load, bps) for bps in rates]
-    runs = run_all(scenarios, seeds=SEEDS)
     own = round(rate_of(line, wanted, interface.mtu))
-    return [
-        _simulated(run, own if bps is None else bps, load)
-        for run, bps in zip(runs, rates, strict=True)
-    ]
+    points = []
+    for bps in rates:
+        made = simulate(scenario(line, wanted, interface, load, bps), seeds=SEEDS)
+        points.append(_point(made, own if bps is None else bps, load))
+    return points
 
 
-def _simulated(run: Run, bps: int, load: Load) -> Point:
+def _point(made: Simulated, bps: int, load: Load) -> Point:
     added, goodput = [], []
-    for seed in run.seeds:
-        probes = run.table("probe", seed)
+    for seed in made.seeds:
+        probes = made.table("probe", seed)
         t, rtt = (
             probes["t_ns"].to_numpy(),
             probes["rtt_ns"].cast(float).fill_null(math.nan).to_numpy() / 1e6,
@@ -274,7 +273,7 @@ def _simulated(run: Run, bps: int, load: Load) -> Point:
         added.append(
             float(np.percentile(loaded, 95) - np.nanmedian(idle)) if loaded.size else math.nan
         )
-        delivered = run.table("flows", seed)["delivered_bytes"].sum()
+        delivered = made.table("flows", seed)["delivered_bytes"].sum()
         goodput.append(int(delivered) * 8e3 / load.load_ns)
     return Point(bps, _spread(goodput), _spread(added))
 

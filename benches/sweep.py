@@ -1,0 +1,189 @@
+"""How long it takes around the engine: sweeps of short runs, one answer in memory, the command
+line, the page of big Runs.
+
+    python benches/sweep.py                     all cases, the least of three repeats each
+    python benches/sweep.py --only memory --repeats 5 --json
+
+Each repeat is a fresh process. It prints the least wall time, and the CPU time of that repeat (user
+and system, of its children too): other work on the machine adds to both, and nothing subtracts.
+Nothing is asserted: docs/performance.md has the last numbers with their machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+SEEDS = 500
+ANSWERS = 40
+SHORT = """
+title = "Two downloads"
+duration = "10 s"
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+qdisc = "fq_codel"
+
+[[flow]]
+kind = "bulk"
+count = 2
+congestion = "cubic"
+start = "uniform 0 s .. 1 s"
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one repeat took."""
+
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """A line of the table. `run` is called in a process of its own, with a folder to write to."""
+
+    name: str
+    title: str
+    run: Callable[[Path], Cost]
+
+
+def measured(work: Callable[[], object]) -> Cost:
+    """What it takes, here and in what it starts."""
+    began, before = time.perf_counter(), _cpu_s()
+    work()
+    return Cost(time.perf_counter() - began, _cpu_s() - before)
+
+
+def _cpu_s() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def command(*words: str) -> Cost:
+    """A whole `sojourn`, from its start to its end."""
+    whole = [sys.executable, "-m", "sojourn", *words]
+    return measured(lambda: subprocess.run(whole, check=True, capture_output=True))
+
+
+def help_(_: Path) -> Cost:
+    return command("--help")
+
+
+def demo(folder: Path) -> Cost:
+    return command("run", "home-uplink", "--seeds", "5", "-o", str(folder / "run"))
+
+
+def disk(folder: Path) -> Cost:
+    import sojourn
+
+    one = sojourn.loads(SHORT)
+    sojourn.simulate(one, seeds=1)
+    return measured(lambda: sojourn.run(one, seeds=SEEDS, out=folder / "run"))
+
+
+def memory(_: Path) -> Cost:
+    import sojourn
+
+    one = sojourn.loads(SHORT)
+    sojourn.simulate(one, seeds=1)
+    return measured(lambda: sojourn.simulate(one, seeds=SEEDS))
+
+
+def answer(_: Path) -> Cost:
+    """The median of many: a number changed, simulated, its ping's p95 read."""
+    import sojourn
+
+    line = sojourn.load("home-uplink").with_({"duration": "10 s", "warmup": "2 s"})
+
+    def once(kbps: int) -> float:
+        changed = line.with_({"bottleneck.up.rate": f"{kbps} kbit/s"})
+        made = sojourn.simulate(changed, seeds=1).summary.runs[0]
+        return made["probes"][0]["rtt_ms"]["p95"]
+
+    once(9_000)
+    costs = [measured(lambda kbps=kbps: once(kbps)) for kbps in range(9_001, 9_001 + ANSWERS)]
+    return Cost(median(each.wall_s for each in costs), median(each.cpu_s for each in costs))
+
+
+def page(folder: Path) -> Cost:
+    """Two Runs of two seeds, 3 million rows."""
+    import sojourn
+    from sojourn import report
+
+    long = sojourn.load("home-uplink").with_(
+        {"duration": "1200 s", "record.queue": "10 ms", "record.flow": "10 ms"}
+    )
+    runs = sojourn.run_all(sojourn.variants(long, ["pfifo", "fq_codel"]), seeds=2, out=folder)
+    return measured(lambda: report.write(runs, folder / "report.html"))
+
+
+CASES = [
+    Case("help", "sojourn --help", help_),
+    Case("demo", "sojourn run home-uplink, 5 seeds of 60 s", demo),
+    Case("disk", f"{SEEDS} seeds of 10 s into a Run folder", disk),
+    Case("memory", f"{SEEDS} seeds of 10 s in memory", memory),
+    Case("answer", "one number of 10 s of a home line changed, warm", answer),
+    Case("page", "the page of 3 million rows", page),
+]
+
+
+def child(name: str) -> None:
+    """One repeat of one case, as JSON."""
+    [case] = [case for case in CASES if case.name == name]
+    with tempfile.TemporaryDirectory() as folder:
+        cost = case.run(Path(folder))
+    print(json.dumps({"wall_s": cost.wall_s, "cpu_s": cost.cpu_s}))
+
+
+def least(case: Case, repeats: int) -> Cost:
+    """The quickest repeat."""
+    costs = []
+    for _ in range(repeats):
+        whole = [sys.executable, __file__, "--child", case.name]
+        done = subprocess.run(whole, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"error: {case.name} failed\n{done.stderr[-2000:]}")
+        costs.append(Cost(**json.loads(done.stdout.splitlines()[-1])))
+    return min(costs, key=lambda cost: cost.wall_s)
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="How long it takes around the engine.")
+    parser.add_argument("--only", metavar="NAME", help="run the cases whose name contains NAME")
+    parser.add_argument("--repeats", type=int, default=3, help="of each case (default 3)")
+    parser.add_argument("--json", action="store_true", help="a JSON object on stdout")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        child(options.child)
+        return 0
+    cases = [case for case in CASES if options.only is None or options.only in case.name]
+    if not cases or options.repeats < 1:
+        names = ", ".join(case.name for case in CASES)
+        print(f"error: no such case, or no repeat\nhint: one of {names}", file=sys.stderr)
+        return 2
+    found = {case.name: least(case, options.repeats) for case in cases}
+    if options.json:
+        print(json.dumps({name: vars(cost) for name, cost in found.items()}, indent=1))
+        return 0
+    for case in cases:
+        cost = found[case.name]
+        print(f"{case.title:<50} {cost.wall_s:8.3f} s wall {cost.cpu_s:8.3f} s CPU")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
