@@ -241,11 +241,11 @@ tables! {
 
     /// What the engine did: one row.
     engine {
-        /// the engine dispatched
+        /// the engine handled: packets that reached a link or a host, timers that expired
         events: Option<u64> | UNSEEN,
         /// data packets delivered, over the whole run
         packets: Option<u64> | UNSEEN,
-        /// most events pending at once, packets under way among them
+        /// most packets under way or queued at once
         peak_entries: Option<u64> | UNSEEN,
     }
 }
