@@ -1,23 +1,23 @@
 //! The packet simulator: a scenario of integers in, tables out.
 //!
-//! There is no list of events. A packet takes time from a link to whoever is behind it, so what
-//! happens at one end of a path in a short window of time can't matter at the other end in the same
-//! window. Window by window each host is moved alone: first its far end, then its source. Then each
-//! link is handed what comes to it, in order. `net::Lookahead` says how long a window may be. A
-//! host's state is in the processor's cache for a whole window's packets, and nothing is sorted but
-//! what meets at a link.
+//! There is no list of events. A packet takes time from a link to the host behind it. So what
+//! happens at a link can't matter to any host within a short window of time. Window by window each
+//! host is moved alone, first its far end, then its source. Then each link is handed what comes to
+//! it, in order. `net::Lookahead` computes how long a window may be. A host's state is in the
+//! processor's cache for all packets of a window, and only what meets at a link is sorted.
 //!
-//! Order at one instant: a host's timers go off, then its packets arrive. A link takes in what
-//! comes to it, off wires, then from TCP, then from programs, each in order of the flow's number;
-//! then it sends what waits. Samples of flows are taken before all that, those of queues behind it.
-//! What takes no time at all, as over a path without any delay, happens in a further pass over
-//! hosts and links. `tests::plain` is the same with a list of events.
+//! Order at one instant: flows are sampled. A host's timers expire, then its packets arrive. A link
+//! takes in what comes: off wires, then from TCP, then from programs; of several wires in the order
+//! in which paths name them, of several hosts by number. Then it dequeues. Queues are sampled. What
+//! takes no time at all, over a path without any delay, happens in a further pass over hosts and
+//! links. `plain`, in tests, is the same with a list of events.
 //!
 //! Everything random has a stream of its own, named after what it belongs to.
 //!
 //! No I/O, no clock, no thread: whoever calls `Sim::run` in slices may look at his clock in
 //! between.
 
+mod due;
 mod host;
 mod inbox;
 mod jitter;
@@ -39,6 +39,7 @@ pub use replay::{Arrival, Decision, Fell, replay};
 pub use scenario::*;
 pub use traffic::{Draw, Frames};
 
+use due::Due;
 use host::{Host, Path};
 use inbox::Inbox;
 use link::{Departure, Link, LinkParts, LossLaw, Outlet, Schedule};
@@ -105,9 +106,11 @@ impl Sim {
             Drive { rate_change: link.schedule().next_change(Time::ZERO), in_order }
         });
         let drives: Vec<Drive> = drives.collect();
-        let mut net = Net::new(scenario);
-        net.links_due = drives.iter().map(|drive| drive.rate_change).collect();
-        net.hosts_due = hosts.iter().map(Host::source_deadline).collect();
+        let lookahead = Lookahead::new(scenario);
+        let mut net = Net::new(scenario, &lookahead.order);
+        let changes = lookahead.order.iter().map(|&link| drives[link as usize].rate_change);
+        net.links_due = Due::new(changes.collect());
+        net.hosts_due = Due::new(hosts.iter().map(Host::source_deadline).collect());
         Sim {
             now: Time::ZERO,
             end: Time(scenario.duration_ns),
@@ -115,7 +118,7 @@ impl Sim {
             inboxes: links.iter().map(|_| Inbox::default()).collect(),
             links,
             drives,
-            lookahead: Lookahead::new(scenario),
+            lookahead,
             hosts,
             sacks: SackPool::default(),
             net,
@@ -136,7 +139,7 @@ impl Sim {
         let pause_at = self.events.saturating_add(budget);
         while !self.finished {
             let (until, mark) = self.next_mark();
-            let next = self.next_event();
+            let next = self.net.hosts_due.soonest().min(self.net.links_due.soonest());
             if next >= until {
                 self.now = until;
                 self.record(mark);
@@ -166,33 +169,40 @@ impl Sim {
 
     // --- windows ---
 
-    /// When something next happens.
-    fn next_event(&self) -> Time {
-        let hosts = self.net.hosts_due.iter().fold(Time::NEVER, |least, &due| least.min(due));
-        self.net.links_due.iter().fold(hosts, |least, &due| least.min(due))
-    }
-
     /// Everything before `until`, once.
     fn pass(&mut self, until: Time) {
         let Sim { links, hosts, net, inboxes, recorder, sacks, .. } = self;
         let mut events = 0;
-        for (index, host) in hosts.iter_mut().enumerate() {
-            if net.hosts_due[index] < until {
-                events += move_host(host, index, until, (net, inboxes), sacks);
-            }
-        }
-        for place in 0..links.len() {
-            let link = self.lookahead.order[place] as usize;
-            if net.links_due[link] >= until {
+        for (block, parts) in net.hosts_due.blocks() {
+            if !net.hosts_due.in_block(block, until) {
                 continue;
             }
-            let inbox = &mut inboxes[link];
-            net.links_due[link] = Time::NEVER;
-            let next = net.collect(link, until, inbox);
-            events += inbox.len() as u64;
-            let behind = &mut Behind { link: link as u32, net, recorder, hosts, sacks };
-            let own = self.drives[link].move_link(&mut links[link], until, inbox, behind);
-            net.links_due[link] = own.min(next).min(net.links_due[link]);
+            for index in parts.clone() {
+                if net.hosts_due.at(index) < until {
+                    events += move_host(&mut hosts[index], index, until, (net, inboxes), sacks);
+                }
+            }
+            net.hosts_due.settle(block, parts);
+        }
+        for (block, places) in net.links_due.blocks() {
+            if !net.links_due.in_block(block, until) {
+                continue;
+            }
+            for place in places.clone() {
+                if net.links_due.at(place) >= until {
+                    continue;
+                }
+                let link = self.lookahead.order[place] as usize;
+                let inbox = &mut inboxes[link];
+                let coming = net.collect(link, until, inbox);
+                events += inbox.len() as u64;
+                // What it sends to itself may be the next to come to it.
+                net.links_due.set(place, coming);
+                let behind = &mut Behind { link: link as u32, net, recorder, hosts, sacks };
+                let own = self.drives[link].move_link(&mut links[link], until, inbox, behind);
+                net.links_due.hasten(place, own);
+            }
+            net.links_due.settle(block, places);
         }
         self.events += events;
     }
@@ -274,7 +284,8 @@ fn move_host(
     end.lane = back;
     let (near, near_due) = host.move_source(until, &mut end, sacks);
     // Where the way there crosses no link the far end may have something to do again.
-    net.hosts_due[index] = far_due.min(near_due).min(net.lanes.first_arrives(there));
+    let due = far_due.min(near_due).min(net.lanes.first_arrives(there));
+    net.hosts_due.set(index, due);
     far + near
 }
 

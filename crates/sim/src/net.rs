@@ -1,6 +1,7 @@
 //! The way between hosts and links: routes, what is under way, and how far ahead of each other
 //! the parts of a scenario may run.
 
+use crate::due::Due;
 use crate::inbox::{self, Inbox, Sender};
 use crate::jitter::Jitter;
 use crate::lanes::Lanes;
@@ -45,25 +46,32 @@ pub struct Net {
     /// When this window began.
     pub began: Time,
     /// When something next happens at each host, at either end.
-    pub hosts_due: Vec<Time>,
-    /// When something next happens at each link.
-    pub links_due: Vec<Time>,
+    pub hosts_due: Due,
+    /// When something next happens at each link, by its place in the order of links.
+    pub links_due: Due,
+    /// That place.
+    places: Vec<u32>,
     /// The lanes to each link.
     lanes_to: Vec<Vec<u32>>,
 }
 
 impl Net {
-    pub fn new(scenario: &Scenario) -> Net {
+    /// Links have their turns in `order`.
+    pub fn new(scenario: &Scenario, order: &[u32]) -> Net {
         let links = scenario.links.len();
         let mut net = Net {
             routes: Vec::new(),
             hops: Vec::new(),
             lanes: Lanes::new(),
             began: Time::ZERO,
-            hosts_due: vec![Time::NEVER; scenario.flows.len()],
-            links_due: vec![Time::NEVER; links],
+            hosts_due: Due::new(vec![Time::NEVER; scenario.flows.len()]),
+            links_due: Due::new(vec![Time::NEVER; links]),
+            places: vec![0; links],
             lanes_to: vec![Vec::new(); links],
         };
+        for (place, &link) in order.iter().enumerate() {
+            net.places[link as usize] = place as u32;
+        }
         (0..2 * scenario.flows.len()).for_each(|_| _ = net.lanes.open());
         let mut lanes = BTreeMap::new();
         for flow in &scenario.flows {
@@ -110,7 +118,7 @@ impl Net {
         }
         let link = self.hops[route.first as usize].link as usize;
         if inboxes[link].push(now.0 - self.began.0, route.sender, node) {
-            self.links_due[link] = self.links_due[link].min(now);
+            self.links_due.hasten(self.places[link] as usize, now);
         }
     }
 
@@ -151,16 +159,14 @@ impl Net {
     #[inline]
     fn arrive_at_host(&mut self, node: u32, flow: u32, at: Time) {
         if self.lanes.push(flow, at, node) {
-            let due = &mut self.hosts_due[(flow / 2) as usize];
-            *due = (*due).min(at);
+            self.hosts_due.hasten((flow / 2) as usize, at);
         }
     }
 
     #[inline]
     fn arrive_at_link(&mut self, node: u32, at: Time, hop: Hop) {
         if self.lanes.push(hop.lane, at, node) {
-            let due = &mut self.links_due[hop.link as usize];
-            *due = (*due).min(at);
+            self.links_due.hasten(self.places[hop.link as usize] as usize, at);
         }
     }
 
