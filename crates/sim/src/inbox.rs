@@ -46,18 +46,35 @@ impl Inbox {
         first
     }
 
-    /// Hands over all packets, in order of time and sender.
+    /// Puts the packets in order of time and sender. Those of one sender that come at one instant
+    /// come in the order of their `lot`, and of one lot in the order in which they were told.
     #[inline]
-    pub fn drain(&mut self, began: Time, mut take: impl FnMut(u32, Time)) {
+    pub fn put_in_order(&mut self, began: Time, lot: impl Fn(u32, Time) -> u32) {
         if !self.keys.is_sorted_by_key(|key| key >> 32) {
             self.sort();
         }
-        self.drain_as_told(began, &mut take);
+        let mut at = 1;
+        while at < self.keys.len() {
+            if self.keys[at - 1] >> 32 == self.keys[at] >> 32 {
+                at = self.draw_lots(at - 1, began, &lot);
+            }
+            at += 1;
+        }
     }
 
-    /// Hands over all packets in the order in which they were told.
+    /// For all that come when the one at `first` does, from the same sender; the place behind them.
+    #[cold]
+    fn draw_lots(&mut self, first: usize, began: Time, lot: impl Fn(u32, Time) -> u32) -> usize {
+        let instant = self.keys[first] >> 32;
+        let number = self.keys[first..].partition_point(|key| key >> 32 == instant);
+        let now = Time(began.0 + (instant >> 2));
+        self.keys[first..first + number].sort_by_key(|key| lot(*key as u32, now));
+        first + number
+    }
+
+    /// Hands over all packets, in order or as they were told.
     #[inline]
-    pub fn drain_as_told(&mut self, began: Time, mut take: impl FnMut(u32, Time)) {
+    pub fn drain(&mut self, began: Time, mut take: impl FnMut(u32, Time)) {
         for key in self.keys.drain(..) {
             take(key as u32, Time(began.0 + (key >> 34)));
         }
@@ -120,7 +137,7 @@ mod tests {
     use units::Luck;
 
     #[test]
-    fn the_order_is_time_then_sender_then_as_told() {
+    fn the_order_is_time_then_sender_then_lot_then_as_told() {
         let mut luck = Luck::new(1, "inbox");
         let mut inbox = Inbox::default();
         for round in 0..2_000 {
@@ -135,8 +152,9 @@ mod tests {
                 inbox.push(after, sender, node);
                 told.push((after, sender as u8, node));
             }
-            told.sort_by_key(|&(at, sender, _)| (at, sender));
+            told.sort_by_key(|&(at, sender, node)| (at, sender, node % 5));
             let mut drained = Vec::new();
+            inbox.put_in_order(Time(round), |node, _| node % 5);
             inbox.drain(Time(round), |node, at| drained.push((at.0 - round, node)));
             assert_eq!(drained, told.iter().map(|&(at, _, node)| (at, node)).collect::<Vec<_>>());
             assert_eq!(inbox.len(), 0);

@@ -67,6 +67,11 @@ impl Lanes {
         &mut self.nodes[node as usize].packet
     }
 
+    /// The flow of a placed packet.
+    pub fn flow(&self, node: u32) -> u32 {
+        self.nodes[node as usize].packet.flow
+    }
+
     /// Takes a packet from its place.
     #[inline]
     pub fn take(&mut self, node: u32) -> Parcel {

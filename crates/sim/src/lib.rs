@@ -7,10 +7,10 @@
 //! processor's cache for all packets of a window, and only what meets at a link is sorted.
 //!
 //! Order at one instant: flows are sampled. A host's timers expire, then its packets arrive. A link
-//! takes in what comes: off wires, then from TCP, then from programs; of several wires in the order
-//! in which paths name them, of several hosts by number. Then it dequeues. Queues are sampled. What
-//! takes no time at all, over a path without any delay, happens in a further pass over hosts and
-//! links. `plain`, in tests, is the same with a list of events.
+//! takes in what comes: off wires, then from TCP, then from programs. Among several hosts a lot
+//! decides, another each time, so that none is always first. Then the link dequeues. Queues are
+//! sampled. What takes no time at all, over a path without any delay, happens in a further pass over
+//! hosts and links. `plain`, in tests, is the same with a list of events.
 //!
 //! Everything random has a stream of its own, named after what it belongs to.
 //!
@@ -309,17 +309,13 @@ impl Drive {
     ) -> Time {
         let began = behind.net.began;
         if self.in_order {
-            inbox.drain(began, |node, at| {
-                self.step_rate(link, at, behind);
-                let packet = behind.net.lanes.packet(node).slip(node);
-                link.send(packet, at, behind);
-            });
-        } else {
-            inbox.drain_as_told(began, |node, at| {
-                let packet = behind.net.lanes.packet(node).slip(node);
-                link.send(packet, at, behind);
-            });
+            inbox.put_in_order(began, |node, now| behind.net.lot(node, now));
         }
+        inbox.drain(began, |node, at| {
+            self.step_rate(link, at, behind);
+            let packet = behind.net.lanes.packet(node).slip(node);
+            link.send(packet, at, behind);
+        });
         let last = Time(until.0 - 1);
         self.step_rate(link, last, behind);
         link.advance(last, behind);

@@ -4,6 +4,7 @@
 use crate::host::Path;
 use crate::inbox::Sender;
 use crate::jitter::Jitter;
+use crate::net::lot;
 use crate::payload::{Parcel, Slip};
 use crate::{Mark, Scenario, Sim};
 use link::{Departure, Log};
@@ -31,8 +32,8 @@ enum Turn {
 enum Step {
     /// A host's timer, a change of a link's rate, or a sample.
     First,
-    /// A packet: who sends it, and where it comes from.
-    Packet(u32, u64),
+    /// A packet: who sends it, its lot, and where it comes from.
+    Packet(u32, u32, u64),
     /// The transmitter is free, or the gate may be open.
     Dequeue,
 }
@@ -175,7 +176,13 @@ impl<'a> Plain<'a> {
                 None => (packet.flow ^ 1).into(),
                 Some(_) => 1 << 32 | self.ways[&(Origin::Late(packet.flow), first)],
             };
-            self.reach(first, packet, late.unwrap_or(now), Step::Packet(sender as u32, origin));
+            let at = late.unwrap_or(now);
+            self.reach(
+                first,
+                packet,
+                at,
+                Step::Packet(sender as u32, lot(packet.flow, at), origin),
+            );
         }
     }
 
@@ -223,7 +230,8 @@ impl<'a> Plain<'a> {
             None => self.arrive(packet, departure.arrives + extra),
             Some(&next) => {
                 let way = 1 << 32 | self.ways[&(Origin::Link(link as u32), next)];
-                let step = Step::Packet(Sender::Wire as u32, way);
+                let step =
+                    Step::Packet(Sender::Wire as u32, lot(packet.flow, departure.arrives), way);
                 self.reach(next, packet, departure.arrives, step);
             }
         }
@@ -252,7 +260,7 @@ impl<'a> Plain<'a> {
         let host = packet.flow / 2;
         let back = !packet.flow.is_multiple_of(2);
         let turn = if back { Turn::Source(host) } else { Turn::FarEnd(host) };
-        self.enter_step(at, turn, Step::Packet(0, 0), Some(packet), false);
+        self.enter_step(at, turn, Step::Packet(0, 0, 0), Some(packet), false);
     }
 
     fn reach(&mut self, link: u32, packet: Parcel, at: Time, step: Step) {
