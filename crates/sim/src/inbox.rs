@@ -3,7 +3,7 @@
 use std::mem;
 use units::Time;
 
-/// A window is shorter than this, ns.
+/// A window is no longer than this, ns.
 pub const LONGEST: u64 = 1 << 30;
 
 /// Who comes first of those that come at one instant.
@@ -36,8 +36,8 @@ impl Inbox {
         self.keys.len()
     }
 
-    /// A packet comes, so long after the window began. At one instant those of one sender come in
-    /// the order in which they are told. Whether it is the first to be told.
+    /// A packet comes, so long after the window began. Those of one host that come at one instant
+    /// are told in their order. Whether it is the first to be told.
     #[inline]
     pub fn push(&mut self, after: u64, sender: Sender, node: u32) -> bool {
         debug_assert!(after < LONGEST);
@@ -46,29 +46,33 @@ impl Inbox {
         first
     }
 
-    /// Puts the packets in order of time and sender. Those of one sender that come at one instant
-    /// come in the order of their `lot`, and of one lot in the order in which they were told.
+    /// Puts the packets in order of time and sender. Among those of one sender that come at one
+    /// instant a lot decides, another each time, which is drawn for the `host` of their flow. Those
+    /// of one host stay as they were told.
     #[inline]
-    pub fn put_in_order(&mut self, began: Time, lot: impl Fn(u32, Time) -> u32) {
+    pub fn put_in_order(&mut self, began: Time, host: impl Fn(u32) -> u32) {
         if !self.keys.is_sorted_by_key(|key| key >> 32) {
             self.sort();
         }
         let mut at = 1;
         while at < self.keys.len() {
-            if self.keys[at - 1] >> 32 == self.keys[at] >> 32 {
-                at = self.draw_lots(at - 1, began, &lot);
+            let [one, next] = [self.keys[at - 1], self.keys[at]];
+            // Mostly it is a burst of one host.
+            if one >> 32 == next >> 32 && host(one as u32) != host(next as u32) {
+                at = self.draw_lots(at, began, &host);
             }
             at += 1;
         }
     }
 
-    /// For all that come when the one at `first` does, from the same sender; the place behind them.
+    /// For all that come when the one at `among` does, from the same sender; the place behind them.
     #[cold]
-    fn draw_lots(&mut self, first: usize, began: Time, lot: impl Fn(u32, Time) -> u32) -> usize {
-        let instant = self.keys[first] >> 32;
+    fn draw_lots(&mut self, among: usize, began: Time, host: impl Fn(u32) -> u32) -> usize {
+        let instant = self.keys[among] >> 32;
+        let first = self.keys[..among].partition_point(|key| key >> 32 < instant);
         let number = self.keys[first..].partition_point(|key| key >> 32 == instant);
         let now = Time(began.0 + (instant >> 2));
-        self.keys[first..first + number].sort_by_key(|key| lot(*key as u32, now));
+        self.keys[first..first + number].sort_by_key(|key| lot(host(*key as u32), now));
         first + number
     }
 
@@ -119,6 +123,11 @@ impl Inbox {
     }
 }
 
+/// What a host draws at one instant.
+pub fn lot(host: u32, now: Time) -> u32 {
+    qdisc::hash(host.into(), now.0)
+}
+
 fn insertion_sort(keys: &mut [u64]) {
     for at in 1..keys.len() {
         let key = keys[at];
@@ -152,9 +161,9 @@ mod tests {
                 inbox.push(after, sender, node);
                 told.push((after, sender as u8, node));
             }
-            told.sort_by_key(|&(at, sender, node)| (at, sender, node % 5));
+            told.sort_by_key(|&(at, sender, node)| (at, sender, lot(node % 5, Time(round + at))));
             let mut drained = Vec::new();
-            inbox.put_in_order(Time(round), |node, _| node % 5);
+            inbox.put_in_order(Time(round), |node| node % 5);
             inbox.drain(Time(round), |node, at| drained.push((at.0 - round, node)));
             assert_eq!(drained, told.iter().map(|&(at, _, node)| (at, node)).collect::<Vec<_>>());
             assert_eq!(inbox.len(), 0);

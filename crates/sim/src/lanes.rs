@@ -67,9 +67,10 @@ impl Lanes {
         &mut self.nodes[node as usize].packet
     }
 
-    /// The flow of a placed packet.
-    pub fn flow(&self, node: u32) -> u32 {
-        self.nodes[node as usize].packet.flow
+    /// The host of a placed packet.
+    #[inline]
+    pub fn host(&self, node: u32) -> u32 {
+        self.nodes[node as usize].packet.flow / 2
     }
 
     /// Takes a packet from its place.

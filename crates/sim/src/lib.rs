@@ -309,7 +309,7 @@ impl Drive {
     ) -> Time {
         let began = behind.net.began;
         if self.in_order {
-            inbox.put_in_order(began, |node, now| behind.net.lot(node, now));
+            inbox.put_in_order(began, |node| behind.net.lanes.host(node));
         }
         inbox.drain(began, |node, at| {
             self.step_rate(link, at, behind);

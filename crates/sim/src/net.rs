@@ -170,12 +170,6 @@ impl Net {
         }
     }
 
-    /// The lot of a packet that comes to a link when others do: another order of hosts each time.
-    #[cold]
-    pub fn lot(&self, node: u32, now: Time) -> u32 {
-        lot(self.lanes.flow(node), now)
-    }
-
     /// What comes to a link off other wires, or late from its hosts, before `until` goes into its
     /// inbox. Returns when the next packet comes to it.
     #[inline]
@@ -257,11 +251,6 @@ fn places(links: usize, leads_to: &BTreeSet<(usize, usize)>) -> Vec<usize> {
         }
     }
     place
-}
-
-/// See `Net::lot`. Both ends of a flow have one.
-pub fn lot(flow: u32, now: Time) -> u32 {
-    qdisc::hash(u64::from(flow / 2), now.0)
 }
 
 /// The least time that any packet takes from a link's queue to its far end.

@@ -2,9 +2,8 @@
 //! Simple and slow, it is what the windows are held against.
 
 use crate::host::Path;
-use crate::inbox::Sender;
+use crate::inbox::{Sender, lot};
 use crate::jitter::Jitter;
-use crate::net::lot;
 use crate::payload::{Parcel, Slip};
 use crate::{Mark, Scenario, Sim};
 use link::{Departure, Log};
@@ -181,7 +180,7 @@ impl<'a> Plain<'a> {
                 first,
                 packet,
                 at,
-                Step::Packet(sender as u32, lot(packet.flow, at), origin),
+                Step::Packet(sender as u32, lot(packet.flow / 2, at), origin),
             );
         }
     }
@@ -231,7 +230,7 @@ impl<'a> Plain<'a> {
             Some(&next) => {
                 let way = 1 << 32 | self.ways[&(Origin::Link(link as u32), next)];
                 let step =
-                    Step::Packet(Sender::Wire as u32, lot(packet.flow, departure.arrives), way);
+                    Step::Packet(Sender::Wire as u32, lot(packet.flow / 2, departure.arrives), way);
                 self.reach(next, packet, departure.arrives, step);
             }
         }

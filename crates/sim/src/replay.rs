@@ -1,4 +1,4 @@
-//! A recorded arrival trace through one link: no hosts, no agenda, the packets come when they came.
+//! A recorded arrival trace through one link: no hosts, no windows, the packets come when they came.
 //!
 //! What the link does to each packet is written down, so that it can be held against what another
 //! queue did to the same packets: the Linux kernel's, recorded at both of its sides.

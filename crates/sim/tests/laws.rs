@@ -163,7 +163,7 @@ fn ten_years_are_a_third_of_a_second_a_billion_times_slower() {
         let seconds = run(&seconds);
         for (table, years) in seconds.0.iter().zip(&years.0) {
             if matches!(table.name, "engine" | "sojourn" | "rtt") {
-                // The agenda's own, and bins, which are not a billion times as wide.
+                // The engine's own, and bins, which are not a billion times as wide.
                 continue;
             }
             for (name, _) in &table.columns {
