@@ -113,8 +113,8 @@ pub struct Link<B> {
     schedule: Schedule,
     /// When the transmitter is or was free.
     free_at: Time,
-    /// Bytes on the wire and length of the last transmission, at a rate that never changes.
-    last: Option<(u64, Span)>,
+    /// The last transmission: most packets are as long as the one before, and take as long.
+    last: Transmission,
     /// It dequeues at the very instant at which it becomes free, before arrivals of that instant
     /// are enqueued: as ns-2.
     asks_at_once: bool,
@@ -130,6 +130,16 @@ pub struct Link<B> {
     /// What the discipline has just dropped or marked.
     fates: Vec<Fate<B>>,
 }
+
+/// Of a packet of so many IP bytes, which holds for others too; NO_BYTES where the rate changes.
+#[derive(Clone, Copy)]
+struct Transmission {
+    ip_bytes: u32,
+    wire_bytes: u64,
+    span: Span,
+}
+
+const NO_BYTES: u32 = u32::MAX;
 
 /// What a link is made of.
 pub struct LinkParts<B> {
@@ -188,7 +198,7 @@ impl<B: Body> Link<B> {
             qdisc,
             schedule,
             free_at: Time::ZERO,
-            last: None,
+            last: Transmission { ip_bytes: NO_BYTES, wire_bytes: 0, span: Span::ZERO },
             asks_at_once: false,
             delay,
             framing,
@@ -304,21 +314,22 @@ impl<B: Body> Link<B> {
     #[inline(always)]
     fn transmit(&mut self, mut packet: Packet<B>, at: Time, out: &mut impl Outlet<B>) {
         packet.size -= self.framing.header_bytes;
-        let wire_bytes = self.framing.wire_bytes(packet.size);
-        let finished = match &mut self.last {
-            // Most packets are as long as the one before: a division less.
-            Some((bytes, span)) if *bytes == wire_bytes => at + *span,
-            last => {
-                let finished = self.schedule.finish(at, wire_bytes);
-                if self.schedule.is_constant() && finished != Time::NEVER {
-                    *last = Some((wire_bytes, finished.since(at)));
-                }
-                finished
-            }
-        };
-        self.counters.busy_ns += finished.since(at).0;
+        if packet.size != self.last.ip_bytes {
+            self.last = self.transmission(packet.size, at);
+        }
+        let Transmission { wire_bytes, span, .. } = self.last;
+        let finished = at + span;
+        self.counters.busy_ns += span.0;
         self.free_at = finished;
         self.begin(packet, wire_bytes, (at, finished), out);
+    }
+
+    /// Of a packet of so many IP bytes, from `at`.
+    fn transmission(&self, ip_bytes: u32, at: Time) -> Transmission {
+        let wire_bytes = self.framing.wire_bytes(ip_bytes);
+        let finished = self.schedule.finish(at, wire_bytes);
+        let ip_bytes = if self.schedule.is_constant() { ip_bytes } else { NO_BYTES };
+        Transmission { ip_bytes, wire_bytes, span: finished.since(at) }
     }
 
     /// Enqueues a packet of so many IP bytes.
@@ -336,8 +347,13 @@ impl<B: Body> Link<B> {
 
     #[inline(always)]
     fn note_peak(&mut self) {
-        self.peak.packets = self.peak.packets.max(self.backlog.packets);
-        self.peak.bytes = self.peak.bytes.max(self.backlog.bytes);
+        // Branches that are hardly ever taken.
+        if self.backlog.packets > self.peak.packets {
+            self.peak.packets = self.backlog.packets;
+        }
+        if self.backlog.bytes > self.peak.bytes {
+            self.peak.bytes = self.backlog.bytes;
+        }
     }
 
     /// The next packet, its size as the discipline counts it.

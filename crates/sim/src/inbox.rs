@@ -20,14 +20,29 @@ pub enum Sender {
 /// The packets of a window.
 #[derive(Default)]
 pub struct Inbox {
-    /// Of each the time since the window began, its sender and where it lies.
+    /// Of each the time since the window began and its sender; whether it FOLLOWS; where it lies.
     keys: Vec<u64>,
+    /// The instant and sender of what the present host has told last; of a further host NOTHING.
+    told: u64,
+    /// One comes sooner than what was told before it.
+    unordered: bool,
     sorted: Vec<u64>,
     ends: Vec<u32>,
 }
 
-/// Buckets with more are sorted by the library.
-const FEW: usize = 16;
+/// What was told before comes from the same host at the same instant. Then no lot is drawn.
+const FOLLOWS: u64 = 1 << 31;
+const NODE: u64 = FOLLOWS - 1;
+const NOTHING: u64 = u64::MAX;
+
+/// Where more fall into one bucket, the library sorts.
+const FEW: u32 = 16;
+
+/// The time of a key and its sender.
+#[inline(always)]
+fn instant(key: u64) -> u64 {
+    key >> 32
+}
 
 impl Inbox {
     /// How many come.
@@ -36,14 +51,25 @@ impl Inbox {
         self.keys.len()
     }
 
+    /// What is told next comes from another host.
+    #[inline]
+    pub fn next_host(&mut self) {
+        self.told = NOTHING;
+    }
+
     /// A packet comes, so long after the window began. Those of one host that come at one instant
     /// are told in their order. Whether it is the first to be told.
     #[inline]
     pub fn push(&mut self, after: u64, sender: Sender, node: u32) -> bool {
-        debug_assert!(after < LONGEST);
-        let first = self.keys.is_empty();
-        self.keys.push(after << 34 | (sender as u64) << 32 | u64::from(node));
-        first
+        debug_assert!(after < LONGEST && u64::from(node) <= NODE);
+        let instant = after << 2 | sender as u64;
+        let follows = if instant == self.told { FOLLOWS } else { 0 };
+        self.told = instant;
+        let key = instant << 32 | follows | u64::from(node);
+        let last = self.keys.last().copied();
+        self.unordered |= last.is_some_and(|last| last > (key | FOLLOWS | NODE));
+        self.keys.push(key);
+        last.is_none()
     }
 
     /// Puts the packets in order of time and sender. Among those of one sender that come at one
@@ -51,52 +77,61 @@ impl Inbox {
     /// of one host stay as they were told.
     #[inline]
     pub fn put_in_order(&mut self, began: Time, host: impl Fn(u32) -> u32) {
-        if !self.keys.is_sorted_by_key(|key| key >> 32) {
+        if self.unordered {
             self.sort();
         }
-        let mut at = 1;
-        while at < self.keys.len() {
-            let [one, next] = [self.keys[at - 1], self.keys[at]];
-            // Mostly it is a burst of one host.
-            if one >> 32 == next >> 32 && host(one as u32) != host(next as u32) {
-                at = self.draw_lots(at, began, &host);
+        let mut before = NOTHING;
+        for at in 0..self.keys.len() {
+            let key = self.keys[at];
+            if instant(key) == instant(before) && key & FOLLOWS == 0 {
+                self.draw_lots(at, began, &host);
             }
-            at += 1;
+            before = key;
         }
     }
 
-    /// For all that come when the one at `among` does, from the same sender; the place behind them.
+    /// For all that come when the one at `among` does, from the same sender.
     #[cold]
-    fn draw_lots(&mut self, among: usize, began: Time, host: impl Fn(u32) -> u32) -> usize {
-        let instant = self.keys[among] >> 32;
-        let first = self.keys[..among].partition_point(|key| key >> 32 < instant);
-        let number = self.keys[first..].partition_point(|key| key >> 32 == instant);
-        let now = Time(began.0 + (instant >> 2));
-        self.keys[first..first + number].sort_by_key(|key| lot(host(*key as u32), now));
-        first + number
+    fn draw_lots(&mut self, among: usize, began: Time, host: impl Fn(u32) -> u32) {
+        let here = instant(self.keys[among]);
+        let first = self.keys[..among].partition_point(|&key| instant(key) < here);
+        let number = self.keys[first..].partition_point(|&key| instant(key) == here);
+        let now = Time(began.0 + (here >> 2));
+        let drawn = &mut self.keys[first..first + number];
+        // Their lots are drawn once.
+        drawn.iter_mut().for_each(|key| *key |= FOLLOWS);
+        drawn.sort_by_key(|&key| lot(host((key & NODE) as u32), now));
     }
 
     /// Hands over all packets, in order or as they were told.
     #[inline]
     pub fn drain(&mut self, began: Time, mut take: impl FnMut(u32, Time)) {
-        for key in self.keys.drain(..) {
-            take(key as u32, Time(began.0 + (key >> 34)));
+        for &key in &self.keys {
+            take((key & NODE) as u32, Time(began.0 + (key >> 34)));
         }
+        self.keys.clear();
+        self.unordered = false;
     }
 
-    /// About as many buckets as keys, each a stretch of time; then each bucket by itself.
+    /// Into about half as many buckets as keys, each a stretch of time; then each key past those
+    /// before it that come later, which lie in its bucket.
     fn sort(&mut self) {
         let most = self.keys.iter().fold(0, |most, &key| most.max(key));
-        let buckets = self.keys.len().next_power_of_two();
+        let buckets = (self.keys.len().next_power_of_two() / 2).max(2);
         let shift = (u64::BITS - most.leading_zeros()).saturating_sub(buckets.ilog2()).max(32);
         self.ends.clear();
         self.ends.resize(buckets, 0);
         for key in &self.keys {
             self.ends[(key >> shift) as usize] += 1;
         }
-        let mut start = 0;
+        let (mut start, mut crowd) = (0, 0);
         for end in &mut self.ends {
+            crowd = crowd.max(*end);
             start += mem::replace(end, start);
+        }
+        if crowd > FEW {
+            self.keys.sort_by_key(|&key| instant(key));
+            return;
         }
         self.sorted.resize(self.keys.len(), 0);
         for &key in &self.keys {
@@ -104,40 +139,34 @@ impl Inbox {
             self.sorted[*end as usize] = key;
             *end += 1;
         }
-        let mut start = 0;
-        for &end in &self.ends {
-            let bucket = &mut self.sorted[start..end as usize];
-            match bucket {
-                [] | [_] => {}
-                [first, second] => {
-                    if *first >> 32 > *second >> 32 {
-                        mem::swap(first, second);
-                    }
-                }
-                _ if bucket.len() <= FEW => insertion_sort(bucket),
-                _ => bucket.sort_by_key(|key| key >> 32),
-            }
-            start = end as usize;
-        }
         mem::swap(&mut self.keys, &mut self.sorted);
+        let mut before = 0;
+        for at in 0..self.keys.len() {
+            let key = self.keys[at];
+            if before > key | FOLLOWS | NODE {
+                insert(&mut self.keys[..=at]);
+            } else {
+                before = key;
+            }
+        }
     }
+}
+
+/// Moves the last key past those that come later.
+#[inline]
+fn insert(keys: &mut [u64]) {
+    let mut place = keys.len() - 1;
+    let key = keys[place];
+    while place > 0 && instant(keys[place - 1]) > instant(key) {
+        keys[place] = keys[place - 1];
+        place -= 1;
+    }
+    keys[place] = key;
 }
 
 /// What a host draws at one instant.
 pub fn lot(host: u32, now: Time) -> u32 {
     qdisc::hash(host.into(), now.0)
-}
-
-fn insertion_sort(keys: &mut [u64]) {
-    for at in 1..keys.len() {
-        let key = keys[at];
-        let mut place = at;
-        while place > 0 && keys[place - 1] >> 32 > key >> 32 {
-            keys[place] = keys[place - 1];
-            place -= 1;
-        }
-        keys[place] = key;
-    }
 }
 
 #[cfg(test)]
@@ -153,13 +182,19 @@ mod tests {
             // Some spread out, some all within a few instants of a long window.
             let span = [1, 3, 1000, LONGEST][luck.below(4) as usize];
             let mut told = Vec::new();
-            for node in (0..luck.below(200) as u32).rev() {
+            for place in (0..luck.below(100) as u32).rev() {
                 let far = luck.chance(0.01);
                 let after = if far { LONGEST - 1 } else { luck.below(span) };
                 let sender =
                     [Sender::Wire, Sender::Kernel, Sender::Program][luck.below(3) as usize];
-                inbox.push(after, sender, node);
-                told.push((after, sender as u8, node));
+                inbox.next_host();
+                let host = luck.below(5) as u32;
+                for burst in 0..=luck.below(3) as u32 {
+                    let node = 5 * (3 * place + burst) + host;
+                    let after = if luck.chance(0.8) { after } else { luck.below(span) };
+                    inbox.push(after, sender, node);
+                    told.push((after, sender as u8, node));
+                }
             }
             told.sort_by_key(|&(at, sender, node)| (at, sender, lot(node % 5, Time(round + at))));
             let mut drained = Vec::new();

@@ -107,6 +107,21 @@ impl Lanes {
         self.lanes[lane as usize].first_arrives
     }
 
+    /// The next packet of a lane that has one, which leaves it and its place.
+    #[inline]
+    pub fn receive(&mut self, lane: u32) -> Parcel {
+        let lane = &mut self.lanes[lane as usize];
+        let node = lane.first;
+        let place = &mut self.nodes[node as usize];
+        let next = std::mem::replace(&mut place.next, self.free);
+        let packet = place.packet;
+        self.free = node;
+        lane.first = next;
+        lane.first_arrives =
+            if next == NONE { Time::NEVER } else { self.nodes[next as usize].arrives };
+        packet
+    }
+
     /// The next packet of a lane that has one leaves it; where it lies.
     #[inline]
     pub fn pop(&mut self, lane: u32) -> u32 {

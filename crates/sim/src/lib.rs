@@ -43,7 +43,7 @@ use due::Due;
 use host::{Host, Path};
 use inbox::Inbox;
 use link::{Departure, Link, LinkParts, LossLaw, Outlet, Schedule};
-use net::{Lookahead, Net};
+use net::{Lookahead, Mouth, Net};
 use payload::{Parcel, SackPool, Slip};
 use qdisc::{Body, Context, Discipline, Fate};
 use recorder::Recorder;
@@ -279,10 +279,12 @@ fn move_host(
     sacks: &mut SackPool,
 ) -> u64 {
     let [there, back] = [0, 1].map(|direction| 2 * index as u32 + direction);
-    let mut end = End { lane: there, net, inboxes };
-    let (far, far_due) = host.move_far_end(until, &mut end, sacks);
-    end.lane = back;
-    let (near, near_due) = host.move_source(until, &mut end, sacks);
+    let mouth = net.mouth(back, inboxes);
+    let far_end = &mut End { lane: there, net, mouth };
+    let (far, far_due) = host.move_far_end(until, far_end, sacks);
+    let mouth = net.mouth(there, inboxes);
+    let source = &mut End { lane: back, net, mouth };
+    let (near, near_due) = host.move_source(until, source, sacks);
     // Where the way there crosses no link the far end may have something to do again.
     let due = far_due.min(near_due).min(net.lanes.first_arrives(there));
     net.hosts_due.set(index, due);
@@ -369,7 +371,7 @@ impl Outlet<Slip> for Behind<'_> {
 struct End<'a> {
     lane: u32,
     net: &'a mut Net,
-    inboxes: &'a mut [Inbox],
+    mouth: Option<Mouth<'a>>,
 }
 
 impl Path for End<'_> {
@@ -380,13 +382,12 @@ impl Path for End<'_> {
 
     #[inline]
     fn receive(&mut self) -> Parcel {
-        let node = self.net.lanes.pop(self.lane);
-        self.net.lanes.take(node)
+        self.net.lanes.receive(self.lane)
     }
 
     #[inline]
     fn send(&mut self, packet: Parcel, now: Time) {
-        self.net.leave(packet, now, self.inboxes);
+        self.net.leave(packet, now, &mut self.mouth);
     }
 }
 

@@ -14,6 +14,8 @@ use units::{Rate, Span, Time};
 /// Where packets of one direction of a flow go. Two to a flow: its packets, then its replies. The
 /// lane to the host at the end has the direction's own number.
 struct Route {
+    /// The link whose inbox they go to at once; NO_LINK: there is none, or they wait before it.
+    inbox: u32,
     /// First of its links in `Net::hops`.
     first: u32,
     /// How many.
@@ -29,6 +31,14 @@ struct Route {
 
 /// The lane to a link that no link comes before.
 const NO_LANE: u32 = u32::MAX;
+const NO_LINK: u32 = u32::MAX;
+
+/// Where what a host sends goes at once: to the inbox of this link.
+pub struct Mouth<'a> {
+    link: u32,
+    sender: Sender,
+    inbox: &'a mut Inbox,
+}
 
 /// A link of a route.
 #[derive(Clone, Copy)]
@@ -95,7 +105,9 @@ impl Net {
                 let jitter = jitter.map(|jitter| {
                     Box::new((jitter, path.first().map_or(NO_LANE, |&to| net.open_lane_to(to))))
                 });
-                net.routes.push(Route { first, len: path.len() as u32, extra, sender, jitter });
+                let inbox = path.first().filter(|_| jitter.is_none()).map_or(NO_LINK, |&link| link);
+                let len = path.len() as u32;
+                net.routes.push(Route { inbox, first, len, extra, sender, jitter });
             }
         }
         net
@@ -107,18 +119,25 @@ impl Net {
         lane
     }
 
-    /// A packet leaves its host, for the inbox of its first link.
+    /// Where what a host sends in this direction goes at once, if it does.
     #[inline]
-    pub fn leave(&mut self, packet: Parcel, now: Time, inboxes: &mut [Inbox]) {
+    pub fn mouth<'a>(&self, direction: u32, inboxes: &'a mut [Inbox]) -> Option<Mouth<'a>> {
+        let Route { inbox: link, sender, .. } = self.routes[direction as usize];
+        let inbox = inboxes.get_mut(link as usize)?;
+        inbox.next_host();
+        Some(Mouth { link, sender, inbox })
+    }
+
+    /// A packet leaves its host.
+    #[inline]
+    pub fn leave(&mut self, packet: Parcel, now: Time, mouth: &mut Option<Mouth<'_>>) {
         let node = self.lanes.place(packet);
-        let route = &mut self.routes[packet.flow as usize];
-        if route.jitter.is_some() || route.len == 0 {
+        let Some(Mouth { link, sender, inbox }) = mouth else {
             self.leave_otherwise(node, packet.flow, now);
             return;
-        }
-        let link = self.hops[route.first as usize].link as usize;
-        if inboxes[link].push(now.0 - self.began.0, route.sender, node) {
-            self.links_due.hasten(self.places[link] as usize, now);
+        };
+        if inbox.push(now.0 - self.began.0, *sender, node) {
+            self.links_due.hasten(self.places[*link as usize] as usize, now);
         }
     }
 
@@ -144,9 +163,9 @@ impl Net {
     pub fn cross(&mut self, node: u32, flow: u32, ds: DsField, arrives: Time) {
         let packet = self.lanes.packet(node);
         packet.ds = ds;
+        let route = &self.routes[flow as usize];
         packet.hop += 1;
         let hop = u32::from(packet.hop);
-        let route = &self.routes[flow as usize];
         if hop == route.len {
             let at = arrives + route.extra;
             self.arrive_at_host(node, flow, at);
@@ -184,6 +203,7 @@ impl Net {
                     0 => self.routes[packet.flow as usize].sender,
                     _ => Sender::Wire,
                 };
+                inbox.next_host();
                 inbox.push(at.0 - self.began.0, sender, node);
                 at = self.lanes.first_arrives(lane);
             }

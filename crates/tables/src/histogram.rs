@@ -34,8 +34,13 @@ impl Histogram {
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         self.sum += u128::from(value);
-        self.max = self.max.max(value);
-        self.min = self.min.min(value);
+        // Branches that are hardly ever taken.
+        if value > self.max {
+            self.max = value;
+        }
+        if value < self.min {
+            self.min = value;
+        }
         let index = bucket(value);
         match self.counts.get_mut(index.wrapping_sub(self.first)) {
             Some(count) => *count += 1,
