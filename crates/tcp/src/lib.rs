@@ -15,14 +15,12 @@ mod cc;
 pub mod congestion;
 pub mod params;
 mod rack;
-mod reassembly;
 mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
 mod timer;
 mod undo;
-mod window;
 mod writer;
 mod xmit;
 

@@ -1,0 +1,88 @@
+//! The ACK that is still to be sent, and when.
+//!
+//! A receiver has at most one. Linux keeps a timer for each kind. What they have in common is that
+//! any ACK that leaves in the meantime cancels the one that is pending (tcp_event_ack_sent).
+
+use crate::timer::TimerWheel;
+use units::{Span, Time};
+
+/// The pending ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// No ACK is pending.
+    None,
+    /// A delayed ACK (icsk_delack_timer), which was delayed by `delay`. It leaves with a tick.
+    Delayed { due: Time, delay: Span },
+    /// A compressed SACK (compressed_ack_timer). It leaves on time.
+    Sack { due: Time },
+    /// A window update, because the application has read (tcp_cleanup_rbuf).
+    WindowUpdate { due: Time },
+    /// The SYN-ACK that left at `sent` is sent again unless something answers it
+    /// (reqsk_timer_handler), with a tick.
+    SynAck { due: Time, delay: Span, sent: Time },
+}
+
+impl Pending {
+    /// A delayed ACK.
+    #[inline]
+    pub fn delayed(now: Time, delay: Span) -> Pending {
+        Pending::Delayed { due: now + delay, delay }
+    }
+
+    /// The next SYN-ACK.
+    pub fn synack(now: Time, delay: Span) -> Pending {
+        Pending::SynAck { due: now + delay, delay, sent: now }
+    }
+
+    /// When to call `has_expired`; NEVER: no ACK is pending.
+    #[inline]
+    pub fn due(&self) -> Time {
+        match *self {
+            Pending::None => Time::NEVER,
+            Pending::Delayed { due, .. }
+            | Pending::Sack { due }
+            | Pending::WindowUpdate { due }
+            | Pending::SynAck { due, .. } => due,
+        }
+    }
+
+    /// Whether the ACK leaves now. One whose time has come between two ticks is set to its tick.
+    #[inline]
+    pub fn has_expired(&mut self, wheel: &TimerWheel, now: Time) -> bool {
+        match self {
+            Pending::None => false,
+            Pending::Delayed { due, delay } | Pending::SynAck { due, delay, .. } => {
+                wheel.has_expired(due, *delay, now)
+            }
+            Pending::Sack { due } | Pending::WindowUpdate { due } => *due <= now,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn delayed_acks_wait_for_a_tick_and_sacks_do_not() {
+        let wheel = TimerWheel::new(4 * MS);
+        let mut delayed = Pending::delayed(Time(MS), Span::from_millis(40));
+        assert_eq!(delayed.due(), Time(41 * MS));
+        assert!(!delayed.has_expired(&wheel, Time(41 * MS)));
+        assert_eq!(delayed.due(), Time(44 * MS));
+        assert!(delayed.has_expired(&wheel, Time(44 * MS)));
+
+        let mut sack = Pending::Sack { due: Time(41 * MS) };
+        assert!(!sack.has_expired(&wheel, Time(41 * MS - 1)));
+        assert!(sack.has_expired(&wheel, Time(41 * MS)));
+    }
+
+    #[test]
+    fn without_a_pending_ack_nothing_expires() {
+        let mut none = Pending::None;
+        assert_eq!(none.due(), Time::NEVER);
+        assert!(!none.has_expired(&TimerWheel::new(1), Time(u64::MAX - 1)));
+    }
+}

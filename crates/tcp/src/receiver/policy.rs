@@ -1,0 +1,300 @@
+//! When the receiver acknowledges: quick ACKs, the delay of a delayed ACK, compressed SACKs.
+//!
+//! `AckPolicy` is Linux's icsk_ack with what sets it. In quick-ACK mode each segment is
+//! acknowledged at once. Otherwise a segment that causes no ACK is acknowledged after the ato, an
+//! estimate of the time between segments. `SackCompression` is the rule by which a gap's SACKs
+//! wait.
+//!
+//! Sources: RFC 5681 §4.2; Linux net/ipv4/tcp_input.c, tcp_output.c and tcp_timer.c, whose
+//! functions the comments name.
+
+use super::pending::Pending;
+use crate::TcpParams;
+use crate::timer::TimerWheel;
+use units::{Span, Time};
+
+/// When segments in order are acknowledged (icsk_ack).
+#[derive(Clone, Debug)]
+pub struct AckPolicy {
+    /// ACKs still to be sent at once (icsk_ack.quick).
+    quick: u32,
+    /// TCP_MAX_QUICKACKS.
+    max_quickacks: u32,
+    tick: u64,
+    /// The least delay, ticks (TCP_ATO_MIN).
+    ato_min: u64,
+    /// The longest delay, ns (TCP_DELACK_MAX).
+    ato_max: u64,
+    /// icsk_ack.ato, ticks. 0 before the first segment in order, unless segments beyond a gap took
+    /// all quick ACKs before.
+    ato: u64,
+    /// When the last segment came (icsk_ack.lrcvtime); before the first, when the connection began.
+    lrcvtime: Time,
+    /// The lower bound of the RTO, ns.
+    min_rto: u64,
+    /// The handshake's RTT, ns.
+    rtt: u64,
+    /// The RTO by the handshake's RTT, ns. After a longer pause the sender may have restarted.
+    rto: u64,
+}
+
+impl AckPolicy {
+    /// Before the first segment.
+    pub fn new(params: &TcpParams) -> AckPolicy {
+        let tick = params.timers.timer_tick_ns.max(1);
+        AckPolicy {
+            quick: 0,
+            max_quickacks: params.acks.quick_acks,
+            tick,
+            ato_min: params.acks.delayed_ack_ns.div_ceil(tick),
+            ato_max: params.acks.delayed_ack_max_ns,
+            ato: 0,
+            lrcvtime: Time::ZERO,
+            min_rto: params.timers.min_rto_ns,
+            rtt: 0,
+            rto: 0,
+        }
+    }
+
+    /// tcp_in_quickack_mode: each segment is acknowledged at once.
+    #[inline]
+    pub fn in_quickack_mode(&self) -> bool {
+        self.quick > 0
+    }
+
+    /// tcp_enter_quickack_mode: at least this many quick ACKs, and the least ato.
+    #[cold]
+    pub fn enter_quickack_mode(&mut self, quick: u32) {
+        self.quick = self.quick.max(quick);
+        self.ato = self.ato_min;
+    }
+
+    /// Quick ACKs after a duplicate (tcp_send_dupack).
+    #[cold]
+    pub fn on_duplicate(&mut self) {
+        self.enter_quickack_mode(self.max_quickacks);
+    }
+
+    /// tcp_dec_quickack_mode: an ACK leaves.
+    #[inline]
+    pub fn dec_quickack_mode(&mut self) {
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.ato_min;
+            }
+        }
+    }
+
+    /// More than half of the buffer is taken: quick ACKs end (__tcp_select_window).
+    #[cold]
+    pub fn on_half_full(&mut self) {
+        self.quick = 0;
+    }
+
+    /// The window has opened: this segment is acknowledged at once (tcp_grow_window).
+    #[inline]
+    pub fn on_window_growth(&mut self) {
+        if self.max_quickacks > 0 {
+            self.quick |= 1;
+        }
+    }
+
+    /// tcp_event_data_recv: a segment in order has come. The first one, and one that follows a
+    /// pause, begin quick-ACK mode (tcp_incr_quickack).
+    #[inline]
+    pub fn event_data_recv(&mut self, now: Time) {
+        if self.begins_or_follows_a_pause(now) {
+            self.quick = self.quick.max(self.max_quickacks);
+        }
+    }
+
+    /// Moves the ato towards the time since the last segment.
+    #[inline]
+    fn begins_or_follows_a_pause(&mut self, now: Time) -> bool {
+        let gap = now.since(self.lrcvtime).0;
+        let last = std::mem::replace(&mut self.lrcvtime, now);
+        if self.ato == 0 {
+            self.ato = self.ato_min;
+            return true;
+        }
+        let half = self.ato_min / 2;
+        if gap < half * self.tick {
+            if self.ato > self.ato_min {
+                self.ato = self.ato / 2 + half;
+            }
+            return false;
+        }
+        let ticks = now.0 / self.tick - last.0 / self.tick;
+        if ticks <= half {
+            self.ato = self.ato / 2 + half;
+        } else if ticks < self.ato {
+            self.ato = (self.ato / 2 + ticks).min(self.rto / self.tick);
+        } else {
+            return ticks * self.tick > self.rto;
+        }
+        false
+    }
+
+    /// tcp_delack_timer_handler: no segment came before the delayed ACK left, so the ato doubles.
+    pub fn on_delack_timeout(&mut self) {
+        self.ato = (2 * self.ato).min((self.rto / self.tick).max(self.ato_min));
+    }
+
+    /// tcp_send_delayed_ack: the delay, bounded by the RTT and `ato_max`.
+    #[inline]
+    pub fn delay(&self) -> Span {
+        if self.ato <= self.ato_min {
+            return Span(self.ato_min * self.tick);
+        }
+        let bound = (self.rtt.div_ceil(self.tick)).max(self.ato_min);
+        Span((self.ato.min(bound) * self.tick).min(self.ato_max.max(self.ato_min * self.tick)))
+    }
+
+    /// The handshake's RTT.
+    pub fn rtt(&self) -> Span {
+        Span(self.rtt)
+    }
+
+    /// The handshake has given an RTT.
+    pub fn set_rtt(&mut self, rtt: Span, now: Time) {
+        self.lrcvtime = now;
+        self.rtt = rtt.0;
+        self.rto = self.rtt + self.min_rto.max(2 * self.rtt);
+    }
+
+    /// Without a handshake: a segment had a smaller one-way delay than any before. The RTT is
+    /// estimated as the least delay plus the first segment's, as a handshake's would be with the
+    /// first one's queue.
+    #[cold]
+    pub fn estimate_rtt(&mut self, one_way: Span, least: Span) {
+        let first = if least.0 == u64::MAX { one_way.0 } else { self.rtt - least.0 };
+        self.set_rtt(Span(first + one_way.0), self.lrcvtime);
+    }
+}
+
+/// SACKs of one gap that leave at once, before the others wait (TCP_FASTRETRANS_THRESH).
+const PROMPT_SACKS: u32 = 3;
+
+/// Which SACKs wait, and how long (__tcp_ack_snd_check).
+#[derive(Clone, Debug)]
+pub struct SackCompression {
+    /// The longest wait (tcp_comp_sack_delay_ns); 0: none waits.
+    delay: Span,
+    /// RCV.NXT of the gap whose SACKs are counted (compressed_ack_rcv_nxt).
+    rcv_nxt: u32,
+    /// SACKs of this gap (dup_ack_counter).
+    dup_acks: u32,
+    /// The delayed-ACK timer as last armed. Linux leaves it running when the ACK is sent early
+    /// (icsk_delack_timer); when it expires, it sends a compressed SACK too.
+    delack_timer: Time,
+}
+
+impl SackCompression {
+    /// Before the first gap.
+    pub fn new(params: &TcpParams) -> SackCompression {
+        SackCompression {
+            delay: Span(params.acks.sack_delay_ns),
+            rcv_nxt: 0,
+            dup_acks: 0,
+            delack_timer: Time::ZERO,
+        }
+    }
+
+    /// A delayed ACK is pending.
+    #[inline]
+    pub fn on_delayed_ack(&mut self, due: Time, delay: Span, wheel: &TimerWheel) {
+        self.delack_timer = wheel.expiry(due, delay);
+    }
+
+    /// An ACK that fills a gap in part counts as the first SACK of what is left.
+    #[cold]
+    pub fn on_partial_fill(&mut self, rcv_nxt: u32) {
+        (self.rcv_nxt, self.dup_acks) = (rcv_nxt, 1);
+    }
+
+    /// Whether the SACK of a segment beyond the gap at `rcv_nxt` waits.
+    #[cold]
+    pub fn compresses(&mut self, rcv_nxt: u32) -> bool {
+        if self.delay == Span::ZERO {
+            return false;
+        }
+        let sent = if self.rcv_nxt == rcv_nxt { self.dup_acks } else { 0 };
+        (self.rcv_nxt, self.dup_acks) = (rcv_nxt, sent + 1);
+        sent >= PROMPT_SACKS
+    }
+
+    /// The compressed SACK that begins to wait now: for RTT/20 or the longest wait, whichever is
+    /// less, and tcp_comp_sack_slack_ns more.
+    #[cold]
+    pub fn pending(&self, rtt: Span, now: Time) -> Pending {
+        let due = now + (rtt / 20).min(self.delay) + self.delay / 10;
+        let runs = self.delack_timer > now;
+        Pending::Sack { due: if runs { due.min(self.delack_timer) } else { due } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn policy() -> AckPolicy {
+        let mut policy = AckPolicy::new(&TcpParams::LINUX);
+        policy.set_rtt(Span::from_millis(100), Time::ZERO);
+        policy
+    }
+
+    #[test]
+    fn sixteen_quick_acks_begin_a_connection_and_follow_a_pause() {
+        let mut policy = policy();
+        let mut quick_acks_from = |ms: u64| {
+            policy.event_data_recv(Time(ms * MS));
+            let mut count = 0;
+            while policy.in_quickack_mode() {
+                policy.dec_quickack_mode();
+                count += 1;
+            }
+            count
+        };
+        assert_eq!(quick_acks_from(100), 16);
+        assert_eq!(quick_acks_from(101), 0);
+        // RTO: 100 ms + max(200, 2 · 100) ms.
+        assert_eq!(quick_acks_from(401), 0);
+        assert_eq!(quick_acks_from(705), 16);
+    }
+
+    #[test]
+    fn a_delay_in_vain_doubles_the_ato_up_to_the_rtt() {
+        let mut policy = policy();
+        policy.event_data_recv(Time(100 * MS));
+        let mut delay = || {
+            let delay = policy.delay();
+            policy.on_delack_timeout();
+            delay.0 / MS
+        };
+        assert_eq!([delay(), delay(), delay(), delay()], [40, 80, 100, 100]);
+    }
+
+    #[test]
+    fn three_sacks_of_a_gap_leave_at_once() {
+        let mut sacks = SackCompression::new(&TcpParams::LINUX);
+        assert_eq!(
+            [5, 5, 5, 5, 5, 9, 9].map(|nxt| sacks.compresses(nxt)),
+            [false, false, false, true, true, false, false]
+        );
+        sacks.on_partial_fill(12);
+        assert_eq!([12, 12, 12].map(|nxt| sacks.compresses(nxt)), [false, false, true]);
+    }
+
+    #[test]
+    fn a_delayed_ack_timer_that_still_runs_sends_a_compressed_sack() {
+        let mut sacks = SackCompression::new(&TcpParams::LINUX);
+        let due = |sacks: &SackCompression| sacks.pending(Span::from_millis(100), Time(MS)).due();
+        // 1 ms and a tenth.
+        assert_eq!(due(&sacks), Time(MS + MS + MS / 10));
+        sacks.on_delayed_ack(Time(2 * MS), Span(MS), &TimerWheel::new(1));
+        assert_eq!(due(&sacks), Time(2 * MS));
+    }
+}
