@@ -119,7 +119,7 @@ def _last(alike: Iterable[Entry], case: dict[str, Any], what: str) -> tuple[Entr
     for entry in alike:
         for old in entry["cases"]:
             same = old["case"] == case["case"] and old.get(what)
-            if same and what == "rates" and old["duration_s"] == case["duration_s"]:
+            if same and what == "rates" and old["duration"] == case["duration"]:
                 return entry, old
             if same and what == "instructions" and old[what]["lengths"] == case[what]["lengths"]:
                 return entry, old

@@ -79,17 +79,17 @@ qdisc = "fq_codel"
 """
 
 
-def chain() -> str:
-    links = (_link(f"n{i}", f"n{i + 1}", "100 Mbit/s", "200 us") for i in range(HOPS))
+def chain(hops: int) -> str:
+    links = (_link(f"n{i}", f"n{i + 1}", "100 Mbit/s", "200 us") for i in range(hops))
     return f"""
-title = "10 CUBIC flows through {HOPS} links of 100 Mbit/s"
+title = "10 CUBIC flows through {hops} links of 100 Mbit/s"
 duration = "30 s"
 warmup = "3 s"
 {"".join(links)}
 [[flow]]
 kind = "bulk"
 from = "n0"
-to = "n{HOPS}"
+to = "n{hops}"
 count = 10
 rtt = "50 ms"
 start = "uniform 0 s .. 1 s"
@@ -97,13 +97,13 @@ congestion = "cubic"
 """
 
 
-def tree() -> str:
+def tree(branches: int, leaves: int) -> str:
     """A server, its branches and their leaves, each leaf the bottleneck of one download."""
     links = [_link("server", "root", "20 Gbit/s", "5 ms")]
     flows = []
-    for i in range(BRANCHES):
+    for i in range(branches):
         links.append(_link("root", f"b{i}", "2 Gbit/s", "2 ms"))
-        for j in range(LEAVES):
+        for j in range(leaves):
             leaf = f"b{i}l{j}"
             links.append(_link(f"b{i}", leaf, "10 Mbit/s", "3 ms"))
             flows.append(f"""
@@ -112,12 +112,12 @@ kind = "bulk"
 name = "{leaf}"
 from = "server"
 to = "{leaf}"
-rtt = "{20 + (i * LEAVES + j) % 60} ms"
-start = "{i * LEAVES + j} ms"
+rtt = "{20 + (i * leaves + j) % 60} ms"
+start = "{i * leaves + j} ms"
 congestion = "cubic"
 """)
     return f"""
-title = "A tree of {BRANCHES * LEAVES} leaves of 10 Mbit/s, a download each"
+title = "A tree of {branches * leaves} leaves of 10 Mbit/s, a download each"
 duration = "10 s"
 warmup = "1 s"
 {"".join(links)}{"".join(flows)}"""
@@ -156,13 +156,13 @@ def all_cases(home_line: str) -> list[Scale]:
         Scale(
             f"chain-{HOPS}",
             f"10 CUBIC flows through {HOPS} links of 100 Mbit/s",
-            chain(),
+            chain(HOPS),
             Lengths(1, 3, 6),
         ),
         Scale(
             f"tree-{BRANCHES * LEAVES}",
             f"a tree of {BRANCHES * LEAVES} leaves of 10 Mbit/s, a CUBIC download each",
-            tree(),
+            tree(BRANCHES, LEAVES),
             Lengths(1, 2, 3),
         ),
         Scale(
