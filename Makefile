@@ -14,7 +14,7 @@ RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.to
 CHECKS = check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup dev check test-fast beside portable wheel demo papers test bench validate clean
+.PHONY: help setup dev check test-fast beside portable wheel demo papers test bench bench-quick validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,7 +25,7 @@ help:
 	@echo 'make check     format, lint and types only; make test-fast: the quick tests only'
 	@echo 'make portable  check that the simulator builds for macOS, Windows and browsers'
 	@echo 'make setup     build and install into $(VENV) only; then: $(BIN)/sojourn --help'
-	@echo 'make bench     packets per second of this machine'
+	@echo 'make bench     packets per second of this machine, beside ns-2 and ns-3; make bench-quick: a minute, with instructions'
 	@echo 'make validate  compare with published and measured results'
 	@echo 'make clean     remove what the above made'
 
@@ -104,6 +104,9 @@ portable:
 
 bench: $(VENV)/.installed
 	$(BIN)/python benches/bench.py
+
+bench-quick: $(VENV)/.installed
+	$(BIN)/python benches/bench.py --quick
 
 # The second part runs 39 guests, the third some 1230 and more where three seeds do not tell. Ends with 1 if a difference is beyond the tolerance.
 validate: $(VENV)/.installed
