@@ -71,8 +71,8 @@ test: $(VENV)/.dev
 	trap "kill $$beside 2>/dev/null" EXIT; trap 'exit 130' INT TERM; \
 	check $(BIN)/python -m pytest -n 2 -m live; \
 	while [ ! -e $(BUILT) ] && kill -0 $$beside 2>/dev/null; do sleep 0.2; done; \
-	check cargo test --workspace --profile checked $(PROGRAMS); \
 	check kept $(REST) $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \
+	check cargo test --workspace --profile checked $(PROGRAMS); \
 	wait $$beside || failed="$$failed  make beside\n"; trap - EXIT; \
 	cat $(BESIDE); \
 	$(ENDING); sed -n '/NOT TESTED/,$$p' $(REST) | grep . || tail -n 1 $(REST)
@@ -89,10 +89,10 @@ LEFT_OVER := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || ech
 beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \
 	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
-	check $(MAKE) --no-print-directory check; \
 	check cargo test --workspace --profile checked $(PROGRAMS) --no-run --quiet; \
-	check $(MAKE) --no-print-directory portable; \
 	touch $(BUILT); \
+	check $(MAKE) --no-print-directory check; \
+	check $(MAKE) --no-print-directory portable; \
 	check $(BIN)/python -m pytest -n 2 --dist loadfile -m 'papers and not live'; \
 	$(ENDING)
 
