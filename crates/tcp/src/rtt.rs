@@ -14,7 +14,7 @@
 //! the number of its ticks that began while the segment was under way. Deviations from ns-2: real
 //! numbers in place of eighths of a tick; ns-2 forgets SRTT after four timeouts in a row.
 
-use crate::TcpParams;
+use crate::{AckSegment, Millis, TcpParams};
 use units::{Span, Time, whole};
 
 /// State of RFC 6298.
@@ -171,6 +171,78 @@ impl RttEstimator {
     #[inline]
     pub fn min_rtt(&self) -> Option<Span> {
         (self.min_rtt.0 != u64::MAX).then_some(self.min_rtt)
+    }
+}
+
+/// Which segments give an RTT sample.
+#[derive(Clone, Copy, Debug)]
+pub enum RttSource {
+    /// Timestamps: whatever an ACK echoes (RFC 7323 §4.1).
+    Timestamps {
+        /// The stamp of the last ACK, which data echo (TS.Recent, RFC 7323 §4.3).
+        ts_recent: Option<Millis>,
+    },
+    /// One segment at a time, never a retransmission (Karn's rule, RFC 6298 §3).
+    OneSegment {
+        /// The segment that is timed, and when it left.
+        timed: Option<(u32, Time)>,
+    },
+}
+
+impl RttSource {
+    /// Before the first segment.
+    pub fn new(params: &TcpParams) -> RttSource {
+        if params.timestamps {
+            RttSource::Timestamps { ts_recent: None }
+        } else {
+            RttSource::OneSegment { timed: None }
+        }
+    }
+
+    /// The segments carry timestamps.
+    pub fn has_timestamps(&self) -> bool {
+        matches!(self, RttSource::Timestamps { .. })
+    }
+
+    /// TSecr of the next segment.
+    #[inline]
+    pub fn ts_recent(&self) -> Option<Millis> {
+        match self {
+            RttSource::Timestamps { ts_recent } => *ts_recent,
+            RttSource::OneSegment { .. } => None,
+        }
+    }
+
+    /// An ACK with this stamp arrives.
+    #[inline]
+    pub fn on_ack(&mut self, stamp: Millis) {
+        if let RttSource::Timestamps { ts_recent } = self {
+            *ts_recent = Some(stamp);
+        }
+    }
+
+    /// A segment leaves for the first time.
+    #[inline]
+    pub fn on_transmit(&mut self, seq: u32, now: Time) {
+        if let RttSource::OneSegment { timed: timed @ None } = self {
+            *timed = Some((seq, now));
+        }
+    }
+
+    /// A retransmission leaves, or a timeout counts all as lost: an ACK may answer either copy.
+    pub fn on_retransmit(&mut self) {
+        if let RttSource::OneSegment { timed } = self {
+            *timed = None;
+        }
+    }
+
+    /// When the segment left that an ACK that advances SND.UNA measures, if it measures one.
+    #[inline]
+    pub fn sent(&mut self, ack: &AckSegment) -> Option<Time> {
+        match self {
+            RttSource::Timestamps { .. } => (ack.echo != Time::NEVER).then_some(ack.echo),
+            RttSource::OneSegment { timed } => Some(timed.take_if(|(seq, _)| ack.ack > *seq)?.1),
+        }
     }
 }
 

@@ -82,6 +82,11 @@ impl Writer {
         self.written
     }
 
+    /// The application stops: what has not left, from `nxt` on, never leaves.
+    pub fn stop(&mut self, nxt: u32) {
+        (self.written, self.end) = (nxt, nxt);
+    }
+
     /// The receiver offers this window, bytes (tp->max_window).
     #[inline]
     pub fn offered(&mut self, window: u64) {
