@@ -35,7 +35,7 @@ use crate::writer::Writer;
 use crate::xmit::XmitTimes;
 use crate::{AckSegment, Receiver, Segment, TcpParams};
 use pacing::Pacer;
-use state::{CaState, Ecn, Frto, Loss, Recovery, Rexmit, Tlp};
+use state::{CaState, Ecn, Frto, Loss, Rearm, Recovery, Rexmit, Tlp};
 use units::{Span, Time};
 
 /// What an ACK reports beyond its number.
@@ -143,6 +143,7 @@ pub struct Sender {
     /// One past the window of data that last reduced cwnd: RFC 6582's `recover`, Linux's high_seq.
     recover: u32,
     timer: RetransmitTimer,
+    rearm: Rearm,
     tlp: Tlp,
     control: Control,
     scoreboard: Scoreboard,
@@ -198,6 +199,7 @@ impl Sender {
             ecn: if params.ecn { Ecn::Ok } else { Ecn::Off },
             recover: 0,
             timer: RetransmitTimer::new(TimerWheel::new(params.timers.timer_tick_ns)),
+            rearm: Rearm::No,
             tlp: Tlp::None,
             control,
             scoreboard: Scoreboard::default(),
@@ -235,6 +237,7 @@ impl Sender {
                 return self.poll_handshake(stage, now);
             }
             if !self.writer.write(self.una, self.nxt, self.scoreboard.merged(), self.cwnd) {
+                self.rearm_timer(now);
                 return None;
             }
             self.update_limits();
@@ -300,9 +303,44 @@ impl Sender {
         self.poll_next_seg(now)
     }
 
-    /// An ACK arrives.
+    /// An ACK arrives. The common case is one of new data in TCP_CA_Open, without SACKs.
     #[inline]
     pub fn on_ack(&mut self, ack: &AckSegment, now: Time) -> Acked {
+        let amiss = ack.ack <= self.una
+            || ack.ack > self.nxt
+            || ack.sack_count > 0
+            || ack.ece
+            || ack.syn
+            || self.scoreboard.sacked_out() > 0
+            || self.dup_acks > 0
+            || !self.ca_state.is_open()
+            || self.tlp.is_sent();
+        if amiss {
+            return self.on_ack_amiss(ack, now);
+        }
+        self.rtt_source.on_ack(ack.stamp);
+        self.update_snd_wnd(ack.ack, ack.window);
+        let rtt = self.rtt_sample(ack, now);
+        let acked = ack.ack - self.una;
+        self.una = ack.ack;
+        self.scoreboard.advance(ack.ack);
+        if self.control.times_segments() {
+            self.on_delivered(None, acked, now);
+        }
+        self.cong_avoid(acked, rtt, ack.one_way, now);
+        self.inflation = 0;
+        if self.una == self.nxt {
+            self.timer.stop();
+        } else {
+            self.rearm = Rearm::Acked;
+        }
+        self.update_limits();
+        Acked { rtt, delivered: acked, complete: self.una == self.end }
+    }
+
+    /// Any other ACK (tcp_ack).
+    #[inline(never)]
+    fn on_ack_amiss(&mut self, ack: &AckSegment, now: Time) -> Acked {
         if ack.syn || ack.ack > self.nxt || ack.ack < self.una {
             if ack.syn {
                 self.on_syn_ack(ack, now);
@@ -346,12 +384,8 @@ impl Sender {
             self.dup_acks += 1;
             delivered = 1;
         }
-        let last = self.una.wrapping_sub(1);
-        let last_sackt = sacktag.last_sackt;
-        if let Some(sent) = last_sackt.or_else(|| {
-            (acked > 0 && !self.xmit.retransmitted(last)).then(|| self.xmit.xmit_ts(last))
-        }) {
-            self.control.on_delivered(sent, now);
+        if self.control.times_segments() {
+            self.on_delivered(sacktag.last_sackt, acked, now);
         }
         let mut rearm = acked > 0;
         if let (None, Some(sent), true) = (rtt, sacktag.first_sackt, self.settings.rack) {
@@ -378,6 +412,17 @@ impl Sender {
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
     }
 
+    /// Tells the congestion control when the segment left that the ACK measures: the last one that
+    /// it SACKs, or else acknowledges, if that was sent once (pkts_acked).
+    fn on_delivered(&mut self, last_sackt: Option<Time>, acked: u32, now: Time) {
+        let last = self.una.wrapping_sub(1);
+        if let Some(sent) = last_sackt.or_else(|| {
+            (acked > 0 && !self.xmit.retransmitted(last)).then(|| self.xmit.xmit_ts(last))
+        }) {
+            self.control.on_delivered(sent, now);
+        }
+    }
+
     /// A SYN-ACK. The receiver retransmits it until something answers.
     #[cold]
     fn on_syn_ack(&mut self, ack: &AckSegment, now: Time) {
@@ -400,8 +445,8 @@ impl Sender {
         }
     }
 
-    /// When `on_deadline` is to be called: at the expiry of the timer, or the departure of a paced
-    /// segment.
+    /// When `on_deadline` is to be called, once `poll` has returned `None`: at the expiry of the
+    /// timer, or the departure of a paced segment.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let departure = self.pacer.as_ref().map_or(Time::NEVER, Pacer::deadline);
@@ -534,10 +579,7 @@ impl Sender {
         self.xmit.transmit(seq, self.una, now);
         let segment = self.send(seq, false, now);
         if self.settings.tlp {
-            if self.timer.pending() == Pending::LossProbe {
-                self.rearm_rto(now);
-            }
-            self.schedule_loss_probe(now, false);
+            self.rearm = Rearm::Sent;
         }
         segment
     }
@@ -546,10 +588,12 @@ impl Sender {
     /// again.
     #[cold]
     fn poll_probe(&mut self, now: Time) -> Option<Segment> {
+        self.rearm_timer(now);
         let new = self.nxt < self.send_limit;
         let segment = if new { self.send_new(now) } else { self.retransmit(self.nxt - 1, now) };
         self.stats.probes += 1;
         self.tlp = Tlp::Sent { end_seq: self.nxt, retransmitted: (!new).then_some(now) };
+        self.rearm = Rearm::No;
         self.start_rto(now);
         Some(segment)
     }
@@ -615,6 +659,7 @@ impl Sender {
     #[cold]
     fn poll_retransmit(&mut self, now: Time) -> Option<Segment> {
         let seq = self.scoreboard.next_to_retransmit()?;
+        self.rearm_timer(now);
         if self.pipe() == 0 {
             self.control.on_tx_start(self.nxt);
         }
@@ -657,6 +702,7 @@ impl Sender {
         if seq < self.scoreboard.highest_sacked() || seq >= self.recover {
             return None;
         }
+        self.rearm_timer(now);
         if let CaState::Recovery(recovery) = &mut self.ca_state {
             recovery.rescue_sent = true;
         }
@@ -698,24 +744,25 @@ impl Sender {
     /// is the first to acknowledge or SACK.
     #[inline]
     fn cong_avoid(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
-        // tcp_is_cwnd_limited: in slow start a cwnd that is more than half used counts as the
-        // limit, as it doubles faster than it fills.
-        let flight = self.nxt - self.una + acked;
-        let filling = self.control.cwnd() < self.control.ssthresh()
-            && self.control.cwnd() < 2.0 * f64::from(flight);
         let ack = Ack {
             now,
             acked,
             rtt,
             one_way,
             srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min_rtt(),
             una: self.una,
             nxt: self.nxt,
-            cwnd_limited: self.una <= self.cwnd_usage_seq || filling,
+            cwnd_limited: self.una <= self.cwnd_usage_seq || self.fills_cwnd(acked),
             ca_open: self.ca_state.is_open() && self.scoreboard.sacked_out() == 0,
         };
         self.control.on_ack(&ack);
+    }
+
+    /// tcp_is_cwnd_limited: in slow start a cwnd that is more than half used counts as the limit, as
+    /// it doubles faster than it fills.
+    fn fills_cwnd(&self, acked: u32) -> bool {
+        let (cwnd, flight) = (self.control.cwnd(), self.nxt - self.una + acked);
+        cwnd < self.control.ssthresh() && cwnd < 2.0 * f64::from(flight)
     }
 
     fn apply_sacks(&mut self, ack: &AckSegment) -> u32 {

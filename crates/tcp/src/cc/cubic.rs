@@ -133,7 +133,6 @@ impl Cubic {
     #[inline]
     fn update(&mut self, acked: u32, ack: &Ack) -> u32 {
         let (cwnd, w_max) = (self.cwnd, self.w_max);
-        let ahead = self.delay_min.unwrap_or(Span::ZERO).0.div_ceil(JIFFY.0);
         let begun = self.epoch.is_some();
         let idle_time = self.idle_time(ack);
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(cwnd, w_max, ack.now));
@@ -145,6 +144,7 @@ impl Cubic {
             return epoch.cnt;
         }
         if !begun || now != epoch.last_time {
+            let ahead = self.delay_min.unwrap_or(Span::ZERO).0.div_ceil(JIFFY.0);
             epoch.follow_w_cubic(now, ahead, cwnd);
             if w_max == 0 {
                 epoch.cnt = epoch.cnt.min(CNT_MAX_NO_LOSS);
@@ -459,7 +459,6 @@ mod tests {
                 rtt: Some(rtt),
                 one_way: None,
                 srtt: Some(rtt),
-                min_rtt: Some(rtt),
                 una: self.una,
                 nxt: self.nxt,
                 cwnd_limited,

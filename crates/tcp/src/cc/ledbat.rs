@@ -149,7 +149,6 @@ mod tests {
             rtt: None,
             one_way: Some(Span::from_millis(delay_ms)),
             srtt: None,
-            min_rtt: None,
             una: 100,
             nxt: 99 + flightsize,
             cwnd_limited: true,

@@ -84,7 +84,6 @@ mod tests {
             rtt: None,
             one_way: None,
             srtt: None,
-            min_rtt: None,
             una: 0,
             nxt: 0,
             cwnd_limited,

@@ -161,6 +161,17 @@ impl Tlp {
     }
 }
 
+/// What the timer is to be armed for once nothing more leaves: a burst of segments arms it once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rearm {
+    /// It stays as it is.
+    No,
+    /// An ACK has advanced SND.UNA (tcp_set_xmit_timer).
+    Acked,
+    /// A new segment has left, after that ACK if there was one (tcp_event_new_data_sent).
+    Sent,
+}
+
 /// ECN at the sender (Linux's ecn_flags).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {

@@ -1,7 +1,7 @@
 //! The sender's timer: the retransmission timeout (RFC 6298) and the tail loss probe before it (RFC
 //! 8985 §7).
 
-use super::state::{CaState, Frto, Loss, Prr, Recovery, Tlp};
+use super::state::{CaState, Frto, Loss, Prr, Rearm, Recovery, Tlp};
 use super::{Handshake, Sender};
 use crate::cc::{CongestionControl, Signal};
 use crate::timer::Pending;
@@ -11,6 +11,23 @@ use units::{Span, Time};
 const SYN_LINEAR_TIMEOUTS: u64 = 4;
 
 impl Sender {
+    /// Arms the timer for what has happened since the last time. The last of these decides, as each
+    /// would arm the timer at this time and for the same first segment.
+    #[inline]
+    pub(super) fn rearm_timer(&mut self, now: Time) {
+        match std::mem::replace(&mut self.rearm, Rearm::No) {
+            Rearm::No => {}
+            Rearm::Acked => self.rearm_on_ack(now),
+            Rearm::Sent => {
+                if !self.schedule_loss_probe(now, false)
+                    && self.timer.pending() == Pending::LossProbe
+                {
+                    self.rearm_rto(now);
+                }
+            }
+        }
+    }
+
     /// Arms the timer anew after an ACK that advances SND.UNA (RFC 6298 §5.3; tcp_set_xmit_timer).
     #[inline]
     pub(super) fn rearm_on_ack(&mut self, now: Time) {
