@@ -31,7 +31,7 @@ use crate::timer::TimerWheel;
 use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Millis, Segment, TcpParams};
 use pending::Pending;
 use policy::{AckPolicy, SackCompression};
-use reassembly::{OutOfOrderQueue, Queued, TrueSize};
+use reassembly::{OutOfOrderQueue, Queued};
 use units::{Span, Time};
 use window::Window;
 
@@ -71,7 +71,6 @@ pub struct Receiver {
     reports_one_way: bool,
     one_way: Option<Span>,
     window: Window,
-    truesize: TrueSize,
     ofo: OutOfOrderQueue,
 }
 
@@ -98,7 +97,7 @@ enum Ecn {
 impl Receiver {
     /// A receiver before the first segment.
     pub fn new(params: &TcpParams) -> Receiver {
-        let truesize = TrueSize::new(params.mss);
+        let ofo = OutOfOrderQueue::new(params);
         Receiver {
             rcv_nxt: 0,
             rcv_wup: 0,
@@ -120,9 +119,8 @@ impl Receiver {
             duplicate: None,
             reports_one_way: params.congestion == CongestionKind::Ledbat,
             one_way: None,
-            window: Window::new(params, truesize.in_order),
-            truesize,
-            ofo: OutOfOrderQueue::new(params),
+            window: Window::new(params, ofo.truesize.in_order),
+            ofo,
         }
     }
 
@@ -185,7 +183,7 @@ impl Receiver {
         if !self.ofo.is_empty() {
             return Some(self.on_gap_filled(now));
         }
-        let rmem = self.truesize.in_order;
+        let rmem = self.ofo.truesize.in_order;
         self.grow_window(rmem);
         let due = self.is_ack_due(rmem);
         let ack = if at_once
@@ -208,13 +206,13 @@ impl Receiver {
     /// tcp_ofo_queue: the segment has filled a gap, or some of it. What lies behind is read with it
     /// as far as it shares a buffer.
     fn on_gap_filled(&mut self, now: Time) -> AckSegment {
-        let mut rmem = self.ofo.rmem() + self.truesize.in_order;
+        let mut rmem = self.ofo.rmem() + self.ofo.truesize.in_order;
         self.grow_window(rmem);
         let released = self.ofo.release(self.rcv_nxt);
         let read = self.delivered + released.coalesced;
         self.rcv_nxt += released.segments;
         self.delivered += released.bytes;
-        rmem -= if released.coalesced > 0 { self.truesize.out_of_order } else { 0 };
+        rmem -= if released.coalesced > 0 { self.ofo.truesize.out_of_order } else { 0 };
         let due = self.is_ack_due(rmem);
         let open = due && self.window.keeps_rcv_wnd(rmem);
         if !open && !self.policy.in_quickack_mode() && !self.ofo.is_empty() {

@@ -122,6 +122,12 @@ enum Handshake {
     SendAck,
 }
 
+/// What only a loss needs.
+struct Cold {
+    undo: Undo,
+    rack: Rack,
+}
+
 /// One connection's sending end.
 pub struct Sender {
     una: u32,
@@ -156,8 +162,7 @@ pub struct Sender {
     settings: Settings,
     writer: Writer,
     rtt_source: RttSource,
-    undo: Undo,
-    rack: Rack,
+    cold: Box<Cold>,
     /// Segments of the transfer; `u32::MAX`: endless.
     end: u32,
     last_len: u32,
@@ -211,8 +216,7 @@ impl Sender {
             settings,
             writer: Writer::new(params, end),
             rtt_source: RttSource::new(params),
-            undo: Undo::new(),
-            rack: Rack::new(),
+            cold: Box::new(Cold { undo: Undo::new(), rack: Rack::new() }),
             end,
             last_len,
             handshake: params.handshake.then_some(Handshake::SendSyn),
@@ -641,7 +645,7 @@ impl Sender {
         self.stats.retransmits += 1;
         self.rtt_source.on_retransmit();
         self.xmit.retransmit(seq, now);
-        self.undo.on_retransmit(now);
+        self.cold.undo.on_retransmit(now);
         self.send(seq, true, now)
     }
 

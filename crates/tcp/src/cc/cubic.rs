@@ -65,7 +65,8 @@ pub struct Cubic {
     last_cwnd_limited: Time,
     /// The least RTT since the last timeout (delay_min).
     delay_min: Option<Span>,
-    hystart: HyStart,
+    /// Slow start's part.
+    hystart: Box<HyStart>,
 }
 
 /// Congestion avoidance from its start to the next congestion (§4.2). The fields are of Linux's
@@ -99,7 +100,7 @@ impl Cubic {
             epoch: None,
             last_cwnd_limited: Time::ZERO,
             delay_min: None,
-            hystart: HyStart::new(params),
+            hystart: Box::new(HyStart::new(params)),
         }
     }
 

@@ -36,11 +36,11 @@ impl Sender {
             // An outstanding segment must have been retransmitted. Of an acknowledged one this is
             // taken for granted, as in Linux.
             if seq < self.una || self.xmit.retransmitted(seq) {
-                self.undo.on_dsack(seq);
+                self.cold.undo.on_dsack(seq);
             }
         }
         if !self.is_tlp_retransmission(first.1) {
-            self.rack.on_dsack(self.una, self.nxt);
+            self.cold.rack.on_dsack(self.una, self.nxt);
         }
         Some(first.1)
     }
@@ -58,7 +58,7 @@ impl Sender {
         if !self.settings.rack && !self.ca_state.in_frto() {
             return sacktag;
         }
-        let (xmit, rack, recover) = (&self.xmit, &mut self.rack, self.recover);
+        let (xmit, rack, recover) = (&self.xmit, &mut self.cold.rack, self.recover);
         let (highest_sacked, min_rtt) = (self.scoreboard.highest_sacked(), self.rtt.min_rtt());
         let mut look = |from: u32, to: u32| {
             for seq in from..to {
@@ -104,7 +104,7 @@ impl Sender {
         let delivered = if without_sack { delivered.min(1) } else { delivered };
         let echo = ack.ece && self.ecn != Ecn::Off;
         if echo {
-            self.undo.on_ecn_echo();
+            self.cold.undo.on_ecn_echo();
         }
         self.ca_state.reset_rexmit();
         self.tlp.not_due();
@@ -141,7 +141,7 @@ impl Sender {
                 {
                     self.enter_recovery(now);
                     if echo {
-                        self.undo.on_ecn_echo();
+                        self.cold.undo.on_ecn_echo();
                     }
                     self.count_sack1_pipe();
                     self.cwnd_reduction(delivered, self.progress(acked, before));
@@ -213,9 +213,9 @@ impl Sender {
         if let CaState::Cwr(_) = self.ca_state {
             return false;
         }
-        let packet_delayed = news.acked > 0 && self.undo.packet_delayed(news.echo);
+        let packet_delayed = news.acked > 0 && self.cold.undo.packet_delayed(news.echo);
         let originals_arrived = self.ca_state.in_frto() && news.original;
-        packet_delayed || self.undo.all_retrans_dsacked() || originals_arrived
+        packet_delayed || self.cold.undo.all_retrans_dsacked() || originals_arrived
     }
 
     /// Undoes the reduction if it has proved needless, while the recovery goes on
@@ -223,13 +223,13 @@ impl Sender {
     fn try_undo(&mut self, news: &AckNews) {
         match self.ca_state {
             CaState::Open => {
-                if self.undo.all_retrans_dsacked() {
+                if self.cold.undo.all_retrans_dsacked() {
                     self.undo_cwnd_reduction(false);
                 }
             }
             CaState::Cwr(_) => {}
             CaState::Recovery(mut recovery) => {
-                if news.acked > 0 && self.undo.packet_delayed(news.echo) {
+                if news.acked > 0 && self.cold.undo.packet_delayed(news.echo) {
                     // tcp_try_undo_partial: an original filled the hole. Until the retransmissions
                     // are acknowledged, losses are in doubt.
                     if self.scoreboard.retrans_out(self.una) > 0 {
@@ -238,7 +238,7 @@ impl Sender {
                     } else {
                         self.undo_cwnd_reduction(true);
                     }
-                } else if self.undo.all_retrans_dsacked() {
+                } else if self.cold.undo.all_retrans_dsacked() {
                     self.undo_cwnd_reduction(false);
                 }
             }
@@ -281,8 +281,8 @@ impl Sender {
             }
         }
         // RACK looks for losses again.
-        self.rack.advanced = true;
-        if let Some((cwnd, ssthresh)) = self.undo.take() {
+        self.cold.rack.advanced = true;
+        if let Some((cwnd, ssthresh)) = self.cold.undo.take() {
             self.control.set_cwnd(self.control.cwnd().max(cwnd));
             if ssthresh > self.control.ssthresh() {
                 self.control.set_ssthresh(ssthresh);
@@ -315,7 +315,7 @@ impl Sender {
     fn identify_loss(&mut self, now: Time) -> Detected {
         if !self.settings.rack {
             self.scoreboard.mark_lost(self.una);
-        } else if std::mem::take(&mut self.rack.advanced) {
+        } else if std::mem::take(&mut self.cold.rack.advanced) {
             return self.rack_detect_loss(now);
         }
         Detected::default()
@@ -326,9 +326,12 @@ impl Sender {
     fn rack_detect_loss(&mut self, now: Time) -> Detected {
         let recovering = matches!(self.ca_state, CaState::Recovery(_) | CaState::Loss(_));
         let no_window_unless_reordering = recovering || self.scoreboard.sacked_out() >= DUP_THRESH;
-        let window =
-            self.rack.reo_wnd(no_window_unless_reordering, self.rtt.min_rtt(), self.rtt.srtt());
-        let (rack, xmit) = (&self.rack, &self.xmit);
+        let window = self.cold.rack.reo_wnd(
+            no_window_unless_reordering,
+            self.rtt.min_rtt(),
+            self.rtt.srtt(),
+        );
+        let (rack, xmit) = (&self.cold.rack, &self.xmit);
         let found = self.scoreboard.detect_loss(self.una, self.nxt, |seq| {
             rack.detect_loss(seq, xmit.xmit_ts(seq), window, now)
         });
@@ -368,7 +371,7 @@ impl Sender {
             self.init_cwnd_reduction(Signal::Loss, now);
             self.ca_state = CaState::Open;
             self.tlp = Tlp::None;
-            self.undo = Undo::new();
+            self.cold.undo = Undo::new();
             self.control.set_cwnd(self.control.ssthresh());
         }
     }
@@ -433,7 +436,7 @@ impl Sender {
     /// tcp_enter_cwr: an ECN echo, of a window of data that has not reduced cwnd yet.
     fn enter_cwr(&mut self, now: Time) {
         self.stats.ecn_reductions += 1;
-        self.undo = Undo::new();
+        self.cold.undo = Undo::new();
         self.ca_state = CaState::Cwr(self.init_cwnd_reduction(Signal::Ecn, now));
         self.recover = self.nxt;
         if !self.settings.prr {
@@ -448,11 +451,11 @@ impl Sender {
         let ssthresh = self.control.ssthresh().max(0.75 * cwnd);
         let marker = self.settings.undo.then_some(self.una);
         match self.scoreboard.retrans_out(self.una) {
-            0 => self.undo.begin(marker, cwnd, ssthresh),
-            retrans_out => self.undo.begin_with_retrans(marker, cwnd, ssthresh, retrans_out),
+            0 => self.cold.undo.begin(marker, cwnd, ssthresh),
+            retrans_out => self.cold.undo.begin_with_retrans(marker, cwnd, ssthresh, retrans_out),
         }
         if let Tlp::Sent { retransmitted: Some(sent), .. } = self.tlp {
-            self.undo.on_retransmit(sent);
+            self.cold.undo.on_retransmit(sent);
         }
     }
 
@@ -534,7 +537,7 @@ impl Sender {
             _ => {}
         }
         if !matches!(self.ca_state, CaState::Cwr(_)) {
-            self.rack.on_recovery_exit();
+            self.cold.rack.on_recovery_exit();
         }
         if matches!(self.ca_state, CaState::Recovery(_))
             && self.settings.sack
