@@ -186,13 +186,13 @@ impl Receiver {
         let rmem = self.ofo.truesize.in_order;
         self.grow_window(rmem);
         let due = self.is_ack_due(rmem);
-        let ack = if at_once
-            || (due && self.window.keeps_rcv_wnd(rmem))
-            || self.policy.in_quickack_mode()
-        {
+        let ack = if due && self.window.keeps_rcv_wnd(rmem) {
+            self.policy.dec_quickack_mode();
+            Some(self.send_ack(rmem, now))
+        } else if at_once || self.policy.in_quickack_mode() {
             Some(self.acknowledge(rmem, now))
         } else if due || segment.push {
-            Some(self.acknowledge(0, now))
+            Some(self.send_ack(0, now))
         } else {
             if self.pending == Pending::None {
                 self.delay_ack(now);

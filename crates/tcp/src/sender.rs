@@ -299,7 +299,7 @@ impl Sender {
             return self.poll_retransmit(now);
         }
         if self.nxt < self.send_limit {
-            return Some(self.send_new(now));
+            return Some(self.send_new(inflight, now));
         }
         if self.tlp.is_due() {
             return self.poll_probe(now);
@@ -506,7 +506,7 @@ impl Sender {
 
     /// SRTT (RFC 6298).
     pub fn srtt(&self) -> Option<Span> {
-        self.rtt.srtt()
+        self.rtt.srtt().span()
     }
 
     /// The RTO with its backoff.
@@ -573,9 +573,9 @@ impl Sender {
     // --- sending ---
 
     #[inline]
-    fn send_new(&mut self, now: Time) -> Segment {
+    fn send_new(&mut self, inflight: u32, now: Time) -> Segment {
         let seq = self.nxt;
-        if self.pipe() == 0 {
+        if inflight == 0 {
             self.control.on_tx_start(seq);
         }
         self.nxt += 1;
@@ -594,7 +594,8 @@ impl Sender {
     fn poll_probe(&mut self, now: Time) -> Option<Segment> {
         self.rearm_timer(now);
         let new = self.nxt < self.send_limit;
-        let segment = if new { self.send_new(now) } else { self.retransmit(self.nxt - 1, now) };
+        let segment =
+            if new { self.send_new(self.pipe(), now) } else { self.retransmit(self.nxt - 1, now) };
         self.stats.probes += 1;
         self.tlp = Tlp::Sent { end_seq: self.nxt, retransmitted: (!new).then_some(now) };
         self.rearm = Rearm::No;
@@ -714,7 +715,7 @@ impl Sender {
     }
 
     fn pace(&mut self, len: u32, now: Time) {
-        let Some(srtt) = self.rtt.srtt() else {
+        let Some(srtt) = self.rtt.srtt().span() else {
             return;
         };
         // tcp_update_pacing_rate: max(cwnd, packets_out), as cwnd may just have come down.

@@ -160,7 +160,7 @@ impl Cubic {
     /// cwnd (§4.2).
     #[inline]
     fn idle_time(&mut self, ack: &Ack) -> Span {
-        let rtt = ack.rtt.or(ack.srtt).unwrap_or(Span::ZERO);
+        let rtt = ack.rtt.or_else(|| ack.srtt.span()).unwrap_or(Span::ZERO);
         let idle_time = ack.now.since(self.last_cwnd_limited).saturating_sub(rtt);
         self.last_cwnd_limited = ack.now;
         idle_time
@@ -404,7 +404,7 @@ impl HyStart {
     /// of 64 KiB at slow start's pacing rate, 2 cwnd/srtt, and at most 1 ms; below 2 Gbit/s it is 1
     /// ms.
     fn ack_delay(&self, ack: &Ack, cwnd: f64) -> Span {
-        let srtt = ack.srtt.map_or(0.0, Span::as_secs_f64);
+        let srtt = ack.srtt.span().map_or(0.0, Span::as_secs_f64);
         let bursts = 4.0 * 65_536.0 * srtt / (2.0 * cwnd * self.mss);
         Span::from_secs_f64(bursts).min(Span::from_millis(1))
     }
@@ -459,7 +459,7 @@ mod tests {
                 acked,
                 rtt: Some(rtt),
                 one_way: None,
-                srtt: Some(rtt),
+                srtt: Some(rtt).into(),
                 una: self.una,
                 nxt: self.nxt,
                 cwnd_limited,

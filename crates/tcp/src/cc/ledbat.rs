@@ -148,7 +148,7 @@ mod tests {
             acked: 1,
             rtt: None,
             one_way: Some(Span::from_millis(delay_ms)),
-            srtt: None,
+            srtt: None.into(),
             una: 100,
             nxt: 99 + flightsize,
             cwnd_limited: true,

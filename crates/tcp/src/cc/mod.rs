@@ -39,6 +39,7 @@ pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
+use crate::rtt::Srtt;
 use crate::{CongestionKind, TcpParams};
 use units::{Span, Time};
 
@@ -55,7 +56,7 @@ pub struct Ack {
     /// §2.3).
     pub one_way: Option<Span>,
     /// Smoothed RTT (RFC 6298).
-    pub srtt: Option<Span>,
+    pub srtt: Srtt,
     /// The first segment not acknowledged, after this ACK.
     pub una: u32,
     /// The next segment to be sent for the first time.

@@ -83,7 +83,7 @@ mod tests {
             acked,
             rtt: None,
             one_way: None,
-            srtt: None,
+            srtt: None.into(),
             una: 0,
             nxt: 0,
             cwnd_limited,

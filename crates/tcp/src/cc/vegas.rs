@@ -317,7 +317,7 @@ mod tests {
             acked: 1,
             rtt: Some(rtt),
             one_way: None,
-            srtt: None,
+            srtt: None.into(),
             una,
             nxt: una + 50,
             cwnd_limited: true,

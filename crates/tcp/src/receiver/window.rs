@@ -20,6 +20,8 @@ pub struct Window {
     /// The receive buffer (sk_rcvbuf) and its upper bound (tcp_rmem[2]), bytes.
     rcvbuf: u64,
     rcvbuf_max: u64,
+    /// The buffer is below its bound.
+    may_grow: bool,
     /// The fraction of the buffer that may be advertised (scaling_ratio), and the one that the
     /// first segment will show.
     scaling_ratio: f64,
@@ -31,8 +33,8 @@ pub struct Window {
     segment_rmem: u64,
     /// How much of that is offered; it grows with what arrives (rcv_ssthresh).
     rcv_ssthresh: u64,
-    /// Window scale (rcv_wscale): windows are rounded up to multiples of 2 to this power.
-    wscale: u32,
+    /// 2 to the power of the window scale (rcv_wscale): windows are rounded up to multiples of it.
+    granularity: u64,
     /// The right edge of the window; it never moves left (RFC 9293 §3.8.6).
     right_edge: u64,
     /// The window offered last (rcv_wnd).
@@ -80,13 +82,14 @@ impl Window {
         let mut window = Window {
             rcvbuf,
             rcvbuf_max,
+            may_grow: rcvbuf < rcvbuf_max,
             scaling_ratio,
             measured_scaling_ratio,
             full_space: space,
             segment_space: 0,
             segment_rmem,
             rcv_ssthresh,
-            wscale: scale,
+            granularity: 1 << scale,
             right_edge: 0,
             rcv_wnd: 0,
             timestamps: params.timestamps,
@@ -106,7 +109,7 @@ impl Window {
 
     /// The window scale (RFC 7323 §2).
     pub fn scale(&self) -> u32 {
-        self.wscale
+        self.granularity.trailing_zeros()
     }
 
     /// tcp_measure_rcv_mss: the first segment shows how much of its truesize is data.
@@ -133,16 +136,16 @@ impl Window {
     /// Whether the buffer may grow.
     #[inline]
     pub fn may_grow(&self) -> bool {
-        self.rcvbuf < self.rcvbuf_max
+        self.may_grow
     }
 
     /// What the buffer allows with `rmem` taken, bytes (tcp_space).
     #[inline]
     fn free_space(&self, rmem: u64) -> u64 {
-        if rmem == 0 {
-            self.full_space
-        } else if rmem == self.segment_rmem {
+        if rmem == self.segment_rmem {
             self.segment_space
+        } else if rmem == 0 {
+            self.full_space
         } else {
             part(self.rcvbuf.saturating_sub(rmem), self.scaling_ratio)
         }
@@ -156,7 +159,7 @@ impl Window {
 
     #[inline]
     fn scaled(&self, window: u64) -> u64 {
-        let below = (1 << self.wscale) - 1;
+        let below = self.granularity - 1;
         window.saturating_add(below) & !below
     }
 
@@ -300,6 +303,7 @@ impl Window {
         let growth = wanted * u128::from(copied - self.rcvq_space) / u128::from(self.rcvq_space);
         let buffer = ((wanted + 2 * growth) as f64 / self.scaling_ratio) as u64;
         self.rcvbuf = self.rcvbuf.max(buffer.min(self.rcvbuf_max));
+        self.may_grow = self.rcvbuf < self.rcvbuf_max;
         self.measure_space();
         self.rcvq_space = copied;
     }

@@ -329,7 +329,7 @@ impl Sender {
         let window = self.cold.rack.reo_wnd(
             no_window_unless_reordering,
             self.rtt.min_rtt(),
-            self.rtt.srtt(),
+            self.rtt.srtt().span(),
         );
         let (rack, xmit) = (&self.cold.rack, &self.xmit);
         let found = self.scoreboard.detect_loss(self.una, self.nxt, |seq| {
