@@ -179,14 +179,16 @@ impl Sender {
         // 2^32 segments are 6 TB; a longer transfer is treated as endless.
         let end = bytes.map_or(u32::MAX, |b| b.div_ceil(mss).clamp(1, u64::from(u32::MAX)) as u32);
         let last_len = bytes.map_or(mss, |b| b.max(1) - (u64::from(end) - 1) * mss) as u32;
+        let sack1 = params.ns2.sack1_pipe || params.ns2.timeout_forgets_sacks;
+        let sack_is_linuxs = params.recovery.sack && !sack1;
         let settings = Settings {
             mss: params.mss,
             sack: params.recovery.sack,
             prr: params.recovery.prr,
             undo: params.recovery.undo,
             frto: params.recovery.frto,
-            rack: params.recovery.rack && params.recovery.sack && !params.ns2.sack1_pipe,
-            tlp: params.recovery.tlp && params.recovery.sack && !params.ns2.sack1_pipe,
+            rack: params.recovery.rack && sack_is_linuxs,
+            tlp: params.recovery.tlp && sack_is_linuxs,
             limited_transmit: params.recovery.limited_transmit,
             ns2: params.ns2,
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
