@@ -35,7 +35,7 @@ const FOLLOWS: u64 = 1 << 31;
 const NODE: u64 = FOLLOWS - 1;
 const NOTHING: u64 = u64::MAX;
 
-/// Where more fall into one bucket, the library sorts.
+/// A bucket into which more fall is sorted by the library.
 const FEW: u32 = 16;
 
 /// The time of a key and its sender.
@@ -129,10 +129,6 @@ impl Inbox {
             crowd = crowd.max(*end);
             start += mem::replace(end, start);
         }
-        if crowd > FEW {
-            self.keys.sort_by_key(|&key| instant(key));
-            return;
-        }
         self.sorted.resize(self.keys.len(), 0);
         for &key in &self.keys {
             let end = &mut self.ends[(key >> shift) as usize];
@@ -140,6 +136,9 @@ impl Inbox {
             *end += 1;
         }
         mem::swap(&mut self.keys, &mut self.sorted);
+        if crowd > FEW {
+            self.sort_crowds();
+        }
         let mut before = 0;
         for at in 0..self.keys.len() {
             let key = self.keys[at];
@@ -148,6 +147,17 @@ impl Inbox {
             } else {
                 before = key;
             }
+        }
+    }
+
+    #[cold]
+    fn sort_crowds(&mut self) {
+        let mut start = 0;
+        for &end in &self.ends {
+            if end - start > FEW {
+                self.keys[start as usize..end as usize].sort_by_key(|&key| instant(key));
+            }
+            start = end;
         }
     }
 }
