@@ -205,13 +205,24 @@ pub trait Qdisc<B> {
     /// What is queued now.
     fn backlog(&self) -> Backlog;
 
-    /// The algorithm's own state, for time lines.
-    fn state(&self) -> State {
+    /// The algorithm's own state at this time, not before the last call, for time lines.
+    fn state(&self, _now: Time) -> State {
         State::default()
     }
 
     /// The link's rate changed. Only disciplines that compute with the rate react.
     fn rate_changed(&mut self, _rate: Rate) {}
+
+    /// For replays: tells whether another queue's draw dropped or marked the next arrival early.
+    /// Where our law would draw, this takes the draw's place; where the law is certain, the law
+    /// decides. Only disciplines that draw take it.
+    fn tell(&mut self, _early: bool) {}
+
+    /// For replays: the probability that the last arrival was dropped or marked early, given the
+    /// fates of all before it; `None`: the discipline can't be told.
+    fn chance(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// What a discipline may know of the link it serves when it is made.
@@ -322,11 +333,19 @@ impl<B: Body> Qdisc<B> for Discipline<B> {
         each!(self, q => Qdisc::<B>::backlog(q))
     }
 
-    fn state(&self) -> State {
-        each!(self, q => Qdisc::<B>::state(q))
+    fn state(&self, now: Time) -> State {
+        each!(self, q => Qdisc::<B>::state(q, now))
     }
 
     fn rate_changed(&mut self, rate: Rate) {
         each!(self, q => Qdisc::<B>::rate_changed(q, rate))
+    }
+
+    fn tell(&mut self, early: bool) {
+        each!(self, q => Qdisc::<B>::tell(q, early))
+    }
+
+    fn chance(&self) -> Option<f64> {
+        each!(self, q => Qdisc::<B>::chance(q))
     }
 }

@@ -8,7 +8,7 @@ mod any;
 use proptest::prelude::*;
 use qdisc::{
     Backlog, Cause, Context, Discipline, DsField, Ecn, Fate, FifoParams, Packet, Params,
-    PfifoFastParams, PfifoFastVariant, Qdisc, RedParams,
+    PfifoFastParams, PfifoFastVariant, Qdisc, RedParams, State,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -132,6 +132,10 @@ impl Ledger<'_> {
                 self.serve();
             }
         }
+    }
+
+    fn state(&self) -> State {
+        self.queue.state(Time(self.now))
     }
 
     fn serve(&mut self) -> bool {
@@ -322,16 +326,16 @@ fn every_discipline_tells_its_state() {
     for _ in 0..10 {
         ledger.step(Step::Arrive { flow: 0, size: 1500, ecn: Ecn::NotEct });
     }
-    assert_eq!(ledger.queue.state().count, Some(0.0));
+    assert_eq!(ledger.state().count, Some(0.0));
     for _ in 0..2 {
         ledger.now += 10_000_000;
         ledger.serve();
     }
-    assert_eq!((ledger.queue.state().limit, ledger.queue.state().count), (Some(10.0), Some(1.0)));
+    assert_eq!((ledger.state().limit, ledger.state().count), (Some(10.0), Some(1.0)));
 
     let adt = from_json(
         r#"{"kind": "adt", "limit": 500, "utilisation": 0.99, "increase": 1.01, "weight": 0.1, "sample_ns": 300000000,
             "rate": null, "start": 100}"#,
     );
-    assert_eq!(Qdisc::<u64>::state(&make(&adt, 1)).limit, Some(100.0));
+    assert_eq!(Qdisc::<u64>::state(&make(&adt, 1), Time::ZERO).limit, Some(100.0));
 }

@@ -13,10 +13,10 @@ if it left at the same time. The time of a departure is recorded to the nanoseco
 later by what it does at the same instant (`GRAIN_NS`). The kernel's trace has the time of a drop to
 the microsecond.
 
-RED draws random numbers. Ours is told what the recorded draws decided, and follows them wherever
-its own law leaves the choice to a draw. So its average, its thresholds and its forced decisions are
-compared one by one, and the draws in sum. The number of early drops and marks has to match the sum
-of the probabilities that our RED computed at each arrival (`Draws`).
+Some disciplines draw random numbers. Ours is told what the recorded draws decided, and follows them
+wherever its own law leaves the choice to a draw. So its state, its thresholds and its forced
+decisions are compared one by one, and the draws in sum. The number of early drops and marks has to
+match the sum of the probabilities that our law computed at each arrival (`Draws`).
 
 fq_codel hashes flows into queues. Ours takes the kernel's hash of each packet, so flows share a
 queue where they shared one of the kernel's. Its memory limit counts what the kernel charged for
@@ -76,10 +76,11 @@ class Replayed:
     backlog_packets: Ints
     """Packets queued when it arrived."""
     state: NDArray[np.float64]
-    """RED's average when it arrived, bytes; CoDel's count when it left; NaN without either."""
+    """Its discipline's average when it arrived (RED: bytes), or without one its probability; CoDel's
+    count when it left; NaN without any."""
     chance: NDArray[np.float64]
-    """RED's probability of dropping or marking it, given the fates of all packets before it; NaN
-    elsewhere."""
+    """The probability with which a discipline that draws drops or marks it, given the fates of all
+    packets before it; NaN elsewhere."""
 
 
 def replayed(recording: Recording) -> Replayed:
@@ -88,7 +89,7 @@ def replayed(recording: Recording) -> Replayed:
     Raises:
         UserError: the link or the packets make no sense.
     """
-    trace, kind = recording.trace, recording.link.qdisc.kind
+    trace = recording.trace
     phase = recording.zero_ns % _PHASE_NS
     try:
         found = _core.replay(
@@ -99,7 +100,7 @@ def replayed(recording: Recording) -> Replayed:
             trace.bytes,
             trace.ds,
             trace.after,
-            trace.early if kind == "red" else None,
+            trace.early,
             trace.hash,
             trace.truesize,
         )
@@ -177,13 +178,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Draws:
-    """RED's random decisions, in sum."""
+    """Random decisions, in sum."""
 
     drawn: int
     """Arrivals that the recorded queue dropped or marked although its law left the choice to a
     draw."""
     expected: float
-    """The sum of the probabilities that our RED computed."""
+    """The sum of the probabilities that our law computed."""
     ci95: float
     """Half the width of the interval around it."""
 
