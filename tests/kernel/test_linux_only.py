@@ -26,7 +26,6 @@ WORDS = {
     "fq": "limit 500 flow_limit 200 quantum 3028 nopacing",
     "fq_pie": "limit 500 flows 256 target 20ms ecn",
     "hhf": "limit 400 hh_limit 64 reset_timeout 40ms",
-    "pie": "limit 600 target 20ms tupdate 30ms alpha 2 beta 20 ecn",
     "prio": "bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
     "sfb": "limit 600 target 20 max 25",
     "sfq": "limit 200 perturb 10 headdrop",

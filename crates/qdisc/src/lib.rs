@@ -13,6 +13,7 @@ mod ds;
 mod fifo;
 mod fq_codel;
 mod pfifo_fast;
+mod pie;
 mod red;
 
 pub use adt::{Adt, AdtParams};
@@ -21,6 +22,7 @@ pub use ds::{DsField, Ecn};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
+pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
 
 use serde::Deserialize;
@@ -83,8 +85,8 @@ pub enum Cause {
     Target = 1,
     /// CoDel's ce_threshold.
     CeThreshold = 2,
-    /// RED's early decision at random; in Linux's RED also the certain one above the upper
-    /// threshold.
+    /// RED's and PIE's early decision at random; in Linux's RED also the certain one above the
+    /// upper threshold, in PIE the one that accu_prob forces.
     Early = 3,
     /// The certain decision of ns-2's and ns-3's RED above the upper threshold.
     Forced = 4,
@@ -153,7 +155,7 @@ pub struct State {
     pub limit: Option<f64>,
     /// CoDel's count of drops in this dropping state; 0 outside it.
     pub count: Option<f64>,
-    /// RED's current maximum probability (adaptive) or configured one.
+    /// RED's current maximum probability (adaptive) or configured one; PIE's p.
     pub probability: Option<f64>,
     /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
     pub average: Option<f64>,
@@ -304,6 +306,7 @@ disciplines! {
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
     "red" Red(RedParams) => Red<B>: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
+    "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
 }
 
 impl<B: Body> Qdisc<B> for Discipline<B> {
