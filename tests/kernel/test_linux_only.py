@@ -115,6 +115,13 @@ def test_pie_s_probability_is_a_share_of_two_to_the_64(tmp_path: Path) -> None:
     assert words(made["drops"]["cause"]) == ["early"] * 3
 
 
+def test_pie_counts_a_drop_at_its_limit_twice(tmp_path: Path) -> None:
+    # As seen in the guest: `pie limit 15`, 314 drops, all at the limit.
+    own = [struct.pack("=Q8I", 0, 15, 0, 0, 100, dropped, dropped, 20, 0) for dropped in (0, 3)]
+    made = queue_of("pie", "limit 77", own, tmp_path, drops=3)
+    assert words(made["drops"]["cause"]) == ["limit"] * 3
+
+
 def test_drops_of_fq_pie_and_choke_are_told_apart_by_their_counters(tmp_path: Path) -> None:
     for kind, said, before, after, cause in (
         ("fq_pie", "", (0,) * 9, (9, 0, 3, 0, 0, 2, 1, 1, 0), "limit"),

@@ -362,7 +362,10 @@ fn the_estimator_measures_over_16_kilobytes() {
     // 1514 bytes each 1.2112 ms are 10 Mbit/s: 0.08 bytes a tick, 20 in units of 2^-8.
     for i in 0..11 {
         pie.left(Time::ZERO, 1514, backlog, Time(i * 1_211_200));
-        assert_eq!(pie.vars.burst, if i < 10 { ticks(150) } else { (150 * MS - 10 * 1_211_200) / 64 });
+        assert_eq!(
+            pie.vars.burst,
+            if i < 10 { ticks(150) } else { (150 * MS - 10 * 1_211_200) / 64 }
+        );
     }
     pie.vars.prob = 1 << 50;
     pie.update(backlog, 1);

@@ -3,7 +3,7 @@
 use super::{LIMIT, microseconds};
 use crate::error::TcError;
 use crate::grammar::{Flag, Grammar, Read, Value, Word, off, on, time, word};
-use crate::linux::{Linux, PINNED, Place, Why, Xstats, state, tell};
+use crate::linux::{Linux, PINNED, Place, Tell, Why, Xstats, state, tell};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -82,7 +82,8 @@ pub(super) static PIE: Record = Record {
         },
         in_order: true,
         drops: Why::Counted(&[
-            tell(Cause::Early, &["dropped"]),
+            // The kernel counts a drop at the limit as both.
+            Tell { cause: Cause::Early, plus: &["dropped"], minus: &["overlimit"] },
             tell(Cause::Limit, &["overlimit"]),
         ]),
         marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
